@@ -1,0 +1,55 @@
+# The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
+.DEFAULT_GOAL := build
+.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz install clean
+
+PREFIX ?= /usr/local
+FUZZ_SECONDS ?= 30
+SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## the release program, at build/release/fathom
+	@scripts/build release fathom libfathom
+
+check: includes format-check portable test test-clang wasm tidy fuzz ## everything ./test runs
+	@echo "every check passed"
+
+test: ## unit, golden and documentation tests: gcc, sanitizers
+	@scripts/build dev
+	@cd build/dev && ctest --output-on-failure
+
+test-clang: ## the same, built by clang
+	@scripts/build dev-clang
+	@cd build/dev-clang && ctest --output-on-failure
+
+portable: build ## the program needs nothing but the C library
+	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \
+	if [ -n "$$needed" ]; then echo "build/release/fathom must not need $$needed"; exit 1; fi
+
+tidy: ## clang-tidy, warnings are errors
+	@scripts/build tidy
+	@printf '%s\n' $(filter %.c,$(filter-out web/%,$(SOURCES))) | xargs -P 2 -n 8 scripts/tidy
+
+format: ## clang-format in place
+	@clang-format-19 -i $(SOURCES)
+
+format-check: ## fails where clang-format would change something
+	@clang-format-19 --dry-run --Werror $(SOURCES)
+
+includes: ## each stage includes only what comes before it
+	@scripts/check_includes
+
+wasm: build ## core as WebAssembly: pure, and the same replies as the program
+	@scripts/build wasm
+	@node tests/wasm/parity.mjs build/wasm/fathom.wasm build/release/fathom
+
+fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
+	@scripts/build fuzz
+	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
+
+install: build ## program, library, header, man page and completions under PREFIX
+	@scripts/install "$(DESTDIR)$(PREFIX)"
+
+clean: ## removes build/
+	@rm -rf build

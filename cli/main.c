@@ -1,0 +1,151 @@
+// The program: arguments and a request file become settings, the host adds what only it can find
+// (model files, this machine's GPUs), and the command's pure answer is written out.
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/options.h"
+#include "cli/terminal.h"
+#include "core/error_json.h"
+#include "host/gpu_source.h"
+#include "host/json_in.h"
+#include "host/memory.h"
+#include "host/model_source.h"
+#include "host/yaml_in.h"
+
+enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
+
+// What `fathom` without arguments answers.
+static const char *const default_arguments[] = {"fathom",   "show",  "--model",
+                                                "Qwen3-8B", "--gpu", "8xH100-80G"};
+
+static void out_of_memory(void)
+{
+    struct error ignored = {0};
+    (void)!terminal_write(STDERR_FILENO,
+                          STR("fathom: this request needs more memory than there is\n"), &ignored);
+    _exit(DEFECT);
+}
+
+static struct str environment(const char *name)
+{
+    return str_from(getenv(name));
+}
+
+static struct hub_options hub_from_environment(struct arena *a)
+{
+    struct str home = environment("HF_HOME"), cache = environment("HF_HUB_CACHE");
+    struct str user = environment("HOME"), endpoint = environment("HF_ENDPOINT");
+    if (!home.n && user.n)
+        home = str_join(a, user, STR("/.cache/huggingface"));
+    if (!cache.n && home.n)
+        cache = str_join(a, home, STR("/hub"));
+    struct str offline = environment("HF_HUB_OFFLINE");
+    return (struct hub_options){
+        .cache_folder = cache,
+        .endpoint = endpoint.n ? endpoint : STR("https://huggingface.co"),
+        .token = environment("HF_TOKEN"),
+        .offline = offline.n && !str_is(offline, "0"),
+        .connect_timeout_s = 10,
+        .total_timeout_s = 30,
+    };
+}
+
+// What a request file sets; a JSON null sets nothing.
+static bool read_request(struct settings *out, struct str path, struct error *e)
+{
+    struct str text;
+    struct settings file = settings_in(out->arena);
+    if (!file_read(&text, out->arena, path, REQUEST_MAX_BYTES, e))
+        return false;
+    bool json = str_ends(path, STR(".json"));
+    if (!(json ? json_flatten(&file, text, STR_NONE, path, e) : yaml_flatten(&file, text, path, e)))
+        return false;
+    for (ptrdiff_t i = 0; i < file.count; i++)
+        if (!str_is(file.items[i].value, "null") && !settings_add(out, file.items[i], e))
+            return false;
+    return settings_check(out, e);
+}
+
+// Puts the file's settings before the options in the list, so that the options win. Settings of
+// other commands are passed over: one file serves them all.
+static bool merge_request(struct options *o, struct arena *a, struct error *e)
+{
+    struct settings file = settings_in(a), merged = settings_in(a);
+    if (!o->from.n)
+        return true;
+    if (!read_request(&file, o->from, e))
+        return false;
+    for (ptrdiff_t i = 0; i < file.count; i++) {
+        struct str key = file.items[i].key;
+        bool taken = command_takes(o->command, key) || str_starts(key, STR("config."));
+        if (taken && !settings_add(&merged, file.items[i], e))
+            return false;
+    }
+    for (ptrdiff_t i = 0; i < o->settings.count; i++)
+        if (!settings_add(&merged, o->settings.items[i], e))
+            return false;
+    o->settings = merged;
+    return true;
+}
+
+static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
+{
+    struct hub_options hub = hub_from_environment(a);
+    struct query q = {a, &o->settings, terminal_view(), o->json};
+    return merge_request(o, a, e) && settings_check(&o->settings, e) &&
+           model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
+           command_answer(out, o->command, &q, e);
+}
+
+// "fathom COMMAND --help" is "fathom help COMMAND".
+static bool turn_to_help(struct options *o, struct error *e)
+{
+    struct setting topic = {STR("topic"), str_from(o->command->name), STR("--help")};
+    o->settings.count = 0;
+    o->from = STR_NONE;
+    bool about_help = str_is(topic.value, "help");
+    o->command = command_find(STR("help"));
+    return about_help || settings_add(&o->settings, topic, e);
+}
+
+static int report_failure(struct arena *a, const struct options *o, const struct error *e)
+{
+    struct error ignored = {0};
+    struct buf reply = buf_in(a);
+    terminal_error(a, e, o->debug);
+    if (o->json) {
+        error_json(&reply, e);
+        (void)!terminal_write(STDOUT_FILENO, buf_str(&reply), &ignored);
+    }
+    return error_exit_status(e->code);
+}
+
+static int run(struct arena *a, int argc, char **argv)
+{
+    struct options o = {0};
+    struct error e = {0};
+    struct answer out = {.out = buf_in(a)};
+    bool ok = argc > 1 ? options_read(&o, a, argc, (const char *const *)argv, &e)
+                       : options_read(&o, a, COUNT_OF(default_arguments), default_arguments, &e);
+    if (ok && o.version)
+        buf_put_z(&out.out, "fathom " FATHOM_VERSION "\n");
+    else
+        ok = ok && (!o.help || turn_to_help(&o, &e)) && answer(&out, &o, a, &e);
+    if (ok && argc == 1)
+        buf_put_z(&out.out, "\n'fathom help' says what else there is to ask.\n");
+    if (ok && terminal_write(STDOUT_FILENO, buf_str(&out.out), &e))
+        return out.negative;
+    return report_failure(a, &o, &e);
+}
+
+int main(int argc, char **argv)
+{
+    struct host_memory memory;
+    struct error e = {0};
+    if (!host_memory_reserve(&memory, &e))
+        out_of_memory();
+    struct arena arena = host_arena(&memory, out_of_memory);
+    int status = run(&arena, argc, argv);
+    host_memory_release(&memory);
+    return status;
+}

@@ -1,0 +1,126 @@
+// Reading arguments. An option takes its value as "--name value" or "--name=value"; "--" ends them.
+#include "cli/options.h"
+
+struct arguments {
+    const char *const *values;
+    int count, next;
+};
+
+static bool add(struct options *o, const char *name, struct str value, struct error *e)
+{
+    struct arena *a = o->settings.arena;
+    struct setting item = {str_from(name), value, str_format(a, "--%s", name)};
+    const struct setting *earlier = settings_find_z(&o->settings, name);
+    if (earlier && !str_equal(earlier->value, value))
+        return FAIL(e, BAD_INPUT, item.where, "%s is given twice, as '%.*s' and '%.*s'", name,
+                    STR_ARGS(str_short(earlier->value)), STR_ARGS(str_short(value)));
+    return settings_add(&o->settings, item, e);
+}
+
+static bool take_value(struct str *value, const char *name, struct str_cut pair,
+                       struct arguments *args, struct error *e)
+{
+    if (pair.found) {
+        *value = pair.tail;
+        return true;
+    }
+    if (args->next == args->count)
+        return FAIL(e, BAD_INPUT, STR_NONE, "--%s needs a value", name);
+    *value = str_from(args->values[args->next++]);
+    return true;
+}
+
+static bool set_global(struct options *o, const struct global_option *g, struct str_cut pair,
+                       struct arguments *args, struct error *e)
+{
+    if (g->values)
+        return take_value(&o->from, g->name, pair, args, e);
+    if (pair.found)
+        return FAIL(e, BAD_INPUT, STR_NONE, "--%s takes no value", g->name);
+    struct str name = str_from(g->name);
+    o->json |= str_is(name, "json");
+    o->help |= str_is(name, "help");
+    o->debug |= str_is(name, "debug");
+    return true;
+}
+
+static bool unknown_option(const struct options *o, struct str name, struct error *e)
+{
+    const struct setting_def *elsewhere = setting_def_find(name);
+    struct str_nearest nearest = str_nearest_to(name);
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        if (command_takes(o->command, str_from(setting_defs[i].name)))
+            str_nearest_offer(&nearest, str_from(setting_defs[i].name));
+    for (ptrdiff_t i = 0; i < global_option_count; i++)
+        str_nearest_offer(&nearest, str_from(global_options[i].name));
+    FAIL(e, BAD_INPUT, STR_NONE,
+         elsewhere ? "'fathom %s' takes no --%.*s" : "'fathom %s' has no option --%.*s",
+         o->command->name, STR_ARGS(str_short(name)));
+    if (nearest.best.n && !elsewhere)
+        return HINT(e, "did you mean --%.*s?", STR_ARGS(nearest.best));
+    return HINT(e, "'fathom %s --help' lists its options", o->command->name);
+}
+
+static bool read_option(struct options *o, struct str text, struct arguments *args, struct error *e)
+{
+    struct str_cut pair = str_cut(text, '=');
+    for (ptrdiff_t i = 0; i < global_option_count; i++)
+        if (str_is(pair.head, global_options[i].name))
+            return set_global(o, &global_options[i], pair, args, e);
+    const struct setting_def *def = setting_def_find(pair.head);
+    if (!def || !command_takes(o->command, pair.head))
+        return unknown_option(o, pair.head, e);
+    struct str value;
+    return take_value(&value, def->name, pair, args, e) && add(o, def->name, value, e);
+}
+
+static bool read_operand(struct options *o, struct str text, struct error *e)
+{
+    if (!o->command->operand)
+        return FAIL(e, BAD_INPUT, STR_NONE, "'fathom %s' takes no argument '%.*s'",
+                    o->command->name, STR_ARGS(str_short(text)));
+    return add(o, o->command->operand, text, e);
+}
+
+static bool read_command(struct options *o, struct arguments *args, struct error *e)
+{
+    struct str name = str_from(args->values[args->next++]);
+    if (str_is(name, "--version")) {
+        o->version = true;
+        return true;
+    }
+    if (str_is(name, "--help") || str_is(name, "-h"))
+        name = STR("help");
+    o->command = command_find(name);
+    return o->command ? true : command_unknown(name, e);
+}
+
+static bool read_arguments(struct options *o, struct arguments *args, struct error *e)
+{
+    bool options_ended = false;
+    while (args->next < args->count) {
+        struct str text = str_from(args->values[args->next++]);
+        bool ok = true;
+        if (options_ended || !str_starts(text, STR("-")) || text.n == 1)
+            ok = read_operand(o, text, e);
+        else if (str_is(text, "--"))
+            options_ended = true;
+        else if (str_is(text, "-h"))
+            o->help = true;
+        else if (str_starts(text, STR("--")))
+            ok = read_option(o, str_slice(text, 2, text.n), args, e);
+        else
+            ok = unknown_option(o, str_slice(text, 1, text.n), e);
+        if (!ok)
+            return false;
+    }
+    return true;
+}
+
+bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
+                  struct error *e)
+{
+    struct arguments args = {argv, argc, 1};
+    *o = (struct options){.settings = settings_in(a)};
+    return read_command(o, &args, e) && (!o->command || read_arguments(o, &args, e));
+}

@@ -1,0 +1,24 @@
+// The command line, read by the command and settings tables: "fathom COMMAND [operand] --name
+// value". Nothing here knows a particular command or setting.
+#ifndef FATHOM_CLI_OPTIONS_H
+#define FATHOM_CLI_OPTIONS_H
+
+#include <stdbool.h>
+
+#include "core/base/error.h"
+#include "core/base/settings.h"
+#include "core/command/command.h"
+
+struct options {
+    const struct command *command;
+    struct settings settings;
+    struct str from; // --from FILE, empty for none
+    bool json, help, debug, version;
+};
+
+// json and debug are set as far as they were read even when it fails, so that the failure can be
+// told in the way asked for.
+bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
+                  struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,69 @@
+// Width, colour and writing.
+#include "cli/terminal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/base/units.h"
+
+enum { DEFAULT_WIDTH = 100, LEAST_WIDTH = 20, MOST_WIDTH = 1000 };
+
+static bool is_set(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && *value;
+}
+
+static ptrdiff_t width(bool terminal)
+{
+    struct winsize size;
+    uint64_t columns;
+    if (terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+        columns = size.ws_col;
+    else if (unit_parse(&columns, UNIT_COUNT, str_from(getenv("COLUMNS"))) != UNIT_OK)
+        columns = DEFAULT_WIDTH;
+    return columns < LEAST_WIDTH  ? LEAST_WIDTH
+           : columns > MOST_WIDTH ? MOST_WIDTH
+                                  : (ptrdiff_t)columns;
+}
+
+struct view terminal_view(void)
+{
+    bool terminal = isatty(STDOUT_FILENO);
+    const char *kind = getenv("TERM");
+    bool dumb = kind && strcmp(kind, "dumb") == 0;
+    return (struct view){.width = width(terminal),
+                         .colour = terminal && !dumb && !is_set("NO_COLOR")};
+}
+
+bool terminal_write(int fd, struct str text, struct error *e)
+{
+    while (text.n) {
+        ssize_t n = write(fd, text.p, (size_t)text.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return FAIL(e, IO, STR_NONE, "cannot write the answer: %s", strerror(errno));
+        text = str_slice(text, n, text.n);
+    }
+    return true;
+}
+
+void terminal_error(struct arena *a, const struct error *e, bool debug)
+{
+    struct buf b = buf_in(a);
+    buf_put_z(&b, "fathom: ");
+    if (e->where[0])
+        buf_printf(&b, "%s: ", e->where);
+    buf_put_z(&b, e->message);
+    if (e->hint[0])
+        buf_printf(&b, "; %s", e->hint);
+    buf_char(&b, '\n');
+    if (debug)
+        buf_printf(&b, "raised at %s:%d (%s)\n", e->file, e->line, error_code_name(e->code));
+    struct error ignored = {0};
+    (void)!terminal_write(STDERR_FILENO, buf_str(&b), &ignored);
+}

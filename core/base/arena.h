@@ -1,0 +1,32 @@
+// Memory of one request. Whoever opens a request gives it one block; everything the request makes
+// lives there and dies with it, so nothing is ever freed piece by piece. Scratch work takes a
+// struct arena by value: what it took is given back when the function returns.
+//
+// Exhaustion is not an error a caller can handle: it calls the host's hook, which must not return.
+// Under AddressSanitizer the unused tail and a gap after every block are poisoned.
+#ifndef FATHOM_BASE_ARENA_H
+#define FATHOM_BASE_ARENA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/compiler.h"
+
+struct arena {
+    char *begin;
+    char *end;
+    void (*exhausted)(void); // does not return
+};
+
+// Owns nothing: the block stays the caller's. `exhausted` may be NULL, then exhaustion traps.
+struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void));
+
+// Zeroed memory for `count` objects, aligned; never NULL.
+void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count);
+
+// Grows the arena's last block in place; false when something was taken after it.
+bool arena_extend(struct arena *a, const void *block, ptrdiff_t bytes, ptrdiff_t more);
+
+#define NEW(arena, type, count) ((type *)arena_take(arena, sizeof(type), _Alignof(type), count))
+
+#endif

@@ -1,0 +1,31 @@
+// Text being written: grows in its arena, always valid, never NUL-terminated by promise. All output
+// of core (tables, JSON, help, man page) goes through one of these.
+#ifndef FATHOM_BASE_BUF_H
+#define FATHOM_BASE_BUF_H
+
+#include "core/base/arena.h"
+#include "core/base/str.h"
+
+struct buf {
+    struct arena *arena;
+    char *p;
+    ptrdiff_t n;
+    ptrdiff_t capacity;
+};
+
+struct buf buf_in(struct arena *a);
+struct str buf_str(const struct buf *b); // valid until the next write
+
+void buf_put(struct buf *b, struct str s);
+void buf_put_z(struct buf *b, const char *z);
+void buf_char(struct buf *b, char c);
+void buf_repeat(struct buf *b, char c, ptrdiff_t count);
+void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// Columns a terminal uses for this UTF-8 text (one per code point: we print no wide characters).
+ptrdiff_t text_width(struct str s);
+
+// Writes `s` broken at spaces so that no line passes `width`, each line after `indent` spaces.
+void buf_wrapped(struct buf *b, struct str s, ptrdiff_t indent, ptrdiff_t width);
+
+#endif

@@ -1,0 +1,188 @@
+// Text slices and the edit distance behind every "did you mean".
+#include "core/base/str.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "core/base/fmt.h"
+
+enum { LONGEST_COMPARED = 64 }; // names are short; longer input is never a near miss
+
+struct str str_from(const char *z)
+{
+    return z ? (struct str){z, (ptrdiff_t)strlen(z)} : STR_NONE;
+}
+
+struct str str_copy(struct arena *a, struct str s)
+{
+    return (struct str){str_z(a, s), s.n};
+}
+
+char *str_z(struct arena *a, struct str s)
+{
+    char *z = NEW(a, char, s.n + 1);
+    if (s.n)
+        memcpy(z, s.p, (size_t)s.n);
+    return z;
+}
+
+struct str str_join(struct arena *a, struct str head, struct str tail)
+{
+    char *p = NEW(a, char, head.n + tail.n + 1);
+    if (head.n)
+        memcpy(p, head.p, (size_t)head.n);
+    if (tail.n)
+        memcpy(p + head.n, tail.p, (size_t)tail.n);
+    return (struct str){p, head.n + tail.n};
+}
+
+struct str str_format(struct arena *a, const char *format, ...)
+{
+    va_list args, again;
+    va_start(args, format);
+    va_copy(again, args);
+    ptrdiff_t n = fmt_length(format, again);
+    va_end(again);
+    char *p = NEW(a, char, n + 1);
+    fmt_into(p, n + 1, format, args);
+    va_end(args);
+    return (struct str){p, n};
+}
+
+bool str_equal(struct str a, struct str b)
+{
+    return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, (size_t)a.n) == 0);
+}
+
+bool str_is(struct str s, const char *z)
+{
+    return str_equal(s, str_from(z));
+}
+
+char char_lower(char c)
+{
+    if (c < 'A' || c > 'Z')
+        return c;
+    return (char)(c - 'A' + 'a');
+}
+
+bool str_equal_nocase(struct str a, struct str b)
+{
+    if (a.n != b.n)
+        return false;
+    for (ptrdiff_t i = 0; i < a.n; i++)
+        if (char_lower(a.p[i]) != char_lower(b.p[i]))
+            return false;
+    return true;
+}
+
+bool str_starts(struct str s, struct str prefix)
+{
+    return s.n >= prefix.n && str_equal(str_slice(s, 0, prefix.n), prefix);
+}
+
+bool str_ends(struct str s, struct str suffix)
+{
+    return s.n >= suffix.n && str_equal(str_slice(s, s.n - suffix.n, s.n), suffix);
+}
+
+struct str str_slice(struct str s, ptrdiff_t from, ptrdiff_t to)
+{
+    ASSERT(from >= 0 && from <= to && to <= s.n);
+    return s.p ? (struct str){s.p + from, to - from} : s;
+}
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+struct str str_trim(struct str s)
+{
+    while (s.n && is_space(s.p[0]))
+        s = str_slice(s, 1, s.n);
+    while (s.n && is_space(s.p[s.n - 1]))
+        s = str_slice(s, 0, s.n - 1);
+    return s;
+}
+
+struct str str_short(struct str s)
+{
+    ptrdiff_t n = s.n < 60 ? s.n : 60;
+    while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
+        n--;
+    return str_slice(s, 0, n);
+}
+
+static struct str_cut cut_at(struct str s, ptrdiff_t i)
+{
+    if (i < 0 || i >= s.n)
+        return (struct str_cut){.head = s};
+    return (struct str_cut){str_slice(s, 0, i), str_slice(s, i + 1, s.n), true};
+}
+
+struct str_cut str_cut(struct str s, char at)
+{
+    ptrdiff_t i = 0;
+    while (i < s.n && s.p[i] != at)
+        i++;
+    return cut_at(s, i);
+}
+
+struct str_cut str_cut_last(struct str s, char at)
+{
+    ptrdiff_t i = s.n - 1;
+    while (i >= 0 && s.p[i] != at)
+        i--;
+    return cut_at(s, i);
+}
+
+static int min_int(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+int str_distance(struct str a, struct str b, int limit)
+{
+    if (a.n > LONGEST_COMPARED || b.n > LONGEST_COMPARED)
+        return limit + 1;
+    int rows[3][LONGEST_COMPARED + 1];
+    int *before = rows[0], *previous = rows[1], *row = rows[2];
+    for (ptrdiff_t j = 0; j <= b.n; j++)
+        previous[j] = before[j] = (int)j;
+    for (ptrdiff_t i = 1; i <= a.n; i++) {
+        row[0] = (int)i;
+        for (ptrdiff_t j = 1; j <= b.n; j++) {
+            char x = char_lower(a.p[i - 1]), y = char_lower(b.p[j - 1]);
+            int best = min_int(min_int(row[j - 1], previous[j]) + 1, previous[j - 1] + (x != y));
+            bool swapped =
+                i > 1 && j > 1 && x == char_lower(b.p[j - 2]) && y == char_lower(a.p[i - 2]);
+            row[j] = swapped ? min_int(best, before[j - 2] + 1) : best;
+        }
+        int *spare = before;
+        before = previous;
+        previous = row;
+        row = spare;
+    }
+    return min_int(previous[b.n], limit + 1);
+}
+
+// A third of the characters may differ before a suggestion becomes a guess.
+static int tolerated(struct str wanted)
+{
+    return wanted.n < 3 ? 1 : (int)(wanted.n / 3);
+}
+
+struct str_nearest str_nearest_to(struct str wanted)
+{
+    return (struct str_nearest){.wanted = wanted, .best_distance = tolerated(wanted) + 1};
+}
+
+void str_nearest_offer(struct str_nearest *n, struct str candidate)
+{
+    int distance = str_distance(n->wanted, candidate, n->best_distance);
+    if (distance < n->best_distance) {
+        n->best_distance = distance;
+        n->best = candidate;
+    }
+}

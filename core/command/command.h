@@ -1,0 +1,74 @@
+// The commands, one row each: what it is called, which settings it takes, what it says of itself,
+// and the function that answers. Dispatch, help, man page, completions and the library's door walk
+// the same table. A command whose work needs the world (processes, the network) is prepared by the
+// host, which adds what it found to the settings; the answer itself is pure.
+#ifndef FATHOM_COMMAND_COMMAND_H
+#define FATHOM_COMMAND_COMMAND_H
+
+#include <stdbool.h>
+
+#include "core/base/arena.h"
+#include "core/base/buf.h"
+#include "core/base/error.h"
+#include "core/base/json_out.h"
+#include "core/base/settings.h"
+#include "core/base/view.h"
+
+struct query {
+    struct arena *arena;
+    const struct settings *settings;
+    struct view view;
+    bool json;
+};
+
+struct answer {
+    struct buf out;
+    bool negative; // the answer is "does not fit": a result, with an exit status of its own
+};
+
+struct example {
+    const char *arguments; // after "fathom"
+    const char *text;
+};
+
+enum { COMMAND_MAX_EXAMPLES = 4 };
+
+struct command {
+    const char *name;
+    const char *summary;     // one line without a full stop
+    const char *description; // a paragraph
+    const char *operand;     // the setting that a bare argument fills, NULL for none
+    const char *settings;    // the names it takes, space-separated
+    bool (*answer)(struct answer *a, const struct query *q, struct error *e);
+    struct example examples[COMMAND_MAX_EXAMPLES];
+};
+
+extern const struct command commands[];
+extern const ptrdiff_t command_count;
+
+const struct command *command_find(struct str name);
+bool command_unknown(struct str name, struct error *e); // fails, naming the nearest
+bool command_takes(const struct command *c, struct str setting);
+
+// Refuses settings the command does not model, then answers.
+bool command_answer(struct answer *a, const struct command *c, const struct query *q,
+                    struct error *e) MUST_USE;
+
+// Options that every command takes; they say how to answer, not what.
+struct global_option {
+    const char *name;
+    const char *values; // NULL for a flag
+    const char *text;
+};
+extern const struct global_option global_options[];
+extern const ptrdiff_t global_option_count;
+
+// The answers, each in its own file.
+bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool man_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool completion_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,105 @@
+// The command table and what can be asked of it.
+#include "core/command/command.h"
+
+const struct command commands[] = {
+    {.name = "models",
+     .summary = "the models known by name, or one model in full",
+     .description =
+         "Without a model, lists the catalogue. With one, prints its shapes, its parameters in "
+         "total and by part, and its bytes in each precision. A model folder's safetensors "
+         "headers are counted too and compared.",
+     .operand = "model",
+     .settings = "model layers tied",
+     .answer = models_answer,
+     .examples = {{"models", "the catalogue"},
+                  {"models Qwen3-8B", "one model"},
+                  {"models ./my-model --json", "a folder with a config.json"}}},
+    {.name = "gpus",
+     .summary = "the GPUs known by name, one of them, or this machine's",
+     .description =
+         "Without an argument, lists the catalogue: memory as torch sees it, rates, links, and "
+         "with --json where each number comes from. With one, shows that machine; auto asks "
+         "NVML for this machine's GPUs.",
+     .operand = "gpu",
+     .settings = "gpu",
+     .answer = gpus_answer,
+     .examples = {{"gpus", "the catalogue"},
+                  {"gpus 8xH100-80G", "one node of eight"},
+                  {"gpus auto", "this machine"}}},
+    {.name = "show",
+     .summary = "a model beside the machine it is meant for",
+     .description = "Prints the model and the hardware of a request, and how the weights alone "
+                    "compare with the memory there is.",
+     .settings = "model gpu layers tied",
+     .answer = show_answer,
+     .examples = {{"show --model Qwen3-8B --gpu 8xH100-80G", "both in full"},
+                  {"show --from request.yaml", "settings from a file"}}},
+    {.name = "help",
+     .summary = "this overview, the settings, or one command",
+     .description = "Without an argument, lists the commands. With a command's name, explains it; "
+                    "'settings' lists every setting.",
+     .operand = "topic",
+     .settings = "topic",
+     .answer = help_answer,
+     .examples = {{"help models", "one command"}, {"help settings", "every setting"}}},
+    {.name = "man",
+     .summary = "the manual page, as roff",
+     .description = "Prints the manual page. 'make install' puts it where man finds it.",
+     .settings = "",
+     .answer = man_answer,
+     .examples = {{"man | man -l -", "read it now"}}},
+    {.name = "completion",
+     .summary = "completions for bash, zsh or fish",
+     .description = "Prints the completion script of a shell. 'make install' puts all three where "
+                    "the shells find them.",
+     .operand = "shell",
+     .settings = "shell",
+     .answer = completion_answer,
+     .examples = {{"completion bash", "for ~/.bashrc: eval \"$(fathom completion bash)\""}}},
+};
+
+const ptrdiff_t command_count = COUNT_OF(commands);
+
+const struct global_option global_options[] = {
+    {"from", "FILE", "read settings from a YAML or JSON file; options win over it"},
+    {"json", NULL, "one JSON object on standard output, nothing else"},
+    {"help", NULL, "explain the command"},
+    {"debug", NULL, "with an error, the place in fathom's source that raised it"},
+};
+
+const ptrdiff_t global_option_count = COUNT_OF(global_options);
+
+const struct command *command_find(struct str name)
+{
+    for (ptrdiff_t i = 0; i < command_count; i++)
+        if (str_is(name, commands[i].name))
+            return &commands[i];
+    return NULL;
+}
+
+bool command_unknown(struct str name, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(name);
+    for (ptrdiff_t i = 0; i < command_count; i++)
+        str_nearest_offer(&nearest, str_from(commands[i].name));
+    FAIL(e, BAD_INPUT, STR_NONE, "there is no command '%.*s'", STR_ARGS(str_short(name)));
+    if (nearest.best.n)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return HINT(e, "'fathom help' lists them");
+}
+
+bool command_takes(const struct command *c, struct str setting)
+{
+    for (struct str_cut cut = str_cut(str_from(c->settings), ' ');; cut = str_cut(cut.tail, ' ')) {
+        if (cut.head.n && str_equal(cut.head, setting))
+            return true;
+        if (!cut.found)
+            return false;
+    }
+}
+
+bool command_answer(struct answer *a, const struct command *c, const struct query *q,
+                    struct error *e)
+{
+    return settings_check(q->settings, e) && c->answer(a, q, e);
+}

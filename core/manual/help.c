@@ -1,0 +1,149 @@
+// `fathom help`: an overview, the settings, or one command.
+#include "core/manual/manual.h"
+
+static void print_pair(struct buf *b, struct str left, const char *right, const struct view *v)
+{
+    enum { TEXT_COLUMN = 22 };
+    buf_put_z(b, "  ");
+    put_ink(b, v, INK_BOLD, left);
+    ptrdiff_t used = 2 + text_width(left);
+    if (used + 2 > TEXT_COLUMN) {
+        buf_char(b, '\n');
+        used = 0;
+    }
+    struct buf wrapped = buf_in(b->arena);
+    buf_wrapped(&wrapped, str_from(right), TEXT_COLUMN, v->width);
+    buf_put(b, str_slice(buf_str(&wrapped), used, wrapped.n));
+}
+
+static void print_option(struct buf *b, const char *name, const char *values, const char *text,
+                         const struct view *v)
+{
+    struct str left =
+        values ? str_format(b->arena, "--%s %s", name, values) : str_format(b->arena, "--%s", name);
+    print_pair(b, left, text, v);
+}
+
+static const char *setting_text(struct arena *a, const struct setting_def *d)
+{
+    if (!d->fallback)
+        return d->text;
+    return str_format(a, "%s (default: %s)", d->text, d->fallback).p;
+}
+
+static void print_setting(struct buf *b, const struct setting_def *d, const struct view *v)
+{
+    print_option(b, d->name, d->values, setting_text(b->arena, d), v);
+}
+
+static void print_globals(struct buf *b, const struct view *v)
+{
+    for (ptrdiff_t i = 0; i < global_option_count; i++)
+        print_option(b, global_options[i].name, global_options[i].values, global_options[i].text,
+                     v);
+}
+
+static void overview(struct buf *b, const struct view *v)
+{
+    buf_wrapped(b,
+                STR("fathom: what training configuration of this language model fits on these "
+                    "GPUs, how long a context can it train, how fast will it run."),
+                0, v->width);
+    buf_put_z(b, "\nusage: fathom COMMAND [options]\n\n");
+    for (ptrdiff_t i = 0; i < command_count; i++)
+        print_pair(b, str_from(commands[i].name), commands[i].summary, v);
+    buf_put_z(b, "\nEvery command takes:\n");
+    print_globals(b, v);
+    buf_put_z(b, "\n'fathom COMMAND --help' explains one, 'fathom help settings' lists the "
+                 "settings.\n");
+}
+
+static void all_settings(struct buf *b, const struct view *v)
+{
+    buf_wrapped(b,
+                STR("Each setting is an option, a key of a --from file, and a key under "
+                    "\"settings\" in JSON replies."),
+                0, v->width);
+    buf_char(b, '\n');
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        print_setting(b, &setting_defs[i], v);
+}
+
+static void one_command(struct buf *b, const struct command *c, const struct view *v)
+{
+    buf_put_z(b, "usage: ");
+    put_usage(b, c);
+    buf_put_z(b, "\n\n");
+    buf_wrapped(b, str_from(c->description), 0, v->width);
+    buf_put_z(b, "\nOptions:\n");
+    struct words names = words_of(c->settings);
+    while (words_next(&names))
+        print_setting(b, setting_def_find(names.word), v);
+    print_globals(b, v);
+    buf_put_z(b, "\nExamples:\n");
+    for (int i = 0; i < COMMAND_MAX_EXAMPLES && c->examples[i].arguments; i++) {
+        buf_printf(b, "  fathom %s\n", c->examples[i].arguments);
+        buf_wrapped(b, str_from(c->examples[i].text), 6, v->width);
+    }
+}
+
+static void command_json(struct json_out *j, const struct command *c)
+{
+    json_out_object(j);
+    json_out_field_str(j, "name", str_from(c->name));
+    json_out_field_str(j, "summary", str_from(c->summary));
+    json_out_key(j, "settings");
+    json_out_array(j);
+    struct words names = words_of(c->settings);
+    while (words_next(&names))
+        json_out_str(j, names.word);
+    json_out_array_end(j);
+    json_out_object_end(j);
+}
+
+static void setting_json(struct json_out *j, const struct setting_def *d)
+{
+    json_out_object(j);
+    json_out_field_str(j, "name", str_from(d->name));
+    json_out_field_str(j, "values", str_from(d->values));
+    if (d->fallback)
+        json_out_field_str(j, "default", str_from(d->fallback));
+    json_out_field_str(j, "text", str_from(d->text));
+    json_out_object_end(j);
+}
+
+static void tables_json(struct buf *out)
+{
+    struct json_out j = json_out_to(out);
+    json_out_object(&j);
+    json_out_key(&j, "commands");
+    json_out_array(&j);
+    for (ptrdiff_t i = 0; i < command_count; i++)
+        command_json(&j, &commands[i]);
+    json_out_array_end(&j);
+    json_out_key(&j, "settings");
+    json_out_array(&j);
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        setting_json(&j, &setting_defs[i]);
+    json_out_array_end(&j);
+    json_out_object_end(&j);
+    json_out_end(&j);
+}
+
+bool help_answer(struct answer *a, const struct query *q, struct error *e)
+{
+    const struct setting *topic = settings_find_z(q->settings, "topic");
+    const struct command *c = topic ? command_find(topic->value) : NULL;
+    bool settings = topic && str_is(topic->value, "settings");
+    if (topic && !c && !settings)
+        return command_unknown(topic->value, e);
+    if (q->json)
+        tables_json(&a->out);
+    else if (c)
+        one_command(&a->out, c, &q->view);
+    else if (settings)
+        all_settings(&a->out, &q->view);
+    else
+        overview(&a->out, &q->view);
+    return true;
+}

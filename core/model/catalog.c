@@ -1,0 +1,250 @@
+// The models known by name. A row holds what the model's config.json says, so that it takes the
+// same road as a file would. Every total that follows from these rows is compared with the
+// parameters that transformers itself creates (tests/data/parameters.json).
+#include "core/model/model.h"
+
+#define QWEN3_VISION_24 \
+    " vision.depth=24 vision.hidden_size=1024 vision.intermediate_size=4096 vision.num_heads=16"
+#define QWEN3_VISION_27 \
+    " vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16"
+#define SIGLIP                                                                           \
+    " vision.num_hidden_layers=27 vision.hidden_size=1152 vision.intermediate_size=4304" \
+    " vision.num_attention_heads=16 vision.patch_size=14 vision.image_size=896"
+
+const struct catalog_model catalog_models[] = {
+    {"Qwen3-0.6B", "Qwen", "qwen3",
+     "hidden_size=1024 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
+     "intermediate_size=3072 tie_word_embeddings=true max_position_embeddings=40960"},
+    {"Qwen3-1.7B", "Qwen", "qwen3",
+     "hidden_size=2048 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
+     "intermediate_size=6144 tie_word_embeddings=true max_position_embeddings=40960"},
+    {"Qwen3-4B", "Qwen", "qwen3",
+     "hidden_size=2560 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=9728 tie_word_embeddings=true max_position_embeddings=40960"},
+    {"Qwen3-8B", "Qwen", "qwen3",
+     "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=12288 max_position_embeddings=40960"},
+    {"Qwen3-14B", "Qwen", "qwen3",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=8 "
+     "intermediate_size=17408 max_position_embeddings=40960"},
+    {"Qwen3-32B", "Qwen", "qwen3",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=25600 max_position_embeddings=40960"},
+    {"Qwen3-30B-A3B", "Qwen", "qwen3_moe",
+     "hidden_size=2048 num_hidden_layers=48 num_attention_heads=32 num_key_value_heads=4 "
+     "head_dim=128 intermediate_size=6144 moe_intermediate_size=768 num_experts=128 "
+     "num_experts_per_tok=8 max_position_embeddings=40960"},
+    {"Qwen3-235B-A22B", "Qwen", "qwen3_moe",
+     "hidden_size=4096 num_hidden_layers=94 num_attention_heads=64 num_key_value_heads=4 "
+     "head_dim=128 intermediate_size=12288 moe_intermediate_size=1536 num_experts=128 "
+     "num_experts_per_tok=8 max_position_embeddings=40960"},
+
+    {"Qwen3-0.6B-Base", "Qwen", .like = "Qwen3-0.6B", .config = "max_position_embeddings=32768"},
+    {"Qwen3-1.7B-Base", "Qwen", .like = "Qwen3-1.7B", .config = "max_position_embeddings=32768"},
+    {"Qwen3-4B-Base", "Qwen", .like = "Qwen3-4B", .config = "max_position_embeddings=32768"},
+    {"Qwen3-8B-Base", "Qwen", .like = "Qwen3-8B", .config = "max_position_embeddings=32768"},
+    {"Qwen3-14B-Base", "Qwen", .like = "Qwen3-14B", .config = "max_position_embeddings=32768"},
+    {"Qwen3-30B-A3B-Base", "Qwen", .like = "Qwen3-30B-A3B",
+     .config = "max_position_embeddings=32768"},
+    {"Qwen3-4B-Instruct-2507", "Qwen", .like = "Qwen3-4B",
+     .config = "max_position_embeddings=262144", .also = "Qwen3-4B-Thinking-2507"},
+    {"Qwen3-30B-A3B-Instruct-2507", "Qwen", .like = "Qwen3-30B-A3B",
+     .config = "max_position_embeddings=262144", .also = "Qwen3-30B-A3B-Thinking-2507"},
+    {"Qwen3-235B-A22B-Instruct-2507", "Qwen", .like = "Qwen3-235B-A22B",
+     .config = "max_position_embeddings=262144", .also = "Qwen3-235B-A22B-Thinking-2507"},
+
+    {"Qwen3-VL-2B", "Qwen", "qwen3_vl",
+     "hidden_size=2048 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
+     "intermediate_size=6144 tie_word_embeddings=true max_position_embeddings=262144 "
+     "vision.out_hidden_size=2048" QWEN3_VISION_24,
+     .also = "Qwen3-VL-2B-Instruct Qwen3-VL-2B-Thinking"},
+    {"Qwen3-VL-4B", "Qwen", "qwen3_vl",
+     "hidden_size=2560 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=9728 tie_word_embeddings=true max_position_embeddings=262144 "
+     "vision.out_hidden_size=2560" QWEN3_VISION_24,
+     .also = "Qwen3-VL-4B-Instruct Qwen3-VL-4B-Thinking"},
+    {"Qwen3-VL-8B", "Qwen", "qwen3_vl",
+     "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=12288 max_position_embeddings=262144 "
+     "vision.out_hidden_size=4096" QWEN3_VISION_27,
+     .also = "Qwen3-VL-8B-Instruct Qwen3-VL-8B-Thinking"},
+    {"Qwen3-VL-32B", "Qwen", "qwen3_vl",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=25600 max_position_embeddings=262144 "
+     "vision.out_hidden_size=5120" QWEN3_VISION_27,
+     .also = "Qwen3-VL-32B-Instruct Qwen3-VL-32B-Thinking"},
+    {"Qwen3-VL-30B-A3B", "Qwen", "qwen3_vl_moe",
+     "hidden_size=2048 num_hidden_layers=48 num_attention_heads=32 num_key_value_heads=4 "
+     "head_dim=128 intermediate_size=6144 moe_intermediate_size=768 num_experts=128 "
+     "num_experts_per_tok=8 max_position_embeddings=262144 "
+     "vision.out_hidden_size=2048" QWEN3_VISION_27,
+     .also = "Qwen3-VL-30B-A3B-Instruct Qwen3-VL-30B-A3B-Thinking"},
+    {"Qwen3-VL-235B-A22B", "Qwen", "qwen3_vl_moe",
+     "hidden_size=4096 num_hidden_layers=94 num_attention_heads=64 num_key_value_heads=4 "
+     "head_dim=128 intermediate_size=12288 moe_intermediate_size=1536 num_experts=128 "
+     "num_experts_per_tok=8 max_position_embeddings=262144 "
+     "vision.out_hidden_size=4096" QWEN3_VISION_27,
+     .also = "Qwen3-VL-235B-A22B-Instruct Qwen3-VL-235B-A22B-Thinking"},
+
+    {"Qwen2.5-0.5B", "Qwen", "qwen2",
+     "hidden_size=896 num_hidden_layers=24 num_attention_heads=14 num_key_value_heads=2 "
+     "intermediate_size=4864 tie_word_embeddings=true max_position_embeddings=32768",
+     .also = "Qwen2.5-0.5B-Instruct"},
+    {"Qwen2.5-1.5B", "Qwen", "qwen2",
+     "hidden_size=1536 num_hidden_layers=28 num_attention_heads=12 num_key_value_heads=2 "
+     "intermediate_size=8960 tie_word_embeddings=true max_position_embeddings=131072"},
+    {"Qwen2.5-3B", "Qwen", "qwen2",
+     "hidden_size=2048 num_hidden_layers=36 num_attention_heads=16 num_key_value_heads=2 "
+     "intermediate_size=11008 tie_word_embeddings=true max_position_embeddings=32768",
+     .also = "Qwen2.5-3B-Instruct"},
+    {"Qwen2.5-7B", "Qwen", "qwen2",
+     "hidden_size=3584 num_hidden_layers=28 num_attention_heads=28 num_key_value_heads=4 "
+     "intermediate_size=18944 vocab_size=152064 max_position_embeddings=131072"},
+    {"Qwen2.5-14B", "Qwen", "qwen2",
+     "hidden_size=5120 num_hidden_layers=48 num_attention_heads=40 num_key_value_heads=8 "
+     "intermediate_size=13824 vocab_size=152064 max_position_embeddings=131072"},
+    {"Qwen2.5-32B", "Qwen", "qwen2",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=40 num_key_value_heads=8 "
+     "intermediate_size=27648 vocab_size=152064 max_position_embeddings=131072"},
+    {"Qwen2.5-72B", "Qwen", "qwen2",
+     "hidden_size=8192 num_hidden_layers=80 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=29568 vocab_size=152064 max_position_embeddings=131072"},
+    {"Qwen2.5-1.5B-Instruct", "Qwen", .like = "Qwen2.5-1.5B",
+     .config = "max_position_embeddings=32768"},
+    {"Qwen2.5-7B-Instruct", "Qwen", .like = "Qwen2.5-7B",
+     .config = "max_position_embeddings=32768"},
+    {"Qwen2.5-14B-Instruct", "Qwen", .like = "Qwen2.5-14B",
+     .config = "max_position_embeddings=32768"},
+    {"Qwen2.5-32B-Instruct", "Qwen", .like = "Qwen2.5-32B",
+     .config = "max_position_embeddings=32768"},
+    {"Qwen2.5-72B-Instruct", "Qwen", .like = "Qwen2.5-72B",
+     .config = "max_position_embeddings=32768"},
+
+    {"Llama-3.1-8B", "meta-llama", "llama",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=14336 vocab_size=128256 max_position_embeddings=131072",
+     .also = "Llama-3.1-8B-Instruct Meta-Llama-3.1-8B Meta-Llama-3.1-8B-Instruct"},
+    {"Llama-3.1-70B", "meta-llama", "llama",
+     "hidden_size=8192 num_hidden_layers=80 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=28672 vocab_size=128256 max_position_embeddings=131072",
+     .also = "Llama-3.1-70B-Instruct Meta-Llama-3.1-70B Meta-Llama-3.1-70B-Instruct"},
+    {"Llama-3.1-405B", "meta-llama", "llama",
+     "hidden_size=16384 num_hidden_layers=126 num_attention_heads=128 num_key_value_heads=8 "
+     "intermediate_size=53248 vocab_size=128256 max_position_embeddings=131072",
+     .also = "Llama-3.1-405B-Instruct Meta-Llama-3.1-405B Meta-Llama-3.1-405B-Instruct"},
+    {"Llama-3.2-1B", "meta-llama", "llama",
+     "hidden_size=2048 num_hidden_layers=16 num_attention_heads=32 num_key_value_heads=8 "
+     "head_dim=64 intermediate_size=8192 vocab_size=128256 tie_word_embeddings=true "
+     "max_position_embeddings=131072",
+     .also = "Llama-3.2-1B-Instruct"},
+    {"Llama-3.2-3B", "meta-llama", "llama",
+     "hidden_size=3072 num_hidden_layers=28 num_attention_heads=24 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=8192 vocab_size=128256 tie_word_embeddings=true "
+     "max_position_embeddings=131072",
+     .also = "Llama-3.2-3B-Instruct"},
+    {"Llama-3.3-70B", "meta-llama", .like = "Llama-3.1-70B", .config = "",
+     .also = "Llama-3.3-70B-Instruct"},
+
+    {"Mistral-7B-v0.3", "mistralai", "mistral",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=14336 vocab_size=32768 max_position_embeddings=32768 "
+     "sliding_window=null",
+     .also = "Mistral-7B Mistral-7B-Instruct-v0.3"},
+    {"Mistral-7B-v0.1", "mistralai", .like = "Mistral-7B-v0.3",
+     .config = "vocab_size=32000 sliding_window=4096", .also = "Mistral-7B-Instruct-v0.1"},
+    {"Mistral-7B-Instruct-v0.2", "mistralai", .like = "Mistral-7B-v0.3",
+     .config = "vocab_size=32000"},
+
+    {"gemma-2-2b", "google", "gemma2",
+     "hidden_size=2304 num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
+     "intermediate_size=9216",
+     .also = "gemma-2-2b-it"},
+    {"gemma-2-9b", "google", "gemma2",
+     "hidden_size=3584 num_hidden_layers=42 num_attention_heads=16 num_key_value_heads=8 "
+     "intermediate_size=14336",
+     .also = "gemma-2-9b-it"},
+    {"gemma-2-27b", "google", "gemma2",
+     "hidden_size=4608 num_hidden_layers=46 num_attention_heads=32 num_key_value_heads=16 "
+     "head_dim=128 intermediate_size=36864",
+     .also = "gemma-2-27b-it"},
+    {"gemma-3-1b", "google", "gemma3_text",
+     "hidden_size=1152 num_hidden_layers=26 num_attention_heads=4 num_key_value_heads=1 "
+     "intermediate_size=6912 vocab_size=262144 max_position_embeddings=32768 sliding_window=512",
+     .also = "gemma-3-1b-it gemma-3-1b-pt"},
+    {"gemma-3-4b", "google", "gemma3",
+     "hidden_size=2560 num_hidden_layers=34 num_attention_heads=8 num_key_value_heads=4 "
+     "intermediate_size=10240 sliding_window=1024" SIGLIP,
+     .also = "gemma-3-4b-it gemma-3-4b-pt"},
+    {"gemma-3-12b", "google", "gemma3",
+     "hidden_size=3840 num_hidden_layers=48 num_attention_heads=16 num_key_value_heads=8 "
+     "intermediate_size=15360 sliding_window=1024" SIGLIP,
+     .also = "gemma-3-12b-it gemma-3-12b-pt"},
+    {"gemma-3-27b", "google", "gemma3",
+     "hidden_size=5376 num_hidden_layers=62 num_attention_heads=32 num_key_value_heads=16 "
+     "head_dim=128 intermediate_size=21504 sliding_window=1024" SIGLIP,
+     .also = "gemma-3-27b-it gemma-3-27b-pt"},
+
+    {"gpt-oss-20b", "openai", "gpt_oss",
+     "hidden_size=2880 num_hidden_layers=24 num_attention_heads=64 intermediate_size=2880 "
+     "num_local_experts=32"},
+    {"gpt-oss-120b", "openai", "gpt_oss",
+     "hidden_size=2880 num_hidden_layers=36 num_attention_heads=64 intermediate_size=2880 "
+     "num_local_experts=128"},
+
+    {"DeepSeek-V3", "deepseek-ai", "deepseek_v3",
+     "hidden_size=7168 num_hidden_layers=61 num_attention_heads=128 num_key_value_heads=128 "
+     "intermediate_size=18432 max_position_embeddings=163840",
+     .also = "DeepSeek-V3-0324 DeepSeek-V3-Base DeepSeek-V3.1 DeepSeek-R1 DeepSeek-R1-0528"},
+};
+
+const ptrdiff_t catalog_model_count = COUNT_OF(catalog_models);
+
+static bool among(const char *names, struct str wanted)
+{
+    if (!names)
+        return false;
+    for (struct str_cut c = str_cut(str_from(names), ' ');; c = str_cut(c.tail, ' ')) {
+        if (str_equal_nocase(c.head, wanted))
+            return true;
+        if (!c.found)
+            return false;
+    }
+}
+
+// The name without its hub owner; a path has more slashes than an id and stays whole.
+static struct str without_owner(struct str name)
+{
+    struct str_cut c = str_cut(name, '/');
+    return c.found && !str_cut(c.tail, '/').found ? c.tail : name;
+}
+
+static struct str owner_of(struct str name)
+{
+    struct str_cut c = str_cut(name, '/');
+    return c.found ? c.head : STR_NONE;
+}
+
+const struct catalog_model *catalog_model_find(struct str name)
+{
+    struct str owner = owner_of(name), bare = without_owner(name);
+    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+        const struct catalog_model *row = &catalog_models[i];
+        if (owner.n && !str_equal_nocase(owner, str_from(row->owner)))
+            continue;
+        if (str_equal_nocase(bare, str_from(row->name)) || among(row->also, bare))
+            return row;
+    }
+    return NULL;
+}
+
+bool catalog_model_unknown(struct str name, struct str where, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(without_owner(name));
+    for (ptrdiff_t i = 0; i < catalog_model_count; i++)
+        str_nearest_offer(&nearest, str_from(catalog_models[i].name));
+    FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
+    if (nearest.best.n)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return HINT(e, "'fathom models' lists the catalogue; a config.json, a model folder or a "
+                   "Hugging Face id (owner/name) works too");
+}

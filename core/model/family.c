@@ -1,0 +1,148 @@
+// The families: what transformers 5.17 builds for each model_type. `defaults` are the values of its
+// configuration classes (models/*/configuration_*.py) for keys that published config.json files
+// leave out.
+#include "core/model/model.h"
+
+const struct family families[] = {
+    {
+        .model_type = "llama",
+        .title = "Llama",
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=32000 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "mistral",
+        .title = "Mistral",
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32000 num_key_value_heads=8 "
+                    "max_position_embeddings=131072 sliding_window=4096",
+    },
+    {
+        .model_type = "qwen2",
+        .title = "Qwen2 and Qwen2.5",
+        .features = FEATURE_QKV_BIAS,
+        .window = WINDOW_IF_SWITCHED_ON,
+        .defaults = "vocab_size=151936 num_key_value_heads=32 max_position_embeddings=32768 "
+                    "sliding_window=4096 max_window_layers=28",
+    },
+    {
+        .model_type = "qwen3",
+        .title = "Qwen3",
+        .features = FEATURE_QK_NORM,
+        .window = WINDOW_IF_SWITCHED_ON,
+        .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
+                    "max_position_embeddings=32768 sliding_window=4096 max_window_layers=28",
+    },
+    {
+        .model_type = "qwen3_moe",
+        .title = "Qwen3 mixture of experts",
+        .features = FEATURE_QK_NORM | FEATURE_EXPERTS,
+        .window = WINDOW_IF_SWITCHED_ON,
+        .defaults = "vocab_size=151936 num_key_value_heads=4 max_position_embeddings=32768 "
+                    "sliding_window=4096 max_window_layers=28 num_experts=128 "
+                    "num_experts_per_tok=8 moe_intermediate_size=768 decoder_sparse_step=1",
+    },
+    {
+        .model_type = "qwen3_vl",
+        .title = "Qwen3-VL",
+        .features = FEATURE_QK_NORM | FEATURE_VISION_QWEN3,
+        .nested = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
+                    "max_position_embeddings=128000 vision.patch_size=16 vision.in_channels=3 "
+                    "vision.temporal_patch_size=2 vision.spatial_merge_size=2 "
+                    "vision.num_position_embeddings=2304 vision.deepstack_count=3 "
+                    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 "
+                    "vision.num_heads=16 vision.out_hidden_size=3584",
+    },
+    {
+        .model_type = "qwen3_vl_moe",
+        .title = "Qwen3-VL mixture of experts",
+        .features = FEATURE_QK_NORM | FEATURE_EXPERTS | FEATURE_VISION_QWEN3,
+        .nested = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=151936 num_key_value_heads=16 head_dim=128 "
+                    "max_position_embeddings=128000 "
+                    "num_experts=60 num_experts_per_tok=4 moe_intermediate_size=1408 "
+                    "decoder_sparse_step=1 vision.patch_size=16 vision.in_channels=3 "
+                    "vision.temporal_patch_size=2 vision.spatial_merge_size=2 "
+                    "vision.num_position_embeddings=2304 vision.deepstack_count=3 "
+                    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 "
+                    "vision.num_heads=16 vision.out_hidden_size=3584",
+    },
+    {
+        .model_type = "gemma2",
+        .title = "Gemma 2",
+        .features = FEATURE_POST_NORMS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
+        .window = WINDOW_PERIODIC,
+        .window_period = 2,
+        .defaults = "vocab_size=256000 num_key_value_heads=4 head_dim=256 "
+                    "max_position_embeddings=8192 sliding_window=4096 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "gemma3_text",
+        .title = "Gemma 3, text only",
+        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM,
+        .window = WINDOW_PERIODIC,
+        .window_period = 6,
+        .defaults = "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 "
+                    "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "gemma3",
+        .title = "Gemma 3 with vision",
+        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM | FEATURE_VISION_SIGLIP,
+        .nested = true,
+        .window = WINDOW_PERIODIC,
+        .window_period = 6,
+        .defaults = "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 "
+                    "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true "
+                    "vision.num_hidden_layers=12 vision.hidden_size=768 "
+                    "vision.intermediate_size=3072 vision.num_attention_heads=12 "
+                    "vision.patch_size=16 vision.num_channels=3 vision.image_size=224",
+    },
+    {
+        .model_type = "gpt_oss",
+        .title = "gpt-oss",
+        .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS,
+        .window = WINDOW_PERIODIC,
+        .window_period = 2,
+        .defaults = "vocab_size=201088 num_key_value_heads=8 head_dim=64 attention_bias=true "
+                    "max_position_embeddings=131072 sliding_window=128 num_local_experts=128 "
+                    "num_experts_per_tok=4",
+    },
+    {
+        .model_type = "deepseek_v3",
+        .title = "DeepSeek-V3",
+        .features = FEATURE_MLA | FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=129280 max_position_embeddings=4096 n_routed_experts=256 "
+                    "num_experts_per_tok=8 n_shared_experts=1 first_k_dense_replace=3 "
+                    "moe_intermediate_size=2048 kv_lora_rank=512 qk_nope_head_dim=128 "
+                    "qk_rope_head_dim=64 v_head_dim=128 q_lora_rank=1536",
+    },
+};
+
+const ptrdiff_t family_count = COUNT_OF(families);
+
+const struct feature_name feature_names[] = {
+    {FEATURE_TIED, "tied head"},
+    {FEATURE_QKV_BIAS, "q/k/v biases"},
+    {FEATURE_OUTPUT_BIAS, "output bias"},
+    {FEATURE_MLP_BIAS, "MLP biases"},
+    {FEATURE_QK_NORM, "q/k norm"},
+    {FEATURE_POST_NORMS, "four norms a layer"},
+    {FEATURE_SINKS, "attention sinks"},
+    {FEATURE_MLA, "latent attention (MLA)"},
+    {FEATURE_QUERY_LORA, "low-rank queries"},
+    {FEATURE_EXPERTS, "mixture of experts"},
+    {FEATURE_SHARED_EXPERT, "shared expert"},
+    {FEATURE_EXPERT_BIAS, "expert biases"},
+    {FEATURE_ROUTER_BALANCE, "router balancing bias"},
+    {FEATURE_ATTENTION_CAP, "soft-capped attention"},
+    {FEATURE_LOGIT_CAP, "soft-capped logits"},
+    {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
+    {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
+};
+
+const ptrdiff_t feature_name_count = COUNT_OF(feature_names);

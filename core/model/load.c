@@ -1,0 +1,474 @@
+// From flat settings to a struct model. Every number of a configuration is a row of `fields`: where
+// it goes, the names it has had, and its range; what is absent comes from the family's defaults.
+// What follows from several numbers (head sizes, which layers have experts or a window) is derived
+// after that, and contradictions are refused.
+#include "core/model/model.h"
+
+#include <string.h>
+
+#include "core/base/num.h"
+
+enum scope { SCOPE_TEXT, SCOPE_VISION };
+
+// Where the numbers come from: the user's list first, then the family's defaults.
+struct origin {
+    struct arena *arena;
+    const struct settings *given;
+    const char *root; // "config." or "" (catalogue)
+    const struct family *family;
+    struct settings defaults;
+    struct str label; // "Qwen3-8B", "config.json": for messages about absent values
+};
+
+// Numbers that only help to derive others.
+struct helpers {
+    uint64_t shared_experts, dense_layers, sparse_step, max_window_layers, window_period,
+        image_size;
+    uint64_t deepstack;
+};
+
+struct draft {
+    struct model model;
+    struct helpers helpers;
+};
+
+struct field {
+    ptrdiff_t offset;
+    enum scope scope;
+    bool required;
+    bool may_be_zero;
+    uint64_t max;
+    unsigned only_with; // a family without these features does not read it
+    const char *keys;   // alternatives, space-separated
+};
+
+#define IN_MODEL(member)  offsetof(struct draft, model.member)
+#define IN_HELPER(member) offsetof(struct draft, helpers.member)
+
+enum {
+    MAX_LAYERS = 1024,
+    MAX_WIDTH = 1 << 20,
+    MAX_HEADS = 1 << 14,
+    MAX_VOCAB = 1 << 24,
+    MAX_EXPERTS = 1 << 14,
+    MAX_POSITION = 1 << 28,
+};
+
+static const struct field fields[] = {
+    {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH, .keys = "hidden_size"},
+    {IN_MODEL(layers), SCOPE_TEXT, .required = true, .max = MAX_LAYERS,
+     .keys = "num_hidden_layers"},
+    {IN_MODEL(heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
+     .keys = "num_attention_heads"},
+    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS, .keys = "num_key_value_heads"},
+    {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim"},
+    {IN_MODEL(intermediate), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .keys = "intermediate_size"},
+    {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB, .keys = "vocab_size"},
+    {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION, .keys = "max_position_embeddings"},
+    {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION, .keys = "sliding_window"},
+    {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
+     .keys = "max_window_layers"},
+    {IN_HELPER(window_period), SCOPE_TEXT, .max = MAX_LAYERS,
+     .keys = "sliding_window_pattern _sliding_window_pattern"},
+    {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
+     .only_with = FEATURE_EXPERTS, .keys = "num_experts num_local_experts n_routed_experts"},
+    {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
+     .only_with = FEATURE_EXPERTS, .keys = "num_experts_per_tok experts_per_token"},
+    {IN_MODEL(experts.intermediate), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_EXPERTS,
+     .keys = "moe_intermediate_size"},
+    {IN_HELPER(shared_experts), SCOPE_TEXT, .may_be_zero = true, .max = MAX_EXPERTS,
+     .only_with = FEATURE_SHARED_EXPERT, .keys = "n_shared_experts"},
+    {IN_HELPER(dense_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
+     .only_with = FEATURE_EXPERTS, .keys = "first_k_dense_replace"},
+    {IN_HELPER(sparse_step), SCOPE_TEXT, .max = MAX_LAYERS, .only_with = FEATURE_EXPERTS,
+     .keys = "decoder_sparse_step"},
+    {IN_MODEL(latent.query_rank), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_MLA,
+     .keys = "q_lora_rank"},
+    {IN_MODEL(latent.kv_rank), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_MLA, .keys = "kv_lora_rank"},
+    {IN_MODEL(latent.nope_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_MLA, .keys = "qk_nope_head_dim"},
+    {IN_MODEL(latent.rope_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_MLA, .keys = "qk_rope_head_dim"},
+    {IN_MODEL(latent.value_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_MLA, .keys = "v_head_dim"},
+    {IN_MODEL(vision.depth), SCOPE_VISION, .required = true, .max = MAX_LAYERS,
+     .keys = "depth num_hidden_layers"},
+    {IN_MODEL(vision.hidden), SCOPE_VISION, .required = true, .max = MAX_WIDTH,
+     .keys = "hidden_size"},
+    {IN_MODEL(vision.intermediate), SCOPE_VISION, .required = true, .max = MAX_WIDTH,
+     .keys = "intermediate_size"},
+    {IN_MODEL(vision.heads), SCOPE_VISION, .required = true, .max = MAX_HEADS,
+     .keys = "num_heads num_attention_heads"},
+    {IN_MODEL(vision.patch), SCOPE_VISION, .required = true, .max = 4096, .keys = "patch_size"},
+    {IN_MODEL(vision.channels), SCOPE_VISION, .max = 64, .keys = "in_channels num_channels"},
+    {IN_MODEL(vision.temporal_patch), SCOPE_VISION, .max = 64, .keys = "temporal_patch_size"},
+    {IN_MODEL(vision.merge), SCOPE_VISION, .max = 64, .keys = "spatial_merge_size"},
+    {IN_MODEL(vision.positions), SCOPE_VISION, .max = MAX_VOCAB, .keys = "num_position_embeddings"},
+    {IN_MODEL(vision.out_hidden), SCOPE_VISION, .max = MAX_WIDTH, .keys = "out_hidden_size"},
+    {IN_HELPER(deepstack), SCOPE_VISION, .max = MAX_LAYERS, .keys = "deepstack_count"},
+    {IN_HELPER(image_size), SCOPE_VISION, .max = MAX_WIDTH, .keys = "image_size"},
+};
+
+static const enum feature any_vision = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+
+// The value under one key: as given, else as the family assumes. A caller's scratch arena holds the
+// composed key while it is looked up.
+static const struct setting *look_up(const struct origin *o, enum scope scope, struct str key)
+{
+    struct arena scratch = *o->arena;
+    const char *nest = scope == SCOPE_VISION ? "vision_config."
+                       : o->family->nested   ? "text_config."
+                                             : "";
+    struct str full = str_format(&scratch, "%s%s%.*s", o->root, nest, STR_ARGS(key));
+    const struct setting *found = settings_find(o->given, full);
+    if (found)
+        return found;
+    const char *assumed = scope == SCOPE_VISION ? "vision." : "";
+    return settings_find(&o->defaults, str_format(&scratch, "%s%.*s", assumed, STR_ARGS(key)));
+}
+
+// Item `index` of a list in the configuration.
+static const struct setting *look_up_item(const struct origin *o, enum scope scope,
+                                          const char *list, uint64_t index)
+{
+    struct arena scratch = *o->arena;
+    struct origin inner = *o;
+    inner.arena = &scratch;
+    return look_up(&inner, scope, str_format(&scratch, "%s.%llu", list, (unsigned long long)index));
+}
+
+static const struct setting *look_up_any(const struct origin *o, enum scope scope, const char *keys)
+{
+    for (struct str_cut c = str_cut(str_from(keys), ' ');; c = str_cut(c.tail, ' ')) {
+        const struct setting *found = look_up(o, scope, c.head);
+        if (found || !c.found)
+            return found;
+    }
+}
+
+// JSON's null: the key is there to say that nothing is meant, the family's default included.
+static bool is_null(const struct setting *item)
+{
+    return str_is(item->value, "null");
+}
+
+static bool read_field(struct draft *d, const struct origin *o, const struct field *f,
+                       struct error *e)
+{
+    const struct setting *item = look_up_any(o, f->scope, f->keys);
+    if (!item || is_null(item)) {
+        struct str first = str_cut(str_from(f->keys), ' ').head;
+        return !f->required ||
+               FAIL(e, BAD_INPUT, o->label, "the configuration has no %s%.*s",
+                    f->scope == SCOPE_VISION ? "vision_config." : "", STR_ARGS(first));
+    }
+    uint64_t value;
+    struct range range = {f->may_be_zero ? 0 : 1, f->max};
+    if (!setting_number(&value, item, UNIT_COUNT, range, e))
+        return false;
+    memcpy((char *)d + f->offset, &value, sizeof value);
+    return true;
+}
+
+static bool read_fields(struct draft *d, const struct origin *o, struct error *e)
+{
+    bool has_vision = o->family->features & any_vision;
+    for (ptrdiff_t i = 0; i < COUNT_OF(fields); i++) {
+        const struct field *f = &fields[i];
+        bool read = f->scope == SCOPE_VISION
+                        ? has_vision
+                        : !f->only_with || (o->family->features & f->only_with);
+        if (read && !read_field(d, o, f, e))
+            return false;
+    }
+    return true;
+}
+
+static bool read_switch(bool *on, const struct origin *o, const char *key, struct error *e)
+{
+    struct arena scratch = *o->arena;
+    *on = false;
+    const struct setting *item = NULL;
+    if (o->family->nested) // the outer value is the one transformers obeys
+        item = settings_find(o->given, str_format(&scratch, "%s%s", o->root, key));
+    if (!item)
+        item = look_up(o, SCOPE_TEXT, str_from(key));
+    return !item || is_null(item) || setting_switch(on, item, e);
+}
+
+static bool read_features(struct model *m, const struct origin *o, struct error *e)
+{
+    static const struct {
+        const char *key;
+        unsigned features;
+    } switches[] = {
+        {"tie_word_embeddings", FEATURE_TIED},
+        {"attention_bias", FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS},
+        {"mlp_bias", FEATURE_MLP_BIAS},
+    };
+    m->features = o->family->features;
+    for (ptrdiff_t i = 0; i < COUNT_OF(switches); i++) {
+        bool on;
+        if (!read_switch(&on, o, switches[i].key, e))
+            return false;
+        if (on)
+            m->features |= switches[i].features;
+    }
+    return true;
+}
+
+static bool derive_heads(struct model *m, struct str where, struct error *e)
+{
+    if (!m->kv_heads)
+        m->kv_heads = m->heads;
+    if (!m->head_dim && m->hidden % m->heads)
+        return FAIL(e, BAD_INPUT, where,
+                    "hidden_size %llu is not a multiple of num_attention_heads %llu, and there is "
+                    "no head_dim",
+                    (unsigned long long)m->hidden, (unsigned long long)m->heads);
+    if (!m->head_dim)
+        m->head_dim = m->hidden / m->heads;
+    if (m->heads % m->kv_heads)
+        return FAIL(e, BAD_INPUT, where,
+                    "num_attention_heads %llu is not a multiple of num_key_value_heads %llu",
+                    (unsigned long long)m->heads, (unsigned long long)m->kv_heads);
+    if (model_has(m, FEATURE_MLA) && m->latent.query_rank)
+        m->features |= FEATURE_QUERY_LORA;
+    return true;
+}
+
+static bool derive_experts(struct draft *d, struct str where, struct error *e)
+{
+    struct model *m = &d->model;
+    if (!model_has(m, FEATURE_EXPERTS))
+        return true;
+    if (!m->experts.intermediate)
+        m->experts.intermediate = m->intermediate;
+    if (m->experts.per_token > m->experts.count)
+        return FAIL(e, BAD_INPUT, where,
+                    "num_experts_per_tok %llu exceeds the %llu experts there are",
+                    (unsigned long long)m->experts.per_token, (unsigned long long)m->experts.count);
+    m->experts.shared_intermediate = d->helpers.shared_experts * m->experts.intermediate;
+    if (!m->experts.shared_intermediate)
+        m->features &= ~(unsigned)FEATURE_SHARED_EXPERT;
+    return true;
+}
+
+static bool derive_vision(struct draft *d, const struct origin *o, struct error *e)
+{
+    struct vision *v = &d->model.vision;
+    if (!(d->model.features & any_vision))
+        return true;
+    if (v->hidden % v->heads)
+        return FAIL(e, BAD_INPUT, o->label,
+                    "vision_config.hidden_size %llu is not a multiple of its %llu heads",
+                    (unsigned long long)v->hidden, (unsigned long long)v->heads);
+    if (!v->out_hidden)
+        v->out_hidden = d->model.hidden;
+    if (!v->positions)
+        v->positions = (d->helpers.image_size / v->patch) * (d->helpers.image_size / v->patch);
+    for (uint64_t i = 0; i < MAX_LAYERS; i++) {
+        if (!look_up_item(o, SCOPE_VISION, "deepstack_visual_indexes", i))
+            break;
+        v->deepstack = i + 1;
+    }
+    if (!v->deepstack)
+        v->deepstack = d->helpers.deepstack;
+    return true;
+}
+
+// layer_types says it layer by layer; without it the family's rule does.
+static bool layer_slides(const struct draft *d, const struct origin *o, uint64_t layer,
+                         bool switched)
+{
+    const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
+    if (stated)
+        return str_is(stated->value, "sliding_attention");
+    uint64_t period =
+        d->helpers.window_period ? d->helpers.window_period : o->family->window_period;
+    switch (o->family->window) {
+    case WINDOW_NEVER:
+        return false;
+    case WINDOW_ALL:
+        return true;
+    case WINDOW_IF_SWITCHED_ON:
+        return switched && layer >= d->helpers.max_window_layers;
+    case WINDOW_PERIODIC:
+        return (layer + 1) % period != 0;
+    }
+    __builtin_trap();
+}
+
+// Which layers have experts: decoder_sparse_step and mlp_only_layers as modeling_qwen3_moe.py reads
+// them, first_k_dense_replace as modeling_deepseek_v3.py does.
+static bool layer_has_experts(const struct draft *d, uint64_t layer)
+{
+    if (!model_has(&d->model, FEATURE_EXPERTS) || layer < d->helpers.dense_layers)
+        return false;
+    return !d->helpers.sparse_step || (layer + 1) % d->helpers.sparse_step == 0;
+}
+
+static void clear_dense_layers(struct layer_kind *layer, uint64_t layers, const struct origin *o)
+{
+    for (uint64_t i = 0; i < MAX_LAYERS; i++) {
+        const struct setting *item = look_up_item(o, SCOPE_TEXT, "mlp_only_layers", i);
+        uint64_t number;
+        if (!item)
+            return;
+        if (unit_parse(&number, UNIT_COUNT, item->value) == UNIT_OK && number < layers)
+            layer[number].experts = false;
+    }
+}
+
+static bool derive_layers(struct draft *d, const struct origin *o, struct error *e)
+{
+    struct model *m = &d->model;
+    bool switched = false;
+    if (!read_switch(&switched, o, "use_sliding_window", e))
+        return false;
+    struct layer_kind *layer = NEW(o->arena, struct layer_kind, (ptrdiff_t)m->layers);
+    for (uint64_t i = 0; i < m->layers; i++) {
+        layer[i].sliding = m->sliding_window && layer_slides(d, o, i, switched);
+        layer[i].experts = layer_has_experts(d, i);
+    }
+    clear_dense_layers(layer, m->layers, o);
+    m->layer = layer;
+    if (!model_sliding_layers(m))
+        m->sliding_window = 0;
+    return true;
+}
+
+static bool find_family(struct origin *o, struct str model_type, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < family_count; i++) {
+        if (!str_is(model_type, families[i].model_type))
+            continue;
+        o->family = &families[i];
+        o->defaults = settings_in(o->arena);
+        return settings_read(&o->defaults, str_from(families[i].defaults), ' ',
+                             str_from(families[i].title), e);
+    }
+    struct arena scratch = *o->arena;
+    struct buf known = buf_in(&scratch);
+    for (ptrdiff_t i = 0; i < family_count; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", families[i].model_type);
+    FAIL(e, UNSUPPORTED, o->label, "the model family '%.*s' is not known",
+         STR_ARGS(str_short(model_type)));
+    return HINT(e, "known model_type values: %.*s", STR_ARGS(buf_str(&known)));
+}
+
+static bool fill_model(struct model *m, const struct origin *o, struct error *e)
+{
+    struct draft d = {.model.family = o->family};
+    if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) ||
+        !derive_heads(&d.model, o->label, e) || !derive_experts(&d, o->label, e) ||
+        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+        return false;
+    *m = d.model;
+    return true;
+}
+
+// A catalogue row becomes the same flat settings that its config.json would; a variant adds its own
+// values after those of the row it is like. Rows write shapes without their nesting.
+static bool from_catalog(struct model *m, struct arena *a, const struct catalog_model *row,
+                         struct error *e)
+{
+    const struct catalog_model *base = row->like ? catalog_model_find(str_from(row->like)) : row;
+    ASSERT(base && base->model_type);
+    struct settings flat = settings_in(a);
+    struct origin o = {.arena = a, .given = &flat, .root = "", .label = str_from(row->name)};
+    if (!find_family(&o, str_from(base->model_type), e))
+        return false;
+    struct str source = str_from(row->name);
+    if (!settings_read(&o.defaults, str_from(base->config), ' ', source, e) ||
+        (row->like && !settings_read(&o.defaults, str_from(row->config), ' ', source, e)) ||
+        !fill_model(m, &o, e))
+        return false;
+    m->name = str_from(row->name);
+    m->source = STR("catalogue");
+    return true;
+}
+
+static bool from_config(struct model *m, struct arena *a, const struct settings *s,
+                        const struct setting *model_type, struct error *e)
+{
+    const struct setting *name = settings_find_z(s, "model");
+    struct origin o = {.arena = a, .given = s, .root = "config.", .label = model_type->where};
+    if (!find_family(&o, model_type->value, e) || !fill_model(m, &o, e))
+        return false;
+    m->name = name ? name->value : STR("config.json");
+    m->source = model_type->where;
+    return true;
+}
+
+static bool apply_overrides(struct model *m, const struct settings *s, struct error *e)
+{
+    const struct setting *layers = settings_find_z(s, "layers");
+    const struct setting *tied = settings_find_z(s, "tied");
+    bool on;
+    if (layers && !setting_number(&m->layers, layers, UNIT_COUNT, (struct range){1, m->layers}, e))
+        return false;
+    if (tied && !setting_switch(&on, tied, e))
+        return false;
+    if (tied)
+        m->features = on ? m->features | FEATURE_TIED : m->features & ~(unsigned)FEATURE_TIED;
+    return true;
+}
+
+static bool has_config(const struct settings *s)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (str_starts(s->items[i].key, STR("config.")))
+            return true;
+    return false;
+}
+
+bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
+                         struct error *e)
+{
+    struct model found = {0};
+    const struct setting *model_type = settings_find_z(s, "config.model_type");
+    const struct setting *name = settings_find_z(s, "model");
+    if (model_type) {
+        if (!from_config(&found, a, s, model_type, e))
+            return false;
+    } else if (has_config(s)) {
+        return FAIL(e, BAD_INPUT, name ? name->where : STR_NONE,
+                    "the configuration has no model_type");
+    } else {
+        if (!name)
+            return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+        const struct catalog_model *row = catalog_model_find(name->value);
+        if (!row)
+            return catalog_model_unknown(name->value, name->where, e);
+        if (!from_catalog(&found, a, row, e))
+            return false;
+    }
+    if (!apply_overrides(&found, s, e))
+        return false;
+    *m = found;
+    return true;
+}
+
+bool model_has(const struct model *m, enum feature f)
+{
+    return (m->features & (unsigned)f) != 0;
+}
+
+uint64_t model_expert_layers(const struct model *m)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < m->layers; i++)
+        count += m->layer[i].experts;
+    return count;
+}
+
+uint64_t model_sliding_layers(const struct model *m)
+{
+    uint64_t count = 0;
+    for (uint64_t i = 0; i < m->layers; i++)
+        count += m->layer[i].sliding;
+    return count;
+}

@@ -1,0 +1,164 @@
+// What a language model is made of: its shapes, layer by layer, and from them every parameter
+// tensor. A model comes from flat settings, either a row of the catalogue or a config.json that the
+// host flattened under "config."; both take the same road.
+//
+// What distinguishes one family from another is data: a row of the family table (features, defaults
+// that transformers assumes when config.json is silent) and rows of the tensor table (which tensor
+// exists under which feature, and its shape). A new family is rows, not code.
+#ifndef FATHOM_MODEL_MODEL_H
+#define FATHOM_MODEL_MODEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/base/error.h"
+#include "core/base/settings.h"
+#include "core/base/str.h"
+
+enum feature {
+    FEATURE_TIED = 1 << 0,            // the head is the embedding
+    FEATURE_QKV_BIAS = 1 << 1,        // biases on the query, key and value projections
+    FEATURE_OUTPUT_BIAS = 1 << 2,     // a bias on the attention's output projection
+    FEATURE_MLP_BIAS = 1 << 3,        // biases on the MLP's projections
+    FEATURE_QK_NORM = 1 << 4,         // a norm over each head of q and k
+    FEATURE_POST_NORMS = 1 << 5,      // norms after attention and MLP too, before the residual sum
+    FEATURE_SINKS = 1 << 6,           // one learned attention sink a head
+    FEATURE_MLA = 1 << 7,             // multi-head latent attention
+    FEATURE_QUERY_LORA = 1 << 8,      // MLA with a low-rank query too
+    FEATURE_EXPERTS = 1 << 9,         // some layers are mixtures of experts
+    FEATURE_SHARED_EXPERT = 1 << 10,  // an expert that sees every token
+    FEATURE_EXPERT_BIAS = 1 << 11,    // biases inside experts and on the router
+    FEATURE_ATTENTION_CAP = 1 << 12,  // soft-capped attention scores
+    FEATURE_LOGIT_CAP = 1 << 13,      // soft-capped logits
+    FEATURE_VISION_QWEN3 = 1 << 14,   // Qwen3-VL's tower: merger and deepstack mergers
+    FEATURE_VISION_SIGLIP = 1 << 15,  // SigLIP tower and Gemma's projector
+    FEATURE_ROUTER_BALANCE = 1 << 16, // a balancing bias a routed expert, kept with the weights
+};
+
+struct feature_name {
+    enum feature bit;
+    const char *name; // as `fathom models` shows it
+};
+extern const struct feature_name feature_names[];
+extern const ptrdiff_t feature_name_count;
+
+enum window_rule {
+    WINDOW_NEVER,          // no sliding window, whatever the configuration says
+    WINDOW_ALL,            // every layer slides when a window is given
+    WINDOW_IF_SWITCHED_ON, // use_sliding_window, from layer max_window_layers on
+    WINDOW_PERIODIC,       // all but every n-th layer slide
+};
+
+struct family {
+    const char *model_type; // of config.json
+    const char *title;
+    unsigned features; // always
+    bool nested;       // shapes are under text_config
+    enum window_rule window;
+    uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
+    const char *defaults;   // "key=value ..." that transformers assumes
+};
+extern const struct family families[];
+extern const ptrdiff_t family_count;
+
+struct layer_kind {
+    bool sliding; // attends to a window only
+    bool experts; // its MLP is a mixture of experts
+};
+
+struct experts {
+    uint64_t count, per_token, intermediate;
+    uint64_t shared_intermediate; // all shared experts together
+};
+
+struct latent_attention {
+    uint64_t query_rank, kv_rank; // query_rank 0: full-rank queries
+    uint64_t nope_head_dim, rope_head_dim, value_head_dim;
+};
+
+struct vision {
+    uint64_t depth, hidden, intermediate, heads;
+    uint64_t patch, temporal_patch, channels, merge, positions, out_hidden, deepstack;
+};
+
+struct model {
+    struct str name;
+    struct str source; // "catalogue", "config.json"
+    const struct family *family;
+    unsigned features;
+    uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
+    uint64_t max_position;
+    uint64_t sliding_window; // 0: none
+    struct experts experts;
+    struct latent_attention latent;
+    struct vision vision;
+    const struct layer_kind *layer; // [layers]
+};
+
+// Reads the settings "model" (a catalogue name) or "config.*" (a flattened config.json, "model" is
+// then only its name), and "layers" and "tied".
+bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
+                         struct error *e) MUST_USE;
+
+bool model_has(const struct model *m, enum feature f);
+uint64_t model_expert_layers(const struct model *m);
+uint64_t model_sliding_layers(const struct model *m);
+
+// ------------------------------------------------------------------ the catalogue
+
+struct catalog_model {
+    const char *name;
+    const char *owner;      // on the Hugging Face hub
+    const char *model_type; // its family; NULL in a variant
+    const char *config;     // "key=value ..." as config.json has them
+    const char *like;       // a variant: the row it shares all but `config` with
+    const char *also;       // other names with the same configuration, space-separated
+};
+extern const struct catalog_model catalog_models[];
+extern const ptrdiff_t catalog_model_count;
+
+// Case and a hub owner before the name are forgiven.
+const struct catalog_model *catalog_model_find(struct str name);
+
+// Fails with "unknown model", naming the nearest known one.
+bool catalog_model_unknown(struct str name, struct str where, struct error *e);
+
+// ------------------------------------------------------------------ parameters
+
+enum part {
+    PART_EMBEDDING,
+    PART_ATTENTION,
+    PART_MLP,
+    PART_EXPERTS,
+    PART_SHARED_EXPERTS,
+    PART_ROUTER,
+    PART_NORMS,
+    PART_HEAD,
+    PART_VISION,
+    PART_COUNT,
+};
+
+const char *part_name(enum part p);
+
+// One kind of parameter tensor and how often the model has it.
+struct tensor {
+    const char *name; // as in safetensors files, {layer}, {expert} and {block} standing for numbers
+    enum part part;
+    uint64_t shape[2]; // a vector has shape[1] == 1
+    uint64_t elements;
+    uint64_t copies;
+};
+
+struct parameters {
+    const struct tensor *tensors;
+    ptrdiff_t tensor_count;
+    uint64_t total;
+    uint64_t active; // per token: all but the experts a token is not sent to
+    uint64_t by_part[PART_COUNT];
+};
+
+bool parameters_of(struct parameters *p, struct arena *a, const struct model *m,
+                   struct error *e) MUST_USE;
+
+#endif

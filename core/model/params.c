@@ -1,0 +1,318 @@
+// Every parameter tensor a model has, as rows of one table: its name, the part it is counted under,
+// its shape in terms of the model's dimensions, how often it occurs, and the features it needs or
+// excludes. Parameter counts, and later every per-tensor memory figure, follow from these rows.
+#include "core/model/model.h"
+
+#include "core/base/num.h"
+
+enum dimension {
+    ONE,
+    HIDDEN,
+    VOCAB,
+    HEADS,
+    HEAD_DIM,
+    QUERY_WIDTH,
+    KV_WIDTH,
+    INTERMEDIATE,
+    EXPERT_COUNT,
+    EXPERT_WIDTH,
+    SHARED_WIDTH,
+    QUERY_RANK,
+    KV_RANK,
+    KV_RANK_AND_ROPE,
+    LATENT_QUERY_WIDTH,
+    LATENT_KV_WIDTH,
+    LATENT_OUTPUT_WIDTH,
+    VISION_HIDDEN,
+    VISION_QKV,
+    VISION_INTERMEDIATE,
+    VISION_PATCH,
+    VISION_POSITIONS,
+    VISION_MERGED,
+    VISION_OUT,
+};
+
+enum repeat {
+    ONCE,
+    EVERY_LAYER,
+    DENSE_LAYER,
+    EXPERT_LAYER,
+    EVERY_EXPERT,
+    VISION_BLOCK,
+    VISION_DEEPSTACK,
+};
+
+struct rule {
+    const char *name;
+    enum part part;
+    enum repeat repeat;
+    enum dimension rows, columns;
+    unsigned needs;   // all of these features
+    unsigned without; // none of these
+};
+
+static const struct rule rules[] = {
+    {"embed_tokens.weight", PART_EMBEDDING, ONCE, VOCAB, HIDDEN},
+
+    {"layers.{layer}.input_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE},
+    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, EVERY_LAYER, QUERY_WIDTH, HIDDEN,
+     .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.k_proj.weight", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, HIDDEN,
+     .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.v_proj.weight", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, HIDDEN,
+     .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, EVERY_LAYER, HIDDEN, QUERY_WIDTH,
+     .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.q_proj.bias", PART_ATTENTION, EVERY_LAYER, QUERY_WIDTH, ONE,
+     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.k_proj.bias", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, ONE,
+     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.v_proj.bias", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, ONE,
+     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.o_proj.bias", PART_ATTENTION, EVERY_LAYER, HIDDEN, ONE,
+     .needs = FEATURE_OUTPUT_BIAS},
+    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, EVERY_LAYER, HEAD_DIM, ONE,
+     .needs = FEATURE_QK_NORM},
+    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, EVERY_LAYER, HEAD_DIM, ONE,
+     .needs = FEATURE_QK_NORM},
+    {"layers.{layer}.self_attn.sinks", PART_ATTENTION, EVERY_LAYER, HEADS, ONE,
+     .needs = FEATURE_SINKS},
+
+    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_QUERY_WIDTH,
+     HIDDEN, .needs = FEATURE_MLA, .without = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_a_proj.weight", PART_ATTENTION, EVERY_LAYER, QUERY_RANK, HIDDEN,
+     .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_a_proj.bias", PART_ATTENTION, EVERY_LAYER, QUERY_RANK, ONE,
+     .needs = FEATURE_QUERY_LORA | FEATURE_QKV_BIAS},
+    {"layers.{layer}.self_attn.q_a_layernorm.weight", PART_NORMS, EVERY_LAYER, QUERY_RANK, ONE,
+     .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_b_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_QUERY_WIDTH,
+     QUERY_RANK, .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", PART_ATTENTION, EVERY_LAYER,
+     KV_RANK_AND_ROPE, HIDDEN, .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", PART_ATTENTION, EVERY_LAYER,
+     KV_RANK_AND_ROPE, ONE, .needs = FEATURE_MLA | FEATURE_QKV_BIAS},
+    {"layers.{layer}.self_attn.kv_a_layernorm.weight", PART_NORMS, EVERY_LAYER, KV_RANK, ONE,
+     .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.kv_b_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_KV_WIDTH,
+     KV_RANK, .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, EVERY_LAYER, HIDDEN,
+     LATENT_OUTPUT_WIDTH, .needs = FEATURE_MLA},
+
+    {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE},
+    {"layers.{layer}.pre_feedforward_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
+     .needs = FEATURE_POST_NORMS},
+    {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
+     .needs = FEATURE_POST_NORMS},
+
+    {"layers.{layer}.mlp.gate_proj.weight", PART_MLP, DENSE_LAYER, INTERMEDIATE, HIDDEN},
+    {"layers.{layer}.mlp.up_proj.weight", PART_MLP, DENSE_LAYER, INTERMEDIATE, HIDDEN},
+    {"layers.{layer}.mlp.down_proj.weight", PART_MLP, DENSE_LAYER, HIDDEN, INTERMEDIATE},
+    {"layers.{layer}.mlp.gate_proj.bias", PART_MLP, DENSE_LAYER, INTERMEDIATE, ONE,
+     .needs = FEATURE_MLP_BIAS},
+    {"layers.{layer}.mlp.up_proj.bias", PART_MLP, DENSE_LAYER, INTERMEDIATE, ONE,
+     .needs = FEATURE_MLP_BIAS},
+    {"layers.{layer}.mlp.down_proj.bias", PART_MLP, DENSE_LAYER, HIDDEN, ONE,
+     .needs = FEATURE_MLP_BIAS},
+
+    {"layers.{layer}.mlp.gate.weight", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT, HIDDEN},
+    {"layers.{layer}.mlp.gate.bias", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT, ONE,
+     .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.gate.e_score_correction_bias", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT,
+     ONE, .needs = FEATURE_ROUTER_BALANCE},
+    {"layers.{layer}.mlp.experts.{expert}.gate_proj.weight", PART_EXPERTS, EVERY_EXPERT,
+     EXPERT_WIDTH, HIDDEN},
+    {"layers.{layer}.mlp.experts.{expert}.up_proj.weight", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
+     HIDDEN},
+    {"layers.{layer}.mlp.experts.{expert}.down_proj.weight", PART_EXPERTS, EVERY_EXPERT, HIDDEN,
+     EXPERT_WIDTH},
+    {"layers.{layer}.mlp.experts.{expert}.gate_proj.bias", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
+     ONE, .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.experts.{expert}.up_proj.bias", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
+     ONE, .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.experts.{expert}.down_proj.bias", PART_EXPERTS, EVERY_EXPERT, HIDDEN, ONE,
+     .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.shared_experts.gate_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
+     SHARED_WIDTH, HIDDEN, .needs = FEATURE_SHARED_EXPERT},
+    {"layers.{layer}.mlp.shared_experts.up_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
+     SHARED_WIDTH, HIDDEN, .needs = FEATURE_SHARED_EXPERT},
+    {"layers.{layer}.mlp.shared_experts.down_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
+     HIDDEN, SHARED_WIDTH, .needs = FEATURE_SHARED_EXPERT},
+
+    {"norm.weight", PART_NORMS, ONCE, HIDDEN, ONE},
+    {"lm_head.weight", PART_HEAD, ONCE, VOCAB, HIDDEN, .without = FEATURE_TIED},
+
+    {"visual.patch_embed.proj.weight", PART_VISION, ONCE, VISION_HIDDEN, VISION_PATCH,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.patch_embed.proj.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.pos_embed.weight", PART_VISION, ONCE, VISION_POSITIONS, VISION_HIDDEN,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.blocks.{block}.norm1.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm1.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm2.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm2.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.attn.qkv.weight", PART_VISION, VISION_BLOCK, VISION_QKV, VISION_HIDDEN},
+    {"visual.blocks.{block}.attn.qkv.bias", PART_VISION, VISION_BLOCK, VISION_QKV, ONE},
+    {"visual.blocks.{block}.attn.proj.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN,
+     VISION_HIDDEN},
+    {"visual.blocks.{block}.attn.proj.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.mlp.fc1.weight", PART_VISION, VISION_BLOCK, VISION_INTERMEDIATE,
+     VISION_HIDDEN},
+    {"visual.blocks.{block}.mlp.fc1.bias", PART_VISION, VISION_BLOCK, VISION_INTERMEDIATE, ONE},
+    {"visual.blocks.{block}.mlp.fc2.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN,
+     VISION_INTERMEDIATE},
+    {"visual.blocks.{block}.mlp.fc2.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.merger.norm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.norm.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc1.weight", PART_VISION, ONCE, VISION_MERGED, VISION_MERGED,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc1.bias", PART_VISION, ONCE, VISION_MERGED, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc2.weight", PART_VISION, ONCE, VISION_OUT, VISION_MERGED,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc2.bias", PART_VISION, ONCE, VISION_OUT, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.deepstack_merger_list.{block}.norm.weight", PART_VISION, VISION_DEEPSTACK,
+     VISION_MERGED, ONE},
+    {"visual.deepstack_merger_list.{block}.norm.bias", PART_VISION, VISION_DEEPSTACK, VISION_MERGED,
+     ONE},
+    {"visual.deepstack_merger_list.{block}.linear_fc1.weight", PART_VISION, VISION_DEEPSTACK,
+     VISION_MERGED, VISION_MERGED},
+    {"visual.deepstack_merger_list.{block}.linear_fc1.bias", PART_VISION, VISION_DEEPSTACK,
+     VISION_MERGED, ONE},
+    {"visual.deepstack_merger_list.{block}.linear_fc2.weight", PART_VISION, VISION_DEEPSTACK,
+     VISION_OUT, VISION_MERGED},
+    {"visual.deepstack_merger_list.{block}.linear_fc2.bias", PART_VISION, VISION_DEEPSTACK,
+     VISION_OUT, ONE},
+
+    {"vision_tower.embeddings.patch_embedding.weight", PART_VISION, ONCE, VISION_HIDDEN,
+     VISION_PATCH, .needs = FEATURE_VISION_SIGLIP},
+    {"vision_tower.embeddings.patch_embedding.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_SIGLIP},
+    {"vision_tower.embeddings.position_embedding.weight", PART_VISION, ONCE, VISION_POSITIONS,
+     VISION_HIDDEN, .needs = FEATURE_VISION_SIGLIP},
+    {"vision_tower.post_layernorm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_SIGLIP},
+    {"vision_tower.post_layernorm.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_SIGLIP},
+    {"multi_modal_projector.mm_input_projection_weight", PART_VISION, ONCE, VISION_HIDDEN, HIDDEN,
+     .needs = FEATURE_VISION_SIGLIP},
+    {"multi_modal_projector.mm_soft_emb_norm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_SIGLIP},
+};
+
+// Products of dimensions stay far below 2^64: load.c bounds every factor at 2^20 or less but for
+// the patch (channels * temporal * patch^2 <= 2^36). Sums over layers and experts saturate.
+static uint64_t dimension_of(const struct model *m, enum dimension d)
+{
+    const struct latent_attention *l = &m->latent;
+    const struct vision *v = &m->vision;
+    uint64_t temporal = v->temporal_patch ? v->temporal_patch : 1;
+    uint64_t channels = v->channels ? v->channels : 3;
+    const uint64_t values[] = {
+        [ONE] = 1,
+        [HIDDEN] = m->hidden,
+        [VOCAB] = m->vocab,
+        [HEADS] = m->heads,
+        [HEAD_DIM] = m->head_dim,
+        [QUERY_WIDTH] = m->heads * m->head_dim,
+        [KV_WIDTH] = m->kv_heads * m->head_dim,
+        [INTERMEDIATE] = m->intermediate,
+        [EXPERT_COUNT] = m->experts.count,
+        [EXPERT_WIDTH] = m->experts.intermediate,
+        [SHARED_WIDTH] = m->experts.shared_intermediate,
+        [QUERY_RANK] = l->query_rank,
+        [KV_RANK] = l->kv_rank,
+        [KV_RANK_AND_ROPE] = l->kv_rank + l->rope_head_dim,
+        [LATENT_QUERY_WIDTH] = m->heads * (l->nope_head_dim + l->rope_head_dim),
+        [LATENT_KV_WIDTH] = m->heads * (l->nope_head_dim + l->value_head_dim),
+        [LATENT_OUTPUT_WIDTH] = m->heads * l->value_head_dim,
+        [VISION_HIDDEN] = v->hidden,
+        [VISION_QKV] = 3 * v->hidden,
+        [VISION_INTERMEDIATE] = v->intermediate,
+        [VISION_PATCH] = channels * temporal * v->patch * v->patch,
+        [VISION_POSITIONS] = v->positions,
+        [VISION_MERGED] = v->merge * v->merge * v->hidden,
+        [VISION_OUT] = v->out_hidden,
+    };
+    return values[d];
+}
+
+static uint64_t copies_of(const struct model *m, enum repeat r)
+{
+    uint64_t expert_layers = model_expert_layers(m);
+    switch (r) {
+    case ONCE:
+        return 1;
+    case EVERY_LAYER:
+        return m->layers;
+    case DENSE_LAYER:
+        return m->layers - expert_layers;
+    case EXPERT_LAYER:
+        return expert_layers;
+    case EVERY_EXPERT:
+        return expert_layers * m->experts.count;
+    case VISION_BLOCK:
+        return m->vision.depth;
+    case VISION_DEEPSTACK:
+        return model_has(m, FEATURE_VISION_QWEN3) ? m->vision.deepstack : 0;
+    }
+    __builtin_trap();
+}
+
+static bool applies(const struct rule *r, const struct model *m)
+{
+    return (m->features & r->needs) == r->needs && !(m->features & r->without);
+}
+
+static struct tensor tensor_of(const struct rule *r, const struct model *m)
+{
+    struct tensor t = {.name = r->name, .part = r->part, .copies = copies_of(m, r->repeat)};
+    t.shape[0] = dimension_of(m, r->rows);
+    t.shape[1] = dimension_of(m, r->columns);
+    t.elements = sat_mul(t.shape[0], t.shape[1]);
+    return t;
+}
+
+bool parameters_of(struct parameters *p, struct arena *a, const struct model *m, struct error *e)
+{
+    struct parameters sum = {0};
+    struct tensor *tensors = NEW(a, struct tensor, COUNT_OF(rules));
+    for (ptrdiff_t i = 0; i < COUNT_OF(rules); i++) {
+        struct tensor t = tensor_of(&rules[i], m);
+        if (!applies(&rules[i], m) || t.copies == 0)
+            continue;
+        tensors[sum.tensor_count++] = t;
+        uint64_t elements = sat_mul(t.elements, t.copies);
+        sum.by_part[t.part] = sat_add(sum.by_part[t.part], elements);
+        sum.total = sat_add(sum.total, elements);
+    }
+    // Bytes must be countable too: no precision has more than four a parameter.
+    if (sat_mul(sum.total, 4) == U64_SATURATED)
+        return FAIL(e, OVERFLOW, m->source, "the model has more parameters than can be counted");
+    sum.tensors = tensors;
+    sum.active = sum.total - sum.by_part[PART_EXPERTS];
+    if (m->experts.count)
+        sum.active += sum.by_part[PART_EXPERTS] / m->experts.count * m->experts.per_token;
+    *p = sum;
+    return true;
+}
+
+const char *part_name(enum part p)
+{
+    static const char *const names[] = {
+        [PART_EMBEDDING] = "embedding",
+        [PART_ATTENTION] = "attention",
+        [PART_MLP] = "mlp",
+        [PART_EXPERTS] = "experts",
+        [PART_SHARED_EXPERTS] = "shared experts",
+        [PART_ROUTER] = "router",
+        [PART_NORMS] = "norms",
+        [PART_HEAD] = "head",
+        [PART_VISION] = "vision tower",
+    };
+    return names[p];
+}

@@ -1,0 +1,41 @@
+// Fathom as a library: one question in, one JSON reply out.
+//
+//     char *memory = malloc(FATHOM_MEMORY);
+//     const char *question = "command=models\nmodel=Qwen3-8B\n";
+//     struct fathom_reply reply;
+//     if (fathom_ask(memory, FATHOM_MEMORY, question, strlen(question), &reply) == 0)
+//         fwrite(reply.json, 1, reply.json_bytes, stdout);
+//
+// A question is lines of key=value: "command", and the settings of that command under the names
+// they have on the command line. A config.json is given flattened under "config.": one line a
+// value, nested keys joined by dots ("config.text_config.hidden_size=2560",
+// "config.layer_types.0=..."). The library reads no files, opens no connections, prints nothing and
+// keeps no state: two calls with two memories may run at the same time.
+#ifndef FATHOM_FATHOM_H
+#define FATHOM_FATHOM_H
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// Enough for every command. With less, a large question may exhaust it, which traps.
+#define FATHOM_MEMORY ((size_t)64 << 20)
+
+struct fathom_reply {
+    const char *json; // one object and a line feed; inside the caller's memory, not NUL-terminated
+    size_t json_bytes;
+};
+
+// Returns 0 when the answer is yes or done, 1 when it is "does not fit", 2 on a bad question and 70
+// on a defect; the last two reply {"error": {"code", "message", "where", "hint"}}.
+__attribute__((visibility("default"))) int fathom_ask(void *memory, size_t memory_bytes,
+                                                      const char *question, size_t question_bytes,
+                                                      struct fathom_reply *reply);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,44 @@
+// Any bytes as the header of a safetensors file. Either the sums agree with each other (bytes by
+// type add up; each element takes at least half a byte and at most eight), or nothing was added and
+// the error says why.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/num.h"
+#include "host/safetensors.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static char block[1 << 20];
+
+static void check_sums(const struct weights *w, struct arena a)
+{
+    uint64_t bytes = 0;
+    for (ptrdiff_t i = 0; i < WEIGHTS_DTYPES; i++)
+        bytes += w->dtype_bytes[i];
+    ASSERT(bytes == w->bytes && w->bytes != U64_SATURATED && w->parameters != U64_SATURATED);
+    ASSERT(w->parameters / 2 <= w->bytes && w->bytes / 8 <= w->parameters);
+    ASSERT(w->tensors > 0 || w->parameters == 0);
+    ASSERT((weights_dtypes(&a, w).n > 0) == (w->bytes > 0));
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+    char *exact = malloc(size ? size : 1); // a read past the end is then one past a heap block
+    if (!exact)
+        return 0;
+    if (size)
+        memcpy(exact, data, size);
+    struct arena a = arena_over(block, sizeof block, NULL);
+    struct weights w = {0};
+    struct error e = {0};
+    struct str header = {exact, (ptrdiff_t)size};
+    bool ok = safetensors_header_read(&w, a, header, STR("m.st"), &e);
+    free(exact);
+    ASSERT(ok == (e.code == ERROR_NONE));
+    if (ok)
+        check_sums(&w, a);
+    else
+        ASSERT(e.message[0] && !w.tensors && !w.parameters && !w.bytes);
+    return 0;
+}

@@ -1,0 +1,50 @@
+// Any bytes as a YAML request. Either the list has non-empty, unique keys and a place for each
+// value, or it is empty and the error says where and why.
+#include <stdlib.h>
+#include <string.h>
+
+#include "host/yaml_in.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static char block[8 << 20];
+
+static int compare_keys(const void *left, const void *right)
+{
+    const struct setting *a = left, *b = right;
+    if (a->key.n != b->key.n)
+        return a->key.n < b->key.n ? -1 : 1;
+    return memcmp(a->key.p, b->key.p, (size_t)a->key.n);
+}
+
+static void check_list(const struct settings *s)
+{
+    if (s->count)
+        qsort(s->items, (size_t)s->count, sizeof *s->items, compare_keys);
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct setting *item = &s->items[i];
+        ASSERT(item->key.n > 0 && !memchr(item->key.p, 0, (size_t)item->key.n));
+        ASSERT(str_starts(item->where, STR("f.yaml:")));
+        ASSERT(i == 0 || compare_keys(item - 1, item) != 0);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+    char *exact = malloc(size ? size : 1); // a read past the end is then one past a heap block
+    if (!exact)
+        return 0;
+    if (size)
+        memcpy(exact, data, size);
+    struct arena a = arena_over(block, sizeof block, NULL);
+    struct settings s = settings_in(&a);
+    struct error e = {0};
+    bool ok = yaml_flatten(&s, (struct str){exact, (ptrdiff_t)size}, STR("f.yaml"), &e);
+    free(exact); // the list must not point into the input
+    ASSERT(ok == (e.code == ERROR_NONE));
+    if (ok)
+        check_list(&s);
+    else
+        ASSERT(s.count == 0 && e.message[0] && str_starts(str_from(e.where), STR("f.yaml")));
+    return 0;
+}

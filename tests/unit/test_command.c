@@ -1,0 +1,61 @@
+// The library's door and the tables behind it.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/command/command.h"
+#include "fathom/fathom.h"
+#include "tests/t.h"
+
+static struct str ask(int wanted_status, const char *question)
+{
+    struct arena *a = test_arena();
+    static char *memory;
+    if (!memory)
+        memory = malloc(FATHOM_MEMORY);
+    struct fathom_reply reply;
+    int status = fathom_ask(memory, FATHOM_MEMORY, question, strlen(question), &reply);
+    if (status != wanted_status)
+        test_failed(__FILE__, __LINE__, "'%s' exits with %d", question, status);
+    struct str copy = str_copy(a, (struct str){reply.json, (ptrdiff_t)reply.json_bytes});
+    return copy;
+}
+
+static bool contains(struct str s, const char *part)
+{
+    return strstr(s.p, part) != NULL;
+}
+
+TEST(questions_and_answers)
+{
+    CHECK(contains(ask(0, "command=models\nmodel=Qwen3-8B\n"), "\"total\": 8190735360"));
+    CHECK(contains(ask(0, "command=gpus\ngpu=4x8xH200\n"), "\"gpus\": 32"));
+    CHECK(contains(ask(0, "command=show\nmodel=Qwen3-8B\ngpu=H200"), "\"hardware\""));
+    CHECK(contains(ask(0, "command=help\n"), "\"commands\""));
+    CHECK(contains(ask(0, "command=completion\nshell=fish"), "complete -c fathom"));
+}
+
+TEST(bad_questions)
+{
+    CHECK(contains(ask(2, ""), "there is no command ''"));
+    CHECK(contains(ask(2, "command=modles"), "did you mean 'models'?"));
+    CHECK(contains(ask(2, "command=models\nmodel=Qwen9"), "\"code\": \"bad_input\""));
+    CHECK(contains(ask(2, "command=completion"), "completion needs a shell"));
+    CHECK(contains(ask(2, "command=gpus\ngpu=auto"), "auto needs the machine itself"));
+    CHECK(contains(ask(2, "command=models\nfoo"), "key=value"));
+}
+
+TEST(every_setting_of_every_command_is_in_the_table)
+{
+    for (ptrdiff_t i = 0; i < command_count; i++) {
+        const struct command *c = &commands[i];
+        CHECK(c->summary && c->description && c->answer && c->examples[0].arguments);
+        CHECK(!c->operand || command_takes(c, str_from(c->operand)));
+        struct str rest = str_from(c->settings);
+        while (rest.n) {
+            struct str_cut cut = str_cut(rest, ' ');
+            if (!setting_def_find(cut.head))
+                test_failed(__FILE__, __LINE__, "%s takes '%.*s'", c->name, STR_ARGS(cut.head));
+            rest = cut.tail;
+        }
+    }
+}

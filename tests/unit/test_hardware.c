@@ -1,0 +1,114 @@
+// Hardware: the catalogue and every way of writing a machine.
+#include <string.h>
+
+#include "core/hardware/hardware.h"
+#include "tests/t.h"
+
+static bool read_spec(struct hardware *h, const char *text, struct error *e)
+{
+    struct setting spec = {STR("gpu"), str_from(text), STR("--gpu")};
+    *e = (struct error){0};
+    return hardware_from_spec(h, test_arena(), &spec, e);
+}
+
+TEST(specs)
+{
+    static const struct {
+        const char *text, *name;
+        uint64_t nodes, gpus;
+    } rows[] = {
+        {"H200", "H200", 1, 1},
+        {"8xH100-80G", "H100-80G", 1, 8},
+        {"8xh100", "H100-80G", 1, 8},
+        {"4x8xA100-80G", "A100-80G", 4, 8},
+        {"4 x 8 x A100_80g", "A100-80G", 4, 8},
+        {"RTX-4090", "RTX4090", 1, 1},
+        {"2x4090", "RTX4090", 1, 2},
+        {"1024xL4", "L4", 1, 1024},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct hardware h;
+        struct error e;
+        if (!read_spec(&h, rows[i].text, &e))
+            test_failed(__FILE__, __LINE__, "%s: %s", rows[i].text, e.message);
+        CHECK_STR(str_from(h.card.name), rows[i].name);
+        CHECK_U64(h.nodes, rows[i].nodes);
+        CHECK_U64(h.gpus_per_node, rows[i].gpus);
+    }
+}
+
+TEST(custom_cards)
+{
+    struct hardware h;
+    struct error e;
+    CHECK(read_spec(&h, "8x{memory=48GiB,bf16=181TFLOPS}", &e));
+    CHECK(h.custom);
+    CHECK_U64(h.card.memory.value, 48 * GIB);
+    CHECK_U64(h.card.bf16.value, UINT64_C(181000000000000));
+    CHECK_U64(h.card.bandwidth.value, 0);
+    CHECK(read_spec(&h, "2x8xcustom:memory=48GiB, bandwidth=864GB/s", &e));
+    CHECK_U64(h.card.bandwidth.value, UINT64_C(864000000000));
+    CHECK_U64(hardware_gpus(&h), 16);
+    CHECK(read_spec(&h, "H100-80G:memory=94GiB", &e));
+    CHECK(!h.custom);
+    CHECK_U64(h.card.memory.value, 94 * GIB);
+    CHECK_STR(str_from(h.card.memory.source), "given by --gpu");
+    CHECK_U64(h.card.bf16.value, UINT64_C(989000000000000));
+}
+
+TEST(bad_specs_are_refused_in_one_sentence)
+{
+    static const struct {
+        const char *text, *message, *hint;
+    } rows[] = {
+        {"", "gpu names no card", ""},
+        {"8x", "gpu names no card", ""},
+        {"H1000", "there is no GPU 'H1000'", "did you mean 'H100'?"},
+        {"A100", "there is no GPU 'A100'", "did you mean A100-40G or A100-80G"},
+        {"0xH200", "must be between 1 and 65536, not '0'", ""},
+        {"-8xH200", "must be between 1 and 65536, not '-8'", ""},
+        {"18446744073709551616xH200", "must be between 1 and 65536", ""},
+        {"2000xH200", "a node has at most 1024 GPUs, not 2000", ""},
+        {"65536x1024xH200", "a machine has at most 1048576 GPUs", ""},
+        {"2x2x2xH200", "there is no GPU '2xH200'", ""},
+        {"custom", "'' is not of the form key=value", ""},
+        {"{bf16=181TFLOPS}", "a custom card needs its memory", ""},
+        {"{memory=48G}", "memory must be a size such as 79.15GiB or 80GB, not '48G'", ""},
+        {"{memory=0GiB}", "memory must be between", ""},
+        {"{memory=1e30}", "memory must be a size", ""},
+        {"{memory=48GiB,colour=red}", "a card has no 'colour'", "a custom card takes memory"},
+        {"{memory=48GiB", "there is no GPU", ""},
+        {"auto", "auto needs the machine itself", ""},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct hardware h;
+        struct error e;
+        bool ok = read_spec(&h, rows[i].text, &e);
+        if (ok || !strstr(e.message, rows[i].message) || !strstr(e.hint, rows[i].hint))
+            test_failed(__FILE__, __LINE__, "'%s' gives '%s'; '%s'", rows[i].text, e.message,
+                        e.hint);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
+
+TEST(every_known_figure_names_its_source)
+{
+    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
+        const struct gpu *g = &gpu_catalog[i];
+        CHECK(g->memory.value > GIB && g->per_node > 0 && g->title && g->link_kind);
+        for (ptrdiff_t f = 0; f < gpu_field_count; f++) {
+            struct figure figure = gpu_figure(g, &gpu_fields[f]);
+            if (figure.value && !(figure.source && *figure.source))
+                test_failed(__FILE__, __LINE__, "%s has a %s from nowhere", g->name,
+                            gpu_fields[f].key);
+        }
+        CHECK(gpu_find(str_from(g->name)) == g);
+    }
+}
+
+TEST(nvml_names_lead_to_cards)
+{
+    CHECK(gpu_find_nvml(STR("NVIDIA H200")) == gpu_find(STR("H200")));
+    CHECK(gpu_find_nvml(STR("NVIDIA H100 80GB HBM3")) == gpu_find(STR("H100-80G")));
+    CHECK(gpu_find_nvml(STR("Matrox Millennium")) == NULL);
+}

@@ -1,0 +1,253 @@
+// Models: the catalogue's totals against two sources that are not ours, families from
+// configurations, and everything that must be refused.
+#include <string.h>
+
+#include "core/model/model.h"
+#include "tests/t.h"
+
+// Totals of the safetensors files as their publishers state them (facts of the model cards).
+static const struct {
+    const char *name;
+    uint64_t total;
+} published[] = {
+    {"Qwen3-VL-30B-A3B", UINT64_C(31070754032)},    {"Qwen3-VL-8B", UINT64_C(8767123696)},
+    {"Qwen3-VL-4B", UINT64_C(4437815808)},          {"Qwen3-VL-2B", UINT64_C(2127532032)},
+    {"Qwen3-VL-235B-A22B", UINT64_C(235670022896)}, {"Qwen3-235B-A22B", UINT64_C(235093634560)},
+    {"gpt-oss-120b", UINT64_C(116829156672)},       {"gemma-3-4b", UINT64_C(4300079472)},
+    {"gemma-3-12b", UINT64_C(12187325040)},         {"gemma-3-27b", UINT64_C(27432406640)},
+    {"gemma-2-9b", UINT64_C(9241705984)},           {"gemma-2-27b", UINT64_C(27227128320)},
+    {"gemma-2-2b", UINT64_C(2614341888)},           {"gemma-3-1b", UINT64_C(999885952)},
+    {"DeepSeek-V3", UINT64_C(671026419200)},
+};
+
+// What transformers builds for every row (scripts/count_parameters.py, run with transformers 5.17).
+static const struct {
+    const char *name;
+    uint64_t total;
+} built[] = {
+#include "parameters.inc"
+};
+
+static bool build(struct model *m, struct parameters *p, const struct settings *s, struct error *e)
+{
+    *m = (struct model){0};
+    *p = (struct parameters){0};
+    return model_from_settings(m, s->arena, s, e) && parameters_of(p, s->arena, m, e);
+}
+
+static bool load_settings(struct model *m, struct parameters *p, const char *text, struct error *e)
+{
+    struct settings s = settings_in(test_arena());
+    *e = (struct error){0};
+    return settings_read(&s, str_from(text), '\n', STR("test"), e) && build(m, p, &s, e);
+}
+
+static bool load(struct model *m, struct parameters *p, const char *name, struct error *e)
+{
+    struct settings s = settings_in(test_arena());
+    *e = (struct error){0};
+    struct setting item = {STR("model"), str_from(name), STR("test")};
+    return settings_add(&s, item, e) && build(m, p, &s, e);
+}
+
+TEST(published_totals)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(published); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (!load(&m, &p, published[i].name, &e) || p.total != published[i].total)
+            test_failed(__FILE__, __LINE__, "%s has %llu, not %llu (%s)", published[i].name,
+                        (unsigned long long)p.total, (unsigned long long)published[i].total,
+                        e.message);
+    }
+}
+
+TEST(totals_that_transformers_builds)
+{
+    CHECK_U64((uint64_t)COUNT_OF(built), (uint64_t)catalog_model_count);
+    for (ptrdiff_t i = 0; i < COUNT_OF(built); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (!load(&m, &p, built[i].name, &e) || p.total != built[i].total)
+            test_failed(__FILE__, __LINE__, "%s has %llu, not %llu", built[i].name,
+                        (unsigned long long)p.total, (unsigned long long)built[i].total);
+    }
+}
+
+TEST(every_row_of_the_catalogue_loads)
+{
+    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (!load(&m, &p, catalog_models[i].name, &e))
+            test_failed(__FILE__, __LINE__, "%s: %s", catalog_models[i].name, e.message);
+        uint64_t sum = 0;
+        for (int part = 0; part < PART_COUNT; part++)
+            sum += p.by_part[part];
+        CHECK_U64(sum, p.total);
+        CHECK(p.active <= p.total);
+    }
+}
+
+TEST(parts_and_active_parameters)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(load(&m, &p, "Qwen3-30B-A3B", &e));
+    CHECK_U64(p.total, UINT64_C(30532122624));
+    CHECK_U64(p.by_part[PART_EXPERTS], UINT64_C(28991029248));
+    CHECK_U64(p.active, UINT64_C(3353032704));
+    CHECK(load(&m, &p, "Qwen3-235B-A22B", &e));
+    CHECK_U64(p.by_part[PART_EXPERTS], UINT64_C(227096395776));
+    CHECK_U64(p.active, UINT64_C(22190763520));
+    CHECK(load(&m, &p, "Qwen3-VL-4B", &e));
+    CHECK_U64(p.by_part[PART_VISION], UINT64_C(415347712));
+    CHECK(load(&m, &p, "DeepSeek-V3", &e));
+    CHECK_U64(p.by_part[PART_EXPERTS], UINT64_C(653908770816));
+    CHECK_U64(p.active, UINT64_C(37552297472));
+    CHECK_U64(model_expert_layers(&m), 58);
+}
+
+TEST(names_are_forgiving)
+{
+    static const char *const same[] = {"Qwen3-8B", "qwen3-8b", "Qwen/Qwen3-8B", "qwen/QWEN3-8b"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(same); i++)
+        CHECK(catalog_model_find(str_from(same[i])) == catalog_model_find(STR("Qwen3-8B")));
+    CHECK(catalog_model_find(STR("Qwen3-8B")) != NULL);
+    CHECK(catalog_model_find(STR("someone/Qwen3-8B")) == NULL);
+    CHECK(catalog_model_find(STR("./Qwen3-8B")) == NULL);
+    CHECK(catalog_model_find(STR("meta-llama/Llama-3.1-8B-Instruct")) != NULL);
+}
+
+TEST(a_near_miss_suggests_the_right_name)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(!load(&m, &p, "Qwen3-8BB", &e));
+    CHECK_STR(str_from(e.message), "there is no model 'Qwen3-8BB'");
+    CHECK_STR(str_from(e.hint), "did you mean 'Qwen3-8B'?");
+}
+
+TEST(layers_and_tied_override)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(load_settings(&m, &p, "model=Qwen3-0.6B\ntied=off", &e));
+    CHECK_U64(p.total, 751632384); // what the measured runs with a separate head hold
+    CHECK(load_settings(&m, &p, "model=DeepSeek-V3\nlayers=4", &e));
+    CHECK_U64(model_expert_layers(&m), 1);
+    CHECK(!load_settings(&m, &p, "model=Qwen3-0.6B\nlayers=29", &e));
+    CHECK(strstr(e.message, "between 1 and 28"));
+}
+
+TEST(windows)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(load(&m, &p, "gemma-3-4b", &e));
+    CHECK_U64(model_sliding_layers(&m), 34 - 34 / 6);
+    CHECK(m.layer && m.layer[4].sliding && !m.layer[5].sliding);
+    CHECK(load(&m, &p, "gpt-oss-20b", &e));
+    CHECK_U64(model_sliding_layers(&m), 12);
+    CHECK(load(&m, &p, "Mistral-7B-v0.1", &e));
+    CHECK_U64(model_sliding_layers(&m), 32);
+    CHECK(load(&m, &p, "Mistral-7B-v0.3", &e));
+    CHECK_U64(m.sliding_window, 0);
+    CHECK(load(&m, &p, "Qwen3-8B", &e));
+    CHECK_U64(m.sliding_window, 0);
+}
+
+#define SMALL                                                                                    \
+    "model=x\nconfig.hidden_size=64\nconfig.num_hidden_layers=2\nconfig.num_attention_heads=4\n" \
+    "config.intermediate_size=128\nconfig.vocab_size=1000\n"
+
+TEST(configurations_by_hand)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(load_settings(&m, &p, SMALL "config.model_type=llama", &e));
+    // 2 (4 64^2 + 3 64 128 + 2 64) + 2 1000 64 + 64
+    CHECK_U64(p.total, UINT64_C(2) * (4 * 4096 + 3 * 8192 + 128) + 128000 + 64);
+    CHECK(load_settings(&m, &p, SMALL "config.model_type=llama\nconfig.mlp_bias=true", &e));
+    CHECK_U64(p.total, 2 * (4 * 4096 + 3 * 8192 + 128 + 128 + 128 + 64) + 128000 + 64);
+    CHECK(load_settings(&m, &p,
+                        SMALL "config.model_type=qwen2\nconfig.num_key_value_heads=2\n"
+                              "config.tie_word_embeddings=true",
+                        &e));
+    CHECK_U64(p.total, 2 * (2 * 4096 + 2 * 2048 + 3 * 8192 + 128 + 64 + 32 + 32) + 64000 + 64);
+    CHECK(load_settings(&m, &p,
+                        SMALL "config.model_type=qwen3_moe\nconfig.head_dim=16\n"
+                              "config.num_key_value_heads=4\nconfig.num_experts=8\n"
+                              "config.num_experts_per_tok=2\nconfig.moe_intermediate_size=32\n"
+                              "config.mlp_only_layers.0=1\nconfig.decoder_sparse_step=1",
+                        &e));
+    CHECK_U64(model_expert_layers(&m), 1);
+    CHECK_U64(p.by_part[PART_EXPERTS], UINT64_C(8) * 3 * 64 * 32);
+    CHECK_U64(p.by_part[PART_MLP], UINT64_C(3) * 64 * 128);
+    CHECK(load_settings(&m, &p,
+                        SMALL "config.model_type=gemma2\nconfig.head_dim=16\n"
+                              "config.layer_types.0=full_attention\n"
+                              "config.layer_types.1=sliding_attention",
+                        &e));
+    CHECK(m.layer && !m.layer[0].sliding && m.layer[1].sliding);
+}
+
+TEST(bad_configurations_are_refused_in_one_sentence)
+{
+    static const struct {
+        const char *settings, *message;
+    } bad[] = {
+        {"config.hidden_size=3", "the configuration has no model_type"},
+        {"config.model_type=falcon", "the model family 'falcon' is not known"},
+        {"config.model_type=llama", "the configuration has no hidden_size"},
+        {SMALL "config.model_type=llama\nconfig.num_attention_heads=5",
+         "hidden_size 64 is not a multiple of num_attention_heads 5, and there is no head_dim"},
+        {SMALL "config.model_type=llama\nconfig.num_key_value_heads=3",
+         "num_attention_heads 4 is not a multiple of num_key_value_heads 3"},
+        {SMALL "config.model_type=llama\nconfig.hidden_size=0",
+         "config.hidden_size must be between 1 and 1048576, not '0'"},
+        {SMALL "config.model_type=llama\nconfig.hidden_size=-64",
+         "config.hidden_size must be between 1 and 1048576, not '-64'"},
+        {SMALL "config.model_type=llama\nconfig.num_hidden_layers=9223372036854775808",
+         "config.num_hidden_layers must be between 1 and 1024"},
+        {SMALL "config.model_type=llama\nconfig.vocab_size=1e+30", "config.vocab_size must be"},
+        {SMALL "config.model_type=llama\nconfig.tie_word_embeddings=5",
+         "config.tie_word_embeddings must be on or off, not '5'"},
+        {SMALL "config.model_type=qwen3_moe\nconfig.head_dim=16\nconfig.num_experts=4\n"
+               "config.num_experts_per_tok=8",
+         "num_experts_per_tok 8 exceeds the 4 experts there are"},
+        {"layers=3", "no model is given"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(bad); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (load_settings(&m, &p, bad[i].settings, &e) || !strstr(e.message, bad[i].message))
+            test_failed(__FILE__, __LINE__, "wanted '%s', got '%s'", bad[i].message, e.message);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
+
+TEST(the_largest_configuration_is_counted_or_refused)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    bool ok = load_settings(&m, &p,
+                            "model=x\nconfig.model_type=qwen3_moe\nconfig.hidden_size=1048576\n"
+                            "config.num_hidden_layers=1024\nconfig.num_attention_heads=16384\n"
+                            "config.num_key_value_heads=16384\nconfig.head_dim=1048576\n"
+                            "config.intermediate_size=1048576\nconfig.vocab_size=16777216\n"
+                            "config.num_experts=16384\nconfig.num_experts_per_tok=1\n"
+                            "config.moe_intermediate_size=1048576",
+                            &e);
+    CHECK(!ok && e.code == ERROR_OVERFLOW);
+}

@@ -1,0 +1,62 @@
+// The WebAssembly module imports nothing but what vsnprintf drags in, none of it is ever called, and
+// its replies are byte for byte those of the native program.
+//
+// Usage: node parity.mjs MODULE NATIVE-PROGRAM
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+const ALLOWED = ['fd_close', 'fd_seek', 'fd_write'];
+const [modulePath, program] = process.argv.slice(2);
+const module = new WebAssembly.Module(readFileSync(modulePath));
+
+const foreign = WebAssembly.Module.imports(module).filter(
+  (i) => i.module !== 'wasi_snapshot_preview1' || !ALLOWED.includes(i.name));
+if (foreign.length) {
+  console.log('core is not pure: it imports', foreign.map((i) => `${i.module}.${i.name}`).join(', '));
+  process.exit(1);
+}
+
+const refuse = (name) => () => { throw new Error(`core called ${name}`); };
+const stubs = Object.fromEntries(ALLOWED.map((name) => [name, refuse(name)]));
+const { exports } = new WebAssembly.Instance(module, { wasi_snapshot_preview1: stubs });
+exports._initialize();
+
+function ask(question) {
+  const bytes = new TextEncoder().encode(question);
+  new Uint8Array(exports.memory.buffer, exports.fathom_question(), bytes.length).set(bytes);
+  const reply = exports.fathom_run(bytes.length);
+  return new TextDecoder().decode(
+    new Uint8Array(exports.memory.buffer, reply, exports.fathom_reply_bytes()));
+}
+
+function native(question) {
+  const [command, ...options] = question.split('\n').map((line) => line.split('='));
+  const args = options.map(([key, ...value]) => `--${key}=${value.join('=')}`);
+  try {
+    return execFileSync(program, [command[1], '--json', ...args], { stdio: ['ignore', 'pipe', 'ignore'] })
+      .toString();
+  } catch (failure) {
+    return failure.stdout.toString();
+  }
+}
+
+const questions = [
+  'command=models', 'command=gpus', 'command=help', 'command=man', 'command=completion\nshell=zsh',
+];
+for (const { name } of JSON.parse(ask('command=models')).models) {
+  questions.push(`command=models\nmodel=${name}`, `command=models\nmodel=${name}\nlayers=7\ntied=off`);
+}
+for (const { name } of JSON.parse(ask('command=gpus')).gpus) {
+  questions.push(`command=gpus\ngpu=3x8x${name}`, `command=gpus\ngpu=${name}:memory=33.37GiB`);
+}
+
+let failed = 0;
+for (const question of questions) {
+  // "where" names the option on the command line and nothing in the library.
+  if (ask(question) !== native(question).replace(/given by --gpu/g, 'given by ')) {
+    failed++;
+    console.log('replies differ for', JSON.stringify(question));
+  }
+}
+console.log(`${questions.length - failed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
