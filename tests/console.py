@@ -6,7 +6,7 @@ Usage: tests/console.py PROGRAM-FOLDER FILE...      (UPDATE=1 rewrites the expec
 A .console file is a list of "$ command" lines, each followed by what it prints (standard output and
 error together, then "[exit N]" where the status is not 0). In a .md file every ```console block is
 such a list. A line "..." stands for any lines. All commands of one file share a fresh folder that
-holds a copy of tests/cli/files; $TESTS is the tests folder, $SOURCE the project's.
+holds a copy of tests/cli/files; $TESTS is the tests folder, $PROGRAMS the program's.
 """
 import os
 import re
@@ -21,8 +21,8 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 def environment(program_folder, home):
     kept = {key: os.environ[key] for key in ("ASAN_OPTIONS", "UBSAN_OPTIONS") if key in os.environ}
     path = os.pathsep.join([os.path.abspath(program_folder), os.environ["PATH"]])
-    source = os.path.dirname(TESTS)
-    return dict(kept, PATH=path, HOME=home, LC_ALL="C.UTF-8", TESTS=TESTS, SOURCE=source, TERM="xterm")
+    return dict(kept, PATH=path, HOME=home, LC_ALL="C.UTF-8", TESTS=TESTS,
+                PROGRAMS=os.path.abspath(program_folder), TERM="xterm")
 
 
 def run(command, folder, env):

@@ -1,7 +1,7 @@
 // A stand-in for libnvidia-ml.so.1 with two GPUs. FAKE_NVML in the environment chooses what goes
 // wrong: "init" (no driver behind the library), "v1" (a driver that refuses the second version of
-// the memory query), "memory" (neither works), "none" (no GPU). Compiled with -DNO_V2 it lacks that
-// symbol altogether, with -DNO_NAME one that every driver has.
+// the memory query), "memory" (neither works), "none" (no GPU), "twins" (both GPUs are alike).
+// Compiled with -DNO_V2 it lacks that symbol altogether, with -DNO_NAME one that every driver has.
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +71,8 @@ EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
 #ifndef NO_NAME
 EXPORT int nvmlDeviceGetName(void *device, char *name, unsigned int length)
 {
-    return copy(name, length, *(int *)device ? "NVIDIA L4" : "NVIDIA H100 80GB HBM3");
+    const char *second = mode_is("twins") ? "NVIDIA H100 80GB HBM3" : "NVIDIA L4";
+    return copy(name, length, *(int *)device ? second : "NVIDIA H100 80GB HBM3");
 }
 #endif
 

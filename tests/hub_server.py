@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A hub for tests/unit/test_hub.c: two servers on free ports of 127.0.0.1, the second standing for
+"""A hub for tests/unit/test_hub.c and tests/cli/hub.console: two servers on free ports of 127.0.0.1, the second standing for
 another host. Prints "PORT OTHER_PORT" and serves until it is killed or its parent ends. What a
 request gets depends on the model's name; answers tell whether the token came along."""
 import http.server
@@ -45,6 +45,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_ok(self):
         self.answer(200, self.seen())
+
+    def do_tiny(self):
+        self.answer(200, json.dumps({
+            "model_type": "llama", "hidden_size": 64, "num_hidden_layers": 2,
+            "num_attention_heads": 4, "intermediate_size": 128, "vocab_size": 1000,
+        }).encode())
 
     def do_same(self):
         self.answer(307, b"redirecting", Location="/seen")

@@ -130,6 +130,8 @@ void put_bytes(struct buf *b, uint64_t bytes)
         put_gib(b, bytes);
     else if (bytes >= MIB)
         buf_printf(b, "%llu MiB", (unsigned long long)((bytes + MIB / 2) / MIB));
+    else if (bytes >= 10 * KIB)
+        buf_printf(b, "%llu KiB", (unsigned long long)((bytes + KIB / 2) / KIB));
     else
         buf_printf(b, "%llu B", (unsigned long long)bytes);
 }

@@ -145,8 +145,7 @@ static void print_left_out(const struct table *t, const struct layout *l, struct
     if (!note.n)
         return;
     buf_put_z(&note, ": shown on a wider terminal and by --json");
-    put_ink(out, v, INK_DIM, buf_str(&note));
-    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&note), 0, v->width);
 }
 
 void table_print(const struct table *t, struct buf *out, const struct view *v)

@@ -319,6 +319,6 @@ TEST(tables_align_wrap_and_drop)
                                       "three   12345  f      a remark that is rather long\n"
                                       "                      for one line\n");
     CHECK_STR(print_table(24, false), "name   number  extra\none         1  e\nthree   12345  f\n"
-                                      "remark: shown on a wider terminal and by --json\n");
+                                      "remark: shown on a wider\nterminal and by --json\n");
     CHECK(str_starts(print_table(80, true), STR("\033[1mname\033[0m")));
 }
