@@ -50,13 +50,21 @@ static struct hub_options hub_from_environment(struct arena *a)
     };
 }
 
+static struct str without_byte_order_mark(struct str text)
+{
+    bool marked = str_starts(text, STR("\xEF\xBB\xBF"));
+    return marked ? str_slice(text, 3, text.n) : text;
+}
+
 // What a request file sets; a JSON null sets nothing.
 static bool read_request(struct settings *out, struct str path, struct error *e)
 {
     struct str text;
     struct settings file = settings_in(out->arena);
-    if (!file_read(&text, out->arena, path, REQUEST_MAX_BYTES, e))
+    struct str source = str_is(path, "-") ? STR("/dev/stdin") : path;
+    if (!file_read(&text, out->arena, source, REQUEST_MAX_BYTES, e))
         return false;
+    text = without_byte_order_mark(text);
     bool json = str_ends(path, STR(".json"));
     if (!(json ? json_flatten(&file, text, STR_NONE, path, e) : yaml_flatten(&file, text, path, e)))
         return false;
@@ -82,7 +90,7 @@ static bool merge_request(struct options *o, struct arena *a, struct error *e)
             return false;
     }
     for (ptrdiff_t i = 0; i < o->settings.count; i++)
-        if (!settings_add(&merged, o->settings.items[i], e))
+        if (!settings_set(&merged, o->settings.items[i], e))
             return false;
     o->settings = merged;
     return true;
@@ -120,6 +128,14 @@ static int report_failure(struct arena *a, const struct options *o, const struct
     return error_exit_status(e->code);
 }
 
+static void say_version(struct buf *out, bool json)
+{
+    if (json)
+        buf_put_z(out, "{\n  \"version\": \"" FATHOM_VERSION "\"\n}\n");
+    else
+        buf_put_z(out, "fathom " FATHOM_VERSION "\n");
+}
+
 static int run(struct arena *a, int argc, char **argv)
 {
     struct options o = {0};
@@ -128,7 +144,7 @@ static int run(struct arena *a, int argc, char **argv)
     bool ok = argc > 1 ? options_read(&o, a, argc, (const char *const *)argv, &e)
                        : options_read(&o, a, COUNT_OF(default_arguments), default_arguments, &e);
     if (ok && o.version)
-        buf_put_z(&out.out, "fathom " FATHOM_VERSION "\n");
+        say_version(&out.out, o.json);
     else
         ok = ok && (!o.help || turn_to_help(&o, &e)) && answer(&out, &o, a, &e);
     if (ok && argc == 1)

@@ -6,6 +6,14 @@ struct arguments {
     int count, next;
 };
 
+static const struct global_option *find_global(struct str name)
+{
+    for (ptrdiff_t i = 0; i < global_option_count; i++)
+        if (str_is(name, global_options[i].name))
+            return &global_options[i];
+    return NULL;
+}
+
 static bool add(struct options *o, const char *name, struct str value, struct error *e)
 {
     struct arena *a = o->settings.arena;
@@ -33,14 +41,18 @@ static bool take_value(struct str *value, const char *name, struct str_cut pair,
 static bool set_global(struct options *o, const struct global_option *g, struct str_cut pair,
                        struct arguments *args, struct error *e)
 {
+    if (g->values && o->from.n)
+        return FAIL(e, BAD_INPUT, STR_NONE, "--%s is given twice", g->name);
     if (g->values)
-        return take_value(&o->from, g->name, pair, args, e);
+        return take_value(&o->from, g->name, pair, args, e) &&
+               (o->from.n || FAIL(e, BAD_INPUT, STR_NONE, "--%s must not be empty", g->name));
     if (pair.found)
         return FAIL(e, BAD_INPUT, STR_NONE, "--%s takes no value", g->name);
     struct str name = str_from(g->name);
     o->json |= str_is(name, "json");
     o->help |= str_is(name, "help");
     o->debug |= str_is(name, "debug");
+    o->version |= str_is(name, "version");
     return true;
 }
 
@@ -64,9 +76,9 @@ static bool unknown_option(const struct options *o, struct str name, struct erro
 static bool read_option(struct options *o, struct str text, struct arguments *args, struct error *e)
 {
     struct str_cut pair = str_cut(text, '=');
-    for (ptrdiff_t i = 0; i < global_option_count; i++)
-        if (str_is(pair.head, global_options[i].name))
-            return set_global(o, &global_options[i], pair, args, e);
+    const struct global_option *g = find_global(pair.head);
+    if (g)
+        return set_global(o, g, pair, args, e);
     const struct setting_def *def = setting_def_find(pair.head);
     if (!def || !command_takes(o->command, pair.head))
         return unknown_option(o, pair.head, e);
@@ -82,17 +94,28 @@ static bool read_operand(struct options *o, struct str text, struct error *e)
     return add(o, o->command->operand, text, e);
 }
 
+// Global options may stand before the command; --help and --version do without one.
 static bool read_command(struct options *o, struct arguments *args, struct error *e)
 {
-    struct str name = str_from(args->values[args->next++]);
-    if (str_is(name, "--version")) {
-        o->version = true;
+    while (args->next < args->count) {
+        struct str text = str_from(args->values[args->next++]);
+        struct str_cut pair = str_cut(text.n > 2 ? str_slice(text, 2, text.n) : STR_NONE, '=');
+        const struct global_option *g = find_global(pair.head);
+        if (str_is(text, "-h"))
+            o->help = true;
+        else if (g && str_starts(text, STR("--"))) {
+            if (!set_global(o, g, pair, args, e))
+                return false;
+        } else {
+            o->command = command_find(text);
+            return o->command ? true : command_unknown(text, e);
+        }
+    }
+    if (o->version || o->help) {
+        o->command = command_find(STR("help"));
         return true;
     }
-    if (str_is(name, "--help") || str_is(name, "-h"))
-        name = STR("help");
-    o->command = command_find(name);
-    return o->command ? true : command_unknown(name, e);
+    return FAIL(e, BAD_INPUT, STR_NONE, "no command is given; 'fathom help' lists them");
 }
 
 static bool read_arguments(struct options *o, struct arguments *args, struct error *e)
@@ -117,10 +140,20 @@ static bool read_arguments(struct options *o, struct arguments *args, struct err
     return true;
 }
 
+// Asked before anything else is read, so that a failure to read it is told as JSON too.
+static bool wants_json(int argc, const char *const *argv)
+{
+    for (int i = 1; i < argc && !str_is(str_from(argv[i]), "--"); i++)
+        if (str_is(str_from(argv[i]), "--json"))
+            return true;
+    return false;
+}
+
 bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
                   struct error *e)
 {
     struct arguments args = {argv, argc, 1};
     *o = (struct options){.settings = settings_in(a)};
-    return read_command(o, &args, e) && (!o->command || read_arguments(o, &args, e));
+    o->json = wants_json(argc, argv);
+    return read_command(o, &args, e) && read_arguments(o, &args, e);
 }

@@ -16,8 +16,7 @@ struct options {
     bool json, help, debug, version;
 };
 
-// json and debug are set as far as they were read even when it fails, so that the failure can be
-// told in the way asked for.
+// json is set even when reading fails, so that the failure can be told in the way asked for.
 bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
                   struct error *e) MUST_USE;
 

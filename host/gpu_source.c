@@ -18,7 +18,8 @@ static bool all_alike(const struct nvml_gpu *gpus, ptrdiff_t count)
 static struct str spec_of(struct arena *a, const struct nvml_gpu *g, ptrdiff_t count)
 {
     const struct gpu *known = gpu_find_nvml(str_from(g->name));
-    uint64_t usable = g->total_bytes - g->reserved_bytes;
+    uint64_t reserved = g->reserved_bytes < g->total_bytes ? g->reserved_bytes : 0;
+    uint64_t usable = g->total_bytes - reserved;
     return str_format(a, "%dx%s:memory=%lluB", (int)count, known ? known->name : "custom",
                       (unsigned long long)usable);
 }
@@ -40,5 +41,5 @@ bool gpu_source_resolve(struct settings *s, struct error *e)
                     "this machine has different GPUs (%s and others); name the ones to use",
                     gpus[0].name);
     struct setting found = {STR("gpu"), spec_of(s->arena, &gpus[0], count), STR("NVML")};
-    return settings_add(s, found, e);
+    return settings_set(s, found, e);
 }

@@ -28,7 +28,7 @@ static ptrdiff_t python_number_bytes(struct str rest)
     return 0;
 }
 
-// Puts an empty array of the same width in place of each such number: columns stay as they were.
+// Puts an empty object of the same width in place of each such number: columns stay as they were.
 static struct str without_python_numbers(struct arena *a, struct str text)
 {
     char *p = str_z(a, text);
@@ -43,8 +43,8 @@ static struct str without_python_numbers(struct arena *a, struct str text)
         ptrdiff_t n = python_number_bytes(str_slice(text, i, text.n));
         if (n) {
             memset(p + i, ' ', (size_t)n);
-            p[i] = '[';
-            p[i + 1] = ']';
+            p[i] = '{';
+            p[i + 1] = '}';
             i += n - 1;
         }
     }
@@ -115,6 +115,8 @@ static bool flatten_object(struct flattening *f, json_t *object, int depth, stru
 
 static bool flatten_array(struct flattening *f, const json_t *array, int depth, struct error *e)
 {
+    if (json_array_size(array) == 0)
+        return add(f, STR("[]"), e);
     ptrdiff_t before = f->path.n;
     for (size_t i = 0; i < json_array_size(array); i++) {
         if (!key_path_push_index(&f->path, (ptrdiff_t)i, f->source, e) ||

@@ -1,6 +1,6 @@
 // JSON from outside becomes flat settings: {"a": {"b": [1, true]}} gives a.b.0 = 1 and
-// a.b.1 = true. null stays "null", for it can mean more than an absent key; empty objects and empty
-// arrays give nothing.
+// a.b.1 = true. null stays "null", for it can mean more than an absent key; an empty array
+// stays "[]"; an empty object gives nothing.
 // Parsing is jansson's; this file and safetensors.c are the only ones that know it.
 #ifndef FATHOM_HOST_JSON_IN_H
 #define FATHOM_HOST_JSON_IN_H

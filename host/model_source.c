@@ -31,12 +31,17 @@ static bool add_weights(struct settings *s, struct str folder, struct error *e)
     if (!found && !w.missing_files)
         return true;
     struct setting types = {STR("weights.types"), weights_dtypes(s->arena, &w), folder};
+    struct setting missing = {STR("weights.first_missing"),
+                              str_copy(s->arena, str_from(w.first_missing)), folder};
+    struct setting quantized = {STR("weights.quantized"), w.quantized ? STR("on") : STR("off"),
+                                folder};
     return add_count(s, "weights.parameters", w.parameters, folder, e) &&
            add_count(s, "weights.tensors", w.tensors, folder, e) &&
            add_count(s, "weights.bytes", w.bytes, folder, e) &&
            add_count(s, "weights.files", w.files, folder, e) &&
            add_count(s, "weights.missing_files", w.missing_files, folder, e) &&
-           settings_add(s, types, e);
+           settings_add(s, types, e) && settings_add(s, missing, e) &&
+           settings_add(s, quantized, e);
 }
 
 static bool from_folder(struct settings *s, struct str folder, struct str where, struct error *e)

@@ -18,7 +18,8 @@ struct arena {
     void (*exhausted)(void); // does not return
 };
 
-// Owns nothing: the block stays the caller's. `exhausted` may be NULL, then exhaustion traps.
+// Owns nothing: the block stays the caller's, and must not be on the stack (it stays poisoned).
+// `exhausted` may be NULL, then exhaustion traps.
 struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void));
 
 // Zeroed memory for `count` objects, aligned; never NULL.

@@ -12,6 +12,11 @@ struct buf buf_in(struct arena *a)
     return (struct buf){.arena = a};
 }
 
+struct buf buf_over(char *block, ptrdiff_t bytes)
+{
+    return (struct buf){.p = block, .capacity = bytes};
+}
+
 struct str buf_str(const struct buf *b)
 {
     return (struct str){b->p ? b->p : "", b->n};
@@ -21,6 +26,7 @@ static void reserve(struct buf *b, ptrdiff_t more)
 {
     if (more <= b->capacity - b->n)
         return;
+    ASSERT(b->arena);
     ptrdiff_t growth = b->capacity > 256 ? b->capacity : 256;
     if (growth < more)
         growth = more;

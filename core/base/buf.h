@@ -7,14 +7,15 @@
 #include "core/base/str.h"
 
 struct buf {
-    struct arena *arena;
+    struct arena *arena; // NULL: of fixed size
     char *p;
     ptrdiff_t n;
     ptrdiff_t capacity;
 };
 
 struct buf buf_in(struct arena *a);
-struct str buf_str(const struct buf *b); // valid until the next write
+struct buf buf_over(char *block, ptrdiff_t bytes); // of fixed size: writing more is a defect
+struct str buf_str(const struct buf *b);           // valid until the next write
 
 void buf_put(struct buf *b, struct str s);
 void buf_put_z(struct buf *b, const char *z);

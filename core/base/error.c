@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/fmt.h"
+#include "core/base/utf8.h"
 
 static const struct {
     const char *name;
@@ -20,12 +21,18 @@ static const struct {
     [ERROR_BUG] = {"bug", 70},
 };
 
-// Messages quote input: whatever would steer a terminal is made visible.
+// Messages quote input: whatever would steer a terminal, or is no text, is made visible.
 static void make_printable(char *text)
 {
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7F)
+    struct str rest = str_from(text);
+    while (rest.n) {
+        ptrdiff_t n = utf8_length(rest);
+        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7F)
             *text = '?';
+        n = n ? n : 1;
+        text += n;
+        rest = str_slice(rest, n, rest.n);
+    }
 }
 
 bool error_set(struct error *e, enum error_code code, struct error_site site, struct str where,

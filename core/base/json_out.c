@@ -1,6 +1,8 @@
 // The JSON writer. Byte for byte the same on every platform: integers by printf, doubles by %.6g.
 #include "core/base/json_out.h"
 
+#include "core/base/utf8.h"
+
 struct json_out json_out_to(struct buf *out)
 {
     return (struct json_out){.out = out};
@@ -67,43 +69,6 @@ void json_out_array(struct json_out *j)
 void json_out_array_end(struct json_out *j)
 {
     close_with(j, ']');
-}
-
-// The well-formed UTF-8 sequences by lead byte (Unicode, table 3-7): the second byte's range leaves
-// out overlong forms, surrogates and values past U+10FFFF.
-static const struct {
-    unsigned char first_lead, last_lead, length, second_min, second_max;
-} utf8_forms[] = {
-    {0x00, 0x7F, 1, 0, 0},       {0xC2, 0xDF, 2, 0x80, 0xBF}, {0xE0, 0xE0, 3, 0xA0, 0xBF},
-    {0xE1, 0xEC, 3, 0x80, 0xBF}, {0xED, 0xED, 3, 0x80, 0x9F}, {0xEE, 0xEF, 3, 0x80, 0xBF},
-    {0xF0, 0xF0, 4, 0x90, 0xBF}, {0xF1, 0xF3, 4, 0x80, 0xBF}, {0xF4, 0xF4, 4, 0x80, 0x8F},
-};
-
-static bool continues(struct str s, ptrdiff_t from, ptrdiff_t to)
-{
-    for (ptrdiff_t i = from; i < to; i++)
-        if (((unsigned char)s.p[i] & 0xC0) != 0x80)
-            return false;
-    return true;
-}
-
-// Length of the valid sequence at the start of s, or 0.
-static ptrdiff_t utf8_length(struct str s)
-{
-    unsigned char lead = (unsigned char)s.p[0];
-    ptrdiff_t form = 0;
-    while (form < COUNT_OF(utf8_forms) && lead > utf8_forms[form].last_lead)
-        form++;
-    if (form == COUNT_OF(utf8_forms) || lead < utf8_forms[form].first_lead)
-        return 0;
-    ptrdiff_t n = utf8_forms[form].length;
-    if (n == 1)
-        return 1;
-    if (n > s.n)
-        return 0;
-    unsigned char second = (unsigned char)s.p[1];
-    bool good = second >= utf8_forms[form].second_min && second <= utf8_forms[form].second_max;
-    return good && continues(s, 2, n) ? n : 0;
 }
 
 static void put_quoted(struct buf *b, struct str s)

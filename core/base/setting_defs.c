@@ -26,11 +26,13 @@ const struct setting_def setting_defs[] = {
     {.name = "shell",
      .kind = SETTING_CHOICE,
      .values = "bash|zsh|fish",
-     .text = "the shell that completions are for"},
+     .text = "the shell that completions are for",
+     .operand = true},
     {.name = "topic",
      .kind = SETTING_TEXT,
      .values = "TOPIC",
-     .text = "what help explains: a command, or 'settings'"},
+     .text = "what help explains: a command, or 'settings'",
+     .operand = true},
 };
 
 const ptrdiff_t setting_def_count = COUNT_OF(setting_defs);

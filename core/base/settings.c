@@ -41,6 +41,17 @@ bool settings_read(struct settings *s, struct str text, char separator, struct s
     }
 }
 
+bool settings_set(struct settings *s, struct setting item, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        if (str_equal(s->items[i].key, item.key)) {
+            s->items[i] = item;
+            return true;
+        }
+    }
+    return settings_add(s, item, e);
+}
+
 const struct setting *settings_find(const struct settings *s, struct str key)
 {
     for (ptrdiff_t i = s->count - 1; i >= 0; i--)
@@ -75,8 +86,7 @@ static bool unknown_key(const struct setting *item, struct error *e)
     return false;
 }
 
-// Values out of a config.json or a weights file: their readers check them.
-static bool is_document(struct str key)
+bool setting_is_document(struct str key)
 {
     return str_starts(key, STR("config.")) || str_starts(key, STR("weights."));
 }
@@ -85,7 +95,7 @@ bool settings_check(const struct settings *s, struct error *e)
 {
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct setting_def *def = setting_def_find(s->items[i].key);
-        if (is_document(s->items[i].key))
+        if (setting_is_document(s->items[i].key))
             continue;
         if (!def)
             return unknown_key(&s->items[i], e);
@@ -116,11 +126,16 @@ bool setting_check(const struct setting_def *def, const struct setting *item, st
     __builtin_trap();
 }
 
-static bool out_of_range(const struct setting *item, struct range range, struct error *e)
+static bool out_of_range(const struct setting *item, enum unit_kind kind, struct range range,
+                         struct error *e)
 {
-    return FAIL(e, BAD_INPUT, item->where, "%.*s must be between %llu and %llu, not '%.*s'",
-                STR_ARGS(item->key), (unsigned long long)range.min, (unsigned long long)range.max,
-                STR_ARGS(str_short(item->value)));
+    char block[128];
+    struct buf limits = buf_over(block, sizeof block);
+    put_unit(&limits, kind, range.min);
+    buf_put_z(&limits, " and ");
+    put_unit(&limits, kind, range.max);
+    return FAIL(e, BAD_INPUT, item->where, "%.*s must be between %.*s, not '%.*s'",
+                STR_ARGS(item->key), STR_ARGS(buf_str(&limits)), STR_ARGS(str_short(item->value)));
 }
 
 bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind kind,
@@ -132,14 +147,14 @@ bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind 
         break;
     case UNIT_NEGATIVE:
     case UNIT_TOO_LARGE:
-        return out_of_range(item, range, e);
+        return out_of_range(item, kind, range, e);
     case UNIT_NOT_A_NUMBER:
     case UNIT_UNKNOWN_SUFFIX:
         return FAIL(e, BAD_INPUT, item->where, "%.*s must be %s, not '%.*s'", STR_ARGS(item->key),
                     unit_examples(kind), STR_ARGS(str_short(item->value)));
     }
     if (number < range.min || number > range.max)
-        return out_of_range(item, range, e);
+        return out_of_range(item, kind, range, e);
     *value = number;
     return true;
 }

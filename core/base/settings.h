@@ -36,6 +36,9 @@ struct settings settings_in(struct arena *a);
 // Keeps the texts by reference: they must live as long as the list.
 bool settings_add(struct settings *s, struct setting item, struct error *e) MUST_USE;
 
+// The same, in place of an earlier one of that key.
+bool settings_set(struct settings *s, struct setting item, struct error *e) MUST_USE;
+
 // Reads "key=value" pieces separated by `separator` (line feed, or space); empty ones are skipped.
 bool settings_read(struct settings *s, struct str text, char separator, struct str source,
                    struct error *e) MUST_USE;
@@ -58,12 +61,16 @@ struct setting_def {
     uint64_t min, max;    // SETTING_COUNT
     const char *fallback; // default as help shows it, NULL for none
     const char *text;     // one sentence without a full stop
+    bool operand;         // only a bare argument of one command, not a setting of requests
 };
 
 extern const struct setting_def setting_defs[];
 extern const ptrdiff_t setting_def_count;
 
 const struct setting_def *setting_def_find(struct str name);
+
+// A value out of a config.json or a weights file, not a user's setting: its reader checks it.
+bool setting_is_document(struct str key);
 
 // Refuses unknown keys (with the nearest known one) and values of the wrong kind or range.
 bool settings_check(const struct settings *s, struct error *e) MUST_USE;

@@ -66,6 +66,11 @@ char char_lower(char c)
     return (char)(c - 'A' + 'a');
 }
 
+bool char_is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 bool str_equal_nocase(struct str a, struct str b)
 {
     if (a.n != b.n)
@@ -135,6 +140,23 @@ struct str_cut str_cut_last(struct str s, char at)
     while (i >= 0 && s.p[i] != at)
         i--;
     return cut_at(s, i);
+}
+
+struct words words_of(const char *list, char separator)
+{
+    return (struct words){.rest = str_from(list), .separator = separator};
+}
+
+bool words_next(struct words *w)
+{
+    do {
+        if (!w->rest.n)
+            return false;
+        struct str_cut c = str_cut(w->rest, w->separator);
+        w->word = c.head;
+        w->rest = c.tail;
+    } while (!w->word.n);
+    return true;
 }
 
 static int min_int(int a, int b)

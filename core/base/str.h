@@ -32,6 +32,7 @@ bool str_equal(struct str a, struct str b);
 bool str_is(struct str s, const char *z);
 bool str_equal_nocase(struct str a, struct str b); // ASCII letters only
 char char_lower(char c);
+bool char_is_digit(char c);
 bool str_starts(struct str s, struct str prefix);
 bool str_ends(struct str s, struct str suffix);
 
@@ -40,6 +41,14 @@ struct str str_trim(struct str s);
 struct str str_short(struct str s);            // at most 60 bytes, for quoting input in a message
 struct str_cut str_cut(struct str s, char at); // at the first `at`
 struct str_cut str_cut_last(struct str s, char at); // at the last `at`
+
+// Walks the pieces of "a b c", empty ones left out: while (words_next(&w)) use w.word.
+struct words {
+    struct str rest, word;
+    char separator;
+};
+struct words words_of(const char *list, char separator);
+bool words_next(struct words *w);
 
 // Characters to insert, delete, replace or swap to turn one into the other, letters compared
 // without case; stops counting at `limit` + 1.

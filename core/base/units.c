@@ -11,6 +11,7 @@ struct suffix {
 static const struct suffix count_suffixes[] = {
     {"", 1}, {"k", KIB}, {"K", KIB}, {"M", MIB}, {"G", GIB},
 };
+static const struct suffix plain_suffixes[] = {{"", 1}};
 static const struct suffix byte_suffixes[] = {
     {"", 1},
     {"B", 1},
@@ -43,6 +44,7 @@ static const struct {
 } kinds[] = {
     [UNIT_COUNT] = {count_suffixes, COUNT_OF(count_suffixes),
                     "a whole number such as 32768 or 32k"},
+    [UNIT_PLAIN] = {plain_suffixes, COUNT_OF(plain_suffixes), "a whole number"},
     [UNIT_BYTES] = {byte_suffixes, COUNT_OF(byte_suffixes), "a size such as 79.15GiB or 80GB"},
     [UNIT_FLOPS] = {flop_suffixes, COUNT_OF(flop_suffixes), "a rate such as 989TFLOPS"},
     [UNIT_SPEED] = {speed_suffixes, COUNT_OF(speed_suffixes), "a speed such as 450GB/s"},
@@ -55,20 +57,15 @@ struct decimal {
     enum unit_result result;
 };
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static struct decimal read_decimal(struct str text)
 {
     struct decimal d = {.rest = text};
     ptrdiff_t i = 0, digits = 0;
-    for (; i < text.n && is_digit(text.p[i]); i++, digits++)
+    for (; i < text.n && char_is_digit(text.p[i]); i++, digits++)
         d.whole = sat_add(sat_mul(d.whole, 10), (uint64_t)(text.p[i] - '0'));
     if (i < text.n && text.p[i] == '.') {
         uint64_t place = 1000000;
-        for (i++; i < text.n && is_digit(text.p[i]); i++, digits++) {
+        for (i++; i < text.n && char_is_digit(text.p[i]); i++, digits++) {
             place /= 10;
             d.fraction += place * (uint64_t)(text.p[i] - '0');
         }
@@ -84,7 +81,7 @@ static struct decimal read_decimal(struct str text)
 enum unit_result unit_parse(uint64_t *value, enum unit_kind kind, struct str text)
 {
     text = str_trim(text);
-    if (text.n > 1 && text.p[0] == '-' && is_digit(text.p[1]))
+    if (text.n > 1 && text.p[0] == '-' && char_is_digit(text.p[1]))
         return UNIT_NEGATIVE;
     struct decimal d = read_decimal(text);
     if (d.result != UNIT_OK)
@@ -148,16 +145,6 @@ void put_grouped(struct buf *b, uint64_t count)
     }
 }
 
-void put_billions(struct buf *b, uint64_t count)
-{
-    if (count >= 1000000000)
-        put_hundredths(b, count, 1000000000, " B");
-    else if (count >= 1000000)
-        put_hundredths(b, count, 1000000, " M");
-    else
-        put_grouped(b, count);
-}
-
 void put_tokens(struct buf *b, uint64_t tokens)
 {
     if (tokens >= KIB && tokens % KIB == 0)
@@ -183,4 +170,26 @@ void put_flops(struct buf *b, uint64_t flops)
 void put_speed(struct buf *b, uint64_t per_second)
 {
     put_in_units_of(b, per_second, UINT64_C(1000000000));
+}
+
+void put_unit(struct buf *b, enum unit_kind kind, uint64_t value)
+{
+    switch (kind) {
+    case UNIT_COUNT:
+    case UNIT_PLAIN:
+        buf_printf(b, "%llu", (unsigned long long)value);
+        return;
+    case UNIT_BYTES:
+        put_bytes(b, value);
+        return;
+    case UNIT_FLOPS:
+        put_flops(b, value);
+        buf_put_z(b, " TFLOP/s");
+        return;
+    case UNIT_SPEED:
+        put_speed(b, value);
+        buf_put_z(b, " GB/s");
+        return;
+    }
+    __builtin_trap();
 }

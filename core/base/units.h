@@ -16,6 +16,7 @@
 
 enum unit_kind {
     UNIT_COUNT, // 32768, 32k, 1M
+    UNIT_PLAIN, // 32768: what files state
     UNIT_BYTES, // 512, 79.15GiB, 80GB
     UNIT_FLOPS, // 989TFLOPS, 1.5PFLOPS: operations a second
     UNIT_SPEED, // 450GB/s, 4.8TB/s: bytes a second
@@ -35,10 +36,12 @@ enum unit_result unit_parse(uint64_t *value, enum unit_kind kind, struct str tex
 const char *unit_examples(enum unit_kind kind); // "a size such as 79.15GiB or 80GB"
 
 // Printers, rounded to the last digit shown.
+// A value of any kind with its unit: "989 TFLOP/s".
+void put_unit(struct buf *b, enum unit_kind kind, uint64_t value);
+
 void put_gib(struct buf *b, uint64_t bytes);        // "15.26 GiB"
 void put_bytes(struct buf *b, uint64_t bytes);      // "414 MiB", "15.26 GiB"
 void put_grouped(struct buf *b, uint64_t count);    // "8,190,735,360"
-void put_billions(struct buf *b, uint64_t count);   // "8.19 B", "596 M"
 void put_tokens(struct buf *b, uint64_t tokens);    // "32k", "40960"
 void put_flops(struct buf *b, uint64_t flops);      // "989"  (TFLOP/s)
 void put_speed(struct buf *b, uint64_t per_second); // "450"  (GB/s)

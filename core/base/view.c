@@ -3,6 +3,21 @@
 
 #include <string.h>
 
+#include "core/base/utf8.h"
+
+void put_plain(struct buf *b, struct str s)
+{
+    while (s.n) {
+        ptrdiff_t n = utf8_length(s);
+        bool control = (unsigned char)s.p[0] < 0x20 || s.p[0] == 0x7F;
+        if (n && !control)
+            buf_put(b, str_slice(s, 0, n));
+        else
+            buf_char(b, '?');
+        s = str_slice(s, n ? n : 1, s.n);
+    }
+}
+
 void put_ink(struct buf *b, const struct view *v, enum ink ink, struct str s)
 {
     static const char *const codes[] = {
@@ -12,7 +27,7 @@ void put_ink(struct buf *b, const struct view *v, enum ink ink, struct str s)
     bool coloured = v->colour && ink != INK_PLAIN;
     if (coloured)
         buf_put_z(b, codes[ink]);
-    buf_put(b, s);
+    put_plain(b, s);
     if (coloured)
         buf_put_z(b, "\033[0m");
 }

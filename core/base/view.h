@@ -14,6 +14,10 @@ struct view {
 
 enum ink { INK_PLAIN, INK_BOLD, INK_DIM, INK_GOOD, INK_BAD, INK_WARN };
 
+// Text from outside: control characters and broken UTF-8 are shown as '?'.
+void put_plain(struct buf *b, struct str s);
+
+// The same in colour, where colour is wanted.
 void put_ink(struct buf *b, const struct view *v, enum ink ink, struct str s);
 
 struct column {

@@ -17,16 +17,25 @@ static bool catalogue(struct answer *a, const struct query *q, struct error *e)
     return true;
 }
 
+static bool no_model(const struct query *q, struct error *e)
+{
+    const struct setting *first = &q->settings->items[0];
+    return FAIL(e, BAD_INPUT, first->where, "%.*s says nothing without a model",
+                STR_ARGS(str_short(first->key)));
+}
+
 bool models_answer(struct answer *a, const struct query *q, struct error *e)
 {
     if (!settings_find_z(q->settings, "model"))
-        return catalogue(a, q, e);
+        return q->settings->count ? no_model(q, e) : catalogue(a, q, e);
     struct model m;
     struct parameters p;
     if (!model_from_settings(&m, q->arena, q->settings, e) || !parameters_of(&p, q->arena, &m, e))
         return false;
-    struct weights_on_disk w;
-    if (!weights_from_settings(&w, q->settings, e))
+    // What is on disk is compared with the model as configured, not as changed by options.
+    bool changed = settings_find_z(q->settings, "layers") || settings_find_z(q->settings, "tied");
+    struct weights_on_disk w = {0};
+    if (!changed && !weights_from_settings(&w, q->settings, e))
         return false;
     if (!q->json) {
         report_model(&a->out, &q->view, &m, &p);
@@ -38,7 +47,7 @@ bool models_answer(struct answer *a, const struct query *q, struct error *e)
     json_out_key(&j, "settings");
     settings_json(&j, q->settings);
     report_model_json(&j, &m, &p);
-    report_weights_json(&j, &w);
+    report_weights_json(&j, &w, &m, &p);
     json_out_object_end(&j);
     json_out_end(&j);
     return true;

@@ -38,6 +38,6 @@ bool show_answer(struct answer *a, const struct query *q, struct error *e)
     buf_char(&a->out, '\n');
     report_hardware(&a->out, &q->view, &p.hardware);
     buf_char(&a->out, '\n');
-    report_weights_beside_memory(&a->out, &p.model, &p.parameters, &p.hardware);
+    report_weights_beside_memory(&a->out, &q->view, &p.model, &p.parameters, &p.hardware);
     return true;
 }

@@ -64,6 +64,7 @@ const struct global_option global_options[] = {
     {"from", "FILE", "read settings from a YAML or JSON file; options win over it"},
     {"json", NULL, "one JSON object on standard output, nothing else"},
     {"help", NULL, "explain the command"},
+    {"version", NULL, "say which fathom this is"},
     {"debug", NULL, "with an error, the place in fathom's source that raised it"},
 };
 
@@ -90,16 +91,31 @@ bool command_unknown(struct str name, struct error *e)
 
 bool command_takes(const struct command *c, struct str setting)
 {
-    for (struct str_cut cut = str_cut(str_from(c->settings), ' ');; cut = str_cut(cut.tail, ' ')) {
-        if (cut.head.n && str_equal(cut.head, setting))
+    struct words names = words_of(c->settings, ' ');
+    while (words_next(&names))
+        if (str_equal(names.word, setting))
             return true;
-        if (!cut.found)
-            return false;
+    return false;
+}
+
+static bool check_taken(const struct command *c, const struct settings *s, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct setting *item = &s->items[i];
+        if (setting_is_document(item->key))
+            continue;
+        if (!command_takes(c, item->key))
+            return FAIL(e, BAD_INPUT, item->where, "'%s' takes no %.*s", c->name,
+                        STR_ARGS(str_short(item->key)));
+        if (settings_find(s, item->key) != item)
+            return FAIL(e, BAD_INPUT, item->where, "%.*s is given twice",
+                        STR_ARGS(str_short(item->key)));
     }
+    return true;
 }
 
 bool command_answer(struct answer *a, const struct command *c, const struct query *q,
                     struct error *e)
 {
-    return settings_check(q->settings, e) && c->answer(a, q, e);
+    return settings_check(q->settings, e) && check_taken(c, q->settings, e) && c->answer(a, q, e);
 }

@@ -1,24 +1,28 @@
 // The cards. Memory is what torch reports as total capacity: nominal size less what the driver and
-// ECC keep, so it is read off out-of-memory messages, the low end of what was seen. A source that
-// ends in "not measured" is a guess by likeness.
+// ECC keep, so it is read off out-of-memory messages, the low end of what was seen, or measured. A
+// source that ends in "not measured" is a guess by likeness.
 #include "core/hardware/hardware.h"
 
 #include <string.h>
 
-#define GB_S(n)   ((n) * UINT64_C(1000000000))
-#define TFLOPS(n) ((n) * UINT64_C(1000000000000))
+#define GB_S(n)        ((n) * UINT64_C(1000000000))
+#define TFLOPS(n)      ((n) * UINT64_C(1000000000000))
+#define DECI_TFLOPS(n) ((n) * UINT64_C(100000000000))
 
 // Hundredths of a GiB, rounded down to whole MiB.
 #define CENTI_GIB(n) ((n) * GIB / 100 / MIB * MIB)
 
+#define H200_CONTEXT UINT64_C(552402944)
+
 #define OOM_LOGS    "public out-of-memory logs"
 #define ML_ENG      "stas00/ml-engineering 744d01e, compute/accelerator"
 #define ML_ENG_NET  "stas00/ml-engineering 744d01e, network"
-#define UNCHECKED   "vendor's published figure, not checked"
+#define UNCHECKED   "commonly stated, not checked"
+#define THIRD_PARTY "third-party page, not the vendor's"
 #define LIKE_H200   "as measured on an H200 (same generation); not measured"
 #define LIKE_ADA    "as seen on an RTX 6000 Ada (unsloth-zoo#1053); not measured"
 #define LIKE_A100   "as seen on an A100 (Mooncake#3973); not measured"
-#define CONSUMER_24 "public out-of-memory log of a 24 GB consumer card with nothing allocated"
+#define CARD_24     "public out-of-memory log of a 24 GB card, nothing allocated"
 
 const struct gpu gpu_catalog[] = {
     {.name = "A100-40G",
@@ -61,7 +65,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H100 SXM 80 GB",
      .nvml_name = "NVIDIA H100 80GB HBM3",
      .memory = {CENTI_GIB(7910), OOM_LOGS ", 79.10 to 79.25 GiB (vllm#27508, slime#1767)"},
-     .context = {552402944, LIKE_H200},
+     .context = {H200_CONTEXT, LIKE_H200},
      .bandwidth = {GB_S(3350), ML_ENG},
      .bf16 = {TFLOPS(989), ML_ENG},
      .fp8 = {TFLOPS(1979), ML_ENG},
@@ -74,7 +78,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H100 PCIe 80 GB",
      .nvml_name = "NVIDIA H100 PCIe",
      .memory = {CENTI_GIB(7910), OOM_LOGS " of the H100 80 GB, variant not named"},
-     .context = {552402944, LIKE_H200},
+     .context = {H200_CONTEXT, LIKE_H200},
      .bandwidth = {GB_S(2000), ML_ENG},
      .bf16 = {TFLOPS(756), ML_ENG},
      .fp8 = {TFLOPS(1513), ML_ENG},
@@ -87,7 +91,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H100 NVL 94 GB",
      .nvml_name = "NVIDIA H100 NVL",
      .memory = {CENTI_GIB(9300), "out-of-memory log in VACE#56"},
-     .context = {552402944, LIKE_H200},
+     .context = {H200_CONTEXT, LIKE_H200},
      .bandwidth = {GB_S(3900), UNCHECKED},
      .bf16 = {TFLOPS(835), UNCHECKED},
      .fp8 = {TFLOPS(1671), UNCHECKED},
@@ -100,7 +104,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H200 SXM 141 GB",
      .nvml_name = "NVIDIA H200",
      .memory = {UINT64_C(150109880320), "measured: torch 2.11 on one H200"},
-     .context = {552402944, "measured: torch 2.11 on one H200, before the first allocation"},
+     .context = {H200_CONTEXT, "measured: torch 2.11 on one H200, before the first allocation"},
      .bandwidth = {GB_S(4800), ML_ENG},
      .bf16 = {TFLOPS(989), ML_ENG},
      .fp8 = {TFLOPS(1979), ML_ENG},
@@ -113,10 +117,10 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H20 96 GB",
      .nvml_name = "NVIDIA H20",
      .memory = {CENTI_GIB(9522), OOM_LOGS},
-     .context = {552402944, LIKE_H200},
-     .bandwidth = {GB_S(4000), UNCHECKED},
-     .bf16 = {TFLOPS(148), UNCHECKED},
-     .fp8 = {TFLOPS(296), UNCHECKED},
+     .context = {H200_CONTEXT, LIKE_H200},
+     .bandwidth = {GB_S(4000), THIRD_PARTY},
+     .bf16 = {TFLOPS(148), THIRD_PARTY},
+     .fp8 = {TFLOPS(296), THIRD_PARTY},
      .link = {GB_S(450), UNCHECKED},
      .link_kind = "NVLink 4",
      .per_node = 8,
@@ -126,7 +130,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA H800 SXM 80 GB",
      .nvml_name = "NVIDIA H800",
      .memory = {CENTI_GIB(7910), "as the H100 80 GB; not measured"},
-     .context = {552402944, LIKE_H200},
+     .context = {H200_CONTEXT, LIKE_H200},
      .bandwidth = {GB_S(3350), UNCHECKED},
      .bf16 = {TFLOPS(989), UNCHECKED},
      .fp8 = {TFLOPS(1979), UNCHECKED},
@@ -201,7 +205,7 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA A10 24 GB",
      .nvml_name = "NVIDIA A10",
      .memory = {CENTI_GIB(2199), "out-of-memory log in CogVLM#236"},
-     .context = {386 * MIB, CONSUMER_24 "; not measured"},
+     .context = {386 * MIB, CARD_24 "; not measured"},
      .bandwidth = {GB_S(600), ML_ENG},
      .bf16 = {TFLOPS(125), ML_ENG},
      .link = {GB_S(31), ML_ENG_NET},
@@ -213,9 +217,9 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA RTX A6000 48 GB",
      .nvml_name = "NVIDIA RTX A6000",
      .memory = {CENTI_GIB(4740), OOM_LOGS ", 47.40 to 47.53 GiB (ECC off)"},
-     .context = {386 * MIB, CONSUMER_24 "; not measured"},
+     .context = {386 * MIB, CARD_24 "; not measured"},
      .bandwidth = {GB_S(768), ML_ENG},
-     .bf16 = {TFLOPS(154), ML_ENG},
+     .bf16 = {DECI_TFLOPS(1548), ML_ENG},
      .link = {GB_S(56), UNCHECKED},
      .link_kind = "NVLink bridge (pairs)",
      .per_node = 8,
@@ -237,10 +241,10 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA GeForce RTX 4090 24 GB",
      .nvml_name = "NVIDIA GeForce RTX 4090",
      .memory = {CENTI_GIB(2352), OOM_LOGS ", 23.52 to 23.65 GiB"},
-     .context = {386 * MIB, CONSUMER_24},
+     .context = {386 * MIB, CARD_24},
      .bandwidth = {GB_S(1008), UNCHECKED},
-     .bf16 = {TFLOPS(165), UNCHECKED},
-     .fp8 = {TFLOPS(330), UNCHECKED},
+     .bf16 = {DECI_TFLOPS(1652), THIRD_PARTY},
+     .fp8 = {DECI_TFLOPS(3303), THIRD_PARTY},
      .link = {GB_S(31), ML_ENG_NET},
      .link_kind = "PCIe 4, no peer access",
      .per_node = 8,
@@ -252,7 +256,7 @@ const struct gpu gpu_catalog[] = {
      .memory = {CENTI_GIB(3134), OOM_LOGS ", 31.34 to 31.39 GiB (Wan2.1#465)"},
      .context = {616 * MIB, "as seen on a B200 (Mooncake#3434); not measured"},
      .bandwidth = {GB_S(1792), UNCHECKED},
-     .bf16 = {TFLOPS(209), UNCHECKED},
+     .bf16 = {DECI_TFLOPS(2095), UNCHECKED},
      .fp8 = {TFLOPS(419), UNCHECKED},
      .link = {GB_S(63), ML_ENG_NET},
      .link_kind = "PCIe 5, no peer access",
@@ -263,7 +267,6 @@ const struct gpu gpu_catalog[] = {
      .title = "NVIDIA V100 SXM2 32 GB",
      .nvml_name = "Tesla V100-SXM2-32GB",
      .memory = {CENTI_GIB(3173), OOM_LOGS ", 31.73 to 31.75 GiB"},
-     .context = {300 * MIB, "not measured"},
      .bandwidth = {GB_S(900), UNCHECKED},
      .link = {GB_S(150), ML_ENG_NET},
      .link_kind = "NVLink 2",
@@ -273,8 +276,7 @@ const struct gpu gpu_catalog[] = {
      .also = "V100-SXM2-16GB",
      .title = "NVIDIA V100 SXM2 16 GB",
      .nvml_name = "Tesla V100-SXM2-16GB",
-     .memory = {CENTI_GIB(1577), "not measured"},
-     .context = {300 * MIB, "not measured"},
+     .memory = {CENTI_GIB(1577), "15.77 to 15.78 GiB commonly seen, not checked"},
      .bandwidth = {GB_S(900), UNCHECKED},
      .link = {GB_S(150), ML_ENG_NET},
      .link_kind = "NVLink 2",

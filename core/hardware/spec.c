@@ -30,16 +30,13 @@ static bool same_card(struct str a, struct str b)
 
 static bool answers_to(const struct gpu *g, struct str name)
 {
+    struct words also = words_of(g->also, ' ');
     if (same_card(name, str_from(g->name)))
         return true;
-    if (!g->also)
-        return false;
-    for (struct str_cut c = str_cut(str_from(g->also), ' ');; c = str_cut(c.tail, ' ')) {
-        if (same_card(name, c.head))
+    while (words_next(&also))
+        if (same_card(name, also.word))
             return true;
-        if (!c.found)
-            return false;
-    }
+    return false;
 }
 
 const struct gpu *gpu_find(struct str name)
@@ -64,15 +61,6 @@ struct reader {
     struct str where;
 };
 
-static void offer_aliases(struct str_nearest *nearest, const char *also)
-{
-    for (struct str_cut c = str_cut(str_from(also), ' ');; c = str_cut(c.tail, ' ')) {
-        str_nearest_offer(nearest, c.head);
-        if (!c.found)
-            return;
-    }
-}
-
 // "A100" alone names no row, but every row that begins so is worth naming.
 static bool unknown_card(struct str name, const struct reader *r, struct error *e)
 {
@@ -83,7 +71,9 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
     for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
         struct str row = str_from(gpu_catalog[i].name);
         str_nearest_offer(&nearest, row);
-        offer_aliases(&nearest, gpu_catalog[i].also);
+        struct words also = words_of(gpu_catalog[i].also, ' ');
+        while (words_next(&also))
+            str_nearest_offer(&nearest, also.word);
         bool begins =
             name.n >= 2 && row.n > name.n && str_equal_nocase(name, str_slice(row, 0, name.n));
         if (begins)
@@ -97,20 +87,15 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
                    "custom:memory=48GiB,bf16=181TFLOPS");
 }
 
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 // A leading "8x". Leaves *count at 0 when there is none; a card's name never begins with digits and
 // an x.
 static bool read_count(uint64_t *count, struct reader *r, uint64_t max, struct error *e)
 {
     *count = 0;
     ptrdiff_t digits = 0;
-    bool negative = r->rest.n > 1 && r->rest.p[0] == '-' && is_digit(r->rest.p[1]);
+    bool negative = r->rest.n > 1 && r->rest.p[0] == '-' && char_is_digit(r->rest.p[1]);
     ptrdiff_t start = negative ? 1 : 0;
-    while (start + digits < r->rest.n && is_digit(r->rest.p[start + digits]))
+    while (start + digits < r->rest.n && char_is_digit(r->rest.p[start + digits]))
         digits++;
     ptrdiff_t digits_end = start + digits, end = digits_end;
     while (end < r->rest.n && r->rest.p[end] == ' ')
@@ -134,10 +119,14 @@ static const struct gpu_field *find_field(struct str key)
     return NULL;
 }
 
-static bool unknown_figure(struct str key, struct str where, struct error *e)
+static bool unknown_figure(struct str key, const struct reader *r, struct error *e)
 {
-    FAIL(e, BAD_INPUT, where, "a card has no '%.*s'", STR_ARGS(str_short(key)));
-    return HINT(e, "a custom card takes memory, context, bandwidth, bf16, fp8 and link");
+    struct arena scratch = *r->arena;
+    struct buf known = buf_in(&scratch);
+    for (ptrdiff_t i = 0; i < gpu_field_count; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", gpu_fields[i].key);
+    FAIL(e, BAD_INPUT, r->where, "a card has no '%.*s'", STR_ARGS(str_short(key)));
+    return HINT(e, "a card's figures are %.*s", STR_ARGS(buf_str(&known)));
 }
 
 static bool read_figure(struct gpu *g, const struct reader *r, struct str piece, struct error *e)
@@ -145,11 +134,12 @@ static bool read_figure(struct gpu *g, const struct reader *r, struct str piece,
     struct str_cut pair = str_cut(piece, '=');
     struct str key = str_trim(pair.head);
     if (!pair.found)
-        return FAIL(e, BAD_INPUT, r->where, "'%.*s' is not of the form key=value",
+        return FAIL(e, BAD_INPUT, r->where,
+                    "a card's figures are of the form memory=48GiB, not '%.*s'",
                     STR_ARGS(str_short(piece)));
     const struct gpu_field *f = find_field(key);
     if (!f)
-        return unknown_figure(key, r->where, e);
+        return unknown_figure(key, r, e);
     struct setting item = {key, str_trim(pair.tail), r->where};
     struct figure figure = {0, str_format(r->arena, "given by %.*s", STR_ARGS(r->where)).p};
     if (!setting_number(&figure.value, &item, f->kind, f->range, e))

@@ -32,7 +32,7 @@ static void put_values(struct buf *b, const struct setting_def *d)
 
 static void put_options(struct buf *b, const struct command *c)
 {
-    struct words names = words_of(c->settings);
+    struct words names = words_of(c->settings, ' ');
     while (words_next(&names))
         buf_printf(b, "--%.*s ", STR_ARGS(names.word));
     for (ptrdiff_t i = 0; i < global_option_count; i++)
@@ -107,7 +107,7 @@ static void fish_command(struct buf *b, const struct command *c)
     buf_printf(b, "complete -c fathom -n __fish_use_subcommand -f -a %s -d ", c->name);
     put_fish_quoted(b, c->summary);
     buf_char(b, '\n');
-    struct words names = words_of(c->settings);
+    struct words names = words_of(c->settings, ' ');
     while (words_next(&names))
         fish_setting(b, c, setting_def_find(names.word));
     if (!c->operand)

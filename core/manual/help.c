@@ -66,7 +66,8 @@ static void all_settings(struct buf *b, const struct view *v)
                 0, v->width);
     buf_char(b, '\n');
     for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        print_setting(b, &setting_defs[i], v);
+        if (!setting_defs[i].operand)
+            print_setting(b, &setting_defs[i], v);
 }
 
 static void one_command(struct buf *b, const struct command *c, const struct view *v)
@@ -76,7 +77,7 @@ static void one_command(struct buf *b, const struct command *c, const struct vie
     buf_put_z(b, "\n\n");
     buf_wrapped(b, str_from(c->description), 0, v->width);
     buf_put_z(b, "\nOptions:\n");
-    struct words names = words_of(c->settings);
+    struct words names = words_of(c->settings, ' ');
     while (words_next(&names))
         print_setting(b, setting_def_find(names.word), v);
     print_globals(b, v);
@@ -94,7 +95,7 @@ static void command_json(struct json_out *j, const struct command *c)
     json_out_field_str(j, "summary", str_from(c->summary));
     json_out_key(j, "settings");
     json_out_array(j);
-    struct words names = words_of(c->settings);
+    struct words names = words_of(c->settings, ' ');
     while (words_next(&names))
         json_out_str(j, names.word);
     json_out_array_end(j);

@@ -42,7 +42,7 @@ static void put_command(struct buf *b, const struct command *c)
     if (!*c->settings)
         return;
     buf_put_z(b, "Settings:");
-    struct words names = words_of(c->settings);
+    struct words names = words_of(c->settings, ' ');
     while (words_next(&names)) {
         buf_put_z(b, " \\-\\-");
         put_roff(b, names.word);
@@ -93,7 +93,8 @@ bool man_answer(struct answer *a, const struct query *q, struct error *e)
         put_option(&b, global_options[i].name, global_options[i].values, global_options[i].text);
     buf_put_z(&b, ".SH SETTINGS\nNumbers accept 32k, 32768, 79.15GiB and 80GB.\n");
     for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        put_option(&b, setting_defs[i].name, setting_defs[i].values, setting_defs[i].text);
+        if (!setting_defs[i].operand)
+            put_option(&b, setting_defs[i].name, setting_defs[i].values, setting_defs[i].text);
     put_exit_status(&b);
     put_environment(&b);
     answer_text(a, q, buf_str(&b));

@@ -1,22 +1,6 @@
 // What help, man page and completions share.
 #include "core/manual/manual.h"
 
-struct words words_of(const char *list)
-{
-    return (struct words){.rest = str_from(list)};
-}
-
-bool words_next(struct words *w)
-{
-    w->rest = str_trim(w->rest);
-    if (!w->rest.n)
-        return false;
-    struct str_cut c = str_cut(w->rest, ' ');
-    w->word = c.head;
-    w->rest = c.tail;
-    return true;
-}
-
 void put_usage(struct buf *b, const struct command *c)
 {
     buf_printf(b, "fathom %s", c->name);

@@ -6,14 +6,6 @@
 #include "core/base/buf.h"
 #include "core/command/command.h"
 
-// Walks "a b c".
-struct words {
-    struct str rest;
-    struct str word;
-};
-struct words words_of(const char *list);
-bool words_next(struct words *w);
-
 // "fathom models [MODEL] [options]"
 void put_usage(struct buf *b, const struct command *c);
 

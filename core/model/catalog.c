@@ -201,14 +201,11 @@ const ptrdiff_t catalog_model_count = COUNT_OF(catalog_models);
 
 static bool among(const char *names, struct str wanted)
 {
-    if (!names)
-        return false;
-    for (struct str_cut c = str_cut(str_from(names), ' ');; c = str_cut(c.tail, ' ')) {
-        if (str_equal_nocase(c.head, wanted))
+    struct words w = words_of(names, ' ');
+    while (words_next(&w))
+        if (str_equal_nocase(w.word, wanted))
             return true;
-        if (!c.found)
-            return false;
-    }
+    return false;
 }
 
 // The name without its hub owner; a path has more slashes than an id and stays whole.
@@ -240,8 +237,12 @@ const struct catalog_model *catalog_model_find(struct str name)
 bool catalog_model_unknown(struct str name, struct str where, struct error *e)
 {
     struct str_nearest nearest = str_nearest_to(without_owner(name));
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++)
+    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+        struct words also = words_of(catalog_models[i].also, ' ');
         str_nearest_offer(&nearest, str_from(catalog_models[i].name));
+        while (words_next(&also))
+            str_nearest_offer(&nearest, also.word);
+    }
     FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));

@@ -3,10 +3,20 @@
 // leave out.
 #include "core/model/model.h"
 
+#define QWEN3_VISION                                                                             \
+    "vision.patch_size=16 vision.in_channels=3 vision.temporal_patch_size=2 "                    \
+    "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
+    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
+    "vision.out_hidden_size=3584"
+#define GEMMA3_TEXT                                                               \
+    "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 " \
+    "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true"
+
 const struct family families[] = {
     {
         .model_type = "llama",
         .title = "Llama",
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=32000 max_position_embeddings=2048",
     },
@@ -29,6 +39,7 @@ const struct family families[] = {
         .model_type = "qwen3",
         .title = "Qwen3",
         .features = FEATURE_QK_NORM,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
                     "max_position_embeddings=32768 sliding_window=4096 max_window_layers=28",
@@ -37,6 +48,7 @@ const struct family families[] = {
         .model_type = "qwen3_moe",
         .title = "Qwen3 mixture of experts",
         .features = FEATURE_QK_NORM | FEATURE_EXPERTS,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults = "vocab_size=151936 num_key_value_heads=4 max_position_embeddings=32768 "
                     "sliding_window=4096 max_window_layers=28 num_experts=128 "
@@ -47,33 +59,28 @@ const struct family families[] = {
         .title = "Qwen3-VL",
         .features = FEATURE_QK_NORM | FEATURE_VISION_QWEN3,
         .nested = true,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
-                    "max_position_embeddings=128000 vision.patch_size=16 vision.in_channels=3 "
-                    "vision.temporal_patch_size=2 vision.spatial_merge_size=2 "
-                    "vision.num_position_embeddings=2304 vision.deepstack_count=3 "
-                    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 "
-                    "vision.num_heads=16 vision.out_hidden_size=3584",
+                    "max_position_embeddings=128000 " QWEN3_VISION,
     },
     {
         .model_type = "qwen3_vl_moe",
         .title = "Qwen3-VL mixture of experts",
         .features = FEATURE_QK_NORM | FEATURE_EXPERTS | FEATURE_VISION_QWEN3,
         .nested = true,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=151936 num_key_value_heads=16 head_dim=128 "
                     "max_position_embeddings=128000 "
                     "num_experts=60 num_experts_per_tok=4 moe_intermediate_size=1408 "
-                    "decoder_sparse_step=1 vision.patch_size=16 vision.in_channels=3 "
-                    "vision.temporal_patch_size=2 vision.spatial_merge_size=2 "
-                    "vision.num_position_embeddings=2304 vision.deepstack_count=3 "
-                    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 "
-                    "vision.num_heads=16 vision.out_hidden_size=3584",
+                    "decoder_sparse_step=1 " QWEN3_VISION,
     },
     {
         .model_type = "gemma2",
         .title = "Gemma 2",
         .features = FEATURE_POST_NORMS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
+        .reads = READS_ATTENTION_BIAS | READS_SOFTCAPS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,
         .defaults = "vocab_size=256000 num_key_value_heads=4 head_dim=256 "
@@ -83,28 +90,29 @@ const struct family families[] = {
         .model_type = "gemma3_text",
         .title = "Gemma 3, text only",
         .features = FEATURE_POST_NORMS | FEATURE_QK_NORM,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 6,
-        .defaults = "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 "
-                    "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true",
+        .defaults = GEMMA3_TEXT,
     },
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
         .features = FEATURE_POST_NORMS | FEATURE_QK_NORM | FEATURE_VISION_SIGLIP,
         .nested = true,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 6,
-        .defaults = "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 "
-                    "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true "
-                    "vision.num_hidden_layers=12 vision.hidden_size=768 "
-                    "vision.intermediate_size=3072 vision.num_attention_heads=12 "
-                    "vision.patch_size=16 vision.num_channels=3 vision.image_size=224",
+        .defaults = GEMMA3_TEXT " "
+                                "vision.num_hidden_layers=12 vision.hidden_size=768 "
+                                "vision.intermediate_size=3072 vision.num_attention_heads=12 "
+                                "vision.patch_size=16 vision.num_channels=3 vision.image_size=224",
     },
     {
         .model_type = "gpt_oss",
         .title = "gpt-oss",
         .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,
         .defaults = "vocab_size=201088 num_key_value_heads=8 head_dim=64 attention_bias=true "
@@ -115,6 +123,7 @@ const struct family families[] = {
         .model_type = "deepseek_v3",
         .title = "DeepSeek-V3",
         .features = FEATURE_MLA | FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE,
+        .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=129280 max_position_embeddings=4096 n_routed_experts=256 "
                     "num_experts_per_tok=8 n_shared_experts=1 first_k_dense_replace=3 "

@@ -71,7 +71,7 @@ static const struct field fields[] = {
      .keys = "max_window_layers"},
     {IN_HELPER(window_period), SCOPE_TEXT, .max = MAX_LAYERS,
      .keys = "sliding_window_pattern _sliding_window_pattern"},
-    {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
+    {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .may_be_zero = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_EXPERTS, .keys = "num_experts num_local_experts n_routed_experts"},
     {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_EXPERTS, .keys = "num_experts_per_tok experts_per_token"},
@@ -141,11 +141,11 @@ static const struct setting *look_up_item(const struct origin *o, enum scope sco
 
 static const struct setting *look_up_any(const struct origin *o, enum scope scope, const char *keys)
 {
-    for (struct str_cut c = str_cut(str_from(keys), ' ');; c = str_cut(c.tail, ' ')) {
-        const struct setting *found = look_up(o, scope, c.head);
-        if (found || !c.found)
-            return found;
-    }
+    struct words names = words_of(keys, ' ');
+    const struct setting *found = NULL;
+    while (!found && words_next(&names))
+        found = look_up(o, scope, names.word);
+    return found;
 }
 
 // JSON's null: the key is there to say that nothing is meant, the family's default included.
@@ -166,7 +166,7 @@ static bool read_field(struct draft *d, const struct origin *o, const struct fie
     }
     uint64_t value;
     struct range range = {f->may_be_zero ? 0 : 1, f->max};
-    if (!setting_number(&value, item, UNIT_COUNT, range, e))
+    if (!setting_number(&value, item, UNIT_PLAIN, range, e))
         return false;
     memcpy((char *)d + f->offset, &value, sizeof value);
     return true;
@@ -186,35 +186,50 @@ static bool read_fields(struct draft *d, const struct origin *o, struct error *e
     return true;
 }
 
-static bool read_switch(bool *on, const struct origin *o, const char *key, struct error *e)
+static bool read_switch(bool *on, const struct setting *item, struct error *e)
+{
+    *on = false;
+    return !item || is_null(item) || setting_switch(on, item, e);
+}
+
+// Of a nested configuration, transformers obeys the outer value.
+static bool read_tied(bool *on, const struct origin *o, struct error *e)
 {
     struct arena scratch = *o->arena;
-    *on = false;
     const struct setting *item = NULL;
-    if (o->family->nested) // the outer value is the one transformers obeys
-        item = settings_find(o->given, str_format(&scratch, "%s%s", o->root, key));
-    if (!item)
-        item = look_up(o, SCOPE_TEXT, str_from(key));
-    return !item || is_null(item) || setting_switch(on, item, e);
+    if (o->family->nested)
+        item = settings_find(o->given, str_format(&scratch, "%stie_word_embeddings", o->root));
+    return read_switch(on, item ? item : look_up(o, SCOPE_TEXT, STR("tie_word_embeddings")), e);
 }
 
 static bool read_features(struct model *m, const struct origin *o, struct error *e)
 {
     static const struct {
         const char *key;
+        enum family_reads reads;
         unsigned features;
-    } switches[] = {
-        {"tie_word_embeddings", FEATURE_TIED},
-        {"attention_bias", FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS},
-        {"mlp_bias", FEATURE_MLP_BIAS},
+        bool null_clears; // else true sets
+    } rows[] = {
+        {"attention_bias", READS_ATTENTION_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS, false},
+        {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
+        {"attn_logit_softcapping", READS_SOFTCAPS, FEATURE_ATTENTION_CAP, true},
+        {"final_logit_softcapping", READS_SOFTCAPS, FEATURE_LOGIT_CAP, true},
     };
-    m->features = o->family->features;
-    for (ptrdiff_t i = 0; i < COUNT_OF(switches); i++) {
-        bool on;
-        if (!read_switch(&on, o, switches[i].key, e))
+    bool on;
+    if (!read_tied(&on, o, e))
+        return false;
+    m->features = o->family->features | (on ? FEATURE_TIED : 0);
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct setting *item = look_up(o, SCOPE_TEXT, str_from(rows[i].key));
+        if (!(o->family->reads & rows[i].reads))
+            continue;
+        if (rows[i].null_clears && item && is_null(item))
+            m->features &= ~rows[i].features;
+        if (rows[i].null_clears)
+            continue;
+        if (!read_switch(&on, item, e))
             return false;
-        if (on)
-            m->features |= switches[i].features;
+        m->features |= on ? rows[i].features : 0;
     }
     return true;
 }
@@ -223,6 +238,11 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
 {
     if (!m->kv_heads)
         m->kv_heads = m->heads;
+    if (model_has(m, FEATURE_MLA)) {
+        m->head_dim = 0; // its heads have parts of several sizes, in m->latent
+        m->features |= m->latent.query_rank ? FEATURE_QUERY_LORA : 0;
+        return true;
+    }
     if (!m->head_dim && m->hidden % m->heads)
         return FAIL(e, BAD_INPUT, where,
                     "hidden_size %llu is not a multiple of num_attention_heads %llu, and there is "
@@ -234,14 +254,14 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
         return FAIL(e, BAD_INPUT, where,
                     "num_attention_heads %llu is not a multiple of num_key_value_heads %llu",
                     (unsigned long long)m->heads, (unsigned long long)m->kv_heads);
-    if (model_has(m, FEATURE_MLA) && m->latent.query_rank)
-        m->features |= FEATURE_QUERY_LORA;
     return true;
 }
 
 static bool derive_experts(struct draft *d, struct str where, struct error *e)
 {
     struct model *m = &d->model;
+    if (!m->experts.count)
+        m->features &= ~(unsigned)(FEATURE_EXPERTS | FEATURE_SHARED_EXPERT);
     if (!model_has(m, FEATURE_EXPERTS))
         return true;
     if (!m->experts.intermediate)
@@ -265,30 +285,25 @@ static bool derive_vision(struct draft *d, const struct origin *o, struct error 
         return FAIL(e, BAD_INPUT, o->label,
                     "vision_config.hidden_size %llu is not a multiple of its %llu heads",
                     (unsigned long long)v->hidden, (unsigned long long)v->heads);
-    if (!v->out_hidden)
-        v->out_hidden = d->model.hidden;
+    if (model_has(&d->model, FEATURE_VISION_QWEN3) && v->out_hidden != d->model.hidden)
+        return FAIL(e, BAD_INPUT, o->label,
+                    "vision_config.out_hidden_size %llu is not the text's hidden_size %llu",
+                    (unsigned long long)v->out_hidden, (unsigned long long)d->model.hidden);
     if (!v->positions)
         v->positions = (d->helpers.image_size / v->patch) * (d->helpers.image_size / v->patch);
-    for (uint64_t i = 0; i < MAX_LAYERS; i++) {
-        if (!look_up_item(o, SCOPE_VISION, "deepstack_visual_indexes", i))
-            break;
-        v->deepstack = i + 1;
-    }
-    if (!v->deepstack)
+    while (v->deepstack < MAX_LAYERS &&
+           look_up_item(o, SCOPE_VISION, "deepstack_visual_indexes", v->deepstack))
+        v->deepstack++;
+    if (!v->deepstack && !look_up(o, SCOPE_VISION, STR("deepstack_visual_indexes")))
         v->deepstack = d->helpers.deepstack;
     return true;
 }
 
-// layer_types says it layer by layer; without it the family's rule does.
-static bool layer_slides(const struct draft *d, const struct origin *o, uint64_t layer,
-                         bool switched)
+static bool slides_by_rule(const struct draft *d, const struct family *f, uint64_t layer,
+                           bool switched)
 {
-    const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
-    if (stated)
-        return str_is(stated->value, "sliding_attention");
-    uint64_t period =
-        d->helpers.window_period ? d->helpers.window_period : o->family->window_period;
-    switch (o->family->window) {
+    uint64_t period = d->helpers.window_period ? d->helpers.window_period : f->window_period;
+    switch (f->window) {
     case WINDOW_NEVER:
         return false;
     case WINDOW_ALL:
@@ -301,6 +316,20 @@ static bool layer_slides(const struct draft *d, const struct origin *o, uint64_t
     __builtin_trap();
 }
 
+// layer_types says it layer by layer; without it the family's rule does.
+static bool read_layer_type(bool *slides, const struct origin *o, uint64_t layer, struct error *e)
+{
+    const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
+    if (stated) {
+        *slides = str_is(stated->value, "sliding_attention");
+        return setting_choice(stated, "full_attention|sliding_attention", e);
+    }
+    if (layer > 0 && look_up_item(o, SCOPE_TEXT, "layer_types", 0))
+        return FAIL(e, BAD_INPUT, o->label, "layer_types names only %llu of the layers",
+                    (unsigned long long)layer);
+    return true;
+}
+
 // Which layers have experts: decoder_sparse_step and mlp_only_layers as modeling_qwen3_moe.py reads
 // them, first_k_dense_replace as modeling_deepseek_v3.py does.
 static bool layer_has_experts(const struct draft *d, uint64_t layer)
@@ -310,30 +339,37 @@ static bool layer_has_experts(const struct draft *d, uint64_t layer)
     return !d->helpers.sparse_step || (layer + 1) % d->helpers.sparse_step == 0;
 }
 
-static void clear_dense_layers(struct layer_kind *layer, uint64_t layers, const struct origin *o)
+static bool clear_dense_layers(struct layer_kind *layer, uint64_t layers, const struct origin *o,
+                               struct error *e)
 {
     for (uint64_t i = 0; i < MAX_LAYERS; i++) {
         const struct setting *item = look_up_item(o, SCOPE_TEXT, "mlp_only_layers", i);
         uint64_t number;
         if (!item)
-            return;
-        if (unit_parse(&number, UNIT_COUNT, item->value) == UNIT_OK && number < layers)
-            layer[number].experts = false;
+            return true;
+        if (!setting_number(&number, item, UNIT_PLAIN, (struct range){0, layers - 1}, e))
+            return false;
+        layer[number].experts = false;
     }
+    return true;
 }
 
 static bool derive_layers(struct draft *d, const struct origin *o, struct error *e)
 {
     struct model *m = &d->model;
-    bool switched = false;
-    if (!read_switch(&switched, o, "use_sliding_window", e))
+    bool switched;
+    if (!read_switch(&switched, look_up(o, SCOPE_TEXT, STR("use_sliding_window")), e))
         return false;
     struct layer_kind *layer = NEW(o->arena, struct layer_kind, (ptrdiff_t)m->layers);
     for (uint64_t i = 0; i < m->layers; i++) {
-        layer[i].sliding = m->sliding_window && layer_slides(d, o, i, switched);
+        bool slides = slides_by_rule(d, o->family, i, switched);
+        if (!read_layer_type(&slides, o, i, e))
+            return false;
+        layer[i].sliding = m->sliding_window && slides;
         layer[i].experts = layer_has_experts(d, i);
     }
-    clear_dense_layers(layer, m->layers, o);
+    if (!clear_dense_layers(layer, m->layers, o, e))
+        return false;
     m->layer = layer;
     if (!model_sliding_layers(m))
         m->sliding_window = 0;
@@ -370,8 +406,9 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
     return true;
 }
 
-// A catalogue row becomes the same flat settings that its config.json would; a variant adds its own
-// values after those of the row it is like. Rows write shapes without their nesting.
+// A catalogue row is read as further defaults over its family's, later values winning: it says what
+// its config.json would, without the nesting. A variant adds its own after those of the row it is
+// like.
 static bool from_catalog(struct model *m, struct arena *a, const struct catalog_model *row,
                          struct error *e)
 {

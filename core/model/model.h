@@ -50,10 +50,18 @@ enum window_rule {
     WINDOW_PERIODIC,       // all but every n-th layer slide
 };
 
+// Switches of a configuration that a family's code reads; others read past them.
+enum family_reads {
+    READS_ATTENTION_BIAS = 1 << 0, // biases on all four attention projections
+    READS_MLP_BIAS = 1 << 1,
+    READS_SOFTCAPS = 1 << 2, // null turns a cap off
+};
+
 struct family {
     const char *model_type; // of config.json
     const char *title;
-    unsigned features; // always
+    unsigned features; // always, unless the configuration turns one off
+    unsigned reads;    // enum family_reads
     bool nested;       // shapes are under text_config
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
@@ -139,7 +147,8 @@ enum part {
     PART_COUNT,
 };
 
-const char *part_name(enum part p);
+const char *part_name(enum part p); // "shared experts"
+const char *part_key(enum part p);  // "shared_experts", as JSON spells it
 
 // One kind of parameter tensor and how often the model has it.
 struct tensor {

@@ -301,18 +301,26 @@ bool parameters_of(struct parameters *p, struct arena *a, const struct model *m,
     return true;
 }
 
+static const struct {
+    const char *name, *key;
+} parts[] = {
+    [PART_EMBEDDING] = {"embedding", "embedding"},
+    [PART_ATTENTION] = {"attention", "attention"},
+    [PART_MLP] = {"mlp", "mlp"},
+    [PART_EXPERTS] = {"experts", "experts"},
+    [PART_SHARED_EXPERTS] = {"shared experts", "shared_experts"},
+    [PART_ROUTER] = {"router", "router"},
+    [PART_NORMS] = {"norms", "norms"},
+    [PART_HEAD] = {"head", "head"},
+    [PART_VISION] = {"vision tower", "vision_tower"},
+};
+
 const char *part_name(enum part p)
 {
-    static const char *const names[] = {
-        [PART_EMBEDDING] = "embedding",
-        [PART_ATTENTION] = "attention",
-        [PART_MLP] = "mlp",
-        [PART_EXPERTS] = "experts",
-        [PART_SHARED_EXPERTS] = "shared experts",
-        [PART_ROUTER] = "router",
-        [PART_NORMS] = "norms",
-        [PART_HEAD] = "head",
-        [PART_VISION] = "vision tower",
-    };
-    return names[p];
+    return parts[p].name;
+}
+
+const char *part_key(enum part p)
+{
+    return parts[p].key;
 }

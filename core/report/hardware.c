@@ -1,31 +1,18 @@
 // Machines as text and JSON.
 #include "core/report/report.h"
 
-static void put_figure(struct buf *b, enum unit_kind kind, uint64_t value)
-{
-    switch (kind) {
-    case UNIT_COUNT:
-        put_grouped(b, value);
-        return;
-    case UNIT_BYTES:
-        put_bytes(b, value);
-        return;
-    case UNIT_FLOPS:
-        put_flops(b, value);
-        return;
-    case UNIT_SPEED:
-        put_speed(b, value);
-        return;
-    }
-    __builtin_trap();
-}
-
+// In the unit that the column's title names.
 static struct str figure_text(struct arena *a, enum unit_kind kind, struct figure f)
 {
     if (!f.value)
         return STR("-");
     struct buf b = buf_in(a);
-    put_figure(&b, kind, f.value);
+    if (kind == UNIT_FLOPS)
+        put_flops(&b, f.value);
+    else if (kind == UNIT_SPEED)
+        put_speed(&b, f.value);
+    else
+        put_unit(&b, kind, f.value);
     return buf_str(&b);
 }
 
@@ -99,11 +86,6 @@ void report_gpu_json(struct json_out *j, const struct gpu *g)
     json_out_object_end(j);
 }
 
-static const char *figure_unit(enum unit_kind kind)
-{
-    return kind == UNIT_FLOPS ? " TFLOP/s" : kind == UNIT_SPEED ? " GB/s" : "";
-}
-
 static void print_figures(struct buf *out, const struct view *v, const struct gpu *g)
 {
     static const struct column columns[] = {{"  per card"},
@@ -114,12 +96,10 @@ static void print_figures(struct buf *out, const struct view *v, const struct gp
         const struct gpu_field *field = &gpu_fields[i];
         struct figure f = gpu_figure(g, field);
         struct buf value = buf_in(t.arena);
-        if (f.value) {
-            put_figure(&value, field->kind, f.value);
-            buf_put_z(&value, figure_unit(field->kind));
-        } else {
+        if (f.value)
+            put_unit(&value, field->kind, f.value);
+        else
             buf_put_z(&value, "unknown");
-        }
         table_cell(&t, str_format(t.arena, "  %s", field->text));
         table_cell(&t, buf_str(&value));
         table_cell_z(&t, f.value ? f.source : "");
@@ -136,12 +116,16 @@ void report_hardware(struct buf *out, const struct view *v, const struct hardwar
                                         (unsigned long long)h->gpus_per_node)
                            : str_format(a, "%llu x ", (unsigned long long)h->gpus_per_node);
     put_ink(out, v, INK_BOLD, str_join(a, count, str_from(h->card.name)));
-    buf_printf(out, "  %s", h->card.title);
+    struct buf title = buf_in(a);
+    buf_put_z(&title, h->card.title);
     if (h->card.link_kind)
-        buf_printf(out, ", %s", h->card.link_kind);
-    buf_put_z(out, ", ");
-    put_bytes(out, h->card.memory.value * gpus);
-    buf_put_z(out, " in all\n\n");
+        buf_printf(&title, ", %s", h->card.link_kind);
+    buf_put_z(&title, ", ");
+    put_bytes(&title, h->card.memory.value * gpus);
+    buf_put_z(&title, " in all");
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&title), 2, v->width);
+    buf_char(out, '\n');
     print_figures(out, v, &h->card);
 }
 

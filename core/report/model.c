@@ -12,7 +12,7 @@ static const struct precision precisions[] = {
     {"fp32", "fp32", 32},
     {"bf16", "bf16", 16},
     {"fp8 or int8", "fp8", 8},
-    {"4-bit", "4bit", 4},
+    {"4-bit", "int4", 4},
 };
 
 static uint64_t bytes_in(const struct precision *p, uint64_t parameters)
@@ -129,8 +129,6 @@ bool report_models_json(struct json_out *j, struct arena *a, struct error *e)
             return false;
         json_out_object(j);
         json_out_field_str(j, "name", m.name);
-        json_out_field_str(j, "id",
-                           str_format(a, "%s/%s", catalog_models[i].owner, catalog_models[i].name));
         report_model_json(j, &m, &p);
         json_out_object_end(j);
     }
@@ -180,14 +178,12 @@ static void print_features(struct buf *out, const struct view *v, const struct m
 
 static void part_row(struct table *t, const char *name, uint64_t count, uint64_t total)
 {
-    uint64_t per_thousandth = total / 1000;
-    uint64_t permille = per_thousandth ? (count + per_thousandth / 2) / per_thousandth : 0;
-    if (permille > 1000)
-        permille = 1000;
+    double permille = (double)count / (double)total * 1000;
+    uint64_t rounded = (uint64_t)(permille + 0.5);
     table_cell(t, str_format(t->arena, "  %s", name));
     table_cell(t, grouped(t->arena, count));
-    table_cell(t, str_format(t->arena, "%llu.%llu %%", (unsigned long long)(permille / 10),
-                             (unsigned long long)(permille % 10)));
+    table_cell(t, str_format(t->arena, "%llu.%llu %%", (unsigned long long)(rounded / 10),
+                             (unsigned long long)(rounded % 10)));
 }
 
 static void print_parts(struct buf *out, const struct view *v, const struct parameters *p)
@@ -208,18 +204,21 @@ void report_model(struct buf *out, const struct view *v, const struct model *m,
                   const struct parameters *p)
 {
     put_ink(out, v, INK_BOLD, m->name);
-    buf_printf(out, "  %s, from %.*s\n", m->family->title, STR_ARGS(m->source));
+    buf_printf(out, "  %s, from ", m->family->title);
+    put_plain(out, m->source);
+    buf_char(out, '\n');
     print_shapes(out, v, m);
     print_features(out, v, m);
     buf_char(out, '\n');
     print_parts(out, v, p);
-    buf_put_z(out, "\n  weights: ");
+    struct buf weights = buf_in(out->arena);
     for (ptrdiff_t i = 0; i < COUNT_OF(precisions); i++) {
-        buf_put_z(out, i ? ", " : "");
-        put_bytes(out, bytes_in(&precisions[i], p->total));
-        buf_printf(out, " in %s", precisions[i].name);
+        buf_put_z(&weights, i ? ", " : "weights: ");
+        put_bytes(&weights, bytes_in(&precisions[i], p->total));
+        buf_printf(&weights, " in %s", precisions[i].name);
     }
     buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&weights), 2, v->width);
 }
 
 static void experts_json(struct json_out *j, const struct model *m)
@@ -271,7 +270,8 @@ static void shapes_json(struct json_out *j, const struct model *m)
     json_out_field_u64(j, "layers", m->layers);
     json_out_field_u64(j, "heads", m->heads);
     json_out_field_u64(j, "kv_heads", m->kv_heads);
-    json_out_field_u64(j, "head_dim", m->head_dim);
+    if (m->head_dim)
+        json_out_field_u64(j, "head_dim", m->head_dim);
     json_out_field_u64(j, "intermediate_size", m->intermediate);
     json_out_field_u64(j, "vocab_size", m->vocab);
     json_out_field_u64(j, "max_position_embeddings", m->max_position);
@@ -304,7 +304,7 @@ void report_model_json(struct json_out *j, const struct model *m, const struct p
     json_out_object(j);
     for (int part = 0; part < PART_COUNT; part++)
         if (p->by_part[part])
-            json_out_field_u64(j, part_name((enum part)part), p->by_part[part]);
+            json_out_field_u64(j, part_key((enum part)part), p->by_part[part]);
     json_out_object_end(j);
     json_out_key(j, "bytes");
     json_out_object(j);
@@ -314,17 +314,21 @@ void report_model_json(struct json_out *j, const struct model *m, const struct p
     json_out_object_end(j);
 }
 
-void report_weights_beside_memory(struct buf *out, const struct model *m,
+void report_weights_beside_memory(struct buf *out, const struct view *v, const struct model *m,
                                   const struct parameters *p, const struct hardware *h)
 {
     uint64_t weights = bytes_in(&precisions[1], p->total);
-    uint64_t memory = h->card.memory.value;
-    buf_printf(out, "The bf16 weights of %.*s are ", STR_ARGS(m->name));
-    put_bytes(out, weights);
-    buf_printf(out, ": %llu %% of one card", (unsigned long long)(weights / (memory / 100)));
+    uint64_t percent = h->card.memory.value / 100;
+    struct buf b = buf_in(out->arena);
+    buf_put_z(&b, "The bf16 weights of ");
+    put_plain(&b, m->name);
+    buf_put_z(&b, " are ");
+    put_bytes(&b, weights);
+    buf_printf(&b, ": %llu %% of one card", (unsigned long long)(weights / percent));
     if (hardware_gpus(h) > 1)
-        buf_printf(out, ", %llu %% of all %llu",
-                   (unsigned long long)(weights / (memory / 100) / hardware_gpus(h)),
+        buf_printf(&b, ", %llu %% of all %llu",
+                   (unsigned long long)(weights / percent / hardware_gpus(h)),
                    (unsigned long long)hardware_gpus(h));
-    buf_put_z(out, ".\n");
+    buf_char(&b, '.');
+    buf_wrapped(out, buf_str(&b), 0, v->width);
 }

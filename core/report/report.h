@@ -22,13 +22,16 @@ void report_model_json(struct json_out *j, const struct model *m, const struct p
 // "weights.*"; files == 0 where there was no folder or no weights in it.
 struct weights_on_disk {
     uint64_t parameters, tensors, bytes, files, missing_files;
-    struct str types; // "BF16"
+    struct str types;         // "BF16"
+    struct str first_missing; // file the index names
+    bool quantized;           // stored elements are not parameters
 };
 bool weights_from_settings(struct weights_on_disk *w, const struct settings *s,
                            struct error *e) MUST_USE;
 void report_weights(struct buf *out, const struct view *v, const struct weights_on_disk *w,
                     const struct model *m, const struct parameters *p);
-void report_weights_json(struct json_out *j, const struct weights_on_disk *w);
+void report_weights_json(struct json_out *j, const struct weights_on_disk *w, const struct model *m,
+                         const struct parameters *p);
 
 // Machines.
 void report_gpus(struct buf *out, const struct view *v);
@@ -37,7 +40,7 @@ void report_hardware(struct buf *out, const struct view *v, const struct hardwar
 void report_hardware_json(struct json_out *j, const struct hardware *h);
 
 // One sentence: what share of the memory the bf16 weights alone would take.
-void report_weights_beside_memory(struct buf *out, const struct model *m,
+void report_weights_beside_memory(struct buf *out, const struct view *v, const struct model *m,
                                   const struct parameters *p, const struct hardware *h);
 
 #endif

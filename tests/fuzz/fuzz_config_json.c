@@ -19,7 +19,8 @@ static void check_model(const struct model *m, const struct parameters *p)
         tensors += p->tensors[i].elements * p->tensors[i].copies;
     ASSERT(sum == p->total && tensors == p->total && p->active <= p->total);
     ASSERT(m->heads % m->kv_heads == 0 && m->layers > 0);
-    ASSERT(model_expert_layers(m) + model_sliding_layers(m) <= 2 * m->layers);
+    ASSERT((model_sliding_layers(m) > 0) == (m->sliding_window > 0));
+    ASSERT(model_expert_layers(m) == 0 || p->by_part[PART_EXPERTS] > 0);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -42,6 +42,9 @@ TEST(bad_questions)
     CHECK(contains(ask(2, "command=completion"), "completion needs a shell"));
     CHECK(contains(ask(2, "command=gpus\ngpu=auto"), "auto needs the machine itself"));
     CHECK(contains(ask(2, "command=models\nfoo"), "key=value"));
+    CHECK(contains(ask(2, "command=gpus\nmodel=Qwen3-8B"), "'gpus' takes no model"));
+    CHECK(contains(ask(2, "command=models\nmodel=a\nmodel=b"), "model is given twice"));
+    CHECK(contains(ask(2, "command=models\nlayers=3"), "layers says nothing without a model"));
 }
 
 TEST(every_setting_of_every_command_is_in_the_table)

@@ -45,7 +45,8 @@ TEST(json_values_of_each_type)
     CHECK_STR(value(&r, "p.t"), "false");
     CHECK_STR(value(&r, "p.s"), "");
     CHECK_STR(value(&r, "p.n"), "null");
-    CHECK_U64((uint64_t)r.settings.count, 6);
+    CHECK_STR(value(&r, "p.ea.0"), "[]");
+    CHECK_U64((uint64_t)r.settings.count, 7);
     CHECK_STR(r.settings.items[0].where, "config.json");
 }
 

@@ -5,18 +5,48 @@
 #include "core/model/model.h"
 #include "tests/t.h"
 
-// Totals of the safetensors files as their publishers state them (facts of the model cards).
+// Totals collected from publishers' model cards and safetensors files, by name; DeepSeek-V3's
+// leaves out the multi-token-prediction layer.
 static const struct {
     const char *name;
     uint64_t total;
 } published[] = {
-    {"Qwen3-VL-30B-A3B", UINT64_C(31070754032)},    {"Qwen3-VL-8B", UINT64_C(8767123696)},
-    {"Qwen3-VL-4B", UINT64_C(4437815808)},          {"Qwen3-VL-2B", UINT64_C(2127532032)},
-    {"Qwen3-VL-235B-A22B", UINT64_C(235670022896)}, {"Qwen3-235B-A22B", UINT64_C(235093634560)},
-    {"gpt-oss-120b", UINT64_C(116829156672)},       {"gemma-3-4b", UINT64_C(4300079472)},
-    {"gemma-3-12b", UINT64_C(12187325040)},         {"gemma-3-27b", UINT64_C(27432406640)},
-    {"gemma-2-9b", UINT64_C(9241705984)},           {"gemma-2-27b", UINT64_C(27227128320)},
-    {"gemma-2-2b", UINT64_C(2614341888)},           {"gemma-3-1b", UINT64_C(999885952)},
+    {"Qwen3-0.6B", UINT64_C(596049920)},
+    {"Qwen3-1.7B", UINT64_C(1720574976)},
+    {"Qwen3-4B", UINT64_C(4022468096)},
+    {"Qwen3-8B", UINT64_C(8190735360)},
+    {"Qwen3-14B", UINT64_C(14768307200)},
+    {"Qwen3-32B", UINT64_C(32762123264)},
+    {"Qwen3-30B-A3B", UINT64_C(30532122624)},
+    {"Qwen3-235B-A22B", UINT64_C(235093634560)},
+    {"Qwen3-VL-2B", UINT64_C(2127532032)},
+    {"Qwen3-VL-4B", UINT64_C(4437815808)},
+    {"Qwen3-VL-8B", UINT64_C(8767123696)},
+    {"Qwen3-VL-30B-A3B", UINT64_C(31070754032)},
+    {"Qwen3-VL-235B-A22B", UINT64_C(235670022896)},
+    {"Qwen2.5-0.5B", UINT64_C(494032768)},
+    {"Qwen2.5-1.5B", UINT64_C(1543714304)},
+    {"Qwen2.5-3B", UINT64_C(3085938688)},
+    {"Qwen2.5-7B", UINT64_C(7615616512)},
+    {"Qwen2.5-14B", UINT64_C(14770033664)},
+    {"Qwen2.5-32B", UINT64_C(32763876352)},
+    {"Qwen2.5-72B", UINT64_C(72706203648)},
+    {"Llama-3.2-1B", UINT64_C(1235814400)},
+    {"Llama-3.2-3B", UINT64_C(3212749824)},
+    {"Llama-3.1-8B", UINT64_C(8030261248)},
+    {"Llama-3.3-70B", UINT64_C(70553706496)},
+    {"Llama-3.1-405B", UINT64_C(405853388800)},
+    {"Mistral-7B-v0.1", UINT64_C(7241732096)},
+    {"Mistral-7B-v0.3", UINT64_C(7248023552)},
+    {"gemma-2-2b", UINT64_C(2614341888)},
+    {"gemma-2-9b", UINT64_C(9241705984)},
+    {"gemma-2-27b", UINT64_C(27227128320)},
+    {"gemma-3-1b", UINT64_C(999885952)},
+    {"gemma-3-4b", UINT64_C(4300079472)},
+    {"gemma-3-12b", UINT64_C(12187325040)},
+    {"gemma-3-27b", UINT64_C(27432406640)},
+    {"gpt-oss-20b", UINT64_C(20914757184)},
+    {"gpt-oss-120b", UINT64_C(116829156672)},
     {"DeepSeek-V3", UINT64_C(671026419200)},
 };
 
@@ -200,6 +230,60 @@ TEST(configurations_by_hand)
     CHECK(m.layer && !m.layer[0].sliding && m.layer[1].sliding);
 }
 
+static uint64_t total_of(const char *settings)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    if (!load_settings(&m, &p, settings, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return p.total;
+}
+
+TEST(families_read_only_their_own_switches)
+{
+    // Mistral has no biases and Qwen2 none on its output, whatever the configuration says.
+    CHECK_U64(total_of(SMALL "config.model_type=mistral\nconfig.num_key_value_heads=4\n"
+                             "config.attention_bias=true\nconfig.mlp_bias=true"),
+              total_of(SMALL "config.model_type=mistral\nconfig.num_key_value_heads=4"));
+    CHECK_U64(total_of(SMALL "config.model_type=qwen2\nconfig.num_key_value_heads=4\n"
+                             "config.attention_bias=true"),
+              total_of(SMALL "config.model_type=qwen2\nconfig.num_key_value_heads=4"));
+    CHECK_U64(total_of(SMALL "config.model_type=llama\nconfig.attention_bias=true"),
+              total_of(SMALL "config.model_type=llama") + UINT64_C(2) * 4 * 64);
+}
+
+#define SMALL_TEXT                                                                         \
+    "model=x\nconfig.text_config.hidden_size=64\nconfig.text_config.num_hidden_layers=2\n" \
+    "config.text_config.num_attention_heads=4\nconfig.text_config.num_key_value_heads=4\n" \
+    "config.text_config.head_dim=16\nconfig.text_config.intermediate_size=128\n"           \
+    "config.text_config.vocab_size=1000\nconfig.model_type=qwen3_vl\n"                     \
+    "config.vision_config.depth=1\nconfig.vision_config.hidden_size=32\n"                  \
+    "config.vision_config.num_heads=2\nconfig.vision_config.intermediate_size=64\n"        \
+    "config.vision_config.out_hidden_size=64\n"
+
+TEST(what_a_configuration_turns_off_is_off)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    uint64_t merger = 2 * 128 + 128 * 128 + 128 + 64 * 128 + 64;
+    CHECK_U64(total_of(SMALL_TEXT "config.vision_config.deepstack_visual_indexes.0=0"),
+              total_of(SMALL_TEXT "config.vision_config.deepstack_visual_indexes=[]") + merger);
+    CHECK_U64(total_of(SMALL_TEXT), // transformers assumes three
+              total_of(SMALL_TEXT "config.vision_config.deepstack_visual_indexes=[]") + 3 * merger);
+    CHECK(load_settings(&m, &p,
+                        SMALL "config.model_type=gemma2\nconfig.head_dim=16\n"
+                              "config.attn_logit_softcapping=null",
+                        &e));
+    CHECK(!model_has(&m, FEATURE_ATTENTION_CAP) && model_has(&m, FEATURE_LOGIT_CAP));
+    CHECK(load_settings(&m, &p,
+                        SMALL "config.model_type=qwen3_moe\nconfig.head_dim=16\n"
+                              "config.num_key_value_heads=4\nconfig.num_experts=0",
+                        &e));
+    CHECK_U64(p.by_part[PART_MLP], UINT64_C(2) * 3 * 64 * 128);
+}
+
 TEST(bad_configurations_are_refused_in_one_sentence)
 {
     static const struct {
@@ -224,6 +308,17 @@ TEST(bad_configurations_are_refused_in_one_sentence)
         {SMALL "config.model_type=qwen3_moe\nconfig.head_dim=16\nconfig.num_experts=4\n"
                "config.num_experts_per_tok=8",
          "num_experts_per_tok 8 exceeds the 4 experts there are"},
+        {SMALL "config.model_type=gemma2\nconfig.head_dim=16\nconfig.layer_types.0=full_attention",
+         "layer_types names only 1 of the layers"},
+        {SMALL "config.model_type=gemma2\nconfig.head_dim=16\nconfig.layer_types.0=sideways",
+         "config.layer_types.0 must be one of full_attention|sliding_attention, not 'sideways'"},
+        {SMALL "config.model_type=qwen3_moe\nconfig.head_dim=16\nconfig.num_key_value_heads=4\n"
+               "config.mlp_only_layers.0=2",
+         "config.mlp_only_layers.0 must be between 0 and 1, not '2'"},
+        {SMALL "config.model_type=llama\nconfig.hidden_size=4k",
+         "config.hidden_size must be a whole number, not '4k'"},
+        {SMALL_TEXT "config.vision_config.out_hidden_size=32",
+         "vision_config.out_hidden_size 32 is not the text's hidden_size 64"},
         {"layers=3", "no model is given"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(bad); i++) {
