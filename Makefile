@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz install clean
+.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -47,6 +47,10 @@ wasm: build ## core as WebAssembly: pure, and the same replies as the program
 fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@scripts/build fuzz
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
+
+bench: ## speed, from the release build: events a second of the allocator
+	@scripts/build release bench_allocator
+	@build/release/bench_allocator tests/data/traces/t12.trace.z tests/data/traces/v2.trace.z
 
 install: build ## program, library, header, man page and completions under PREFIX
 	@scripts/install "$(DESTDIR)$(PREFIX)"

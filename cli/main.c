@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/error_json.h"
+#include "host/document.h"
 #include "host/gpu_source.h"
 #include "host/json_in.h"
 #include "host/memory.h"
@@ -96,13 +97,29 @@ static bool merge_request(struct options *o, struct arena *a, struct error *e)
     return true;
 }
 
+static bool read_document(struct query *q, const struct command *c, struct error *e)
+{
+    const struct setting *item = c->document ? settings_find_z(q->settings, c->document) : NULL;
+    return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
+}
+
+static bool write_attachments(struct arena *a, const struct answer *out, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < out->attachment_count; i++)
+        if (!file_write(*a, out->attachments[i].path, out->attachments[i].content, FILE_REPLACE, e))
+            return false;
+    return true;
+}
+
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
 {
     struct hub_options hub = hub_from_environment(a);
-    struct query q = {a, &o->settings, terminal_view(), o->json};
+    struct query q = {
+        .arena = a, .settings = &o->settings, .view = terminal_view(), .json = o->json};
     return merge_request(o, a, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
-           command_answer(out, o->command, &q, e);
+           read_document(&q, o->command, e) && command_answer(out, o->command, &q, e) &&
+           write_attachments(a, out, e);
 }
 
 // "fathom COMMAND --help" is "fathom help COMMAND".

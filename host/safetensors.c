@@ -3,12 +3,12 @@
 // Source: safetensors 0.7 (safetensors/src/tensor.rs: MAX_HEADER_SIZE, enum Dtype).
 #include "host/safetensors.h"
 
-#include <jansson.h>
 #include <string.h>
 
 #include "core/base/buf.h"
 #include "core/base/num.h"
 #include "host/file.h"
+#include "host/json_parse.h"
 
 enum {
     LENGTH_BYTES = 8,
@@ -129,17 +129,10 @@ static bool is_quantized(const struct weights *w)
 
 static json_t *parse(struct arena scratch, struct str text, struct str source, struct error *e)
 {
-    json_error_t reason;
-    json_t *root =
-        json_loadb(text.n ? text.p : "", (size_t)text.n, JSON_REJECT_DUPLICATES, &reason);
-    if (json_is_object(root))
+    json_t *root = json_parse(scratch, text, source, e);
+    if (!root || json_is_object(root))
         return root;
-    if (root)
-        FAIL(e, BAD_INPUT, source, "its JSON is not an object");
-    else
-        FAIL(e, BAD_INPUT,
-             str_format(&scratch, "%.*s:%d:%d", STR_ARGS(source), reason.line, reason.column),
-             "its JSON is not valid: %.100s", reason.text);
+    FAIL(e, BAD_INPUT, source, "its JSON is not an object");
     json_decref(root);
     return NULL;
 }

@@ -114,9 +114,11 @@ bool setting_check(const struct setting_def *def, const struct setting *item, st
         return true;
     case SETTING_CHOICE:
         return setting_choice(item, def->values, e);
-    case SETTING_COUNT: {
+    case SETTING_COUNT:
+    case SETTING_BYTES: {
         uint64_t value;
-        return setting_number(&value, item, UNIT_COUNT, (struct range){def->min, def->max}, e);
+        enum unit_kind kind = def->kind == SETTING_COUNT ? UNIT_COUNT : UNIT_BYTES;
+        return setting_number(&value, item, kind, (struct range){def->min, def->max}, e);
     }
     case SETTING_SWITCH: {
         bool value;
@@ -194,7 +196,9 @@ bool setting_choice(const struct setting *item, const char *words, struct error 
 static void setting_value_json(struct json_out *j, const struct setting_def *def, struct str value)
 {
     uint64_t number;
-    bool counted = def->kind == SETTING_COUNT && unit_parse(&number, UNIT_COUNT, value) == UNIT_OK;
+    bool counted =
+        (def->kind == SETTING_COUNT && unit_parse(&number, UNIT_COUNT, value) == UNIT_OK) ||
+        (def->kind == SETTING_BYTES && unit_parse(&number, UNIT_BYTES, value) == UNIT_OK);
     if (counted)
         json_out_u64(j, number);
     else

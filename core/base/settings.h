@@ -51,6 +51,7 @@ enum setting_kind {
     SETTING_TEXT,
     SETTING_CHOICE, // one of the words in `values`
     SETTING_COUNT,  // min..max, with k, M, G
+    SETTING_BYTES,  // min..max, with KiB .. TiB and kB .. TB
     SETTING_SWITCH, // on | off (true, false, yes, no as YAML and JSON spell them)
 };
 
@@ -58,7 +59,7 @@ struct setting_def {
     const char *name;
     enum setting_kind kind;
     const char *values;   // how help shows the value: "NAME", "on|off"
-    uint64_t min, max;    // SETTING_COUNT
+    uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES
     const char *fallback; // default as help shows it, NULL for none
     const char *text;     // one sentence without a full stop
     bool operand;         // only a bare argument of one command, not a setting of requests

@@ -12,6 +12,7 @@
 #include "core/base/error.h"
 #include "core/base/json_out.h"
 #include "core/base/settings.h"
+#include "core/base/value.h"
 #include "core/base/view.h"
 
 struct query {
@@ -19,11 +20,22 @@ struct query {
     const struct settings *settings;
     struct view view;
     bool json;
+    struct str document;      // content of the file that the command's `document` setting names
+    const struct value *tree; // the same parsed, where it is JSON
 };
+
+// A file that belongs to the answer; the host writes it.
+struct attachment {
+    struct str path, content;
+};
+
+enum { ANSWER_MAX_ATTACHMENTS = 2 };
 
 struct answer {
     struct buf out;
     bool negative; // the answer is "does not fit": a result, with an exit status of its own
+    struct attachment attachments[ANSWER_MAX_ATTACHMENTS];
+    ptrdiff_t attachment_count;
 };
 
 struct example {
@@ -39,6 +51,7 @@ struct command {
     const char *description; // a paragraph
     const char *operand;     // the setting that a bare argument fills, NULL for none
     const char *settings;    // the names it takes, space-separated
+    const char *document;    // the setting that names a file to be read first, NULL for none
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
     struct example examples[COMMAND_MAX_EXAMPLES];
 };
@@ -66,6 +79,7 @@ extern const ptrdiff_t global_option_count;
 // The answers, each in its own file.
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool man_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -34,6 +34,22 @@ const struct command commands[] = {
      .answer = show_answer,
      .examples = {{"show --model Qwen3-8B --gpu 8xH100-80G", "both in full"},
                   {"show --from request.yaml", "settings from a file"}}},
+    {.name = "replay",
+     .summary = "a recorded allocator history, replayed through an exact copy of torch's allocator",
+     .description =
+         "Reads a snapshot that torch.cuda.memory._dump_snapshot wrote, the same as JSON, or a "
+         "trace "
+         "of ours, plain or compressed. Prints the peaks, the fragmentation over time, the largest "
+         "blocks at the peak and what pins memory, and says how many of the recorded driver calls "
+         "the replay reproduced. --expandable, --memory-limit, --torch and --gpu replay the same "
+         "program under other conditions.",
+     .operand = "file",
+     .settings = "file expandable memory-limit torch gpu svg",
+     .document = "file",
+     .answer = replay_answer,
+     .examples = {{"replay snapshot.pickle", "what happened, and how much was fragmentation"},
+                  {"replay snapshot.pickle --expandable on", "and with expandable segments"},
+                  {"replay run.trace.z --memory-limit 79GiB --svg run.svg", "on a smaller card"}}},
     {.name = "help",
      .summary = "this overview, the settings, or one command",
      .description = "Without an argument, lists the commands. With a command's name, explains it; "

@@ -36,15 +36,21 @@ TEST(questions_and_answers)
 
 TEST(bad_questions)
 {
-    CHECK(contains(ask(2, ""), "there is no command ''"));
-    CHECK(contains(ask(2, "command=modles"), "did you mean 'models'?"));
-    CHECK(contains(ask(2, "command=models\nmodel=Qwen9"), "\"code\": \"bad_input\""));
-    CHECK(contains(ask(2, "command=completion"), "completion needs a shell"));
-    CHECK(contains(ask(2, "command=gpus\ngpu=auto"), "auto needs the machine itself"));
-    CHECK(contains(ask(2, "command=models\nfoo"), "key=value"));
-    CHECK(contains(ask(2, "command=gpus\nmodel=Qwen3-8B"), "'gpus' takes no model"));
-    CHECK(contains(ask(2, "command=models\nmodel=a\nmodel=b"), "model is given twice"));
-    CHECK(contains(ask(2, "command=models\nlayers=3"), "layers says nothing without a model"));
+    static const char *const rows[][2] = {
+        {"", "there is no command ''"},
+        {"command=modles", "did you mean 'models'?"},
+        {"command=models\nmodel=Qwen9", "\"code\": \"bad_input\""},
+        {"command=completion", "completion needs a shell"},
+        {"command=gpus\ngpu=auto", "auto needs the machine itself"},
+        {"command=models\nfoo", "key=value"},
+        {"command=gpus\nmodel=Qwen3-8B", "'gpus' takes no model"},
+        {"command=models\nmodel=a\nmodel=b", "model is given twice"},
+        {"command=models\nlayers=3", "layers says nothing without a model"},
+        {"command=replay", "replay needs a file"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (!contains(ask(2, rows[i][0]), rows[i][1]))
+            test_failed(__FILE__, __LINE__, "'%s' does not say '%s'", rows[i][0], rows[i][1]);
 }
 
 TEST(every_setting_of_every_command_is_in_the_table)

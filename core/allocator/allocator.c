@@ -1,0 +1,362 @@
+// The path of a request: round, search the pool, else get memory from the driver, split; and the
+// path of a free: request, completion, merge. Files beside it hold the driver side (segment.c) and
+// what gives memory back (release.c).
+#include "core/allocator/allocator.h"
+
+#include <stddef.h>
+
+#include "core/allocator/internal.h"
+#include "core/base/num.h"
+
+enum { BLOCKS_AT_ONCE = 64 };
+
+// Where nothing is known of the device, room for any recording.
+#define UNKNOWN_DEVICE_BYTES (UINT64_C(1) << 44)
+
+static uint64_t capacity_of(const struct allocator_options *o)
+{
+    uint64_t total = o->device_bytes ? o->device_bytes : UNKNOWN_DEVICE_BYTES;
+    if (total > UNKNOWN_DEVICE_BYTES)
+        total = UNKNOWN_DEVICE_BYTES;
+    return total > o->outside_bytes ? total - o->outside_bytes : 0;
+}
+
+struct allocator *allocator_new(struct arena *a, const struct allocator_options *options,
+                                const uint64_t *streams, uint16_t stream_count)
+{
+    struct allocator *made = NEW(a, struct allocator, 1);
+    made->arena = a;
+    made->options = *options;
+    made->driver =
+        (struct driver){.capacity_bytes = capacity_of(options), .addresses = address_space_in(a)};
+    made->pools = NEW(a, struct pool_table, 1);
+    made->pools->streams = streams;
+    made->pools->stream_count = stream_count;
+    for (int size = 0; size < CLASS_COUNT; size++)
+        made->pools->by_stream[size] = NEW(a, struct pool *, stream_count);
+    return made;
+}
+
+static struct pool *pool_new(struct allocator *a, enum size_class size, uint16_t stream)
+{
+    struct pool *pool = NEW(a->arena, struct pool, 1);
+    pool->stream = stream;
+    pool->stream_number = a->pools->streams[stream];
+    pool->size = size;
+    pool->searches = &a->pools->searches[size];
+    struct pool **link = &a->pools->first[size];
+    while (*link && (*link)->stream_number < pool->stream_number)
+        link = &(*link)->next;
+    pool->next = *link;
+    *link = pool;
+    a->pools->by_stream[size][stream] = pool;
+    return pool;
+}
+
+struct pool *pool_of(struct allocator *a, enum size_class size, uint16_t stream)
+{
+    ASSERT(stream < a->pools->stream_count);
+    struct pool *pool = a->pools->by_stream[size][stream];
+    return pool ? pool : pool_new(a, size, stream);
+}
+
+void stat_raise(struct stat *s, uint64_t by)
+{
+    s->current += by;
+    if (s->current > s->peak)
+        s->peak = s->current;
+}
+
+void stat_lower(struct stat *s, uint64_t by)
+{
+    s->current -= by;
+}
+
+// A bijection of 32 bits: priorities look random, are unique and the same in every run.
+static uint32_t scramble(uint32_t x)
+{
+    x ^= x >> 16;
+    x *= 0x7FEB352Du;
+    x ^= x >> 15;
+    x *= 0x846CA68Bu;
+    return x ^ x >> 16;
+}
+
+struct block *block_new(struct allocator *a)
+{
+    if (!a->spare_blocks) {
+        struct block *more = NEW(a->arena, struct block, BLOCKS_AT_ONCE);
+        for (int i = BLOCKS_AT_ONCE - 1; i >= 0; i--) {
+            more[i].priority = scramble(a->blocks_made + (uint32_t)i);
+            block_recycle(a, &more[i]);
+        }
+        a->blocks_made += BLOCKS_AT_ONCE;
+    }
+    struct block *b = a->spare_blocks;
+    a->spare_blocks = b->next;
+    return b;
+}
+
+void block_recycle(struct allocator *a, struct block *b)
+{
+    b->next = a->spare_blocks;
+    a->spare_blocks = b;
+}
+
+struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes)
+{
+    struct block *upper = block_new(a);
+    upper->address = b->address + bytes;
+    upper->bytes = b->bytes - bytes;
+    upper->segment = b->segment;
+    upper->pool = b->pool;
+    upper->previous = b;
+    upper->next = b->next;
+    if (b->next)
+        b->next->previous = upper;
+    b->next = upper;
+    b->bytes = bytes;
+    return upper;
+}
+
+static bool is_split_classic(const struct block *b)
+{
+    return (b->previous || b->next) && !b->segment->expandable;
+}
+
+void pool_put(struct allocator *a, struct block *b)
+{
+    b->state = BLOCK_FREE;
+    b->inserted_at = *b->pool->searches;
+    if (is_split_classic(b))
+        stat_raise(&a->stats.inactive_split_bytes, b->bytes);
+    block_set_add(&b->pool->free, b);
+}
+
+void pool_take(struct allocator *a, struct block *b)
+{
+    if (is_split_classic(b))
+        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
+    block_set_remove(&b->pool->free, b);
+}
+
+static void leave_set(struct allocator *a, struct block *b)
+{
+    if (b->state == BLOCK_FREE)
+        pool_take(a, b);
+    else
+        treap_remove(&b->pool->unmapped, b);
+}
+
+void block_merge(struct allocator *a, struct block *b)
+{
+    uint8_t kind = b->state == BLOCK_UNMAPPED ? BLOCK_UNMAPPED : BLOCK_FREE;
+    struct block *lower = b->previous;
+    if (lower && lower->state == kind) {
+        leave_set(a, lower);
+        b->address = lower->address;
+        b->bytes += lower->bytes;
+        b->previous = lower->previous;
+        *(b->previous ? &b->previous->next : &b->segment->first) = b;
+        block_recycle(a, lower);
+    }
+    struct block *upper = b->next;
+    if (upper && upper->state == kind) {
+        leave_set(a, upper);
+        b->bytes += upper->bytes;
+        b->next = upper->next;
+        if (b->next)
+            b->next->previous = b;
+        block_recycle(a, upper);
+    }
+}
+
+// What a block can grow to: the one at the edge of unmapped space looks as large as that space.
+static uint64_t reach(const struct block *b)
+{
+    return b->next && b->next->state == BLOCK_UNMAPPED ? b->bytes + b->next->bytes : b->bytes;
+}
+
+static struct block *prefer_interior(const struct search *s, struct block *b)
+{
+    while (b->segment->expandable) {
+        struct block *next = block_set_after(&s->pool->free, b);
+        if (!next || reach(next) >= reach(b))
+            break;
+        b = next;
+    }
+    return b;
+}
+
+static struct block *find_free(const struct allocator *a, const struct search *s)
+{
+    const struct allocator_options *o = &a->options;
+    struct block *b = block_set_find(&s->pool->free, s->bytes, 0);
+    if (b && b->segment->expandable && o->expandable && reach(b) != b->bytes)
+        b = prefer_interior(s, b);
+    else if (!o->expandable)
+        while (b && b->segment->expandable)
+            b = block_set_after(&s->pool->free, b);
+    if (!b)
+        return NULL;
+    // torch looks at one candidate only, and gives up rather than try the next.
+    if (s->bytes < o->max_split_bytes && b->bytes >= o->max_split_bytes)
+        return NULL;
+    if (s->bytes >= o->max_split_bytes &&
+        b->bytes >= sat_add(s->bytes, o->max_non_split_rounding_bytes))
+        return NULL;
+    return b;
+}
+
+static struct block *from_driver(struct allocator *a, const struct search *s)
+{
+    const struct allocator_options *o = &a->options;
+    if (o->limited && a->stats.reserved_bytes.current + s->segment_bytes > o->limit_bytes)
+        return NULL;
+    return o->expandable ? segment_expand(a, s) : segment_allocate(a, s);
+}
+
+static struct block *find_memory(struct allocator *a, const struct search *s)
+{
+    const struct allocator_options *o = &a->options;
+    bool collecting = o->limited && o->gc_threshold > 0;
+    *s->pool->searches += collecting;
+    struct block *b = find_free(a, s);
+    if (b) {
+        pool_take(a, b);
+        return b;
+    }
+    if (collecting)
+        release_old_blocks(a);
+    b = from_driver(a, s);
+    if (!b && o->max_split_bytes != UINT64_MAX && release_oversize(a, s))
+        b = from_driver(a, s);
+    if (b)
+        return b;
+    allocator_flush(a, FLUSH_RETRY);
+    return from_driver(a, s);
+}
+
+static bool should_split(const struct allocator *a, const struct block *b, uint64_t bytes)
+{
+    uint64_t rest = b->bytes - bytes;
+    if (b->pool->size == CLASS_SMALL || a->options.expandable)
+        return rest >= BLOCK_MIN_BYTES;
+    return bytes < a->options.max_split_bytes && rest > SMALL_MAX_BYTES;
+}
+
+static struct search search_for(struct allocator *a, struct request request)
+{
+    struct search s = {.bytes = options_round(&a->options, request.bytes)};
+    s.segment_bytes = options_segment_bytes(&a->options, s.bytes);
+    s.pool = pool_of(a, s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE, request.stream);
+    return s;
+}
+
+// The history torch would have recorded.
+static void log_event(struct allocator *a, enum event_kind kind, const struct event *event)
+{
+    struct event logged = *event;
+    logged.kind = (uint8_t)kind;
+    if (a->driver.log)
+        trace_add(a->driver.log, logged);
+}
+
+static void log_block(struct allocator *a, enum event_kind kind, const struct block *b)
+{
+    if (a->driver.log)
+        log_event(a, kind,
+                  &(struct event){.address = b->address,
+                                  .bytes = b->requested_bytes,
+                                  .block = b->handle,
+                                  .tag = b->tag,
+                                  .stream = b->segment->stream});
+}
+
+static struct block *out_of_memory(struct allocator *a, struct request request)
+{
+    a->stats.ooms++;
+    allocator_explain_oom(a, request.bytes, request.stream);
+    log_event(a, EVENT_OOM,
+              &(struct event){.bytes = options_round(&a->options, request.bytes),
+                              .block = EVENT_NO_BLOCK,
+                              .stream = request.stream});
+    return NULL;
+}
+
+struct block *allocator_alloc(struct allocator *a, struct request request)
+{
+    ASSERT(request.bytes < EVENT_MAX_BYTES);
+    struct search s = search_for(a, request);
+    struct block *b = find_memory(a, &s);
+    if (!b)
+        return out_of_memory(a, request);
+    if (should_split(a, b, s.bytes))
+        pool_put(a, block_cut(a, b, s.bytes));
+    b->state = BLOCK_ALLOCATED;
+    b->requested_bytes = request.bytes;
+    b->tag = request.tag;
+    b->handle = request.handle;
+    stat_raise(&a->stats.allocations, 1);
+    stat_raise(&a->stats.allocated_bytes, b->bytes);
+    stat_raise(&a->stats.active_bytes, b->bytes);
+    stat_raise(&a->stats.requested_bytes, request.bytes);
+    log_block(a, EVENT_ALLOC, b);
+    return b;
+}
+
+bool allocator_has_room(const struct allocator *a, struct request request)
+{
+    uint64_t bytes = options_round(&a->options, request.bytes);
+    enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
+    ASSERT(request.stream < a->pools->stream_count);
+    struct pool *pool = a->pools->by_stream[size][request.stream];
+    return pool && find_free(a, &(struct search){.pool = pool, .bytes = bytes});
+}
+
+void allocator_free_request(struct allocator *a, struct block *b)
+{
+    ASSERT(b->state == BLOCK_ALLOCATED);
+    b->state = BLOCK_PENDING;
+    stat_lower(&a->stats.allocations, 1);
+    stat_lower(&a->stats.allocated_bytes, b->bytes);
+    b->left = a->pending_last;
+    b->right = NULL;
+    *(b->left ? &b->left->right : &a->pending) = b;
+    a->pending_last = b;
+    log_block(a, EVENT_FREE_REQUESTED, b);
+}
+
+void allocator_free_complete(struct allocator *a, struct block *b)
+{
+    ASSERT(b->state == BLOCK_PENDING);
+    *(b->left ? &b->left->right : &a->pending) = b->right;
+    *(b->right ? &b->right->left : &a->pending_last) = b->left;
+    stat_lower(&a->stats.active_bytes, b->bytes);
+    stat_lower(&a->stats.requested_bytes, b->requested_bytes);
+    log_block(a, EVENT_FREE_COMPLETED, b);
+    block_merge(a, b);
+    pool_put(a, b);
+}
+
+void allocator_free(struct allocator *a, struct block *b)
+{
+    allocator_free_request(a, b);
+    allocator_free_complete(a, b);
+}
+
+static void reset(struct stat *s)
+{
+    s->peak = s->current;
+}
+
+void allocator_reset_peaks(struct allocator *a)
+{
+    reset(&a->stats.allocated_bytes);
+    reset(&a->stats.requested_bytes);
+    reset(&a->stats.active_bytes);
+    reset(&a->stats.reserved_bytes);
+    reset(&a->stats.inactive_split_bytes);
+    reset(&a->stats.allocations);
+    reset(&a->stats.segments);
+}

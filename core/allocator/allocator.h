@@ -1,0 +1,84 @@
+// PyTorch's CUDA caching allocator (native backend), 2.5 to 2.11, one device, without private pools
+// and graph capture: rounding, small and large pools, best fit per stream, splitting and merging,
+// deferred frees, cache flush and retry, memory fraction, garbage collection, max_split_size and
+// expandable segments. It answers each request with the block torch would have chosen, and makes
+// the driver's calls in torch's order. Written from facts/allocator.md.
+//
+// Blocks belong to the allocator; a block pointer is good until its free completes.
+#ifndef FATHOM_ALLOCATOR_ALLOCATOR_H
+#define FATHOM_ALLOCATOR_ALLOCATOR_H
+
+#include "core/allocator/block.h"
+#include "core/allocator/driver.h"
+#include "core/allocator/oom.h"
+#include "core/allocator/options.h"
+#include "core/base/arena.h"
+
+struct stat {
+    uint64_t current, peak;
+};
+
+// As torch.cuda.memory_stats counts them (facts/allocator.md 5.1).
+struct allocator_stats {
+    struct stat allocated_bytes, requested_bytes, active_bytes, reserved_bytes;
+    struct stat inactive_split_bytes; // free parts of classic segments that are in use
+    struct stat allocations, segments;
+    uint64_t retries; // cache flushes because memory was refused
+    uint64_t ooms;
+    uint64_t flushes; // retries and empty_cache together (num_sync_all_streams)
+    uint64_t device_allocs, device_frees;
+};
+
+struct request {
+    uint64_t bytes;
+    uint32_t tag;    // who asks
+    uint32_t handle; // what the caller calls the block
+    uint16_t stream; // index into the streams given at the start
+};
+
+struct allocator {
+    struct arena *arena;
+    struct allocator_options options;
+    struct allocator_stats stats;
+    struct driver driver;
+    struct allocator_oom oom; // the last request that failed
+    struct segment *segments; // newest first; walk ->next, then ->first and its ->next
+    struct pool_table *pools;
+    struct block *pending,
+        *pending_last; // frees not completed, oldest first, linked left and right
+    struct block *spare_blocks;
+    struct segment *spare_segments;
+    uint32_t blocks_made;
+};
+
+enum flush_reason { FLUSH_EMPTY_CACHE, FLUSH_RETRY };
+
+// `streams` are torch's stream numbers, indexed by a request's stream; kept by reference.
+struct allocator *allocator_new(struct arena *a, const struct allocator_options *options,
+                                const uint64_t *streams, uint16_t stream_count);
+
+// NULL is out of memory: allocator->oom says why.
+struct block *allocator_alloc(struct allocator *a, struct request request);
+
+// Whether a request would be served from the cache as it is.
+bool allocator_has_room(const struct allocator *a, struct request request);
+
+void allocator_free_request(struct allocator *a, struct block *b);  // b is allocated
+void allocator_free_complete(struct allocator *a, struct block *b); // b is pending
+void allocator_free(struct allocator *a, struct block *b);          // both
+
+// Completes all pending frees and returns what can be returned to the driver.
+void allocator_flush(struct allocator *a, enum flush_reason reason);
+
+void allocator_reset_peaks(struct allocator *a);
+
+// Adds a segment of a snapshot with its blocks; `made` has room for one pointer a block and gets
+// NULL for the inactive ones. Segments come in ascending order of address, before the first
+// request.
+bool allocator_seed(struct allocator *a, const struct start_segment *seed, struct block **made,
+                    struct error *e) MUST_USE;
+
+// NULL when every invariant holds, else what is broken. Walks everything: for tests.
+const char *allocator_check(const struct allocator *a);
+
+#endif

@@ -1,0 +1,36 @@
+// Free blocks of one pool and stream in torch's order, by size and then address. Buckets by size
+// size, eight to each power of two, with a bitmap of those in use; in each bucket a treap whose
+// links and priorities live in the blocks. Real histories keep a few blocks a bucket, so an
+// operation costs a handful of steps; a million blocks of one size cost the depth of one treap.
+#ifndef FATHOM_ALLOCATOR_BLOCK_SET_H
+#define FATHOM_ALLOCATOR_BLOCK_SET_H
+
+#include "core/allocator/block.h"
+
+enum { SET_CLASSES = 448, SET_WORDS = SET_CLASSES / 64 };
+
+struct block_set {
+    uint64_t present[SET_WORDS];
+    struct block *roots[SET_CLASSES];
+};
+
+void block_set_add(struct block_set *s, struct block *b); // sets b->key from its bytes
+void block_set_remove(struct block_set *s, struct block *b);
+
+// The first at or after (bytes, address); NULL if there is none.
+struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address);
+struct block *block_set_after(const struct block_set *s, const struct block *b);
+
+// Whether this very block is there.
+bool block_set_holds(const struct block_set *s, const struct block *b);
+
+// The last before (bytes, address).
+struct block *block_set_before(const struct block_set *s, uint64_t bytes, uint64_t address);
+
+// The bare treap, ordered by (key, address).
+void treap_add(struct block **root, struct block *b);
+void treap_remove(struct block **root, struct block *b);
+struct block *treap_find(struct block *root, uint64_t key, uint64_t address);
+bool treap_holds(const struct block *root, const struct block *b);
+
+#endif

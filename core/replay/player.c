@@ -1,0 +1,146 @@
+// See player.h. A flush completes pending frees on its own, so the completion a history shows later
+// may come too late: a block is only touched while it still bears the handle.
+#include "core/replay/player.h"
+
+#include <stddef.h>
+
+static ptrdiff_t most_blocks(const struct trace *t)
+{
+    ptrdiff_t most = 0;
+    for (ptrdiff_t i = 0; i < t->start_count; i++)
+        if (t->start[i].block_count > most)
+            most = t->start[i].block_count;
+    return most;
+}
+
+static bool seed(struct player *p, struct arena *a, struct error *e)
+{
+    const struct trace *t = p->trace;
+    struct block **made = NEW(a, struct block *, most_blocks(t));
+    for (ptrdiff_t i = 0; i < t->start_count; i++) {
+        const struct start_segment *s = &t->start[i];
+        if (!allocator_seed(p->allocator, s, made, e))
+            return false;
+        for (ptrdiff_t j = 0; j < s->block_count; j++)
+            if (made[j])
+                p->blocks[s->blocks[j].block] = made[j];
+    }
+    return true;
+}
+
+bool player_start(struct player *p, struct arena *a, const struct replay_request *q,
+                  struct error *e)
+{
+    p->trace = q->trace;
+    p->series = q->series;
+    p->series_events = q->stop_after ? q->stop_after : q->trace->count;
+    if (p->series)
+        *p->series = (struct replay_series){.count = p->series_events < REPLAY_SERIES_POINTS
+                                                         ? p->series_events
+                                                         : REPLAY_SERIES_POINTS};
+    p->allocator = allocator_new(a, &q->options, q->trace->streams, q->trace->stream_count);
+    p->blocks = NEW(a, struct block *, (ptrdiff_t)q->trace->block_count);
+    p->allocator->driver.log = q->log;
+    return seed(p, a, e);
+}
+
+static void note(struct replay_peak *peak, const struct stat *stat, ptrdiff_t index)
+{
+    if (stat->peak > peak->bytes)
+        *peak = (struct replay_peak){stat->peak, index};
+}
+
+static void sample(struct replay_series *s, const struct allocator_stats *stats, ptrdiff_t point)
+{
+    if (stats->allocated_bytes.current > s->allocated_bytes[point])
+        s->allocated_bytes[point] = stats->allocated_bytes.current;
+    if (stats->reserved_bytes.current > s->reserved_bytes[point])
+        s->reserved_bytes[point] = stats->reserved_bytes.current;
+}
+
+void player_note(struct player *p, ptrdiff_t index)
+{
+    const struct allocator_stats *stats = &p->allocator->stats;
+    note(&p->result->allocated, &stats->allocated_bytes, index);
+    note(&p->result->requested, &stats->requested_bytes, index);
+    note(&p->result->active, &stats->active_bytes, index);
+    note(&p->result->reserved, &stats->reserved_bytes, index);
+}
+
+static struct block *block_of(const struct player *p, const struct event *event)
+{
+    if (event->block == EVENT_NO_BLOCK)
+        return NULL;
+    ASSERT(event->block < p->trace->block_count);
+    struct block *b = p->blocks[event->block];
+    return b && b->handle == event->block ? b : NULL;
+}
+
+static void request_free(struct player *p, const struct event *event)
+{
+    struct block *b = block_of(p, event);
+    if (b && b->state == BLOCK_ALLOCATED)
+        allocator_free_request(p->allocator, b);
+}
+
+static void complete_free(struct player *p, const struct event *event)
+{
+    struct block *b = block_of(p, event);
+    if (b && b->state == BLOCK_ALLOCATED)
+        allocator_free_request(p->allocator, b);
+    if (b && b->state == BLOCK_PENDING)
+        allocator_free_complete(p->allocator, b);
+    if (event->block != EVENT_NO_BLOCK)
+        p->blocks[event->block] = NULL;
+}
+
+static bool allocate(struct player *p, const struct event *event)
+{
+    ASSERT(event->block < p->trace->block_count);
+    struct block *b = allocator_alloc(p->allocator, (struct request){.bytes = event->bytes,
+                                                                     .tag = event->tag,
+                                                                     .handle = event->block,
+                                                                     .stream = event->stream});
+    p->blocks[event->block] = b;
+    p->result->allocations++;
+    if (b)
+        p->result->placements_matched += b->address == event->address;
+    return b;
+}
+
+bool player_step(struct player *p, ptrdiff_t index)
+{
+    const struct event *event = &p->trace->events[index];
+    bool ok = true;
+    switch ((enum event_kind)event->kind) {
+    case EVENT_ALLOC:
+        ok = allocate(p, event);
+        player_note(p, index);
+        break;
+    case EVENT_FREE_REQUESTED:
+        request_free(p, event);
+        break;
+    case EVENT_FREE_COMPLETED:
+    case EVENT_FREE:
+        complete_free(p, event);
+        break;
+    case EVENT_EMPTY_CACHE:
+        allocator_flush(p->allocator, FLUSH_EMPTY_CACHE);
+        break;
+    case EVENT_RESET_PEAKS:
+        allocator_reset_peaks(p->allocator);
+        break;
+    case EVENT_SEGMENT_ALLOC:
+    case EVENT_SEGMENT_FREE:
+    case EVENT_SEGMENT_MAP:
+    case EVENT_SEGMENT_UNMAP:
+    case EVENT_OOM:
+    case EVENT_SNAPSHOT:
+    case EVENT_KINDS:
+        break;
+    }
+    if (p->series)
+        sample(p->series, &p->allocator->stats,
+               (ptrdiff_t)((int64_t)index * p->series->count / p->series_events));
+    return ok;
+}

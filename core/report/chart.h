@@ -1,0 +1,36 @@
+// Memory over time as stacked layers, drawn twice from one description: in the terminal and as SVG.
+// Time runs in equal stretches; a value is the layer's size in that stretch.
+#ifndef FATHOM_REPORT_CHART_H
+#define FATHOM_REPORT_CHART_H
+
+#include <stdint.h>
+
+#include "core/base/view.h"
+
+enum { CHART_MAX_LAYERS = 12 };
+
+struct chart_layer {
+    const char *name;
+    const char *colour;     // of SVG
+    const char *cell;       // one character of the terminal's picture
+    const uint64_t *values; // [points], bytes
+};
+
+struct chart {
+    const char *title;
+    const char *time_axis; // what runs from left to right: "events", "three steps"
+    struct chart_layer layers[CHART_MAX_LAYERS]; // from the bottom up
+    ptrdiff_t layer_count;
+    ptrdiff_t points;
+    uint64_t limit_bytes; // drawn as a line; 0 for none
+};
+
+void chart_text(struct buf *out, const struct view *v, const struct chart *c);
+void chart_svg(struct buf *out, const struct chart *c);
+
+// Shared by both: the sum of layers 0..layer at the point where the whole is largest within
+// [from, to).
+uint64_t chart_height(const struct chart *c, ptrdiff_t layer, ptrdiff_t from, ptrdiff_t to);
+uint64_t chart_top(const struct chart *c); // the largest whole, or the limit
+
+#endif

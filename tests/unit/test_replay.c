@@ -1,0 +1,540 @@
+// Following recordings (hand-made ones, and those the allocator itself writes for random programs),
+// running programs under other options, late starts, series and moments; and properties that hold
+// for any history.
+#include "core/replay/moment.h"
+#include "core/replay/replay.h"
+#include "core/trace/text.h"
+#include "tests/t.h"
+
+static struct trace parse(struct arena *a, const char *text)
+{
+    struct trace t = trace_in(a);
+    struct error e = {0};
+    bool ok = trace_parse(&t, str_from(text), STR("test"), &e);
+    CHECK(ok);
+    if (!ok)
+        test_failed(__FILE__, __LINE__, "%s: %s", e.where, e.message);
+    return t;
+}
+
+static struct replay_result follow(struct arena *a, const struct trace *t)
+{
+    struct replay_request q = {
+        .trace = t, .options = allocator_options_default(TORCH_NEWEST), .follow = true};
+    replay_infer(&q.options, t);
+    struct replay_result r = {0};
+    struct error e = {0};
+    CHECK(replay_run(&r, a, &q, &e));
+    return r;
+}
+
+static void check_exact(const struct replay_result *r, ptrdiff_t segment_events)
+{
+    CHECK_U64((uint64_t)r->segment_events, (uint64_t)segment_events);
+    CHECK_U64((uint64_t)r->segment_events_matched, (uint64_t)segment_events);
+    CHECK_U64((uint64_t)r->segment_events_extra, 0);
+    CHECK(!r->first_mismatch.found);
+    CHECK_STR(str_from(allocator_check(r->allocator)), "");
+}
+
+TEST(follows_a_retry)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_requested 10000000 20971520 0\n"
+                              "free_completed 10000000 20971520 0\n"
+                              "segment_free 10000000 20971520 0\n"
+                              "segment_alloc 30000000 23068672 0\n"
+                              "alloc 30000000 23068672 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 4);
+    CHECK_U64(r.retries, 1);
+    CHECK_U64((uint64_t)r.flushes, 0);
+    CHECK_U64(r.reserved.bytes, 54525952);
+    CHECK_U64((uint64_t)r.placements_matched, 3);
+}
+
+// The same, but later as much is reserved as the flush avoided: nothing had been refused.
+TEST(follows_an_empty_cache)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_requested 10000000 20971520 0\n"
+                              "free_completed 10000000 20971520 0\n"
+                              "segment_free 10000000 20971520 0\n"
+                              "segment_alloc 30000000 23068672 0\n"
+                              "alloc 30000000 23068672 0\n"
+                              "segment_alloc 40000000 23068672 0\n"
+                              "alloc 40000000 23068672 0\n"
+                              "free_requested 20000000 31457280 0\n"
+                              "free_completed 20000000 31457280 0\n"
+                              "segment_free 20000000 31457280 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 6);
+    CHECK_U64(r.retries, 0);
+    CHECK_U64((uint64_t)r.flushes, 2);
+    struct trace program = replay_program(a, &t, &r);
+    CHECK_U64((uint64_t)program.count, (uint64_t)(t.count - 6 + 2));
+    CHECK_U64(program.events[4].kind, EVENT_EMPTY_CACHE);
+    CHECK_U64(program.events[program.count - 1].kind, EVENT_EMPTY_CACHE);
+}
+
+TEST(follows_an_out_of_memory)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_requested 10000000 20971520 0\n"
+                              "free_completed 10000000 20971520 0\n"
+                              "segment_free 10000000 20971520 0\n"
+                              "oom 0 62914560 0\n"
+                              "free_requested 20000000 31457280 0\n"
+                              "free_completed 20000000 31457280 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 3);
+    CHECK_U64(r.ooms, 1);
+    CHECK_U64((uint64_t)r.oom_event, 7);
+    CHECK_U64(r.retries, 1);
+    CHECK_U64(r.oom.tried_bytes, 62914560);
+    CHECK_U64(r.oom.allocated_bytes, 31457280);
+    CHECK_U64(r.oom.cause, OOM_EXHAUSTION);
+    CHECK_U64(r.stats.allocated_bytes.current, 0);
+    // In a program, the failed request is made where it was made.
+    struct trace program = replay_program(a, &t, &r);
+    struct replay_request q = {.trace = &program,
+                               .options = allocator_options_default(TORCH_NEWEST)};
+    q.options.device_bytes = 60 * MIB;
+    struct replay_result again = {0};
+    struct error e = {0};
+    CHECK(replay_run(&again, a, &q, &e));
+    CHECK_U64(again.ooms, 1);
+    CHECK_U64((uint64_t)again.oom_event, 4);
+    CHECK_U64(again.retries, 1);
+}
+
+// Unmapping in the middle of an allocation, and the pages of a first, failed growth.
+TEST(follows_expandable_segments)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_map 10000000 41943040 5\n"
+                              "alloc 10000000 41943040 5\n"
+                              "segment_map 12800000 20971520 5\n"
+                              "alloc 12800000 20971520 5\n"
+                              "free_requested 10000000 41943040 5\n"
+                              "free_completed 10000000 41943040 5\n"
+                              "segment_unmap 10000000 41943040 5\n"
+                              "segment_map 13c00000 62914560 5\n"
+                              "alloc 13c00000 62914560 5\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 4);
+    CHECK_U64((uint64_t)r.placements_matched, 3);
+    CHECK_U64(r.retries, 1);
+    CHECK_U64(r.stats.segments.peak, 0);
+}
+
+// The first page of a new reservation is refused until another stream's are unmapped.
+TEST(follows_a_refused_reservation)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_map 10000000 41943040 5\n"
+                              "alloc 10000000 41943040 5\n"
+                              "free_requested 10000000 41943040 5\n"
+                              "free_completed 10000000 41943040 5\n"
+                              "segment_unmap 10000000 41943040 5\n"
+                              "segment_map 90000000 20971520 6\n"
+                              "alloc 90000000 20971520 6\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 3);
+    CHECK_U64((uint64_t)r.placements_matched, 2);
+    CHECK_U64(r.retries, 1);
+}
+
+TEST(sees_what_does_not_match)
+{
+    struct arena *a = test_arena();
+    struct trace size = parse(a, "segment_alloc 10000000 20971520 0\nalloc 10000000 4 0\n");
+    struct replay_result r = follow(a, &size);
+    CHECK_U64((uint64_t)r.segment_events_matched, 0);
+    CHECK(r.first_mismatch.found);
+    CHECK_U64((uint64_t)r.first_mismatch.event, 0);
+    CHECK_U64(r.first_mismatch.wanted.bytes, 20971520);
+    CHECK_U64(r.first_mismatch.got.bytes, 2097152);
+    struct trace extra = parse(a, "segment_alloc 10000000 2097152 0\nalloc 10000000 4 0\n"
+                                  "alloc 20000000 2097152 0\n");
+    r = follow(a, &extra);
+    CHECK_U64((uint64_t)r.segment_events_matched, 1);
+    CHECK_U64((uint64_t)r.segment_events_extra, 1);
+    CHECK_U64((uint64_t)r.placements_matched, 1);
+    struct trace missing = parse(a, "segment_alloc 10000000 2097152 0\nalloc 10000000 4 0\n"
+                                    "segment_alloc 20000000 2097152 0\nalloc 20000000 4 0\n");
+    r = follow(a, &missing);
+    CHECK_U64((uint64_t)r.segment_events_matched, 1);
+    CHECK_U64((uint64_t)r.first_mismatch.event, 2);
+    CHECK_U64(r.first_mismatch.got.kind, EVENT_KINDS);
+}
+
+TEST(infers_large_segments)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 41943040 0\nalloc 10000000 2097152 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 1);
+}
+
+TEST(starts_late)
+{
+    struct arena *a = test_arena();
+    struct trace t = trace_in(a);
+    struct start_block classic[] = {
+        {.bytes = 4 * MIB, .requested_bytes = 4 * MIB, .state = START_ALLOCATED},
+        {.bytes = 10 * MIB, .state = START_INACTIVE},
+        {.bytes = 6 * MIB, .requested_bytes = 5 * MIB, .state = START_PENDING_FREE},
+    };
+    struct start_block mapped[] = {
+        {.bytes = 5 * MIB, .state = START_INACTIVE},
+        {.bytes = 15 * MIB, .requested_bytes = 15 * MIB, .state = START_ALLOCATED},
+    };
+    struct start_segment segments[] = {
+        {.address = 0x10000000, .bytes = 20 * MIB, .blocks = classic, .block_count = 3},
+        {.address = 0x40000000,
+         .bytes = 20 * MIB,
+         .blocks = mapped,
+         .block_count = 2,
+         .stream = 1,
+         .expandable = true},
+        {.address = 0x42800000,
+         .bytes = 20 * MIB,
+         .blocks = mapped,
+         .block_count = 2,
+         .stream = 1,
+         .expandable = true},
+    };
+    struct start_block copy[] = {mapped[0], mapped[1]};
+    segments[2].blocks = copy;
+    t.start = segments;
+    t.start_count = COUNT_OF(segments);
+    struct error e = {0};
+    uint16_t stream;
+    CHECK(trace_stream(&stream, &t, 0, &e) && trace_stream(&stream, &t, 7, &e));
+    CHECK(trace_parse(&t,
+                      STR("alloc 10400000 10485760 0\n"
+                          "free_completed 10e00000 5242880 0\n"
+                          "free_requested 10000000 4194304 0\n"
+                          "free_completed 10000000 4194304 0\n"
+                          "free_requested 40500000 15728640 7\n"
+                          "free_completed 40500000 15728640 7\n"
+                          "segment_unmap 40000000 20971520 7\n"
+                          "free_requested 77000000 4 7\n"),
+                      STR("late"), &e));
+    CHECK_U64((uint64_t)t.unknown_frees, 1);
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 1);
+    CHECK_U64((uint64_t)r.placements_matched, 1);
+    CHECK_U64(r.allocated.bytes, 44 * MIB);
+    CHECK_U64(r.stats.allocated_bytes.current, 25 * MIB);
+    CHECK_U64(r.reserved.bytes, 60 * MIB);
+    CHECK_U64(r.stats.reserved_bytes.current, 40 * MIB);
+}
+
+TEST(refuses_an_impossible_start)
+{
+    struct arena *a = test_arena();
+    struct start_block block = {.bytes = 4 * MIB, .state = START_ALLOCATED};
+    struct start_segment bad[] = {
+        {.address = 512, .bytes = 5 * MIB, .blocks = &block, .block_count = 1},
+        {.address = 512, .bytes = 3 * MIB, .blocks = &block, .block_count = 1},
+        {.address = 512, .bytes = 4 * MIB, .blocks = &block, .block_count = 1, .stream = 9},
+        {.address = 512, .bytes = 4 * MIB, .blocks = &block, .block_count = 1, .expandable = true},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(bad); i++) {
+        struct trace t = trace_in(a);
+        struct error e = {0};
+        uint16_t stream;
+        CHECK(trace_stream(&stream, &t, 0, &e));
+        t.start = &bad[i];
+        t.start_count = 1;
+        CHECK(trace_link(&t, STR("bad"), &e));
+        struct replay_request q = {.trace = &t, .options = allocator_options_default(TORCH_NEWEST)};
+        struct replay_result r = {0};
+        CHECK(!replay_run(&r, a, &q, &e));
+        CHECK_U64(e.code, ERROR_BAD_INPUT);
+    }
+}
+
+TEST(shows_the_peak)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 2097152 0\n"
+                              "alloc 10200000 6291456 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_requested 20000000 31457280 0\n"
+                              "free_completed 20000000 31457280 0\n"
+                              "alloc 20000000 4194304 0\n");
+    struct replay_series series;
+    struct replay_request q = {.trace = &t,
+                               .options = allocator_options_default(TORCH_NEWEST),
+                               .follow = true,
+                               .series = &series};
+    struct replay_result r = {0};
+    struct error e = {0};
+    CHECK(replay_run(&r, a, &q, &e));
+    CHECK_U64((uint64_t)series.count, 8);
+    CHECK_U64(series.allocated_bytes[4], 38 * MIB);
+    CHECK_U64(series.allocated_bytes[6], 8 * MIB);
+    CHECK_U64(series.reserved_bytes[7], 50 * MIB);
+    CHECK_U64(r.allocated.bytes, 38 * MIB);
+    CHECK_U64((uint64_t)r.allocated.event, 4);
+    q.stop_after = r.allocated.event + 1;
+    q.series = NULL;
+    CHECK(replay_run(&r, a, &q, &e));
+    struct moment m = moment_of(a, r.allocator, 2);
+    CHECK_U64((uint64_t)m.block_count, 2);
+    CHECK_U64(m.blocks[0].bytes, 30 * MIB);
+    CHECK_U64(m.blocks[0].tag, 5);
+    CHECK_U64(m.blocks[1].bytes, 6 * MIB);
+    CHECK_U64((uint64_t)m.segment_count, 2);
+    CHECK_U64(m.segments[0].reserved_bytes, 20 * MIB);
+    CHECK_U64(m.segments[0].live_bytes, 8 * MIB);
+    CHECK_U64(m.segments[0].largest_free_bytes, 12 * MIB);
+    CHECK_U64(m.segments[0].largest_live_tag, 3);
+    CHECK_U64(m.segments[1].live_bytes, 30 * MIB);
+    uint64_t by_tag[4] = {0};
+    moment_by_tag(r.allocator, by_tag, 4);
+    CHECK_U64(by_tag[2], 2 * MIB);
+    CHECK_U64(by_tag[3], 36 * MIB);
+}
+
+// ---- properties over random histories ----
+
+static uint64_t random_next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+enum { LIVE = 120, STEPS = 1500, STREAMS = 3 };
+
+static uint64_t random_size(uint64_t *state)
+{
+    static const uint64_t scale[] = {700, 40 * KIB, MIB, 3 * MIB, 12 * MIB, 90 * MIB};
+    uint64_t most = scale[random_next(state) % COUNT_OF(scale)];
+    return 1 + random_next(state) % most;
+}
+
+static void random_step(struct trace *t, uint8_t *alive, uint64_t *state)
+{
+    uint32_t handle = (uint32_t)(random_next(state) % LIVE);
+    struct event event = {.block = handle, .tag = handle % 5};
+    if (random_next(state) % 97 == 0) {
+        event.kind = random_next(state) % 3 ? EVENT_EMPTY_CACHE : EVENT_RESET_PEAKS;
+        event.block = EVENT_NO_BLOCK;
+    } else if (alive[handle] == 0) {
+        event.kind = EVENT_ALLOC;
+        event.bytes = random_size(state);
+        event.stream = (uint16_t)(random_next(state) % STREAMS);
+        alive[handle] = 1;
+    } else if (alive[handle] == 2) {
+        event.kind = EVENT_FREE_COMPLETED;
+        alive[handle] = 0;
+    } else {
+        bool deferred = random_next(state) % 4 == 0;
+        event.kind = deferred ? EVENT_FREE_REQUESTED : EVENT_FREE;
+        alive[handle] = deferred ? 2 : 0;
+    }
+    trace_add(t, event);
+}
+
+static struct trace random_program(struct arena *a, uint64_t seed)
+{
+    struct trace t = trace_in(a);
+    struct error e = {0};
+    uint16_t stream;
+    CHECK(trace_stream(&stream, &t, 0, &e) && trace_stream(&stream, &t, 555, &e) &&
+          trace_stream(&stream, &t, 77, &e));
+    t.block_count = LIVE;
+    uint8_t alive[LIVE] = {0};
+    uint64_t state = seed;
+    trace_reserve(&t, STEPS);
+    for (int i = 0; i < STEPS; i++)
+        random_step(&t, alive, &state);
+    return t;
+}
+
+static struct allocator_options random_options(uint64_t seed)
+{
+    struct allocator_options o =
+        allocator_options_default(TORCH_OLDEST + (int)(seed % (TORCH_NEWEST - TORCH_OLDEST + 1)));
+    o.expandable = seed & 1;
+    o.device_bytes = (600 + seed % 7 * 500) * MIB;
+    if (seed % 5 == 1)
+        o.max_split_bytes = 32 * MIB;
+    if (seed % 3 == 1) {
+        o.limited = true;
+        o.limit_bytes = o.device_bytes / 4 * 3;
+        o.gc_threshold = seed % 2 ? 0.6 : 0;
+    }
+    return o;
+}
+
+static bool overlaps(const struct allocator *a)
+{
+    for (const struct segment *s = a->segments; s; s = s->next)
+        for (const struct segment *other = s->next; other; other = other->next)
+            if (s->address < other->address + other->bytes &&
+                other->address < s->address + s->bytes)
+                return true;
+    return false;
+}
+
+static struct replay_result check_moments(uint64_t seed)
+{
+    struct arena *a = test_arena();
+    struct trace t = random_program(a, seed * 7919);
+    struct replay_request q = {.trace = &t, .options = random_options(seed)};
+    struct replay_result r = {0};
+    struct error e = {0};
+    for (ptrdiff_t end = 75; end <= STEPS; end += 75) {
+        struct arena scratch = *a;
+        q.stop_after = end;
+        CHECK(replay_run(&r, &scratch, &q, &e));
+        CHECK_STR(str_from(allocator_check(r.allocator)), "");
+        CHECK(!overlaps(r.allocator));
+    }
+    return r;
+}
+
+TEST(invariants_hold_at_every_moment)
+{
+    uint64_t retries = 0, ooms = 0;
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct replay_result r = check_moments(seed);
+        CHECK(r.reserved.bytes >= r.active.bytes && r.active.bytes >= r.allocated.bytes);
+        CHECK(r.active.bytes >= r.requested.bytes);
+        retries += r.retries;
+        ooms += r.ooms;
+    }
+    CHECK(retries > 20 && ooms > 10); // the hard paths were walked
+}
+
+// Runs a random program and reads back, as text, the history torch would have recorded of it.
+static struct trace record(struct arena *a, uint64_t seed, const struct allocator_options *o,
+                           struct replay_result *r)
+{
+    struct trace t = random_program(a, seed);
+    struct trace log = {.arena = a, .streams = t.streams, .stream_count = t.stream_count};
+    struct replay_request q = {.trace = &t, .options = *o, .log = &log};
+    struct error e = {0};
+    CHECK(replay_run(r, a, &q, &e));
+    struct buf text = buf_in(a);
+    trace_write(&log, &text);
+    struct trace recording = trace_in(a);
+    CHECK(trace_parse(&recording, buf_str(&text), STR("log"), &e));
+    return recording;
+}
+
+static ptrdiff_t check_again(uint64_t seed)
+{
+    struct arena *a = test_arena();
+    struct allocator_options o = random_options(seed);
+    struct replay_result r = {0}, again = {0};
+    struct trace recording = record(a, seed * 104729, &o, &r);
+    struct replay_request q = {.trace = &recording, .options = o, .follow = true};
+    struct error e = {0};
+    CHECK(replay_run(&again, a, &q, &e));
+    check_exact(&again, again.segment_events);
+    CHECK_U64((uint64_t)again.placements_matched, (uint64_t)(again.allocations));
+    CHECK_U64(again.reserved.bytes, r.reserved.bytes);
+    CHECK_U64(again.allocated.bytes, r.allocated.bytes);
+    CHECK_U64(again.requested.bytes, r.requested.bytes);
+    CHECK_U64(again.ooms, r.ooms);
+    // An empty_cache right before a request that would have been refused reads as a retry; an
+    // expandable retry that needs no new page reads as an empty_cache.
+    CHECK(o.expandable || again.retries >= r.retries);
+    CHECK(again.retries + (uint64_t)again.flushes <= r.stats.flushes);
+    return again.segment_events;
+}
+
+// A replay's own history, read back from text and followed, is matched event by event.
+TEST(a_replay_of_a_replay_is_the_same)
+{
+    ptrdiff_t segment_events = 0;
+    for (uint64_t seed = 1; seed <= 120; seed++)
+        segment_events += check_again(seed);
+    CHECK(segment_events > 2000);
+}
+
+// Nothing told about the device and its limit: the recording's word is enough for the same events.
+TEST(a_recording_is_followed_without_its_limits)
+{
+    for (uint64_t seed = 2; seed <= 180; seed += 3) { // no garbage collection among these
+        struct arena *a = test_arena();
+        struct allocator_options o = random_options(seed);
+        o.max_split_bytes = UINT64_MAX;
+        struct replay_result r = {0};
+        struct trace recording = record(a, seed * 6151, &o, &r);
+        struct replay_result again = follow(a, &recording);
+        check_exact(&again, again.segment_events);
+        CHECK_U64(again.reserved.bytes, r.reserved.bytes);
+        CHECK_U64(again.ooms, r.ooms);
+    }
+}
+
+static void check_both_modes(uint64_t seed)
+{
+    struct arena *a = test_arena();
+    struct trace t = random_program(a, seed * 31);
+    struct replay_request q = {.trace = &t, .options = allocator_options_default(TORCH_NEWEST)};
+    q.options.device_bytes = 80 * GIB;
+    struct replay_result classic = {0}, expandable = {0};
+    struct error e = {0};
+    CHECK(replay_run(&classic, a, &q, &e));
+    CHECK(replay_other_mode(&expandable, a, &q, &e));
+    CHECK_U64(classic.ooms + expandable.ooms, 0);
+    CHECK_U64(classic.stats.requested_bytes.current, expandable.stats.requested_bytes.current);
+    CHECK_U64(classic.requested.bytes, expandable.requested.bytes);
+    CHECK(classic.allocated.bytes >= expandable.allocated.bytes);
+    CHECK(classic.stats.segments.peak > 0);
+    CHECK_U64(expandable.stats.segments.peak, 0);
+}
+
+TEST(both_modes_hold_the_same_program)
+{
+    for (uint64_t seed = 1; seed <= 30; seed++)
+        check_both_modes(seed);
+}
+
+// Recordings with addresses, sizes and actions that make no sense are followed without a defect.
+TEST(nonsense_is_followed)
+{
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct arena *a = test_arena();
+        uint64_t state = seed * 2654435761u;
+        struct buf text = buf_in(a);
+        for (int i = 0; i < 120; i++) {
+            uint8_t kind = (uint8_t)(random_next(&state) % EVENT_KINDS);
+            uint64_t address = random_next(&state) % 4096 * 512 * KIB;
+            buf_printf(&text, "%s %llx %llu %llu\n", event_kind_name(kind),
+                       (unsigned long long)address,
+                       (unsigned long long)(random_next(&state) % (1u << 30)),
+                       (unsigned long long)(random_next(&state) % 3));
+        }
+        struct trace t = trace_in(a);
+        struct error e = {0};
+        if (!trace_parse(&t, buf_str(&text), STR("nonsense"), &e))
+            continue;
+        struct replay_result r = follow(a, &t);
+        CHECK_STR(str_from(allocator_check(r.allocator)), "");
+    }
+}
