@@ -14,7 +14,7 @@ bool document_read(struct str *bytes, const struct value **tree, struct arena *a
     struct str name = standard_input ? STR("standard input") : path;
     struct str raw, plain;
     if (!file_read(&raw, a, standard_input ? STR("/dev/stdin") : path, DOCUMENT_MAX_BYTES, e) ||
-        !inflate_if_packed(&plain, a, raw, DOCUMENT_MAX_BYTES, name, e))
+        !inflate_if_packed(&plain, a, raw, name, e))
         return false;
     struct str start = str_trim(str_slice(plain, 0, plain.n < 100 ? plain.n : 100));
     if (str_starts(start, STR("{"))) {

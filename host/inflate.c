@@ -11,6 +11,8 @@
 
 enum { CHUNK_BYTES = 1 << 20, ANY_HEADER = 15 + 32 }; // largest window, zlib or gzip by its header
 
+#define MOST_BYTES (INT64_C(4) << 30)
+
 static bool is_packed(struct str in)
 {
     if (in.n < 2)
@@ -20,8 +22,7 @@ static bool is_packed(struct str in)
     return zlib || (first == 0x1F && second == 0x8B);
 }
 
-static bool unpack(struct buf *out, z_stream *stream, int64_t max_bytes, struct str name,
-                   struct error *e)
+static bool unpack(struct buf *out, z_stream *stream, struct str name, struct error *e)
 {
     char *chunk = NEW(out->arena, char, CHUNK_BYTES);
     for (;;) {
@@ -29,9 +30,8 @@ static bool unpack(struct buf *out, z_stream *stream, int64_t max_bytes, struct 
         stream->avail_out = CHUNK_BYTES;
         int status = inflate(stream, Z_NO_FLUSH);
         buf_put(out, (struct str){chunk, CHUNK_BYTES - (ptrdiff_t)stream->avail_out});
-        if (out->n > max_bytes)
-            return FAIL(e, BAD_INPUT, name, "this file unpacks to more than %lld bytes",
-                        (long long)max_bytes);
+        if (out->n > MOST_BYTES)
+            return FAIL(e, BAD_INPUT, name, "this file unpacks to more than 4 GiB");
         if (status == Z_STREAM_END)
             return true;
         if (status != Z_OK)
@@ -39,8 +39,8 @@ static bool unpack(struct buf *out, z_stream *stream, int64_t max_bytes, struct 
     }
 }
 
-bool inflate_if_packed(struct str *out, struct arena *a, struct str in, int64_t max_bytes,
-                       struct str name, struct error *e)
+bool inflate_if_packed(struct str *out, struct arena *a, struct str in, struct str name,
+                       struct error *e)
 {
     if (!is_packed(in)) {
         *out = in;
@@ -52,7 +52,7 @@ bool inflate_if_packed(struct str *out, struct arena *a, struct str in, int64_t 
     stream.next_in = (const Bytef *)in.p;
     stream.avail_in = (uInt)in.n;
     struct buf unpacked = buf_in(a);
-    bool ok = unpack(&unpacked, &stream, max_bytes, name, e);
+    bool ok = unpack(&unpacked, &stream, name, e);
     inflateEnd(&stream);
     if (ok)
         *out = buf_str(&unpacked);

@@ -9,8 +9,8 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 
-// At most `max_bytes` come out; a stream that holds more, or is broken, is refused.
-bool inflate_if_packed(struct str *out, struct arena *a, struct str in, int64_t max_bytes,
-                       struct str name, struct error *e) MUST_USE;
+// A stream that is broken, or would unpack to more than 4 GiB, is refused.
+bool inflate_if_packed(struct str *out, struct arena *a, struct str in, struct str name,
+                       struct error *e) MUST_USE;
 
 #endif

@@ -48,7 +48,7 @@ static void put_label(struct buf *out, uint64_t bytes)
 static void put_row(struct buf *out, const struct chart *c, ptrdiff_t row, ptrdiff_t columns)
 {
     uint64_t top = chart_top(c);
-    uint64_t middle = top / (2 * ROWS) * (uint64_t)(2 * row + 1);
+    uint64_t middle = top / (UINT64_C(2) * ROWS) * (2 * (uint64_t)row + 1);
     if (row == ROWS - 1)
         put_label(out, top);
     else if (row == ROWS / 2 - 1)

@@ -19,7 +19,10 @@ static void put_escaped(struct buf *b, const char *text)
             buf_put_z(b, "&gt;");
             break;
         default:
-            buf_char(b, (unsigned char)*text < 0x20 ? '?' : *text);
+            if ((unsigned char)*text < 0x20)
+                buf_char(b, '?');
+            else
+                buf_char(b, *text);
         }
     }
 }
