@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz bench install clean
+.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz accuracy bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -47,6 +47,9 @@ wasm: build ## core as WebAssembly: pure, and the same replies as the program
 fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@scripts/build fuzz
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
+
+accuracy: build ## predicts every measured run and writes docs/accuracy.md
+	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl --write docs
 
 bench: ## speed, from the release build: events a second of the allocator
 	@scripts/build release bench_allocator

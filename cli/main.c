@@ -16,8 +16,8 @@
 enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
 
 // What `fathom` without arguments answers.
-static const char *const default_arguments[] = {"fathom",   "show",  "--model",
-                                                "Qwen3-8B", "--gpu", "8xH100-80G"};
+static const char *const default_arguments[] = {"fathom",  "predict",  "--context", "32k",
+                                                "--model", "Qwen3-8B", "--gpu",     "8xH100-80G"};
 
 static void out_of_memory(void)
 {

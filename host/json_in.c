@@ -61,8 +61,7 @@ static bool flatten(struct flattening *f, json_t *value, int depth, struct error
 {
     struct arena *a = f->settings->arena;
     if ((json_is_object(value) || json_is_array(value)) && depth == FLATTEN_MAX_DEPTH)
-        return FAIL(e, BAD_INPUT, f->source, "this is nested deeper than %d levels",
-                    FLATTEN_MAX_DEPTH);
+        return json_too_deep(f->source, e);
     switch (json_typeof(value)) {
     case JSON_OBJECT:
         return flatten_object(f, value, depth + 1, e);

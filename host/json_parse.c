@@ -38,6 +38,11 @@ static struct str without_python_numbers(struct arena *a, struct str text)
     return (struct str){p, text.n};
 }
 
+bool json_too_deep(struct str where, struct error *e)
+{
+    return FAIL(e, BAD_INPUT, where, "this is nested deeper than %d levels", JSON_MAX_NESTING);
+}
+
 static bool parse_failed(struct arena scratch, const json_error_t *reason, struct str source,
                          struct error *e)
 {
@@ -45,7 +50,7 @@ static bool parse_failed(struct arena scratch, const json_error_t *reason, struc
         str_format(&scratch, "%.*s:%d:%d", STR_ARGS(source), reason->line, reason->column);
     enum json_error_code code = json_error_code(reason);
     if (code == json_error_stack_overflow)
-        return FAIL(e, BAD_INPUT, where, "this is nested too deep");
+        return json_too_deep(where, e);
     if (code == json_error_out_of_memory)
         return FAIL(e, NO_MEMORY, where, "there is not enough memory to parse this JSON");
     char *text = str_z(&scratch, str_from(reason->text));

@@ -9,6 +9,10 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 
+// No document we read has a reason to be deeper; what walks a tree stops there.
+enum { JSON_MAX_NESTING = 32 };
+bool json_too_deep(struct str where, struct error *e); // fails with the sentence for it
+
 // NULL where it failed. The caller gives the tree back with json_decref.
 json_t *json_parse(struct arena scratch, struct str text, struct str source, struct error *e);
 

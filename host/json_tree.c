@@ -5,8 +5,6 @@
 
 #include "host/json_parse.h"
 
-enum { TREE_MAX_DEPTH = 64 };
-
 struct copying {
     struct arena *arena;
     struct str source;
@@ -42,9 +40,8 @@ static bool copy_array(struct copying *c, struct value *out, const json_t *in, i
 
 static bool copy(struct copying *c, struct value *out, json_t *in, int depth)
 {
-    if (depth > TREE_MAX_DEPTH)
-        return FAIL(c->error, BAD_INPUT, c->source, "this is nested deeper than %d levels",
-                    TREE_MAX_DEPTH);
+    if (depth > JSON_MAX_NESTING)
+        return json_too_deep(c->source, c->error);
     switch (json_typeof(in)) {
     case JSON_OBJECT:
         return copy_object(c, out, in, depth);

@@ -79,6 +79,7 @@ extern const ptrdiff_t global_option_count;
 // The answers, each in its own file.
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool predict_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -2,6 +2,20 @@
 #include "core/command/command.h"
 
 const struct command commands[] = {
+    {.name = "predict",
+     .summary = "whether a training configuration fits, its peak, and who is alive there",
+     .description =
+         "Simulates three training steps tensor by tensor and replays them through torch's "
+         "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
+         "do not fit what would help, computed. Exits with 1 when they do not fit.",
+     .settings =
+         "model gpu context strategy precision batch accum sp checkpointing reshard offload "
+         "optimizer loss expandable layers tied memory-limit torch explain timeline trace",
+     .answer = predict_answer,
+     .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
+                  {"predict --from request.yaml --explain on", "with every constant's evidence"},
+                  {"predict --model Qwen3-4B --gpu H200 --context 16k --timeline out.svg",
+                   "a picture of three steps"}}},
     {.name = "models",
      .summary = "the models known by name, or one model in full",
      .description =

@@ -32,6 +32,7 @@ struct gpu {
     const char *link_kind;
     uint64_t per_node; // GPUs of the usual node
     int capability;    // compute capability times ten; 0 for other vendors
+    uint64_t multiprocessors, threads_per_multiprocessor; // 0: unknown
 };
 
 extern const struct gpu gpu_catalog[];

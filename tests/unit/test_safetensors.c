@@ -87,7 +87,7 @@ TEST(safetensors_forged_headers)
     refused("{\"a\": {\"shape\": [4]}}", "tensor 'a' has no dtype");
     refused("{\"a\": 1}", "tensor 'a' is not described by a JSON object");
     refused("[]", "its JSON is not an object");
-    refused("{\"a\": ", "its JSON is not valid: unexpected token near end of file");
+    refused("{\"a\": ", "this is not valid JSON: unexpected token near end of file");
     refused("{\"a\": " TENSOR("U8", "[9223372036854775807]", "[0, 9223372036854775807]") "}",
             "tensor 'a' has data_offsets that do not match its dtype and shape");
     // Each is just within 2^64 bits; the fifth takes the sum of elements past 2^64.
@@ -158,7 +158,7 @@ TEST(safetensors_files)
     put_bytes_file(*a, path, STR("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"));
     file_refused(a, path, "this is a Git LFS pointer, not the file itself");
     put_tensors(*a, path, 4, STR("nope"));
-    file_refused(a, path, "its JSON is not valid: '[' or '{' expected near 'nope'");
+    file_refused(a, path, "this is not valid JSON: '[' or '{' expected near 'nope'");
 }
 
 TEST(safetensors_folder_with_one_file_or_none)

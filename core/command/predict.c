@@ -1,0 +1,166 @@
+// `fathom predict`: one configuration, and where it does not fit, what would help.
+#include "core/report/predict.h"
+#include "core/command/command.h"
+#include "core/trace/text.h"
+
+// Changes to try, from the cheapest to the dearest. Each changes a plan and says whether that is a
+// change at all.
+struct remedy_row {
+    const char *what, *options;
+    bool (*apply)(struct plan *p);
+};
+
+static bool use_expandable(struct plan *p)
+{
+    bool changed = !p->expandable;
+    p->expandable = true;
+    return changed;
+}
+
+static bool use_checkpointing(struct plan *p)
+{
+    bool changed = !p->checkpointing;
+    p->checkpointing = p->expandable = true;
+    return changed;
+}
+
+static bool use_chunked_loss(struct plan *p)
+{
+    bool changed = p->loss == LOSS_FULL;
+    p->loss = changed ? LOSS_CHUNKED : p->loss;
+    p->loss_chunk = changed ? 2048 : p->loss_chunk;
+    p->checkpointing = p->expandable = true;
+    return changed;
+}
+
+static bool use_ulysses(struct plan *p, uint64_t size)
+{
+    const struct model *m = &p->model;
+    bool possible = p->ulysses < size && p->strategy == STRATEGY_FSDP2 &&
+                    plan_ranks(p) % size == 0 && m->heads % size == 0 && p->context % size == 0 &&
+                    (m->kv_heads % size == 0 || size % m->kv_heads == 0);
+    p->checkpointing = p->expandable = true;
+    p->ulysses = size;
+    return possible;
+}
+
+static bool use_two(struct plan *p)
+{
+    return use_ulysses(p, 2);
+}
+
+static bool use_four(struct plan *p)
+{
+    return use_ulysses(p, 4);
+}
+
+static bool use_eight(struct plan *p)
+{
+    return use_ulysses(p, 8);
+}
+
+static bool use_offload(struct plan *p)
+{
+    bool possible = !p->offload && p->strategy == STRATEGY_FSDP2;
+    p->checkpointing = p->expandable = p->offload = true;
+    return possible;
+}
+
+static const struct remedy_row remedy_rows[] = {
+    {"expandable segments", "--expandable on", use_expandable},
+    {"and checkpointing", "--expandable on --checkpointing on", use_checkpointing},
+    {"and a chunked loss", "--expandable on --loss chunked:2048", use_chunked_loss},
+    {"or sequence parallel 2", "--expandable on --sp 2", use_two},
+    {"or sequence parallel 4", "--expandable on --sp 4", use_four},
+    {"or sequence parallel 8", "--expandable on --sp 8", use_eight},
+    {"or offload to the host", "--expandable on --offload all", use_offload},
+};
+
+static bool find_remedies(struct predict_story *s, struct arena *a, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(remedy_rows); i++) {
+        struct plan changed = *s->plan;
+        struct remedy *r = &s->remedies[s->remedy_count];
+        struct arena scratch = *a;
+        if (!remedy_rows[i].apply(&changed))
+            continue;
+        *r = (struct remedy){.what = remedy_rows[i].what, .options = remedy_rows[i].options};
+        if (!predict(&r->prediction, &scratch, &changed, e))
+            return false;
+        s->remedy_count++;
+    }
+    return true;
+}
+
+static void attach(struct answer *a, const struct setting *path, struct str content)
+{
+    ASSERT(a->attachment_count < ANSWER_MAX_ATTACHMENTS);
+    a->attachments[a->attachment_count++] = (struct attachment){path->value, content};
+}
+
+// The simulated history with the driver's events, as a recording would have it.
+static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
+                         struct error *e)
+{
+    const struct setting *path = settings_find_z(q->settings, "trace");
+    if (!path)
+        return true;
+    struct allocator_options o = allocator_options_default(s->plan->torch_minor);
+    o.expandable = s->plan->expandable;
+    o.limited = true;
+    o.limit_bytes = s->prediction.limit_bytes;
+    struct trace log = trace_in(q->arena);
+    for (uint16_t i = 0; i < s->prediction.trace.stream_count; i++) {
+        uint16_t stream;
+        if (!trace_stream(&stream, &log, s->prediction.trace.streams[i], e))
+            return false;
+    }
+    struct replay_request request = {.trace = &s->prediction.trace, .options = o, .log = &log};
+    struct replay_result r;
+    if (!replay_run(&r, q->arena, &request, e))
+        return false;
+    struct buf text = buf_in(q->arena);
+    trace_write(&log, &text);
+    attach(a, path, buf_str(&text));
+    return true;
+}
+
+static void attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s)
+{
+    const struct setting *path = settings_find_z(q->settings, "timeline");
+    if (!path)
+        return;
+    struct buf svg = buf_in(q->arena);
+    struct str title =
+        str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->plan->model.name)),
+                   (unsigned long long)s->plan->context);
+    report_timeline(&svg, &s->prediction, title.p);
+    attach(a, path, buf_str(&svg));
+}
+
+bool predict_answer(struct answer *a, const struct query *q, struct error *e)
+{
+    struct plan *plan = NEW(q->arena, struct plan, 1);
+    struct predict_story *s = NEW(q->arena, struct predict_story, 1);
+    const struct setting *explain = settings_find_z(q->settings, "explain");
+    s->plan = plan;
+    if (!plan_from_settings(plan, q->arena, q->settings, e) ||
+        (explain && !setting_switch(&s->explain, explain, e)) ||
+        !predict(&s->prediction, q->arena, plan, e) ||
+        (!s->prediction.fits && !find_remedies(s, q->arena, e)) || !attach_trace(a, q, s, e))
+        return false;
+    attach_timeline(a, q, s);
+    a->negative = !s->prediction.fits;
+    if (!q->json) {
+        report_predict(&a->out, &q->view, s);
+        return true;
+    }
+    struct json_out j = json_out_to(&a->out);
+    json_out_object(&j);
+    json_out_key(&j, "settings");
+    settings_json(&j, q->settings);
+    report_predict_json(&j, s);
+    json_out_object_end(&j);
+    json_out_end(&j);
+    return true;
+}

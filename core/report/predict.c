@@ -1,0 +1,361 @@
+// What is said of a prediction: the verdict first, then the peak and who is alive there, then what
+// could be changed.
+#include "core/report/predict.h"
+
+#include "core/base/units.h"
+
+enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
+
+static struct str size_text(struct arena *a, uint64_t bytes)
+{
+    struct buf b = buf_in(a);
+    put_bytes(&b, bytes);
+    return buf_str(&b);
+}
+
+static uint64_t outside_bytes(const struct prediction *p)
+{
+    return p->outside.context_bytes + p->outside.modules_bytes + p->outside.nccl_bytes;
+}
+
+// ------------------------------------------------------------------ text
+
+static void print_verdict(struct buf *out, const struct view *v, const struct predict_story *s)
+{
+    const struct prediction *p = &s->prediction;
+    const struct plan *plan = s->plan;
+    put_ink(out, v, p->fits ? INK_GOOD : INK_BAD, p->fits ? STR("fits") : STR("does not fit"));
+    struct buf b = buf_in(out->arena);
+    if (p->fits) {
+        buf_put_z(&b, ", ");
+        put_bytes(&b, p->limit_bytes - p->reserved_bytes);
+        buf_put_z(&b, " to spare");
+    } else {
+        buf_printf(&b, ": step %d runs out of memory in the %s, asking for ", p->step,
+                   phase_name(p->phase));
+        put_bytes(&b, p->oom.tried_bytes);
+        buf_put_z(&b, p->oom.cause == OOM_FRAGMENTATION ? " (fragmentation)" : "");
+    }
+    buf_put(out, buf_str(&b));
+    buf_put_z(out, "\n  ");
+    put_plain(out, plan->model.name);
+    buf_printf(out, ", %llu tokens", (unsigned long long)plan->context);
+    if (plan->batch > 1)
+        buf_printf(out, " x %llu", (unsigned long long)plan->batch);
+    buf_printf(out, " on %llu x %s\n", (unsigned long long)plan_ranks(plan),
+               plan->hardware.card.name);
+}
+
+static const char *word_of(const char *setting, int choice)
+{
+    struct words w = words_of(setting_def_find(str_from(setting))->values, '|');
+    for (int i = 0; words_next(&w); i++)
+        if (i == choice)
+            return w.word.p; // the caller prints up to '|'
+    return "";
+}
+
+static void put_word(struct buf *b, const char *setting, int choice)
+{
+    buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
+}
+
+static void print_settings(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    struct buf b = buf_in(out->arena);
+    put_word(&b, "strategy", (int)plan->strategy);
+    buf_put_z(&b, ", ");
+    put_word(&b, "precision", (int)plan->precision);
+    buf_put_z(&b, ", ");
+    put_word(&b, "optimizer", (int)plan->optimizer);
+    buf_put_z(&b, plan->checkpointing ? ", checkpointing" : ", no checkpointing");
+    if (plan->loss == LOSS_CHUNKED)
+        buf_printf(&b, ", loss in chunks of %llu", (unsigned long long)plan->loss_chunk);
+    if (plan->loss == LOSS_NONE)
+        buf_put_z(&b, ", no head");
+    if (plan->ulysses > 1)
+        buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
+    if (plan->offload)
+        buf_put_z(&b, ", offloaded to the host");
+    buf_printf(&b, ", %s segments, torch 2.%d", plan->expandable ? "expandable" : "classic",
+               plan->torch_minor);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void print_steps(struct buf *out, const struct view *v, const struct prediction *p)
+{
+    static const struct column columns[] = {{"  step", .right = true},
+                                            {"allocated", .right = true},
+                                            {"reserved", .right = true},
+                                            {"after it", .right = true},
+                                            {"flushes", .right = true, .priority = 1}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    for (int i = 0; i < p->steps_done; i++) {
+        table_cell(&t, str_format(t.arena, "%d", i + 1));
+        table_cell(&t, size_text(t.arena, p->steps[i].allocated_bytes));
+        table_cell(&t, size_text(t.arena, p->steps[i].reserved_bytes));
+        table_cell(&t, size_text(t.arena, p->steps[i].end_allocated_bytes));
+        table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)p->steps[i].retries));
+    }
+    buf_char(out, '\n');
+    if (t.cell_count)
+        table_print(&t, out, v);
+}
+
+static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_t whole)
+{
+    struct str size = size_text(out->arena, bytes);
+    buf_printf(out, "  %-24s %*s%.*s  ", name, (int)(10 - size.n), "", STR_ARGS(size));
+    uint64_t cells = whole ? (bytes * BAR_CELLS + whole / 2) / whole : 0;
+    for (uint64_t i = 0; i < cells; i++)
+        buf_put_z(out, "█");
+    buf_char(out, '\n');
+}
+
+static void print_alive(struct buf *out, const struct prediction *p)
+{
+    uint64_t whole = p->limit_bytes + outside_bytes(p);
+    buf_printf(out, "\n  %s: step %d, %s\n", p->fits ? "At the peak" : "When memory ran out",
+               p->step, phase_name(p->phase));
+    for (int kind = 1; kind < MEMORY_KINDS; kind++)
+        if (p->by_kind[kind] >= MIB)
+            print_bar(out, memory_kind_name((enum memory_kind)kind), p->by_kind[kind], whole);
+    if (p->reserved_there_bytes > p->allocated_there_bytes)
+        print_bar(out, "cached, not in use", p->reserved_there_bytes - p->allocated_there_bytes,
+                  whole);
+    print_bar(out, "outside torch", outside_bytes(p), whole);
+    struct str reserved = size_text(out->arena, p->reserved_bytes);
+    struct str limit = size_text(out->arena, p->limit_bytes);
+    buf_printf(out, "  reserved at most %.*s of the %.*s that torch may take\n", STR_ARGS(reserved),
+               STR_ARGS(limit));
+}
+
+static void print_remedies(struct buf *out, const struct view *v, const struct predict_story *s)
+{
+    static const struct column columns[] = {
+        {"  what would help"}, {"reserved", .right = true}, {""}, {"option", .priority = 1}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    for (int i = 0; i < s->remedy_count; i++) {
+        const struct remedy *r = &s->remedies[i];
+        table_cell(&t, str_format(t.arena, "  %s", r->what));
+        table_cell(&t, r->prediction.fits ? size_text(t.arena, r->prediction.reserved_bytes)
+                                          : STR("-"));
+        table_cell_z(&t, r->prediction.fits ? "fits" : "does not fit");
+        table_cell_z(&t, r->options);
+    }
+    if (!t.cell_count)
+        return;
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+}
+
+static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
+{
+    static const struct column columns[] = {
+        {"  constant"}, {"value", .right = true}, {"evidence", .wraps = true}};
+    const struct gpu *card = &s->plan->hardware.card;
+    const struct outside *o = &s->prediction.outside;
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    const struct {
+        const char *name;
+        uint64_t bytes;
+        const char *evidence;
+    } rows[] = {
+        {"  memory of the card", card->memory.value, card->memory.source},
+        {"  bare CUDA context", o->context_bytes,
+         card->context.value ? card->context.source : "unknown for this card: not counted"},
+        {"  kernels and libraries", o->modules_bytes,
+         "grown beyond the context at the end of 113 runs on an H200: 240 MiB on one GPU, 310 to "
+         "320 with FSDP; not measured on other cards"},
+        {"  NCCL buffers", o->nccl_bytes, "688 MB on 4 x A100 (nccl#964); not measured"},
+        {"  cuBLAS workspace, twice", card->capability == 90 ? 32 * MIB : UINT64_C(8519680),
+         "ATen/cuda/CublasHandlePool.cpp by compute capability; recorded on an H200"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        table_cell_z(&t, rows[i].name);
+        table_cell(&t, size_text(t.arena, rows[i].bytes));
+        table_cell_z(&t, rows[i].evidence);
+    }
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+    buf_wrapped(
+        out,
+        STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
+            "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md). "
+            "Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
+            "and 10.0; on other cards and versions its scratch is not measured."),
+        2, v->width);
+}
+
+void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
+{
+    const struct prediction *p = &s->prediction;
+    print_verdict(out, v, s);
+    print_settings(out, v, s->plan);
+    print_steps(out, v, p);
+    print_alive(out, p);
+    if (p->host_bytes) {
+        struct str host = size_text(out->arena, p->host_bytes);
+        buf_printf(out, "  host memory: %.*s on each node (not measured)\n", STR_ARGS(host));
+    }
+    print_remedies(out, v, s);
+    if (s->explain)
+        print_explanation(out, v, s);
+}
+
+// ------------------------------------------------------------------ JSON
+
+static void steps_json(struct json_out *j, const struct prediction *p)
+{
+    json_out_key(j, "steps");
+    json_out_array(j);
+    for (int i = 0; i < p->steps_done; i++) {
+        json_out_object(j);
+        json_out_field_u64(j, "allocated_bytes", p->steps[i].allocated_bytes);
+        json_out_field_u64(j, "requested_bytes", p->steps[i].requested_bytes);
+        json_out_field_u64(j, "reserved_bytes", p->steps[i].reserved_bytes);
+        json_out_field_u64(j, "end_allocated_bytes", p->steps[i].end_allocated_bytes);
+        json_out_field_u64(j, "retries", p->steps[i].retries);
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
+static void breakdown_entry(struct json_out *j, const char *what, uint64_t bytes)
+{
+    json_out_object(j);
+    json_out_field_str(j, "what", str_from(what));
+    json_out_field_u64(j, "bytes", bytes);
+    json_out_object_end(j);
+}
+
+static void breakdown_json(struct json_out *j, const struct prediction *p)
+{
+    json_out_key(j, "breakdown");
+    json_out_array(j);
+    for (int kind = 1; kind < MEMORY_KINDS; kind++)
+        if (p->by_kind[kind])
+            breakdown_entry(j, memory_kind_name((enum memory_kind)kind), p->by_kind[kind]);
+    if (p->reserved_there_bytes > p->allocated_there_bytes)
+        breakdown_entry(j, "cached, not in use",
+                        p->reserved_there_bytes - p->allocated_there_bytes);
+    breakdown_entry(j, "outside torch", outside_bytes(p));
+    json_out_array_end(j);
+}
+
+static void oom_json(struct json_out *j, const struct prediction *p)
+{
+    json_out_key(j, "oom");
+    if (p->fits) {
+        json_out_null(j);
+        return;
+    }
+    json_out_object(j);
+    json_out_field_u64(j, "step", (uint64_t)p->step);
+    json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
+    json_out_field_u64(j, "tried_bytes", p->oom.tried_bytes);
+    json_out_field_u64(j, "allocated_bytes", p->oom.allocated_bytes);
+    json_out_field_u64(j, "unallocated_bytes", p->oom.unallocated_bytes);
+    json_out_field_str(
+        j, "cause", p->oom.cause == OOM_FRAGMENTATION ? STR("fragmentation") : STR("exhaustion"));
+    json_out_object_end(j);
+}
+
+static void remedies_json(struct json_out *j, const struct predict_story *s)
+{
+    json_out_key(j, "remedies");
+    json_out_array(j);
+    for (int i = 0; i < s->remedy_count; i++) {
+        json_out_object(j);
+        json_out_field_str(j, "what", str_from(s->remedies[i].what));
+        json_out_field_str(j, "options", str_from(s->remedies[i].options));
+        json_out_field_bool(j, "fits", s->remedies[i].prediction.fits);
+        json_out_field_u64(j, "reserved_bytes", s->remedies[i].prediction.reserved_bytes);
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
+void report_predict_json(struct json_out *j, const struct predict_story *s)
+{
+    const struct prediction *p = &s->prediction;
+    json_out_field_bool(j, "fits", p->fits);
+    json_out_field_u64(j, "capacity_bytes", p->limit_bytes);
+    json_out_key(j, "peak");
+    json_out_object(j);
+    json_out_field_u64(j, "allocated_bytes", p->allocated_bytes);
+    json_out_field_u64(j, "requested_bytes", p->requested_bytes);
+    json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
+    json_out_field_u64(j, "driver_bytes", p->reserved_bytes + outside_bytes(p));
+    json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
+    json_out_object_end(j);
+    steps_json(j, p);
+    breakdown_json(j, p);
+    oom_json(j, p);
+    remedies_json(j, s);
+    json_out_key(j, "host_bytes");
+    if (p->host_bytes)
+        json_out_u64(j, p->host_bytes);
+    else
+        json_out_null(j);
+    json_out_key(j, "time"); // not modelled yet
+    json_out_null(j);
+}
+
+// ------------------------------------------------------------------ the timeline
+
+struct timeline {
+    uint64_t now[MEMORY_KINDS], total, best_total;
+    uint64_t *values[MEMORY_KINDS]; // [points]
+};
+
+static void sample(struct timeline *t, ptrdiff_t point)
+{
+    if (t->total < t->best_total)
+        return;
+    t->best_total = t->total;
+    for (int kind = 0; kind < MEMORY_KINDS; kind++)
+        t->values[kind][point] = t->now[kind];
+}
+
+// Who owns each block right now, by handle.
+static void follow(struct timeline *t, const struct trace *trace, uint8_t *owners, ptrdiff_t points)
+{
+    ptrdiff_t last = -1;
+    for (ptrdiff_t i = 0; i < trace->count; i++) {
+        const struct event *e = &trace->events[i];
+        ptrdiff_t point = i * points / trace->count;
+        if (e->kind == EVENT_ALLOC)
+            owners[e->block] = (uint8_t)e->tag;
+        if (e->kind == EVENT_ALLOC || e->kind == EVENT_FREE) {
+            uint64_t signed_bytes = e->kind == EVENT_ALLOC ? e->bytes : 0 - e->bytes;
+            t->now[owners[e->block]] += signed_bytes;
+            t->total += signed_bytes;
+        }
+        if (point != last)
+            t->best_total = 0;
+        last = point;
+        sample(t, point);
+    }
+}
+
+void report_timeline(struct buf *svg, const struct prediction *p, const char *title)
+{
+    static const char *const colours[MEMORY_KINDS] = {
+        "#999999", "#264653", "#2a9d8f", "#e9c46a", "#f4a261", "#e76f51",
+        "#8ab17d", "#a8dadc", "#457b9d", "#6d597a", "#b56576",
+    };
+    struct arena *a = svg->arena;
+    struct timeline *t = NEW(a, struct timeline, 1);
+    struct chart chart = {.title = title,
+                          .time_axis = "three steps from a fresh process",
+                          .points = TIMELINE_POINTS,
+                          .limit_bytes = p->limit_bytes};
+    for (int kind = 0; kind < MEMORY_KINDS; kind++)
+        t->values[kind] = NEW(a, uint64_t, TIMELINE_POINTS);
+    follow(t, &p->trace, NEW(a, uint8_t, (ptrdiff_t)p->trace.block_count + 1), TIMELINE_POINTS);
+    for (int kind = 1; kind < MEMORY_KINDS; kind++)
+        chart.layers[chart.layer_count++] = (struct chart_layer){
+            memory_kind_name((enum memory_kind)kind), colours[kind], "█", t->values[kind]};
+    chart_svg(svg, &chart);
+}

@@ -1,0 +1,33 @@
+// A prediction as text, JSON and pictures.
+#ifndef FATHOM_REPORT_PREDICT_H
+#define FATHOM_REPORT_PREDICT_H
+
+#include "core/base/json_out.h"
+#include "core/base/view.h"
+#include "core/report/chart.h"
+#include "core/step/predict.h"
+
+// A change of the plan that may make it fit, with what it would do.
+struct remedy {
+    const char *what;    // "chunked loss"
+    const char *options; // "--loss chunked:2048"
+    struct prediction prediction;
+};
+
+enum { REMEDIES_MOST = 8 };
+
+struct predict_story {
+    const struct plan *plan;
+    struct prediction prediction;
+    struct remedy remedies[REMEDIES_MOST];
+    int remedy_count;
+    bool explain;
+};
+
+void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
+void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
+
+// Memory by kind over the three steps.
+void report_timeline(struct buf *svg, const struct prediction *p, const char *title);
+
+#endif

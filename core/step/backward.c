@@ -1,0 +1,261 @@
+// Backward passes, operator by operator, in the order torch 2.11 allocates (generated Functions.cpp
+// computes the last input's gradient first), as recorded in tests/data/traces/t00.
+#include "core/step/backward.h"
+
+#include "core/base/num.h"
+#include "core/base/units.h"
+
+static struct storage *take(struct graph *g, uint64_t bytes)
+{
+    return machine_take(g->machine, bytes, MEMORY_WORKING);
+}
+
+void gemm_workspace(struct graph *g)
+{
+    if (g->gemm_ready[g->in_backward])
+        return;
+    g->gemm_ready[g->in_backward] = true;
+    machine_take(g->machine, g->gemm_workspace_bytes, MEMORY_WORKSPACE);
+}
+
+// 1 MiB, kept since torch 2.9 (ATen/cuda/CublasHandlePool.cpp; recorded with Qwen2.5).
+void fused_bias_workspace(struct graph *g)
+{
+    if (g->fused_bias_ready[g->in_backward])
+        return;
+    g->fused_bias_ready[g->in_backward] = true;
+    machine_take(g->machine, MIB, MEMORY_WORKSPACE);
+}
+
+static uint64_t power_of_two_below(uint64_t n)
+{
+    uint64_t power = 1;
+    while (2 * power <= n)
+        power *= 2;
+    return power;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// ATen/native/cuda/Reduce.cuh, setReduceConfig for a sum over rows: up to four outputs a thread,
+// 512 threads' worth a block, at least 16 and at most 256 values a thread.
+void reduction_scratch(struct graph *g, const struct reduction *r)
+{
+    uint64_t vector = 4, rows = r->inputs_per_output;
+    if (!r->outputs)
+        return;
+    while (r->outputs % vector)
+        vector /= 2;
+    uint64_t across = r->outputs / vector, threads = 512 / vector;
+    uint64_t width = least(power_of_two_below(across), 32);
+    uint64_t height = least(power_of_two_below(rows), threads / width);
+    width = least(power_of_two_below(across), threads / height);
+    ASSERT(width && height);
+    uint64_t values = u64_divide_up(rows, height), grid = u64_divide_up(across, width);
+    uint64_t target = g->multiprocessors * (g->threads_per_multiprocessor / (width * height));
+    if (rows < least(16 * height, 256) || values < 256 || grid > target)
+        return;
+    uint64_t splits = least(u64_divide_up(target, grid), u64_divide_up(values, 16));
+    uint64_t fewest = u64_divide_up(values, 256);
+    splits = splits > fewest ? splits : fewest;
+    if (splits <= 1)
+        return;
+    struct storage *partial =
+        machine_take(g->machine, 4 * r->outputs * splits * width * vector, MEMORY_WORKSPACE);
+    machine_scratch(g->machine, 4 * grid);
+    machine_drop(g->machine, partial);
+}
+
+static void pass(struct graph *g, struct node *n, struct outcome *out)
+{
+    (void)g;
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] != NO_NODE)
+            out[i].gradient = storage_share(n->gradient);
+}
+
+static void like_input(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[0]);
+}
+
+static void power(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *lower = take(g, n->sizes[0]), *scaled = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, scaled);
+    machine_drop(g->machine, lower);
+}
+
+static void rsqrt(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *cubed = take(g, n->sizes[0]), *scaled = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, scaled);
+    machine_drop(g->machine, cubed);
+}
+
+static void multiply(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[1].gradient = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[0]);
+    if (n->sizes[1] != n->sizes[0])
+        out[1].reduced_bytes = n->sizes[1];
+}
+
+static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[0]);
+    out[1].gradient = take(g, n->sizes[0]);
+    out[1].reduced_bytes = n->sizes[1];
+    out[1].reduction = n->reduction;
+}
+
+static void linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+    out[1].view = true; // transposed
+    gemm_workspace(g);
+    if (n->inputs[0] != NO_NODE) {
+        out[0].gradient = take(g, n->sizes[0]);
+        out[0].view = true;
+    }
+    if (n->inputs[2] != NO_NODE) {
+        out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
+        reduction_scratch(g, &n->reduction);
+    }
+    g->machine->flops += 4 * n->reduction.outputs * n->reduction.inputs_per_output;
+}
+
+static void attention(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[0]);
+    out[1].gradient = take(g, n->sizes[1]);
+    out[2].gradient = take(g, n->sizes[1]);
+    // fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a
+    // row sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
+    uint64_t whole = 2 * n->sizes[0];
+    machine_scratch(g->machine, whole + (n->sizes[3] ? whole : 0) + n->sizes[2] + 256);
+}
+
+// Scratch of cub's radix sort of pairs and of its scan, for so many indices: fitted to the sizes in
+// ten recordings, with cub's tile sizes.
+static uint64_t sort_scratch(uint64_t rows)
+{
+    return 2 * u64_align_up(8 * rows, 256) + 16384 + 1024 * u64_divide_up(rows, 4608) + 511;
+}
+
+static uint64_t scan_scratch(uint64_t rows)
+{
+    return 511 + u64_align_up(16 * (32 + u64_divide_up(rows, 896)), 256);
+}
+
+// ATen/native/cuda/Embedding.cu: indices are sorted, then summed by segments of ten rows; the
+// partial sums are bounded by the indices and a tenth of them. Up to 3072 indices one kernel does
+// it.
+static void embedding(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct machine *m = g->machine;
+    uint64_t rows = n->sizes[1], column = 8 * rows, vocabulary = n->sizes[3];
+    uint64_t partial = rows / 10 + least(rows, vocabulary);
+    if (rows <= 3072) {
+        out[0].gradient = machine_take(m, n->sizes[0], MEMORY_GRADIENTS);
+        return;
+    }
+    struct storage *sorted = take(g, column), *original = take(g, column);
+    struct storage *range = take(g, column);
+    machine_scratch(m, sort_scratch(rows));
+    machine_drop(m, range);
+    out[0].gradient = machine_take(m, n->sizes[0], MEMORY_GRADIENTS);
+    struct storage *offsets = take(g, column), *count = take(g, 8), *ones = take(g, column);
+    machine_scratch(m, scan_scratch(rows));
+    machine_drop(m, ones);
+    struct storage *sizes = take(g, column), *starts = take(g, column);
+    machine_scratch(m, scan_scratch(rows));
+    struct storage *total = take(g, 8), *segments = take(g, 8 * partial);
+    machine_scratch(m, 4 * partial * u64_align_up(n->sizes[2], 32));
+    struct storage *const done[] = {segments, total,   starts,   sizes,
+                                    count,    offsets, original, sorted};
+    for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
+        machine_drop(m, done[i]);
+}
+
+static void boundary(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (g->boundary)
+        g->boundary(g, (int)n->sizes[0], n->sizes[1]);
+    pass(g, n, out);
+    out[0].view = n->gradient_is_view;
+}
+
+// A permuted copy and a receive buffer; the result is a view of the latter.
+static void exchange_in(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *sent = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, sent);
+}
+
+static void exchange_out(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *sent = take(g, n->sizes[0]), *received = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, sent);
+    machine_drop(g->machine, received);
+}
+
+// The chunks' gradients are joined; they were handed to this node one after another.
+static void chunks(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct chunk_gradients *c = n->detail;
+    out[0].gradient = take(g, n->sizes[0]);
+    for (int i = 0; i < c->count; i++)
+        machine_drop(g->machine, c->gradients[i]);
+}
+
+static void chunk(struct graph *g, struct node *n, struct outcome *out)
+{
+    (void)g;
+    (void)out;
+    struct chunk_gradients *c = n->detail;
+    c->gradients[--c->next] = storage_share(n->gradient);
+}
+
+static void logits(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+}
+
+static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
+    [OPERATION_PASS] = pass,
+    [OPERATION_CAST] = like_input,
+    [OPERATION_POWER] = power,
+    [OPERATION_MEAN] = like_input,
+    [OPERATION_RSQRT] = rsqrt,
+    [OPERATION_MULTIPLY] = multiply,
+    [OPERATION_MULTIPLY_WEIGHT] = multiply_weight,
+    [OPERATION_MULTIPLY_CONSTANT] = like_input,
+    [OPERATION_NEGATE] = like_input,
+    [OPERATION_SLICE] = like_input,
+    [OPERATION_LINEAR] = linear,
+    [OPERATION_COPY_LAYOUT] = like_input,
+    [OPERATION_ACTIVATION] = like_input,
+    [OPERATION_ATTENTION] = attention,
+    [OPERATION_EMBEDDING] = embedding,
+    [OPERATION_LOG_SOFTMAX] = logits,
+    [OPERATION_NLL] = logits,
+    [OPERATION_BOUNDARY] = boundary,
+    [OPERATION_EXCHANGE_IN] = exchange_in,
+    [OPERATION_CHUNKS] = chunks,
+    [OPERATION_CHUNK] = chunk,
+    [OPERATION_EXCHANGE_OUT] = exchange_out,
+};
+
+void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])
+{
+    ASSERT(backwards[n->operation]);
+    backwards[n->operation](g, n, out);
+}

@@ -1,0 +1,17 @@
+// The backward pass of each operator, and the scratch that CUDA kernels ask for.
+#ifndef FATHOM_STEP_BACKWARD_H
+#define FATHOM_STEP_BACKWARD_H
+
+#include "core/step/graph.h"
+
+// Fills in the gradients for the node's inputs; n->gradient stays the node's.
+void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS]);
+
+// What a sum over rows takes and gives back.
+void reduction_scratch(struct graph *g, const struct reduction *r);
+
+// The first matrix product on a thread makes cuBLAS's workspace, which stays.
+void gemm_workspace(struct graph *g);
+void fused_bias_workspace(struct graph *g);
+
+#endif

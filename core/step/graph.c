@@ -1,0 +1,245 @@
+// The tape of nodes and the engine that runs it backwards.
+#include "core/step/graph.h"
+
+#include <string.h>
+
+#include "core/step/backward.h"
+
+enum { FIRST_PARAMETER = -2 };
+
+int32_t input_of_parameter(int parameter)
+{
+    return FIRST_PARAMETER - parameter;
+}
+
+struct node *graph_add(struct graph *g, enum operation operation)
+{
+    if (!g->recording)
+        return NULL;
+    if (g->count == g->capacity) {
+        int32_t capacity = g->capacity ? 2 * g->capacity : 4096;
+        struct node *grown = NEW(g->machine->arena, struct node, capacity);
+        if (g->count)
+            memcpy(grown, g->nodes, (size_t)g->count * sizeof *grown);
+        g->nodes = grown;
+        g->capacity = capacity;
+    }
+    struct node *n = &g->nodes[g->count++];
+    *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
+    if (g->keeping)
+        n->frame = g->frame;
+    return n;
+}
+
+void graph_keep(struct graph *g, struct node *n, struct storage *s)
+{
+    if (g->frame && !g->keeping)
+        g->frame->kept++; // the first run counts what the second will keep
+    if (g->stopped || !g->keeping)
+        return;
+    if (n) {
+        ASSERT(n->saved_count < NODE_SAVED);
+        n->saved[n->saved_count++] = storage_share(s);
+    }
+    if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
+        g->stopped = true;
+}
+
+struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width)
+{
+    struct storage *s = g->stopped ? NULL : machine_take(g->machine, elements * width, g->kind);
+    return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
+}
+
+void var_drop(struct graph *g, struct var *v)
+{
+    machine_drop(g->machine, v->storage);
+    v->storage = NULL;
+}
+
+struct var var_share(struct var v)
+{
+    storage_share(v.storage);
+    return v;
+}
+
+static void drop_arguments(struct graph *g, struct frame *f)
+{
+    for (int i = FRAME_ALSO - 1; i >= 0; i--)
+        var_drop(g, &f->also[i]);
+    var_drop(g, &f->input);
+}
+
+struct var graph_checkpoint(struct graph *g, struct var in,
+                            void (*forward)(struct graph *g, struct var *out, struct var in,
+                                            void *what),
+                            void *what)
+{
+    bool recording = g->recording;
+    struct frame *f = NEW(g->machine->arena, struct frame, 1);
+    *f = (struct frame){.forward = forward, .what = what, .input = var_share(in)};
+    for (int i = 0; i < FRAME_ALSO; i++)
+        f->also[i] = var_share(g->shared_arguments[i]);
+    struct var out;
+    g->recording = g->keeping = false;
+    g->frame = f;
+    forward(g, &out, in, what);
+    g->frame = NULL;
+    g->recording = g->keeping = recording;
+    struct node *n = graph_add(g, OPERATION_CHECKPOINT);
+    if (!n) {
+        drop_arguments(g, f);
+        return out;
+    }
+    n->inputs[0] = in.node;
+    n->frame = f;
+    out.node = (int32_t)(n - g->nodes);
+    return out;
+}
+
+// A parameter that is used more than once gathers its gradients as any tensor does.
+static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
+{
+    struct parameter *p = &g->parameters[parameter];
+    struct storage *s = o->gradient;
+    if (!p->gradient) {
+        p->gradient = s;
+        p->gradient_is_view = o->view;
+        return;
+    }
+    if (p->gradient_is_view) {
+        struct storage *sum = machine_take(g->machine, s->bytes, MEMORY_GRADIENTS);
+        machine_drop(g->machine, p->gradient);
+        p->gradient = sum;
+        p->gradient_is_view = false;
+    }
+    machine_drop(g->machine, s);
+}
+
+static void hand_on(struct graph *g, int32_t input, const struct outcome *o)
+{
+    if (input <= FIRST_PARAMETER) {
+        give_to_parameter(g, FIRST_PARAMETER - input, o);
+        return;
+    }
+    if (input == NO_NODE) {
+        machine_drop(g->machine, o->gradient);
+        return;
+    }
+    struct node *n = &g->nodes[input];
+    if (!n->has_gradient) {
+        n->has_gradient = true;
+        n->gradient = o->gradient;
+        n->gradient_is_view = o->view;
+        return;
+    }
+    bool in_place = n->gradient && n->gradient->references == 1 && !n->gradient_is_view;
+    if (!in_place) {
+        struct storage *sum = machine_take(g->machine, o->gradient->bytes, MEMORY_WORKING);
+        machine_drop(g->machine, n->gradient);
+        n->gradient = sum;
+        n->gradient_is_view = false;
+    }
+    machine_drop(g->machine, o->gradient);
+}
+
+static void let_go(struct graph *g, struct node *n)
+{
+    for (int i = 0; i < n->saved_count; i++)
+        machine_drop(g->machine, n->saved[i]);
+    n->saved_count = 0;
+}
+
+static void reduce(struct graph *g, struct outcome *o)
+{
+    struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
+    reduction_scratch(g, &o->reduction);
+    machine_drop(g->machine, o->gradient);
+    o->gradient = sum;
+}
+
+static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
+
+static void run_checkpoint(struct graph *g, int32_t index)
+{
+    struct node n = g->nodes[index]; // the array may move while nodes are added
+    struct frame *f = n.frame;
+    int32_t leaf = g->count;
+    graph_add(g, OPERATION_PASS);
+    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
+    g->frame = f;
+    g->keeping = true;
+    f->kept_so_far = 0;
+    g->kind = MEMORY_SAVED;
+    f->forward(g, &out, in, f->what);
+    g->kind = MEMORY_WORKING;
+    var_drop(g, &out);
+    g->frame = NULL;
+    g->stopped = false;
+    f->releases_left = 0;
+    for (int32_t i = leaf + 1; i < g->count; i++)
+        f->releases_left += g->nodes[i].saved_count > 0;
+    struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
+    hand_on(g, out.node, &seed);
+    run_nodes(g, g->count - 1, leaf + 1);
+    struct outcome result = {.gradient = g->nodes[leaf].gradient,
+                             .view = g->nodes[leaf].gradient_is_view};
+    g->count = leaf;
+    hand_on(g, n.inputs[0], &result);
+}
+
+static void release(struct graph *g, struct node *n, bool had_kept)
+{
+    if (!n->frame) {
+        let_go(g, n);
+        return;
+    }
+    if (had_kept && --n->frame->releases_left == 0)
+        drop_arguments(g, n->frame);
+}
+
+static void run_node(struct graph *g, int32_t index)
+{
+    struct node *n = &g->nodes[index];
+    struct outcome out[NODE_INPUTS] = {0};
+    bool had_kept = n->saved_count > 0;
+    backward_of(g, n, out);
+    if (n->frame)
+        let_go(g, n);
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && out[i].reduced_bytes)
+            reduce(g, &out[i]);
+    machine_drop(g->machine, n->gradient);
+    n->gradient = NULL;
+    release(g, n, had_kept);
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient)
+            hand_on(g, n->inputs[i], &out[i]);
+}
+
+static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
+{
+    for (int32_t i = from; i >= down_to; i--) {
+        if (!g->nodes[i].has_gradient)
+            continue;
+        if (g->nodes[i].operation == OPERATION_CHECKPOINT)
+            run_checkpoint(g, i);
+        else
+            run_node(g, i);
+    }
+}
+
+void graph_backward(struct graph *g, struct var loss)
+{
+    struct machine *m = g->machine;
+    g->in_backward = true;
+    g->kind = MEMORY_WORKING;
+    struct storage *one = machine_take(m, 4, MEMORY_WORKING);
+    struct outcome seed = {.gradient = storage_share(one)};
+    hand_on(g, loss.node, &seed);
+    run_nodes(g, g->count - 1, 0);
+    machine_drop(m, one);
+    var_drop(g, &loss);
+    g->in_backward = false;
+    g->count = 0;
+}

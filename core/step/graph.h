@@ -1,0 +1,154 @@
+// Eager autograd over sizes. Running an operator allocates what torch's would and adds a node that
+// keeps what its backward needs; graph_backward then runs the nodes in torch's order, allocating
+// gradients, adding up where paths meet, and letting go of what was kept. Recomputation under
+// checkpointing is derived: the layer's own forward is run again, up to the last tensor that
+// anything keeps.
+//
+// What happens when, in torch 2.11 (torch/csrc/autograd/engine.cpp, torch/utils/checkpoint.py, and
+// as recorded in tests/data/traces): a node computes its gradients; recomputed tensors it kept go;
+// gradients of broadcast inputs are summed to shape; the incoming gradient goes; what it kept from
+// the forward pass goes; the results are handed on, in order of its inputs.
+#ifndef FATHOM_STEP_GRAPH_H
+#define FATHOM_STEP_GRAPH_H
+
+#include "core/step/machine.h"
+
+enum { FRAME_ALSO = 3 }; // positions, cosine, sine
+
+enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_SIZES = 4, NO_NODE = -1 };
+
+// A tensor: its storage (one reference is the holder's) and the node it came from. Views share
+// both.
+struct var {
+    struct storage *storage;
+    int32_t node;
+    uint32_t width; // bytes an element
+    uint64_t elements;
+};
+
+enum operation {
+    OPERATION_PASS, // the gradient goes on as it is, to every input (a leaf has none)
+    OPERATION_CAST,
+    OPERATION_POWER,
+    OPERATION_MEAN,
+    OPERATION_RSQRT,
+    OPERATION_MULTIPLY,
+    OPERATION_MULTIPLY_WEIGHT,
+    OPERATION_MULTIPLY_CONSTANT,
+    OPERATION_NEGATE,
+    OPERATION_SLICE,
+    OPERATION_LINEAR,
+    OPERATION_COPY_LAYOUT,
+    OPERATION_ACTIVATION,
+    OPERATION_ATTENTION,
+    OPERATION_EMBEDDING,
+    OPERATION_LOG_SOFTMAX,
+    OPERATION_NLL,
+    OPERATION_CHECKPOINT,
+    OPERATION_BOUNDARY,     // of a sharded unit: tells the owner, passes the gradient on
+    OPERATION_EXCHANGE_IN,  // Ulysses: sequence shards to head shards
+    OPERATION_EXCHANGE_OUT, // and back
+    OPERATION_CHUNKS,       // one tensor cut into chunks, each used apart
+    OPERATION_CHUNK,        // one of them
+    OPERATION_COUNT,
+};
+
+// A sum over rows needs scratch once it is split over thread blocks (ATen/native/cuda/Reduce.cuh).
+struct reduction {
+    uint64_t outputs, inputs_per_output;
+};
+
+// The gradient for one input before it is handed on.
+struct outcome {
+    struct storage *gradient;
+    bool view;              // reshaped on the way: torch will not add into it
+    uint64_t reduced_bytes; // not 0: summed to this size first
+    struct reduction reduction;
+};
+
+struct frame;
+struct graph;
+
+struct node {
+    enum operation operation;
+    int32_t inputs[NODE_INPUTS]; // node, NO_NODE, or a parameter (see input_of_parameter)
+    struct storage *saved[NODE_SAVED];
+    int saved_count;
+    uint64_t sizes[NODE_SIZES]; // by operation
+    struct reduction reduction;
+    struct storage *gradient;
+    bool gradient_is_view;
+    bool has_gradient;
+    struct frame *frame; // the checkpoint it was recomputed for, or the one it stands for
+    void *detail;        // by operation
+};
+
+// The gradients of a tensor's chunks until all are there.
+struct chunk_gradients {
+    struct storage **gradients;
+    int count, next; // filled from the last to the first
+};
+
+// One checkpointed call: enough to run it again.
+struct frame {
+    void (*forward)(struct graph *g, struct var *out, struct var in, void *what);
+    void *what;
+    struct var input;
+    struct var also[FRAME_ALSO]; // other arguments, held as long
+    int kept;                    // tensors the forward would keep
+    int kept_so_far;             // while it is run again
+    int releases_left;
+};
+
+struct parameter {
+    const char *name;
+    uint64_t rows, columns;
+    uint32_t width;           // bytes an element of the weight in use
+    struct storage *weight;   // what operators use
+    struct storage *gradient; // in `width`
+    bool gradient_is_view;    // its first sum with another is out of place
+};
+
+struct graph {
+    struct machine *machine;
+    struct node *nodes;
+    int32_t count, capacity;
+    struct parameter *parameters;
+    int parameter_count;
+    bool recording;           // nodes are added
+    bool keeping;             // nodes keep tensors
+    bool stopped;             // recomputation is past the last kept tensor
+    bool in_backward;         // on autograd's thread
+    struct frame *frame;      // being recomputed, or counted
+    bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread
+    bool fused_bias_ready[2]; // and one of cuBLASLt, which adds biases
+    uint64_t gemm_workspace_bytes;
+    uint64_t multiprocessors, threads_per_multiprocessor;
+    enum memory_kind kind;                   // of what operators allocate
+    struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call
+    // Called where the gradient enters a sharded unit (false) and where it has left it (true).
+    void (*boundary)(struct graph *g, int unit, bool left);
+    void *owner;
+};
+
+int32_t input_of_parameter(int parameter);
+
+struct node *graph_add(struct graph *g, enum operation operation);
+void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
+struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width);
+
+void var_drop(struct graph *g, struct var *v);
+struct var var_share(struct var v);
+
+// Runs `forward` as torch.utils.checkpoint does; `what` must live until the backward pass is over.
+struct var graph_checkpoint(struct graph *g, struct var in,
+                            void (*forward)(struct graph *g, struct var *out, struct var in,
+                                            void *what),
+                            void *what);
+
+// From the scalar loss back to every parameter; drops the loss.
+void graph_backward(struct graph *g, struct var loss);
+
+void graph_forget(struct graph *g); // after a backward pass: no nodes
+
+#endif

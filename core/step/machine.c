@@ -1,0 +1,126 @@
+// Storages and their events. Handles of blocks are used again, so that a replay's tables stay
+// small.
+#include "core/step/machine.h"
+
+#include <string.h>
+
+struct machine machine_with(struct arena *a, struct trace *trace)
+{
+    return (struct machine){.arena = a, .trace = trace};
+}
+
+const char *memory_kind_name(enum memory_kind kind)
+{
+    static const char *const names[] = {
+        [MEMORY_UNKNOWN] = "other",
+        [MEMORY_PARAMETERS] = "parameters",
+        [MEMORY_GRADIENTS] = "gradients",
+        [MEMORY_OPTIMIZER] = "optimizer",
+        [MEMORY_CHECKPOINTS] = "checkpoints",
+        [MEMORY_LOGITS] = "logits and their copies",
+        [MEMORY_SAVED] = "saved for backward",
+        [MEMORY_WORKING] = "working set",
+        [MEMORY_GATHERED] = "gathered layers",
+        [MEMORY_WORKSPACE] = "workspaces",
+        [MEMORY_INPUTS] = "inputs",
+    };
+    return names[kind];
+}
+
+static uint32_t take_block(struct machine *m)
+{
+    if (m->spare_block_count)
+        return m->spare_blocks[--m->spare_block_count];
+    return m->trace->block_count++;
+}
+
+static void give_block(struct machine *m, uint32_t block)
+{
+    if (m->spare_block_count == m->spare_block_capacity) {
+        ptrdiff_t capacity = m->spare_block_capacity ? 2 * m->spare_block_capacity : 1024;
+        uint32_t *grown = NEW(m->arena, uint32_t, capacity);
+        if (m->spare_block_count)
+            memcpy(grown, m->spare_blocks, (size_t)m->spare_block_count * sizeof *grown);
+        m->spare_blocks = grown;
+        m->spare_block_capacity = capacity;
+    }
+    m->spare_blocks[m->spare_block_count++] = block;
+}
+
+struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind)
+{
+    if (!bytes)
+        return NULL;
+    struct storage *s = m->spare;
+    if (s)
+        m->spare = s->next_spare;
+    else
+        s = NEW(m->arena, struct storage, 1);
+    *s = (struct storage){bytes, take_block(m), m->stream, 1, NULL};
+    trace_add(m->trace, (struct event){.bytes = bytes,
+                                       .block = s->block,
+                                       .tag = kind,
+                                       .stream = m->stream,
+                                       .kind = EVENT_ALLOC});
+    return s;
+}
+
+struct storage *storage_share(struct storage *s)
+{
+    if (s)
+        s->references++;
+    return s;
+}
+
+void machine_drop(struct machine *m, struct storage *s)
+{
+    if (!s)
+        return;
+    ASSERT(s->references > 0);
+    if (--s->references)
+        return;
+    trace_add(m->trace, (struct event){
+                            .bytes = s->bytes,
+                            .block = s->block,
+                            .stream = s->stream,
+                            .kind = EVENT_FREE,
+                        });
+    give_block(m, s->block);
+    s->next_spare = m->spare;
+    m->spare = s;
+}
+
+void machine_scratch(struct machine *m, uint64_t bytes)
+{
+    machine_drop(m, machine_take(m, bytes, MEMORY_WORKSPACE));
+}
+
+void machine_mark(struct machine *m, enum event_kind kind)
+{
+    trace_add(m->trace, (struct event){.block = EVENT_NO_BLOCK, .kind = (uint8_t)kind});
+}
+
+const char *phase_name(enum phase phase)
+{
+    static const char *const names[] = {
+        [PHASE_BUILD] = "building the model",
+        [PHASE_FORWARD] = "forward",
+        [PHASE_LOSS] = "loss",
+        [PHASE_BACKWARD] = "backward",
+        [PHASE_OPTIMIZER] = "optimizer",
+    };
+    return names[phase];
+}
+
+void machine_phase(struct machine *m, enum phase phase)
+{
+    if (m->phase_count == m->phase_capacity) {
+        ptrdiff_t capacity = m->phase_capacity ? 2 * m->phase_capacity : 32;
+        struct phase_mark *grown = NEW(m->arena, struct phase_mark, capacity);
+        if (m->phase_count)
+            memcpy(grown, m->phases, (size_t)m->phase_count * sizeof *grown);
+        m->phases = grown;
+        m->phase_capacity = capacity;
+    }
+    m->phases[m->phase_count++] = (struct phase_mark){m->trace->count, phase, m->step};
+}

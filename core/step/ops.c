@@ -1,0 +1,341 @@
+// Forward passes. The order of taking and keeping is torch's: what an operator keeps of its inputs
+// it keeps before it runs, what it keeps of its outputs after.
+#include "core/step/ops.h"
+
+#include "core/step/backward.h"
+
+static uint64_t bytes_of(struct var v)
+{
+    return v.elements * v.width;
+}
+
+static void count_work(struct graph *g, uint64_t flops, uint64_t moved)
+{
+    if (g->stopped)
+        return;
+    g->machine->flops += flops;
+    g->machine->moved_bytes += moved;
+}
+
+// An operator of one input whose output has `elements` of `width`.
+static struct var unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
+                        uint32_t width)
+{
+    if (n) {
+        n->inputs[0] = x.node;
+        n->sizes[0] = bytes_of(x);
+    }
+    struct var out = graph_output(g, n, elements, width);
+    count_work(g, elements, bytes_of(x) + bytes_of(out));
+    return out;
+}
+
+struct var op_cast(struct graph *g, struct var x, uint32_t width)
+{
+    if (x.width == width)
+        return var_share(x);
+    return unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+}
+
+struct var op_power(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_POWER);
+    graph_keep(g, n, x.storage);
+    return unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_mean(struct graph *g, struct var x, uint64_t rows)
+{
+    return unary(g, graph_add(g, OPERATION_MEAN), x, rows, x.width);
+}
+
+struct var op_add_constant(struct graph *g, struct var x)
+{
+    return unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+}
+
+struct var op_rsqrt(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_RSQRT);
+    struct var out = unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_multiply(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_MULTIPLY);
+    graph_keep(g, n, a.storage);
+    graph_keep(g, n, b.storage);
+    struct var out = unary(g, n, a, a.elements, a.width);
+    if (n) {
+        n->inputs[1] = b.node;
+        n->sizes[1] = bytes_of(b);
+    }
+    return out;
+}
+
+struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct node *n = graph_add(g, OPERATION_MULTIPLY_WEIGHT);
+    graph_keep(g, n, x.storage);
+    graph_keep(g, n, NULL);
+    struct var out = unary(g, n, x, x.elements, x.width);
+    if (n) {
+        n->inputs[1] = input_of_parameter(parameter);
+        n->sizes[1] = p->rows * p->width;
+        n->reduction = (struct reduction){p->rows, x.elements / p->rows};
+    }
+    return out;
+}
+
+struct var op_multiply_constant(struct graph *g, struct var x, struct var constant)
+{
+    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    graph_keep(g, n, constant.storage);
+    return unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_negate(struct graph *g, struct var x)
+{
+    return unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
+}
+
+static struct var half_of(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_SLICE);
+    if (n) {
+        n->inputs[0] = x.node;
+        n->sizes[0] = bytes_of(x);
+    }
+    struct var half = var_share(x);
+    half.elements /= 2;
+    half.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    return half;
+}
+
+struct var op_first_half(struct graph *g, struct var x)
+{
+    return half_of(g, x);
+}
+
+struct var op_second_half(struct graph *g, struct var x)
+{
+    return half_of(g, x);
+}
+
+struct var op_join(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_PASS); // each input gets a view of the gradient
+    struct var out = unary(g, n, a, a.elements + b.elements, a.width);
+    if (n)
+        n->inputs[1] = b.node;
+    return out;
+}
+
+struct var op_add(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_PASS);
+    struct var out = unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
+    if (n)
+        n->inputs[1] = b.node;
+    return out;
+}
+
+struct var op_activation(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_ACTIVATION);
+    graph_keep(g, n, x.storage);
+    return unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct node *n = graph_add(g, OPERATION_LINEAR);
+    graph_keep(g, n, x.storage);
+    graph_keep(g, n, NULL);
+    uint64_t rows = x.elements / p->columns;
+    struct var out = graph_output(g, n, rows * p->rows, x.width);
+    if (n) {
+        n->inputs[0] = x.node;
+        n->inputs[1] = input_of_parameter(parameter);
+        n->inputs[2] = bias >= 0 ? input_of_parameter(bias) : NO_NODE;
+        n->sizes[0] = bytes_of(x);
+        n->sizes[1] = p->rows * p->columns * p->width;
+        n->sizes[2] = p->rows * p->width;
+        n->reduction = (struct reduction){p->rows, rows};
+    }
+    if (!g->stopped && bias >= 0)
+        fused_bias_workspace(g);
+    else if (!g->stopped)
+        gemm_workspace(g);
+    count_work(g, 2 * rows * p->rows * p->columns, bytes_of(x) + bytes_of(out));
+    return out;
+}
+
+struct var op_relayout(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_COPY_LAYOUT);
+    if (!n)
+        return x;
+    n->inputs[0] = x.node;
+    n->sizes[0] = bytes_of(x);
+    x.node = (int32_t)(n - g->nodes);
+    return x;
+}
+
+struct var op_boundary(struct graph *g, struct var x, int unit, bool input)
+{
+    struct node *n = graph_add(g, OPERATION_BOUNDARY);
+    if (!n)
+        return x;
+    n->inputs[0] = x.node;
+    n->sizes[0] = (uint64_t)unit;
+    n->sizes[1] = input;
+    x.node = (int32_t)(n - g->nodes);
+    return x;
+}
+
+struct var op_exchange_in(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_EXCHANGE_IN);
+    struct var sent = graph_output(g, NULL, x.elements, x.width);
+    struct var received = graph_output(g, NULL, x.elements, x.width);
+    struct var out = unary(g, n, x, x.elements, x.width);
+    var_drop(g, &sent);
+    var_drop(g, &received);
+    return out;
+}
+
+struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
+{
+    struct node *n = graph_add(g, OPERATION_EXCHANGE_OUT);
+    struct var sent = graph_output(g, NULL, x.elements, x.width);
+    *received = graph_output(g, NULL, x.elements, x.width);
+    var_drop(g, &sent);
+    var_drop(g, &x);
+    return unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_repeat(struct graph *g, struct var x, uint64_t elements)
+{
+    if (elements == x.elements)
+        return var_share(x);
+    return unary(g, graph_add(g, OPERATION_CAST), x, elements, x.width);
+}
+
+struct var op_chunks(struct graph *g, struct var x, int count)
+{
+    struct node *n = graph_add(g, OPERATION_CHUNKS);
+    if (!n)
+        return x;
+    struct chunk_gradients *c = NEW(g->machine->arena, struct chunk_gradients, 1);
+    c->gradients = NEW(g->machine->arena, struct storage *, count);
+    c->count = c->next = count;
+    n->inputs[0] = x.node;
+    n->sizes[0] = bytes_of(x);
+    n->detail = c;
+    // It runs when the first chunk's gradient, the last to come, is there.
+    x.node = (int32_t)(n - g->nodes);
+    return x;
+}
+
+struct var op_chunk(struct graph *g, struct var whole, uint64_t elements)
+{
+    struct node *n = graph_add(g, OPERATION_CHUNK);
+    struct var out = var_share(whole);
+    out.elements = elements;
+    if (n) {
+        n->detail = g->nodes[whole.node].detail;
+        g->nodes[whole.node].has_gradient = true;
+        out.node = (int32_t)(n - g->nodes);
+    }
+    return out;
+}
+
+struct var op_scalar(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_PASS);
+    struct var out = unary(g, n, a, 1, 4);
+    if (n)
+        n->inputs[1] = b.node;
+    return out;
+}
+
+static void keep_last(struct node *n, const struct graph *g, struct storage *s)
+{
+    if (n && g->keeping)
+        n->saved[n->saved_count++] = storage_share(s);
+}
+
+// cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
+// 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
+struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
+                        const struct attention_shape *shape)
+{
+    struct node *n = graph_add(g, OPERATION_ATTENTION);
+    for (int i = 0; i < 3; i++)
+        graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
+    struct var seed = graph_output(g, NULL, 1, 8), offset = graph_output(g, NULL, 1, 8);
+    struct var out = graph_output(g, n, q.elements, q.width);
+    struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    if (!g->stopped)
+        machine_scratch(g->machine, 256);
+    if (n) {
+        n->inputs[0] = q.node;
+        n->inputs[1] = k.node;
+        n->inputs[2] = v.node;
+        n->sizes[0] = bytes_of(q);
+        n->sizes[1] = bytes_of(k);
+        n->sizes[2] = bytes_of(log_sum);
+        n->sizes[3] = shape->heads != shape->kv_heads;
+    }
+    graph_keep(g, n, seed.storage);
+    graph_keep(g, n, offset.storage);
+    graph_keep(g, n, out.storage);
+    graph_keep(g, n, log_sum.storage);
+    keep_last(n, g, v.storage);
+    keep_last(n, g, q.storage);
+    keep_last(n, g, k.storage);
+    var_drop(g, &log_sum);
+    var_drop(g, &seed);
+    var_drop(g, &offset);
+    return out;
+}
+
+struct var op_embedding(struct graph *g, int parameter, struct var ids)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct node *n = graph_add(g, OPERATION_EMBEDDING);
+    graph_keep(g, n, ids.storage);
+    struct var out = graph_output(g, n, ids.elements * p->columns, p->width);
+    if (n) {
+        n->inputs[0] = input_of_parameter(parameter);
+        n->sizes[0] = p->rows * p->columns * p->width;
+        n->sizes[1] = ids.elements;
+        n->sizes[2] = p->columns;
+        n->sizes[3] = p->rows;
+    }
+    return out;
+}
+
+struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows)
+{
+    struct node *softmax = graph_add(g, OPERATION_LOG_SOFTMAX);
+    struct var log_probabilities = unary(g, softmax, logits, logits.elements, logits.width);
+    graph_keep(g, softmax, log_probabilities.storage);
+    struct node *n = graph_add(g, OPERATION_NLL);
+    graph_keep(g, n, labels.storage);
+    struct var loss = graph_output(g, n, 1, 4), total_weight = graph_output(g, NULL, 1, 4);
+    graph_keep(g, n, total_weight.storage);
+    if (n) {
+        n->inputs[0] = log_probabilities.node;
+        n->sizes[0] = bytes_of(log_probabilities);
+        n->sizes[1] = rows;
+    }
+    var_drop(g, &total_weight);
+    var_drop(g, &log_probabilities);
+    return loss;
+}

@@ -1,0 +1,59 @@
+// The operators that models are written in. Each allocates what torch's eager operator allocates,
+// in its order, and keeps what its backward needs. Arguments stay the caller's; results are the
+// caller's to drop.
+#ifndef FATHOM_STEP_OPS_H
+#define FATHOM_STEP_OPS_H
+
+#include "core/step/graph.h"
+
+struct var op_cast(struct graph *g, struct var x, uint32_t width); // the same tensor if it has it
+struct var op_power(struct graph *g, struct var x);                // squares
+struct var op_mean(struct graph *g, struct var x, uint64_t rows);  // over the last dimension
+struct var op_add_constant(struct graph *g, struct var x);
+struct var op_rsqrt(struct graph *g, struct var x);
+struct var op_multiply(struct graph *g, struct var a, struct var b); // b may be one value a row
+struct var op_multiply_weight(struct graph *g, int parameter, struct var x);
+struct var op_multiply_constant(struct graph *g, struct var x, struct var constant);
+struct var op_negate(struct graph *g, struct var x);
+struct var op_first_half(struct graph *g, struct var x);  // a view
+struct var op_second_half(struct graph *g, struct var x); // a view
+struct var op_join(struct graph *g, struct var a, struct var b);
+struct var op_add(struct graph *g, struct var a, struct var b);
+struct var op_activation(struct graph *g, struct var x);
+
+// A linear layer without bias (parameter) and with one (bias >= 0).
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias);
+
+// A view whose gradient has to be copied into another layout on its way back. Takes x over.
+struct var op_relayout(struct graph *g, struct var x);
+
+// Marks where a sharded unit begins (its input) or ends (its output). Takes x over.
+struct var op_boundary(struct graph *g, struct var x, int unit, bool input);
+
+// Ulysses: all_to_all between sequence shards and head shards, and heads repeated up to a number.
+struct var op_exchange_in(struct graph *g, struct var x);
+struct var op_exchange_out(struct graph *g, struct var x, struct var *received); // takes x over
+struct var op_repeat(struct graph *g, struct var x, uint64_t elements);
+
+// Views of a tensor that are used one after another; their gradients are joined at the end. Takes x
+// over.
+struct var op_chunks(struct graph *g, struct var x, int count);
+struct var op_chunk(struct graph *g, struct var whole, uint64_t elements);
+
+// A scalar made of others: their sum, or a quotient.
+struct var op_scalar(struct graph *g, struct var a, struct var b);
+
+struct attention_shape {
+    uint64_t tokens; // of all sequences
+    uint64_t heads, kv_heads, head_dim;
+};
+struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
+                        const struct attention_shape *shape);
+
+struct var op_embedding(struct graph *g, int parameter, struct var ids);
+
+// Cross entropy of fp32 logits: log-softmax and negative log-likelihood, to a scalar. `labels` is
+// kept.
+struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows);
+
+#endif

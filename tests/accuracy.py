@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Predicts every measured training run and says how far off the predictions are.
+
+Usage: tests/accuracy.py PROGRAM-FOLDER RUNS.jsonl [--write DOCS-FOLDER] [--only KEY=VALUE ...] [--rows]
+
+RUNS.jsonl has one run a line: `cfg`, its settings, and `peaks`, what torch measured in each step. A run
+is predicted from its settings alone. Its error is the largest relative error over its steps. A run whose
+settings the program refuses (exit 2) is not modelled: it is counted and listed. Any other failure of the
+program fails the script. --rows prints every run, the worst first. --only keeps the runs whose cfg says
+so (`--only strategy=fsdp2 seq=4096`; `row=12` is line 12). --write makes accuracy.md and accuracy.svg.
+Exits 0 if every bar is met by the runs that are modelled, else 1.
+"""
+import argparse
+import collections
+import concurrent.futures
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+
+import accuracy_plot
+
+METRICS = ("allocated", "reserved", "end_allocated")
+
+# (metric, runs it is taken over, statistic, percent allowed). Runs of a mixture of experts have a bar of
+# their own for the allocated peak; the other bars hold for them too.
+BARS = (
+    ("allocated", "dense", "median", 0.5),
+    ("allocated", "dense", "95th", 2.0),
+    ("allocated", "dense", "worst", 4.0),
+    ("allocated", "experts", "worst", 5.0),
+    ("reserved", "all", "median", 2.0),
+    ("reserved", "all", "95th", 6.0),
+    ("reserved", "all", "worst", 12.0),
+    ("end_allocated", "all", "worst", 1.0),
+)
+
+# What fathom predicts, or will, without a measured run behind it. Strike out what has been measured.
+NOT_MEASURED = (
+    "other GPUs than the H200, other versions of torch than 2.11",
+    "DeepSpeed (`zero1`, `zero2`, `zero3`)",
+    "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",
+    "`--offload optimizer`, and host memory under any offload",
+    "LoRA and QLoRA; SGD and 8-bit Adam; Liger-style fused losses",
+    "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
+    "runs that died: every run here completed its three steps",
+)
+
+
+# ---- Runs and their settings
+
+def switch(value):
+    return "on" if value else "off"
+
+
+def table_of(values):
+    return lambda value: values[value]
+
+
+# cfg key: (option, how its value is written). Keys that are no setting of the prediction have None.
+OPTIONS = {
+    "model": ("model", str),
+    "world": ("gpu", "{}xH200".format),
+    "strategy": ("strategy", str),
+    "precision": ("precision", table_of({"bf16": "bf16", "autocast": "autocast", "fp32": "mixed"})),
+    "seq": ("context", str),
+    "layers": ("layers", str),
+    "batch": ("batch", str),
+    "accum": ("accum", str),
+    "sp": ("sp", str),
+    "ac": ("checkpointing", switch),
+    "reshard": ("reshard", switch),
+    "offload": ("offload", lambda value: "all" if value else "off"),
+    "fused": ("optimizer", lambda value: "adamw-fused" if value else "adamw"),
+    "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "hidden": "none"})),
+    "tied": ("tied", switch),
+    "expandable": ("expandable", switch),
+    "cap_gib": ("memory-limit", "{}GiB".format),
+    "steps": None,
+    "trace": None,
+}
+
+
+def options(cfg):
+    """The settings of `fathom predict` for a run: option to value, only what the run says. A key or a
+    value that is not known here is an error: to drop it would be to predict another run."""
+    unknown = sorted(set(cfg) - set(OPTIONS))
+    if unknown:
+        raise ValueError(f"cfg has {', '.join(unknown)}, which no option is known for")
+    said = dict({"world": 1}, **cfg)
+    pairs = [(row, said[key]) for key, row in OPTIONS.items() if row and key in said]
+    return {name: write(value) for (name, write), value in pairs}
+
+
+def label(cfg):
+    """A run in words: what every run has first, then its other settings by name."""
+    named = options(cfg)
+    first = [named.pop(name, "") for name in ("model", "gpu", "strategy", "precision", "context")]
+    return " ".join(filter(None, first)) + "".join(f", {name} {value}" for name, value in named.items())
+
+
+@dataclasses.dataclass
+class Run:
+    row: int                 # line in the file, from 1
+    cfg: dict
+    peaks: list              # of each completed step: bytes by metric
+    died: bool
+    experts: bool = False    # the model is a mixture of experts
+    fits: bool = None
+    steps: list = dataclasses.field(default_factory=list)    # predicted, as the program writes them
+    refusal: str = None
+    crash: str = None
+
+    def errors(self, metric):
+        """Signed relative error of each measured step. A step that was not predicted counts as 0 bytes."""
+        predicted = [step[metric + "_bytes"] for step in self.steps[: len(self.peaks)]]
+        predicted += [0] * (len(self.peaks) - len(predicted))
+        return [mine / peak[metric] - 1 for mine, peak in zip(predicted, self.peaks)]
+
+    def error(self, metric):
+        """Signed, of the step that is furthest off."""
+        return max(self.errors(metric), key=abs)
+
+    def badness(self):
+        """The largest error as a part of what the worst run may have; over 1 is a miss."""
+        return max(100 * abs(self.error(metric)) / allowed(metric, self) for metric in METRICS)
+
+
+def allowed(metric, run):
+    """Percent that the worst run may be off."""
+    return min(limit for bar, over, statistic, limit in BARS
+               if bar == metric and statistic == "worst" and (over == "all" or (over == "experts") == run.experts))
+
+
+def read_runs(path):
+    with open(path, encoding="utf-8") as file:
+        rows = [(number, json.loads(line)) for number, line in enumerate(file, 1) if line.strip()]
+    return [Run(number, row["cfg"], row.get("peaks", []), bool(row.get("oom"))) for number, row in rows]
+
+
+def chosen(run, conditions):
+    """Whether the run's cfg has every KEY=VALUE. Values compare as JSON writes them."""
+    said = dict(run.cfg, row=run.row)
+    for condition in conditions:
+        key, _, value = condition.partition("=")
+        got = said.get(key)
+        if value != (got if isinstance(got, str) else json.dumps(got)):
+            return False
+    return True
+
+
+# ---- Predictions
+
+def ask(program, *arguments):
+    """(exit status, reply or None, standard error) of the program."""
+    done = subprocess.run([program, *arguments, "--json"], stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
+    try:
+        reply = json.loads(done.stdout)
+    except ValueError:
+        reply = None
+    return done.returncode, reply, done.stderr.decode("utf-8", "replace").strip()
+
+
+def predict(program, run):
+    """Fills in what the program says: steps and verdict, or why there are none."""
+    arguments = [f"--{name}={value}" for name, value in options(run.cfg).items()]
+    try:
+        status, reply, stderr = ask(program, "predict", *arguments)
+    except subprocess.TimeoutExpired:
+        run.crash = "no answer in 120 seconds"
+        return
+    if status == 2 and reply and "error" in reply:
+        run.refusal = reply["error"]["message"]
+    elif status in (0, 1) and reply and "steps" in reply:
+        run.fits, run.steps = reply["fits"], reply["steps"]
+    else:
+        run.crash = f"exit {status}" + (f": {stderr}" if stderr else "")
+
+
+def predict_all(program, runs):
+    """Two processes at a time; the order of the runs stays."""
+    _, reply, _ = ask(program, "models")
+    experts = {entry["name"] for entry in (reply or {}).get("models", []) if "experts" in entry["model"]}
+    for run in runs:
+        run.experts = run.cfg["model"] in experts
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda run: predict(program, run), runs))
+
+
+# ---- Arithmetic
+
+def percentile(values, part):
+    """Linear between the two nearest, as numpy does it."""
+    ordered = sorted(values)
+    place = part * (len(ordered) - 1)
+    low = int(place)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (ordered[high] - ordered[low]) * (place - low)
+
+
+STATISTICS = {
+    "median": lambda values: percentile(values, 0.5),
+    "95th": lambda values: percentile(values, 0.95),
+    "worst": max,
+}
+
+
+def compared(runs):
+    """Those with both a prediction and measured steps."""
+    return [run for run in runs if run.refusal is None and run.crash is None and run.peaks]
+
+
+def judged(runs):
+    """(metric, over, statistic, limit, value in percent or None where no run counts) of each bar."""
+    groups = {
+        "all": compared(runs),
+        "dense": [run for run in compared(runs) if not run.experts],
+        "experts": [run for run in compared(runs) if run.experts],
+    }
+    for metric, over, statistic, limit in BARS:
+        errors = [100 * abs(run.error(metric)) for run in groups[over]]
+        yield metric, over, statistic, limit, STATISTICS[statistic](errors) if errors else None
+
+
+def wrong_verdicts(runs):
+    """(runs that died though predicted to fit, runs that completed though predicted not to)."""
+    answered = [run for run in runs if run.fits is not None]
+    return ([run for run in answered if run.died and run.fits],
+            [run for run in answered if not run.died and not run.fits])
+
+
+def all_met(runs):
+    bars = all(value is None or value <= limit for *_, limit, value in judged(runs))
+    return bool(compared(runs)) and bars and not wrong_verdicts(runs)[0]
+
+
+# ---- Tables, as Markdown
+
+def table(header, rows):
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    padded = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in lines]
+    padded.insert(1, "| " + " | ".join("-" * max(3, width) for width in widths) + " |")
+    return "\n".join(padded)
+
+
+def percent(value):
+    return f"{value:.2f} %"
+
+
+def bars_table(runs):
+    rows = []
+    for metric, over, statistic, limit, value in judged(runs):
+        verdict = "no run" if value is None else "met" if value <= limit else "**missed**"
+        rows.append((metric, over, statistic, f"≤ {limit:g} %", "-" if value is None else percent(value), verdict))
+    died = [run for run in runs if run.died and run.fits is not None]
+    fooled = len(wrong_verdicts(runs)[0])
+    rows.append(("fits, yet died", "all", "count", "0", str(fooled) if died else "-",
+                 "**missed**" if fooled else "met" if died else "no run"))
+    return table(("what", "runs", "statistic", "bar", "is", ""), rows)
+
+
+def summary_row(name, errors, count, refused):
+    """errors: of each metric, a list of absolute errors."""
+    cells = [name, str(count), str(refused)]
+    for metric in METRICS:
+        wanted = ("worst",) if metric == "end_allocated" else STATISTICS
+        cells += [percent(100 * STATISTICS[key](errors[metric])) if errors[metric] else "-" for key in wanted]
+    return cells
+
+
+def summary_table(first, groups):
+    """groups: (name, runs, step or None for the worst step of each run)."""
+    rows = []
+    for name, runs, step in groups:
+        counted = [run for run in compared(runs) if step is None or step < len(run.peaks)]
+        errors = {metric: [abs(run.error(metric) if step is None else run.errors(metric)[step]) for run in counted]
+                  for metric in METRICS}
+        rows.append(summary_row(name, errors, len(counted), sum(run.refusal is not None for run in runs)))
+    header = (first, "predicted", "not modelled", "allocated: median", "95th", "worst",
+              "reserved: median", "95th", "worst", "end_allocated: worst")
+    return table(header, rows)
+
+
+def grouped(runs, key):
+    """(value of a cfg key, its runs, None) in the order of the file."""
+    groups = collections.defaultdict(list)
+    for run in runs:
+        groups[str(run.cfg.get(key))].append(run)
+    return [(name, members, None) for name, members in groups.items()]
+
+
+def overall_groups(runs):
+    parts = [("all", runs, None), ("dense", [run for run in runs if not run.experts], None),
+             ("experts", [run for run in runs if run.experts], None)]
+    steps = max((len(run.peaks) for run in runs), default=0)
+    return parts + [(f"step {step + 1} of all", runs, step) for step in range(steps)]
+
+
+def summaries(runs):
+    yield summary_table("runs", overall_groups(runs))
+    yield summary_table("strategy", grouped(runs, "strategy"))
+    yield summary_table("model", grouped(runs, "model"))
+
+
+def gib(values):
+    return ", ".join(f"{value / 2**30:.2f}" for value in values) or "none"
+
+
+def error_cell(run, metric):
+    error = 100 * run.error(metric)
+    return f"**{error:+.2f} % missed**" if abs(error) > allowed(metric, run) else f"{error:+.2f} %"
+
+
+def run_row(run):
+    cells = [str(run.row), label(run.cfg) + ("" if run.fits else ", **said not to fit**")]
+    for metric in ("allocated", "reserved"):
+        cells += [gib(peak[metric] for peak in run.peaks),
+                  gib(step[metric + "_bytes"] for step in run.steps), error_cell(run, metric)]
+    return cells + [error_cell(run, "end_allocated")]
+
+
+def runs_table(runs):
+    header = ("row", "run", "allocated GiB", "predicted", "error", "reserved GiB", "predicted", "error",
+              "end_allocated error")
+    return table(header, [run_row(run) for run in runs])
+
+
+def ranges(numbers):
+    """Ascending numbers in words: 1, 2, 3, 7 is '1-3, 7'."""
+    spans = []
+    for number in numbers:
+        if spans and spans[-1][1] == number - 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in spans)
+
+
+def refusals(runs):
+    """A line for each reason, with its rows."""
+    reasons = collections.defaultdict(list)
+    for run in runs:
+        if run.refusal is not None:
+            reasons[run.refusal].append(run.row)
+    return [f"- {reason} ({len(rows)}: row {ranges(rows)})" for reason, rows in reasons.items()]
+
+
+def verdict_lines(runs):
+    fooled, timid = wrong_verdicts(runs)
+    return ([f"- row {run.row} was predicted to fit, but died: {label(run.cfg)}" for run in fooled]
+            + [f"- row {run.row} was predicted not to fit, but completed: {label(run.cfg)}" for run in timid])
+
+
+def counts(runs):
+    refused = sum(run.refusal is not None for run in runs)
+    verdict_only = len(runs) - refused - len(compared(runs))
+    text = f"{len(runs)} runs: {len(compared(runs))} predicted, {refused} not modelled"
+    return text + (f", {verdict_only} died in the first step" if verdict_only else "")
+
+
+# ---- The document
+
+def coverage(runs):
+    """Which values of each setting the runs have, and how many runs each; '-' where a run says nothing."""
+    rows = []
+    given = [options(run.cfg) for run in runs]
+    for name in dict.fromkeys(row[0] for row in OPTIONS.values() if row):
+        found = collections.Counter(settings.get(name, "-") for settings in given)
+        if set(found) != {"-"}:
+            ordered = sorted(found.items(), key=lambda item: (item[0] == "-", -item[1], item[0]))
+            rows.append((f"`--{name}`", ", ".join(f"{value} ({count})" for value, count in ordered)))
+    return table(("setting", "values (runs); - where the default holds"), rows)
+
+
+DOCUMENT = """\
+# How accurate the predictions are
+
+`fathom predict` against real training runs. This page and its picture are written by
+
+```sh
+make accuracy       # tests/accuracy.py build/release tests/runs/{file} --write docs
+```
+
+{counts}.
+
+## What is measured, and how
+
+Each run is a fresh process on one NVIDIA H200 (torch 2.11.0+cu130, transformers 5.17.0, eager mode, random
+weights): forward, backward, clipping, AdamW, `zero_grad(set_to_none)`, three times. Ranks other than 0 are
+played by torch's fake process group: what rank 0 of a real job holds is really allocated, buffers of NCCL
+are not. Peak statistics are reset before each step. `allocated` and `reserved` are the peaks of
+`torch.cuda.memory_stats` in that step, `end_allocated` is what is left after it.
+
+A prediction knows the run's settings and nothing else. The error of a run is its largest relative error
+over the steps, predicted / measured - 1; statistics are over absolute errors, percentiles linear between
+the two nearest runs. A step that was not predicted counts as 100 % off.
+
+## The bars
+
+{bars}
+
+`experts` are runs of a mixture of experts, `dense` all others.
+{verdicts}
+## Summary
+
+{overall}
+
+{strategies}
+
+{models}
+
+![predicted against measured peaks](accuracy.svg)
+
+## What is not modelled
+
+{refused}
+
+## What is not measured
+
+No run above stands behind these; `--explain` says so where a prediction uses them.
+
+{not_measured}
+
+## What the runs cover
+
+{coverage}
+
+## Every run
+
+Peaks of each step in GiB. An error is that of the step furthest off. **Missed**: more than the worst run may have.
+
+{runs}
+"""
+
+
+def document(runs, file):
+    overall, strategies, models = summaries(runs)
+    verdicts = verdict_lines(runs)
+    return DOCUMENT.format(
+        file=file, counts=counts(runs), bars=bars_table(runs),
+        verdicts="\n" + "\n".join(verdicts) + "\n" if verdicts else "",
+        overall=overall, strategies=strategies, models=models,
+        refused="\n".join(refusals(runs)) or "Every run is modelled.",
+        not_measured="\n".join(f"- {line}" for line in NOT_MEASURED),
+        coverage=coverage(runs), runs=runs_table(compared(runs)))
+
+
+def points(runs, metric):
+    """(measured, predicted) of every step that has both."""
+    return [(peak[metric], step[metric + "_bytes"])
+            for run in compared(runs) for peak, step in zip(run.peaks, run.steps)]
+
+
+def write_documents(folder, runs, file):
+    with open(os.path.join(folder, "accuracy.md"), "w", encoding="utf-8") as out:
+        out.write(document(runs, file))
+    with open(os.path.join(folder, "accuracy.svg"), "w", encoding="utf-8") as out:
+        out.write(accuracy_plot.scatter({metric: points(runs, metric) for metric in ("allocated", "reserved")}))
+
+
+# ---- The command
+
+def report(runs, with_rows):
+    """What the terminal shows."""
+    if with_rows:
+        yield runs_table(sorted(compared(runs), key=lambda run: (-run.badness(), run.row)))
+    yield from summaries(runs)
+    yield bars_table(runs)
+    yield "\n".join(verdict_lines(runs))
+    if refusals(runs):
+        yield "Not modelled:\n" + "\n".join(refusals(runs))
+    yield counts(runs) + (": every bar is met" if all_met(runs) else ": NOT every bar is met")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("programs", metavar="PROGRAM-FOLDER")
+    parser.add_argument("runs", metavar="RUNS.jsonl")
+    parser.add_argument("--write", metavar="DOCS-FOLDER")
+    parser.add_argument("--only", metavar="KEY=VALUE", nargs="+", action="extend", default=[])
+    parser.add_argument("--rows", action="store_true")
+    given = parser.parse_args()
+    if given.write and given.only:
+        parser.error("--write needs every run: leave out --only")
+    return given
+
+
+def main():
+    given = arguments()
+    runs = [run for run in read_runs(given.runs) if chosen(run, given.only)]
+    if not runs:
+        print("no run matches")
+        return 1
+    predict_all(os.path.join(given.programs, "fathom"), runs)
+    crashed = [run for run in runs if run.crash is not None]
+    for run in crashed:
+        print(f"row {run.row}: {run.crash}: fathom predict " +
+              " ".join(f"--{name}={value}" for name, value in options(run.cfg).items()))
+    if crashed:
+        print(f"{len(crashed)} of {len(runs)} predictions failed")
+        return 1
+    print("\n\n".join(filter(None, report(runs, given.rows))))
+    if given.write:
+        write_documents(given.write, runs, os.path.basename(given.runs))
+    return 0 if all_met(runs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Tests of accuracy.py's own arithmetic and mapping. Usage: tests/test_accuracy.py"""
+import os
+import sys
+import unittest
+import xml.etree.ElementTree
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import accuracy  # noqa: E402
+import accuracy_plot  # noqa: E402
+
+RUNS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "runs", "h200_runs.jsonl")
+
+
+def made(predicted, measured=(100, 200, 200), **more):
+    """A run whose three metrics are all the same."""
+    peaks = [dict.fromkeys(accuracy.METRICS, value) for value in measured]
+    steps = [dict.fromkeys((metric + "_bytes" for metric in accuracy.METRICS), value) for value in predicted]
+    cfg = {"model": "M", "strategy": "single", "precision": "bf16", "seq": 1, "ac": True}
+    return accuracy.Run(**{"row": 1, "cfg": cfg, "peaks": peaks, "died": False, "fits": True, "steps": steps, **more})
+
+
+class Mapping(unittest.TestCase):
+    def test_every_key(self):
+        cfg = {"model": "Qwen3-8B", "strategy": "fsdp2", "precision": "fp32", "seq": 4096, "ac": False, "world": 8,
+               "layers": 6, "batch": 3, "accum": 2, "sp": 4, "reshard": False, "offload": True, "fused": True,
+               "loss": "chunked", "tied": False, "expandable": True, "cap_gib": 77.15, "trace": "t00", "steps": 3}
+        self.assertEqual(accuracy.options(cfg), {
+            "model": "Qwen3-8B", "gpu": "8xH200", "strategy": "fsdp2", "precision": "mixed", "context": "4096",
+            "layers": "6", "batch": "3", "accum": "2", "sp": "4", "checkpointing": "off", "reshard": "off",
+            "offload": "all", "optimizer": "adamw-fused", "loss": "chunked:2048", "tied": "off",
+            "expandable": "on", "memory-limit": "77.15GiB"})
+
+    def test_what_is_not_said_is_not_asked(self):
+        self.assertEqual(accuracy.options({"model": "M"}), {"model": "M", "gpu": "1xH200"})
+
+    def test_other_values(self):
+        cfg = {"precision": "autocast", "loss": "hidden", "offload": False, "fused": False, "ac": True}
+        self.assertEqual(accuracy.options(cfg), {
+            "gpu": "1xH200", "precision": "autocast", "checkpointing": "on", "offload": "off",
+            "optimizer": "adamw", "loss": "none"})
+
+    def test_unknown_is_an_error(self):
+        self.assertRaises(ValueError, accuracy.options, {"model": "M", "colour": "red"})
+        self.assertRaises(KeyError, accuracy.options, {"model": "M", "loss": "other"})
+
+    def test_every_measured_run_has_a_label_of_its_own(self):
+        labels = [accuracy.label(run.cfg) for run in accuracy.read_runs(RUNS)]
+        self.assertEqual(len(labels), 113)
+        self.assertEqual(len(set(labels)), 113)
+
+    def test_only(self):
+        run = made([], cfg={"model": "M", "ac": True, "seq": 4096}, row=7)
+        self.assertTrue(accuracy.chosen(run, ["model=M", "ac=true", "seq=4096", "row=7"]))
+        self.assertFalse(accuracy.chosen(run, ["ac=false"]))
+        self.assertFalse(accuracy.chosen(run, ["world=8"]))
+
+
+class Arithmetic(unittest.TestCase):
+    def test_percentile(self):
+        self.assertEqual(accuracy.percentile([3, 1, 2], 0.5), 2)
+        self.assertEqual(accuracy.percentile([4, 1, 2, 3], 0.5), 2.5)
+        self.assertAlmostEqual(accuracy.percentile(range(101), 0.95), 95)
+        self.assertAlmostEqual(accuracy.percentile([0, 10], 0.95), 9.5)
+        self.assertEqual(accuracy.percentile([5], 0.95), 5)
+
+    def test_error_is_that_of_the_worst_step_with_its_sign(self):
+        run = made((101, 190, 202))
+        self.assertAlmostEqual(run.error("allocated"), -0.05)
+        self.assertAlmostEqual(run.badness(), 5)    # end_allocated may be 1 % off
+
+    def test_missing_step_is_all_wrong(self):
+        self.assertEqual(made((100, 200)).error("reserved"), -1)
+
+    def test_fewer_measured_steps(self):
+        self.assertEqual(made((100, 200, 999), measured=(100, 200)).error("reserved"), 0)
+
+    def test_experts_have_their_own_bar(self):
+        dense, experts = made((100, 200, 200)), made((100, 200, 209), experts=True)
+        values = {(metric, over, statistic): value
+                  for metric, over, statistic, _, value in accuracy.judged([dense, experts])}
+        self.assertEqual(values["allocated", "dense", "worst"], 0)
+        self.assertAlmostEqual(values["allocated", "experts", "worst"], 4.5)
+        self.assertAlmostEqual(values["reserved", "all", "worst"], 4.5)
+        self.assertEqual((accuracy.allowed("allocated", dense), accuracy.allowed("allocated", experts)), (4, 5))
+
+    def test_ranges(self):
+        self.assertEqual(accuracy.ranges([1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10")
+
+
+class Verdict(unittest.TestCase):
+    def test_met(self):
+        self.assertTrue(accuracy.all_met([made((100, 200, 200)), made((), refusal="no such option", fits=None)]))
+
+    def test_missed(self):
+        self.assertFalse(accuracy.all_met([made((100, 200, 203))]))
+
+    def test_nothing_predicted(self):
+        self.assertFalse(accuracy.all_met([made((), refusal="no such option", fits=None)]))
+
+    def test_said_to_fit_but_died(self):
+        good, died = made((100, 200, 200)), made((), measured=(), died=True)
+        self.assertFalse(accuracy.all_met([good, died]))
+        died.fits = False
+        self.assertTrue(accuracy.all_met([good, died]))
+
+    def test_document(self):
+        runs = [made((100, 200, 203)), made((), refusal="no sp", fits=None, row=2)]
+        text = accuracy.document(runs, "r.jsonl")
+        for words in ("**+1.50 % missed**", "- no sp (1: row 2)", "2 runs: 1 predicted, 1 not modelled", "**missed**"):
+            self.assertIn(words, text)
+        self.assertEqual(text, accuracy.document(runs, "r.jsonl"))
+
+
+class Plot(unittest.TestCase):
+    def test_is_xml_inside_its_frame(self):
+        plot = accuracy_plot.scatter({"allocated": [(2**30, 2**31), (2**36, 0)], "reserved": [(2**33, 2**33)]})
+        root = xml.etree.ElementTree.fromstring(plot)
+        circles = list(root.iter("{http://www.w3.org/2000/svg}circle"))
+        self.assertEqual(len(circles), 4)    # two dots and two of the legend
+        for circle in circles:
+            self.assertTrue(70 <= float(circle.get("cx")) <= 630 and 20 <= float(circle.get("cy")) <= 580)
+
+    def test_nothing_to_draw(self):
+        xml.etree.ElementTree.fromstring(accuracy_plot.scatter({"allocated": [], "reserved": []}))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,158 @@
+// The simulated training step: properties over random plans, and combinations that must be refused.
+// How close it is to real runs is tests/accuracy.py's business.
+#include <string.h>
+
+#include "core/step/predict.h"
+#include "tests/t.h"
+
+static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+{
+    struct settings s = settings_in(a);
+    *e = (struct error){0};
+    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
+           plan_from_settings(p, a, &s, e);
+}
+
+// In what is left of the test's arena, which may hold the settings.
+static struct prediction predicted_in(struct arena *a, const char *settings)
+{
+    struct plan *plan = NEW(a, struct plan, 1);
+    struct prediction p = {0};
+    struct error e;
+    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return p;
+}
+
+static uint64_t next(uint64_t *state)
+{
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    return *state;
+}
+
+static const char *pick(uint64_t *state, const char *const *words, ptrdiff_t count)
+{
+    return words[next(state) % (uint64_t)count];
+}
+
+// Settings without the context.
+struct random_plan {
+    struct arena *arena;
+    struct str settings;
+};
+
+static struct random_plan random_settings(struct arena *a, uint64_t *state)
+{
+    static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B"};
+    static const char *const machines[] = {"gpu=H200", "gpu=2xH200", "gpu=4xA100-80G sp=2",
+                                           "gpu=8xH100-80G", "gpu=8xH200 offload=all"};
+    static const char *const losses[] = {"full", "chunked:256", "none"};
+    static const char *const switches[] = {"on", "off"};
+    struct random_plan r = {.arena = a};
+    const char *model = pick(state, models, COUNT_OF(models));
+    const char *machine = pick(state, machines, COUNT_OF(machines));
+    const char *loss = pick(state, losses, COUNT_OF(losses));
+    const char *checkpointing = pick(state, switches, COUNT_OF(switches));
+    const char *expandable = pick(state, switches, COUNT_OF(switches));
+    r.settings =
+        str_format(a, "model=%s %s loss=%s checkpointing=%s expandable=%s layers=%d ", model,
+                   machine, loss, checkpointing, expandable, (int)(next(state) % 4 + 1));
+    return r;
+}
+
+// Settings as random_settings made them, in the test's arena, with a context.
+static struct prediction predicted_at(struct random_plan r, uint64_t context)
+{
+    struct str whole =
+        str_format(r.arena, "%scontext=%llu", r.settings.p, (unsigned long long)context);
+    return predicted_in(r.arena, whole.p);
+}
+
+// By requested bytes: torch's allocated bytes also count up to a MiB a block that it did not split
+// off, which can fall.
+TEST(more_context_never_needs_less)
+{
+    uint64_t state = 88172645463325252u;
+    for (int i = 0; i < 40; i++) {
+        uint64_t last = 0, before = state;
+        for (uint64_t context = 1024; context <= 8192; context *= 2) {
+            state = before;
+            struct prediction p = predicted_at(random_settings(test_arena(), &state), context);
+            if (p.requested_bytes < last)
+                test_failed(__FILE__, __LINE__, "plan %d needs less at %llu tokens", i,
+                            (unsigned long long)context);
+            last = p.requested_bytes;
+        }
+    }
+}
+
+TEST(steps_leave_what_they_found)
+{
+    uint64_t state = 1442695040888963407u;
+    for (int i = 0; i < 40; i++) {
+        struct prediction p = predicted_at(random_settings(test_arena(), &state), 2048);
+        CHECK_U64((uint64_t)p.steps_done, PREDICT_STEPS);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
+
+TEST(more_ranks_never_need_more_state)
+{
+    static const char *const machines[] = {"2xH200", "4xH200", "8xH200", "2x8xH200"};
+    uint64_t last = UINT64_MAX;
+    for (ptrdiff_t i = 0; i < COUNT_OF(machines); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "model=Qwen3-1.7B context=2048 gpu=%s", machines[i]);
+        struct prediction p = predicted_in(a, text.p);
+        CHECK(p.steps[2].end_allocated_bytes <= last);
+        last = p.steps[2].end_allocated_bytes;
+    }
+}
+
+TEST(what_fits_under_a_limit_fits_under_a_larger_one)
+{
+    bool fitted = false;
+    for (uint64_t gib = 4; gib <= 24; gib += 2) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a,
+                                     "model=Qwen3-0.6B context=8192 gpu=2xH200 expandable=on "
+                                     "memory-limit=%lluGiB",
+                                     (unsigned long long)gib);
+        struct prediction p = predicted_in(a, text.p);
+        CHECK(p.fits || !fitted);
+        fitted = p.fits;
+    }
+    CHECK(fitted);
+}
+
+TEST(bad_combinations_are_refused_in_one_sentence)
+{
+    static const char *const rows[][2] = {
+        {"model=Qwen3-8B gpu=H200", "no context is given"},
+        {"model=Qwen3-8B gpu=2xH200 context=4k strategy=single",
+         "single trains on one GPU, not on 2"},
+        {"model=Qwen3-8B gpu=H200 context=4k strategy=fsdp2", "nothing to shard over on one GPU"},
+        {"model=Qwen3-8B gpu=H200 context=4k precision=mixed", "mixed is a policy of fsdp2"},
+        {"model=Qwen3-8B gpu=H200 context=4k offload=all", "offload is a policy of fsdp2"},
+        {"model=Qwen3-8B gpu=H200 context=4k sp=2", "sequence parallel needs several GPUs"},
+        {"model=Qwen3-8B gpu=6xH200 context=4k sp=4", "sp 4 does not divide the 6 GPUs"},
+        {"model=Qwen2.5-0.5B gpu=4xH200 context=4k sp=4", "sp 4 does not divide the 14"},
+        {"model=Qwen3-8B gpu=8xH200 context=4097 sp=2", "the context is not a multiple of sp 2"},
+        {"model=Qwen3-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=gemma-2-2b gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=Mistral-7B-v0.1 gpu=8xH200 context=8k", "windows shorter than the context"},
+        {"model=Qwen3-8B gpu=H200 context=4k loss=half",
+         "loss must be full, chunked:TOKENS or none"},
+        {"model=Qwen3-8B gpu=H200 context=4k loss=chunked:0", "must be between 1 and"},
+        {"model=Qwen3-8B gpu=H200 context=4k strategy=zero3", "strategy must be one of"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct plan p;
+        struct error e;
+        if (plan_of(&p, test_arena(), rows[i][0], &e) || !strstr(e.message, rows[i][1]))
+            test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
