@@ -36,9 +36,10 @@ const struct setting_def setting_defs[] = {
      .text = "how parameters, gradients and optimizer are spread over the GPUs"},
     {.name = "precision",
      .kind = SETTING_CHOICE,
-     .values = "bf16|mixed",
+     .values = "bf16|autocast|mixed",
      .fallback = "mixed when sharded, else bf16",
-     .text = "bf16: all of it; mixed: fp32 shards, bf16 compute"},
+     .text = "bf16: all of it; autocast: fp32 weights, bf16 products; mixed: fp32 shards, bf16 "
+             "compute"},
     {.name = "batch",
      .kind = SETTING_COUNT,
      .values = "N",

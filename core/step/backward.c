@@ -82,6 +82,23 @@ static void like_input(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take(g, n->sizes[0]);
 }
 
+// The wider input gets the gradient as it is; the narrower one a cast, which behind the last kept
+// tensor of a checkpoint was made before.
+static void add(struct graph *g, struct node *n, struct outcome *out)
+{
+    pass(g, n, out);
+    int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
+    struct storage *made = n->frame ? n->frame->tail_cast : NULL;
+    bool last = made && made->bytes == n->sizes[narrow];
+    if (!last) {
+        out[narrow].cast_bytes = n->sizes[narrow];
+        return;
+    }
+    machine_drop(g->machine, out[narrow].gradient);
+    out[narrow].gradient = made;
+    n->frame->tail_cast = NULL;
+}
+
 static void power(struct graph *g, struct node *n, struct outcome *out)
 {
     struct storage *lower = take(g, n->sizes[0]), *scaled = take(g, n->sizes[0]);
@@ -108,10 +125,12 @@ static void multiply(struct graph *g, struct node *n, struct outcome *out)
 
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[0].gradient = take(g, n->sizes[0]);
-    out[1].gradient = take(g, n->sizes[0]);
+    out[0].gradient = take(g, n->sizes[2]);
+    out[1].gradient = take(g, n->sizes[2]);
     out[1].reduced_bytes = n->sizes[1];
     out[1].reduction = n->reduction;
+    if (n->sizes[2] != n->sizes[0])
+        out[0].cast_bytes = n->sizes[0];
 }
 
 static void linear(struct graph *g, struct node *n, struct outcome *out)
@@ -232,6 +251,7 @@ static void logits(struct graph *g, struct node *n, struct outcome *out)
 static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
     [OPERATION_PASS] = pass,
     [OPERATION_CAST] = like_input,
+    [OPERATION_ADD] = add,
     [OPERATION_POWER] = power,
     [OPERATION_MEAN] = like_input,
     [OPERATION_RSQRT] = rsqrt,

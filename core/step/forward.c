@@ -167,8 +167,10 @@ static struct var rotary(struct trainer *t, uint64_t tokens)
         wide[i] = constant(g, tokens * m->head_dim, 4);
         drop(g, plain);
     }
-    t->cosine = constant(g, tokens * m->head_dim, t->width);
-    t->sine = constant(g, tokens * m->head_dim, t->width);
+    struct var *const kept[] = {&t->cosine, &t->sine};
+    for (int i = 0; i < 2; i++) { // a cast only where the compute type is not fp32
+        *kept[i] = t->width == 4 ? var_share(wide[i]) : constant(g, tokens * m->head_dim, t->width);
+    }
     drop(g, floats);
     drop(g, angles);
     drop(g, both);
@@ -342,5 +344,6 @@ struct var trainer_forward(struct trainer *t)
     drop(g, positions);
     var_drop(g, &t->cosine);
     var_drop(g, &t->sine);
+    graph_end_autocast(g);
     return mark(t, loss, root, false);
 }

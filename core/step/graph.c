@@ -70,6 +70,25 @@ static void drop_arguments(struct graph *g, struct frame *f)
     var_drop(g, &f->input);
 }
 
+void graph_hold_cast(struct graph *g, struct storage *s)
+{
+    if (g->cast_count == g->cast_capacity) {
+        int capacity = g->cast_capacity ? 2 * g->cast_capacity : 256;
+        struct storage **grown = NEW(g->machine->arena, struct storage *, capacity);
+        if (g->cast_count)
+            memcpy(grown, g->casts, (size_t)g->cast_count * sizeof *grown);
+        g->casts = grown;
+        g->cast_capacity = capacity;
+    }
+    g->casts[g->cast_count++] = s;
+}
+
+void graph_end_autocast(struct graph *g)
+{
+    while (g->cast_count)
+        machine_drop(g->machine, g->casts[--g->cast_count]);
+}
+
 struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
@@ -158,6 +177,13 @@ static void reduce(struct graph *g, struct outcome *o)
     o->gradient = sum;
 }
 
+static void cast(struct graph *g, struct outcome *o)
+{
+    struct storage *narrow = machine_take(g->machine, o->cast_bytes, MEMORY_WORKING);
+    machine_drop(g->machine, o->gradient);
+    o->gradient = narrow;
+}
+
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
 
 static void run_checkpoint(struct graph *g, int32_t index)
@@ -167,6 +193,8 @@ static void run_checkpoint(struct graph *g, int32_t index)
     int32_t leaf = g->count;
     graph_add(g, OPERATION_PASS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
+    if (f->tail_cast_bytes && f->kept_before_cast == f->kept)
+        f->tail_cast = machine_take(g->machine, f->tail_cast_bytes, MEMORY_WORKING);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;
@@ -174,6 +202,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     f->forward(g, &out, in, f->what);
     g->kind = MEMORY_WORKING;
     var_drop(g, &out);
+    graph_end_autocast(g);
     g->frame = NULL;
     g->stopped = false;
     f->releases_left = 0;
@@ -209,6 +238,9 @@ static void run_node(struct graph *g, int32_t index)
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && out[i].reduced_bytes)
             reduce(g, &out[i]);
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && out[i].cast_bytes)
+            cast(g, &out[i]);
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
     release(g, n, had_kept);

@@ -29,6 +29,7 @@ struct var {
 enum operation {
     OPERATION_PASS, // the gradient goes on as it is, to every input (a leaf has none)
     OPERATION_CAST,
+    OPERATION_ADD, // of two widths: the narrower input's gradient is cast
     OPERATION_POWER,
     OPERATION_MEAN,
     OPERATION_RSQRT,
@@ -63,6 +64,7 @@ struct outcome {
     struct storage *gradient;
     bool view;              // reshaped on the way: torch will not add into it
     uint64_t reduced_bytes; // not 0: summed to this size first
+    uint64_t cast_bytes;    // not 0: cast to this size then
     struct reduction reduction;
 };
 
@@ -98,6 +100,10 @@ struct frame {
     int kept;                    // tensors the forward would keep
     int kept_so_far;             // while it is run again
     int releases_left;
+    // A gradient that is cast behind the last kept tensor, and so before the recomputation begins.
+    uint64_t tail_cast_bytes;
+    int kept_before_cast;
+    struct storage *tail_cast;
 };
 
 struct parameter {
@@ -123,6 +129,9 @@ struct graph {
     bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread
     bool fused_bias_ready[2]; // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
+    bool autocast;          // fp32 weights, products in bf16: each weight is cast once
+    struct storage **casts; // of this autocast context
+    int cast_count, cast_capacity;
     uint64_t multiprocessors, threads_per_multiprocessor;
     enum memory_kind kind;                   // of what operators allocate
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call
@@ -145,6 +154,10 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
                             void *what);
+
+// Autocast's cache of weights in bf16: takes one reference over; all go at the end of the context.
+void graph_hold_cast(struct graph *g, struct storage *s);
+void graph_end_autocast(struct graph *g);
 
 // From the scalar loss back to every parameter; drops the loss.
 void graph_backward(struct graph *g, struct var loss);

@@ -81,10 +81,11 @@ struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
     struct node *n = graph_add(g, OPERATION_MULTIPLY_WEIGHT);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL);
-    struct var out = unary(g, n, x, x.elements, x.width);
+    struct var out = unary(g, n, x, x.elements, x.width > p->width ? x.width : p->width);
     if (n) {
         n->inputs[1] = input_of_parameter(parameter);
         n->sizes[1] = p->rows * p->width;
+        n->sizes[2] = x.elements * out.width;
         n->reduction = (struct reduction){p->rows, x.elements / p->rows};
     }
     return out;
@@ -136,10 +137,18 @@ struct var op_join(struct graph *g, struct var a, struct var b)
 
 struct var op_add(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_PASS);
+    bool mixed = a.width != b.width;
+    struct node *n = graph_add(g, mixed ? OPERATION_ADD : OPERATION_PASS);
     struct var out = unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
-    if (n)
+    if (n) {
         n->inputs[1] = b.node;
+        n->sizes[1] = bytes_of(b);
+        n->sizes[2] = bytes_of(a) > bytes_of(b) ? bytes_of(a) : bytes_of(b);
+    }
+    if (mixed && g->frame && !g->keeping) {
+        g->frame->tail_cast_bytes = bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b);
+        g->frame->kept_before_cast = g->frame->kept;
+    }
     return out;
 }
 
@@ -150,21 +159,40 @@ struct var op_activation(struct graph *g, struct var x)
     return unary(g, n, x, x.elements, x.width);
 }
 
-struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+// A weight in bf16 under autocast: a node of its own, cached until the context ends.
+static struct var cast_weight(struct graph *g, int parameter)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct node *n = graph_add(g, OPERATION_CAST);
+    enum memory_kind kind = g->kind;
+    g->kind = MEMORY_PARAMETERS;
+    struct var out = graph_output(g, n, p->rows * p->columns, 2);
+    g->kind = kind;
+    if (n) {
+        n->inputs[0] = input_of_parameter(parameter);
+        n->sizes[0] = p->rows * p->columns * p->width;
+    }
+    if (out.storage)
+        graph_hold_cast(g, storage_share(out.storage));
+    return out;
+}
+
+static struct var linear_on(struct graph *g, struct var x, struct var weight, int parameter,
+                            int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     struct node *n = graph_add(g, OPERATION_LINEAR);
     graph_keep(g, n, x.storage);
-    graph_keep(g, n, NULL);
+    graph_keep(g, n, g->autocast ? weight.storage : NULL);
     uint64_t rows = x.elements / p->columns;
     struct var out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
         n->inputs[0] = x.node;
-        n->inputs[1] = input_of_parameter(parameter);
+        n->inputs[1] = weight.node;
         n->inputs[2] = bias >= 0 ? input_of_parameter(bias) : NO_NODE;
         n->sizes[0] = bytes_of(x);
-        n->sizes[1] = p->rows * p->columns * p->width;
-        n->sizes[2] = p->rows * p->width;
+        n->sizes[1] = p->rows * p->columns * x.width;
+        n->sizes[2] = p->rows * x.width;
         n->reduction = (struct reduction){p->rows, rows};
     }
     if (!g->stopped && bias >= 0)
@@ -172,6 +200,20 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     else if (!g->stopped)
         gemm_workspace(g);
     count_work(g, 2 * rows * p->rows * p->columns, bytes_of(x) + bytes_of(out));
+    return out;
+}
+
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    if (!g->autocast) {
+        struct var weight = {NULL, input_of_parameter(parameter), x.width, 0};
+        return linear_on(g, x, weight, parameter, bias);
+    }
+    struct var weight = cast_weight(g, parameter);
+    struct var narrow = op_cast(g, x, 2);
+    struct var out = linear_on(g, narrow, weight, parameter, bias);
+    var_drop(g, &narrow);
+    var_drop(g, &weight);
     return out;
 }
 
@@ -272,8 +314,8 @@ static void keep_last(struct node *n, const struct graph *g, struct storage *s)
 
 // cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
 // 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
-struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
-                        const struct attention_shape *shape)
+static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
+                         const struct attention_shape *shape)
 {
     struct node *n = graph_add(g, OPERATION_ATTENTION);
     for (int i = 0; i < 3; i++)
@@ -302,6 +344,16 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
     var_drop(g, &log_sum);
     var_drop(g, &seed);
     var_drop(g, &offset);
+    return out;
+}
+
+struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
+                        const struct attention_shape *shape)
+{
+    struct var k_low = op_cast(g, k, 2), q_low = op_cast(g, q, 2); // autocast's order
+    struct var out = attend(g, q_low, k_low, v, shape);
+    var_drop(g, &q_low);
+    var_drop(g, &k_low);
     return out;
 }
 

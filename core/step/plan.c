@@ -130,7 +130,10 @@ static bool is_possible(const struct plan *p, struct error *e)
                     "fsdp2 has nothing to shard over on one GPU; single trains there");
     if (single && p->precision == PRECISION_MIXED)
         return FAIL(e, BAD_INPUT, STR("--precision"),
-                    "mixed is a policy of fsdp2; single trains in bf16");
+                    "mixed is a policy of fsdp2; single trains in bf16 or autocast");
+    if (!single && p->precision == PRECISION_AUTOCAST)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "autocast under fsdp2 is not modelled; mixed is its policy for bf16 compute");
     if (single && p->offload)
         return FAIL(e, BAD_INPUT, STR("--offload"),
                     "offload is a policy of fsdp2, which needs several GPUs");

@@ -84,8 +84,9 @@ static void cross_boundary(struct graph *g, int unit, bool left)
 void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
 {
     const struct gpu *card = &p->hardware.card;
-    *t = (struct trainer){.plan = p, .machine = m, .width = 2};
-    t->graph = (struct graph){.machine = m, .owner = t};
+    bool autocast = p->precision == PRECISION_AUTOCAST;
+    *t = (struct trainer){.plan = p, .machine = m, .width = autocast ? 4 : 2};
+    t->graph = (struct graph){.machine = m, .owner = t, .autocast = autocast};
     t->graph.gemm_workspace_bytes = card->capability == 90 ? CUBLAS_HOPPER : CUBLAS_OTHER;
     t->graph.multiprocessors = card->multiprocessors;
     t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
