@@ -187,6 +187,27 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         2, v->width);
 }
 
+// What this answer rests on that nobody measured.
+static void print_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    const struct gpu *card = &plan->hardware.card;
+    struct buf b = buf_in(out->arena);
+    if (plan_ranks(plan) > 1)
+        buf_put_z(&b, "NCCL's buffers");
+    if (card->capability != 90)
+        buf_printf(&b, "%sthe scratch of attention and sums on this card (taken as on an H200)",
+                   b.n ? "; " : "");
+    if (plan->torch_minor != TORCH_NEWEST)
+        buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
+                   b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
+    if (plan->offload)
+        buf_printf(&b, "%shost memory", b.n ? "; " : "");
+    if (!b.n)
+        return;
+    struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));
+    buf_wrapped(out, text, 2, v->width);
+}
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
@@ -196,8 +217,9 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     print_alive(out, p);
     if (p->host_bytes) {
         struct str host = size_text(out->arena, p->host_bytes);
-        buf_printf(out, "  host memory: %.*s on each node (not measured)\n", STR_ARGS(host));
+        buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
+    print_unmeasured(out, v, s->plan);
     print_remedies(out, v, s);
     if (s->explain)
         print_explanation(out, v, s);
