@@ -67,3 +67,15 @@ bool arena_extend(struct arena *a, const void *block, ptrdiff_t bytes, ptrdiff_t
     POISON(tail + more, GAP_BYTES);
     return true;
 }
+
+void *arena_grow(struct arena *a, void *items, ptrdiff_t size, ptrdiff_t count, ptrdiff_t *capacity)
+{
+    if (count < *capacity)
+        return items;
+    ptrdiff_t doubled = *capacity ? 2 * *capacity : 32;
+    void *grown = arena_take(a, size, _Alignof(max_align_t), doubled);
+    if (count)
+        memcpy(grown, items, (size_t)(size * count));
+    *capacity = doubled;
+    return grown;
+}

@@ -28,6 +28,11 @@ void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t cou
 // Grows the arena's last block in place; false when something was taken after it.
 bool arena_extend(struct arena *a, const void *block, ptrdiff_t bytes, ptrdiff_t more);
 
+// A growing array: where its items are once there is room for one more, and its new capacity. Moved
+// items leave their old place behind.
+void *arena_grow(struct arena *a, void *items, ptrdiff_t size, ptrdiff_t count,
+                 ptrdiff_t *capacity);
+
 #define NEW(arena, type, count) ((type *)arena_take(arena, sizeof(type), _Alignof(type), count))
 
 #endif

@@ -1,8 +1,6 @@
 // The list of settings and the checks of single values. The table itself is in setting_defs.c.
 #include "core/base/settings.h"
 
-#include <string.h>
-
 struct settings settings_in(struct arena *a)
 {
     return (struct settings){.arena = a};
@@ -12,14 +10,7 @@ bool settings_add(struct settings *s, struct setting item, struct error *e)
 {
     if (s->count == SETTINGS_MAX)
         return FAIL(e, BAD_INPUT, item.where, "more than %d values are given", SETTINGS_MAX);
-    if (s->count == s->capacity) {
-        ptrdiff_t capacity = s->capacity ? 2 * s->capacity : 32;
-        struct setting *grown = NEW(s->arena, struct setting, capacity);
-        if (s->count)
-            memcpy(grown, s->items, (size_t)s->count * sizeof *grown);
-        s->items = grown;
-        s->capacity = capacity;
-    }
+    s->items = arena_grow(s->arena, s->items, sizeof *s->items, s->count, &s->capacity);
     s->items[s->count++] = item;
     return true;
 }

@@ -1,8 +1,6 @@
 // Ink and tables. A table knows its cells as text; widths are found when it is printed.
 #include "core/base/view.h"
 
-#include <string.h>
-
 #include "core/base/utf8.h"
 
 void put_plain(struct buf *b, struct str s)
@@ -40,14 +38,7 @@ struct table table_in(struct arena *a, const struct column *columns, ptrdiff_t c
 
 void table_cell(struct table *t, struct str text)
 {
-    if (t->cell_count == t->capacity) {
-        ptrdiff_t capacity = t->capacity ? 2 * t->capacity : 8 * t->column_count;
-        struct str *grown = NEW(t->arena, struct str, capacity);
-        if (t->cell_count)
-            memcpy(grown, t->cells, (size_t)t->cell_count * sizeof *grown);
-        t->cells = grown;
-        t->capacity = capacity;
-    }
+    t->cells = arena_grow(t->arena, t->cells, sizeof *t->cells, t->cell_count, &t->capacity);
     t->cells[t->cell_count++] = text;
 }
 

@@ -1,8 +1,6 @@
 // The tape of nodes and the engine that runs it backwards.
 #include "core/step/graph.h"
 
-#include <string.h>
-
 #include "core/step/backward.h"
 
 enum { FIRST_PARAMETER = -2 };
@@ -16,14 +14,7 @@ struct node *graph_add(struct graph *g, enum operation operation)
 {
     if (!g->recording)
         return NULL;
-    if (g->count == g->capacity) {
-        int32_t capacity = g->capacity ? 2 * g->capacity : 4096;
-        struct node *grown = NEW(g->machine->arena, struct node, capacity);
-        if (g->count)
-            memcpy(grown, g->nodes, (size_t)g->count * sizeof *grown);
-        g->nodes = grown;
-        g->capacity = capacity;
-    }
+    g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
     struct node *n = &g->nodes[g->count++];
     *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
     if (g->keeping)
@@ -72,14 +63,8 @@ static void drop_arguments(struct graph *g, struct frame *f)
 
 void graph_hold_cast(struct graph *g, struct storage *s)
 {
-    if (g->cast_count == g->cast_capacity) {
-        int capacity = g->cast_capacity ? 2 * g->cast_capacity : 256;
-        struct storage **grown = NEW(g->machine->arena, struct storage *, capacity);
-        if (g->cast_count)
-            memcpy(grown, g->casts, (size_t)g->cast_count * sizeof *grown);
-        g->casts = grown;
-        g->cast_capacity = capacity;
-    }
+    g->casts =
+        arena_grow(g->machine->arena, g->casts, sizeof *g->casts, g->cast_count, &g->cast_capacity);
     g->casts[g->cast_count++] = s;
 }
 

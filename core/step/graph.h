@@ -118,7 +118,8 @@ struct parameter {
 struct graph {
     struct machine *machine;
     struct node *nodes;
-    int32_t count, capacity;
+    int32_t count;
+    ptrdiff_t capacity;
     struct parameter *parameters;
     int parameter_count;
     bool recording;           // nodes are added
@@ -131,7 +132,7 @@ struct graph {
     uint64_t gemm_workspace_bytes;
     bool autocast;          // fp32 weights, products in bf16: each weight is cast once
     struct storage **casts; // of this autocast context
-    int cast_count, cast_capacity;
+    ptrdiff_t cast_count, cast_capacity;
     uint64_t multiprocessors, threads_per_multiprocessor;
     enum memory_kind kind;                   // of what operators allocate
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call

@@ -2,8 +2,6 @@
 // small.
 #include "core/step/machine.h"
 
-#include <string.h>
-
 struct machine machine_with(struct arena *a, struct trace *trace)
 {
     return (struct machine){.arena = a, .trace = trace};
@@ -36,14 +34,8 @@ static uint32_t take_block(struct machine *m)
 
 static void give_block(struct machine *m, uint32_t block)
 {
-    if (m->spare_block_count == m->spare_block_capacity) {
-        ptrdiff_t capacity = m->spare_block_capacity ? 2 * m->spare_block_capacity : 1024;
-        uint32_t *grown = NEW(m->arena, uint32_t, capacity);
-        if (m->spare_block_count)
-            memcpy(grown, m->spare_blocks, (size_t)m->spare_block_count * sizeof *grown);
-        m->spare_blocks = grown;
-        m->spare_block_capacity = capacity;
-    }
+    m->spare_blocks = arena_grow(m->arena, m->spare_blocks, sizeof *m->spare_blocks,
+                                 m->spare_block_count, &m->spare_block_capacity);
     m->spare_blocks[m->spare_block_count++] = block;
 }
 
@@ -114,13 +106,7 @@ const char *phase_name(enum phase phase)
 
 void machine_phase(struct machine *m, enum phase phase)
 {
-    if (m->phase_count == m->phase_capacity) {
-        ptrdiff_t capacity = m->phase_capacity ? 2 * m->phase_capacity : 32;
-        struct phase_mark *grown = NEW(m->arena, struct phase_mark, capacity);
-        if (m->phase_count)
-            memcpy(grown, m->phases, (size_t)m->phase_count * sizeof *grown);
-        m->phases = grown;
-        m->phase_capacity = capacity;
-    }
+    m->phases =
+        arena_grow(m->arena, m->phases, sizeof *m->phases, m->phase_count, &m->phase_capacity);
     m->phases[m->phase_count++] = (struct phase_mark){m->trace->count, phase, m->step};
 }

@@ -78,14 +78,7 @@ static struct value *top(struct machine *m)
 
 static bool op_mark(struct machine *m)
 {
-    if (m->mark_count == m->mark_capacity) {
-        ptrdiff_t capacity = m->mark_capacity ? 2 * m->mark_capacity : 64;
-        ptrdiff_t *grown = NEW(m->arena, ptrdiff_t, capacity);
-        if (m->mark_count)
-            memcpy(grown, m->marks, (size_t)m->mark_count * sizeof *grown);
-        m->marks = grown;
-        m->mark_capacity = capacity;
-    }
+    m->marks = arena_grow(m->arena, m->marks, sizeof *m->marks, m->mark_count, &m->mark_capacity);
     m->marks[m->mark_count++] = m->stack.count;
     return true;
 }
