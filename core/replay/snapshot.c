@@ -31,14 +31,14 @@ static bool bytes_of(struct reading *r, uint64_t *out, const struct value *v, co
 {
     if (!number_of(r, out, v, key))
         return false;
-    return *out <= EVENT_MAX_BYTES || malformed(r, "a size is absurdly large");
+    return *out < EVENT_MAX_BYTES || malformed(r, "a size is absurdly large");
 }
 
 static bool address_of(struct reading *r, uint64_t *out, const struct value *v, const char *key)
 {
     if (!number_of(r, out, v, key))
         return false;
-    return *out <= EVENT_MAX_ADDRESS || malformed(r, "an address is absurdly large");
+    return *out < EVENT_MAX_ADDRESS || malformed(r, "an address is absurdly large");
 }
 
 static bool stream_of(struct reading *r, uint16_t *out, const struct value *v)

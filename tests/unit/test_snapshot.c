@@ -199,3 +199,15 @@ TEST(contradictory_snapshots_are_refused)
     value_append(a, &events, event_of(a, "alloc", BASE, 100));
     CHECK(strstr(refusal(a, segments, events).p, "private memory pools"));
 }
+
+// The largest sizes and addresses an event may have are below the bounds, as in our own traces.
+TEST(absurd_sizes_are_refused)
+{
+    struct arena *a = test_arena();
+    struct value none = value_container(a, VALUE_LIST), events = value_container(a, VALUE_LIST);
+    value_append(a, &events, event_of(a, "alloc", BASE, EVENT_MAX_BYTES));
+    CHECK(strstr(refusal(a, none, events).p, "a size is absurdly large"));
+    events = value_container(a, VALUE_LIST);
+    value_append(a, &events, event_of(a, "alloc", EVENT_MAX_ADDRESS, 512));
+    CHECK(strstr(refusal(a, none, events).p, "an address is absurdly large"));
+}
