@@ -152,6 +152,25 @@ static struct block *find_expandable(struct allocator *a, const struct search *s
     return segment_reserve(a, s->pool, 0)->first;
 }
 
+static void drop_reservation(struct allocator *a, struct block *b)
+{
+    treap_remove(&b->pool->unmapped, b);
+    driver_unreserve(&a->driver, b->segment);
+    leave(a, b->segment);
+}
+
+// A reservation made for a request that was refused outright. torch keeps it, but a recording shows
+// its address only with the first page mapped, so that the next request makes it anew.
+static void forget_untouched(struct allocator *a, struct pool *pool)
+{
+    struct block *b = treap_find(pool->unmapped, 0, 0), *next;
+    for (; a->driver.tape && b; b = next) {
+        next = treap_find(pool->unmapped, 0, b->address + 1);
+        if (!b->previous && !b->next)
+            drop_reservation(a, b);
+    }
+}
+
 struct block *segment_expand(struct allocator *a, const struct search *s)
 {
     if (s->bytes > reservation_bytes(a, page_bytes_of(a, s->pool)))
@@ -167,14 +186,9 @@ struct block *segment_expand(struct allocator *a, const struct search *s)
     }
     if (b)
         pool_take(a, b);
+    else
+        forget_untouched(a, s->pool);
     return b;
-}
-
-static void drop_reservation(struct allocator *a, struct block *b)
-{
-    treap_remove(&b->pool->unmapped, b);
-    driver_unreserve(&a->driver, b->segment);
-    leave(a, b->segment);
 }
 
 void segment_unmap(struct allocator *a, struct block *b)

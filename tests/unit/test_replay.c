@@ -157,6 +157,21 @@ TEST(follows_a_refused_reservation)
     CHECK_U64(r.retries, 1);
 }
 
+// Out of memory on a stream that has no reservation yet: its place shows with its first page.
+TEST(follows_a_reservation_after_out_of_memory)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_map 10000000 41943040 5\n"
+                              "alloc 10000000 41943040 5\n"
+                              "oom 0 94371840 6\n"
+                              "segment_map 90000000 20971520 6\n"
+                              "alloc 90000000 20971520 6\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 2);
+    CHECK_U64((uint64_t)r.placements_matched, 2);
+    CHECK_U64(r.ooms, 1);
+}
+
 TEST(sees_what_does_not_match)
 {
     struct arena *a = test_arena();
