@@ -89,7 +89,8 @@ static struct block *find_unmapped(struct allocator *a, struct pool *pool,
             b->bytes - (seed->address - b->address) >= seed->bytes &&
             (seed->address - b->address) % b->segment->page_bytes == 0)
             return b;
-    return segment_reserve(a, pool, seed->address)->first;
+    bool below = seed->reserved_from && seed->reserved_from < seed->address;
+    return segment_reserve(a, pool, below ? seed->reserved_from : seed->address)->first;
 }
 
 static bool seed_expandable(struct allocator *a, struct pool *pool,
@@ -97,7 +98,8 @@ static bool seed_expandable(struct allocator *a, struct pool *pool,
 {
     struct block *b = find_unmapped(a, pool, seed);
     struct segment *s = b->segment;
-    if (seed->bytes % s->page_bytes || seed->bytes > b->bytes)
+    if (seed->bytes % s->page_bytes || seed->bytes > b->bytes ||
+        (seed->address - s->address) % s->page_bytes)
         return wrong(seed, "is not made of whole pages", e);
     if (!take_pages(a, s, seed, e))
         return false;

@@ -25,6 +25,7 @@ static bool seed(struct player *p, struct arena *a, struct error *e)
             if (made[j])
                 p->blocks[s->blocks[j].block] = made[j];
     }
+    allocator_reset_peaks(p->allocator); // pending blocks counted as allocated for a moment
     return true;
 }
 

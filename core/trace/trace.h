@@ -20,6 +20,7 @@ struct start_block {
 // in ascending order of address.
 struct start_segment {
     uint64_t address, bytes;
+    uint64_t reserved_from; // expandable: where its reservation is known to begin, or `address`
     struct start_block *blocks;
     ptrdiff_t block_count;
     uint16_t stream;
