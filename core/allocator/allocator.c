@@ -188,6 +188,14 @@ static struct block *prefer_interior(const struct search *s, struct block *b)
     return b;
 }
 
+// Oversize blocks are neither split nor given to lesser requests.
+static bool suits(const struct allocator_options *o, uint64_t block_bytes, uint64_t bytes)
+{
+    if (bytes < o->max_split_bytes)
+        return block_bytes < o->max_split_bytes;
+    return block_bytes < sat_add(bytes, o->max_non_split_rounding_bytes);
+}
+
 static struct block *find_free(const struct allocator *a, const struct search *s)
 {
     const struct allocator_options *o = &a->options;
@@ -197,15 +205,8 @@ static struct block *find_free(const struct allocator *a, const struct search *s
     else if (!o->expandable)
         while (b && b->segment->expandable)
             b = block_set_after(&s->pool->free, b);
-    if (!b)
-        return NULL;
     // torch looks at one candidate only, and gives up rather than try the next.
-    if (s->bytes < o->max_split_bytes && b->bytes >= o->max_split_bytes)
-        return NULL;
-    if (s->bytes >= o->max_split_bytes &&
-        b->bytes >= sat_add(s->bytes, o->max_non_split_rounding_bytes))
-        return NULL;
-    return b;
+    return b && suits(o, b->bytes, s->bytes) ? b : NULL;
 }
 
 static struct block *from_driver(struct allocator *a, const struct search *s)
@@ -226,7 +227,9 @@ static struct block *find_memory(struct allocator *a, const struct search *s)
         pool_take(a, b);
         return b;
     }
-    if (collecting)
+    if (a->driver.tape)
+        release_collected(a);
+    else if (collecting)
         release_old_blocks(a);
     b = from_driver(a, s);
     if (!b && o->max_split_bytes != UINT64_MAX && release_oversize(a, s))
@@ -305,13 +308,57 @@ struct block *allocator_alloc(struct allocator *a, struct request request)
     return b;
 }
 
+// Without making a pool: it is NULL where the stream never had one.
+static struct search search_in(const struct allocator *a, struct request request)
+{
+    struct search s = {.bytes = options_round(&a->options, request.bytes)};
+    s.segment_bytes = options_segment_bytes(&a->options, s.bytes);
+    ASSERT(request.stream < a->pools->stream_count);
+    enum size_class size = s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
+    s.pool = a->pools->by_stream[size][request.stream];
+    return s;
+}
+
 bool allocator_has_room(const struct allocator *a, struct request request)
 {
-    uint64_t bytes = options_round(&a->options, request.bytes);
-    enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
-    ASSERT(request.stream < a->pools->stream_count);
-    struct pool *pool = a->pools->by_stream[size][request.stream];
-    return pool && find_free(a, &(struct search){.pool = pool, .bytes = bytes});
+    struct search s = search_in(a, request);
+    return s.pool && find_free(a, &s);
+}
+
+static uint64_t merged_bytes(const struct block *b)
+{
+    uint64_t bytes = b->bytes;
+    if (b->previous && b->previous->state == BLOCK_FREE)
+        bytes += b->previous->bytes;
+    if (b->next && b->next->state == BLOCK_FREE)
+        bytes += b->next->bytes;
+    return bytes;
+}
+
+bool allocator_would_serve(const struct allocator *a, const struct block *b, struct request request)
+{
+    struct search s = search_in(a, request);
+    uint64_t bytes = merged_bytes(b);
+    return b->pool == s.pool && bytes >= s.bytes && suits(&a->options, bytes, s.bytes);
+}
+
+bool allocator_makes_oversize(const struct allocator *a, const struct block *b,
+                              struct request request)
+{
+    return b->pool == search_in(a, request).pool && !b->segment->expandable &&
+           b->segment->bytes >= a->options.max_split_bytes && merged_bytes(b) == b->segment->bytes;
+}
+
+uint64_t allocator_growth(const struct allocator *a, struct request request)
+{
+    struct search s = search_in(a, request);
+    return a->options.expandable ? segment_growth(a, &s) : s.segment_bytes;
+}
+
+const struct block *allocator_first_oversize(const struct allocator *a, struct request request)
+{
+    struct search s = search_in(a, request);
+    return s.pool && a->options.max_split_bytes != UINT64_MAX ? oversize_first(a, &s) : NULL;
 }
 
 void allocator_free_request(struct allocator *a, struct block *b)

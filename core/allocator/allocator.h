@@ -63,6 +63,24 @@ struct block *allocator_alloc(struct allocator *a, struct request request);
 // Whether a request would be served from the cache as it is.
 bool allocator_has_room(const struct allocator *a, struct request request);
 
+// Whether it would be served if the free of this pending block completed.
+bool allocator_would_serve(const struct allocator *a, const struct block *b,
+                           struct request request);
+
+// Whether it would become a whole segment that such a request, when refused, returns before others.
+bool allocator_makes_oversize(const struct allocator *a, const struct block *b,
+                              struct request request);
+
+// What the driver would be asked for once the cache has no room; 0 where an expandable segment has
+// the pages already.
+uint64_t allocator_growth(const struct allocator *a, struct request request);
+
+// The oversize block that is returned first when the request is refused; NULL where there is none.
+const struct block *allocator_first_oversize(const struct allocator *a, struct request request);
+
+// The classic segments a flush would return, as they are now, in its order; NULL begins and ends.
+const struct block *allocator_next_whole(const struct allocator *a, const struct block *b);
+
 void allocator_free_request(struct allocator *a, struct block *b);  // b is allocated
 void allocator_free_complete(struct allocator *a, struct block *b); // b is pending
 void allocator_free(struct allocator *a, struct block *b);          // both

@@ -55,6 +55,7 @@ void pool_put_unmapped(struct block *b);
 // segment.c. Both return a free block, outside its set, of at least the bytes searched for.
 struct block *segment_allocate(struct allocator *a, const struct search *s);
 struct block *segment_expand(struct allocator *a, const struct search *s);
+uint64_t segment_growth(const struct allocator *a, const struct search *s); // pages it would map
 struct segment *segment_new(struct allocator *a, const struct pool *pool, uint64_t bytes);
 struct block *segment_enter(struct allocator *a, struct segment *s, struct pool *pool);
 struct segment *segment_reserve(struct allocator *a, struct pool *pool, uint64_t address);
@@ -64,6 +65,8 @@ void segment_unmap(struct allocator *a, struct block *b); // the whole pages ins
 
 // release.c
 void release_old_blocks(struct allocator *a); // garbage collection
+void release_collected(struct allocator *a);  // what the recording says it returned
+struct block *oversize_first(const struct allocator *a, const struct search *s);
 bool release_oversize(struct allocator *a, const struct search *s);
 
 #endif

@@ -28,6 +28,24 @@ static void release_class(struct allocator *a, enum size_class size)
         }
 }
 
+const struct block *allocator_next_whole(const struct allocator *a, const struct block *b)
+{
+    int size = b ? (int)b->pool->size : 0;
+    const struct pool *pool = b ? b->pool : a->pools->first[size];
+    for (;;) {
+        for (; pool; pool = pool->next, b = NULL) {
+            b = b ? block_set_after(&pool->free, b) : block_set_find(&pool->free, 0, 0);
+            while (b && (b->segment->expandable || !is_whole(b)))
+                b = block_set_after(&pool->free, b);
+            if (b)
+                return b;
+        }
+        if (++size == CLASS_COUNT)
+            return NULL;
+        pool = a->pools->first[size];
+    }
+}
+
 void allocator_flush(struct allocator *a, enum flush_reason reason)
 {
     a->stats.flushes++;
@@ -93,6 +111,18 @@ void release_old_blocks(struct allocator *a)
         collect_old(a, &c);
 }
 
+void release_collected(struct allocator *a)
+{
+    const struct event *event;
+    while ((event = tape_collected(a->driver.tape))) {
+        const struct pool *pool = pool_of(a, CLASS_LARGE, event->stream);
+        struct block *b = block_set_find(&pool->free, event->bytes, event->address);
+        if (!b || b->address != event->address || b->segment->expandable || !is_whole(b))
+            return;
+        segment_release(a, b);
+    }
+}
+
 // Blocks of at least max_split_size are whole segments, but for those of a snapshot that was taken
 // under other settings.
 static uint64_t release_largest(struct allocator *a, struct pool *pool, uint64_t wanted,
@@ -108,6 +138,21 @@ static uint64_t release_largest(struct allocator *a, struct pool *pool, uint64_t
         b = smaller;
     }
     return released;
+}
+
+struct block *oversize_first(const struct allocator *a, const struct search *s)
+{
+    uint64_t limit = a->options.max_split_bytes;
+    struct block *b = block_set_find(&s->pool->free, s->bytes < limit ? limit : s->bytes, 0);
+    if (b && !b->segment->expandable && is_whole(b))
+        return b;
+    uint64_t bytes = b ? b->key : UINT64_MAX, address = b ? b->address : UINT64_MAX;
+    do {
+        b = block_set_before(&s->pool->free, bytes, address);
+        bytes = b ? b->key : 0;
+        address = b ? b->address : 0;
+    } while (b && b->bytes >= limit && (b->segment->expandable || !is_whole(b)));
+    return b && b->bytes >= limit ? b : NULL;
 }
 
 bool release_oversize(struct allocator *a, const struct search *s)

@@ -82,9 +82,9 @@ void pool_put_unmapped(struct block *b)
     treap_add(&b->pool->unmapped, b);
 }
 
-static uint64_t page_bytes_of(const struct allocator *a, const struct pool *pool)
+static uint64_t page_bytes_of(const struct allocator *a, enum size_class size)
 {
-    return pool->size == CLASS_SMALL ? SMALL_SEGMENT_BYTES : a->options.large_segment_bytes;
+    return size == CLASS_SMALL ? SMALL_SEGMENT_BYTES : a->options.large_segment_bytes;
 }
 
 // One and an eighth of the device, in whole pages.
@@ -97,7 +97,7 @@ static uint64_t reservation_bytes(const struct allocator *a, uint64_t page_bytes
 // At the address given, or at one of the driver's choice where it is 0.
 struct segment *segment_reserve(struct allocator *a, struct pool *pool, uint64_t address)
 {
-    uint64_t page_bytes = page_bytes_of(a, pool);
+    uint64_t page_bytes = page_bytes_of(a, pool->size);
     struct segment *s = segment_new(a, pool, reservation_bytes(a, page_bytes));
     s->expandable = true;
     s->page_bytes = page_bytes;
@@ -141,7 +141,7 @@ static bool has_space(const struct block *b, uint64_t bytes)
 }
 
 // Where to grow: the lowest unmapped block that has room, with the free block before it.
-static struct block *find_expandable(struct allocator *a, const struct search *s)
+static struct block *find_space(const struct search *s)
 {
     struct block *b = treap_find(s->pool->unmapped, 0, 0);
     for (; b; b = treap_find(s->pool->unmapped, 0, b->address + 1)) {
@@ -149,7 +149,26 @@ static struct block *find_expandable(struct allocator *a, const struct search *s
         if (has_space(start, s->bytes))
             return start;
     }
-    return segment_reserve(a, s->pool, 0)->first;
+    return NULL;
+}
+
+uint64_t segment_growth(const struct allocator *a, const struct search *s)
+{
+    uint64_t page = page_bytes_of(a, s->bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE);
+    const struct block *b = s->pool ? find_space(s) : NULL;
+    uint64_t got = 0, mapped = 0;
+    if (!b)
+        return u64_align_up(s->bytes, page);
+    for (; got < s->bytes; b = b->next) {
+        uint64_t bytes = b->bytes;
+        if (b->state == BLOCK_UNMAPPED) {
+            uint64_t missing = u64_align_up(s->bytes - got, page);
+            bytes = bytes < missing ? bytes : missing;
+            mapped += bytes;
+        }
+        got += bytes;
+    }
+    return mapped;
 }
 
 static void drop_reservation(struct allocator *a, struct block *b)
@@ -173,9 +192,11 @@ static void forget_untouched(struct allocator *a, struct pool *pool)
 
 struct block *segment_expand(struct allocator *a, const struct search *s)
 {
-    if (s->bytes > reservation_bytes(a, page_bytes_of(a, s->pool)))
+    if (s->bytes > reservation_bytes(a, page_bytes_of(a, s->pool->size)))
         return NULL;
-    struct block *b = find_expandable(a, s);
+    struct block *b = find_space(s);
+    if (!b)
+        b = segment_reserve(a, s->pool, 0)->first;
     if (b->state == BLOCK_UNMAPPED)
         b = map_pages(a, b, b->bytes < s->bytes ? b->bytes : s->bytes);
     while (b && b->bytes < s->bytes) {

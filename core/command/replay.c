@@ -115,17 +115,9 @@ static bool play_alternatives(struct replay_story *s, const struct history *h,
 static bool play(struct replay_story *s, const struct history *h, const struct query *q,
                  struct error *e)
 {
-    const struct setting *limit = settings_find_z(q->settings, "memory-limit");
     s->options = h->options;
     s->recorded = has_driver_events(&h->trace);
     replay_infer(&s->options, &h->trace);
-    // Garbage collection works against a limit, which no recording tells.
-    if (limit && s->options.gc_threshold > 0) {
-        s->options.limited = true;
-        if (!setting_number(&s->options.limit_bytes, limit, UNIT_BYTES,
-                            (struct range){0, UINT64_MAX}, e))
-            return false;
-    }
     struct replay_request request = {
         .trace = &h->trace, .options = s->options, .follow = s->recorded, .series = &s->series};
     return replay_run(&s->result, q->arena, &request, e) && look_at_peak(s, h, q->arena, e) &&

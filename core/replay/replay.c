@@ -1,31 +1,20 @@
 // Following a recording, and running a program. A recording shows the driver's events of an
-// allocation before the allocation itself, so they are gathered and offered to the driver model as
-// its answers. Memory returned to the driver before an allocation has two readings: torch was
-// refused and flushed its cache, or the program called empty_cache. It was empty_cache where the
-// cache could have served the request, or where the recording shows, at another time, more memory
-// reserved than this request would have needed; the two leave the same state behind. Frees that
-// complete right before memory is returned were completed by the flush, after the search: they are
-// left to it.
+// allocation before the allocation itself, so they are gathered (group.h) and offered to the driver
+// model as its answers.
 #include "core/replay/replay.h"
 
 #include <stddef.h>
 
 #include "core/base/num.h"
+#include "core/replay/group.h"
 #include "core/replay/player.h"
 
 struct follower {
     struct player player;
     struct tape tape;
-    uint64_t most_reserved; // in the whole recording: what the driver certainly had
-    bool mixed;             // expandable segments were switched on or off in the middle
-    ptrdiff_t end;
-    ptrdiff_t plain_until; // completions before this are known not to be a flush's
+    struct group_reader reader;
+    bool mixed; // expandable segments were switched on or off in the middle
 };
-
-static bool returns_memory(const struct event *event)
-{
-    return event->kind == EVENT_SEGMENT_FREE || event->kind == EVENT_SEGMENT_UNMAP;
-}
 
 static bool has_kind(const struct trace *t, enum event_kind kind)
 {
@@ -67,111 +56,6 @@ void replay_infer(struct allocator_options *o, const struct trace *t)
         }
 }
 
-static uint64_t most_reserved(const struct trace *t)
-{
-    uint64_t reserved = 0, most = 0;
-    for (ptrdiff_t i = 0; i < t->start_count; i++)
-        reserved = most = sat_add(reserved, t->start[i].bytes);
-    for (ptrdiff_t i = 0; i < t->count; i++) {
-        const struct event *event = &t->events[i];
-        if (!event_is_driver(event->kind))
-            continue;
-        if (!returns_memory(event))
-            reserved = sat_add(reserved, event->bytes);
-        else
-            reserved = reserved > event->bytes ? reserved - event->bytes : 0;
-        most = reserved > most ? reserved : most;
-    }
-    return most;
-}
-
-static uint64_t need_of(const struct allocator_options *o, uint64_t rounded)
-{
-    uint64_t segment = options_segment_bytes(o, rounded);
-    uint64_t pages = rounded > SMALL_MAX_BYTES ? u64_align_up(rounded, o->large_segment_bytes) : 0;
-    return o->expandable && pages > segment ? pages : segment;
-}
-
-// Whether this request could have been refused, by what is known of device and limit.
-static bool could_fail(const struct follower *f, uint64_t bytes)
-{
-    const struct allocator *a = f->player.allocator;
-    const struct allocator_options *o = &a->options;
-    uint64_t rounded = options_round(o, bytes);
-    uint64_t reserved = a->stats.reserved_bytes.current;
-    if (o->limited && reserved + options_segment_bytes(o, rounded) > o->limit_bytes)
-        return true;
-    if (o->device_bytes)
-        return need_of(o, rounded) > driver_free_bytes(&a->driver);
-    return !o->limited && reserved + need_of(o, rounded) > f->most_reserved;
-}
-
-static bool could_collect(const struct follower *f)
-{
-    const struct allocator *a = f->player.allocator;
-    double threshold = a->options.gc_threshold * (double)a->options.limit_bytes;
-    return a->options.limited && a->options.gc_threshold > 0 &&
-           (double)a->stats.reserved_bytes.current > threshold;
-}
-
-// A free that completes apart from its request: it had waited for another stream.
-static bool is_late(const struct follower *f, ptrdiff_t i)
-{
-    const struct event *event = &f->player.trace->events[i];
-    return event->kind == EVENT_FREE_COMPLETED &&
-           !(i > 0 && event[-1].kind == EVENT_FREE_REQUESTED && event[-1].block == event->block);
-}
-
-static ptrdiff_t end_of_late(const struct follower *f, ptrdiff_t i)
-{
-    while (i < f->end && is_late(f, i))
-        i++;
-    return i;
-}
-
-// Late completions from `i` on that a flush made: memory is returned, or all is lost, right after.
-static ptrdiff_t end_of_flushed(const struct follower *f, ptrdiff_t i)
-{
-    ptrdiff_t end = end_of_late(f, i);
-    if (end == f->end)
-        return i;
-    const struct event *next = &f->player.trace->events[end];
-    return returns_memory(next) || next->kind == EVENT_OOM ? end : i;
-}
-
-// The end of the driver's events and of the completions among them.
-static ptrdiff_t end_of_group(const struct follower *f, ptrdiff_t i)
-{
-    for (;;) {
-        i = end_of_flushed(f, i);
-        if (i == f->end || !event_is_driver(f->player.trace->events[i].kind))
-            return i;
-        i++;
-    }
-}
-
-static ptrdiff_t end_of_returns(const struct follower *f, ptrdiff_t i, ptrdiff_t end)
-{
-    while (i < end && (returns_memory(&f->player.trace->events[i]) || is_late(f, i)))
-        i++;
-    return i;
-}
-
-// Whether the program itself emptied the cache here, with `end` the first event after the group.
-static bool is_empty_cache(const struct follower *f, ptrdiff_t end)
-{
-    const struct event *event = &f->player.trace->events[end];
-    if (end == f->end || (event->kind != EVENT_ALLOC && event->kind != EVENT_OOM))
-        return true;
-    if (event->kind == EVENT_OOM)
-        return false;
-    if (returns_memory(&event[-1]))
-        return true; // a retry would have been given memory
-    struct request request = {.bytes = event->bytes, .stream = event->stream};
-    return allocator_has_room(f->player.allocator, request) ||
-           !(could_fail(f, event->bytes) || could_collect(f));
-}
-
 static void set_mode(struct follower *f, ptrdiff_t from, ptrdiff_t end)
 {
     bool *expandable = &f->player.allocator->options.expandable;
@@ -183,26 +67,46 @@ static void set_mode(struct follower *f, ptrdiff_t from, ptrdiff_t end)
     }
 }
 
-// The driver's events from `from` up to the event they belong to, whose index is returned. Blocks
-// whose frees the flush is to complete lose their handles now: the next allocation may get one.
+// Completions before the search are made now. Blocks whose frees the flush is to complete lose
+// their handles now: the next allocation may get one.
+static void open_completions(struct follower *f, struct group *group)
+{
+    struct player *p = &f->player;
+    bool left = false;
+    for (ptrdiff_t i = group->from; i < group->end; i++) {
+        const struct event *event = &p->trace->events[i];
+        if (event->kind != EVENT_FREE_COMPLETED || event->block == EVENT_NO_BLOCK)
+            continue;
+        struct block *b = p->blocks[event->block];
+        left = left || i >= group->returns || !b || group_leaves_to_flush(&f->reader, group, b);
+        if (left) {
+            p->blocks[event->block] = NULL;
+        } else {
+            player_step(p, i);
+            group->left--;
+        }
+    }
+}
+
+// Makes ready for the event the group belongs to, whose index is returned.
 static ptrdiff_t open_group(struct follower *f, ptrdiff_t from)
 {
     struct player *p = &f->player;
-    const struct event *events = p->trace->events;
-    ptrdiff_t end = end_of_group(f, from);
-    set_mode(f, from, end);
-    for (ptrdiff_t i = from; i < end; i++)
-        if (events[i].kind == EVENT_FREE_COMPLETED && events[i].block != EVENT_NO_BLOCK)
-            p->blocks[events[i].block] = NULL;
-    ptrdiff_t middle = end_of_returns(f, from, end);
-    if (middle > from && is_empty_cache(f, end)) {
-        tape_window(&f->tape, from, middle, false);
+    struct group group = group_at(&f->reader, from);
+    set_mode(f, from, group.end);
+    open_completions(f, &group);
+    ptrdiff_t collected = group_collected(&f->reader, &group);
+    from = group.returns;
+    if (collected == from && group.middle > from && group_is_empty_cache(&f->reader, &group)) {
+        tape_window(&f->tape, from, group.middle, false);
         allocator_flush(p->allocator, FLUSH_EMPTY_CACHE);
-        p->result->flush_events[p->result->flushes++] = end;
-        from = middle;
+        p->result->flush_events[p->result->flushes++] = group.end;
+        from = group.middle;
     }
-    tape_window(&f->tape, from, end, end < f->end && events[end].kind == EVENT_OOM);
-    return end;
+    bool oom = group.end < f->reader.end && p->trace->events[group.end].kind == EVENT_OOM;
+    tape_window(&f->tape, from, group.end, oom);
+    f->tape.collected = collected;
+    return group.end;
 }
 
 // Where replay and recording disagree, blocks that lost their handles may still be pending.
@@ -240,26 +144,15 @@ static void follow_oom(struct follower *f, ptrdiff_t index)
     tape_window(&f->tape, index, index, false);
 }
 
-static bool starts_group(struct follower *f, ptrdiff_t i)
-{
-    if (event_is_driver(f->player.trace->events[i].kind))
-        return true;
-    if (i < f->plain_until || !is_late(f, i))
-        return false;
-    if (end_of_flushed(f, i) > i)
-        return true;
-    f->plain_until = end_of_late(f, i);
-    return false;
-}
-
 static void follow(struct follower *f)
 {
     struct player *p = &f->player;
-    for (ptrdiff_t i = 0; i < f->end; i++) {
-        bool grouped = starts_group(f, i);
+    ptrdiff_t end = f->reader.end;
+    for (ptrdiff_t i = 0; i < end; i++) {
+        bool grouped = group_starts(&f->reader, i);
         if (grouped)
             i = open_group(f, i);
-        if (i == f->end)
+        if (i == end)
             break;
         if (p->trace->events[i].kind == EVENT_OOM)
             follow_oom(f, i);
@@ -268,7 +161,7 @@ static void follow(struct follower *f)
         if (grouped)
             complete_orphans(p);
     }
-    tape_window(&f->tape, f->end, f->end, false);
+    tape_window(&f->tape, end, end, false);
 }
 
 static void run(struct player *p, ptrdiff_t end)
@@ -289,9 +182,26 @@ static ptrdiff_t count_possible_flushes(const struct trace *t, ptrdiff_t *segmen
     ptrdiff_t flushes = 0;
     for (ptrdiff_t i = 0; i < t->count; i++) {
         *segment_events += event_is_driver(t->events[i].kind);
-        flushes += returns_memory(&t->events[i]) || t->events[i].kind == EVENT_EMPTY_CACHE;
+        flushes += event_returns_memory(&t->events[i]) || t->events[i].kind == EVENT_EMPTY_CACHE;
     }
     return flushes;
+}
+
+static void run_following(struct follower *f, const struct replay_request *q)
+{
+    struct replay_result *made = f->player.result;
+    f->tape.events = q->trace->events;
+    f->player.allocator->driver.tape = &f->tape;
+    f->reader = (struct group_reader){.trace = q->trace,
+                                      .allocator = f->player.allocator,
+                                      .bounds = group_bounds_of(q->trace, &q->options),
+                                      .end = made->events};
+    f->mixed = has_kind(q->trace, EVENT_SEGMENT_MAP) && has_kind(q->trace, EVENT_SEGMENT_ALLOC);
+    follow(f);
+    f->player.allocator->driver.tape = NULL;
+    made->segment_events_matched = f->tape.matched;
+    made->segment_events_extra = f->tape.produced - f->tape.matched;
+    made->first_mismatch = f->tape.first;
 }
 
 bool replay_run(struct replay_result *r, struct arena *a, const struct replay_request *q,
@@ -299,27 +209,18 @@ bool replay_run(struct replay_result *r, struct arena *a, const struct replay_re
 {
     struct replay_result made = {.events = q->trace->count, .oom_event = -1};
     struct follower f = {.player.result = &made};
-    f.end = q->stop_after && q->stop_after < q->trace->count ? q->stop_after : q->trace->count;
-    made.events = f.end;
+    if (q->stop_after && q->stop_after < q->trace->count)
+        made.events = q->stop_after;
     made.unknown_frees = q->trace->unknown_frees;
     ptrdiff_t flushes = count_possible_flushes(q->trace, &made.segment_events);
     made.flush_events = NEW(a, ptrdiff_t, flushes);
     if (!player_start(&f.player, a, q, e))
         return false;
     player_note(&f.player, 0);
-    if (q->follow) {
-        f.tape.events = q->trace->events;
-        f.player.allocator->driver.tape = &f.tape;
-        f.most_reserved = most_reserved(q->trace);
-        f.mixed = has_kind(q->trace, EVENT_SEGMENT_MAP) && has_kind(q->trace, EVENT_SEGMENT_ALLOC);
-        follow(&f);
-        f.player.allocator->driver.tape = NULL;
-        made.segment_events_matched = f.tape.matched;
-        made.segment_events_extra = f.tape.produced - f.tape.matched;
-        made.first_mismatch = f.tape.first;
-    } else {
-        run(&f.player, f.end);
-    }
+    if (q->follow)
+        run_following(&f, q);
+    else
+        run(&f.player, made.events);
     made.stats = f.player.allocator->stats;
     made.retries = made.stats.retries;
     made.allocator = f.player.allocator;

@@ -1,6 +1,8 @@
 // Event by event comparison: kind, size, stream and address must all agree, in order.
 #include "core/trace/tape.h"
 
+#include <stddef.h>
+
 static const struct event nothing = {.kind = EVENT_KINDS, .block = EVENT_NO_BLOCK};
 
 static void mismatch(struct tape *t, struct event wanted, struct event got)
@@ -22,6 +24,7 @@ void tape_window(struct tape *t, ptrdiff_t from, ptrdiff_t to, bool ends_in_oom)
         mismatch(t, t->events[t->next], nothing);
     t->next = from;
     t->end = to;
+    t->collected = from;
     t->ends_in_oom = ends_in_oom;
     skip_frees(t);
 }
@@ -47,6 +50,11 @@ bool tape_find_map(const struct tape *t, uint64_t *address)
             return true;
         }
     return false;
+}
+
+const struct event *tape_collected(const struct tape *t)
+{
+    return t->next < t->collected && t->next < t->end ? &t->events[t->next] : NULL;
 }
 
 static bool same(const struct event *a, const struct event *b)

@@ -21,6 +21,7 @@ struct tape_mismatch {
 struct tape {
     const struct event *events;
     ptrdiff_t next, end;
+    ptrdiff_t collected; // what is returned before this was garbage collection's choice
     bool ends_in_oom;
     ptrdiff_t produced, matched;
     struct tape_mismatch first;
@@ -33,6 +34,9 @@ enum tape_answer tape_ask(const struct tape *t, enum event_kind kind, uint64_t *
 
 // Where a new reservation begins: at the next page mapped, which may come after a refusal.
 bool tape_find_map(const struct tape *t, uint64_t *address);
+
+// The next return that garbage collection made; NULL when there is none.
+const struct event *tape_collected(const struct tape *t);
 
 void tape_produced(struct tape *t, struct event got);
 

@@ -17,15 +17,27 @@ static struct trace parse(struct arena *a, const char *text)
     return t;
 }
 
-static struct replay_result follow(struct arena *a, const struct trace *t)
+static struct replay_result follow_with(struct arena *a, const struct trace *t,
+                                        struct allocator_options options)
 {
-    struct replay_request q = {
-        .trace = t, .options = allocator_options_default(TORCH_NEWEST), .follow = true};
+    struct replay_request q = {.trace = t, .options = options, .follow = true};
     replay_infer(&q.options, t);
     struct replay_result r = {0};
     struct error e = {0};
     CHECK(replay_run(&r, a, &q, &e));
     return r;
+}
+
+static struct replay_result follow(struct arena *a, const struct trace *t)
+{
+    return follow_with(a, t, allocator_options_default(TORCH_NEWEST));
+}
+
+static struct allocator_options splitting_below(uint64_t bytes)
+{
+    struct allocator_options o = allocator_options_default(TORCH_NEWEST);
+    o.max_split_bytes = bytes;
+    return o;
 }
 
 static void check_exact(const struct replay_result *r, ptrdiff_t segment_events)
@@ -170,6 +182,114 @@ TEST(follows_a_reservation_after_out_of_memory)
     check_exact(&r, 2);
     CHECK_U64((uint64_t)r.placements_matched, 2);
     CHECK_U64(r.ooms, 1);
+}
+
+// A free that completes before the search makes the oversize block that is returned for the
+// request.
+TEST(follows_a_completion_before_the_search)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 62914560 0\n"
+                              "alloc 10000000 62914560 0\n"
+                              "segment_alloc 20000000 20971520 0\n"
+                              "alloc 20000000 20971520 0\n"
+                              "free_requested 10000000 62914560 0\n"
+                              "free_requested 20000000 20971520 0\n"
+                              "free_completed 20000000 20971520 0\n"
+                              "free_completed 10000000 62914560 0\n"
+                              "segment_free 10000000 62914560 0\n"
+                              "segment_alloc 30000000 35651584 0\n"
+                              "alloc 30000000 35651584 0\n");
+    struct replay_result r = follow_with(a, &t, splitting_below(32 * MIB));
+    check_exact(&r, 4);
+    CHECK_U64(r.retries, 0);
+    CHECK_U64((uint64_t)r.flushes, 0);
+}
+
+// Had the request been refused, the oversize block would have been returned first.
+TEST(follows_an_empty_cache_with_oversize_blocks)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 62914560 0\n"
+                              "alloc 10000000 62914560 0\n"
+                              "segment_alloc 20000000 20971520 0\n"
+                              "alloc 20000000 20971520 0\n"
+                              "free_requested 10000000 62914560 0\n"
+                              "free_completed 10000000 62914560 0\n"
+                              "free_requested 20000000 20971520 0\n"
+                              "free_completed 20000000 20971520 0\n"
+                              "segment_free 20000000 20971520 0\n"
+                              "segment_free 10000000 62914560 0\n"
+                              "segment_alloc 30000000 35651584 0\n"
+                              "alloc 30000000 35651584 0\n");
+    struct replay_result r = follow_with(a, &t, splitting_below(32 * MIB));
+    check_exact(&r, 5);
+    CHECK_U64(r.retries, 0);
+    CHECK_U64((uint64_t)r.flushes, 1);
+}
+
+// The free block is too large for the request to be found, but its segment could grow from it
+// without a page: nothing was refused.
+TEST(follows_an_empty_cache_where_pages_were_there)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_map 10000000 62914560 0\n"
+                              "alloc 10000000 62914560 0\n"
+                              "free_requested 10000000 62914560 0\n"
+                              "free_completed 10000000 62914560 0\n"
+                              "segment_unmap 10000000 62914560 0\n"
+                              "segment_map 30000000 20971520 0\n"
+                              "alloc 30000000 20971520 0\n");
+    struct replay_result r = follow_with(a, &t, splitting_below(32 * MIB));
+    check_exact(&r, 3);
+    CHECK_U64((uint64_t)r.flushes, 1);
+}
+
+// The flush completes, right after its request, a free that waited for another stream.
+TEST(follows_a_flush_right_after_a_free)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "free_requested 10000000 20971520 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_completed 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "free_requested 20000000 31457280 0\n"
+                              "free_completed 20000000 31457280 0\n"
+                              "segment_free 20000000 31457280 0\n"
+                              "segment_alloc 30000000 31457280 0\n"
+                              "alloc 30000000 31457280 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 4);
+    CHECK_U64(r.retries, 1);
+    CHECK_U64((uint64_t)r.flushes, 0);
+}
+
+// What garbage collection returned is the recording's word: its limit is not known.
+TEST(follows_garbage_collection_without_a_limit)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "segment_alloc 20000000 31457280 0\n"
+                              "alloc 20000000 31457280 0\n"
+                              "free_requested 20000000 31457280 0\n"
+                              "free_completed 20000000 31457280 0\n"
+                              "free_requested 10000000 20971520 0\n"
+                              "free_completed 10000000 20971520 0\n"
+                              "segment_free 20000000 31457280 0\n"
+                              "segment_alloc 30000000 62914560 0\n"
+                              "alloc 30000000 62914560 0\n"
+                              "alloc 10000000 20971520 0\n");
+    struct allocator_options o = allocator_options_default(TORCH_NEWEST);
+    o.gc_threshold = 0.5;
+    struct replay_result r = follow_with(a, &t, o);
+    check_exact(&r, 4);
+    CHECK_U64(r.retries, 0);
+    CHECK_U64((uint64_t)r.flushes, 0);
+    CHECK_U64((uint64_t)r.placements_matched, 4);
 }
 
 TEST(sees_what_does_not_match)
@@ -490,18 +610,21 @@ TEST(a_replay_of_a_replay_is_the_same)
     CHECK(segment_events > 2000);
 }
 
-// Nothing told about the device and its limit: the recording's word is enough for the same events.
+// Nothing told about the device and its limit: the recording's word is enough for the same events,
+// with garbage collection and oversize blocks too.
 TEST(a_recording_is_followed_without_its_limits)
 {
-    for (uint64_t seed = 2; seed <= 180; seed += 3) { // no garbage collection among these
+    for (uint64_t seed = 1; seed <= 180; seed++) {
         struct arena *a = test_arena();
         struct allocator_options o = random_options(seed);
-        o.max_split_bytes = UINT64_MAX;
         struct replay_result r = {0};
         struct trace recording = record(a, seed * 6151, &o, &r);
-        struct replay_result again = follow(a, &recording);
+        o.limited = false;
+        o.limit_bytes = o.device_bytes = 0;
+        struct replay_result again = follow_with(a, &recording, o);
         check_exact(&again, again.segment_events);
         CHECK_U64(again.reserved.bytes, r.reserved.bytes);
+        CHECK_U64(again.active.bytes, r.active.bytes);
         CHECK_U64(again.ooms, r.ooms);
     }
 }
