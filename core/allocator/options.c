@@ -104,10 +104,15 @@ static bool is_power_of_two(uint64_t value)
     return value && (value & (value - 1)) == 0;
 }
 
+bool options_division_is_valid(uint64_t value)
+{
+    return value == 0 || (is_power_of_two(value) && value <= 1u << 30);
+}
+
 static bool read_division(uint32_t *division, struct str text)
 {
     uint64_t value;
-    if (!read_count(&value, text) || !(value == 0 || is_power_of_two(value)) || value > 1u << 30)
+    if (!read_count(&value, text) || !options_division_is_valid(value))
         return false;
     *division = (uint32_t)value;
     return true;
@@ -256,7 +261,7 @@ static const struct option_key {
     {"graph_capture_record_stream_reuse", TORCH_GATES, set_nothing},
 };
 
-static bool set_key(struct allocator_options *o, struct str key, struct str value, struct error *e)
+bool options_set(struct allocator_options *o, struct str key, struct str value, struct error *e)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(keys); i++) {
         if (!str_is(key, keys[i].name))
@@ -282,6 +287,18 @@ static ptrdiff_t value_end(struct str text)
     return text.n;
 }
 
+bool options_next(struct str *conf, struct str *key, struct str *value)
+{
+    if (!conf->n)
+        return false;
+    struct str_cut pair = str_cut(*conf, ':');
+    ptrdiff_t end = value_end(pair.tail);
+    *key = str_trim(pair.head);
+    *value = str_trim(str_slice(pair.tail, 0, end));
+    *conf = end < pair.tail.n ? str_slice(pair.tail, end + 1, pair.tail.n) : STR_NONE;
+    return true;
+}
+
 static bool split_floor_holds(const struct allocator_options *o)
 {
     if (torch_has(o->torch_minor, TORCH_SPLIT_FLOOR_INCLUSIVE))
@@ -295,14 +312,10 @@ bool allocator_options_parse(struct allocator_options *o, struct str conf, struc
     read.max_split_bytes = UINT64_MAX;
     read.gc_threshold = 0;
     memset(read.divisions, 0, sizeof read.divisions);
-    while (conf.n) {
-        struct str_cut pair = str_cut(conf, ':');
-        ptrdiff_t end = value_end(pair.tail);
-        struct str value = str_trim(str_slice(pair.tail, 0, end));
-        if (!set_key(&read, str_trim(pair.head), value, e))
+    struct str key, value;
+    while (options_next(&conf, &key, &value))
+        if (!options_set(&read, key, value, e))
             return false;
-        conf = end < pair.tail.n ? str_slice(pair.tail, end + 1, pair.tail.n) : STR_NONE;
-    }
     if (!split_floor_holds(&read))
         return FAIL(e, BAD_INPUT, STR("PYTORCH_CUDA_ALLOC_CONF"),
                     "torch 2.%d refuses a max_split_size_mb this small", o->torch_minor);

@@ -42,6 +42,15 @@ void allocator_options_fraction(struct allocator_options *o, double fraction, ui
 bool allocator_options_parse(struct allocator_options *o, struct str conf,
                              struct error *e) MUST_USE;
 
+// The pieces of the above: the next key and value, cut off the text's front (false at its end), and
+// one of them set. On failure *o may have been touched.
+bool options_next(struct str *conf, struct str *key, struct str *value);
+bool options_set(struct allocator_options *o, struct str key, struct str value,
+                 struct error *e) MUST_USE;
+
+// Of roundup_power2_divisions: off or a power of two.
+bool options_division_is_valid(uint64_t value);
+
 uint64_t options_round(const struct allocator_options *o, uint64_t bytes);
 
 // What cudaMalloc is asked for, for a rounded size.

@@ -13,6 +13,7 @@ struct history {
     struct allocator_options options;
     const struct value *tree; // of a snapshot, NULL for a trace
     uint64_t device;
+    ptrdiff_t unknown_actions;
 };
 
 static bool read_snapshot(struct history *h, const struct query *q, const struct value *tree,
@@ -21,7 +22,7 @@ static bool read_snapshot(struct history *h, const struct query *q, const struct
     struct snapshot s;
     if (!snapshot_read(&s, q->arena, tree, name, e))
         return false;
-    *h = (struct history){s.trace, s.options, tree, s.device};
+    *h = (struct history){s.trace, s.options, tree, s.device, s.unknown_actions};
     return true;
 }
 
@@ -33,8 +34,16 @@ static bool read_history(struct history *h, const struct query *q, struct str na
     if (pickle_begins(q->document))
         return pickle_parse(tree, q->arena, q->document, name, e) &&
                read_snapshot(h, q, tree, name, e);
-    *h = (struct history){trace_in(q->arena), allocator_options_default(TORCH_NEWEST), NULL, 0};
-    return trace_parse(&h->trace, q->document, name, e);
+    if (str_starts(str_trim(q->document), STR("[")))
+        return FAIL(
+            e, BAD_INPUT, name,
+            "this is a JSON list; a snapshot is what torch.cuda.memory._snapshot() returns, "
+            "a dictionary");
+    *h = (struct history){.trace = trace_in(q->arena),
+                          .options = allocator_options_default(TORCH_NEWEST)};
+    if (!trace_parse(&h->trace, q->document, name, e))
+        return false;
+    return h->trace.count || FAIL(e, BAD_INPUT, name, "this file holds no history: it is empty");
 }
 
 static bool has_driver_events(const struct trace *t)
@@ -116,6 +125,7 @@ static bool play(struct replay_story *s, const struct history *h, const struct q
                  struct error *e)
 {
     s->options = h->options;
+    s->unknown_actions = h->unknown_actions;
     s->recorded = has_driver_events(&h->trace);
     replay_infer(&s->options, &h->trace);
     struct replay_request request = {

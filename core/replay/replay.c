@@ -32,28 +32,65 @@ static bool starts_expandable(const struct trace *t)
     return false;
 }
 
-// A request between 1 and 10 MiB that goes to the driver gets exactly one large segment or page.
-static bool shows_large_segment(const struct allocator_options *o, const struct event *driver,
-                                const struct event *alloc)
+// A request between 1 and 10 MiB that goes to the driver gets exactly one large segment.
+static bool shows_large_segment(const struct allocator_options *o, const struct event *driver)
 {
-    bool gives = driver->kind == EVENT_SEGMENT_ALLOC || driver->kind == EVENT_SEGMENT_MAP;
+    const struct event *alloc = driver + 1;
     uint64_t bytes = options_round(o, alloc->bytes);
-    return gives && alloc->kind == EVENT_ALLOC && bytes > SMALL_MAX_BYTES &&
-           bytes < LARGE_ALLOC_BYTES && driver->bytes > LARGE_ALLOC_BYTES &&
-           driver->bytes % MIB == 0;
+    return driver->kind == EVENT_SEGMENT_ALLOC && alloc->kind == EVENT_ALLOC &&
+           bytes > SMALL_MAX_BYTES && bytes < LARGE_ALLOC_BYTES;
+}
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b) {
+        uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// What all that was mapped for large requests is made of, and what was mapped before; 0 where
+// nothing was.
+static uint64_t common_page(const struct allocator_options *o, const struct trace *t)
+{
+    uint64_t page = 0;
+    for (ptrdiff_t i = 0; i < t->start_count; i++)
+        if (t->start[i].expandable && !t->start[i].small)
+            page = common_divisor(page, t->start[i].bytes);
+    bool large = false;
+    for (ptrdiff_t i = t->count - 1; i >= 0; i--) {
+        const struct event *event = &t->events[i];
+        if (event->kind == EVENT_ALLOC || event->kind == EVENT_OOM)
+            large = options_round(o, event->bytes) > SMALL_MAX_BYTES;
+        if (event->kind == EVENT_SEGMENT_MAP && large)
+            page = common_divisor(page, event->bytes);
+    }
+    return page;
+}
+
+void replay_infer_large_segment(struct allocator_options *o, const struct trace *t)
+{
+    uint64_t bytes = common_page(o, t);
+    for (ptrdiff_t i = 0; !bytes && i + 1 < t->count; i++)
+        if (shows_large_segment(o, &t->events[i]))
+            bytes = t->events[i].bytes;
+    // Whole numbers of the pages that are known already say nothing against these.
+    bool pages = has_kind(t, EVENT_SEGMENT_MAP) || starts_expandable(t);
+    if (!torch_has(o->torch_minor, TORCH_LARGE_SEGMENT_OPTION) || bytes <= LARGE_ALLOC_BYTES ||
+        bytes % MIB || (pages && bytes % o->large_segment_bytes == 0))
+        return;
+    if (o->max_non_split_rounding_bytes == o->large_segment_bytes)
+        o->max_non_split_rounding_bytes = bytes;
+    o->large_segment_bytes = bytes;
 }
 
 void replay_infer(struct allocator_options *o, const struct trace *t)
 {
     o->expandable = has_kind(t, EVENT_SEGMENT_MAP) || has_kind(t, EVENT_SEGMENT_UNMAP) ||
                     (starts_expandable(t) && !has_kind(t, EVENT_SEGMENT_ALLOC));
-    if (!torch_has(o->torch_minor, TORCH_LARGE_SEGMENT_OPTION))
-        return;
-    for (ptrdiff_t i = 0; i + 1 < t->count; i++)
-        if (shows_large_segment(o, &t->events[i], &t->events[i + 1])) {
-            o->large_segment_bytes = t->events[i].bytes;
-            return;
-        }
+    replay_infer_large_segment(o, t);
 }
 
 static void set_mode(struct follower *f, ptrdiff_t from, ptrdiff_t end)

@@ -49,7 +49,9 @@ struct replay_result {
     struct tape_mismatch first_mismatch;
 };
 
-// Mode and, where it shows, the size of large segments, read off a recording's driver events.
+// The size of large segments (expandable: pages), where a recording's driver events show it, and
+// both that and the mode.
+void replay_infer_large_segment(struct allocator_options *o, const struct trace *t);
 void replay_infer(struct allocator_options *o, const struct trace *t);
 
 // Without `follow`, stops at the first out-of-memory. Errors are those of the start state.

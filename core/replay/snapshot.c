@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "core/replay/replay.h"
 #include "core/replay/start.h"
 
 struct reading {
@@ -50,17 +51,22 @@ static bool stream_of(struct reading *r, uint16_t *out, const struct value *v)
 
 // ------------------------------------------------------------------ events
 
-static bool read_event(struct reading *r, const struct value *entry)
+// What torch adds in later versions is passed over. The tag is the event's place in the snapshot.
+static bool read_event(struct reading *r, const struct value *entry, ptrdiff_t index)
 {
     struct str action;
     struct event event = {.block = EVENT_NO_BLOCK};
-    if (!value_str(&action, value_get(entry, "action")) || !event_kind_find(&event.kind, action))
-        return malformed(r, "an event has no known action");
+    if (!value_str(&action, value_get(entry, "action")))
+        return malformed(r, "an event has no action");
+    if (!event_kind_find(&event.kind, action)) {
+        r->out->unknown_actions++;
+        return true;
+    }
     bool placed = event.kind != EVENT_OOM && event.kind != EVENT_SNAPSHOT;
     if ((placed && !address_of(r, &event.address, entry, "addr")) ||
         !bytes_of(r, &event.bytes, entry, "size") || !stream_of(r, &event.stream, entry))
         return false;
-    event.tag = (uint32_t)r->out->trace.count + 1;
+    event.tag = (uint32_t)index + 1;
     trace_add(&r->out->trace, event);
     return true;
 }
@@ -85,7 +91,7 @@ static bool read_events(struct reading *r)
                     "torch.cuda.memory._record_memory_history()");
     trace_reserve(&r->out->trace, value_count(longest));
     for (ptrdiff_t i = 0; i < value_count(longest); i++)
-        if (!read_event(r, value_at(longest, i)))
+        if (!read_event(r, value_at(longest, i), i))
             return false;
     return true;
 }
@@ -168,28 +174,73 @@ static bool read_segments(struct reading *r, struct end_state *end)
 
 // ------------------------------------------------------------------ settings
 
+static bool refused(struct reading *r, const char *key)
+{
+    struct arena scratch = *r->arena;
+    return malformed(r, str_z(&scratch, str_format(&scratch, "torch refuses its '%s'", key)));
+}
+
 // Keys "1", "2", "4" ... "32768": the bucket's lower end in MiB.
-static void read_divisions(struct reading *r, const struct value *divisions)
+static bool read_divisions(struct reading *r, const struct value *divisions)
 {
     for (int bucket = 0; bucket < OPTIONS_DIVISION_BUCKETS; bucket++) {
         struct arena scratch = *r->arena;
         struct str key = str_format(&scratch, "%d", 1 << bucket);
         uint64_t value;
-        if (value_u64(&value, value_get(divisions, key.p)) && value <= UINT32_MAX)
-            r->out->options.divisions[bucket] = (uint32_t)value;
+        if (!value_u64(&value, value_get(divisions, key.p)))
+            continue;
+        if (!options_division_is_valid(value))
+            return refused(r, "roundup_power2_divisions");
+        r->out->options.divisions[bucket] = (uint32_t)value;
+    }
+    return true;
+}
+
+// What has no entry of its own is only in the text of the environment variable, which may name keys
+// of other versions.
+static void read_environment(struct allocator_options *o, const struct value *text)
+{
+    struct str conf = STR_NONE, key, value;
+    value_str(&conf, text);
+    while (options_next(&conf, &key, &value)) {
+        struct allocator_options changed = *o;
+        struct error ignored = {0};
+        if ((str_is(key, "max_non_split_rounding_mb") || str_is(key, "large_segment_size_mb")) &&
+            options_set(&changed, key, value, &ignored))
+            *o = changed;
     }
 }
 
-static void read_settings(struct reading *r)
+static bool read_settings(struct reading *r)
 {
     struct allocator_options *o = &r->out->options;
     const struct value *settings = value_get(r->root, "allocator_settings");
     uint64_t split;
+    read_environment(o, value_get(settings, "PYTORCH_CUDA_ALLOC_CONF"));
     value_bool(&o->expandable, value_get(settings, "expandable_segments"));
     value_double(&o->gc_threshold, value_get(settings, "garbage_collection_threshold"));
+    if (!(o->gc_threshold >= 0 && o->gc_threshold < 1))
+        return refused(r, "garbage_collection_threshold");
     if (value_u64(&split, value_get(settings, "max_split_size")))
-        o->max_split_bytes = split;
-    read_divisions(r, value_get(settings, "roundup_power2_divisions"));
+        o->max_split_bytes = split; // unlimited is -1
+    if (o->max_split_bytes == 0)
+        return refused(r, "max_split_size");
+    return read_divisions(r, value_get(settings, "roundup_power2_divisions"));
+}
+
+// Undoing a history needs the size of its pages, which shows in what it maps and in what is mapped
+// at its end.
+static void infer_pages(struct snapshot *s, const struct end_state *end)
+{
+    struct trace with_end = s->trace;
+    struct start_segment *mapped = NEW(s->trace.arena, struct start_segment, end->segment_count);
+    for (ptrdiff_t i = 0; i < end->segment_count; i++)
+        mapped[i] = (struct start_segment){.bytes = end->segments[i].bytes,
+                                           .small = end->segments[i].small,
+                                           .expandable = end->segments[i].expandable};
+    with_end.start = mapped;
+    with_end.start_count = end->segment_count;
+    replay_infer_large_segment(&s->options, &with_end);
 }
 
 bool snapshot_read(struct snapshot *s, struct arena *a, const struct value *root, struct str name,
@@ -201,9 +252,10 @@ bool snapshot_read(struct snapshot *s, struct arena *a, const struct value *root
     struct end_state end = {0};
     if (root->kind != VALUE_DICT)
         return malformed(&r, "it is no dictionary");
-    read_settings(&r);
-    if (!read_events(&r) || !read_segments(&r, &end) ||
-        !start_from_end(&found.trace, &end, &found.options, name, e) ||
+    if (!read_settings(&r) || !read_events(&r) || !read_segments(&r, &end))
+        return false;
+    infer_pages(&found, &end);
+    if (!start_from_end(&found.trace, &end, &found.options, name, e) ||
         !trace_link(&found.trace, name, e))
         return false;
     *s = found;

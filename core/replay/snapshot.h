@@ -14,6 +14,7 @@ struct snapshot {
     struct trace trace;               // linked, with its start state
     uint64_t device;                  // the one with the most events
     struct allocator_options options; // as far as the snapshot says; torch_minor is the caller's
+    ptrdiff_t unknown_actions;        // events of kinds that are not known, passed over
 };
 
 // Where an event of the device's history was caused, as far as the recording kept stacks: the

@@ -42,6 +42,11 @@ static void print_head(struct buf *out, const struct view *v, const struct repla
             buf_printf(&b, " and %td made that were not recorded", r->segment_events_extra);
     }
     buf_wrapped(out, buf_str(&b), 2, v->width);
+    if (s->unknown_actions) {
+        b = buf_in(out->arena);
+        buf_printf(&b, "%td events of unknown kinds were passed over", s->unknown_actions);
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+    }
     if (r->unknown_frees) {
         b = buf_in(out->arena);
         buf_printf(&b,
@@ -347,6 +352,7 @@ void report_replay_json(struct json_out *j, const struct replay_story *s)
     const struct replay_result *r = &s->result;
     mode_json(j, &s->options);
     json_out_field_u64(j, "events", (uint64_t)r->events);
+    json_out_field_u64(j, "unknown_actions", (uint64_t)s->unknown_actions);
     json_out_field_u64(j, "allocations", (uint64_t)r->allocations);
     json_out_field_u64(j, "segment_events", (uint64_t)r->segment_events);
     json_out_field_u64(j, "segment_events_matched", (uint64_t)r->segment_events_matched);

@@ -16,7 +16,8 @@ struct owners {
 
 struct replay_story {
     struct str name;
-    bool recorded; // the history holds the driver's events
+    bool recorded;             // the history holds the driver's events
+    ptrdiff_t unknown_actions; // events that were passed over
     struct allocator_options options;
     struct replay_result result;
     struct replay_series series;

@@ -324,6 +324,18 @@ TEST(infers_large_segments)
     check_exact(&r, 1);
 }
 
+// Pages show in what all maps of the large pool have in common.
+TEST(infers_large_pages)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_map 10000000 71303168 0\nalloc 10000000 52428800 0\n"
+                              "segment_map 14400000 35651584 0\nalloc 13200000 31457280 0\n"
+                              "segment_map 90000000 2097152 0\nalloc 90000000 512 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 3);
+    CHECK_U64(r.allocator->options.large_segment_bytes, 34 * MIB);
+}
+
 TEST(starts_late)
 {
     struct arena *a = test_arena();

@@ -187,8 +187,8 @@ TEST(contradictory_snapshots_are_refused)
     value_append(a, &events, event_of(a, "free_requested", BASE, 100));
     CHECK(strstr(refusal(a, none, events).p, "a block outside every segment"));
     events = value_container(a, VALUE_LIST);
-    value_append(a, &events, event_of(a, "explode", BASE, 100));
-    CHECK(strstr(refusal(a, none, events).p, "an event has no known action"));
+    value_append(a, &events, value_integer(7));
+    CHECK(strstr(refusal(a, none, events).p, "an event has no action"));
     struct value pools = value_container(a, VALUE_LIST), segments = value_container(a, VALUE_LIST);
     value_append(a, &pools, value_integer(0));
     value_append(a, &pools, value_integer(3));
@@ -210,4 +210,68 @@ TEST(absurd_sizes_are_refused)
     events = value_container(a, VALUE_LIST);
     value_append(a, &events, event_of(a, "alloc", EVENT_MAX_ADDRESS, 512));
     CHECK(strstr(refusal(a, none, events).p, "an address is absurdly large"));
+}
+
+TEST(unknown_actions_are_passed_over)
+{
+    struct arena *a = test_arena();
+    struct value none = value_container(a, VALUE_LIST), events = value_container(a, VALUE_LIST);
+    value_append(a, &events, event_of(a, "explode", BASE, 100));
+    value_append(a, &events, event_of(a, "snapshot", 0, 0));
+    struct value root = snapshot_of(a, none, events);
+    struct snapshot s = {0};
+    struct error e = {0};
+    CHECK(snapshot_read(&s, a, &root, STR("s"), &e));
+    CHECK_U64((uint64_t)s.unknown_actions, 1);
+    CHECK_U64((uint64_t)s.trace.count, 1);
+    CHECK_U64(s.trace.events[0].tag, 2); // its place in the snapshot
+}
+
+static struct value with_settings(struct arena *a, struct value settings)
+{
+    struct value none = value_container(a, VALUE_LIST), events = value_container(a, VALUE_LIST);
+    value_append(a, &events, event_of(a, "snapshot", 0, 0));
+    struct value root = snapshot_of(a, none, events);
+    set(a, &root, "allocator_settings", settings);
+    return root;
+}
+
+static void check_setting(struct arena *a, const char *key, struct value value)
+{
+    struct value settings = dict(a);
+    set(a, &settings, key, value);
+    struct value root = with_settings(a, settings);
+    struct snapshot s = {0};
+    struct error e = {0};
+    CHECK(!snapshot_read(&s, a, &root, STR("s"), &e));
+    CHECK(strstr(e.message, key));
+}
+
+TEST(settings_torch_would_refuse_are_refused)
+{
+    struct arena *a = test_arena();
+    struct value divisions = dict(a);
+    set_number(a, &divisions, "4", 3);
+    check_setting(a, "roundup_power2_divisions", divisions);
+    check_setting(a, "garbage_collection_threshold", (struct value){VALUE_REAL, {.real = 1.0}});
+    check_setting(a, "garbage_collection_threshold", (struct value){VALUE_REAL, {.real = -0.5}});
+    check_setting(a, "max_split_size", value_integer(0));
+}
+
+TEST(settings_are_read_from_the_environments_text)
+{
+    struct arena *a = test_arena();
+    struct value settings = dict(a);
+    set(a, &settings, "PYTORCH_CUDA_ALLOC_CONF",
+        value_text(a, STR("of_tomorrow:[1:2,3],large_segment_size_mb:34,"
+                          "max_non_split_rounding_mb:64,per_process_memory_fraction:0.5")));
+    set(a, &settings, "max_split_size", value_integer(-1));
+    struct value root = with_settings(a, settings);
+    struct snapshot s = {0};
+    struct error e = {0};
+    CHECK(snapshot_read(&s, a, &root, STR("s"), &e));
+    CHECK_U64(s.options.large_segment_bytes, 34 * MIB);
+    CHECK_U64(s.options.max_non_split_rounding_bytes, 64 * MIB);
+    CHECK_U64(s.options.max_split_bytes, UINT64_MAX);
+    CHECK(!s.options.limited); // of a device whose size no snapshot tells
 }
