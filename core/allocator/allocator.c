@@ -281,7 +281,8 @@ static struct block *out_of_memory(struct allocator *a, struct request request)
     a->stats.ooms++;
     allocator_explain_oom(a, request.bytes, request.stream);
     log_event(a, EVENT_OOM,
-              &(struct event){.bytes = options_round(&a->options, request.bytes),
+              &(struct event){.address = a->oom.free_known ? a->oom.free_bytes : 0,
+                              .bytes = options_round(&a->options, request.bytes),
                               .block = EVENT_NO_BLOCK,
                               .stream = request.stream});
     return NULL;

@@ -10,12 +10,21 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-static uint64_t room_of(const struct allocator *a)
+// What the device has free: known, recorded, or 0.
+static uint64_t device_free_of(const struct allocator *a)
+{
+    if (a->options.device_bytes)
+        return driver_free_bytes(&a->driver);
+    return a->driver.tape ? a->driver.tape->free_bytes : 0;
+}
+
+// What could still have been taken. A recording's limit is not known, but that it was a limit is
+// where the device had enough.
+static uint64_t room_of(const struct allocator *a, bool by_device)
 {
     const struct allocator_options *o = &a->options;
     const struct stat *reserved = &a->stats.reserved_bytes;
-    uint64_t room =
-        o->device_bytes ? driver_free_bytes(&a->driver) : less(reserved->peak, reserved->current);
+    uint64_t room = by_device ? device_free_of(a) : less(reserved->peak, reserved->current);
     uint64_t allowed = less(o->limit_bytes, reserved->current);
     if (o->limited && (allowed < room || !o->device_bytes))
         return allowed;
@@ -28,15 +37,20 @@ void allocator_explain_oom(struct allocator *a, uint64_t requested_bytes, uint16
     uint64_t reserved = a->stats.reserved_bytes.current;
     uint64_t tried = options_segment_bytes(o, options_round(o, requested_bytes));
     uint64_t unallocated = reserved - a->stats.allocated_bytes.current;
-    bool fits_in_pieces = room_of(a) + unallocated >= tried;
+    uint64_t growth =
+        allocator_growth(a, (struct request){.bytes = requested_bytes, .stream = stream});
+    bool recorded = !o->device_bytes && device_free_of(a);
+    bool unknown_limit = recorded && !o->limited && growth <= device_free_of(a);
+    uint64_t room = room_of(a, o->device_bytes || (recorded && !unknown_limit));
     a->oom = (struct allocator_oom){
-        .cause = fits_in_pieces ? OOM_FRAGMENTATION : OOM_EXHAUSTION,
-        .by_limit = o->limited && reserved + tried > o->limit_bytes,
+        .cause = room + unallocated >= tried ? OOM_FRAGMENTATION : OOM_EXHAUSTION,
+        .by_limit = unknown_limit || (o->limited && reserved + tried > o->limit_bytes),
         .torch_minor = o->torch_minor,
         .requested_bytes = requested_bytes,
         .tried_bytes = tried,
         .device_bytes = o->device_bytes,
-        .free_bytes = o->device_bytes ? driver_free_bytes(&a->driver) : room_of(a),
+        .free_bytes = o->device_bytes || recorded ? device_free_of(a) : room,
+        .free_known = o->device_bytes || recorded,
         .process_bytes = a->driver.used_bytes + o->outside_bytes,
         .limited = o->limited,
         .limit_bytes = o->limit_bytes,

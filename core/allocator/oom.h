@@ -22,6 +22,7 @@ struct allocator_oom {
     uint64_t requested_bytes;
     uint64_t tried_bytes; // what the message says: the segment asked for
     uint64_t device_bytes, free_bytes, process_bytes; // of the driver, after the flush
+    bool free_known;                                  // free_bytes is the device's, not a guess
     bool limited;
     uint64_t limit_bytes;
     uint64_t allocated_bytes;

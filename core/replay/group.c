@@ -45,7 +45,9 @@ static void note_request(struct group_bounds *b, const struct tally *t, const st
         raise(&b->asked_bytes, sat_add(t->before_growth_bytes, segment));
     if (event->kind == EVENT_OOM && event->address) {
         raise(&b->reserved_bytes, sat_add(t->reserved_bytes, event->address));
-        b->maybe_limited = segment <= event->address;
+        bool by_limit = u64_align_up(segment, o->large_segment_bytes) <= event->address;
+        b->maybe_limited = by_limit || (b->told && b->maybe_limited);
+        b->told = true;
     }
 }
 
@@ -61,17 +63,26 @@ static void note_driver(struct tally *t, const struct event *event)
     t->grew = grows;
 }
 
+// A limit is held against the segment asked for, which is less than the pages mapped for it.
+static void note_reserved(struct group_bounds *b, const struct tally *t,
+                          const struct allocator_options *o)
+{
+    raise(&b->reserved_bytes, t->reserved_bytes);
+    if (!o->expandable)
+        raise(&b->asked_bytes, t->reserved_bytes);
+}
+
 struct group_bounds group_bounds_of(const struct trace *t, const struct allocator_options *o)
 {
     struct group_bounds bounds = {.maybe_limited = true};
     struct tally tally = {0};
     for (ptrdiff_t i = 0; i < t->start_count; i++)
         tally.reserved_bytes = sat_add(tally.reserved_bytes, t->start[i].bytes);
-    raise(&bounds.reserved_bytes, tally.reserved_bytes);
+    note_reserved(&bounds, &tally, o);
     for (ptrdiff_t i = 0; i < t->count; i++) {
         if (event_is_driver(t->events[i].kind)) {
             note_driver(&tally, &t->events[i]);
-            raise(&bounds.reserved_bytes, tally.reserved_bytes);
+            note_reserved(&bounds, &tally, o);
             continue;
         }
         bounds.defers = bounds.defers || is_late(t, i);
@@ -79,8 +90,6 @@ struct group_bounds group_bounds_of(const struct trace *t, const struct allocato
             note_request(&bounds, &tally, &t->events[i], o);
         tally.grew = false;
     }
-    if (!o->expandable) // whose pages may go beyond a limit
-        raise(&bounds.asked_bytes, bounds.reserved_bytes);
     return bounds;
 }
 

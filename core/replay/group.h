@@ -16,7 +16,8 @@
 struct group_bounds {
     uint64_t reserved_bytes; // most reserved at once, or what an out-of-memory says there was
     uint64_t asked_bytes;    // most reserved with the segment asked for, which is what a limit sees
-    bool maybe_limited;      // no out-of-memory tells that it was the device
+    bool told;               // an out-of-memory says what the device had free
+    bool maybe_limited;      // not every out-of-memory is the device's, by what they tell
     bool defers;             // frees wait for other streams
 };
 

@@ -170,6 +170,7 @@ static void follow_oom(struct follower *f, ptrdiff_t index)
 {
     const struct event *event = &f->player.trace->events[index];
     f->tape.ends_in_oom = true;
+    f->tape.free_bytes = event->address;
     struct block *b = allocator_alloc(
         f->player.allocator,
         (struct request){.bytes = event->bytes, .handle = EVENT_NO_BLOCK, .stream = event->stream});
@@ -284,6 +285,7 @@ struct trace replay_program(struct arena *a, const struct trace *recording,
         if (event.kind == EVENT_OOM) {
             event.block = recording->block_count;
             event.kind = EVENT_ALLOC;
+            event.address = 0;
             trace_add(&program, event);
             event.kind = EVENT_FREE;
         }

@@ -66,6 +66,10 @@ static bool read_event(struct reading *r, const struct value *entry, ptrdiff_t i
     if ((placed && !address_of(r, &event.address, entry, "addr")) ||
         !bytes_of(r, &event.bytes, entry, "size") || !stream_of(r, &event.stream, entry))
         return false;
+    uint64_t free_bytes;
+    if (event.kind == EVENT_OOM && value_u64(&free_bytes, value_get(entry, "device_free")) &&
+        free_bytes < EVENT_MAX_BYTES)
+        event.address = free_bytes;
     event.tag = (uint32_t)index + 1;
     trace_add(&r->out->trace, event);
     return true;

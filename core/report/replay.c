@@ -115,6 +115,11 @@ static void print_oom(struct buf *out, const struct view *v, const struct replay
                   ? "That is fragmentation: what is cached and what is free would have been enough "
                     "in one piece."
                   : "That is exhaustion: even with what is cached it would not have been enough.");
+    if (o->free_known) {
+        buf_put_z(&b, " The card had ");
+        put_bytes(&b, o->free_bytes);
+        buf_put_z(&b, o->by_limit ? " free: a limit refused it." : " free.");
+    }
     buf_char(out, '\n');
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
@@ -285,7 +290,7 @@ static void oom_json(struct json_out *j, const struct replay_result *r)
     json_out_field_u64(j, "requested_bytes", o->requested_bytes);
     json_out_field_u64(j, "tried_bytes", o->tried_bytes);
     optional_bytes(j, "capacity_bytes", known, o->device_bytes);
-    optional_bytes(j, "free_bytes", known, o->free_bytes);
+    optional_bytes(j, "free_bytes", o->free_known, o->free_bytes);
     optional_bytes(j, "limit_bytes", o->limited, o->limit_bytes);
     json_out_field_u64(j, "allocated_bytes", o->allocated_bytes);
     json_out_field_u64(j, "unallocated_bytes", o->unallocated_bytes);

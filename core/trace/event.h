@@ -38,7 +38,8 @@ enum {
 #define EVENT_MAX_BYTES   (UINT64_C(1) << 50)
 
 struct event {
-    uint64_t address; // as recorded; 0 in a simulated history
+    uint64_t
+        address; // as recorded, 0 in a simulated history; of an oom, the device's free bytes or 0
     uint64_t bytes;
     uint32_t block;  // handle of the block, EVENT_NO_BLOCK for other events and unknown blocks
     uint32_t tag;    // who owns the block: an index into the maker's own table of owners

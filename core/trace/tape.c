@@ -26,6 +26,7 @@ void tape_window(struct tape *t, ptrdiff_t from, ptrdiff_t to, bool ends_in_oom)
     t->end = to;
     t->collected = from;
     t->ends_in_oom = ends_in_oom;
+    t->free_bytes = 0;
     skip_frees(t);
 }
 

@@ -23,6 +23,7 @@ struct tape {
     ptrdiff_t next, end;
     ptrdiff_t collected; // what is returned before this was garbage collection's choice
     bool ends_in_oom;
+    uint64_t free_bytes; // of the device, where the window ends in an oom that tells; else 0
     ptrdiff_t produced, matched;
     struct tape_mismatch first;
 };

@@ -132,6 +132,24 @@ TEST(follows_an_out_of_memory)
     CHECK_U64(again.retries, 1);
 }
 
+// An out-of-memory may carry what the device had free: 300 MiB, so that a limit refused.
+TEST(follows_an_out_of_memory_by_a_limit)
+{
+    struct arena *a = test_arena();
+    struct trace t = parse(a, "segment_alloc 10000000 20971520 0\n"
+                              "alloc 10000000 20971520 0\n"
+                              "oom 12c00000 62914560 0\n");
+    struct replay_result r = follow(a, &t);
+    check_exact(&r, 1);
+    CHECK(r.oom.free_known && r.oom.by_limit);
+    CHECK_U64(r.oom.free_bytes, 300 * MIB);
+    t.events[2].address = 30 * MIB;
+    r = follow(a, &t);
+    CHECK(r.oom.free_known && !r.oom.by_limit);
+    CHECK_U64(r.oom.free_bytes, 30 * MIB);
+    CHECK_U64(r.oom.cause, OOM_EXHAUSTION);
+}
+
 // Unmapping in the middle of an allocation, and the pages of a first, failed growth.
 TEST(follows_expandable_segments)
 {
