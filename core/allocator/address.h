@@ -4,6 +4,7 @@
 #ifndef FATHOM_ALLOCATOR_ADDRESS_H
 #define FATHOM_ALLOCATOR_ADDRESS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "core/base/arena.h"
@@ -15,14 +16,21 @@ struct span { // one allocation inside a chunk, in ascending order
 
 struct chunk {                   // a stretch of address space the driver took from the system
     struct chunk *below, *above; // by address
-    struct chunk *older, *newer; // by time
+    struct chunk *next_hole;     // the next chunk below that has a hole; or the next spare one
+    struct chunk *previous_hole;
     struct span *spans;
-    uint64_t address, bytes, free_bytes;
+    uint64_t address, bytes;
+    uint64_t hole_bytes; // not taken, between this chunk and the one above
+    ptrdiff_t slot;      // its place by age
 };
 
 struct address_space {
     struct arena *arena;
-    struct chunk *highest, *newest;
+    struct chunk *highest, *lowest;
+    struct chunk *highest_hole, *lowest_hole;
+    struct chunk **by_age; // [slots], oldest first, NULL where one is gone
+    uint64_t *gaps;        // [2 * slots], a tree: the largest free stretch of each, and of each two
+    ptrdiff_t slots, next_slot;
     struct chunk *spare_chunks;
     struct span *spare_spans;
 };

@@ -520,6 +520,121 @@ TEST(predicted_addresses_go_down_and_fill_tails)
     CHECK_U64(address_take(&s, 64 * MIB, &again), first); // the highest hole, from its top
 }
 
+// ---- predicted addresses against the policy written down plainly ----
+
+enum { TAKEN_MOST = 200, PLAIN_CHUNKS = 400 };
+
+struct plain_chunk {
+    uint64_t address, bytes;
+    int taken;
+};
+
+struct plain_span {
+    uint64_t address, bytes;
+    struct chunk *chunk;
+};
+
+struct plain {
+    struct plain_chunk chunks[PLAIN_CHUNKS]; // oldest first
+    int chunk_count;
+    struct plain_span spans[TAKEN_MOST];
+    int span_count;
+};
+
+// The lowest address at or after `from` where nothing is taken for so many bytes.
+static uint64_t plain_fit(const struct plain *p, const struct plain_chunk *c, uint64_t bytes)
+{
+    uint64_t at = c->address;
+    for (int i = 0; i < p->span_count; i++)
+        if (p->spans[i].address < at + bytes && at < p->spans[i].address + p->spans[i].bytes) {
+            at = p->spans[i].address + p->spans[i].bytes;
+            i = -1;
+        }
+    return at + bytes <= c->address + c->bytes ? at : 0;
+}
+
+// The top of the highest hole for a new chunk.
+static uint64_t plain_top(const struct plain *p, uint64_t bytes)
+{
+    uint64_t ceiling = UINT64_C(1) << 56;
+    for (int i = 0; i < p->chunk_count; i++)
+        if (p->chunks[i].address < ceiling &&
+            p->chunks[i].address + p->chunks[i].bytes > ceiling - bytes) {
+            ceiling = p->chunks[i].address;
+            i = -1;
+        }
+    return ceiling - bytes;
+}
+
+static uint64_t plain_take(struct plain *p, uint64_t bytes)
+{
+    for (int i = p->chunk_count - 1; i >= 0; i--) {
+        uint64_t at = plain_fit(p, &p->chunks[i], bytes);
+        p->chunks[i].taken += at != 0;
+        if (at)
+            return at;
+    }
+    uint64_t rounded = u64_align_up(bytes, 32 * MIB);
+    p->chunks[p->chunk_count] = (struct plain_chunk){plain_top(p, rounded), rounded, 1};
+    return p->chunks[p->chunk_count++].address;
+}
+
+static void plain_give(struct plain *p, int span)
+{
+    for (int i = 0; i < p->chunk_count; i++) {
+        struct plain_chunk *c = &p->chunks[i];
+        if (p->spans[span].address < c->address ||
+            p->spans[span].address >= c->address + c->bytes || --c->taken)
+            continue;
+        p->chunk_count--;
+        for (int j = i; j < p->chunk_count; j++)
+            p->chunks[j] = p->chunks[j + 1];
+        break;
+    }
+    p->spans[span] = p->spans[--p->span_count];
+}
+
+TEST(predicted_addresses_follow_the_policy)
+{
+    struct arena *a = test_arena();
+    struct address_space s = address_space_in(a);
+    struct plain *p = NEW(a, struct plain, 1);
+    uint64_t state = 88172645463325252u;
+    for (int i = 0; i < 6000; i++) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bool give = p->span_count == TAKEN_MOST || (p->span_count && state % 100 < 48);
+        if (give) {
+            int span = (int)(state / 128 % (uint64_t)p->span_count);
+            address_give(&s, p->spans[span].chunk, p->spans[span].address);
+            plain_give(p, span);
+            continue;
+        }
+        struct plain_span *span = &p->spans[p->span_count];
+        span->bytes = 2 * MIB * (1 + state / 128 % (state % 3 ? 12 : 60));
+        span->address = plain_take(p, span->bytes);
+        CHECK_U64(address_take(&s, span->bytes, &span->chunk), span->address);
+        p->span_count++;
+    }
+}
+
+// Would take hours if each looked at all others.
+TEST(very_many_segments_are_placed)
+{
+    enum { SEGMENTS = 100000 };
+    struct arena *a = test_arena();
+    struct address_space s = address_space_in(a);
+    struct chunk **chunks = NEW(a, struct chunk *, SEGMENTS);
+    uint64_t *addresses = NEW(a, uint64_t, SEGMENTS);
+    for (int i = 0; i < SEGMENTS; i++)
+        addresses[i] = address_take(&s, 20 * MIB, &chunks[i]);
+    for (int i = SEGMENTS - 2; i > 0; i -= 2) // from the lowest upwards, as a flush does
+        address_give(&s, chunks[i], addresses[i]);
+    for (int i = 2; i < SEGMENTS; i += 2)
+        CHECK_U64(address_take(&s, 20 * MIB, &chunks[i]), addresses[i]);
+}
+
 TEST(peaks_are_reset)
 {
     struct allocator_options o = options(false, 80 * GIB);
