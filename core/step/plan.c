@@ -2,6 +2,11 @@
 #include "core/step/plan.h"
 
 #include "core/allocator/torch.h"
+#include "core/base/num.h"
+#include "core/trace/event.h"
+
+// Attention's scratch has eight bytes for an element of its input, twice.
+enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048 };
 
 struct reader {
     const struct settings *settings;
@@ -115,6 +120,26 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     return true;
 }
 
+// Sizes that no card holds are refused before they are multiplied further; a history of millions of
+// chunks would say nothing new.
+static bool is_countable(const struct plan *p, struct error *e)
+{
+    const struct model *m = &p->model;
+    uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
+    uint64_t attention = m->heads * m->head_dim;
+    widest = widest > attention ? widest : attention;
+    uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
+    if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
+        return FAIL(e, BAD_INPUT, STR("--context"),
+                    "%llu tokens of this model are more than can be counted",
+                    (unsigned long long)plan_tokens(p));
+    if (p->loss == LOSS_CHUNKED && u64_divide_up(plan_tokens(p), p->loss_chunk) > MOST_CHUNKS)
+        return FAIL(
+            e, BAD_INPUT, STR("--loss"), "%llu tokens in chunks of %llu are more than %d chunks",
+            (unsigned long long)plan_tokens(p), (unsigned long long)p->loss_chunk, MOST_CHUNKS);
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
     bool single = p->strategy == STRATEGY_SINGLE;
@@ -154,7 +179,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
     if (!model_from_settings(&found.model, a, s, e) ||
         !parameters_of(&found.parameters, a, &found.model, e) ||
         !hardware_from_settings(&found.hardware, a, s, e) || !read_numbers(&r, &found) ||
-        !is_possible(&found, e) || !is_modelled(&found, where, e))
+        !is_possible(&found, e) || !is_modelled(&found, where, e) || !is_countable(&found, e))
         return false;
     *p = found;
     return true;

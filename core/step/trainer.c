@@ -41,7 +41,8 @@ static void add_layer(struct trainer *t, struct layer_parameters *l)
     l->post_attention_norm = add_parameter(t, "post_attention_layernorm.weight", width, 1);
 }
 
-enum { MOST_LAYER_PARAMETERS = 16 };
+// The first makes gradients, the others add to them: more repeat the last.
+enum { MOST_LAYER_PARAMETERS = 16, DIFFERENT_MICRO_BATCHES = 3 };
 
 static void add_model(struct trainer *t)
 {
@@ -125,7 +126,7 @@ static void micro_batch(struct trainer *t)
 void trainer_step(struct trainer *t)
 {
     t->machine->step++;
-    for (uint64_t i = 0; i < t->plan->accumulation; i++)
+    for (uint64_t i = 0; i < t->plan->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
         micro_batch(t);
     machine_phase(t->machine, PHASE_OPTIMIZER);
     if (!t->sharding)

@@ -21,7 +21,7 @@ extern "C" {
 #endif
 
 // Enough for every command. With less, a large question may exhaust it, which traps.
-#define FATHOM_MEMORY ((size_t)64 << 20)
+#define FATHOM_MEMORY ((size_t)256 << 20)
 
 struct fathom_reply {
     const char *json; // one object and a line feed; inside the caller's memory, not NUL-terminated

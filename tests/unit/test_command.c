@@ -27,11 +27,25 @@ static bool contains(struct str s, const char *part)
 
 TEST(questions_and_answers)
 {
-    CHECK(contains(ask(0, "command=models\nmodel=Qwen3-8B\n"), "\"total\": 8190735360"));
-    CHECK(contains(ask(0, "command=gpus\ngpu=4x8xH200\n"), "\"gpus\": 32"));
-    CHECK(contains(ask(0, "command=show\nmodel=Qwen3-8B\ngpu=H200"), "\"hardware\""));
-    CHECK(contains(ask(0, "command=help\n"), "\"commands\""));
-    CHECK(contains(ask(0, "command=completion\nshell=fish"), "complete -c fathom"));
+    static const struct {
+        int status;
+        const char *question, *answer;
+    } rows[] = {
+        {0, "command=models\nmodel=Qwen3-8B\n", "\"total\": 8190735360"},
+        {0, "command=gpus\ngpu=4x8xH200\n", "\"gpus\": 32"},
+        {0, "command=show\nmodel=Qwen3-8B\ngpu=H200", "\"hardware\""},
+        {0, "command=predict\nmodel=Qwen3-8B\ngpu=8xH200\ncontext=32k", "\"fits\": true"},
+        {1,
+         "command=predict\nmodel=Llama-3.1-405B\ngpu=16x8xH100-80G\ncontext=1M\nloss=chunked:512\n"
+         "checkpointing=off\naccum=64",
+         "\"fits\": false"},
+        {0, "command=help\n", "\"commands\""},
+        {0, "command=completion\nshell=fish", "complete -c fathom"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (!contains(ask(rows[i].status, rows[i].question), rows[i].answer))
+            test_failed(__FILE__, __LINE__, "'%s' does not say '%s'", rows[i].question,
+                        rows[i].answer);
 }
 
 TEST(bad_questions)

@@ -50,10 +50,25 @@ for (const { name } of JSON.parse(ask('command=gpus')).gpus) {
   questions.push(`command=gpus\ngpu=3x8x${name}`, `command=gpus\ngpu=${name}:memory=33.37GiB`);
 }
 
+for (const strategy of ['gpu=H200', 'gpu=8xH100-80G\nsp=2', 'gpu=4xA100-80G\nloss=chunked:512\nexpandable=on']) {
+  for (const model of ['Qwen3-8B', 'Qwen2.5-0.5B', 'Llama-3.2-1B', 'gemma-2-2b']) {
+    questions.push(`command=predict\nmodel=${model}\ncontext=8k\nlayers=4\n${strategy}`);
+  }
+}
+questions.push('command=models\nmodel=Qwen3-9B', 'command=gpus\ngpu=H1000', 'command=gpus\ngpu=0xH200');
+
+// "where" names the option on the command line and nothing in the library.
+function comparable(reply) {
+  const text = reply.replace(/given by --gpu/g, 'given by ');
+  if (!text.startsWith('{\n  "error"')) return text;
+  const { error } = JSON.parse(text);
+  delete error.where;
+  return JSON.stringify(error);
+}
+
 let failed = 0;
 for (const question of questions) {
-  // "where" names the option on the command line and nothing in the library.
-  if (ask(question) !== native(question).replace(/given by --gpu/g, 'given by ')) {
+  if (comparable(ask(question)) !== comparable(native(question))) {
     failed++;
     console.log('replies differ for', JSON.stringify(question));
   }
