@@ -82,21 +82,29 @@ static void like_input(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take(g, n->sizes[0]);
 }
 
+// The gradient of a checkpoint's last operators, where it was made before the recomputation.
+static struct storage *made_as_tail(struct node *n, uint64_t bytes)
+{
+    struct storage *made = n->frame ? n->frame->tail : NULL;
+    if (!made || made->bytes != bytes)
+        return NULL;
+    n->frame->tail = NULL;
+    return made;
+}
+
 // The wider input gets the gradient as it is; the narrower one a cast, which behind the last kept
 // tensor of a checkpoint was made before.
 static void add(struct graph *g, struct node *n, struct outcome *out)
 {
     pass(g, n, out);
     int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
-    struct storage *made = n->frame ? n->frame->tail_cast : NULL;
-    bool last = made && made->bytes == n->sizes[narrow];
-    if (!last) {
+    struct storage *made = made_as_tail(n, n->sizes[narrow]);
+    if (!made) {
         out[narrow].cast_bytes = n->sizes[narrow];
         return;
     }
     machine_drop(g->machine, out[narrow].gradient);
     out[narrow].gradient = made;
-    n->frame->tail_cast = NULL;
 }
 
 static void power(struct graph *g, struct node *n, struct outcome *out)
@@ -161,10 +169,11 @@ static void attention(struct graph *g, struct node *n, struct outcome *out)
 }
 
 // Scratch of cub's radix sort of pairs and of its scan, for so many indices: fitted to the sizes in
-// ten recordings, with cub's tile sizes.
-static uint64_t sort_scratch(uint64_t rows)
+// ten recordings, with cub's tile sizes; the histograms are 2 KiB for each pass over eight bits.
+uint64_t sort_scratch(uint64_t rows, uint64_t bits)
 {
-    return 2 * u64_align_up(8 * rows, 256) + 16384 + 1024 * u64_divide_up(rows, 4608) + 511;
+    return 2 * u64_align_up(8 * rows, 256) + 2048 * u64_divide_up(bits, 8) +
+           1024 * u64_divide_up(rows, 4608) + 511;
 }
 
 static uint64_t scan_scratch(uint64_t rows)
@@ -186,7 +195,7 @@ static void embedding(struct graph *g, struct node *n, struct outcome *out)
     }
     struct storage *sorted = take(g, column), *original = take(g, column);
     struct storage *range = take(g, column);
-    machine_scratch(m, sort_scratch(rows));
+    machine_scratch(m, sort_scratch(rows, 64));
     machine_drop(m, range);
     out[0].gradient = machine_take(m, n->sizes[0], MEMORY_GRADIENTS);
     struct storage *offsets = take(g, column), *count = take(g, 8), *ones = take(g, column);
@@ -200,6 +209,78 @@ static void embedding(struct graph *g, struct node *n, struct outcome *out)
                                     count,    offsets, original, sorted};
     for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
         machine_drop(m, done[i]);
+}
+
+// _softmax_backward_data multiplies gradient and output first.
+static void softmax(struct graph *g, struct node *n, struct outcome *out)
+{
+    like_input(g, n, out);
+    machine_scratch(g->machine, n->sizes[0]);
+}
+
+// For the divisor, -gradient * ((x / divisor) / divisor), summed to its shape.
+static void divide(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *made[3];
+    for (int i = 0; i < COUNT_OF(made); i++)
+        made[i] = take(g, n->sizes[0]);
+    out[1].gradient = take(g, n->sizes[0]);
+    out[1].reduced_bytes = n->sizes[1];
+    for (int i = COUNT_OF(made) - 1; i >= 0; i--)
+        machine_drop(g->machine, made[i]);
+    out[0].gradient = take(g, n->sizes[0]);
+}
+
+static uint64_t bits_of(uint64_t n)
+{
+    uint64_t bits = 1;
+    while (n >>= 1)
+        bits++;
+    return bits;
+}
+
+// ATen/native/cuda/Indexing.cu, index_put_ that accumulates: the numbers are wrapped, made linear
+// and sorted by as many bits as the last row's number has.
+static void index_rows(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct machine *m = g->machine;
+    uint64_t column = 8 * n->sizes[1];
+    like_input(g, n, out);
+    struct storage *wrapped = take(g, column), *linear_index = take(g, column);
+    machine_drop(m, wrapped);
+    struct storage *sorted = take(g, column), *original = take(g, column);
+    struct storage *range = take(g, column);
+    machine_scratch(m, sort_scratch(n->sizes[1], bits_of(n->sizes[2] - 1)));
+    struct storage *const done[] = {range, original, sorted, linear_index};
+    for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
+        machine_drop(m, done[i]);
+}
+
+// ATen/native/cuda/GroupMM.cu: for each group three pointers, three strides and a shape; CUTLASS
+// asks for 512 bytes a multiprocessor. Recorded on compute capability 9.0.
+void grouped_scratch(struct graph *g, uint64_t groups)
+{
+    struct storage *arguments =
+        machine_take(g->machine, 60 * u64_align_up(groups, 2), MEMORY_WORKSPACE);
+    machine_scratch(g->machine, 512 * g->multiprocessors);
+    machine_drop(g->machine, arguments);
+}
+
+static void grouped_product(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+    out[1].view = true; // transposed
+    grouped_scratch(g, n->sizes[2]);
+    out[0].gradient = take(g, n->sizes[0]);
+    grouped_scratch(g, n->sizes[2]);
+    g->machine->flops += 2 * n->sizes[3];
+}
+
+// An expanded gradient, copied to be viewed as rows.
+static void sum_groups(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *made = made_as_tail(n, n->sizes[0]);
+    out[0].gradient = made ? made : take(g, n->sizes[0]);
 }
 
 static void boundary(struct graph *g, struct node *n, struct outcome *out)
@@ -272,6 +353,13 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_CHUNKS] = chunks,
     [OPERATION_CHUNK] = chunk,
     [OPERATION_EXCHANGE_OUT] = exchange_out,
+    [OPERATION_SOFTMAX] = softmax,
+    [OPERATION_TOP] = like_input,
+    [OPERATION_DIVIDE] = divide,
+    [OPERATION_INDEX] = index_rows,
+    [OPERATION_MASK] = like_input,
+    [OPERATION_GROUPED_PRODUCT] = grouped_product,
+    [OPERATION_SUM_GROUPS] = sum_groups,
 };
 
 void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])

@@ -10,6 +10,12 @@ void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS
 // What a sum over rows takes and gives back.
 void reduction_scratch(struct graph *g, const struct reduction *r);
 
+// What cub's radix sort of 64-bit keys with 64-bit values takes, for so many bits of the keys.
+uint64_t sort_scratch(uint64_t rows, uint64_t bits);
+
+// A grouped matrix product's arguments, then CUTLASS's workspace.
+void grouped_scratch(struct graph *g, uint64_t groups);
+
 // The first matrix product on a thread makes cuBLAS's workspace, which stays.
 void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);

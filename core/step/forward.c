@@ -130,7 +130,7 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     struct var middle = op_add(g, in, attended);
     drop(g, attended);
     x = rms_norm(g, middle, p->post_attention_norm);
-    struct var fed = mlp(g, x, p);
+    struct var fed = p->router >= 0 ? experts_forward(g, x, call) : mlp(g, x, p);
     drop(g, x);
     enum memory_kind kind = g->kind;
     if (g->frame && !g->keeping)

@@ -232,11 +232,12 @@ static void make_units(struct trainer *t)
     struct shards *s = shards_of(t);
     const struct model *m = &t->plan->model;
     int layers = (int)m->layers;
-    int per_layer = (t->final_norm - t->embedding - 1) / layers;
     s->units = NEW(t->machine->arena, struct unit, layers + 3);
     s->order = NEW(t->machine->arena, int, layers + 3);
-    for (int i = 0; i < layers; i++)
-        add_unit(t, &s->units[i], t->embedding + 1 + i * per_layer, per_layer);
+    for (int i = 0; i < layers; i++) { // a layer's parameters begin with q
+        int first = t->layers[i].q, end = i + 1 < layers ? t->layers[i + 1].q : t->final_norm;
+        add_unit(t, &s->units[i], first, end - first);
+    }
     s->root = layers;
     s->embedding = s->head = -1;
     s->unit_count = layers + 1;

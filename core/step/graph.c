@@ -42,6 +42,14 @@ struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint
     return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
 }
 
+void graph_may_be_tail(struct graph *g, uint64_t bytes)
+{
+    if (!g->frame || g->keeping)
+        return;
+    g->frame->tail_bytes = bytes;
+    g->frame->kept_before_tail = g->frame->kept;
+}
+
 void var_drop(struct graph *g, struct var *v)
 {
     machine_drop(g->machine, v->storage);
@@ -178,8 +186,8 @@ static void run_checkpoint(struct graph *g, int32_t index)
     int32_t leaf = g->count;
     graph_add(g, OPERATION_PASS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
-    if (f->tail_cast_bytes && f->kept_before_cast == f->kept)
-        f->tail_cast = machine_take(g->machine, f->tail_cast_bytes, MEMORY_WORKING);
+    if (f->tail_bytes && f->kept_before_tail == f->kept)
+        f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;

@@ -51,6 +51,13 @@ enum operation {
     OPERATION_EXCHANGE_OUT, // and back
     OPERATION_CHUNKS,       // one tensor cut into chunks, each used apart
     OPERATION_CHUNK,        // one of them
+    OPERATION_SOFTMAX,
+    OPERATION_TOP,    // the largest values of each row
+    OPERATION_DIVIDE, // in place
+    OPERATION_INDEX,  // rows picked by a list of numbers
+    OPERATION_MASK,
+    OPERATION_GROUPED_PRODUCT,
+    OPERATION_SUM_GROUPS,
     OPERATION_COUNT,
 };
 
@@ -100,10 +107,11 @@ struct frame {
     int kept;                    // tensors the forward would keep
     int kept_so_far;             // while it is run again
     int releases_left;
-    // A gradient that is cast behind the last kept tensor, and so before the recomputation begins.
-    uint64_t tail_cast_bytes;
-    int kept_before_cast;
-    struct storage *tail_cast;
+    // A gradient that is copied behind the last kept tensor, and so before the recomputation
+    // begins.
+    uint64_t tail_bytes;
+    int kept_before_tail;
+    struct storage *tail;
 };
 
 struct parameter {
@@ -146,6 +154,9 @@ int32_t input_of_parameter(int parameter);
 struct node *graph_add(struct graph *g, enum operation operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
 struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width);
+
+// What runs now makes a gradient of so many bytes; see the tail of a frame.
+void graph_may_be_tail(struct graph *g, uint64_t bytes);
 
 void var_drop(struct graph *g, struct var *v);
 struct var var_share(struct var v);

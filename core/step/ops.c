@@ -17,9 +17,8 @@ static void count_work(struct graph *g, uint64_t flops, uint64_t moved)
     g->machine->moved_bytes += moved;
 }
 
-// An operator of one input whose output has `elements` of `width`.
-static struct var unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
-                        uint32_t width)
+struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
+                    uint32_t width)
 {
     if (n) {
         n->inputs[0] = x.node;
@@ -34,30 +33,30 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    return unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    return op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
 }
 
 struct var op_power(struct graph *g, struct var x)
 {
     struct node *n = graph_add(g, OPERATION_POWER);
     graph_keep(g, n, x.storage);
-    return unary(g, n, x, x.elements, x.width);
+    return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_mean(struct graph *g, struct var x, uint64_t rows)
 {
-    return unary(g, graph_add(g, OPERATION_MEAN), x, rows, x.width);
+    return op_unary(g, graph_add(g, OPERATION_MEAN), x, rows, x.width);
 }
 
 struct var op_add_constant(struct graph *g, struct var x)
 {
-    return unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
 }
 
 struct var op_rsqrt(struct graph *g, struct var x)
 {
     struct node *n = graph_add(g, OPERATION_RSQRT);
-    struct var out = unary(g, n, x, x.elements, x.width);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
 }
@@ -67,7 +66,7 @@ struct var op_multiply(struct graph *g, struct var a, struct var b)
     struct node *n = graph_add(g, OPERATION_MULTIPLY);
     graph_keep(g, n, a.storage);
     graph_keep(g, n, b.storage);
-    struct var out = unary(g, n, a, a.elements, a.width);
+    struct var out = op_unary(g, n, a, a.elements, a.width);
     if (n) {
         n->inputs[1] = b.node;
         n->sizes[1] = bytes_of(b);
@@ -81,7 +80,7 @@ struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
     struct node *n = graph_add(g, OPERATION_MULTIPLY_WEIGHT);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL);
-    struct var out = unary(g, n, x, x.elements, x.width > p->width ? x.width : p->width);
+    struct var out = op_unary(g, n, x, x.elements, x.width > p->width ? x.width : p->width);
     if (n) {
         n->inputs[1] = input_of_parameter(parameter);
         n->sizes[1] = p->rows * p->width;
@@ -95,12 +94,12 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 {
     struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
     graph_keep(g, n, constant.storage);
-    return unary(g, n, x, x.elements, x.width);
+    return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_negate(struct graph *g, struct var x)
 {
-    return unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
+    return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
 }
 
 static struct var half_of(struct graph *g, struct var x)
@@ -129,7 +128,7 @@ struct var op_second_half(struct graph *g, struct var x)
 struct var op_join(struct graph *g, struct var a, struct var b)
 {
     struct node *n = graph_add(g, OPERATION_PASS); // each input gets a view of the gradient
-    struct var out = unary(g, n, a, a.elements + b.elements, a.width);
+    struct var out = op_unary(g, n, a, a.elements + b.elements, a.width);
     if (n)
         n->inputs[1] = b.node;
     return out;
@@ -139,16 +138,14 @@ struct var op_add(struct graph *g, struct var a, struct var b)
 {
     bool mixed = a.width != b.width;
     struct node *n = graph_add(g, mixed ? OPERATION_ADD : OPERATION_PASS);
-    struct var out = unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
+    struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
         n->sizes[1] = bytes_of(b);
         n->sizes[2] = bytes_of(a) > bytes_of(b) ? bytes_of(a) : bytes_of(b);
     }
-    if (mixed && g->frame && !g->keeping) {
-        g->frame->tail_cast_bytes = bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b);
-        g->frame->kept_before_cast = g->frame->kept;
-    }
+    if (mixed)
+        graph_may_be_tail(g, bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b));
     return out;
 }
 
@@ -156,7 +153,7 @@ struct var op_activation(struct graph *g, struct var x)
 {
     struct node *n = graph_add(g, OPERATION_ACTIVATION);
     graph_keep(g, n, x.storage);
-    return unary(g, n, x, x.elements, x.width);
+    return op_unary(g, n, x, x.elements, x.width);
 }
 
 // A weight in bf16 under autocast: a node of its own, cached until the context ends.
@@ -245,7 +242,7 @@ struct var op_exchange_in(struct graph *g, struct var x)
     struct node *n = graph_add(g, OPERATION_EXCHANGE_IN);
     struct var sent = graph_output(g, NULL, x.elements, x.width);
     struct var received = graph_output(g, NULL, x.elements, x.width);
-    struct var out = unary(g, n, x, x.elements, x.width);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
     var_drop(g, &sent);
     var_drop(g, &received);
     return out;
@@ -258,14 +255,14 @@ struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
     *received = graph_output(g, NULL, x.elements, x.width);
     var_drop(g, &sent);
     var_drop(g, &x);
-    return unary(g, n, x, x.elements, x.width);
+    return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_repeat(struct graph *g, struct var x, uint64_t elements)
 {
     if (elements == x.elements)
         return var_share(x);
-    return unary(g, graph_add(g, OPERATION_CAST), x, elements, x.width);
+    return op_unary(g, graph_add(g, OPERATION_CAST), x, elements, x.width);
 }
 
 struct var op_chunks(struct graph *g, struct var x, int count)
@@ -300,7 +297,7 @@ struct var op_chunk(struct graph *g, struct var whole, uint64_t elements)
 struct var op_scalar(struct graph *g, struct var a, struct var b)
 {
     struct node *n = graph_add(g, OPERATION_PASS);
-    struct var out = unary(g, n, a, 1, 4);
+    struct var out = op_unary(g, n, a, 1, 4);
     if (n)
         n->inputs[1] = b.node;
     return out;
@@ -376,7 +373,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
 struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows)
 {
     struct node *softmax = graph_add(g, OPERATION_LOG_SOFTMAX);
-    struct var log_probabilities = unary(g, softmax, logits, logits.elements, logits.width);
+    struct var log_probabilities = op_unary(g, softmax, logits, logits.elements, logits.width);
     graph_keep(g, softmax, log_probabilities.storage);
     struct node *n = graph_add(g, OPERATION_NLL);
     graph_keep(g, n, labels.storage);

@@ -6,6 +6,11 @@
 
 #include "core/step/graph.h"
 
+// The rest of an operator of one input: n (which may be NULL) gets the input and its bytes, the
+// output has `elements` of `width`.
+struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
+                    uint32_t width);
+
 struct var op_cast(struct graph *g, struct var x, uint32_t width); // the same tensor if it has it
 struct var op_power(struct graph *g, struct var x);                // squares
 struct var op_mean(struct graph *g, struct var x, uint64_t rows);  // over the last dimension

@@ -85,13 +85,18 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    static const unsigned not_yet = FEATURE_EXPERTS | FEATURE_MLA | FEATURE_POST_NORMS |
-                                    FEATURE_SINKS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS |
-                                    FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
-    if (p->model.features & not_yet)
+    bool qwen3_moe = str_is(str_from(p->model.family->model_type), "qwen3_moe");
+    static const unsigned not_yet = FEATURE_MLA | FEATURE_POST_NORMS | FEATURE_SINKS |
+                                    FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 |
+                                    FEATURE_VISION_SIGLIP;
+    if (p->model.features & not_yet || (model_has(&p->model, FEATURE_EXPERTS) && !qwen3_moe))
         return FAIL(e, UNSUPPORTED, where,
-                    "training of %s is not modelled yet; Qwen3, Qwen2.5, Llama and Mistral are",
+                    "training of %s is not modelled yet; Qwen3 (with experts too), Qwen2.5, Llama "
+                    "and Mistral are",
                     p->model.family->title);
+    if (qwen3_moe && p->precision == PRECISION_AUTOCAST)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "autocast over a mixture of experts is not modelled; bf16 is");
     if (p->model.sliding_window && p->model.sliding_window < p->context)
         return FAIL(e, UNSUPPORTED, where,
                     "attention windows shorter than the context are not modelled yet");

@@ -21,7 +21,27 @@ static int add_if(struct trainer *t, enum feature feature, const char *name, uin
     return model_has(&t->plan->model, feature) ? add_parameter(t, name, rows, 1) : -1;
 }
 
-static void add_layer(struct trainer *t, struct layer_parameters *l)
+static void add_mlp(struct trainer *t, struct layer_parameters *l)
+{
+    const struct model *m = &t->plan->model;
+    l->gate = add_parameter(t, "gate_proj.weight", m->intermediate, m->hidden);
+    l->up = add_parameter(t, "up_proj.weight", m->intermediate, m->hidden);
+    l->down = add_parameter(t, "down_proj.weight", m->hidden, m->intermediate);
+    l->gate_up = l->experts_down = l->router = -1;
+}
+
+// All experts of a layer in two tensors, an expert a row.
+static void add_experts(struct trainer *t, struct layer_parameters *l)
+{
+    const struct model *m = &t->plan->model;
+    uint64_t count = m->experts.count, one = m->experts.intermediate * m->hidden;
+    l->gate_up = add_parameter(t, "experts.gate_up_proj", count, 2 * one);
+    l->experts_down = add_parameter(t, "experts.down_proj", count, one);
+    l->router = add_parameter(t, "gate.weight", count, m->hidden);
+    l->gate = l->up = l->down = -1;
+}
+
+static void add_layer(struct trainer *t, struct layer_parameters *l, bool experts)
 {
     const struct model *m = &t->plan->model;
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
@@ -34,9 +54,10 @@ static void add_layer(struct trainer *t, struct layer_parameters *l)
     l->o = add_parameter(t, "o_proj.weight", width, q);
     l->q_norm = add_if(t, FEATURE_QK_NORM, "q_norm.weight", m->head_dim);
     l->k_norm = add_if(t, FEATURE_QK_NORM, "k_norm.weight", m->head_dim);
-    l->gate = add_parameter(t, "gate_proj.weight", m->intermediate, width);
-    l->up = add_parameter(t, "up_proj.weight", m->intermediate, width);
-    l->down = add_parameter(t, "down_proj.weight", width, m->intermediate);
+    if (experts)
+        add_experts(t, l);
+    else
+        add_mlp(t, l);
     l->input_norm = add_parameter(t, "input_layernorm.weight", width, 1);
     l->post_attention_norm = add_parameter(t, "post_attention_layernorm.weight", width, 1);
 }
@@ -55,7 +76,7 @@ static void add_model(struct trainer *t)
     t->embedding = add_parameter(t, "embed_tokens.weight", m->vocab, m->hidden);
     for (int i = 0; i < (int)layers; i++) {
         t->calls[i] = (struct layer_call){t, i};
-        add_layer(t, &t->layers[i]);
+        add_layer(t, &t->layers[i], m->layer[i].experts);
     }
     t->final_norm = add_parameter(t, "norm.weight", m->hidden, 1);
     bool tied = model_has(m, FEATURE_TIED);

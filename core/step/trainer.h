@@ -11,7 +11,8 @@ struct layer_parameters {
     int q, k, v, o;
     int q_bias, k_bias, v_bias;
     int q_norm, k_norm;
-    int gate, up, down;
+    int gate, up, down;                // -1 where the layer has experts
+    int gate_up, experts_down, router; // -1 where it has none
     int input_norm, post_attention_norm;
 };
 
@@ -72,6 +73,9 @@ void trainer_step(struct trainer *t);
 
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
+
+// experts.c: the sparse block of a layer.
+struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call);
 
 // optimizer.c
 void optimizer_clip(struct trainer *t);

@@ -45,7 +45,8 @@ struct random_plan {
 
 static struct random_plan random_settings(struct arena *a, uint64_t *state)
 {
-    static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B"};
+    static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B",
+                                         "Qwen3-30B-A3B"};
     static const char *const machines[] = {"gpu=H200", "gpu=2xH200", "gpu=4xA100-80G sp=2",
                                            "gpu=8xH100-80G", "gpu=8xH200 offload=all"};
     static const char *const losses[] = {"full", "chunked:256", "none"};
@@ -127,6 +128,37 @@ TEST(what_fits_under_a_limit_fits_under_a_larger_one)
     CHECK(fitted);
 }
 
+// Recorded on an H200 with torch 2.11 and transformers 5.17; the two runs of the whole model are in
+// tests/runs.
+TEST(a_mixture_of_experts_takes_what_was_recorded)
+{
+    struct prediction p = predicted_in(
+        test_arena(), "model=Qwen3-30B-A3B layers=3 gpu=32xH200 context=4096 precision=mixed");
+    CHECK_U64((uint64_t)p.steps_done, PREDICT_STEPS);
+    CHECK_U64(p.steps[0].allocated_bytes, UINT64_C(8557359616));
+    CHECK_U64(p.steps[1].allocated_bytes, UINT64_C(9213847040));
+    CHECK_U64(p.steps[2].end_allocated_bytes, 1003442688);
+}
+
+// Every kind of layer takes its own unit of shards.
+TEST(layers_with_and_without_experts_mix)
+{
+    static const char shape[] =
+        "config.model_type=qwen3_moe config.hidden_size=512 config.num_hidden_layers=4 "
+        "config.num_attention_heads=8 config.num_key_value_heads=4 config.head_dim=64 "
+        "config.intermediate_size=1024 config.moe_intermediate_size=256 config.num_experts=16 "
+        "config.num_experts_per_tok=4 config.vocab_size=4096 gpu=4xH200 context=2048 ";
+    uint64_t last = 0;
+    for (int step = 4; step >= 1; step /= 2) { // 1, 2 and 4 layers with experts
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "%sconfig.decoder_sparse_step=%d", shape, step);
+        struct prediction p = predicted_in(a, text.p);
+        CHECK(p.steps[2].end_allocated_bytes > last);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+        last = p.steps[2].end_allocated_bytes;
+    }
+}
+
 TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
@@ -140,7 +172,11 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=6xH200 context=4k sp=4", "sp 4 does not divide the 6 GPUs"},
         {"model=Qwen2.5-0.5B gpu=4xH200 context=4k sp=4", "sp 4 does not divide the 14"},
         {"model=Qwen3-8B gpu=8xH200 context=4097 sp=2", "the context is not a multiple of sp 2"},
-        {"model=Qwen3-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=Qwen3-VL-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=DeepSeek-V3 gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=gpt-oss-20b gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=Qwen3-30B-A3B layers=2 gpu=H200 context=4k precision=autocast",
+         "autocast over a mixture of experts"},
         {"model=gemma-2-2b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=Mistral-7B-v0.1 gpu=8xH200 context=8k", "windows shorter than the context"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=half",
