@@ -10,8 +10,18 @@ int32_t input_of_parameter(int parameter)
     return FIRST_PARAMETER - parameter;
 }
 
+// CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
+// idle ("Lazy Loading" in the CUDA programming guide); in recorded first steps it does.
+static void load_kernels(struct graph *g, enum operation operation, bool backward)
+{
+    if (!g->loaded[operation][backward])
+        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    g->loaded[operation][backward] = true;
+}
+
 struct node *graph_add(struct graph *g, enum operation operation)
 {
+    load_kernels(g, operation, false);
     if (!g->recording)
         return NULL;
     g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
@@ -225,6 +235,7 @@ static void run_node(struct graph *g, int32_t index)
     struct node *n = &g->nodes[index];
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
+    load_kernels(g, n->operation, true);
     backward_of(g, n, out);
     if (n->frame)
         let_go(g, n);

@@ -130,13 +130,14 @@ struct graph {
     ptrdiff_t capacity;
     struct parameter *parameters;
     int parameter_count;
-    bool recording;           // nodes are added
-    bool keeping;             // nodes keep tensors
-    bool stopped;             // recomputation is past the last kept tensor
-    bool in_backward;         // on autograd's thread
-    struct frame *frame;      // being recomputed, or counted
-    bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread
-    bool fused_bias_ready[2]; // and one of cuBLASLt, which adds biases
+    bool recording;                  // nodes are added
+    bool keeping;                    // nodes keep tensors
+    bool stopped;                    // recomputation is past the last kept tensor
+    bool in_backward;                // on autograd's thread
+    struct frame *frame;             // being recomputed, or counted
+    bool loaded[OPERATION_COUNT][2]; // kernels of its forward, of its backward
+    bool gemm_ready[2];              // a cuBLAS workspace exists: forward thread, backward thread
+    bool fused_bias_ready[2];        // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
     bool autocast;          // fp32 weights, products in bf16: each weight is cast once
     struct storage **casts; // of this autocast context

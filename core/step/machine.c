@@ -39,16 +39,51 @@ static void give_block(struct machine *m, uint32_t block)
     m->spare_blocks[m->spare_block_count++] = block;
 }
 
+static void give_storage(struct machine *m, struct storage *s)
+{
+    give_block(m, s->block);
+    s->next = m->spare;
+    m->spare = s;
+}
+
+static void note(struct machine *m, const struct storage *s, enum event_kind kind)
+{
+    trace_add(m->trace, (struct event){.bytes = s->bytes,
+                                       .block = s->block,
+                                       .stream = s->stream,
+                                       .kind = (uint8_t)kind});
+}
+
+// torch's allocator looks at every allocation for frees that it can complete.
+static void complete_waiting(struct machine *m)
+{
+    struct storage **link = &m->first_waiting;
+    while (*link) {
+        struct storage *s = *link;
+        if (s->done_at > m->host_clock) {
+            link = &s->next;
+            continue;
+        }
+        *link = s->next;
+        note(m, s, EVENT_FREE_COMPLETED);
+        give_storage(m, s);
+    }
+}
+
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind)
 {
     if (!bytes)
         return NULL;
+    complete_waiting(m);
     struct storage *s = m->spare;
     if (s)
-        m->spare = s->next_spare;
+        m->spare = s->next;
     else
         s = NEW(m->arena, struct storage, 1);
-    *s = (struct storage){bytes, take_block(m), m->stream, 1, NULL};
+    if (m->stream == STREAM_COMPUTE)
+        m->clock[STREAM_COMPUTE]++;
+    *s = (struct storage){
+        .bytes = bytes, .block = take_block(m), .stream = m->stream, .references = 1};
     trace_add(m->trace, (struct event){.bytes = bytes,
                                        .block = s->block,
                                        .tag = kind,
@@ -71,15 +106,36 @@ void machine_drop(struct machine *m, struct storage *s)
     ASSERT(s->references > 0);
     if (--s->references)
         return;
-    trace_add(m->trace, (struct event){
-                            .bytes = s->bytes,
-                            .block = s->block,
-                            .stream = s->stream,
-                            .kind = EVENT_FREE,
-                        });
-    give_block(m, s->block);
-    s->next_spare = m->spare;
-    m->spare = s;
+    note(m, s, EVENT_FREE);
+    give_storage(m, s);
+}
+
+void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
+{
+    if (!s)
+        return;
+    ASSERT(s->references > 0);
+    if (--s->references)
+        return;
+    note(m, s, EVENT_FREE_REQUESTED);
+    s->done_at = m->clock[stream];
+    s->next = NULL;
+    struct storage **link = &m->first_waiting;
+    while (*link)
+        link = &(*link)->next;
+    *link = s;
+}
+
+void machine_wait(struct machine *m, uint16_t stream, uint16_t other)
+{
+    if (m->clock[stream] < m->clock[other])
+        m->clock[stream] = m->clock[other];
+}
+
+void machine_synchronize(struct machine *m, uint64_t clock)
+{
+    if (m->host_clock < clock)
+        m->host_clock = clock;
 }
 
 void machine_scratch(struct machine *m, uint64_t bytes)

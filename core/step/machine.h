@@ -36,14 +36,15 @@ struct phase_mark {
     int step; // from 1; 0 while building
 };
 
-enum { STREAM_COMPUTE = 0 };
+enum { STREAM_COMPUTE = 0, MACHINE_STREAMS = 4 };
 
 struct storage {
     uint64_t bytes;
     uint32_t block;
     uint16_t stream;
     uint16_t references;
-    struct storage *next_spare;
+    uint64_t done_at;     // of one that waits for another stream: when that is done
+    struct storage *next; // spare, or waiting
 };
 
 struct machine {
@@ -53,6 +54,11 @@ struct machine {
     uint32_t *spare_blocks;
     ptrdiff_t spare_block_count, spare_block_capacity;
     uint16_t stream; // where the next allocation goes
+    // Time is counted in allocations of the compute stream; other streams add nothing to it, they
+    // only come after what they have waited for.
+    uint64_t clock[MACHINE_STREAMS];
+    uint64_t host_clock;           // what the host knows to be done
+    struct storage *first_waiting; // let go while another stream may still use them, oldest first
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;
@@ -66,7 +72,13 @@ struct machine machine_with(struct arena *a, struct trace *trace);
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind);
 struct storage *storage_share(struct storage *s);        // NULL passes through
 void machine_drop(struct machine *m, struct storage *s); // one reference less
-void machine_scratch(struct machine *m, uint64_t bytes); // taken and given back at once
+
+// Tensor.record_stream, then one reference less: if it was the last, the block may be used again
+// from the first allocation that finds `stream`'s work so far done.
+void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream);
+void machine_wait(struct machine *m, uint16_t stream, uint16_t other); // for the other's work
+void machine_synchronize(struct machine *m, uint64_t clock); // the host waits for a clock's value
+void machine_scratch(struct machine *m, uint64_t bytes);     // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);
 void machine_phase(struct machine *m, enum phase phase);
 

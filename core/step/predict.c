@@ -13,7 +13,7 @@
 #define NCCL_BYTES            UINT64_C(688000000)
 
 // With offload, host memory holds fp32 shards, gradients and two moments (not measured).
-enum { HOST_BYTES_PER_PARAMETER = 16, STREAMS = 3 };
+enum { HOST_BYTES_PER_PARAMETER = 16 };
 
 struct outside outside_of(const struct plan *plan)
 {
@@ -93,7 +93,7 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan, str
     ptrdiff_t ends[PREDICT_STEPS];
     uint16_t stream;
     *p = (struct prediction){.trace = trace_in(a), .outside = outside_of(plan)};
-    for (uint64_t i = 0; i < STREAMS; i++)
+    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
         if (!trace_stream(&stream, &p->trace, i, e))
             return false;
     struct machine machine = machine_with(a, &p->trace);

@@ -112,6 +112,42 @@ TEST(more_ranks_never_need_more_state)
     }
 }
 
+// The first request of a free that is not completed at once, and its completion.
+struct late_free {
+    ptrdiff_t requested, completed; // -1: none
+};
+
+static struct late_free find_late_free(const struct trace *t, ptrdiff_t from)
+{
+    for (ptrdiff_t i = from; i < t->count; i++) {
+        if (t->events[i].kind != EVENT_FREE_REQUESTED)
+            continue;
+        for (ptrdiff_t j = i + 1; j < t->count; j++)
+            if (t->events[j].kind == EVENT_FREE_COMPLETED &&
+                t->events[j].block == t->events[i].block)
+                return (struct late_free){i, j};
+        return (struct late_free){i, -1};
+    }
+    return (struct late_free){-1, -1};
+}
+
+TEST(a_free_waits_for_the_stream_that_uses_the_block)
+{
+    enum { OTHER = 1 };
+    struct trace trace = trace_in(test_arena());
+    struct machine m = machine_with(test_arena(), &trace);
+    struct storage *used = machine_take(&m, 512, MEMORY_WORKING);
+    machine_wait(&m, OTHER, STREAM_COMPUTE);
+    uint64_t then = m.clock[OTHER];
+    machine_drop_after(&m, used, OTHER);
+    CHECK_U64(trace.events[trace.count - 1].kind, EVENT_FREE_REQUESTED);
+    machine_scratch(&m, 512);
+    CHECK_U64((uint64_t)find_late_free(&trace, 0).completed, (uint64_t)-1);
+    machine_synchronize(&m, then);
+    machine_scratch(&m, 512);
+    CHECK_U64((uint64_t)find_late_free(&trace, 0).completed, (uint64_t)trace.count - 3);
+}
+
 TEST(what_fits_under_a_limit_fits_under_a_larger_one)
 {
     bool fitted = false;
