@@ -167,7 +167,9 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         {"  kernels and libraries", o->modules_bytes,
          "grown beyond the context at the end of 113 runs on an H200: 240 MiB on one GPU, 310 to "
          "320 with FSDP; not measured on other cards"},
-        {"  NCCL buffers", o->nccl_bytes, "688 MB on 4 x A100 (nccl#964); not measured"},
+        {"  NCCL buffers", o->nccl_bytes,
+         plan_ranks(s->plan) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
+                                 : "558 MiB with ddp, measured on one H200; else none"},
         {"  cuBLAS workspace, twice", card->capability == 90 ? 32 * MIB : UINT64_C(8519680),
          "ATen/cuda/CublasHandlePool.cpp by compute capability; recorded on an H200"},
     };

@@ -124,6 +124,7 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
 {
     struct parameter *p = &g->parameters[parameter];
     struct storage *s = o->gradient;
+    p->ready = g->ready_count++;
     if (!p->gradient) {
         p->gradient = s;
         p->gradient_is_view = o->view;
@@ -269,6 +270,7 @@ void graph_backward(struct graph *g, struct var loss)
 {
     struct machine *m = g->machine;
     g->in_backward = true;
+    g->ready_count = 0;
     g->kind = MEMORY_WORKING;
     struct storage *one = machine_take(m, 4, MEMORY_WORKING);
     struct outcome seed = {.gradient = storage_share(one)};

@@ -121,6 +121,7 @@ struct parameter {
     struct storage *weight;   // what operators use
     struct storage *gradient; // in `width`
     bool gradient_is_view;    // its first sum with another is out of place
+    int ready;                // when its gradient came, among those of a backward pass
 };
 
 struct graph {
@@ -130,6 +131,7 @@ struct graph {
     ptrdiff_t capacity;
     struct parameter *parameters;
     int parameter_count;
+    int ready_count;
     bool recording;                  // nodes are added
     bool keeping;                    // nodes keep tensors
     bool stopped;                    // recomputation is past the last kept tensor

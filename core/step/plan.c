@@ -61,14 +61,12 @@ static bool read_numbers(struct reader *r, struct plan *p)
     const struct setting *limit = settings_find_z(r->settings, "memory-limit");
     const struct setting *torch = settings_find_z(r->settings, "torch");
     int strategy = (int)(plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
-    int precision = strategy == STRATEGY_FSDP2 ? PRECISION_MIXED : PRECISION_BF16;
     int optimizer = OPTIMIZER_ADAMW, offload = 0;
     read_choice(r, &offload, "offload");
     p->offload = offload > 0;
     read_choice(r, &strategy, "strategy");
     p->strategy = (enum strategy)strategy;
-    if (p->strategy == STRATEGY_SINGLE)
-        precision = PRECISION_BF16;
+    int precision = plan_is_sharded(p) ? PRECISION_MIXED : PRECISION_BF16;
     read_choice(r, &precision, "precision");
     read_choice(r, &optimizer, "optimizer");
     p->precision = (enum precision)precision;
@@ -108,7 +106,7 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     unsigned long long sp = (unsigned long long)p->ulysses;
     if (p->ulysses == 1)
         return true;
-    if (p->strategy == STRATEGY_SINGLE)
+    if (p->strategy != STRATEGY_FSDP2)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sequence parallel needs several GPUs and fsdp2");
     if (plan_ranks(p) % p->ulysses)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sp %llu does not divide the %llu GPUs", sp,
@@ -147,26 +145,29 @@ static bool is_countable(const struct plan *p, struct error *e)
 
 static bool is_possible(const struct plan *p, struct error *e)
 {
-    bool single = p->strategy == STRATEGY_SINGLE;
     if (!p->context)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "no context is given; --context 32k is an example");
-    if (single && plan_ranks(p) > 1)
+    if (p->strategy == STRATEGY_SINGLE && plan_ranks(p) > 1)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "single trains on one GPU, not on %llu; fsdp2 shards over them",
                     (unsigned long long)plan_ranks(p));
-    if (!single && plan_ranks(p) == 1)
+    if (plan_is_sharded(p) && plan_ranks(p) == 1)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "fsdp2 has nothing to shard over on one GPU; single trains there");
-    if (single && p->precision == PRECISION_MIXED)
+    if (!plan_is_sharded(p) && p->precision == PRECISION_MIXED)
         return FAIL(e, BAD_INPUT, STR("--precision"),
-                    "mixed is a policy of fsdp2; single trains in bf16 or autocast");
-    if (!single && p->precision == PRECISION_AUTOCAST)
+                    "mixed is a policy of fsdp2; single and ddp train in bf16 or autocast");
+    if (plan_is_sharded(p) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast under fsdp2 is not modelled; mixed is its policy for bf16 compute");
-    if (single && p->offload)
+    if (p->strategy != STRATEGY_FSDP2 && p->offload)
         return FAIL(e, BAD_INPUT, STR("--offload"),
                     "offload is a policy of fsdp2, which needs several GPUs");
+    if (p->strategy == STRATEGY_DDP && p->loss == LOSS_NONE && !model_has(&p->model, FEATURE_TIED))
+        return FAIL(
+            e, BAD_INPUT, STR("--loss"),
+            "ddp needs a gradient of every parameter, and without a loss the head has none");
     return is_possible_sequence_parallel(p, e);
 }
 
@@ -188,6 +189,11 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
         return false;
     *p = found;
     return true;
+}
+
+bool plan_is_sharded(const struct plan *p)
+{
+    return p->strategy == STRATEGY_FSDP2;
 }
 
 uint64_t plan_ranks(const struct plan *p)

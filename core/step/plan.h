@@ -6,7 +6,7 @@
 #include "core/hardware/hardware.h"
 #include "core/model/model.h"
 
-enum strategy { STRATEGY_SINGLE, STRATEGY_FSDP2 };
+enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE };
@@ -31,6 +31,7 @@ struct plan {
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s,
                         struct error *e) MUST_USE;
 
+bool plan_is_sharded(const struct plan *p);
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU

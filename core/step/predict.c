@@ -6,10 +6,11 @@
 #include "core/step/trainer.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
-// 320 with FSDP. Collectives of more than two ranks took 688 MB on A100s (nccl#964); not measured
-// here.
+// 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
+// took 688 MB on A100s (nccl#964); not measured here.
 #define MODULES_SINGLE_BYTES  (240 * MIB)
 #define MODULES_SHARDED_BYTES (320 * MIB)
+#define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
 // With offload, host memory holds fp32 shards, gradients and two moments (not measured).
@@ -20,7 +21,9 @@ struct outside outside_of(const struct plan *plan)
     bool several = plan_ranks(plan) > 1;
     return (struct outside){plan->hardware.card.context.value,
                             several ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
-                            several ? NCCL_BYTES : 0};
+                            several                          ? NCCL_BYTES
+                            : plan->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
+                                                             : 0};
 }
 
 static uint64_t limit_of(const struct plan *plan, const struct outside *o)

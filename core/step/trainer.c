@@ -2,6 +2,7 @@
 // transformers' modules: torch's optimizers and allocator see them in it.
 #include "core/step/trainer.h"
 
+#include "core/step/ddp.h"
 #include "core/step/fsdp2.h"
 
 enum { CUBLAS_HOPPER = 32 << 20, CUBLAS_OTHER = 8519680 }; // ATen/cuda/CublasHandlePool.cpp
@@ -120,6 +121,8 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
         train_whole_parameters(t);
     machine_take(m, p->model.head_dim * 2, MEMORY_PARAMETERS); // rotary frequencies, and a copy
     machine_take(m, p->model.head_dim * 2, MEMORY_PARAMETERS);
+    if (p->strategy == STRATEGY_DDP)
+        ddp_build(t);
     uint64_t tokens = plan_tokens(p);
     t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
     t->graph.boundary = cross_boundary;
@@ -137,6 +140,8 @@ static void collect_gradients(struct trainer *t)
 static void micro_batch(struct trainer *t)
 {
     machine_phase(t->machine, PHASE_FORWARD);
+    if (t->reducer)
+        ddp_before_forward(t);
     struct var loss = trainer_forward(t);
     machine_phase(t->machine, PHASE_BACKWARD);
     graph_backward(&t->graph, loss);

@@ -17,6 +17,7 @@ struct layer_parameters {
 };
 
 struct trainer;
+struct reducer;
 
 // A layer as its forward is called, once a micro-batch.
 struct layer_call {
@@ -54,7 +55,8 @@ struct trainer {
     struct machine *machine;
     struct graph graph;
     const struct sharding *sharding;
-    void *shards; // the sharding's own
+    void *shards;            // the sharding's own
+    struct reducer *reducer; // of ddp
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied

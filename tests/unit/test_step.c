@@ -47,8 +47,12 @@ static struct random_plan random_settings(struct arena *a, uint64_t *state)
 {
     static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B",
                                          "Qwen3-30B-A3B"};
-    static const char *const machines[] = {"gpu=H200", "gpu=2xH200", "gpu=4xA100-80G sp=2",
-                                           "gpu=8xH100-80G", "gpu=8xH200 offload=all"};
+    static const char *const machines[] = {"gpu=H200",
+                                           "gpu=2xH200",
+                                           "gpu=4xA100-80G sp=2",
+                                           "gpu=8xH100-80G",
+                                           "gpu=8xH200 offload=all",
+                                           "gpu=H200 strategy=ddp"};
     static const char *const losses[] = {"full", "chunked:256", "none"};
     static const char *const switches[] = {"on", "off"};
     struct random_plan r = {.arena = a};
@@ -110,6 +114,15 @@ TEST(more_ranks_never_need_more_state)
         CHECK(p.steps[2].end_allocated_bytes <= last);
         last = p.steps[2].end_allocated_bytes;
     }
+}
+
+TEST(ddp_holds_every_gradient_twice)
+{
+    struct prediction single = predicted_in(test_arena(), "model=Qwen3-0.6B gpu=H200 context=2048");
+    struct prediction ddp =
+        predicted_in(test_arena(), "model=Qwen3-0.6B gpu=H200 context=2048 strategy=ddp");
+    CHECK_U64(ddp.requested_bytes - single.requested_bytes, UINT64_C(2) * 596049920);
+    CHECK(ddp.outside.nccl_bytes > single.outside.nccl_bytes);
 }
 
 // The first request of a free that is not completed at once, and its completion.
@@ -203,6 +216,14 @@ TEST(bad_combinations_are_refused_in_one_sentence)
          "single trains on one GPU, not on 2"},
         {"model=Qwen3-8B gpu=H200 context=4k strategy=fsdp2", "nothing to shard over on one GPU"},
         {"model=Qwen3-8B gpu=H200 context=4k precision=mixed", "mixed is a policy of fsdp2"},
+        {"model=Qwen3-8B gpu=H200 context=4k strategy=ddp precision=mixed",
+         "single and ddp train in bf16"},
+        {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp offload=all",
+         "offload is a policy of fsdp2"},
+        {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp sp=2",
+         "sequence parallel needs several GPUs and fsdp2"},
+        {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp loss=none",
+         "ddp needs a gradient of every parameter"},
         {"model=Qwen3-8B gpu=H200 context=4k offload=all", "offload is a policy of fsdp2"},
         {"model=Qwen3-8B gpu=H200 context=4k sp=2", "sequence parallel needs several GPUs"},
         {"model=Qwen3-8B gpu=6xH200 context=4k sp=4", "sp 4 does not divide the 6 GPUs"},
