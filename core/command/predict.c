@@ -26,7 +26,7 @@ static bool use_checkpointing(struct plan *p)
 
 static bool use_chunked_loss(struct plan *p)
 {
-    bool changed = p->loss == LOSS_FULL;
+    bool changed = p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
     p->loss_chunk = changed ? 2048 : p->loss_chunk;
     p->checkpointing = p->expandable = true;

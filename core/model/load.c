@@ -240,6 +240,7 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
         m->kv_heads = m->heads;
     if (model_has(m, FEATURE_MLA)) {
         m->head_dim = 0; // its heads have parts of several sizes, in m->latent
+        m->kv_heads = m->heads;
         m->features |= m->latent.query_rank ? FEATURE_QUERY_LORA : 0;
         return true;
     }

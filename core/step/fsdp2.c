@@ -320,6 +320,7 @@ const struct sharding fsdp2_sharding = {
     .before_backward = before_backward,
     .after_backward = after_backward,
     .end_backward = end_backward,
+    .clip = optimizer_clip,
     .zero = zero,
     .unit_of = unit_of,
 };

@@ -11,7 +11,8 @@ int32_t input_of_parameter(int parameter)
 }
 
 // CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
-// idle ("Lazy Loading" in the CUDA programming guide); in recorded first steps it does.
+// idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
+// in the recording t07.
 static void load_kernels(struct graph *g, enum operation operation, bool backward)
 {
     if (!g->loaded[operation][backward])

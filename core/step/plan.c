@@ -143,6 +143,29 @@ static bool is_countable(const struct plan *p, struct error *e)
     return true;
 }
 
+// What FSDP1 could do, but no measured run shows.
+static bool is_possible_fsdp1(const struct plan *p, struct error *e)
+{
+    if (p->strategy != STRATEGY_FSDP1)
+        return true;
+    if (p->precision != PRECISION_MIXED)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "fsdp1 is modelled in mixed precision only; fsdp2 also trains in bf16");
+    if (model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--strategy"),
+                    "a mixture of experts is not modelled under fsdp1; fsdp2 is");
+    if (p->loss != LOSS_FULL)
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "fsdp1 is modelled with the full loss only; fsdp2 with any");
+    if (!p->reshard)
+        return FAIL(e, UNSUPPORTED, STR("--reshard"),
+                    "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers");
+    if (p->accumulation > 1)
+        return FAIL(e, UNSUPPORTED, STR("--accum"),
+                    "fsdp1 is modelled with one micro-batch a step; fsdp2 with several");
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
     if (!p->context)
@@ -154,13 +177,15 @@ static bool is_possible(const struct plan *p, struct error *e)
                     (unsigned long long)plan_ranks(p));
     if (plan_is_sharded(p) && plan_ranks(p) == 1)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
-                    "fsdp2 has nothing to shard over on one GPU; single trains there");
+                    "%s has nothing to shard over on one GPU; single trains there",
+                    p->strategy == STRATEGY_FSDP1 ? "fsdp1" : "fsdp2");
     if (!plan_is_sharded(p) && p->precision == PRECISION_MIXED)
-        return FAIL(e, BAD_INPUT, STR("--precision"),
-                    "mixed is a policy of fsdp2; single and ddp train in bf16 or autocast");
+        return FAIL(
+            e, BAD_INPUT, STR("--precision"),
+            "mixed is a policy of fsdp1 and fsdp2; single and ddp train in bf16 or autocast");
     if (plan_is_sharded(p) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
-                    "autocast under fsdp2 is not modelled; mixed is its policy for bf16 compute");
+                    "autocast under fsdp is not modelled; mixed is its policy for bf16 compute");
     if (p->strategy != STRATEGY_FSDP2 && p->offload)
         return FAIL(e, BAD_INPUT, STR("--offload"),
                     "offload is a policy of fsdp2, which needs several GPUs");
@@ -168,7 +193,7 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    return is_possible_sequence_parallel(p, e);
+    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
@@ -193,7 +218,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
 
 bool plan_is_sharded(const struct plan *p)
 {
-    return p->strategy == STRATEGY_FSDP2;
+    return p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2;
 }
 
 uint64_t plan_ranks(const struct plan *p)

@@ -6,7 +6,7 @@
 #include "core/hardware/hardware.h"
 #include "core/model/model.h"
 
-enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP2 };
+enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE };

@@ -3,6 +3,7 @@
 #include "core/step/trainer.h"
 
 #include "core/step/ddp.h"
+#include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
 
 enum { CUBLAS_HOPPER = 32 << 20, CUBLAS_OTHER = 8519680 }; // ATen/cuda/CublasHandlePool.cpp
@@ -104,6 +105,17 @@ static void cross_boundary(struct graph *g, int unit, bool left)
         t->sharding->before_backward(t, unit);
 }
 
+static const struct sharding *sharding_of(enum strategy strategy)
+{
+    static const struct sharding *const shardings[] = {
+        [STRATEGY_SINGLE] = NULL,
+        [STRATEGY_DDP] = NULL,
+        [STRATEGY_FSDP1] = &fsdp1_sharding,
+        [STRATEGY_FSDP2] = &fsdp2_sharding,
+    };
+    return shardings[strategy];
+}
+
 void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
 {
     const struct gpu *card = &p->hardware.card;
@@ -113,7 +125,7 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
     t->graph.gemm_workspace_bytes = card->capability == 90 ? CUBLAS_HOPPER : CUBLAS_OTHER;
     t->graph.multiprocessors = card->multiprocessors;
     t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
-    t->sharding = p->strategy == STRATEGY_FSDP2 ? &fsdp2_sharding : NULL;
+    t->sharding = sharding_of(p->strategy);
     add_model(t);
     if (t->sharding)
         t->sharding->build(t);
@@ -158,11 +170,8 @@ void trainer_step(struct trainer *t)
     if (!t->sharding)
         collect_gradients(t);
     if (!t->plan->offload) {
-        optimizer_clip(t);
+        (t->sharding ? t->sharding->clip : optimizer_clip)(t);
         optimizer_step(t);
     }
-    if (t->sharding)
-        t->sharding->zero(t);
-    else
-        optimizer_zero(t);
+    (t->sharding ? t->sharding->zero : optimizer_zero)(t);
 }

@@ -34,6 +34,7 @@ struct sharding {
     void (*before_backward)(struct trainer *t, int unit);
     void (*after_backward)(struct trainer *t, int unit);
     void (*end_backward)(struct trainer *t); // the units whose input has no gradient
+    void (*clip)(struct trainer *t);
     void (*zero)(struct trainer *t);
     int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root
 };
