@@ -39,6 +39,8 @@ BARS = (
 # What fathom predicts, or will, without a measured run behind it. Strike out what has been measured.
 NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
+    "DDP on several GPUs; FSDP1 with tied weights, without checkpointing, or where ranks do not divide a unit",
+    "experts without checkpointing, on one GPU, under sequence parallel or offload",
     "DeepSpeed (`zero1`, `zero2`, `zero3`)",
     "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",
     "`--offload optimizer`, and host memory under any offload",
