@@ -75,12 +75,12 @@ def check(path, program_folder):
         lines = file.read().splitlines()
     failures, rewritten = 0, []
     copied = 0
-    todo = examples(lines, markdown)
+    listed = examples(lines, markdown)
     with tempfile.TemporaryDirectory() as home:
-        folder = os.path.join(home, "work")
+        folder = os.path.join(home, "here")
         shutil.copytree(os.path.join(TESTS, "cli", "files"), folder)
         env = environment(program_folder, home)
-        for number, command, first, end in todo:
+        for number, command, first, end in listed:
             expected = trimmed(lines[first:end])
             got = run(command, folder, env)
             got = [line.replace(home, "HOME") for line in got]
@@ -96,7 +96,7 @@ def check(path, program_folder):
     if failures and os.environ.get("UPDATE"):
         with open(path, "w", encoding="utf-8") as file:
             file.write("\n".join(rewritten) + "\n")
-    return len(todo) - failures, failures
+    return len(listed) - failures, failures
 
 
 def main():

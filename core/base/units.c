@@ -193,3 +193,24 @@ void put_unit(struct buf *b, enum unit_kind kind, uint64_t value)
     }
     __builtin_trap();
 }
+
+struct str bytes_text(struct arena *a, uint64_t bytes)
+{
+    struct buf b = buf_in(a);
+    put_bytes(&b, bytes);
+    return buf_str(&b);
+}
+
+struct str grouped_text(struct arena *a, uint64_t count)
+{
+    struct buf b = buf_in(a);
+    put_grouped(&b, count);
+    return buf_str(&b);
+}
+
+struct str tokens_text(struct arena *a, uint64_t tokens)
+{
+    struct buf b = buf_in(a);
+    put_tokens(&b, tokens);
+    return buf_str(&b);
+}

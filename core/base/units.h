@@ -46,4 +46,9 @@ void put_tokens(struct buf *b, uint64_t tokens);    // "32k", "40960"
 void put_flops(struct buf *b, uint64_t flops);      // "989"  (TFLOP/s)
 void put_speed(struct buf *b, uint64_t per_second); // "450"  (GB/s)
 
+// The same as texts of their own.
+struct str bytes_text(struct arena *a, uint64_t bytes);
+struct str grouped_text(struct arena *a, uint64_t count);
+struct str tokens_text(struct arena *a, uint64_t tokens);
+
 #endif

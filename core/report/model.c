@@ -20,27 +20,6 @@ static uint64_t bytes_in(const struct precision *p, uint64_t parameters)
     return u64_divide_up(parameters * (p->bits / 4), 2);
 }
 
-static struct str grouped(struct arena *a, uint64_t count)
-{
-    struct buf b = buf_in(a);
-    put_grouped(&b, count);
-    return buf_str(&b);
-}
-
-static struct str size_text(struct arena *a, uint64_t bytes)
-{
-    struct buf b = buf_in(a);
-    put_bytes(&b, bytes);
-    return buf_str(&b);
-}
-
-static struct str tokens_text(struct arena *a, uint64_t tokens)
-{
-    struct buf b = buf_in(a);
-    put_tokens(&b, tokens);
-    return buf_str(&b);
-}
-
 static bool load_row(struct model *m, struct parameters *p, struct arena *a,
                      const struct catalog_model *row, struct error *e)
 {
@@ -70,9 +49,9 @@ static void catalogue_row(struct table *t, const struct model *m, const struct p
 {
     struct arena *a = t->arena;
     table_cell(t, m->name);
-    table_cell(t, grouped(a, p->total));
-    table_cell(t, p->active == p->total ? STR("-") : grouped(a, p->active));
-    table_cell(t, size_text(a, bytes_in(&precisions[1], p->total)));
+    table_cell(t, grouped_text(a, p->total));
+    table_cell(t, p->active == p->total ? STR("-") : grouped_text(a, p->active));
+    table_cell(t, bytes_text(a, bytes_in(&precisions[1], p->total)));
     table_cell(t, str_format(a, "%llu", (unsigned long long)m->layers));
     table_cell(t, str_format(a, "%llu", (unsigned long long)m->hidden));
     table_cell(t, heads_text(a, m));
@@ -181,7 +160,7 @@ static void part_row(struct table *t, const char *name, uint64_t count, uint64_t
     double permille = (double)count / (double)total * 1000;
     uint64_t rounded = (uint64_t)(permille + 0.5);
     table_cell(t, str_format(t->arena, "  %s", name));
-    table_cell(t, grouped(t->arena, count));
+    table_cell(t, grouped_text(t->arena, count));
     table_cell(t, str_format(t->arena, "%llu.%llu %%", (unsigned long long)(rounded / 10),
                              (unsigned long long)(rounded % 10)));
 }

@@ -6,13 +6,6 @@
 
 enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
 
-static struct str size_text(struct arena *a, uint64_t bytes)
-{
-    struct buf b = buf_in(a);
-    put_bytes(&b, bytes);
-    return buf_str(&b);
-}
-
 static uint64_t outside_bytes(const struct prediction *p)
 {
     return p->outside.context_bytes + p->outside.modules_bytes + p->outside.nccl_bytes;
@@ -92,9 +85,9 @@ static void print_steps(struct buf *out, const struct view *v, const struct pred
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     for (int i = 0; i < p->steps_done; i++) {
         table_cell(&t, str_format(t.arena, "%d", i + 1));
-        table_cell(&t, size_text(t.arena, p->steps[i].allocated_bytes));
-        table_cell(&t, size_text(t.arena, p->steps[i].reserved_bytes));
-        table_cell(&t, size_text(t.arena, p->steps[i].end_allocated_bytes));
+        table_cell(&t, bytes_text(t.arena, p->steps[i].allocated_bytes));
+        table_cell(&t, bytes_text(t.arena, p->steps[i].reserved_bytes));
+        table_cell(&t, bytes_text(t.arena, p->steps[i].end_allocated_bytes));
         table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)p->steps[i].retries));
     }
     buf_char(out, '\n');
@@ -104,7 +97,7 @@ static void print_steps(struct buf *out, const struct view *v, const struct pred
 
 static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_t whole)
 {
-    struct str size = size_text(out->arena, bytes);
+    struct str size = bytes_text(out->arena, bytes);
     buf_printf(out, "  %-24s %*s%.*s  ", name, (int)(10 - size.n), "", STR_ARGS(size));
     uint64_t cells = whole ? (bytes * BAR_CELLS + whole / 2) / whole : 0;
     for (uint64_t i = 0; i < cells; i++)
@@ -124,8 +117,8 @@ static void print_alive(struct buf *out, const struct prediction *p)
         print_bar(out, "cached, not in use", p->reserved_there_bytes - p->allocated_there_bytes,
                   whole);
     print_bar(out, "outside torch", outside_bytes(p), whole);
-    struct str reserved = size_text(out->arena, p->reserved_bytes);
-    struct str limit = size_text(out->arena, p->limit_bytes);
+    struct str reserved = bytes_text(out->arena, p->reserved_bytes);
+    struct str limit = bytes_text(out->arena, p->limit_bytes);
     buf_printf(out, "  reserved at most %.*s of the %.*s that torch may take\n", STR_ARGS(reserved),
                STR_ARGS(limit));
 }
@@ -138,7 +131,7 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
     for (int i = 0; i < s->remedy_count; i++) {
         const struct remedy *r = &s->remedies[i];
         table_cell(&t, str_format(t.arena, "  %s", r->what));
-        table_cell(&t, r->prediction.fits ? size_text(t.arena, r->prediction.reserved_bytes)
+        table_cell(&t, r->prediction.fits ? bytes_text(t.arena, r->prediction.reserved_bytes)
                                           : STR("-"));
         table_cell_z(&t, r->prediction.fits ? "fits" : "does not fit");
         table_cell_z(&t, r->options);
@@ -175,7 +168,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         table_cell_z(&t, rows[i].name);
-        table_cell(&t, size_text(t.arena, rows[i].bytes));
+        table_cell(&t, bytes_text(t.arena, rows[i].bytes));
         table_cell_z(&t, rows[i].evidence);
     }
     buf_char(out, '\n');
@@ -218,7 +211,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     print_steps(out, v, p);
     print_alive(out, p);
     if (p->host_bytes) {
-        struct str host = size_text(out->arena, p->host_bytes);
+        struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
     print_unmeasured(out, v, s->plan);

@@ -9,20 +9,6 @@ static const char *mode_name(bool expandable)
     return expandable ? "expandable segments" : "classic segments";
 }
 
-static struct str size_text(struct arena *a, uint64_t bytes)
-{
-    struct buf b = buf_in(a);
-    put_bytes(&b, bytes);
-    return buf_str(&b);
-}
-
-static struct str grouped_text(struct arena *a, ptrdiff_t count)
-{
-    struct buf b = buf_in(a);
-    put_grouped(&b, (uint64_t)count);
-    return buf_str(&b);
-}
-
 // ------------------------------------------------------------------ text
 
 static void print_head(struct buf *out, const struct view *v, const struct replay_story *s)
@@ -85,7 +71,7 @@ static void print_peaks(struct buf *out, const struct replay_story *s)
     const uint64_t peaks[] = {r->allocated.bytes, r->requested.bytes, r->reserved.bytes};
     buf_char(out, '\n');
     for (ptrdiff_t i = 0; i < COUNT_OF(peaks); i++) {
-        struct str size = size_text(out->arena, peaks[i]);
+        struct str size = bytes_text(out->arena, peaks[i]);
         buf_printf(out, "  peak %-10s %*s%.*s", names[i], (int)(10 - size.n), "", STR_ARGS(size));
         if (i == 2 && r->allocated.bytes)
             buf_printf(out, "  %.2f times the allocated",
@@ -132,7 +118,7 @@ static void print_blocks(struct buf *out, const struct view *v, const struct rep
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     for (ptrdiff_t i = 0; i < s->moment.block_count && i < MOST_ROWS; i++) {
         const struct moment_block *b = &s->moment.blocks[i];
-        table_cell(&t, size_text(t.arena, b->bytes));
+        table_cell(&t, bytes_text(t.arena, b->bytes));
         table_cell(&t, str_format(t.arena, "%d", b->stream));
         table_cell(&t, s->block_owners[i]);
     }
@@ -152,11 +138,11 @@ static void print_pins(struct buf *out, const struct view *v, const struct repla
         const struct moment_segment *m = &s->moment.segments[i];
         if (!m->live_blocks || m->live_bytes == m->reserved_bytes)
             continue;
-        table_cell(&t, size_text(t.arena, m->reserved_bytes));
-        table_cell(&t, size_text(t.arena, m->live_bytes));
-        table_cell(&t, size_text(t.arena, m->largest_free_bytes));
+        table_cell(&t, bytes_text(t.arena, m->reserved_bytes));
+        table_cell(&t, bytes_text(t.arena, m->live_bytes));
+        table_cell(&t, bytes_text(t.arena, m->largest_free_bytes));
         table_cell(&t, str_format(t.arena, "%.*s block%s",
-                                  STR_ARGS(grouped_text(t.arena, m->live_blocks)),
+                                  STR_ARGS(grouped_text(t.arena, (uint64_t)m->live_blocks)),
                                   m->live_blocks > 1 ? "s" : ""));
         table_cell(&t, s->segment_owners[i]);
     }

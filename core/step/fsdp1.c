@@ -37,15 +37,6 @@ static struct shards *shards_of(const struct trainer *t)
     return t->shards;
 }
 
-static struct storage *take_on(struct trainer *t, uint16_t stream, uint64_t bytes,
-                               enum memory_kind kind)
-{
-    t->machine->stream = stream;
-    struct storage *s = machine_take(t->machine, bytes, kind);
-    t->machine->stream = STREAM_COMPUTE;
-    return s;
-}
-
 static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
 {
     return u->shard_elements * shards_of(t)->ranks;
@@ -68,10 +59,12 @@ static void limit_gatherings(struct trainer *t)
 static void gather(struct trainer *t, struct unit *u)
 {
     struct machine *m = t->machine;
-    struct storage *cast = take_on(t, STREAM_CAST, u->shard_elements * t->width, MEMORY_GATHERED);
+    struct storage *cast =
+        machine_take_on(t->machine, STREAM_CAST, u->shard_elements * t->width, MEMORY_GATHERED);
     machine_wait(m, STREAM_GATHER, STREAM_CAST);
     limit_gatherings(t);
-    u->full = take_on(t, STREAM_GATHER, padded_elements(t, u) * t->width, MEMORY_GATHERED);
+    u->full = machine_take_on(t->machine, STREAM_GATHER, padded_elements(t, u) * t->width,
+                              MEMORY_GATHERED);
     machine_drop_after(m, cast, STREAM_GATHER);
 }
 
@@ -144,7 +137,8 @@ static void after_backward(struct trainer *t, int unit)
     uint64_t padded = padded_elements(t, u);
     struct storage *padding = NULL;
     machine_wait(m, STREAM_GATHER, STREAM_COMPUTE);
-    struct storage *flat = take_on(t, STREAM_GATHER, u->elements * t->width, MEMORY_GRADIENTS);
+    struct storage *flat =
+        machine_take_on(t->machine, STREAM_GATHER, u->elements * t->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {
         struct parameter *p = &t->graph.parameters[u->parameters[i]];
         machine_drop_after(m, p->gradient, STREAM_GATHER);
@@ -152,11 +146,13 @@ static void after_backward(struct trainer *t, int unit)
     }
     let_go(t, u, STREAM_GATHER);
     machine_wait(m, STREAM_REDUCE, STREAM_GATHER);
-    struct storage *wide = take_on(t, STREAM_REDUCE, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    struct storage *wide =
+        machine_take_on(t->machine, STREAM_REDUCE, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
     if (padded != u->elements)
-        padding = take_on(t, STREAM_REDUCE, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
-    u->trained->gradient =
-        take_on(t, STREAM_REDUCE, u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+        padding =
+            machine_take_on(t->machine, STREAM_REDUCE, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    u->trained->gradient = machine_take_on(t->machine, STREAM_REDUCE,
+                                           u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
     machine_drop(m, padding);
     machine_drop(m, wide);
     machine_drop_after(m, flat, STREAM_REDUCE);

@@ -35,15 +35,6 @@ static struct shards *shards_of(const struct trainer *t)
     return t->shards;
 }
 
-static struct storage *take_on(struct trainer *t, uint16_t stream, uint64_t bytes,
-                               enum memory_kind kind)
-{
-    t->machine->stream = stream;
-    struct storage *s = machine_take(t->machine, bytes, kind);
-    t->machine->stream = STREAM_COMPUTE;
-    return s;
-}
-
 static void drop(struct trainer *t, struct storage **s)
 {
     machine_drop(t->machine, *s);
@@ -89,14 +80,17 @@ static void fetch_shards(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     struct storage **fetched = NEW(t->machine->arena, struct storage *, u->count);
     for (int i = 0; i < u->count; i++) {
-        fetched[i] = take_on(t, STREAM_COPY_IN, u->shards[i] * s->stored_width, MEMORY_GATHERED);
+        fetched[i] = machine_take_on(t->machine, STREAM_COPY_IN, u->shards[i] * s->stored_width,
+                                     MEMORY_GATHERED);
         if (s->stored_width == t->width)
             continue;
         struct storage *wide = fetched[i];
-        fetched[i] = take_on(t, STREAM_COPY_IN, u->shards[i] * t->width, MEMORY_GATHERED);
+        fetched[i] =
+            machine_take_on(t->machine, STREAM_COPY_IN, u->shards[i] * t->width, MEMORY_GATHERED);
         machine_drop(t->machine, wide);
     }
-    u->flat = take_on(t, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width,
+                              MEMORY_GATHERED);
     for (int i = u->count - 1; i >= 0; i--)
         drop(t, &fetched[i]);
 }
@@ -112,8 +106,10 @@ static void gather(struct trainer *t, struct unit *u)
     }
     struct storage *cast = NULL;
     if (t->plan->precision == PRECISION_MIXED)
-        cast = take_on(t, STREAM_COPY_IN, u->shard_elements * t->width, MEMORY_GATHERED);
-    u->flat = take_on(t, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+        cast = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * t->width,
+                               MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width,
+                              MEMORY_GATHERED);
     drop(t, &cast);
 }
 
@@ -187,8 +183,8 @@ static void after_backward(struct trainer *t, int unit)
     machine_scratch(m, chunk_cat_scratch(t, u));
     for (int i = u->count - 2; i >= 0; i--)
         drop(t, &t->graph.parameters[u->parameters[i]].gradient);
-    struct storage *reduced =
-        take_on(t, STREAM_REDUCE, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
+    struct storage *reduced = machine_take_on(
+        t->machine, STREAM_REDUCE, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
     drop(t, &t->graph.parameters[u->parameters[u->count - 1]].gradient);
     if (t->plan->offload || u->gradient)
         machine_drop(m, reduced); // copied to the host, or added in place

@@ -92,6 +92,16 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     return s;
 }
 
+struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t bytes,
+                                enum memory_kind kind)
+{
+    uint16_t before = m->stream;
+    m->stream = stream;
+    struct storage *s = machine_take(m, bytes, kind);
+    m->stream = before;
+    return s;
+}
+
 struct storage *storage_share(struct storage *s)
 {
     if (s)

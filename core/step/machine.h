@@ -70,6 +70,8 @@ struct machine machine_with(struct arena *a, struct trace *trace);
 
 // One reference is the caller's. Of no bytes: NULL, as torch allocates nothing then.
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind);
+struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t bytes,
+                                enum memory_kind kind);
 struct storage *storage_share(struct storage *s);        // NULL passes through
 void machine_drop(struct machine *m, struct storage *s); // one reference less
 

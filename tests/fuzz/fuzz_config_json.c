@@ -1,10 +1,9 @@
 // Any bytes as a config.json. Either a model comes out whose parts add up and whose layers are all
 // described, or the error says why.
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/model/model.h"
 #include "host/json_in.h"
+#include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -25,17 +24,13 @@ static void check_model(const struct model *m, const struct parameters *p)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-    char *exact = malloc(size ? size : 1);
-    if (!exact)
-        return 0;
-    if (size)
-        memcpy(exact, data, size);
+    struct str exact = exact_copy(data, size);
     struct arena a = arena_over(block, sizeof block, NULL);
     struct settings s = settings_in(&a);
     struct error e = {0};
     struct model m;
     struct parameters p;
-    struct str text = {exact, (ptrdiff_t)size};
+    struct str text = exact;
     bool ok = json_flatten(&s, text, STR("config."), STR("config.json"), &e) &&
               settings_add(&s, (struct setting){STR("model"), STR("x"), STR("--model")}, &e) &&
               model_from_settings(&m, &a, &s, &e) && parameters_of(&p, &a, &m, &e);
@@ -43,6 +38,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     ASSERT(ok || e.message[0]);
     if (ok && s.count > 1)
         check_model(&m, &p);
-    free(exact);
+    exact_free(exact);
     return 0;
 }

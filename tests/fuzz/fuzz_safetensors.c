@@ -1,11 +1,10 @@
 // Any bytes as the header of a safetensors file. Either the sums agree with each other (bytes by
 // type add up; each element takes at least half a byte and at most eight), or nothing was added and
 // the error says why.
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/base/num.h"
 #include "host/safetensors.h"
+#include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -24,17 +23,13 @@ static void check_sums(const struct weights *w, struct arena a)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-    char *exact = malloc(size ? size : 1); // a read past the end is then one past a heap block
-    if (!exact)
-        return 0;
-    if (size)
-        memcpy(exact, data, size);
+    struct str exact = exact_copy(data, size);
     struct arena a = arena_over(block, sizeof block, NULL);
     struct weights w = {0};
     struct error e = {0};
-    struct str header = {exact, (ptrdiff_t)size};
+    struct str header = exact;
     bool ok = safetensors_header_read(&w, a, header, STR("m.st"), &e);
-    free(exact);
+    exact_free(exact);
     ASSERT(ok == (e.code == ERROR_NONE));
     if (ok)
         check_sums(&w, a);

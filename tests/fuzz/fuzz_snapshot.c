@@ -1,11 +1,10 @@
 // Any bytes as a pickled snapshot. What is accepted has a start state that the allocator takes and
 // a history that replays with all invariants kept; everything else is refused with a message.
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/replay/replay.h"
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
+#include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -25,22 +24,18 @@ static void play(struct arena *a, const struct snapshot *s)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-    char *exact = malloc(size ? size : 1);
-    if (!exact)
-        return 0;
-    if (size)
-        memcpy(exact, data, size);
+    struct str exact = exact_copy(data, size);
     struct arena a = arena_over(block, sizeof block, NULL);
     struct value root;
     struct snapshot s;
     struct error e = {0};
-    struct str bytes = {exact, (ptrdiff_t)size};
+    struct str bytes = exact;
     bool ok =
         pickle_parse(&root, &a, bytes, STR("f"), &e) && snapshot_read(&s, &a, &root, STR("f"), &e);
     ASSERT(ok == (e.code == ERROR_NONE));
     ASSERT(ok || e.message[0]);
     if (ok)
         play(&a, &s);
-    free(exact);
+    exact_free(exact);
     return 0;
 }

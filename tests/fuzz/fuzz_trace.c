@@ -1,11 +1,10 @@
 // Any bytes as a history of ours, replayed as a recording and as a program under options taken from
 // the input's length. Every replay leaves an allocator whose invariants hold.
-#include <stdlib.h>
-#include <string.h>
 
 #include "core/replay/moment.h"
 #include "core/replay/replay.h"
 #include "core/trace/text.h"
+#include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -39,16 +38,12 @@ static void play(struct arena a, const struct trace *t, size_t variant, bool fol
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-    char *exact = malloc(size ? size : 1);
-    if (!exact)
-        return 0;
-    if (size)
-        memcpy(exact, data, size);
+    struct str exact = exact_copy(data, size);
     struct arena a = arena_over(block, sizeof block, NULL);
     struct trace t = trace_in(&a);
     struct error e = {0};
-    bool ok = trace_parse(&t, (struct str){exact, (ptrdiff_t)size}, STR("f"), &e);
-    free(exact);
+    bool ok = trace_parse(&t, exact, STR("f"), &e);
+    exact_free(exact);
     ASSERT(ok == (e.code == ERROR_NONE));
     if (ok)
         play(a, &t, size, true);

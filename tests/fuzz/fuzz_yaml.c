@@ -1,9 +1,9 @@
 // Any bytes as a YAML request. Either the list has non-empty, unique keys and a place for each
 // value, or it is empty and the error says where and why.
-#include <stdlib.h>
 #include <string.h>
 
 #include "host/yaml_in.h"
+#include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
@@ -31,16 +31,12 @@ static void check_list(const struct settings *s)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-    char *exact = malloc(size ? size : 1); // a read past the end is then one past a heap block
-    if (!exact)
-        return 0;
-    if (size)
-        memcpy(exact, data, size);
+    struct str exact = exact_copy(data, size);
     struct arena a = arena_over(block, sizeof block, NULL);
     struct settings s = settings_in(&a);
     struct error e = {0};
-    bool ok = yaml_flatten(&s, (struct str){exact, (ptrdiff_t)size}, STR("f.yaml"), &e);
-    free(exact); // the list must not point into the input
+    bool ok = yaml_flatten(&s, exact, STR("f.yaml"), &e);
+    exact_free(exact); // the list must not point into the input
     ASSERT(ok == (e.code == ERROR_NONE));
     if (ok)
         check_list(&s);
