@@ -34,6 +34,7 @@ int main(void)
         "model=Qwen3-8B gpu=8xH200 context=32768 layers=18",
         "model=Qwen3-8B gpu=8xH200 context=262144 loss=chunked:2048",
         "model=Qwen2.5-72B gpu=4x8xH200 context=32768",
+        "model=Qwen3-235B-A22B gpu=8x8xH200 context=16384",
     };
     void *block = malloc(ARENA_BYTES);
     if (!block)
