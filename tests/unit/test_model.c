@@ -5,8 +5,8 @@
 #include "core/model/model.h"
 #include "tests/t.h"
 
-// Totals collected from publishers' model cards and safetensors files, by name; DeepSeek-V3's
-// leaves out the multi-token-prediction layer.
+// Totals as safetensors files and model cards state them, or as computed by others from the stated
+// shapes; DeepSeek-V3's leaves out the multi-token-prediction layer.
 static const struct {
     const char *name;
     uint64_t total;
