@@ -1,6 +1,6 @@
 // Speed of the replay, one thread: events a second for recorded histories in a loop (given as trace
 // files), and for synthetic ones with a thousand to a million live blocks. Run the release
-// build: bench_allocator [trace...]
+// build: bench_allocator [trace...]. `bench_allocator only LIVE EVENTS` is for scripts/count_work.
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -52,21 +52,22 @@ static uint64_t random_next(uint64_t *state)
 }
 
 // `live` blocks first; then pairs of a free of any block and an allocation, of mixed sizes.
-static struct trace synthetic(struct arena *a, uint32_t live)
+static struct trace synthetic(struct arena *a, uint32_t live, uint32_t events)
 {
+    ASSERT(live > 0);
     struct trace t = trace_in(a);
     struct error e = {0};
     uint16_t stream;
     if (!trace_stream(&stream, &t, 0, &e))
         return t;
     uint64_t state = 88172645463325252u;
-    trace_reserve(&t, SYNTHETIC_EVENTS + live);
+    trace_reserve(&t, events + live);
     t.block_count = live;
     for (uint32_t i = 0; i < live; i++)
         trace_add(&t, (struct event){.kind = EVENT_ALLOC,
                                      .block = i,
                                      .bytes = 1 + random_next(&state) % (64 * KIB)});
-    while (t.count < SYNTHETIC_EVENTS + (ptrdiff_t)live) {
+    while (t.count < events + (ptrdiff_t)live) {
         struct event event = {.block = (uint32_t)(random_next(&state) % live)};
         event.kind = EVENT_FREE_REQUESTED;
         trace_add(&t, event);
@@ -83,7 +84,7 @@ static struct trace synthetic(struct arena *a, uint32_t live)
 static bool churn(struct arena scratch, uint32_t live, bool expandable)
 {
     struct arena a = scratch;
-    struct trace t = synthetic(&a, live);
+    struct trace t = synthetic(&a, live, SYNTHETIC_EVENTS);
     struct replay_request q = {.trace = &t, .options = allocator_options_default(TORCH_NEWEST)};
     q.options.expandable = expandable;
     struct error e = {0};
@@ -102,12 +103,27 @@ static bool churn(struct arena scratch, uint32_t live, bool expandable)
     return r.ooms == 0;
 }
 
+// One synthetic replay and nothing else, for a tool that counts instructions.
+static bool only_replay(struct arena a, const char *live, const char *events)
+{
+    uint32_t blocks = (uint32_t)strtoul(live, NULL, 10);
+    if (!blocks)
+        return false;
+    struct trace t = synthetic(&a, blocks, (uint32_t)strtoul(events, NULL, 10));
+    struct replay_request q = {.trace = &t, .options = allocator_options_default(TORCH_NEWEST)};
+    struct error e = {0};
+    struct replay_result r = {0};
+    return replay_run(&r, &a, &q, &e);
+}
+
 int main(int argc, char **argv)
 {
     void *block = malloc(ARENA_BYTES);
     if (!block)
         return EXIT_FAILURE;
     bool ok = true;
+    if (argc == 4 && str_is(str_from(argv[1]), "only"))
+        return only_replay(arena_over(block, ARENA_BYTES, NULL), argv[2], argv[3]) ? 0 : 1;
     for (int i = 1; i < argc; i++) {
         struct arena a = arena_over(block, ARENA_BYTES, NULL);
         struct trace t = trace_in(&a);

@@ -3,6 +3,7 @@
 #include "core/report/predict.h"
 
 #include "core/base/units.h"
+#include "core/step/trainer.h"
 
 enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
 
@@ -163,7 +164,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         {"  NCCL buffers", o->nccl_bytes,
          plan_ranks(s->plan) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
                                  : "558 MiB with ddp, measured on one H200; else none"},
-        {"  cuBLAS workspace, twice", card->capability == 90 ? 32 * MIB : UINT64_C(8519680),
+        {"  cuBLAS workspace, twice", cublas_workspace_bytes(card),
          "ATen/cuda/CublasHandlePool.cpp by compute capability; recorded on an H200"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {

@@ -8,12 +8,6 @@
 #include "core/replay/replay.h"
 #include "core/report/chart.h"
 
-// Who asked for a block: filled by whoever knows what the history's tags mean.
-struct owners {
-    const struct str *names; // [tag], empty where unknown
-    ptrdiff_t count;
-};
-
 struct replay_story {
     struct str name;
     bool recorded;             // the history holds the driver's events

@@ -1,6 +1,7 @@
 // The models' forward pass, written as transformers 5.17 reads (modeling_qwen3.py and the families
 // that share its shape): one operator a line, and every local variable dropped where Python drops
 // it.
+#include "core/step/backward.h"
 #include "core/step/ops.h"
 #include "core/step/trainer.h"
 
@@ -156,10 +157,7 @@ static struct var rotary(struct trainer *t, uint64_t tokens)
     drop(g, range);
     struct var floats = constant(g, tokens, 4);
     struct var angles = constant(g, tokens * m->head_dim / 2, 4);
-    if (!g->gemm_ready[0]) { // the angles are a matrix product
-        g->gemm_ready[0] = true;
-        machine_take(g->machine, g->gemm_workspace_bytes, MEMORY_WORKSPACE);
-    }
+    gemm_workspace(g); // the angles are a matrix product
     struct var both = constant(g, tokens * m->head_dim, 4);
     struct var wide[2];
     for (int i = 0; i < 2; i++) {

@@ -8,7 +8,6 @@
 enum { STREAM_COPY_IN = 1, STREAM_REDUCE = 2 };
 
 struct unit {
-    int first, second; // parameter ranges [first, first_end) and, for a tied root, the norm apart
     int count;
     int *parameters;
     uint64_t *shards; // elements of each parameter's padded shard

@@ -177,6 +177,4 @@ void graph_end_autocast(struct graph *g);
 // From the scalar loss back to every parameter; drops the loss.
 void graph_backward(struct graph *g, struct var loss);
 
-void graph_forget(struct graph *g); // after a backward pass: no nodes
-
 #endif

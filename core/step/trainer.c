@@ -6,7 +6,11 @@
 #include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
 
-enum { CUBLAS_HOPPER = 32 << 20, CUBLAS_OTHER = 8519680 }; // ATen/cuda/CublasHandlePool.cpp
+// ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
+uint64_t cublas_workspace_bytes(const struct gpu *card)
+{
+    return card->capability == 90 ? 32 * MIB : 8 * MIB + 128 * KIB;
+}
 
 static int add_parameter(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
 {
@@ -122,7 +126,7 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
     bool autocast = p->precision == PRECISION_AUTOCAST;
     *t = (struct trainer){.plan = p, .machine = m, .width = autocast ? 4 : 2};
     t->graph = (struct graph){.machine = m, .owner = t, .autocast = autocast};
-    t->graph.gemm_workspace_bytes = card->capability == 90 ? CUBLAS_HOPPER : CUBLAS_OTHER;
+    t->graph.gemm_workspace_bytes = cublas_workspace_bytes(card);
     t->graph.multiprocessors = card->multiprocessors;
     t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
     t->sharding = sharding_of(p->strategy);

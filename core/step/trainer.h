@@ -69,6 +69,9 @@ struct trainer {
     uint32_t width;          // bytes an element in compute
 };
 
+// What cuBLAS keeps for each thread that multiplies matrices on this card.
+uint64_t cublas_workspace_bytes(const struct gpu *card);
+
 // Everything before the first step.
 void trainer_build(struct trainer *t, const struct plan *p, struct machine *m);
 
