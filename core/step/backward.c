@@ -157,11 +157,28 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
     g->machine->flops += 4 * n->reduction.outputs * n->reduction.inputs_per_output;
 }
 
+// FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
+// gradients of keys and values for every query head.
+static void flash_scratch(struct graph *g, const struct node *n)
+{
+    struct storage *sums = take(g, n->sizes[2]), *wide = take(g, 2 * n->sizes[0]);
+    struct storage *keys = n->sizes[3] ? take(g, n->sizes[0]) : NULL;
+    struct storage *values = n->sizes[3] ? take(g, n->sizes[0]) : NULL;
+    machine_drop(g->machine, values);
+    machine_drop(g->machine, keys);
+    machine_drop(g->machine, wide);
+    machine_drop(g->machine, sums);
+}
+
 static void attention(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take(g, n->sizes[0]);
     out[1].gradient = take(g, n->sizes[1]);
     out[2].gradient = take(g, n->sizes[1]);
+    if (g->flash) {
+        flash_scratch(g, n);
+        return;
+    }
     // fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a
     // row sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
     uint64_t whole = 2 * n->sizes[0];
@@ -329,6 +346,21 @@ static void logits(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
 }
 
+// autograd's CopySlices (torch/csrc/autograd/functions/tensor.cpp): the gradient is copied into the
+// base's layout, the view's part cloned, divided, and written back; recorded in v2.
+static void divide_view(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *result = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+    machine_drop(g->machine, n->gradient);
+    n->gradient = NULL;
+    out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+    struct storage *clone = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+    struct storage *quotient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+    machine_drop(g->machine, clone);
+    machine_drop(g->machine, quotient);
+    machine_drop(g->machine, result);
+}
+
 static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
     [OPERATION_PASS] = pass,
     [OPERATION_CAST] = like_input,
@@ -348,6 +380,8 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_EMBEDDING] = embedding,
     [OPERATION_LOG_SOFTMAX] = logits,
     [OPERATION_NLL] = logits,
+    [OPERATION_TOKEN_LOSS] = logits,
+    [OPERATION_DIVIDE_VIEW] = divide_view,
     [OPERATION_BOUNDARY] = boundary,
     [OPERATION_EXCHANGE_IN] = exchange_in,
     [OPERATION_CHUNKS] = chunks,

@@ -293,6 +293,40 @@ static struct var hidden_loss(struct trainer *t, struct var hidden)
     return mean;
 }
 
+// What a policy gradient needs of the logits: the log-probability of each token and the entropy
+// (verl 0.5, workers/actor/dp_actor.py). The entropy function is compiled and makes nothing of the
+// logits' size; a model that is only read has no entropy computed.
+// Takes hidden over.
+static struct var policy_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    uint64_t tokens = plan_tokens(t->plan);
+    int head = unit_of(t, PART_HEAD), root = unit_of(t, PART_NORMS);
+    g->kind = MEMORY_LOGITS;
+    enter(t, head);
+    struct var in = mark(t, hidden, head, true);
+    struct var logits = mark(t, op_linear(g, in, t->head, -1), head, false);
+    drop(g, in);
+    leave(t, head);
+    leave(t, root);
+    logits = op_divide_view(g, mark(t, logits, root, false));
+    g->kind = MEMORY_WORKING;
+    struct var log_probabilities = op_token_loss(g, logits, tokens);
+    if (t->is_reference) {
+        drop(g, logits);
+        return log_probabilities;
+    }
+    struct var entropy = op_token_loss(g, logits, tokens);
+    drop(g, logits);
+    struct var gain = op_mean(g, log_probabilities, 1), spread = op_mean(g, entropy, 1);
+    drop(g, log_probabilities);
+    drop(g, entropy);
+    struct var loss = op_scalar(g, gain, spread);
+    drop(g, gain);
+    drop(g, spread);
+    return loss;
+}
+
 static struct var loss_of(struct trainer *t, struct var hidden)
 {
     switch (t->plan->loss) {
@@ -302,31 +336,23 @@ static struct var loss_of(struct trainer *t, struct var hidden)
         return chunked_loss(t, hidden);
     case LOSS_NONE:
         return hidden_loss(t, hidden);
+    case LOSS_POLICY:
+        break;
     }
     __builtin_trap();
 }
 
-struct var trainer_forward(struct trainer *t)
+// Without a graph nothing is recomputed.
+static struct var layers_of(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
-    const struct plan *plan = t->plan;
-    int root = unit_of(t, PART_NORMS), embedding = unit_of(t, PART_EMBEDDING);
-    g->recording = g->keeping = true;
-    g->kind = MEMORY_WORKING;
-    enter(t, root);
-    enter(t, embedding);
-    struct var hidden = mark(t, op_embedding(g, t->embedding, t->ids), embedding, false);
-    leave(t, embedding);
-    struct var positions = rotary(t, plan_sequence_tokens(plan));
-    g->shared_arguments[0] = positions;
-    g->shared_arguments[1] = t->cosine;
-    g->shared_arguments[2] = t->sine;
-    for (int i = 0; i < (int)plan->model.layers; i++) {
+    bool checkpointing = t->plan->checkpointing && g->recording;
+    for (int i = 0; i < (int)t->plan->model.layers; i++) {
         struct var next;
-        g->kind = plan->checkpointing ? MEMORY_WORKING : MEMORY_SAVED;
+        g->kind = checkpointing || !g->recording ? MEMORY_WORKING : MEMORY_SAVED;
         enter(t, i);
         hidden = mark(t, hidden, i, true);
-        if (plan->checkpointing)
+        if (checkpointing)
             next = graph_checkpoint(g, hidden, decoder_layer, &t->calls[i]);
         else
             decoder_layer(g, &next, hidden, &t->calls[i]);
@@ -334,14 +360,47 @@ struct var trainer_forward(struct trainer *t)
         drop(g, hidden);
         hidden = mark(t, next, i, false);
     }
-    machine_phase(t->machine, PHASE_LOSS);
+    return hidden;
+}
+
+static void drop_positions(struct trainer *t, struct var positions)
+{
+    drop(&t->graph, positions);
+    var_drop(&t->graph, &t->cosine);
+    var_drop(&t->graph, &t->sine);
+}
+
+struct var trainer_forward(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct plan *plan = t->plan;
+    bool policy = plan->loss == LOSS_POLICY; // the model ends before its loss
+    int root = unit_of(t, PART_NORMS), embedding = unit_of(t, PART_EMBEDDING);
+    g->recording = g->keeping = !t->is_reference;
+    g->kind = MEMORY_WORKING;
+    enter(t, root);
+    enter(t, embedding);
+    struct var hidden = mark(t, op_embedding(g, t->embedding, t->ids), embedding, false);
+    leave(t, embedding);
+    // sequences without padding follow each other in one row
+    struct var positions = rotary(t, policy ? plan_tokens(plan) : plan_sequence_tokens(plan));
+    g->shared_arguments[0] = positions;
+    g->shared_arguments[1] = t->cosine;
+    g->shared_arguments[2] = t->sine;
+    struct var embedded = t->is_reference ? var_share(hidden) : (struct var){0};
+    hidden = layers_of(t, hidden);
+    if (!t->is_reference)
+        machine_phase(t->machine, PHASE_LOSS);
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
+    drop(g, embedded); // a local variable of the model's forward
+    if (policy) {
+        drop_positions(t, positions);
+        return policy_loss(t, last);
+    }
     struct var loss = loss_of(t, last);
     drop(g, last);
-    drop(g, positions);
-    var_drop(g, &t->cosine);
-    var_drop(g, &t->sine);
+    drop_positions(t, positions);
     graph_end_autocast(g);
     return mark(t, loss, root, false);
 }

@@ -1,7 +1,11 @@
-// What FSDP1 takes and gives back, event for event as in the recording t07. Four streams: shards
-// are cast on one, gathered on a second, gradients reduced on a third. A tensor that was made on
-// one stream and used on another goes with record_stream: its memory comes back only when that
-// use is known to be over.
+// What FSDP1 takes and gives back, event for event as in the recordings t07 and v2. Four streams:
+// shards are cast on one, gathered on a second, gradients reduced on a third. A tensor that was
+// made on one stream and used on another goes with record_stream: its memory comes back only when
+// that use is known to be over.
+//
+// On one rank nothing is gathered (NO_SHARD): the cast of a unit is what the operators use, and it
+// goes after the forward pass even of the root (recording v0). A model that is only read may keep
+// its shards in host memory; on one rank its copy on the card then stays between passes.
 //
 // When that is known depends on the speed of host and card. Here the card is the slower one, as it
 // is with long contexts: the host runs ahead until it waits, which FSDP makes it do before every
@@ -11,8 +15,7 @@
 
 #include "core/base/num.h"
 
-enum { STREAM_CAST = 1, STREAM_GATHER = 2, STREAM_REDUCE = 3 };
-enum { STORED_WIDTH = 4, REDUCE_WIDTH = 4, GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
+enum { REDUCE_WIDTH = 4, GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
 
 struct unit {
     int *parameters; // in the order of the flat parameter
@@ -26,6 +29,8 @@ struct shards {
     struct unit *units; // the layers, then the root
     int root;
     uint64_t ranks;
+    uint32_t stored_width;
+    uint16_t cast_stream, gather_stream, reduce_stream;
     bool is_ready;                    // the first forward pass has begun
     struct storage *zero;             // a scalar of clipping, kept
     uint64_t releases[MOST_RELEASES]; // when gathered units were let go, oldest first
@@ -42,6 +47,11 @@ static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
     return u->shard_elements * shards_of(t)->ranks;
 }
 
+static bool is_whole(const struct trainer *t)
+{
+    return shards_of(t)->ranks == 1;
+}
+
 // ------------------------------------------------------------------ gathering
 
 // limit_all_gathers: the host waits until the oldest of two units let go is really unused.
@@ -56,26 +66,55 @@ static void limit_gatherings(struct trainer *t)
         s->releases[i] = s->releases[i + 1];
 }
 
+// A cast, or a copy from host memory. A unit that is still there is not gathered again.
 static void gather(struct trainer *t, struct unit *u)
 {
     struct machine *m = t->machine;
-    struct storage *cast =
-        machine_take_on(t->machine, STREAM_CAST, u->shard_elements * t->width, MEMORY_GATHERED);
-    machine_wait(m, STREAM_GATHER, STREAM_CAST);
+    const struct shards *s = shards_of(t);
+    struct storage *part = NULL;
+    if (t->is_reference || s->stored_width != t->width)
+        part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
+    machine_wait(m, s->gather_stream, s->cast_stream);
+    if (u->full) {
+        machine_drop(m, part);
+        return;
+    }
     limit_gatherings(t);
-    u->full = machine_take_on(t->machine, STREAM_GATHER, padded_elements(t, u) * t->width,
-                              MEMORY_GATHERED);
-    machine_drop_after(m, cast, STREAM_GATHER);
+    u->full =
+        machine_take_on(m, s->gather_stream, padded_elements(t, u) * t->width, MEMORY_GATHERED);
+    machine_drop_after(m, part, s->gather_stream);
+}
+
+// On one rank: the whole unit in the compute type. What a model that is only read had before, the
+// copy that its building left or the one of the last pass, goes then.
+static void make_whole(struct trainer *t, struct unit *u)
+{
+    struct machine *m = t->machine;
+    struct storage *before = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
+    u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
+                              t->is_reference ? MEMORY_REFERENCE : MEMORY_GATHERED);
+    machine_wait(m, STREAM_COMPUTE, shards_of(t)->cast_stream);
+    machine_drop(m, before);
+    if (t->is_reference)
+        u->trained->weight = NULL;
+}
+
+static void bring(struct trainer *t, struct unit *u)
+{
+    (is_whole(t) ? make_whole : gather)(t, u);
 }
 
 static void let_go(struct trainer *t, struct unit *u, uint16_t stream)
 {
     struct shards *s = shards_of(t);
-    if (stream == STREAM_GATHER)
+    uint16_t own = is_whole(t) ? s->cast_stream : s->gather_stream;
+    if (stream == own)
         machine_drop(t->machine, u->full);
     else
         machine_drop_after(t->machine, u->full, stream);
     u->full = NULL;
+    if (is_whole(t))
+        return;
     ASSERT(s->release_count < MOST_RELEASES);
     s->releases[s->release_count++] = t->machine->clock[stream];
 }
@@ -87,11 +126,18 @@ static void make_ready(struct trainer *t)
     if (s->is_ready)
         return;
     s->is_ready = true;
+    if (is_whole(t) && t->is_reference)
+        return;
     for (int i = 0; i <= s->root; i++) {
         const struct unit *u = &s->units[i ? i - 1 : s->root];
-        machine_scratch(t->machine, u->shard_elements * t->width);
+        bool cast = s->stored_width != t->width;
+        if (cast)
+            machine_scratch(t->machine, u->shard_elements * t->width);
+        if (is_whole(t))
+            continue;
         machine_scratch(t->machine, padded_elements(t, u) * t->width);
-        machine_scratch(t->machine, padded_elements(t, u) * STORED_WIDTH);
+        if (cast)
+            machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
     }
 }
 
@@ -101,18 +147,19 @@ static void before_forward(struct trainer *t, int unit)
     struct machine *m = t->machine;
     if (unit == s->root) {
         make_ready(t);
-        machine_wait(m, STREAM_GATHER, STREAM_COMPUTE);
-        machine_wait(m, STREAM_CAST, STREAM_COMPUTE);
+        machine_wait(m, s->gather_stream, STREAM_COMPUTE);
+        machine_wait(m, s->cast_stream, STREAM_COMPUTE);
     }
     if (unit == 0) // transformers has looked at a value on the card to choose a mask
         machine_synchronize(m, m->clock[STREAM_COMPUTE]);
-    gather(t, &s->units[unit]);
+    bring(t, &s->units[unit]);
 }
 
 static void after_forward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    if (unit != s->root)
+    bool stays = is_whole(t) ? t->is_reference : unit == s->root;
+    if (!stays)
         let_go(t, &s->units[unit], STREAM_COMPUTE);
 }
 
@@ -120,42 +167,137 @@ static void after_forward(struct trainer *t, int unit)
 static void before_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    if (unit == s->root)
+    if (unit == s->root && is_whole(t))
+        make_whole(t, &s->units[unit]);
+    else if (unit == s->root)
         limit_gatherings(t);
     if (unit > 0)
-        gather(t, &s->units[unit - 1]);
+        bring(t, &s->units[unit - 1]);
+}
+
+// verl reshards the root of the model it has read, with several ranks (workers/fsdp_workers.py).
+static void end_reading(struct trainer *t)
+{
+    struct unit *root = &shards_of(t)->units[shards_of(t)->root];
+    if (!is_whole(t) && t->plan->reshard)
+        let_go(t, root, STREAM_COMPUTE);
+}
+
+// summon_full_params of the root, then of each layer: all in fp32, on the compute stream.
+static void publish(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    make_ready(t);
+    for (int i = 0; i <= s->root && !is_whole(t); i++) {
+        const struct unit *u = &s->units[i ? i - 1 : s->root];
+        machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
+    }
+}
+
+// A state dict of several ranks: the root is there while each layer comes and goes.
+static void gather_state(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    struct storage *root = machine_take(
+        t->machine, padded_elements(t, &s->units[s->root]) * s->stored_width, MEMORY_GATHERED);
+    for (int i = 0; i < s->root; i++)
+        machine_scratch(t->machine, padded_elements(t, &s->units[i]) * s->stored_width);
+    machine_drop(t->machine, root);
+}
+
+// On one rank a state dict clones every parameter on the card, and a thread writes the clones.
+static struct storage **clone_state(struct trainer *t, uint32_t width)
+{
+    struct shards *s = shards_of(t);
+    struct storage **clones = NEW(t->machine->arena, struct storage *, s->root + 1);
+    for (int i = 0; i <= s->root; i++)
+        clones[i] = machine_take(t->machine, s->units[i].elements * width, MEMORY_WORKING);
+    return clones;
+}
+
+static void drop_state(struct trainer *t, struct storage **clones)
+{
+    for (int i = 0; i <= shards_of(t)->root; i++)
+        machine_drop(t->machine, clones[i]);
+}
+
+// trinity/trainer/verl/fsdp_checkpoint_manager.py: the shards, then with `hf` all of it, cast to
+// bf16 at the end.
+static void save(struct trainer *t, bool hf)
+{
+    if (!is_whole(t)) {
+        gather_state(t);
+        if (hf)
+            gather_state(t);
+        return;
+    }
+    struct storage **shards = clone_state(t, shards_of(t)->stored_width);
+    if (hf) {
+        struct storage **wide = clone_state(t, shards_of(t)->stored_width);
+        struct storage **narrow = clone_state(t, 2);
+        drop_state(t, narrow);
+        drop_state(t, wide);
+    }
+    drop_state(t, shards);
 }
 
 // ------------------------------------------------------------------ gradients
 
 // The parameters' gradients are joined on the stream of gatherings, since their views were made
 // there.
-static void after_backward(struct trainer *t, int unit)
+static struct storage *join_gradients(struct trainer *t, struct unit *u)
 {
-    struct unit *u = &shards_of(t)->units[unit];
     struct machine *m = t->machine;
-    uint64_t padded = padded_elements(t, u);
-    struct storage *padding = NULL;
-    machine_wait(m, STREAM_GATHER, STREAM_COMPUTE);
-    struct storage *flat =
-        machine_take_on(t->machine, STREAM_GATHER, u->elements * t->width, MEMORY_GRADIENTS);
+    uint16_t stream = shards_of(t)->gather_stream;
+    machine_wait(m, stream, STREAM_COMPUTE);
+    struct storage *flat = machine_take_on(m, stream, u->elements * t->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {
         struct parameter *p = &t->graph.parameters[u->parameters[i]];
-        machine_drop_after(m, p->gradient, STREAM_GATHER);
+        machine_drop_after(m, p->gradient, stream);
         p->gradient = NULL;
     }
-    let_go(t, u, STREAM_GATHER);
-    machine_wait(m, STREAM_REDUCE, STREAM_GATHER);
-    struct storage *wide =
-        machine_take_on(t->machine, STREAM_REDUCE, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    return flat;
+}
+
+// On one rank the first micro-batch's gradient is made fp32, the others are added to it.
+static void keep_gradient(struct trainer *t, struct unit *u, struct storage *flat)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = shards_of(t)->reduce_stream;
+    if (!u->trained->gradient)
+        u->trained->gradient =
+            machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    machine_drop_after(m, flat, stream);
+}
+
+static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *flat)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = shards_of(t)->reduce_stream;
+    uint64_t padded = padded_elements(t, u);
+    struct storage *padding = NULL;
+    struct storage *wide = machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
     if (padded != u->elements)
-        padding =
-            machine_take_on(t->machine, STREAM_REDUCE, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
-    u->trained->gradient = machine_take_on(t->machine, STREAM_REDUCE,
-                                           u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+        padding = machine_take_on(m, stream, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    struct storage *mine =
+        machine_take_on(m, stream, u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
     machine_drop(m, padding);
     machine_drop(m, wide);
-    machine_drop_after(m, flat, STREAM_REDUCE);
+    if (u->trained->gradient)
+        machine_drop(m, mine); // added in place
+    else
+        u->trained->gradient = mine;
+    machine_drop_after(m, flat, stream);
+}
+
+static void after_backward(struct trainer *t, int unit)
+{
+    const struct shards *s = shards_of(t);
+    struct unit *u = &s->units[unit];
+    struct storage *flat = join_gradients(t, u);
+    let_go(t, u, s->gather_stream);
+    machine_wait(t->machine, s->reduce_stream, s->gather_stream);
+    (is_whole(t) ? keep_gradient : reduce_gradient)(t, u, flat);
 }
 
 static void end_backward(struct trainer *t)
@@ -228,10 +370,21 @@ static void zero(struct trainer *t)
 
 // ------------------------------------------------------------------ building
 
+// verl makes an untied model on the meta device on every rank but the first. There each module is
+// then made on the card and the cache emptied (utils/fsdp_utils.py, init_fn), which leaves worse
+// holes than the first rank has: it is such a rank that is simulated.
+static bool is_made_on_meta(const struct trainer *t)
+{
+    return t->plan->recipe == RECIPE_TRINITY && !is_whole(t) && t->head != t->embedding;
+}
+
 static void take_whole(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
-    p->weight = machine_take(t->machine, p->rows * p->columns * STORED_WIDTH, MEMORY_PARAMETERS);
+    p->weight = machine_take(t->machine, p->rows * p->columns * shards_of(t)->stored_width,
+                             MEMORY_PARAMETERS);
+    if (is_made_on_meta(t))
+        machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
 static void drop_whole(struct trainer *t, int parameter)
@@ -240,18 +393,61 @@ static void drop_whole(struct trainer *t, int parameter)
     t->graph.parameters[parameter].weight = NULL;
 }
 
+// One bucket of sync_module_states; a tensor alone is sent as it is.
+static struct storage *fill_bucket(struct trainer *t, uint64_t bytes, int tensors)
+{
+    return tensors > 1 ? machine_take(t->machine, bytes, MEMORY_WORKING) : NULL;
+}
+
+// sync_module_states: the first rank's buffers and parameters are sent to the others, joined in
+// buckets that are closed at 250 MiB, two of them on their way at a time
+// (torch/csrc/distributed/c10d/comm.cpp, broadcast_coalesced). What is kept lies in their holes.
+static void broadcast_unit(struct trainer *t, const struct unit *u, uint64_t buffer_bytes)
+{
+    static const uint64_t limit = 250 * MIB;
+    struct storage *on_their_way[2] = {NULL, NULL}; // the older one first
+    uint64_t bytes = buffer_bytes;
+    int tensors = buffer_bytes ? 2 : 0;
+    for (int i = 0; i < u->count; i++) {
+        const struct parameter *p = &t->graph.parameters[u->parameters[i]];
+        bytes += p->rows * p->columns * shards_of(t)->stored_width;
+        tensors++;
+        if (bytes < limit && i + 1 < u->count)
+            continue;
+        machine_drop(t->machine, on_their_way[0]);
+        on_their_way[0] = on_their_way[1];
+        on_their_way[1] = fill_bucket(t, bytes, tensors);
+        bytes = 0;
+        tensors = 0;
+    }
+    machine_drop(t->machine, on_their_way[0]);
+    machine_drop(t->machine, on_their_way[1]);
+}
+
 // Parameters come to the card module by module, the nearer ones first: `first` of them are the
-// unit's own. They are joined, and this rank's part of that is kept.
+// unit's own. They are joined, and this rank's part of that is kept, on the card or in host memory.
 static void shard_unit(struct trainer *t, struct unit *u, int first)
 {
     struct machine *m = t->machine;
+    uint32_t width = shards_of(t)->stored_width;
+    enum memory_kind kind = t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS;
     for (int i = first; i < u->count; i++)
         take_whole(t, u->parameters[i]);
     for (int i = 0; i < first; i++)
         take_whole(t, u->parameters[i]);
-    struct storage *flat = machine_take(m, u->elements * STORED_WIDTH, MEMORY_PARAMETERS);
-    u->trained->weight = machine_take(m, u->shard_elements * STORED_WIDTH, MEMORY_PARAMETERS);
-    machine_drop(m, flat);
+    if (t->plan->recipe == RECIPE_TRINITY) // the root has two buffers of rotary frequencies
+        broadcast_unit(
+            t, u, u == &shards_of(t)->units[shards_of(t)->root] ? 4 * t->plan->model.head_dim : 0);
+    u->trained->weight = machine_take(m, u->elements * width, kind);
+    if (!is_whole(t)) {
+        struct storage *flat = u->trained->weight;
+        u->trained->weight = machine_take(m, u->shard_elements * width, kind);
+        machine_drop(m, flat);
+    }
+    if (t->is_reference && !is_whole(t)) {
+        machine_drop(m, u->trained->weight);
+        u->trained->weight = NULL;
+    }
     for (int i = u->count - 1; i >= 0; i--)
         drop_whole(t, u->parameters[i]);
 }
@@ -288,6 +484,11 @@ static void build(struct trainer *t)
     t->shards = s;
     s->ranks = plan_ranks(t->plan);
     s->root = (int)t->plan->model.layers;
+    s->stored_width = t->is_reference ? t->width : 4;
+    s->cast_stream = t->first_stream;
+    s->gather_stream = t->first_stream + 1;
+    s->reduce_stream = t->first_stream + 2;
+    t->graph.parameter_stream = s->gather_stream;
     s->units = NEW(t->machine->arena, struct unit, s->root + 1);
     t->trained_count = s->root + 1;
     t->trained = NEW(t->machine->arena, struct trained, t->trained_count);
@@ -295,7 +496,7 @@ static void build(struct trainer *t)
     for (int i = 0; i <= s->root; i++) {
         struct unit *u = &s->units[i];
         u->shard_elements = u64_divide_up(u->elements, s->ranks);
-        *u->trained = (struct trained){.elements = u->shard_elements, .width = STORED_WIDTH};
+        *u->trained = (struct trained){.elements = u->shard_elements, .width = s->stored_width};
         shard_unit(t, u, u->count - (i < s->root ? LAYER_NORMS : HEAD));
     }
 }
@@ -315,4 +516,7 @@ const struct sharding fsdp1_sharding = {
     .clip = clip,
     .zero = zero,
     .unit_of = unit_of,
+    .end_reading = end_reading,
+    .publish = publish,
+    .save = save,
 };

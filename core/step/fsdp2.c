@@ -5,8 +5,6 @@
 
 #include "core/base/num.h"
 
-enum { STREAM_COPY_IN = 1, STREAM_REDUCE = 2 };
-
 struct unit {
     int count;
     int *parameters;
@@ -27,11 +25,17 @@ struct shards {
     int order_count;
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
+    uint16_t copy_in_stream, reduce_stream;
 };
 
 static struct shards *shards_of(const struct trainer *t)
 {
     return t->shards;
+}
+
+static bool is_offloaded(const struct trainer *t)
+{
+    return t->plan->offload || t->is_reference;
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -79,17 +83,17 @@ static void fetch_shards(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     struct storage **fetched = NEW(t->machine->arena, struct storage *, u->count);
     for (int i = 0; i < u->count; i++) {
-        fetched[i] = machine_take_on(t->machine, STREAM_COPY_IN, u->shards[i] * s->stored_width,
+        fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * s->stored_width,
                                      MEMORY_GATHERED);
         if (s->stored_width == t->width)
             continue;
         struct storage *wide = fetched[i];
-        fetched[i] =
-            machine_take_on(t->machine, STREAM_COPY_IN, u->shards[i] * t->width, MEMORY_GATHERED);
+        fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * t->width,
+                                     MEMORY_GATHERED);
         machine_drop(t->machine, wide);
     }
-    u->flat = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width,
-                              MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, s->copy_in_stream,
+                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
     for (int i = u->count - 1; i >= 0; i--)
         drop(t, &fetched[i]);
 }
@@ -99,16 +103,16 @@ static void gather(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     if (u->flat || u->is_full)
         return;
-    if (t->plan->offload) {
+    if (is_offloaded(t)) {
         fetch_shards(t, u);
         return;
     }
     struct storage *cast = NULL;
     if (t->plan->precision == PRECISION_MIXED)
-        cast = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * t->width,
+        cast = machine_take_on(t->machine, s->copy_in_stream, u->shard_elements * t->width,
                                MEMORY_GATHERED);
-    u->flat = machine_take_on(t->machine, STREAM_COPY_IN, u->shard_elements * s->ranks * t->width,
-                              MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, s->copy_in_stream,
+                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
     drop(t, &cast);
 }
 
@@ -151,7 +155,8 @@ static void after_forward(struct trainer *t, int unit)
     struct shards *s = shards_of(t);
     if (t->plan->reshard)
         let_go(t, &s->units[unit]);
-    s->order[s->order_count++] = unit;
+    if (!t->is_reference)
+        s->order[s->order_count++] = unit;
     if (unit == s->root)
         drop(t, &s->last_flat);
 }
@@ -183,9 +188,9 @@ static void after_backward(struct trainer *t, int unit)
     for (int i = u->count - 2; i >= 0; i--)
         drop(t, &t->graph.parameters[u->parameters[i]].gradient);
     struct storage *reduced = machine_take_on(
-        t->machine, STREAM_REDUCE, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
+        t->machine, s->reduce_stream, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
     drop(t, &t->graph.parameters[u->parameters[u->count - 1]].gradient);
-    if (t->plan->offload || u->gradient)
+    if (is_offloaded(t) || u->gradient)
         machine_drop(m, reduced); // copied to the host, or added in place
     else
         u->gradient = reduced;
@@ -244,9 +249,12 @@ static void make_units(struct trainer *t)
         root->shard_elements += root->shards[root->count++];
         return;
     }
-    add_unit(t, &s->units[s->root], t->final_norm, 1);
+    bool head_in_root = t->plan->recipe == RECIPE_TRINITY; // verl 0.5, utils/fsdp_utils.py
+    add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : 1);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
+    if (head_in_root)
+        return;
     s->head = s->unit_count++;
     add_unit(t, &s->units[s->head], t->head, 1);
 }
@@ -258,7 +266,7 @@ static void take_shards(struct trainer *t)
     const struct shards *s = shards_of(t);
     struct graph *g = &t->graph;
     bool tied = t->head == t->embedding;
-    if (t->plan->offload)
+    if (is_offloaded(t))
         return;
     for (int i = 0; i < g->parameter_count; i++) {
         uint64_t bytes = shard_elements(t, i) * s->stored_width;
@@ -275,11 +283,13 @@ static void take_shards(struct trainer *t)
 static void build(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
-    bool mixed = t->plan->precision == PRECISION_MIXED;
+    bool mixed = t->plan->precision == PRECISION_MIXED && !t->is_reference;
     t->shards = s;
     s->ranks = plan_ranks(t->plan);
     s->stored_width = mixed ? 4 : 2;
     s->reduce_width = mixed ? 4 : 2;
+    s->copy_in_stream = t->first_stream;
+    s->reduce_stream = t->first_stream + 1;
     make_units(t);
     take_shards(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
@@ -287,6 +297,26 @@ static void build(struct trainer *t)
     for (int i = 0; i < t->trained_count; i++)
         t->trained[i] =
             (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
+}
+
+static void end_reading(struct trainer *t)
+{
+    (void)t; // the root went after its forward pass
+}
+
+// Tensor by tensor: gathered in fp32, on the host where the shards are there.
+static void publish(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        machine_scratch(t->machine, shard_elements(t, i) * s->ranks * s->stored_width);
+}
+
+// Shards go as they are; whole parameters one after another.
+static void save(struct trainer *t, bool hf)
+{
+    if (hf)
+        publish(t);
 }
 
 // A unit's shards are views of one tensor, which goes with the last of them: in the order of
@@ -318,4 +348,7 @@ const struct sharding fsdp2_sharding = {
     .clip = optimizer_clip,
     .zero = zero,
     .unit_of = unit_of,
+    .end_reading = end_reading,
+    .publish = publish,
+    .save = save,
 };

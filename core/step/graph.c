@@ -120,7 +120,16 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     return out;
 }
 
-// A parameter that is used more than once gathers its gradients as any tensor does.
+static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
+{
+    if (s->stream == stream)
+        machine_drop(m, s);
+    else
+        machine_drop_after(m, s, stream);
+}
+
+// A parameter that is used more than once gathers its gradients as any tensor does, on the stream
+// that it was made on.
 static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
 {
     struct parameter *p = &g->parameters[parameter];
@@ -131,13 +140,14 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
         p->gradient_is_view = o->view;
         return;
     }
+    uint16_t stream = g->parameter_stream;
     if (p->gradient_is_view) {
-        struct storage *sum = machine_take(g->machine, s->bytes, MEMORY_GRADIENTS);
-        machine_drop(g->machine, p->gradient);
+        struct storage *sum = machine_take_on(g->machine, stream, s->bytes, MEMORY_GRADIENTS);
+        drop_used_on(g->machine, p->gradient, stream);
         p->gradient = sum;
         p->gradient_is_view = false;
     }
-    machine_drop(g->machine, s);
+    drop_used_on(g->machine, s, stream);
 }
 
 static void hand_on(struct graph *g, int32_t input, const struct outcome *o)

@@ -57,6 +57,8 @@ enum operation {
     OPERATION_INDEX,  // rows picked by a list of numbers
     OPERATION_MASK,
     OPERATION_GROUPED_PRODUCT,
+    OPERATION_DIVIDE_VIEW, // in place, on a view
+    OPERATION_TOKEN_LOSS,  // of logits, one value a token
     OPERATION_SUM_GROUPS,
     OPERATION_COUNT,
 };
@@ -141,8 +143,11 @@ struct graph {
     bool gemm_ready[2];              // a cuBLAS workspace exists: forward thread, backward thread
     bool fused_bias_ready[2];        // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
-    bool autocast;          // fp32 weights, products in bf16: each weight is cast once
-    struct storage **casts; // of this autocast context
+    uint16_t parameter_stream; // that the parameters in use were made on
+    bool flash;                // attention by FlashAttention 2, else by cuDNN
+    bool attention_waits;      // the host looks at the positions on the card before each attention
+    bool autocast;             // fp32 weights, products in bf16: each weight is cast once
+    struct storage **casts;    // of this autocast context
     ptrdiff_t cast_count, cast_capacity;
     uint64_t multiprocessors, threads_per_multiprocessor;
     enum memory_kind kind;                   // of what operators allocate

@@ -11,6 +11,7 @@
 enum memory_kind {
     MEMORY_UNKNOWN,
     MEMORY_PARAMETERS,
+    MEMORY_REFERENCE, // parameters of a model that is only read
     MEMORY_GRADIENTS,
     MEMORY_OPTIMIZER,
     MEMORY_CHECKPOINTS, // inputs of layers, kept for recomputation
@@ -26,7 +27,17 @@ enum memory_kind {
 const char *memory_kind_name(enum memory_kind kind);
 
 // What the process is doing.
-enum phase { PHASE_BUILD, PHASE_FORWARD, PHASE_LOSS, PHASE_BACKWARD, PHASE_OPTIMIZER, PHASE_COUNT };
+enum phase {
+    PHASE_BUILD,
+    PHASE_REFERENCE, // the forward pass of a model that is only read
+    PHASE_FORWARD,
+    PHASE_LOSS,
+    PHASE_BACKWARD,
+    PHASE_OPTIMIZER,
+    PHASE_SYNC, // weights go to whoever generates with them
+    PHASE_SAVE,
+    PHASE_COUNT
+};
 
 const char *phase_name(enum phase phase);
 
@@ -36,7 +47,8 @@ struct phase_mark {
     int step; // from 1; 0 while building
 };
 
-enum { STREAM_COMPUTE = 0, MACHINE_STREAMS = 4 };
+// The compute stream, and three for each of two models.
+enum { STREAM_COMPUTE = 0, FIRST_SIDE_STREAM = 1, MODEL_STREAMS = 3, MACHINE_STREAMS = 7 };
 
 struct storage {
     uint64_t bytes;

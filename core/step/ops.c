@@ -344,11 +344,46 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
     return out;
 }
 
+// FlashAttention 2: the output, the log of its sums, and two tensors of the random state (recording
+// v2: torch's own copy of the kernels; the package's varlen form takes 512 bytes a sequence more).
+static struct var attend_flash(struct graph *g, struct var q, struct var k, struct var v,
+                               const struct attention_shape *shape)
+{
+    struct node *n = graph_add(g, OPERATION_ATTENTION);
+    if (g->attention_waits)
+        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    for (int i = 0; i < 3; i++)
+        graph_keep(g, NULL, NULL);
+    struct var out = graph_output(g, n, q.elements, q.width);
+    struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    struct var seed = graph_output(g, NULL, 2, 8), offset = graph_output(g, NULL, 1, 8);
+    if (n) {
+        n->inputs[0] = q.node;
+        n->inputs[1] = k.node;
+        n->inputs[2] = v.node;
+        n->sizes[0] = bytes_of(q);
+        n->sizes[1] = bytes_of(k);
+        n->sizes[2] = bytes_of(log_sum);
+        n->sizes[3] = shape->heads != shape->kv_heads;
+    }
+    graph_keep(g, n, offset.storage);
+    graph_keep(g, n, seed.storage);
+    graph_keep(g, n, out.storage);
+    graph_keep(g, n, log_sum.storage);
+    keep_last(n, g, v.storage);
+    keep_last(n, g, q.storage);
+    keep_last(n, g, k.storage);
+    var_drop(g, &log_sum);
+    var_drop(g, &seed);
+    var_drop(g, &offset);
+    return out;
+}
+
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape)
 {
     struct var k_low = op_cast(g, k, 2), q_low = op_cast(g, q, 2); // autocast's order
-    struct var out = attend(g, q_low, k_low, v, shape);
+    struct var out = (g->flash ? attend_flash : attend)(g, q_low, k_low, v, shape);
     var_drop(g, &q_low);
     var_drop(g, &k_low);
     return out;
@@ -387,4 +422,26 @@ struct var op_cross_entropy(struct graph *g, struct var logits, struct var label
     var_drop(g, &total_weight);
     var_drop(g, &log_probabilities);
     return loss;
+}
+
+struct var op_divide_view(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_DIVIDE_VIEW);
+    if (!n)
+        return x;
+    n->inputs[0] = x.node;
+    n->sizes[0] = bytes_of(x);
+    x.node = (int32_t)(n - g->nodes);
+    return x;
+}
+
+struct var op_token_loss(struct graph *g, struct var logits, uint64_t tokens)
+{
+    struct node *n = graph_add(g, OPERATION_TOKEN_LOSS);
+    graph_keep(g, n, logits.storage);
+    struct var out = op_unary(g, n, logits, tokens, 4);
+    struct var log_sum = graph_output(g, NULL, tokens, 4);
+    graph_keep(g, n, log_sum.storage);
+    var_drop(g, &log_sum);
+    return out;
 }

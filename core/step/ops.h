@@ -61,4 +61,12 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids);
 // kept.
 struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows);
 
+// logits.div_(temperature) on a view of them: the same storage, its gradient goes through copies.
+// Takes x over.
+struct var op_divide_view(struct graph *g, struct var x);
+
+// A kernel that reads all logits and gives one fp32 value a token, and in its backward one gradient
+// of the logits' size: cross entropy, or the entropy.
+struct var op_token_loss(struct graph *g, struct var logits, uint64_t tokens);
+
 #endif

@@ -40,6 +40,11 @@ static void read_choice(struct reader *r, int *value, const char *name)
 static bool read_loss(struct reader *r, struct plan *p)
 {
     const struct setting *item = settings_find_z(r->settings, "loss");
+    if (p->recipe == RECIPE_TRINITY) {
+        p->loss = LOSS_POLICY;
+        return !item || FAIL(r->error, BAD_INPUT, item->where,
+                             "the trinity recipe has a loss of its own, a policy gradient");
+    }
     if (!item || str_is(item->value, "full"))
         return true;
     struct str_cut cut = str_cut(item->value, ':');
@@ -61,9 +66,13 @@ static bool read_numbers(struct reader *r, struct plan *p)
     const struct setting *limit = settings_find_z(r->settings, "memory-limit");
     const struct setting *torch = settings_find_z(r->settings, "torch");
     int strategy = (int)(plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
-    int optimizer = OPTIMIZER_ADAMW, offload = 0;
+    int optimizer = OPTIMIZER_ADAMW, offload = 0, save = SAVE_LAST;
     read_choice(r, &offload, "offload");
+    read_choice(r, &save, "save-hf");
+    p->save_hf = (enum save)save;
     p->offload = offload > 0;
+    if (p->recipe == RECIPE_TRINITY)
+        strategy = (int)(p->offload ? STRATEGY_FSDP2 : STRATEGY_FSDP1);
     read_choice(r, &strategy, "strategy");
     p->strategy = (enum strategy)strategy;
     int precision = plan_is_sharded(p) ? PRECISION_MIXED : PRECISION_BF16;
@@ -106,7 +115,7 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     unsigned long long sp = (unsigned long long)p->ulysses;
     if (p->ulysses == 1)
         return true;
-    if (p->strategy != STRATEGY_FSDP2)
+    if (p->strategy != STRATEGY_FSDP2 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sequence parallel needs several GPUs and fsdp2");
     if (plan_ranks(p) % p->ulysses)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sp %llu does not divide the %llu GPUs", sp,
@@ -146,7 +155,7 @@ static bool is_countable(const struct plan *p, struct error *e)
 // What FSDP1 could do, but no measured run shows.
 static bool is_possible_fsdp1(const struct plan *p, struct error *e)
 {
-    if (p->strategy != STRATEGY_FSDP1)
+    if (p->strategy != STRATEGY_FSDP1 || p->recipe == RECIPE_TRINITY)
         return true;
     if (p->precision != PRECISION_MIXED)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
@@ -160,9 +169,23 @@ static bool is_possible_fsdp1(const struct plan *p, struct error *e)
     if (!p->reshard)
         return FAIL(e, UNSUPPORTED, STR("--reshard"),
                     "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers");
-    if (p->accumulation > 1)
-        return FAIL(e, UNSUPPORTED, STR("--accum"),
-                    "fsdp1 is modelled with one micro-batch a step; fsdp2 with several");
+    return true;
+}
+
+static bool is_possible_trinity(const struct plan *p, struct error *e)
+{
+    if (p->recipe != RECIPE_TRINITY)
+        return true;
+    if (!plan_is_sharded(p))
+        return FAIL(e, BAD_INPUT, STR("--strategy"), "trinity trains under fsdp1 or fsdp2");
+    if (p->precision != PRECISION_MIXED)
+        return FAIL(e, BAD_INPUT, STR("--precision"), "trinity trains in mixed precision");
+    if (!p->checkpointing)
+        return FAIL(e, UNSUPPORTED, STR("--checkpointing"),
+                    "the trinity recipe is modelled with checkpointing only");
+    if (model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--model"),
+                    "a mixture of experts is not modelled under the trinity recipe");
     return true;
 }
 
@@ -171,11 +194,13 @@ static bool is_possible(const struct plan *p, struct error *e)
     if (!p->context)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "no context is given; --context 32k is an example");
+    if (p->recipe == RECIPE_TRINITY && !is_possible_trinity(p, e))
+        return false;
     if (p->strategy == STRATEGY_SINGLE && plan_ranks(p) > 1)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "single trains on one GPU, not on %llu; fsdp2 shards over them",
                     (unsigned long long)plan_ranks(p));
-    if (plan_is_sharded(p) && plan_ranks(p) == 1)
+    if (plan_is_sharded(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%s has nothing to shard over on one GPU; single trains there",
                     p->strategy == STRATEGY_FSDP1 ? "fsdp1" : "fsdp2");
@@ -205,6 +230,14 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                          .reshard = true,
                          .torch_minor = TORCH_NEWEST};
     struct reader r = {s, e};
+    int recipe = RECIPE_HF;
+    read_choice(&r, &recipe, "recipe");
+    found.recipe = (enum recipe)recipe;
+    if (found.recipe == RECIPE_TRINITY) { // 2 of 8 sequences at a time; verl 0.5 runs on torch 2.8
+        found.batch = 2;
+        found.accumulation = 4;
+        found.torch_minor = 8;
+    }
     const struct setting *model = settings_find_z(s, "model");
     struct str where = model ? model->where : STR("--model");
     if (!model_from_settings(&found.model, a, s, e) ||
@@ -219,6 +252,15 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
 bool plan_is_sharded(const struct plan *p)
 {
     return p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2;
+}
+
+// torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
+// (ATen/native/transformers/cuda/sdp_utils.cpp); verl asks for the package flash-attn everywhere.
+bool plan_uses_flash(const struct plan *p)
+{
+    int capability = p->hardware.card.capability;
+    bool cudnn = p->torch_minor >= 9 && (capability == 90 || capability == 100);
+    return p->recipe == RECIPE_TRINITY || !cudnn;
 }
 
 uint64_t plan_ranks(const struct plan *p)

@@ -9,9 +9,12 @@
 enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
-enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE };
+enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_POLICY };
+enum recipe { RECIPE_HF, RECIPE_TRINITY };
+enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 
 struct plan {
+    enum recipe recipe; // whose training step is meant
     struct model model;
     struct parameters parameters;
     struct hardware hardware;
@@ -25,6 +28,7 @@ struct plan {
     bool offload;         // parameters, gradients and optimizer in host memory
     uint64_t ulysses;     // sequence parallel size
     uint64_t limit_bytes; // 0: what the card leaves
+    enum save save_hf;    // a checkpoint in Hugging Face's format
     int torch_minor;
 };
 
@@ -32,6 +36,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                         struct error *e) MUST_USE;
 
 bool plan_is_sharded(const struct plan *p);
+bool plan_uses_flash(const struct plan *p); // FlashAttention 2, where torch would not choose cuDNN
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU

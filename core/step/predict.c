@@ -3,11 +3,18 @@
 
 #include "core/base/num.h"
 #include "core/replay/moment.h"
-#include "core/step/trainer.h"
+#include "core/step/job.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
 // 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
 // took 688 MB on A100s (nccl#964); not measured here.
+// With Ulysses there are two more communicators, over the sequence group and across groups, and
+// all_to_all keeps buffers for every peer. That, and what FlashAttention's and compiled kernels
+// take under verl, is fitted to the 120 published capacities on A100
+// (tests/runs/trinity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32 to 3.45 with
+// sp 2, 4.55 to 5.1 with sp 4.
+#define VERL_KERNELS_BYTES    (150 * MIB)
+#define NCCL_PEER_BYTES       (640 * MIB)
 #define MODULES_SINGLE_BYTES  (240 * MIB)
 #define MODULES_SHARDED_BYTES (320 * MIB)
 #define NCCL_ALONE_BYTES      (558 * MIB)
@@ -18,12 +25,17 @@ enum { HOST_BYTES_PER_PARAMETER = 16 };
 
 struct outside outside_of(const struct plan *plan)
 {
-    bool several = plan_ranks(plan) > 1;
-    return (struct outside){plan->hardware.card.context.value,
-                            several ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
-                            several                          ? NCCL_BYTES
-                            : plan->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
-                                                             : 0};
+    bool several = plan_ranks(plan) > 1, trinity = plan->recipe == RECIPE_TRINITY;
+    struct outside o = {plan->hardware.card.context.value,
+                        several || trinity ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
+                        several || trinity               ? NCCL_BYTES
+                        : plan->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
+                                                         : 0};
+    if (trinity)
+        o.modules_bytes += VERL_KERNELS_BYTES;
+    if (plan->ulysses > 1)
+        o.nccl_bytes += 2 * NCCL_BYTES + (plan->ulysses - 1) * NCCL_PEER_BYTES;
+    return o;
 }
 
 static uint64_t limit_of(const struct plan *plan, const struct outside *o)
@@ -78,7 +90,7 @@ static bool replay_steps(struct prediction *p, struct arena a, struct replay_req
                          const ptrdiff_t *ends, struct replay_result *last)
 {
     struct error e = {0};
-    for (int i = 0; i < PREDICT_STEPS; i++) {
+    for (int i = 0; i < p->steps_asked; i++) {
         struct arena scratch = a;
         q->stop_after = ends[i];
         if (!replay_run(last, &scratch, q, &e))
@@ -88,7 +100,8 @@ static bool replay_steps(struct prediction *p, struct arena a, struct replay_req
         p->steps[i] = peak_of(&last->stats);
         p->steps_done = i + 1;
     }
-    return true;
+    q->stop_after = 0;
+    return p->trace.count == ends[p->steps_asked - 1] || replay_run(last, &a, q, &e);
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
@@ -100,14 +113,16 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan, str
         if (!trace_stream(&stream, &p->trace, i, e))
             return false;
     struct machine machine = machine_with(a, &p->trace);
-    struct trainer *trainer = NEW(a, struct trainer, 1);
+    struct job *job = NEW(a, struct job, 1);
     machine_phase(&machine, PHASE_BUILD);
-    trainer_build(trainer, plan, &machine);
-    for (int i = 0; i < PREDICT_STEPS; i++) {
+    job_build(job, plan, &machine);
+    p->steps_asked = job->kind->steps;
+    for (int i = 0; i < p->steps_asked; i++) {
         machine_mark(&machine, EVENT_RESET_PEAKS);
-        trainer_step(trainer);
+        job_step(job);
         ends[i] = p->trace.count;
     }
+    job_finish(job);
     p->limit_bytes = limit_of(plan, &p->outside);
     struct replay_request q = {.trace = &p->trace, .options = options_of(plan, p->limit_bytes)};
     struct replay_result last;

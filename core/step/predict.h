@@ -22,7 +22,7 @@ struct outside {
 struct prediction {
     struct trace trace;
     struct step_peak steps[PREDICT_STEPS];
-    int steps_done;
+    int steps_asked, steps_done;
     bool fits;
     struct outside outside;
     uint64_t limit_bytes;                                      // what torch may reserve

@@ -120,12 +120,16 @@ static const struct sharding *sharding_of(enum strategy strategy)
     return shardings[strategy];
 }
 
-void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
+static void build(struct trainer *t, const struct plan *p, struct machine *m)
 {
     const struct gpu *card = &p->hardware.card;
     bool autocast = p->precision == PRECISION_AUTOCAST;
-    *t = (struct trainer){.plan = p, .machine = m, .width = autocast ? 4 : 2};
+    t->plan = p;
+    t->machine = m;
+    t->width = autocast ? 4 : 2;
     t->graph = (struct graph){.machine = m, .owner = t, .autocast = autocast};
+    t->graph.flash = plan_uses_flash(p);
+    t->graph.attention_waits = p->recipe == RECIPE_TRINITY;
     t->graph.gemm_workspace_bytes = cublas_workspace_bytes(card);
     t->graph.multiprocessors = card->multiprocessors;
     t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
@@ -144,6 +148,18 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
     t->graph.boundary = cross_boundary;
 }
 
+void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
+{
+    *t = (struct trainer){.first_stream = FIRST_SIDE_STREAM};
+    build(t, p, m);
+}
+
+void trainer_build_reference(struct trainer *t, const struct plan *p, struct machine *m)
+{
+    *t = (struct trainer){.is_reference = true, .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
+    build(t, p, m);
+}
+
 // Moves gradients to where the optimizer looks for them.
 static void collect_gradients(struct trainer *t)
 {
@@ -153,29 +169,43 @@ static void collect_gradients(struct trainer *t)
     }
 }
 
-static void micro_batch(struct trainer *t)
+// verl reads the loss before the backward pass and the norm of the gradients before the optimizer
+// runs: the host waits for the card.
+static void read_value(struct trainer *t)
+{
+    if (t->plan->recipe == RECIPE_TRINITY)
+        machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
+}
+
+void trainer_micro_batch(struct trainer *t)
 {
     machine_phase(t->machine, PHASE_FORWARD);
     if (t->reducer)
         ddp_before_forward(t);
     struct var loss = trainer_forward(t);
+    read_value(t);
     machine_phase(t->machine, PHASE_BACKWARD);
     graph_backward(&t->graph, loss);
     if (t->sharding)
         t->sharding->end_backward(t);
 }
 
-void trainer_step(struct trainer *t)
+void trainer_update(struct trainer *t)
 {
-    t->machine->step++;
-    for (uint64_t i = 0; i < t->plan->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
-        micro_batch(t);
     machine_phase(t->machine, PHASE_OPTIMIZER);
     if (!t->sharding)
         collect_gradients(t);
     if (!t->plan->offload) {
         (t->sharding ? t->sharding->clip : optimizer_clip)(t);
+        read_value(t);
         optimizer_step(t);
     }
     (t->sharding ? t->sharding->zero : optimizer_zero)(t);
+}
+
+void trainer_step(struct trainer *t)
+{
+    for (uint64_t i = 0; i < t->plan->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
+        trainer_micro_batch(t);
+    trainer_update(t);
 }

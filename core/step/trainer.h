@@ -37,6 +37,9 @@ struct sharding {
     void (*clip)(struct trainer *t);
     void (*zero)(struct trainer *t);
     int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root
+    void (*end_reading)(struct trainer *t);                  // a model that is only read has been
+    void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
+    void (*save)(struct trainer *t, bool hf); // a checkpoint of shards, and one of whole parameters
 };
 
 struct optimizer_state {
@@ -67,6 +70,8 @@ struct trainer {
     struct var ids;          // the same in every step
     struct var cosine, sine; // of the micro-batch
     uint32_t width;          // bytes an element in compute
+    bool is_reference;       // only read: no gradients, no optimizer, its shards in host memory
+    uint16_t first_stream;   // of its sharding's own
 };
 
 // What cuBLAS keeps for each thread that multiplies matrices on this card.
@@ -75,7 +80,12 @@ uint64_t cublas_workspace_bytes(const struct gpu *card);
 // Everything before the first step.
 void trainer_build(struct trainer *t, const struct plan *p, struct machine *m);
 
+// A second model of the same shape that is only read, on streams of its own.
+void trainer_build_reference(struct trainer *t, const struct plan *p, struct machine *m);
+
 void trainer_step(struct trainer *t);
+void trainer_micro_batch(struct trainer *t); // forward and backward
+void trainer_update(struct trainer *t);      // clipping, optimizer, zero_grad
 
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
