@@ -202,17 +202,32 @@ static void follow(struct follower *f)
     tape_window(&f->tape, end, end, false);
 }
 
-static void run(struct player *p, ptrdiff_t end)
+// False: out of memory.
+static bool run_until(struct player *p, ptrdiff_t from, ptrdiff_t end)
 {
     struct replay_result *r = p->result;
-    for (ptrdiff_t i = 0; i < end; i++) {
+    for (ptrdiff_t i = from; i < end; i++) {
         if (!player_step(p, i)) {
             note_oom(p, i);
-            return;
+            return false;
         }
         if (p->trace->events[i].kind == EVENT_EMPTY_CACHE)
             r->flush_events[r->flushes++] = i;
     }
+    return true;
+}
+
+static void run(struct player *p, const struct replay_request *q, ptrdiff_t end)
+{
+    ptrdiff_t done = 0;
+    for (ptrdiff_t i = 0; i < q->stop_count && q->stops[i] <= end; i++) {
+        if (!run_until(p, done, q->stops[i]))
+            return;
+        done = q->stops[i];
+        q->at_stops[i] = p->allocator->stats;
+        p->result->stops_reached = i + 1;
+    }
+    (void)!run_until(p, done, end);
 }
 
 static ptrdiff_t count_possible_flushes(const struct trace *t, ptrdiff_t *segment_events)
@@ -258,7 +273,7 @@ bool replay_run(struct replay_result *r, struct arena *a, const struct replay_re
     if (q->follow)
         run_following(&f, q);
     else
-        run(&f.player, made.events);
+        run(&f.player, q, made.events);
     made.stats = f.player.allocator->stats;
     made.retries = made.stats.retries;
     made.allocator = f.player.allocator;

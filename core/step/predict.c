@@ -86,57 +86,121 @@ static bool look_at_peak(struct prediction *p, struct arena a, struct replay_req
     return true;
 }
 
-static bool replay_steps(struct prediction *p, struct arena a, struct replay_request *q,
-                         const ptrdiff_t *ends, struct replay_result *last)
+// A history in the making, with the events that end its steps.
+struct simulation {
+    struct machine machine;
+    ptrdiff_t ends[PREDICT_STEPS];
+};
+
+static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
+                     const struct plan *plan, struct error *e)
 {
-    struct error e = {0};
-    for (int i = 0; i < p->steps_asked; i++) {
-        struct arena scratch = a;
-        q->stop_after = ends[i];
-        if (!replay_run(last, &scratch, q, &e))
+    uint16_t stream;
+    *p = (struct prediction){.trace = trace_in(a), .outside = outside_of(plan)};
+    p->limit_bytes = limit_of(plan, &p->outside);
+    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
+        if (!trace_stream(&stream, &p->trace, i, e))
             return false;
-        if (last->ooms)
-            return true;
-        p->steps[i] = peak_of(&last->stats);
-        p->steps_done = i + 1;
+    s->machine = machine_with(a, &p->trace);
+    struct job *job = NEW(a, struct job, 1);
+    machine_phase(&s->machine, PHASE_BUILD);
+    job_build(job, plan, &s->machine);
+    p->steps_asked = job->kind->steps;
+    for (int i = 0; i < p->steps_asked; i++) {
+        machine_mark(&s->machine, EVENT_RESET_PEAKS);
+        job_step(job);
+        s->ends[i] = p->trace.count;
     }
-    q->stop_after = 0;
-    return p->trace.count == ends[p->steps_asked - 1] || replay_run(last, &a, q, &e);
+    job_finish(job);
+    return true;
+}
+
+// A flush completes the frees that wait for other streams, so these count as done.
+static uint64_t floor_of(const struct trace *t, const struct allocator_options *o)
+{
+    uint64_t now = 0, most = 0;
+    for (ptrdiff_t i = 0; i < t->count; i++) {
+        const struct event *event = &t->events[i];
+        if (event->kind == EVENT_ALLOC)
+            now += options_round(o, event->bytes);
+        else if (event->kind == EVENT_FREE || event->kind == EVENT_FREE_REQUESTED)
+            now -= options_round(o, event->bytes);
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+static void take_over(struct prediction *p, const struct machine *m, const struct replay_result *r)
+{
+    p->fits = r->ooms == 0;
+    p->oom = r->oom;
+    p->allocated_bytes = r->allocated.bytes;
+    p->requested_bytes = r->requested.bytes;
+    p->reserved_bytes = r->reserved.bytes;
+    if (!p->fits)
+        p->oom_kind = (enum memory_kind)p->trace.events[r->oom_event].tag;
+    find_phase(p, m, p->fits ? r->allocated.event : r->oom_event);
+}
+
+static bool replay_history(struct replay_result *r, struct arena *a, const struct replay_request *q,
+                           struct error *e)
+{
+    struct error cause = {0};
+    return replay_run(r, a, q, &cause) ||
+           FAIL(e, BUG, STR_NONE, "the simulated history cannot be replayed");
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
 {
-    ptrdiff_t ends[PREDICT_STEPS];
-    uint16_t stream;
-    *p = (struct prediction){.trace = trace_in(a), .outside = outside_of(plan)};
-    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
-        if (!trace_stream(&stream, &p->trace, i, e))
-            return false;
-    struct machine machine = machine_with(a, &p->trace);
-    struct job *job = NEW(a, struct job, 1);
-    machine_phase(&machine, PHASE_BUILD);
-    job_build(job, plan, &machine);
-    p->steps_asked = job->kind->steps;
-    for (int i = 0; i < p->steps_asked; i++) {
-        machine_mark(&machine, EVENT_RESET_PEAKS);
-        job_step(job);
-        ends[i] = p->trace.count;
-    }
-    job_finish(job);
-    p->limit_bytes = limit_of(plan, &p->outside);
-    struct replay_request q = {.trace = &p->trace, .options = options_of(plan, p->limit_bytes)};
-    struct replay_result last;
-    if (!replay_steps(p, *a, &q, ends, &last))
-        return FAIL(e, BUG, STR_NONE, "the simulated history cannot be replayed");
-    p->fits = last.ooms == 0;
-    p->oom = last.oom;
-    p->allocated_bytes = last.allocated.bytes;
-    p->requested_bytes = last.requested.bytes;
-    p->reserved_bytes = last.reserved.bytes;
+    struct simulation s;
+    struct replay_result r;
+    struct arena scratch;
+    struct allocator_stats at_ends[PREDICT_STEPS];
+    if (!simulate(p, &s, a, plan, e))
+        return false;
+    struct replay_request q = {.trace = &p->trace,
+                               .options = options_of(plan, p->limit_bytes),
+                               .stops = s.ends,
+                               .stop_count = p->steps_asked,
+                               .at_stops = at_ends};
+    scratch = *a;
+    if (!replay_history(&r, &scratch, &q, e))
+        return false;
+    p->floor_bytes = floor_of(&p->trace, &q.options);
+    p->steps_done = (int)r.stops_reached;
+    for (int i = 0; i < p->steps_done; i++)
+        p->steps[i] = peak_of(&at_ends[i]);
+    take_over(p, &s.machine, &r);
     if (plan->offload)
         p->host_bytes = sat_mul(u64_divide_up(plan->parameters.total, plan_ranks(plan)),
                                 HOST_BYTES_PER_PARAMETER * plan->hardware.gpus_per_node);
-    ptrdiff_t event = p->fits ? last.allocated.event : last.oom_event;
-    find_phase(p, &machine, event);
-    return look_at_peak(p, *a, q, event, e);
+    q.stop_count = 0;
+    return look_at_peak(p, *a, q, p->fits ? r.allocated.event : r.oom_event, e);
+}
+
+bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
+{
+    struct simulation s;
+    struct replay_result r;
+    if (!simulate(p, &s, a, plan, e))
+        return false;
+    struct replay_request q = {.trace = &p->trace, .options = options_of(plan, p->limit_bytes)};
+    p->floor_bytes = floor_of(&p->trace, &q.options);
+    if (p->floor_bytes > p->limit_bytes)
+        return true;
+    struct arena scratch = *a;
+    if (!replay_history(&r, &scratch, &q, e))
+        return false;
+    take_over(p, &s.machine, &r);
+    return true;
+}
+
+bool predict_floor(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
+{
+    struct simulation s;
+    struct allocator_options o = options_of(plan, 0);
+    if (!simulate(p, &s, a, plan, e))
+        return false;
+    p->floor_bytes = floor_of(&p->trace, &o);
+    return true;
 }

@@ -27,7 +27,9 @@ struct prediction {
     struct outside outside;
     uint64_t limit_bytes;                                      // what torch may reserve
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
-    struct allocator_oom oom;                                  // where it does not fit
+    uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
+    struct allocator_oom oom; // where it does not fit
+    enum memory_kind oom_kind;
     enum phase phase; // of the allocated peak, or the failure
     int step;
     uint64_t by_kind[MEMORY_KINDS]; // alive there
@@ -37,6 +39,15 @@ struct prediction {
 
 bool predict(struct prediction *p, struct arena *a, const struct plan *plan,
              struct error *e) MUST_USE;
+
+// Whether it fits and the largest figures of the job, for less work: the peaks of single steps and
+// who is alive are left out, and where the floor is above the limit, so are the other figures.
+bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan,
+                 struct error *e) MUST_USE;
+
+// Only the floor.
+bool predict_floor(struct prediction *p, struct arena *a, const struct plan *plan,
+                   struct error *e) MUST_USE;
 
 struct outside outside_of(const struct plan *plan);
 
