@@ -72,7 +72,7 @@ static bool read_request(struct settings *out, struct str path, struct error *e)
     for (ptrdiff_t i = 0; i < file.count; i++)
         if (!str_is(file.items[i].value, "null") && !settings_add(out, file.items[i], e))
             return false;
-    return settings_check(out, e);
+    return settings_join_lists(out, e) && settings_check(out, e);
 }
 
 // Puts the file's settings before the options in the list, so that the options win. Settings of

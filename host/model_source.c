@@ -80,6 +80,9 @@ bool model_source_resolve(struct settings *s, const struct hub_options *hub, str
     struct setting item = *found; // the list may move while it grows
     if (catalog_model_find(item.value))
         return true;
+    bool list = str_cut(item.value, ',').found; // core knows which commands take one
+    if (list && path_kind(*s->arena, item.value) == PATH_NONE)
+        return true;
     switch (path_kind(*s->arena, item.value)) {
     case PATH_FOLDER:
         return from_folder(s, item.value, item.where, e);

@@ -96,7 +96,40 @@ bool settings_check(const struct settings *s, struct error *e)
     return true;
 }
 
-bool setting_check(const struct setting_def *def, const struct setting *item, struct error *e)
+// "sp" of "sp.0", or nothing.
+static struct str sequence_name(struct str key)
+{
+    struct str_cut cut = str_cut_last(key, '.');
+    const struct setting_def *def = cut.found ? setting_def_find(cut.head) : NULL;
+    bool number = cut.tail.n > 0;
+    for (ptrdiff_t i = 0; i < cut.tail.n; i++)
+        number = number && char_is_digit(cut.tail.p[i]);
+    return def && def->list && number ? cut.head : STR_NONE;
+}
+
+bool settings_join_lists(struct settings *s, struct error *e)
+{
+    struct settings joined = settings_in(s->arena);
+    struct str last = STR_NONE;
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        struct setting item = s->items[i];
+        struct str name = sequence_name(item.key);
+        if (name.n && str_equal(name, last)) {
+            struct setting *whole = &joined.items[joined.count - 1];
+            whole->value =
+                str_format(s->arena, "%.*s,%.*s", STR_ARGS(whole->value), STR_ARGS(item.value));
+            continue;
+        }
+        item.key = name.n ? name : item.key;
+        last = name;
+        if (!settings_add(&joined, item, e))
+            return false;
+    }
+    *s = joined;
+    return true;
+}
+
+static bool check_value(const struct setting_def *def, const struct setting *item, struct error *e)
 {
     switch (def->kind) {
     case SETTING_TEXT:
@@ -117,6 +150,19 @@ bool setting_check(const struct setting_def *def, const struct setting *item, st
     }
     }
     __builtin_trap();
+}
+
+bool setting_check(const struct setting_def *def, const struct setting *item, struct error *e)
+{
+    if (!def->list || def->kind == SETTING_TEXT)
+        return check_value(def, item, e);
+    for (struct str_cut c = str_cut(item->value, ',');; c = str_cut(c.tail, ',')) {
+        struct setting one = {item->key, str_trim(c.head), item->where};
+        if (!check_value(def, &one, e))
+            return false;
+        if (!c.found)
+            return true;
+    }
 }
 
 static bool out_of_range(const struct setting *item, enum unit_kind kind, struct range range,

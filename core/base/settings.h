@@ -63,6 +63,7 @@ struct setting_def {
     const char *fallback; // default as help shows it, NULL for none
     const char *text;     // one sentence without a full stop
     bool operand;         // only a bare argument of one command, not a setting of requests
+    bool list;            // commands that compare take several, with commas
 };
 
 extern const struct setting_def setting_defs[];
@@ -72,6 +73,10 @@ const struct setting_def *setting_def_find(struct str name);
 
 // A value out of a config.json or a weights file, not a user's setting: its reader checks it.
 bool setting_is_document(struct str key);
+
+// A sequence in a file ("sp.0", "sp.1") of a setting that takes several becomes one value with
+// commas, in the first one's place.
+bool settings_join_lists(struct settings *s, struct error *e) MUST_USE;
 
 // Refuses unknown keys (with the nearest known one) and values of the wrong kind or range.
 bool settings_check(const struct settings *s, struct error *e) MUST_USE;

@@ -11,6 +11,7 @@
 #include "core/base/buf.h"
 #include "core/base/error.h"
 #include "core/base/json_out.h"
+#include "core/base/runner.h"
 #include "core/base/settings.h"
 #include "core/base/value.h"
 #include "core/base/view.h"
@@ -20,8 +21,9 @@ struct query {
     const struct settings *settings;
     struct view view;
     bool json;
-    struct str document;      // content of the file that the command's `document` setting names
-    const struct value *tree; // the same parsed, where it is JSON
+    struct str document;         // content of the file that the command's `document` setting names
+    const struct value *tree;    // the same parsed, where it is JSON
+    const struct runner *runner; // of tasks that can run side by side; NULL: one after another
 };
 
 // A file that belongs to the answer; the host writes it.
@@ -80,6 +82,7 @@ extern const ptrdiff_t global_option_count;
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool predict_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

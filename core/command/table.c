@@ -16,6 +16,24 @@ const struct command commands[] = {
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
                   {"predict --model Qwen3-4B --gpu H200 --context 16k --timeline out.svg",
                    "a picture of three steps"}}},
+    {.name = "max",
+     .summary = "the longest context that trains, and what stops the next one",
+     .description =
+         "Searches the largest context of a grid before the first that runs out of memory, for one "
+         "configuration or for lists of models, machines and sequence parallel sizes "
+         "(--gpu 1,2,4xA100-80G --sp 1,2 --model Qwen3-0.6B,Qwen3-4B). Says what stops the next "
+         "length: phase, tensor, fragmentation or exhaustion. In tables * marks lengths beyond "
+         "what "
+         "the model was trained for (YaRN) and - that nothing fits. Exits with 1 when nothing "
+         "does.",
+     .settings = "model gpu grid margin strategy precision batch accum sp checkpointing reshard "
+                 "offload optimizer loss expandable layers tied memory-limit torch explain format "
+                 "svg",
+     .answer = max_answer,
+     .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
+                  {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
+                   "a table"},
+                  {"max --model Qwen3-8B --gpu 1,2,4,8xH200 --svg map.svg", "with a heat map"}}},
     {.name = "models",
      .summary = "the models known by name, or one model in full",
      .description =

@@ -2,30 +2,9 @@
 // no escaping but for the title, which may hold a file's name.
 #include "core/base/units.h"
 #include "core/report/chart.h"
+#include "core/report/markup.h"
 
 enum { WIDTH = 960, HEIGHT = 400, LEFT = 80, RIGHT = 20, TOP = 40, BOTTOM = 60 };
-
-static void put_escaped(struct buf *b, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            buf_put_z(b, "&lt;");
-            break;
-        case '&':
-            buf_put_z(b, "&amp;");
-            break;
-        case '>':
-            buf_put_z(b, "&gt;");
-            break;
-        default:
-            if ((unsigned char)*text < 0x20)
-                buf_char(b, '?');
-            else
-                buf_char(b, *text);
-        }
-    }
-}
 
 static double x_of(const struct chart *c, ptrdiff_t point)
 {
@@ -109,7 +88,7 @@ void chart_svg(struct buf *out, const struct chart *c)
                "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n<text x=\"%d\" y=\"24\" "
                "font-size=\"16\">",
                WIDTH, HEIGHT, WIDTH, HEIGHT, LEFT);
-    put_escaped(out, c->title);
+    put_escaped(out, str_from(c->title));
     buf_put_z(out, "</text>\n");
     if (c->points && chart_top(c)) {
         put_grid(out, c);

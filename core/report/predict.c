@@ -54,7 +54,7 @@ static void put_word(struct buf *b, const char *setting, int choice)
     buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
 }
 
-static void print_settings(struct buf *out, const struct view *v, const struct plan *plan)
+void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
 {
     struct buf b = buf_in(out->arena);
     put_word(&b, "strategy", (int)plan->strategy);
@@ -208,7 +208,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
 {
     const struct prediction *p = &s->prediction;
     print_verdict(out, v, s);
-    print_settings(out, v, s->plan);
+    report_plan(out, v, s->plan);
     print_steps(out, v, p);
     print_alive(out, p);
     if (p->host_bytes) {

@@ -24,6 +24,9 @@ struct predict_story {
     bool explain;
 };
 
+// What is trained and how, in one sentence.
+void report_plan(struct buf *out, const struct view *v, const struct plan *plan);
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
 

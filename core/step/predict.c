@@ -38,7 +38,7 @@ struct outside outside_of(const struct plan *plan)
     return o;
 }
 
-static uint64_t limit_of(const struct plan *plan, const struct outside *o)
+uint64_t limit_of(const struct plan *plan, const struct outside *o)
 {
     uint64_t taken = o->context_bytes + o->modules_bytes + o->nccl_bytes;
     uint64_t card = plan->hardware.card.memory.value;
@@ -186,8 +186,6 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan,
         return false;
     struct replay_request q = {.trace = &p->trace, .options = options_of(plan, p->limit_bytes)};
     p->floor_bytes = floor_of(&p->trace, &q.options);
-    if (p->floor_bytes > p->limit_bytes)
-        return true;
     struct arena scratch = *a;
     if (!replay_history(&r, &scratch, &q, e))
         return false;

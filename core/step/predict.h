@@ -41,7 +41,7 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan,
              struct error *e) MUST_USE;
 
 // Whether it fits and the largest figures of the job, for less work: the peaks of single steps and
-// who is alive are left out, and where the floor is above the limit, so are the other figures.
+// who is alive are left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan,
                  struct error *e) MUST_USE;
 
@@ -50,5 +50,6 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct plan *pla
                    struct error *e) MUST_USE;
 
 struct outside outside_of(const struct plan *plan);
+uint64_t limit_of(const struct plan *plan, const struct outside *o); // what torch may reserve
 
 #endif

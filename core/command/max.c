@@ -1,0 +1,121 @@
+// `fathom max`: the largest context of one configuration, or of many.
+#include "core/report/max.h"
+#include "core/command/command.h"
+#include "core/report/predict.h"
+
+// One variant a size; without the setting, one that changes nothing.
+static bool read_sizes(struct sweep *s, const struct query *q, struct error *e)
+{
+    const struct setting *sp = settings_find_z(q->settings, "sp");
+    struct setting *items;
+    if (!sp) {
+        s->variants = NEW(q->arena, struct variant, 1);
+        s->variant_count = 1;
+        return true;
+    }
+    if (!list_split(&items, &s->variant_count, q->arena, sp, e))
+        return false;
+    s->variants = NEW(q->arena, struct variant, s->variant_count);
+    for (ptrdiff_t i = 0; i < s->variant_count; i++)
+        s->variants[i] = (struct variant){
+            items[i].value, str_format(q->arena, "sp=%.*s", STR_ARGS(items[i].value))};
+    return true;
+}
+
+static bool read_format(enum report_format *format, const struct query *q, struct error *e)
+{
+    const struct setting *item = settings_find_z(q->settings, "format");
+    if (item && str_is(item->value, "html"))
+        return FAIL(e, BAD_INPUT, item->where, "'max' writes text, markdown or csv, not html");
+    if (item && q->json)
+        return FAIL(e, BAD_INPUT, item->where,
+                    "--json says how to answer; format is then too much");
+    *format = !item                             ? FORMAT_TEXT
+              : str_is(item->value, "markdown") ? FORMAT_MARKDOWN
+              : str_is(item->value, "csv")      ? FORMAT_CSV
+                                                : FORMAT_TEXT;
+    return true;
+}
+
+static void answer_json(struct answer *a, const struct query *q, const struct max_story *s)
+{
+    struct json_out j = json_out_to(&a->out);
+    json_out_object(&j);
+    json_out_key(&j, "settings");
+    settings_json(&j, q->settings);
+    if (s->plan)
+        report_max_json(&j, s);
+    else
+        report_max_cells_json(&j, s);
+    json_out_object_end(&j);
+    json_out_end(&j);
+}
+
+static void answer_text(struct answer *a, const struct query *q, const struct max_story *s,
+                        enum report_format format)
+{
+    switch (format) {
+    case FORMAT_MARKDOWN:
+        report_max_markdown(&a->out, s);
+        return;
+    case FORMAT_CSV:
+        report_max_csv(&a->out, s);
+        return;
+    case FORMAT_TEXT:
+    case FORMAT_HTML:
+        if (s->plan)
+            report_max(&a->out, &q->view, s);
+        else
+            report_max_table(&a->out, &q->view, s);
+    }
+}
+
+static void attach_map(struct answer *a, const struct query *q, const struct max_story *s)
+{
+    const struct setting *path = settings_find_z(q->settings, "svg");
+    if (!path)
+        return;
+    struct buf svg = buf_in(q->arena);
+    report_max_svg(&svg, s);
+    a->attachments[a->attachment_count++] = (struct attachment){path->value, buf_str(&svg)};
+}
+
+static bool nothing_fits(const struct sweep *s)
+{
+    for (ptrdiff_t i = 0; i < s->cell_count; i++)
+        if (s->cells[i].possible && s->cells[i].capacity.context)
+            return false;
+    return true;
+}
+
+bool max_answer(struct answer *a, const struct query *q, struct error *e)
+{
+    struct sweep *sweep = NEW(q->arena, struct sweep, 1);
+    struct max_story s = {.sweep = sweep};
+    struct capacity_request r = {.settings = q->settings, .grid = {.step = GRID_DEFAULT_STEP}};
+    const struct setting *explain = settings_find_z(q->settings, "explain");
+    const struct setting *margin = settings_find_z(q->settings, "margin");
+    struct range bytes = {0, UINT64_MAX};
+    enum report_format format;
+    if (!read_format(&format, q, e) || (explain && !setting_switch(&s.explain, explain, e)) ||
+        (margin && !setting_number(&r.margin_bytes, margin, UNIT_BYTES, bytes, e)) ||
+        !grid_parse(&r.grid, settings_find_z(q->settings, "grid"), e) ||
+        !sweep_read(sweep, q->arena, q->settings, e) || !read_sizes(sweep, q, e) ||
+        !sweep_run(sweep, q->arena, q->runner, &r, e))
+        return false;
+    s.margin_bytes = r.margin_bytes;
+    if (sweep->cell_count == 1) {
+        struct plan *plan = NEW(q->arena, struct plan, 1);
+        r.settings = &sweep->cells[0].settings;
+        if (!capacity_plan(plan, q->arena, &r, grid_length(&r.grid, 0), e))
+            return false;
+        s.plan = plan;
+    }
+    a->negative = nothing_fits(sweep);
+    attach_map(a, q, &s);
+    if (q->json)
+        answer_json(a, q, &s);
+    else
+        answer_text(a, q, &s, format);
+    return true;
+}

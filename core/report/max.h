@@ -1,0 +1,34 @@
+// Largest contexts: one in full, or many as tables, JSON and a heat map.
+#ifndef FATHOM_REPORT_MAX_H
+#define FATHOM_REPORT_MAX_H
+
+#include "core/base/json_out.h"
+#include "core/base/view.h"
+#include "core/search/sweep.h"
+
+enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV, FORMAT_HTML };
+
+struct max_story {
+    const struct sweep *sweep;
+    const struct plan *plan; // of the only cell
+    uint64_t margin_bytes;
+    bool explain;
+};
+
+void report_max(struct buf *out, const struct view *v, const struct max_story *s); // one cell
+void report_max_json(struct json_out *j, const struct max_story *s); // into an open object
+
+void report_max_table(struct buf *out, const struct view *v, const struct max_story *s);
+void report_max_markdown(struct buf *out, const struct max_story *s);
+void report_max_csv(struct buf *out, const struct max_story *s);
+void report_max_cells_json(struct json_out *j, const struct max_story *s);
+void report_max_svg(struct buf *svg, const struct max_story *s);
+
+// Shared with the guide. Names of what the lists hold; a machine of several nodes is
+// "4 x 8 x H100-80G".
+struct str machine_text(struct arena *a, const struct hardware *h);
+struct str model_text(const struct sweep *s, ptrdiff_t model);
+void put_factor(struct buf *b, double factor); // "1.25"
+void put_csv(struct buf *b, struct str field); // quoted where it must be
+
+#endif

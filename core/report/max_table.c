@@ -1,0 +1,228 @@
+// Many capacities: rows are machines and sequence parallel sizes, columns are models, as in the
+// published tables.
+#include "core/base/units.h"
+#include "core/report/max.h"
+
+enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 2 };
+
+static bool has_variants(const struct sweep *s)
+{
+    return s->variants[0].name.n > 0;
+}
+
+static struct str cell_text(struct arena *a, const struct cell *c)
+{
+    if (!c->possible)
+        return STR("");
+    if (!c->capacity.context)
+        return STR("-");
+    return str_format(a, "%llu%s", (unsigned long long)c->capacity.context,
+                      capacity_needs_yarn(&c->capacity) ? "*" : "");
+}
+
+// ------------------------------------------------------------------ notes below a table
+
+// "51200 / 40960 = 1.25", each once.
+static void put_factors(struct buf *b, const struct sweep *s)
+{
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct capacity *c = &s->cells[i].capacity;
+        bool seen = !s->cells[i].possible || !capacity_needs_yarn(c);
+        for (ptrdiff_t k = 0; k < i && !seen; k++)
+            seen = s->cells[k].capacity.context == c->context &&
+                   s->cells[k].capacity.max_position == c->max_position;
+        if (seen)
+            continue;
+        buf_printf(b, "%s%llu / %llu = ", b->n ? ", " : "", (unsigned long long)c->context,
+                   (unsigned long long)c->max_position);
+        put_factor(b, capacity_yarn_factor(c));
+    }
+}
+
+static struct str yarn_note(struct arena *a, const struct sweep *s)
+{
+    struct buf factors = buf_in(a);
+    put_factors(&factors, s);
+    if (!factors.n)
+        return STR_NONE;
+    return str_format(a,
+                      "* longer than the model was trained for: YaRN, factor = length / "
+                      "max_position_embeddings: %.*s",
+                      STR_ARGS(buf_str(&factors)));
+}
+
+static struct str cell_name(struct arena *a, const struct sweep *s, const struct cell *c)
+{
+    struct buf b = buf_in(a);
+    buf_put(&b, machine_text(a, &s->machines[c->machine].hardware));
+    if (has_variants(s))
+        buf_printf(&b, ", sp %.*s", STR_ARGS(s->variants[c->variant].name));
+    buf_put_z(&b, ", ");
+    put_plain(&b, model_text(s, c->model));
+    return buf_str(&b);
+}
+
+static struct str stop_text(struct arena *a, const struct capacity *c)
+{
+    struct buf b = buf_in(a);
+    if (!c->fails_at) {
+        buf_put_z(&b, c->end.code ? c->end.message : "no longer one can be asked for");
+        return buf_str(&b);
+    }
+    buf_printf(&b, "%llu: %s, step %d, ", (unsigned long long)c->fails_at,
+               phase_name(c->stop.phase), c->stop.step);
+    put_bytes(&b, c->stop.oom.tried_bytes);
+    buf_printf(&b, " (%s), %s", memory_kind_name(c->stop.kind),
+               c->stop.oom.cause == OOM_FRAGMENTATION ? "fragmentation" : "exhaustion");
+    return buf_str(&b);
+}
+
+static void print_explanation(struct buf *out, const struct view *v, const struct sweep *s)
+{
+    static const struct column stops[] = {{"  what stops the next length"}, {"", .wraps = true}};
+    static const struct column left_out[] = {{"  left out"}, {"because", .wraps = true}};
+    struct arena *a = out->arena;
+    struct table t = table_in(a, stops, COUNT_OF(stops));
+    struct table o = table_in(a, left_out, COUNT_OF(left_out));
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *c = &s->cells[i];
+        struct table *into = c->possible ? &t : &o;
+        table_cell(into, str_format(a, "  %.*s", STR_ARGS(cell_name(a, s, c))));
+        if (c->possible)
+            table_cell(into, stop_text(a, &c->capacity));
+        else
+            table_cell_z(into, c->refusal.message);
+    }
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+    if (!o.cell_count)
+        return;
+    buf_char(out, '\n');
+    table_print(&o, out, v);
+}
+
+// ------------------------------------------------------------------ the terminal
+
+static void print_some(struct buf *out, const struct view *v, const struct sweep *s,
+                       ptrdiff_t first_model)
+{
+    ptrdiff_t last_model = first_model + MODELS_IN_A_TABLE;
+    if (last_model > s->model_count)
+        last_model = s->model_count;
+    struct arena *a = out->arena;
+    struct column *columns = NEW(a, struct column, TABLE_MAX_COLUMNS);
+    ptrdiff_t count = 0;
+    columns[count++] = (struct column){"GPUs", .right = true};
+    if (has_variants(s))
+        columns[count++] = (struct column){"sp", .right = true};
+    for (ptrdiff_t m = first_model; m < last_model; m++)
+        columns[count++] = (struct column){str_z(a, str_short(model_text(s, m))), .right = true};
+    struct table t = table_in(a, columns, count);
+    for (ptrdiff_t machine = 0; machine < s->machine_count; machine++)
+        for (ptrdiff_t variant = 0; variant < s->variant_count; variant++) {
+            if (!sweep_row_is_possible(s, machine, variant))
+                continue;
+            table_cell(&t, machine_text(a, &s->machines[machine].hardware));
+            if (has_variants(s))
+                table_cell(&t, s->variants[variant].name);
+            for (ptrdiff_t m = first_model; m < last_model; m++)
+                table_cell(&t, cell_text(a, sweep_cell(s, machine, variant, m)));
+        }
+    table_print(&t, out, v);
+}
+
+static ptrdiff_t left_out_count(const struct sweep *s)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < s->cell_count; i++)
+        count += !s->cells[i].possible;
+    return count;
+}
+
+void report_max_table(struct buf *out, const struct view *v, const struct max_story *story)
+{
+    const struct sweep *s = story->sweep;
+    for (ptrdiff_t m = 0; m < s->model_count; m += MODELS_IN_A_TABLE) {
+        if (m)
+            buf_char(out, '\n');
+        print_some(out, v, s, m);
+    }
+    struct str note = yarn_note(out->arena, s);
+    if (note.n)
+        buf_wrapped(out, note, 0, v->width);
+    if (story->explain)
+        print_explanation(out, v, s);
+    else if (left_out_count(s))
+        buf_printf(out, "left out: %d that are not possible; --explain on says why\n",
+                   (int)left_out_count(s));
+}
+
+// ------------------------------------------------------------------ Markdown and CSV
+
+static void put_markdown_row(struct buf *b, const struct sweep *s, ptrdiff_t machine,
+                             ptrdiff_t variant)
+{
+    struct arena *a = b->arena;
+    struct str name = machine_text(a, &s->machines[machine].hardware);
+    buf_printf(b, "| %.*s |", STR_ARGS(name));
+    if (has_variants(s))
+        buf_printf(b, " %.*s |", STR_ARGS(s->variants[variant].name));
+    for (ptrdiff_t m = 0; m < s->model_count; m++) {
+        struct str text = cell_text(a, sweep_cell(s, machine, variant, m));
+        bool star = text.n && text.p[text.n - 1] == '*';
+        struct str number = star ? str_slice(text, 0, text.n - 1) : text;
+        buf_printf(b, " %.*s%s |", STR_ARGS(number), star ? "\\*" : "");
+    }
+    buf_char(b, '\n');
+}
+
+void report_max_markdown(struct buf *out, const struct max_story *story)
+{
+    const struct sweep *s = story->sweep;
+    buf_put_z(out, has_variants(s) ? "| GPUs | SP |" : "| GPUs |");
+    for (ptrdiff_t m = 0; m < s->model_count; m++) {
+        buf_char(out, ' ');
+        put_plain(out, model_text(s, m));
+        buf_put_z(out, " |");
+    }
+    buf_put_z(out, has_variants(s) ? "\n| --- | ---: |" : "\n| --- |");
+    for (ptrdiff_t m = 0; m < s->model_count; m++)
+        buf_put_z(out, " ---: |");
+    buf_char(out, '\n');
+    for (ptrdiff_t machine = 0; machine < s->machine_count; machine++)
+        for (ptrdiff_t variant = 0; variant < s->variant_count; variant++)
+            if (sweep_row_is_possible(s, machine, variant))
+                put_markdown_row(out, s, machine, variant);
+    struct str note = yarn_note(out->arena, s);
+    if (note.n)
+        buf_printf(out, "\n\\%.*s\n", STR_ARGS(note));
+}
+
+void report_max_csv(struct buf *out, const struct max_story *story)
+{
+    const struct sweep *s = story->sweep;
+    buf_put_z(out, "gpu,gpus,sp,model,max_context,fails_at,yarn_factor,allocated_bytes,"
+                   "reserved_bytes,capacity_bytes,stopped_by_phase,stopped_by,cause\n");
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *cell = &s->cells[i];
+        const struct capacity *c = &cell->capacity;
+        const struct hardware *h = &s->machines[cell->machine].hardware;
+        if (!cell->possible)
+            continue;
+        struct str variant = s->variants[cell->variant].name;
+        buf_printf(out, "%s,%llu,%.*s,", h->card.name, (unsigned long long)hardware_gpus(h),
+                   STR_ARGS(variant.n ? variant : STR("1")));
+        put_csv(out, model_text(s, cell->model));
+        buf_printf(out, ",%llu,%llu,", (unsigned long long)c->context,
+                   (unsigned long long)c->fails_at);
+        if (capacity_needs_yarn(c))
+            put_factor(out, capacity_yarn_factor(c));
+        buf_printf(out, ",%llu,%llu,%llu,%s,%s,%s\n", (unsigned long long)c->allocated_bytes,
+                   (unsigned long long)c->reserved_bytes, (unsigned long long)c->limit_bytes,
+                   c->fails_at ? phase_name(c->stop.phase) : "",
+                   c->fails_at ? memory_kind_name(c->stop.kind) : "",
+                   !c->fails_at                             ? ""
+                   : c->stop.oom.cause == OOM_FRAGMENTATION ? "fragmentation"
+                                                            : "exhaustion");
+    }
+}

@@ -1,0 +1,54 @@
+// How long a context trains: the largest length of a grid before the first that fails, which is
+// what a test that starts at the smallest and stops at the first failure reports, found without
+// trying them all; and what stops the next one.
+//
+// The floor of a plan (predict.h) is a lower bound of its memory and never falls with the length.
+// Above the limit a length fails for certain. Well below it none has been seen to fail. In between
+// every length is tried, from below: there fragmentation decides, and a length may fail though a
+// longer one fits.
+#ifndef FATHOM_SEARCH_CAPACITY_H
+#define FATHOM_SEARCH_CAPACITY_H
+
+#include "core/search/grid.h"
+#include "core/step/predict.h"
+
+struct capacity_request {
+    const struct settings *settings; // of a prediction; the context is added
+    struct grid grid;
+    uint64_t margin_bytes; // of what torch may take, to be left
+};
+
+struct capacity {
+    uint64_t context;      // 0: not even the first length fits
+    uint64_t fails_at;     // the next length; 0: it is not modelled, `end` says why
+    uint64_t max_position; // of the model
+    uint64_t limit_bytes;  // what torch may take, the margin included
+    uint64_t allocated_bytes, requested_bytes, reserved_bytes, outside_bytes; // at `context`
+    enum phase phase;                                                         // of that peak
+    int step;
+    struct {
+        struct allocator_oom oom;
+        enum memory_kind kind;
+        enum phase phase;
+        int step;
+    } stop; // at `fails_at`
+    struct error end;
+    int simulations, replays; // the work it took
+};
+
+// The plan of one length, with the margin taken from its limit.
+bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_request *r,
+                   uint64_t context, struct error *e) MUST_USE;
+
+// Fails where the first length cannot be planned.
+bool capacity_find(struct capacity *c, struct arena scratch, const struct capacity_request *r,
+                   struct error *e) MUST_USE;
+
+// The same by trying every length from the first on.
+bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
+                   struct error *e) MUST_USE;
+
+bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
+double capacity_yarn_factor(const struct capacity *c);
+
+#endif

@@ -1,0 +1,21 @@
+// The lengths that a search tries, in ascending order: multiples of a number, or those of the
+// published capacity test of Trinity-RFT.
+#ifndef FATHOM_SEARCH_GRID_H
+#define FATHOM_SEARCH_GRID_H
+
+#include "core/base/settings.h"
+
+struct grid {
+    bool trinity;
+    uint64_t step;         // otherwise: multiples of this
+    uint64_t max_position; // of the model; 0: unknown
+};
+
+enum { GRID_DEFAULT_STEP = 1024, TRINITY_STEP = 4096 };
+
+// "trinity" or a number; NULL leaves the grid as it is.
+bool grid_parse(struct grid *g, const struct setting *item, struct error *e) MUST_USE;
+
+uint64_t grid_length(const struct grid *g, ptrdiff_t index);
+
+#endif

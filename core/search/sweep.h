@@ -1,0 +1,57 @@
+// Many searches at once: models x machines x variants, where a variant is settings of its own (a
+// size of sequence parallel, or a configuration of the guide). Lists are written with commas:
+// "--gpu 1,2,4,6xA100-80G --sp 1,2,4 --model Qwen3-0.6B,Qwen3-1.7B".
+#ifndef FATHOM_SEARCH_SWEEP_H
+#define FATHOM_SEARCH_SWEEP_H
+
+#include "core/base/runner.h"
+#include "core/search/capacity.h"
+
+struct variant {
+    struct str name;     // "SP=2"
+    struct str settings; // "sp=2 expandable=on"
+};
+
+struct machine_spec {
+    struct setting gpu;
+    struct hardware hardware;
+};
+
+struct cell {
+    ptrdiff_t machine, variant, model; // indexes of the sweep's lists
+    struct settings settings;
+    bool possible;
+    struct error refusal; // where it is not possible
+    struct capacity capacity;
+};
+
+enum { SWEEP_MOST_CELLS = 4096 };
+
+struct sweep {
+    struct setting *models;
+    struct machine_spec *machines;
+    struct variant *variants;
+    ptrdiff_t model_count, machine_count, variant_count;
+    struct cell *cells; // by machine, then variant, then model
+    ptrdiff_t cell_count;
+};
+
+// The items of "a,b,c", empty ones refused; a figure of a custom card ("bf16=181TFLOPS") stays with
+// its card.
+bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
+                const struct setting *list, struct error *e) MUST_USE;
+
+// Reads the lists of models and machines, and checks each by itself. Fails where one is unknown.
+bool sweep_read(struct sweep *s, struct arena *a, const struct settings *settings,
+                struct error *e) MUST_USE;
+
+// Makes the cells and searches each. Cells that cannot be planned are refused, not errors; it fails
+// where all are, with the first refusal.
+bool sweep_run(struct sweep *s, struct arena *a, const struct runner *runner,
+               const struct capacity_request *request, struct error *e) MUST_USE;
+
+bool sweep_row_is_possible(const struct sweep *s, ptrdiff_t machine, ptrdiff_t variant);
+struct cell *sweep_cell(const struct sweep *s, ptrdiff_t machine, ptrdiff_t variant,
+                        ptrdiff_t model);
+
+#endif

@@ -1,0 +1,194 @@
+// The search for the largest context: equal to trying every length, its properties, its lists.
+#include <string.h>
+
+#include "core/search/sweep.h"
+#include "tests/t.h"
+
+static struct settings *settings_of(struct arena *a, const char *text)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct error e = {0};
+    *s = settings_in(a);
+    if (!settings_read(s, str_from(text), ' ', STR("test"), &e) || !settings_check(s, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
+    return s;
+}
+
+static struct capacity capacity_of(const char *text, struct grid grid, uint64_t margin_bytes)
+{
+    struct arena *a = test_arena();
+    struct capacity_request r = {settings_of(a, text), grid, margin_bytes};
+    struct capacity c = {0};
+    struct error e = {0};
+    if (!capacity_find(&c, *a, &r, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
+    return c;
+}
+
+static const struct grid trinity = {.trinity = true};
+
+TEST(the_published_lengths)
+{
+    static const uint64_t wanted[] = {4096,  8192,  12288, 16384, 20480, 24576, 28672,
+                                      32768, 36864, 40960, 51200, 61440, 71680, 81920};
+    struct grid qwen3 = {.trinity = true, .max_position = 40960};
+    for (ptrdiff_t i = 0; i < COUNT_OF(wanted); i++)
+        CHECK_U64(grid_length(&qwen3, i), wanted[i]);
+    struct grid short_model = {.trinity = true, .max_position = 2048};
+    CHECK_U64(grid_length(&short_model, 0), 4096);
+    CHECK_U64(grid_length(&short_model, 1), 4608);
+    struct grid unknown = {.trinity = true};
+    CHECK_U64(grid_length(&unknown, 2), 12288);
+}
+
+// Few layers, so that it is quick; the limit makes the lengths short ones.
+static const char *const plans[] = {
+    "model=Qwen3-0.6B gpu=A100-80G layers=3 memory-limit=24GiB",
+    "model=Qwen3-4B gpu=2xA100-80G layers=3 memory-limit=24GiB",
+    "model=Qwen3-4B gpu=2xA100-80G layers=3 memory-limit=24GiB strategy=fsdp1",
+    "model=Qwen3-8B gpu=4xA100-80G layers=2 memory-limit=20GiB sp=2",
+    "model=Qwen3-0.6B gpu=2xA100-80G layers=3 memory-limit=24GiB expandable=on",
+    "model=Qwen2.5-7B gpu=2xH200 layers=2 memory-limit=24GiB offload=all",
+    "model=Llama-3.2-1B gpu=H200 layers=4 memory-limit=24GiB checkpointing=off",
+    "model=Qwen3-4B gpu=H200 layers=3 memory-limit=24GiB strategy=ddp",
+    "model=Qwen3-4B gpu=H200 layers=3 memory-limit=1GiB",
+};
+
+TEST(the_search_finds_what_trying_every_length_finds)
+{
+    static const struct grid grids[] = {{.trinity = true}, {.step = 1024}, {.step = 512}};
+    int failing = 0, replays = 0, tried = 0;
+    for (ptrdiff_t i = 0; i < COUNT_OF(plans); i++)
+        for (ptrdiff_t g = 0; g < COUNT_OF(grids); g++) {
+            struct capacity found = capacity_of(plans[i], grids[g], 0);
+            struct arena *a = test_arena();
+            struct capacity_request r = {settings_of(a, plans[i]), grids[g], 0};
+            struct capacity scanned;
+            struct error e = {0};
+            CHECK(capacity_scan(&scanned, *a, &r, &e));
+            CHECK_U64(found.context, scanned.context);
+            CHECK_U64(found.fails_at, scanned.fails_at);
+            CHECK_U64(found.reserved_bytes, scanned.reserved_bytes);
+            CHECK_U64(found.stop.oom.tried_bytes, scanned.stop.oom.tried_bytes);
+            failing += !scanned.context;
+            replays += found.replays;
+            tried += scanned.replays;
+        }
+    CHECK(failing > 0 && failing < COUNT_OF(plans) * COUNT_OF(grids));
+    CHECK(replays * 2 < tried);
+}
+
+// Expandable: with classic segments more memory may change where things lie.
+TEST(more_memory_never_trains_less)
+{
+    uint64_t last = 0, first = 0;
+    static const char *const limits[] = {"8GiB", "10GiB", "12GiB", "16GiB", "24GiB", "32GiB"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(limits); i++) {
+        char text[160];
+        struct buf b = buf_over(text, sizeof text);
+        buf_printf(&b, "model=Qwen3-0.6B gpu=2xH200 layers=2 expandable=on memory-limit=%s%c",
+                   limits[i], 0);
+        struct capacity c = capacity_of(text, trinity, 0);
+        CHECK(c.context >= last);
+        last = c.context;
+        first = first ? first : last;
+    }
+    CHECK(last > first);
+}
+
+TEST(a_margin_is_a_lower_limit)
+{
+    const char *whole = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=24GiB";
+    const char *less = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=16GiB";
+    struct capacity with_margin = capacity_of(whole, trinity, 8 * GIB);
+    struct capacity without = capacity_of(less, trinity, 0);
+    CHECK_U64(with_margin.context, without.context);
+    CHECK(with_margin.limit_bytes - with_margin.reserved_bytes >= 8 * GIB);
+    CHECK_U64(with_margin.limit_bytes, 24 * GIB);
+    CHECK_U64(capacity_of(whole, trinity, 30 * GIB).context, 0);
+}
+
+// What is not modelled ends the lengths; it is no failure.
+TEST(lengths_end_where_the_model_of_training_does)
+{
+    struct capacity c =
+        capacity_of("model=Mistral-7B-v0.1 gpu=8xH200 layers=2", (struct grid){.step = 1024}, 0);
+    CHECK_U64(c.context, 4096);
+    CHECK_U64(c.fails_at, 0);
+    CHECK(strstr(c.end.message, "windows"));
+}
+
+TEST(yarn_is_for_lengths_beyond_the_trained_one)
+{
+    struct capacity c = {.context = 51200, .max_position = 40960};
+    CHECK(capacity_needs_yarn(&c) && capacity_yarn_factor(&c) == 1.25);
+    c.context = 40960;
+    CHECK(!capacity_needs_yarn(&c));
+}
+
+static void check_machines(const char *gpu, const char *wanted)
+{
+    struct arena *a = test_arena();
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    struct sweep sweep;
+    struct buf got = buf_in(a);
+    CHECK(settings_add(&s, (struct setting){STR("model"), STR("Qwen3-8B"), STR("test")}, &e));
+    CHECK(settings_add(&s, (struct setting){STR("gpu"), str_from(gpu), STR("test")}, &e));
+    if (!sweep_read(&sweep, a, &s, &e)) {
+        CHECK_STR(str_from(e.message), wanted);
+        return;
+    }
+    for (ptrdiff_t i = 0; i < sweep.machine_count; i++)
+        buf_printf(&got, "%s%.*s", i ? " | " : "", STR_ARGS(sweep.machines[i].gpu.value));
+    CHECK_STR(buf_str(&got), wanted);
+}
+
+TEST(lists_of_machines)
+{
+    check_machines("H200", "H200");
+    check_machines("1,2,4xA100-80G", "1xA100-80G | 2xA100-80G | 4xA100-80G");
+    check_machines("1, 2x8xH200", "1x8xH200 | 2x8xH200");
+    check_machines("2xH200,H100-80G,4,8xH200", "2xH200 | H100-80G | 4xH200 | 8xH200");
+    check_machines("2,4xcustom:memory=48GiB,bf16=181TFLOPS",
+                   "2xcustom:memory=48GiB,bf16=181TFLOPS | 4xcustom:memory=48GiB,bf16=181TFLOPS");
+    check_machines("2x{memory=48GiB,bf16=181TFLOPS},H200",
+                   "2x{memory=48GiB,bf16=181TFLOPS} | H200");
+    check_machines("H100-80G:memory=94GiB,2xH200", "H100-80G:memory=94GiB | 2xH200");
+    check_machines("2,4", "'4' names no card; 1,2,4xA100-80G is an example");
+    check_machines("2xH200,", "gpu has an empty item: '2xH200,'");
+    check_machines("2xH200,2xH201", "there is no GPU 'H201'");
+}
+
+static bool run_sweep(struct sweep *s, const char *text, struct error *e)
+{
+    static const struct variant sizes[] = {{{"1", 1}, {"sp=1", 4}}, {{"2", 1}, {"sp=2", 4}}};
+    struct arena *a = test_arena();
+    struct settings *settings = settings_of(a, text);
+    struct capacity_request r = {settings, trinity, 0};
+    *e = (struct error){0};
+    if (!sweep_read(s, a, settings, e))
+        return false;
+    s->variants = NEW(a, struct variant, 2);
+    memcpy(s->variants, sizes, sizeof sizes);
+    s->variant_count = 2;
+    return sweep_run(s, a, NULL, &r, e);
+}
+
+TEST(what_is_not_possible_is_left_out_of_a_sweep)
+{
+    struct sweep s;
+    struct error e;
+    CHECK(run_sweep(&s, "model=Qwen3-0.6B,Qwen3-1.7B gpu=1,2xA100-80G layers=2", &e));
+    CHECK_U64((uint64_t)s.cell_count, 8);
+    for (ptrdiff_t i = 0; i < s.cell_count; i++) {
+        const struct cell *c = &s.cells[i];
+        CHECK_U64(c->possible, c->machine == 1 || c->variant == 0);
+        CHECK_U64(c->capacity.context > 0, c->possible);
+    }
+    CHECK(sweep_cell(&s, 1, 1, 0)->capacity.context > sweep_cell(&s, 1, 0, 0)->capacity.context);
+    CHECK(!run_sweep(&s, "model=gemma-2-2b gpu=1,2xA100-80G", &e));
+    CHECK(strstr(e.message, "is not modelled yet"));
+    CHECK(!run_sweep(&s, "model=Qwen3-0.6B,Qwen3-9B gpu=H200", &e));
+    CHECK_STR(str_from(e.message), "there is no model 'Qwen3-9B'");
+}
