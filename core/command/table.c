@@ -26,9 +26,10 @@ const struct command commands[] = {
          "what "
          "the model was trained for (YaRN) and - that nothing fits. Exits with 1 when nothing "
          "does.",
-     .settings = "model gpu grid margin strategy precision batch accum sp checkpointing reshard "
-                 "offload optimizer loss expandable layers tied memory-limit torch explain format "
-                 "svg",
+     .settings =
+         "model gpu grid margin recipe strategy precision batch accum sp checkpointing reshard "
+         "offload optimizer loss expandable save-hf layers tied memory-limit torch explain "
+         "format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
