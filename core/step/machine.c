@@ -58,10 +58,16 @@ static void note(struct machine *m, const struct storage *s, enum event_kind kin
 // torch's allocator looks at every allocation for frees that it can complete.
 static void complete_waiting(struct machine *m)
 {
+    if (!m->first_waiting || m->next_done > m->host_clock)
+        return;
     struct storage **link = &m->first_waiting;
+    m->last_waiting = NULL;
+    m->next_done = UINT64_MAX;
     while (*link) {
         struct storage *s = *link;
         if (s->done_at > m->host_clock) {
+            m->next_done = s->done_at < m->next_done ? s->done_at : m->next_done;
+            m->last_waiting = s;
             link = &s->next;
             continue;
         }
@@ -143,10 +149,10 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
     note(m, s, EVENT_FREE_REQUESTED);
     s->done_at = m->clock[stream];
     s->next = NULL;
-    struct storage **link = &m->first_waiting;
-    while (*link)
-        link = &(*link)->next;
-    *link = s;
+    if (!m->first_waiting || s->done_at < m->next_done)
+        m->next_done = s->done_at;
+    *(m->last_waiting ? &m->last_waiting->next : &m->first_waiting) = s;
+    m->last_waiting = s;
 }
 
 void machine_wait(struct machine *m, uint16_t stream, uint16_t other)

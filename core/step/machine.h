@@ -71,6 +71,8 @@ struct machine {
     uint64_t clock[MACHINE_STREAMS];
     uint64_t host_clock;           // what the host knows to be done
     struct storage *first_waiting; // let go while another stream may still use them, oldest first
+    struct storage *last_waiting;
+    uint64_t next_done; // no later than the first of them is done
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;
