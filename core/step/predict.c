@@ -1,6 +1,8 @@
 // Simulating, then replaying step by step: peaks are reset before each step, as a measurement does.
 #include "core/step/predict.h"
 
+#include <string.h>
+
 #include "core/base/num.h"
 #include "core/replay/moment.h"
 #include "core/step/job.h"
@@ -86,23 +88,25 @@ static bool look_at_peak(struct prediction *p, struct arena a, struct replay_req
     return true;
 }
 
-// A history in the making, with the events that end its steps.
+// A history in the making, with the events that end its steps. The history grows in the lower half
+// of the memory there is, where nothing else is taken, so that it never moves; what makes it works
+// in the upper half.
 struct simulation {
+    struct arena history, work;
     struct machine machine;
     ptrdiff_t ends[PREDICT_STEPS];
 };
 
-static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
-                     const struct plan *plan, struct error *e)
+static void share_memory(struct simulation *s, const struct arena *a)
 {
-    uint16_t stream;
-    *p = (struct prediction){.trace = trace_in(a), .outside = outside_of(plan)};
-    p->limit_bytes = limit_of(plan, &p->outside);
-    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
-        if (!trace_stream(&stream, &p->trace, i, e))
-            return false;
-    s->machine = machine_with(a, &p->trace);
-    struct job *job = NEW(a, struct job, 1);
+    ptrdiff_t half = (a->end - a->begin) / 2;
+    s->history = s->work = *a;
+    s->history.end = s->work.begin = a->begin + half;
+}
+
+static void run_job(struct prediction *p, struct simulation *s, const struct plan *plan)
+{
+    struct job *job = NEW(&s->work, struct job, 1);
     machine_phase(&s->machine, PHASE_BUILD);
     job_build(job, plan, &s->machine);
     p->steps_asked = job->kind->steps;
@@ -112,6 +116,26 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *a
         s->ends[i] = p->trace.count;
     }
     job_finish(job);
+}
+
+// Leaves the history and the marks of its phases in the arena.
+static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
+                     const struct plan *plan, struct error *e)
+{
+    uint16_t stream;
+    share_memory(s, a);
+    *p = (struct prediction){.trace = trace_in(&s->history), .outside = outside_of(plan)};
+    p->limit_bytes = limit_of(plan, &p->outside);
+    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
+        if (!trace_stream(&stream, &p->trace, i, e))
+            return false;
+    s->machine = machine_with(&s->work, &p->trace);
+    run_job(p, s, plan);
+    a->begin = s->history.begin;
+    p->trace.arena = a;
+    struct phase_mark *phases = NEW(a, struct phase_mark, s->machine.phase_count);
+    memcpy(phases, s->machine.phases, (size_t)s->machine.phase_count * sizeof *phases);
+    s->machine.phases = phases;
     return true;
 }
 
