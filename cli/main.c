@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/options.h"
+#include "cli/progress.h"
 #include "cli/terminal.h"
 #include "core/error_json.h"
 #include "host/document.h"
@@ -11,6 +12,7 @@
 #include "host/json_in.h"
 #include "host/memory.h"
 #include "host/model_source.h"
+#include "host/task_pool.h"
 #include "host/yaml_in.h"
 
 enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
@@ -114,8 +116,15 @@ static bool write_attachments(struct arena *a, const struct answer *out, struct 
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
 {
     struct hub_options hub = hub_from_environment(a);
-    struct query q = {
-        .arena = a, .settings = &o->settings, .view = terminal_view(), .json = o->json};
+    struct progress progress = progress_of_terminal();
+    struct task_pool pool = {
+        .exhausted = out_of_memory, .progress = progress_show, .context = &progress};
+    struct runner runner = task_pool_runner(&pool);
+    struct query q = {.arena = a,
+                      .settings = &o->settings,
+                      .view = terminal_view(),
+                      .json = o->json,
+                      .runner = &runner};
     return merge_request(o, a, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
            read_document(&q, o->command, e) && command_answer(out, o->command, &q, e) &&
