@@ -83,6 +83,7 @@ bool models_answer(struct answer *a, const struct query *q, struct error *e) MUS
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool predict_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -35,6 +35,25 @@ const struct command commands[] = {
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
                    "a table"},
                   {"max --model Qwen3-8B --gpu 1,2,4,8xH200 --svg map.svg", "with a heat map"}}},
+    {.name = "guide",
+     .summary = "the simplest configuration that trains each length, for models and machines",
+     .description =
+         "For every length, model and machine, names the first of a list of configurations, from "
+         "vanilla to offloading, that trains it. Writes tables, or with --format markdown or html "
+         "a "
+         "whole guide: tables for each machine, what to try when memory runs out, YaRN's "
+         "settings and the longest context of every configuration. Env is expandable segments, "
+         "SP=N sequence parallel, Offload FSDP2's offload (under trinity without a checkpoint in "
+         "Hugging Face's format); --order gives another list. Exits with 1 when nothing fits.",
+     .settings = "model gpu lengths order grid margin recipe precision batch accum checkpointing "
+                 "reshard optimizer loss layers tied memory-limit torch format",
+     .answer = guide_answer,
+     .examples = {{"guide --recipe trinity --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4,6xA100-80G",
+                   "the tables"},
+                  {"guide --recipe trinity --model Qwen3-8B --gpu 2,4,8xH100-80G --format html",
+                   "a page to share"},
+                  {"guide --model Qwen3-8B --gpu 8xH200 --lengths 32k,64k,128k --order vanilla,Env",
+                   "some lengths, two configurations"}}},
     {.name = "models",
      .summary = "the models known by name, or one model in full",
      .description =

@@ -21,6 +21,8 @@ bool grid_parse(struct grid *g, const struct setting *item, struct error *e)
 uint64_t grid_length(const struct grid *g, ptrdiff_t index)
 {
     uint64_t number = (uint64_t)index + 1;
+    if (g->lengths)
+        return index < g->length_count ? g->lengths[index] : UINT64_MAX;
     if (!g->trinity)
         return number * g->step;
     uint64_t quarter = g->max_position / 4;

@@ -1,5 +1,5 @@
-// The lengths that a search tries, in ascending order: multiples of a number, or those of the
-// published capacity test of Trinity-RFT.
+// The lengths that a search tries, in ascending order: multiples of a number, those of the
+// published capacity test of Trinity-RFT, or a list.
 #ifndef FATHOM_SEARCH_GRID_H
 #define FATHOM_SEARCH_GRID_H
 
@@ -7,8 +7,10 @@
 
 struct grid {
     bool trinity;
-    uint64_t step;         // otherwise: multiples of this
-    uint64_t max_position; // of the model; 0: unknown
+    uint64_t step;           // otherwise: multiples of this
+    uint64_t max_position;   // of the model; 0: unknown
+    const uint64_t *lengths; // a list instead; NULL for none
+    ptrdiff_t length_count;
 };
 
 enum { GRID_DEFAULT_STEP = 1024, TRINITY_STEP = 4096 };
@@ -16,6 +18,7 @@ enum { GRID_DEFAULT_STEP = 1024, TRINITY_STEP = 4096 };
 // "trinity" or a number; NULL leaves the grid as it is.
 bool grid_parse(struct grid *g, const struct setting *item, struct error *e) MUST_USE;
 
+// UINT64_MAX after the end of a list.
 uint64_t grid_length(const struct grid *g, ptrdiff_t index);
 
 #endif

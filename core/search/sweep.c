@@ -9,11 +9,13 @@ static bool is_digits(struct str s)
     return s.n > 0;
 }
 
-// The comma that ends the first item, or the whole length. A comma inside braces, or before a
-// figure ("memory=48GiB,bf16=..."), ends nothing.
-static ptrdiff_t item_length(struct str s)
+// The comma that ends the first item, or the whole length. Of machines, a comma inside braces or
+// before a figure ("memory=48GiB,bf16=...") ends nothing.
+static ptrdiff_t item_length(struct str s, bool machines)
 {
     int depth = 0;
+    if (!machines)
+        return str_cut(s, ',').head.n;
     for (ptrdiff_t i = 0; i < s.n; i++) {
         depth += (s.p[i] == '{') - (s.p[i] == '}');
         if (s.p[i] != ',' || depth > 0)
@@ -31,8 +33,9 @@ bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
     ptrdiff_t capacity = 0;
     *items = NULL;
     *count = 0;
+    bool machines = str_is(list->key, "gpu");
     for (struct str rest = list->value;;) {
-        ptrdiff_t n = item_length(rest);
+        ptrdiff_t n = item_length(rest, machines);
         struct setting item = {list->key, str_trim(str_slice(rest, 0, n)), list->where};
         if (!item.value.n)
             return FAIL(e, BAD_INPUT, list->where, "%.*s has an empty item: '%.*s'",

@@ -36,8 +36,8 @@ struct sweep {
     ptrdiff_t cell_count;
 };
 
-// The items of "a,b,c", empty ones refused; a figure of a custom card ("bf16=181TFLOPS") stays with
-// its card.
+// The items of "a,b,c", empty ones refused; of machines, a figure of a custom card
+// ("bf16=181TFLOPS") stays with its card.
 bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
                 const struct setting *list, struct error *e) MUST_USE;
 

@@ -1,7 +1,7 @@
 // The search for the largest context: equal to trying every length, its properties, its lists.
 #include <string.h>
 
-#include "core/search/sweep.h"
+#include "core/search/guide.h"
 #include "tests/t.h"
 
 static struct settings *settings_of(struct arena *a, const char *text)
@@ -191,4 +191,71 @@ TEST(what_is_not_possible_is_left_out_of_a_sweep)
     CHECK(strstr(e.message, "is not modelled yet"));
     CHECK(!run_sweep(&s, "model=Qwen3-0.6B,Qwen3-9B gpu=H200", &e));
     CHECK_STR(str_from(e.message), "there is no model 'Qwen3-9B'");
+}
+
+static bool make_guide(struct guide *g, const char *text, const char *order, struct error *e)
+{
+    struct arena *a = test_arena();
+    struct settings *s = settings_of(a, text);
+    *e = (struct error){0};
+    CHECK(!order ||
+          settings_add(s, (struct setting){STR("order"), str_from(order), STR("test")}, e));
+    return guide_make(g, a, s, NULL, e);
+}
+
+static const char guided[] =
+    "model=Qwen3-0.6B,Qwen3-4B gpu=1,2xA100-80G layers=2 memory-limit=16GiB ";
+
+TEST(the_guide_names_the_first_configuration_that_trains)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g, guided, NULL, &e));
+    CHECK_U64((uint64_t)g.sweep.variant_count, 9);
+    CHECK_STR(g.sweep.variants[6].name, "Env + Offload");
+    for (ptrdiff_t machine = 0; machine < 2; machine++)
+        for (ptrdiff_t m = 0; m < 2; m++) {
+            ptrdiff_t last = 0;
+            for (ptrdiff_t row = 0; row < guide_rows(&g, machine); row++) {
+                ptrdiff_t choice = guide_choice(&g, machine, m, g.lengths[row]);
+                CHECK(last >= 0 ? choice < 0 || choice >= last : choice < 0);
+                last = choice;
+            }
+        }
+    ptrdiff_t rows = guide_rows(&g, 1);
+    CHECK(guide_choice(&g, 1, 0, g.lengths[rows - 1]) < 0);
+    CHECK(guide_choice(&g, 1, 0, g.lengths[rows - 2]) > 0);
+    CHECK(guide_rows(&g, 0) < rows);
+    CHECK_U64((uint64_t)rows, (uint64_t)g.length_count);
+}
+
+TEST(a_guide_of_given_lengths_and_order)
+{
+    char text[200];
+    struct buf b = buf_over(text, sizeof text);
+    buf_printf(&b, "%slengths=8000,1k,8000%c", guided, 0);
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g, text, "env + sp=2, ENV,vanilla", &e));
+    CHECK_U64((uint64_t)g.length_count, 2);
+    CHECK_U64(g.lengths[1], 8000);
+    CHECK_STR(g.sweep.variants[guide_choice(&g, 0, 0, 1024)].name, "Env");
+    CHECK_STR(g.sweep.variants[guide_choice(&g, 1, 0, 8000)].name, "Env + SP=2");
+    CHECK(!make_guide(&g, text, "vanila", &e));
+    CHECK_STR(str_from(e.message), "the guide has no configuration 'vanila'");
+    CHECK_STR(str_from(e.hint), "did you mean 'vanilla'?");
+    CHECK(!make_guide(&g, "model=Qwen3-8B gpu=H200 lengths=4k grid=1k", NULL, &e));
+    CHECK(strstr(e.message, "lengths are given"));
+}
+
+// Every name can be given, and what it changes are settings.
+TEST(the_table_of_configurations_is_sound)
+{
+    for (ptrdiff_t i = 0; i < configuration_count; i++) {
+        struct arena *a = test_arena();
+        struct settings *s = settings_of(a, configurations[i].settings);
+        CHECK(s->count > 0 || i == 0);
+        if (configurations[i].trinity)
+            CHECK(settings_of(a, configurations[i].trinity)->count == 1);
+    }
 }

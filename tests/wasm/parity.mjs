@@ -55,6 +55,9 @@ for (const strategy of ['gpu=H200', 'gpu=8xH100-80G\nsp=2', 'gpu=4xA100-80G\nlos
     questions.push(`command=predict\nmodel=${model}\ncontext=8k\nlayers=4\n${strategy}`);
   }
 }
+questions.push('command=max\nmodel=Qwen3-8B\ngpu=8xH100-80G\nlayers=4',
+  'command=max\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nsp=1,2\nlayers=4\ngrid=trinity',
+  'command=guide\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nlayers=4');
 questions.push('command=models\nmodel=Qwen3-9B', 'command=gpus\ngpu=H1000', 'command=gpus\ngpu=0xH200');
 
 // "where" names the option on the command line and nothing in the library.

@@ -1,0 +1,311 @@
+// What a guide says, in each form. A length beyond what a model was trained for has a star.
+#include "core/report/guide.h"
+
+#include "core/report/max.h"
+
+enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 1 };
+
+static struct str config_text(const struct guide *g, ptrdiff_t machine, ptrdiff_t model,
+                              uint64_t length)
+{
+    ptrdiff_t choice = guide_choice(g, machine, model, length);
+    return choice < 0 ? STR("-") : g->sweep.variants[choice].name;
+}
+
+static bool is_beyond(const struct guide *g, uint64_t length)
+{
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+        uint64_t trained = guide_max_position(g, m);
+        if (trained && length > trained)
+            return true;
+    }
+    return false;
+}
+
+static struct str length_text(struct arena *a, const struct guide *g, uint64_t length)
+{
+    return str_format(a, "%llu%s", (unsigned long long)length, is_beyond(g, length) ? "*" : "");
+}
+
+static bool any_beyond(const struct guide *g)
+{
+    return g->length_count && is_beyond(g, g->lengths[g->length_count - 1]);
+}
+
+// ------------------------------------------------------------------ the terminal
+
+static void print_some(struct buf *out, const struct view *v, const struct guide *g,
+                       ptrdiff_t machine, ptrdiff_t first_model)
+{
+    struct arena *a = out->arena;
+    ptrdiff_t last = first_model + MODELS_IN_A_TABLE;
+    last = last < g->sweep.model_count ? last : g->sweep.model_count;
+    struct column *columns = NEW(a, struct column, TABLE_MAX_COLUMNS);
+    ptrdiff_t count = 0, rows = guide_rows(g, machine);
+    columns[count++] = (struct column){"  context", .right = true};
+    for (ptrdiff_t m = first_model; m < last; m++)
+        columns[count++] = (struct column){str_z(a, str_short(model_text(&g->sweep, m)))};
+    struct table t = table_in(a, columns, count);
+    for (ptrdiff_t row = 0; row < rows; row++) {
+        table_cell(&t, length_text(a, g, g->lengths[row]));
+        for (ptrdiff_t m = first_model; m < last; m++)
+            table_cell(&t, config_text(g, machine, m, g->lengths[row]));
+    }
+    table_print(&t, out, v);
+}
+
+void report_guide(struct buf *out, const struct view *v, const struct guide *g)
+{
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++) {
+        put_ink(out, v, INK_BOLD, machine_text(out->arena, &g->sweep.machines[machine].hardware));
+        buf_char(out, '\n');
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m += MODELS_IN_A_TABLE)
+            print_some(out, v, g, machine, m);
+        buf_char(out, '\n');
+    }
+    struct buf order = buf_in(out->arena);
+    buf_put_z(&order, "Each cell is the first of these that trains: ");
+    for (ptrdiff_t i = 0; i < g->sweep.variant_count; i++)
+        buf_printf(&order, "%s%.*s", i ? ", " : "", STR_ARGS(g->sweep.variants[i].name));
+    buf_put_z(&order, "; - for none.");
+    for (ptrdiff_t i = 0; i < guide_part_count; i++)
+        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text);
+    if (any_beyond(g))
+        buf_put_z(&order, " *: longer than the model was trained for, YaRN is needed.");
+    buf_wrapped(out, buf_str(&order), 0, v->width);
+}
+
+// ------------------------------------------------------------------ CSV and JSON
+
+void report_guide_csv(struct buf *out, const struct guide *g)
+{
+    const struct sweep *s = &g->sweep;
+    buf_put_z(out, "gpu,gpus,model,context,config\n");
+    for (ptrdiff_t machine = 0; machine < s->machine_count; machine++)
+        for (ptrdiff_t row = 0; row < g->length_count; row++)
+            for (ptrdiff_t m = 0; m < s->model_count; m++) {
+                const struct hardware *h = &s->machines[machine].hardware;
+                struct str config = config_text(g, machine, m, g->lengths[row]);
+                buf_printf(out, "%s,%llu,", h->card.name, (unsigned long long)hardware_gpus(h));
+                put_csv(out, model_text(s, m));
+                buf_printf(out, ",%llu,%.*s\n", (unsigned long long)g->lengths[row],
+                           STR_ARGS(config));
+            }
+}
+
+static void name_json(struct json_out *j, const struct sweep *s, ptrdiff_t machine, ptrdiff_t model)
+{
+    const struct hardware *h = &s->machines[machine].hardware;
+    json_out_object(j);
+    json_out_field_str(j, "gpu", str_from(h->card.name));
+    json_out_field_u64(j, "gpus", hardware_gpus(h));
+    json_out_field_str(j, "model", model_text(s, model));
+}
+
+static void capacities_json(struct json_out *j, const struct sweep *s)
+{
+    json_out_key(j, "capacities");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *c = &s->cells[i];
+        if (!c->possible)
+            continue;
+        name_json(j, s, c->machine, c->model);
+        json_out_field_str(j, "config", s->variants[c->variant].name);
+        json_out_field_u64(j, "max_context", c->capacity.context);
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
+void report_guide_json(struct json_out *j, const struct guide *g)
+{
+    const struct sweep *s = &g->sweep;
+    json_out_key(j, "cells");
+    json_out_array(j);
+    for (ptrdiff_t machine = 0; machine < s->machine_count; machine++)
+        for (ptrdiff_t row = 0; row < g->length_count; row++)
+            for (ptrdiff_t m = 0; m < s->model_count; m++) {
+                name_json(j, s, machine, m);
+                json_out_field_u64(j, "context", g->lengths[row]);
+                json_out_field_str(j, "config", config_text(g, machine, m, g->lengths[row]));
+                json_out_object_end(j);
+            }
+    json_out_array_end(j);
+    capacities_json(j, s);
+}
+
+// ------------------------------------------------------------------ the document
+
+static int shade_of(const struct guide *g, ptrdiff_t choice)
+{
+    ptrdiff_t last = g->sweep.variant_count - 1;
+    return choice < 0 ? PAGE_NONE : last ? (int)(choice * 100 / last) : 0;
+}
+
+static const struct str *column_titles(struct arena *a, const struct guide *g, const char *first)
+{
+    struct str *titles = NEW(a, struct str, g->sweep.model_count + 1);
+    titles[0] = str_from(first);
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
+        titles[m + 1] = model_text(&g->sweep, m);
+    return titles;
+}
+
+static void write_machine(const struct page *p, const struct guide *g, ptrdiff_t machine)
+{
+    const struct page_methods *w = p->methods;
+    struct arena *a = p->out->arena;
+    ptrdiff_t rows = guide_rows(g, machine);
+    w->heading(p->out, machine_text(a, &g->sweep.machines[machine].hardware));
+    w->table_begin(p->out, column_titles(a, g, "context"), g->sweep.model_count + 1);
+    for (ptrdiff_t row = 0; row < rows; row++) {
+        w->row_begin(p->out);
+        w->cell(p->out, length_text(a, g, g->lengths[row]), PAGE_PLAIN);
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
+            w->cell(p->out, config_text(g, machine, m, g->lengths[row]),
+                    shade_of(g, guide_choice(g, machine, m, g->lengths[row])));
+        w->row_end(p->out);
+    }
+    w->table_end(p->out);
+}
+
+static struct str longest_text(struct arena *a, const struct cell *c)
+{
+    if (!c->possible)
+        return STR("");
+    if (!c->capacity.context)
+        return STR("-");
+    return str_format(a, "%llu%s", (unsigned long long)c->capacity.context,
+                      capacity_needs_yarn(&c->capacity) ? "*" : "");
+}
+
+static void write_capacities(const struct page *p, const struct guide *g, ptrdiff_t machine)
+{
+    const struct page_methods *w = p->methods;
+    const struct sweep *s = &g->sweep;
+    struct arena *a = p->out->arena;
+    struct str name = machine_text(a, &s->machines[machine].hardware);
+    struct str title = str_format(a, "Longest contexts on %.*s", STR_ARGS(name));
+    w->heading(p->out, title);
+    w->table_begin(p->out, column_titles(a, g, "configuration"), s->model_count + 1);
+    for (ptrdiff_t v = 0; v < s->variant_count; v++) {
+        if (!sweep_row_is_possible(s, machine, v))
+            continue;
+        w->row_begin(p->out);
+        w->cell(p->out, s->variants[v].name, PAGE_PLAIN);
+        for (ptrdiff_t m = 0; m < s->model_count; m++)
+            w->cell(p->out, longest_text(a, sweep_cell(s, machine, v, m)), PAGE_PLAIN);
+        w->row_end(p->out);
+    }
+    w->table_end(p->out);
+}
+
+static void write_order(const struct page *p, const struct guide *g)
+{
+    static const struct str titles[] = {{"part", 4}, {"what it is", 10}, {"how to set it", 13}};
+    const struct page_methods *w = p->methods;
+    w->heading(p->out, STR("When memory runs out"));
+    w->paragraph(p->out, STR("Try these in turn, the simplest first. The tables name the first "
+                             "that trains a length."));
+    w->list_begin(p->out);
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
+        w->list_item(p->out, g->sweep.variants[v].name, shade_of(g, v));
+    w->list_end(p->out);
+    w->table_begin(p->out, titles, COUNT_OF(titles));
+    for (ptrdiff_t i = 0; i < guide_part_count; i++) {
+        const struct guide_part *part = &guide_parts[i];
+        w->row_begin(p->out);
+        w->cell(p->out, str_from(part->name), PAGE_PLAIN);
+        w->cell(p->out, str_from(part->text), PAGE_PLAIN);
+        w->cell(p->out, str_from(g->trinity ? part->trinity : part->hf), PAGE_PLAIN);
+        w->row_end(p->out);
+    }
+    w->table_end(p->out);
+}
+
+static struct str factor_text(struct arena *a, const struct guide *g, ptrdiff_t model,
+                              uint64_t length)
+{
+    uint64_t trained = guide_max_position(g, model);
+    struct buf b = buf_in(a);
+    if (!trained || length <= trained)
+        return STR("-");
+    put_factor(&b, (double)length / (double)trained);
+    return buf_str(&b);
+}
+
+// The models' max_position_embeddings where it is one number.
+static struct str trained_text(struct arena *a, const struct guide *g)
+{
+    uint64_t first = guide_max_position(g, 0);
+    for (ptrdiff_t m = 1; m < g->sweep.model_count; m++)
+        if (guide_max_position(g, m) != first)
+            return STR("MAX_POSITION_EMBEDDINGS");
+    return str_format(a, "%llu", (unsigned long long)first);
+}
+
+static void write_yarn(const struct page *p, const struct guide *g)
+{
+    const struct page_methods *w = p->methods;
+    struct arena *a = p->out->arena;
+    if (!any_beyond(g))
+        return;
+    w->heading(p->out, STR("YaRN"));
+    w->paragraph(p->out, STR("Lengths with a star are longer than the model was trained for "
+                             "(max_position_embeddings). They need YaRN, with the factor length / "
+                             "max_position_embeddings:"));
+    w->table_begin(p->out, column_titles(a, g, "context"), g->sweep.model_count + 1);
+    for (ptrdiff_t row = 0; row < g->length_count; row++) {
+        if (!is_beyond(g, g->lengths[row]))
+            continue;
+        w->row_begin(p->out);
+        w->cell(p->out, length_text(a, g, g->lengths[row]), PAGE_PLAIN);
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
+            w->cell(p->out, factor_text(a, g, m, g->lengths[row]), PAGE_PLAIN);
+        w->row_end(p->out);
+    }
+    w->table_end(p->out);
+    const char *indent = g->trinity ? "  " : "";
+    struct str trained = trained_text(a, g);
+    struct str setting =
+        str_format(a,
+                   "%s%srope_scaling:\n%s  rope_type: yarn\n%s  factor: FACTOR\n"
+                   "%s  original_max_position_embeddings: %.*s\n",
+                   g->trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
+    w->code(p->out, setting);
+}
+
+static struct str title_of(struct arena *a, const struct guide *g)
+{
+    const struct sweep *s = &g->sweep;
+    struct buf b = buf_in(a);
+    buf_put_z(&b, "How long a context trains: ");
+    for (ptrdiff_t m = 0; m < s->model_count; m++)
+        buf_printf(&b, "%s%.*s", m ? ", " : "", STR_ARGS(str_short(model_text(s, m))));
+    buf_put_z(&b, " on ");
+    for (ptrdiff_t i = 0; i < s->machine_count; i++) {
+        struct str name = machine_text(a, &s->machines[i].hardware);
+        buf_printf(&b, "%s%.*s", i ? ", " : "", STR_ARGS(name));
+    }
+    return buf_str(&b);
+}
+
+void report_guide_page(const struct page *p, const struct guide *g)
+{
+    const struct page_methods *w = p->methods;
+    w->begin(p->out, title_of(p->out->arena, g));
+    w->paragraph(
+        p->out, g->trinity ? STR("For the GRPO trainer of Trinity-RFT on verl. GPUs are those of "
+                                 "the trainer. Predicted by simulating the training step tensor by "
+                                 "tensor and replaying it through torch's allocator; not measured.")
+                           : STR("Predicted by simulating the training step tensor by tensor and "
+                                 "replaying it through torch's allocator; not measured."));
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
+        write_machine(p, g, machine);
+    write_order(p, g);
+    write_yarn(p, g);
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
+        write_capacities(p, g, machine);
+    w->end(p->out);
+}

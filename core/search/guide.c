@@ -1,0 +1,223 @@
+// The table of configurations, the order, and the choice.
+#include "core/search/guide.h"
+
+const struct guide_part guide_parts[] = {
+    {"Env", "expandable segments, which torch's allocator grows in place: less fragmentation",
+     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
+     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
+    {"SP=N", "Ulysses sequence parallel, N GPUs share one sequence", "Ulysses over N GPUs",
+     "trainer.ulysses_sequence_parallel_size: N"},
+    {"Offload", "FSDP2 with parameters, gradients and optimizer in host memory",
+     "fully_shard(..., offload_policy=CPUOffloadPolicy())",
+     "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
+     "trainer.save_hf_checkpoint: never"},
+};
+
+const ptrdiff_t guide_part_count = COUNT_OF(guide_parts);
+
+// The usual ones in the order with which the published guide follows from the published capacities.
+const struct configuration configurations[] = {
+    {"vanilla", ""},
+    {"Env", "expandable=on"},
+    {"SP=2", "sp=2"},
+    {"Env + SP=2", "expandable=on sp=2"},
+    {"SP=4", "sp=4"},
+    {"Env + SP=4", "expandable=on sp=4"},
+    {"SP=8", "sp=8", .unusual = true},
+    {"Env + SP=8", "expandable=on sp=8", .unusual = true},
+    {"Env + Offload", "expandable=on strategy=fsdp2 offload=all", "save-hf=never"},
+    {"Env + Offload + SP=2", "expandable=on strategy=fsdp2 offload=all sp=2", "save-hf=never"},
+    {"Env + Offload + SP=4", "expandable=on strategy=fsdp2 offload=all sp=4", "save-hf=never"},
+    {"Env + Offload + SP=8", "expandable=on strategy=fsdp2 offload=all sp=8", "save-hf=never",
+     .unusual = true},
+};
+
+const ptrdiff_t configuration_count = COUNT_OF(configurations);
+
+// ------------------------------------------------------------------ the order
+
+static void add_configuration(struct guide *g, struct arena *a, const struct configuration *c)
+{
+    struct str settings = str_from(c->settings);
+    if (g->trinity && c->trinity)
+        settings = str_format(a, "%s %s", c->settings, c->trinity);
+    g->sweep.variants[g->sweep.variant_count++] = (struct variant){str_from(c->name), settings};
+}
+
+// Without case and spaces, so that "env+sp=2" will do.
+static bool same_name(struct str a, struct str b)
+{
+    ptrdiff_t i = 0, j = 0;
+    for (;;) {
+        while (i < a.n && a.p[i] == ' ')
+            i++;
+        while (j < b.n && b.p[j] == ' ')
+            j++;
+        if (i == a.n || j == b.n)
+            return i == a.n && j == b.n;
+        if (char_lower(a.p[i++]) != char_lower(b.p[j++]))
+            return false;
+    }
+}
+
+static bool add_named(struct guide *g, struct arena *a, const struct setting *name, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(name->value);
+    for (ptrdiff_t i = 0; i < configuration_count; i++) {
+        if (same_name(name->value, str_from(configurations[i].name))) {
+            add_configuration(g, a, &configurations[i]);
+            return true;
+        }
+        str_nearest_offer(&nearest, str_from(configurations[i].name));
+    }
+    FAIL(e, BAD_INPUT, name->where, "the guide has no configuration '%.*s'",
+         STR_ARGS(str_short(name->value)));
+    if (nearest.best.n)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return HINT(e, "they are made of vanilla, Env, SP=2, SP=4, SP=8 and Offload, as in Env + SP=2");
+}
+
+static bool read_order(struct guide *g, struct arena *a, const struct setting *order,
+                       struct error *e)
+{
+    struct setting *names = NULL;
+    ptrdiff_t count = configuration_count;
+    if (order && !list_split(&names, &count, a, order, e))
+        return false;
+    g->sweep.variants = NEW(a, struct variant, count);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        if (names && !add_named(g, a, &names[i], e))
+            return false;
+        if (!names && !configurations[i].unusual)
+            add_configuration(g, a, &configurations[i]);
+    }
+    return true;
+}
+
+// ------------------------------------------------------------------ the lengths
+
+// In its place among the ascending ones, once.
+static bool add_length(struct guide *g, uint64_t length, struct error *e)
+{
+    ptrdiff_t at = g->length_count;
+    while (at > 0 && g->lengths[at - 1] >= length)
+        at--;
+    if (at < g->length_count && g->lengths[at] == length)
+        return true;
+    if (g->length_count == GUIDE_MOST_LENGTHS)
+        return FAIL(e, BAD_INPUT, STR("--lengths"),
+                    "a guide has at most %d lengths; a coarser --grid makes fewer",
+                    GUIDE_MOST_LENGTHS);
+    for (ptrdiff_t i = g->length_count++; i > at; i--)
+        g->lengths[i] = g->lengths[i - 1];
+    g->lengths[at] = length;
+    return true;
+}
+
+static bool read_lengths(struct guide *g, struct arena *a, const struct setting *list,
+                         struct error *e)
+{
+    struct setting *items;
+    ptrdiff_t count;
+    g->lengths = NEW(a, uint64_t, GUIDE_MOST_LENGTHS);
+    if (!list)
+        return true;
+    if (!list_split(&items, &count, a, list, e))
+        return false;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        uint64_t length;
+        struct range any = {0, UINT64_MAX};
+        if (!setting_number(&length, &items[i], UNIT_COUNT, any, e) || !add_length(g, length, e))
+            return false;
+    }
+    return true;
+}
+
+static uint64_t longest_of(const struct guide *g)
+{
+    uint64_t longest = 0;
+    for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++)
+        if (g->sweep.cells[i].possible && g->sweep.cells[i].capacity.context > longest)
+            longest = g->sweep.cells[i].capacity.context;
+    return longest;
+}
+
+// Every model's lengths up to the longest that anything trains, and the next.
+static bool find_lengths(struct guide *g, struct grid grid, struct error *e)
+{
+    uint64_t longest = longest_of(g);
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+        grid.max_position = guide_max_position(g, m);
+        uint64_t length = 0;
+        for (ptrdiff_t i = 0; length <= longest; i++) {
+            length = grid_length(&grid, i);
+            if (!add_length(g, length, e))
+                return false;
+        }
+    }
+    return true;
+}
+
+// ------------------------------------------------------------------ the guide
+
+static bool read_request(struct capacity_request *r, const struct guide *g,
+                         const struct settings *settings, struct error *e)
+{
+    const struct setting *margin = settings_find_z(settings, "margin");
+    const struct setting *grid = settings_find_z(settings, "grid");
+    struct range bytes = {0, UINT64_MAX};
+    *r = (struct capacity_request){.settings = settings, .grid = {.trinity = true}};
+    if (g->length_count && grid)
+        return FAIL(e, BAD_INPUT, grid->where, "lengths are given; a grid would be others");
+    if (g->length_count)
+        r->grid = (struct grid){.lengths = g->lengths, .length_count = g->length_count};
+    return grid_parse(&r->grid, grid, e) &&
+           (!margin || setting_number(&r->margin_bytes, margin, UNIT_BYTES, bytes, e));
+}
+
+bool guide_make(struct guide *g, struct arena *a, const struct settings *settings,
+                const struct runner *runner, struct error *e)
+{
+    const struct setting *recipe = settings_find_z(settings, "recipe");
+    struct capacity_request r;
+    *g = (struct guide){.trinity = recipe && str_is(recipe->value, "trinity")};
+    if (!sweep_read(&g->sweep, a, settings, e) ||
+        !read_order(g, a, settings_find_z(settings, "order"), e) ||
+        !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||
+        !read_request(&r, g, settings, e) || !sweep_run(&g->sweep, a, runner, &r, e))
+        return false;
+    return g->length_count || find_lengths(g, r.grid, e);
+}
+
+ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model, uint64_t length)
+{
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+        const struct cell *c = sweep_cell(&g->sweep, machine, v, model);
+        if (c->possible && c->capacity.context >= length)
+            return v;
+    }
+    return -1;
+}
+
+ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine)
+{
+    for (ptrdiff_t row = 0; row < g->length_count; row++) {
+        bool any = false;
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
+            any = any || guide_choice(g, machine, m, g->lengths[row]) >= 0;
+        if (!any)
+            return row + 1;
+    }
+    return g->length_count;
+}
+
+uint64_t guide_max_position(const struct guide *g, ptrdiff_t model)
+{
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
+        for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+            const struct cell *c = sweep_cell(&g->sweep, machine, v, model);
+            if (c->possible)
+                return c->capacity.max_position;
+        }
+    return 0;
+}
