@@ -5,11 +5,6 @@
 
 #include "core/base/num.h"
 
-bool event_returns_memory(const struct event *event)
-{
-    return event->kind == EVENT_SEGMENT_FREE || event->kind == EVENT_SEGMENT_UNMAP;
-}
-
 static bool is_request(const struct event *event)
 {
     return event->kind == EVENT_ALLOC || event->kind == EVENT_OOM;

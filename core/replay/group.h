@@ -53,6 +53,9 @@ ptrdiff_t group_collected(const struct group_reader *g, const struct group *grou
 // Whether the returns are a call of empty_cache and not the allocation's own.
 bool group_is_empty_cache(const struct group_reader *g, const struct group *group);
 
-bool event_returns_memory(const struct event *event);
+static inline bool event_returns_memory(const struct event *event)
+{
+    return event->kind == EVENT_SEGMENT_FREE || event->kind == EVENT_SEGMENT_UNMAP;
+}
 
 #endif

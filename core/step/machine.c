@@ -2,6 +2,8 @@
 // small.
 #include "core/step/machine.h"
 
+#include "core/allocator/options.h"
+
 struct machine machine_with(struct arena *a, struct trace *trace)
 {
     return (struct machine){.arena = a, .trace = trace};
@@ -26,6 +28,11 @@ const char *memory_kind_name(enum memory_kind kind)
     return names[kind];
 }
 
+static uint64_t whole_units(uint64_t bytes)
+{
+    return (bytes + BLOCK_MIN_BYTES - 1) & ~(BLOCK_MIN_BYTES - 1);
+}
+
 static uint32_t take_block(struct machine *m)
 {
     if (m->spare_block_count)
@@ -47,12 +54,16 @@ static void give_storage(struct machine *m, struct storage *s)
     m->spare = s;
 }
 
-static void note(struct machine *m, const struct storage *s, enum event_kind kind)
+static void note(struct machine *m, const struct storage *s, enum event_kind kind,
+                 enum memory_kind tag)
 {
-    trace_add(m->trace, (struct event){.bytes = s->bytes,
-                                       .block = s->block,
-                                       .stream = s->stream,
-                                       .kind = (uint8_t)kind});
+    struct event *e = trace_place(m->trace);
+    e->address = 0;
+    e->bytes = s->bytes;
+    e->block = s->block;
+    e->tag = (uint32_t)tag;
+    e->stream = s->stream;
+    e->kind = (uint8_t)kind;
 }
 
 // torch's allocator looks at every allocation for frees that it can complete.
@@ -72,7 +83,7 @@ static void complete_waiting(struct machine *m)
             continue;
         }
         *link = s->next;
-        note(m, s, EVENT_FREE_COMPLETED);
+        note(m, s, EVENT_FREE_COMPLETED, MEMORY_UNKNOWN);
         give_storage(m, s);
     }
 }
@@ -103,11 +114,10 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
         tick(m);
     *s = (struct storage){
         .bytes = bytes, .block = take_block(m), .stream = m->stream, .references = 1};
-    trace_add(m->trace, (struct event){.bytes = bytes,
-                                       .block = s->block,
-                                       .tag = kind,
-                                       .stream = m->stream,
-                                       .kind = EVENT_ALLOC});
+    m->live_bytes += whole_units(bytes);
+    if (m->live_bytes > m->floor_bytes)
+        m->floor_bytes = m->live_bytes;
+    note(m, s, EVENT_ALLOC, kind);
     return s;
 }
 
@@ -135,7 +145,8 @@ void machine_drop(struct machine *m, struct storage *s)
     ASSERT(s->references > 0);
     if (--s->references)
         return;
-    note(m, s, EVENT_FREE);
+    m->live_bytes -= whole_units(s->bytes);
+    note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
     give_storage(m, s);
 }
 
@@ -146,7 +157,8 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
     ASSERT(s->references > 0);
     if (--s->references)
         return;
-    note(m, s, EVENT_FREE_REQUESTED);
+    m->live_bytes -= whole_units(s->bytes);
+    note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
     s->done_at = m->clock[stream];
     s->next = NULL;
     if (!m->first_waiting || s->done_at < m->next_done)

@@ -73,6 +73,9 @@ struct machine {
     struct storage *first_waiting; // let go while another stream may still use them, oldest first
     struct storage *last_waiting;
     uint64_t next_done; // no later than the first of them is done
+    // What no allocator could do without: live blocks in whole units of it. A flush completes the
+    // frees that wait for other streams, so these count as done.
+    uint64_t live_bytes, floor_bytes;
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;

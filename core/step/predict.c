@@ -133,25 +133,11 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *a
     run_job(p, s, plan);
     a->begin = s->history.begin;
     p->trace.arena = a;
+    p->floor_bytes = s->machine.floor_bytes;
     struct phase_mark *phases = NEW(a, struct phase_mark, s->machine.phase_count);
     memcpy(phases, s->machine.phases, (size_t)s->machine.phase_count * sizeof *phases);
     s->machine.phases = phases;
     return true;
-}
-
-// A flush completes the frees that wait for other streams, so these count as done.
-static uint64_t floor_of(const struct trace *t, const struct allocator_options *o)
-{
-    uint64_t now = 0, most = 0;
-    for (ptrdiff_t i = 0; i < t->count; i++) {
-        const struct event *event = &t->events[i];
-        if (event->kind == EVENT_ALLOC)
-            now += options_round(o, event->bytes);
-        else if (event->kind == EVENT_FREE || event->kind == EVENT_FREE_REQUESTED)
-            now -= options_round(o, event->bytes);
-        most = now > most ? now : most;
-    }
-    return most;
 }
 
 static void take_over(struct prediction *p, const struct machine *m, const struct replay_result *r)
@@ -190,7 +176,6 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan, str
     scratch = *a;
     if (!replay_history(&r, &scratch, &q, e))
         return false;
-    p->floor_bytes = floor_of(&p->trace, &q.options);
     p->steps_done = (int)r.stops_reached;
     for (int i = 0; i < p->steps_done; i++)
         p->steps[i] = peak_of(&at_ends[i]);
@@ -209,7 +194,6 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan,
     if (!simulate(p, &s, a, plan, e))
         return false;
     struct replay_request q = {.trace = &p->trace, .options = options_of(plan, p->limit_bytes)};
-    p->floor_bytes = floor_of(&p->trace, &q.options);
     struct arena scratch = *a;
     if (!replay_history(&r, &scratch, &q, e))
         return false;
@@ -220,9 +204,5 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct plan *plan,
 bool predict_floor(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
 {
     struct simulation s;
-    struct allocator_options o = options_of(plan, 0);
-    if (!simulate(p, &s, a, plan, e))
-        return false;
-    p->floor_bytes = floor_of(&p->trace, &o);
-    return true;
+    return simulate(p, &s, a, plan, e);
 }

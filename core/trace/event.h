@@ -47,7 +47,10 @@ struct event {
     uint8_t kind;
 };
 
-bool event_is_driver(uint8_t kind); // SEGMENT_*
+static inline bool event_is_driver(uint8_t kind)
+{
+    return kind >= EVENT_SEGMENT_ALLOC && kind <= EVENT_SEGMENT_UNMAP;
+}
 
 const char *event_kind_name(uint8_t kind); // as torch's snapshot spells it
 bool event_kind_find(uint8_t *kind, struct str name);

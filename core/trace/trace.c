@@ -23,11 +23,6 @@ static const char *const kind_names[EVENT_KINDS] = {
     [EVENT_RESET_PEAKS] = "reset_peaks",
 };
 
-bool event_is_driver(uint8_t kind)
-{
-    return kind >= EVENT_SEGMENT_ALLOC && kind <= EVENT_SEGMENT_UNMAP;
-}
-
 const char *event_kind_name(uint8_t kind)
 {
     ASSERT(kind < EVENT_KINDS);
@@ -64,11 +59,16 @@ void trace_reserve(struct trace *t, ptrdiff_t more)
     t->capacity += growth;
 }
 
-void trace_add(struct trace *t, struct event event)
+struct event *trace_place(struct trace *t)
 {
     if (t->count == t->capacity)
         trace_reserve(t, 64);
-    t->events[t->count++] = event;
+    return &t->events[t->count++];
+}
+
+void trace_add(struct trace *t, struct event event)
+{
+    *trace_place(t) = event;
 }
 
 bool trace_stream(uint16_t *index, struct trace *t, uint64_t number, struct error *e)
