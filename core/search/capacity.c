@@ -12,6 +12,10 @@ enum { SAFE_CLASSIC = 75, SAFE_EXPANDABLE = 94, WHOLE = 100 };
 // A range of more lengths than this is first searched in strides.
 enum { MOST_IN_A_ROW = 32, STRIDES = 16 };
 
+// By what factor to go up while looking for a length above the safe range; and how many lengths a
+// line may be trusted for.
+enum { GALLOP = 8, NEAR_ENOUGH = 2 };
+
 enum { MOST_LENGTHS = 1 << 24 }; // a power of two
 
 struct search {
@@ -86,39 +90,50 @@ static bool floor_at(struct point *p, struct search *s, ptrdiff_t index)
     return true;
 }
 
-// The index whose length is nearest to where the line through two points meets the safe bytes,
-// strictly between them; their middle where the line says nothing.
-static ptrdiff_t between(const struct search *s, struct point low, struct point high)
+// The last length before the line through two points meets the safe bytes; where the upper one is
+// not modelled, their middle. A floor is the largest of sums that grow evenly with the length, so
+// between two points it is on or below the line.
+static ptrdiff_t crossing(const struct search *s, struct point low, struct point high)
 {
-    ptrdiff_t middle = low.index + (high.index - low.index) / 2;
-    if (high.floor_bytes == U64_SATURATED || high.floor_bytes <= low.floor_bytes)
-        return middle;
+    if (high.floor_bytes == U64_SATURATED)
+        return low.index + (high.index - low.index) / 2;
+    uint64_t from = grid_length(&s->grid, low.index), to = grid_length(&s->grid, high.index);
     double share =
         (double)(s->safe_bytes - low.floor_bytes) / (double)(high.floor_bytes - low.floor_bytes);
-    ptrdiff_t index = low.index + (ptrdiff_t)(share * (double)(high.index - low.index) + 0.5);
-    return index <= low.index ? low.index + 1 : index >= high.index ? high.index - 1 : index;
+    uint64_t length = from + (uint64_t)(share * (double)(to - from));
+    ptrdiff_t below = low.index, above = high.index;
+    while (above - below > 1) {
+        ptrdiff_t middle = below + (above - below) / 2;
+        *(grid_length(&s->grid, middle) <= length ? &below : &above) = middle;
+    }
+    return below;
 }
 
-// The last length of the safe range and the first above it; index -1 where there is none.
-static bool bracket(struct point *low, struct point *high, struct search *s)
+// The last length of the safe range, or one near it, and two points that the floor's line goes
+// through; -1 where the first length is above the range.
+static bool find_safe(ptrdiff_t *safe, struct point *low, struct point *high, struct search *s)
 {
+    *safe = -1;
     *low = (struct point){-1, 0};
     if (!floor_at(high, s, 0))
         return false;
+    if (high->floor_bytes > s->safe_bytes)
+        return true;
     while (high->floor_bytes <= s->safe_bytes) {
         *low = *high;
-        if (!floor_at(high, s, 8 * low->index + 7))
+        if (!floor_at(high, s, GALLOP * (low->index + 1) - 1))
             return false;
     }
-    for (bool middle = false; high->index - low->index > 1; middle = !middle) {
-        ptrdiff_t index =
-            middle ? low->index + (high->index - low->index) / 2 : between(s, *low, *high);
+    for (;;) {
         struct point p;
-        if (!floor_at(&p, s, index))
+        *safe = crossing(s, *low, *high);
+        bool modelled = high->floor_bytes != U64_SATURATED;
+        if (*safe == low->index || (modelled && *safe - low->index <= NEAR_ENOUGH))
+            return true;
+        if (!floor_at(&p, s, *safe))
             return false;
         *(p.floor_bytes <= s->safe_bytes ? low : high) = p;
     }
-    return true;
 }
 
 enum verdict { FITS, FAILS, NOT_MODELLED };
@@ -185,8 +200,9 @@ static ptrdiff_t stride_of(const struct search *s, struct point low, struct poin
 {
     if (low.index < 0 || high.floor_bytes == U64_SATURATED)
         return 1;
-    uint64_t a_length = high.floor_bytes - low.floor_bytes;
-    uint64_t lengths = (s->limit_bytes - s->safe_bytes) / (a_length ? a_length : 1);
+    double a_length =
+        (double)(high.floor_bytes - low.floor_bytes) / (double)(high.index - low.index);
+    double lengths = (double)(s->limit_bytes - s->safe_bytes) / a_length;
     return lengths > MOST_IN_A_ROW ? (ptrdiff_t)(lengths / STRIDES) : 1;
 }
 
@@ -234,12 +250,13 @@ bool capacity_find(struct capacity *c, struct arena scratch, const struct capaci
 {
     struct search s = {.request = r, .arena = scratch, .found = c, .error = e};
     struct point low, high;
-    if (!start(&s, c, r) || !bracket(&low, &high, &s))
+    ptrdiff_t safe;
+    if (!start(&s, c, r) || !find_safe(&safe, &low, &high, &s))
         return false;
-    ptrdiff_t stride = stride_of(&s, low, high), last_fit = low.index;
-    if (stride > 1 && !climb(&last_fit, &s, low.index + stride, stride))
+    ptrdiff_t stride = stride_of(&s, low, high), last_fit = safe;
+    if (stride > 1 && !climb(&last_fit, &s, safe + stride, stride))
         return false;
-    return climb(&last_fit, &s, last_fit + 1, 1) && confirm(&s, low.index, last_fit);
+    return climb(&last_fit, &s, last_fit + 1, 1) && confirm(&s, safe, last_fit);
 }
 
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
