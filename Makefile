@@ -52,9 +52,10 @@ accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 
-bench: ## speed, from the release build: the allocator's events a second, predictions
-	@scripts/build release bench_allocator bench_predict
+bench: ## speed, from the release build: the allocator's events a second, predictions, searches
+	@scripts/build release bench_allocator bench_predict bench_search
 	@build/release/bench_predict
+	@build/release/bench_search check
 	@build/release/bench_allocator tests/data/traces/t12.trace.z tests/data/traces/v2.trace.z
 
 install: build ## program, library, header, man page and completions under PREFIX
