@@ -18,8 +18,7 @@ static const char *const plans[] = {
     "model=Qwen3-8B gpu=4xA100-80G sp=2 recipe=trinity grid=trinity",
     "model=Qwen3-14B gpu=6xA100-80G sp=2 recipe=trinity grid=trinity",
     "model=Qwen3-0.6B gpu=4xA100-80G sp=4 recipe=trinity grid=trinity expandable=on",
-    "model=Qwen3-14B gpu=4xA100-80G sp=4 recipe=trinity grid=trinity expandable=on strategy=fsdp2 "
-    "offload=all save-hf=never",
+    "model=Qwen3-14B gpu=4xA100-80G sp=4 recipe=trinity grid=trinity expandable=on offload=all",
 };
 
 static const char whole_guide[] = "model=Qwen3-0.6B,Qwen3-1.7B,Qwen3-4B,Qwen3-8B,Qwen3-14B "

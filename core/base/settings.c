@@ -114,7 +114,7 @@ bool settings_join_lists(struct settings *s, struct error *e)
     for (ptrdiff_t i = 0; i < s->count; i++) {
         struct setting item = s->items[i];
         struct str name = sequence_name(item.key);
-        if (name.n && str_equal(name, last)) {
+        if (name.n && joined.count && str_equal(name, last)) {
             struct setting *whole = &joined.items[joined.count - 1];
             whole->value =
                 str_format(s->arena, "%.*s,%.*s", STR_ARGS(whole->value), STR_ARGS(item.value));

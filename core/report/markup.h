@@ -5,6 +5,6 @@
 #include "core/base/buf.h"
 
 // Control characters are shown as '?'.
-void put_escaped(struct buf *b, struct str text);
+void put_escaped(struct buf *b, struct str s);
 
 #endif

@@ -34,16 +34,17 @@ void put_csv(struct buf *b, struct str field)
 {
     bool quoted = false;
     for (ptrdiff_t i = 0; i < field.n; i++)
-        quoted |= field.p[i] == ',' || field.p[i] == '"' || field.p[i] == '\n';
+        quoted |= field.p[i] == ',' || field.p[i] == '"';
     if (!quoted) {
         put_plain(b, field);
         return;
     }
     buf_char(b, '"');
-    for (ptrdiff_t i = 0; i < field.n; i++) {
-        if (field.p[i] == '"')
-            buf_char(b, '"');
-        buf_char(b, field.p[i] == '\n' ? ' ' : field.p[i]);
+    for (struct str_cut c = str_cut(field, '"');; c = str_cut(c.tail, '"')) {
+        put_plain(b, c.head);
+        if (!c.found)
+            break;
+        buf_put_z(b, "\"\"");
     }
     buf_char(b, '"');
 }
@@ -144,6 +145,18 @@ static void print_stop(struct buf *out, const struct view *v, const struct capac
     buf_wrapped(out, buf_str(&cause), 4, v->width);
 }
 
+static void print_work(struct buf *out, const struct view *v, const struct capacity *c)
+{
+    struct buf b = buf_in(out->arena);
+    buf_printf(&b, "found with %d simulated jobs and %d replays", c->simulations, c->replays);
+    if (c->stride > 1)
+        buf_printf(&b,
+                   "; of the lengths near the limit one in %d was tried, and all after the "
+                   "last of them that fits",
+                   c->stride);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
 void report_max(struct buf *out, const struct view *v, const struct max_story *s)
 {
     const struct capacity *c = &s->sweep->cells[0].capacity;
@@ -157,8 +170,7 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     print_peak(out, v, s, c);
     print_stop(out, v, c);
     if (s->explain)
-        buf_printf(out, "  found with %d simulated steps of training and %d replays\n",
-                   c->simulations * PREDICT_STEPS, c->replays);
+        print_work(out, v, c);
 }
 
 // ------------------------------------------------------------------ JSON

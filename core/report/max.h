@@ -22,7 +22,7 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
 void report_max_markdown(struct buf *out, const struct max_story *s);
 void report_max_csv(struct buf *out, const struct max_story *s);
 void report_max_cells_json(struct json_out *j, const struct max_story *s);
-void report_max_svg(struct buf *svg, const struct max_story *s);
+void report_max_svg(struct buf *out, const struct max_story *s);
 
 // Shared with the guide. Names of what the lists hold; a machine of several nodes is
 // "4 x 8 x H100-80G".

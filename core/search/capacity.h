@@ -5,7 +5,8 @@
 // The floor of a plan (predict.h) is a lower bound of its memory and never falls with the length.
 // Above the limit a length fails for certain. Well below it none has been seen to fail. In between
 // every length is tried, from below: there fragmentation decides, and a length may fail though a
-// longer one fits.
+// longer one fits. Where a grid is so fine that there are too many of these, only one in `stride`
+// is tried until the first failure, and every one after the last of them that fits.
 #ifndef FATHOM_SEARCH_CAPACITY_H
 #define FATHOM_SEARCH_CAPACITY_H
 
@@ -34,6 +35,7 @@ struct capacity {
     } stop; // at `fails_at`
     struct error end;
     int simulations, replays; // the work it took
+    int stride;
 };
 
 // The plan of one length, with the margin taken from its limit.

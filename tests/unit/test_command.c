@@ -39,6 +39,11 @@ TEST(questions_and_answers)
          "command=predict\nmodel=Llama-3.1-405B\ngpu=16x8xH100-80G\ncontext=1M\nloss=chunked:512\n"
          "checkpointing=off\naccum=64",
          "\"fits\": false"},
+        {0, "command=max\nmodel=Qwen3-0.6B\ngpu=H200\nlayers=2\ngrid=trinity", "\"max_context\": "},
+        {0, "command=max\nmodel=Qwen3-0.6B\ngpu=1,2xH200\nlayers=2\ngrid=64k", "\"cells\": ["},
+        {1, "command=max\nmodel=Qwen3-8B\ngpu=L4", "\"max_context\": 0"},
+        {0, "command=guide\nmodel=Qwen3-0.6B\ngpu=2xH200\nlayers=1\nlengths=4k",
+         "\"config\": \"vanilla\""},
         {0, "command=help\n", "\"commands\""},
         {0, "command=completion\nshell=fish", "complete -c fathom"},
     };
