@@ -72,16 +72,10 @@ static bool looks_like_path(struct str text)
            str_ends(text, STR(".json"));
 }
 
-bool model_source_resolve(struct settings *s, const struct hub_options *hub, struct error *e)
+static bool resolve(struct settings *s, struct setting item, const struct hub_options *hub,
+                    struct error *e)
 {
-    const struct setting *found = settings_find_z(s, "model");
-    if (!found || settings_find_z(s, "config.model_type"))
-        return true;
-    struct setting item = *found; // the list may move while it grows
     if (catalog_model_find(item.value))
-        return true;
-    bool list = str_cut(item.value, ',').found; // core knows which commands take one
-    if (list && path_kind(*s->arena, item.value) == PATH_NONE)
         return true;
     switch (path_kind(*s->arena, item.value)) {
     case PATH_FOLDER:
@@ -97,4 +91,44 @@ bool model_source_resolve(struct settings *s, const struct hub_options *hub, str
     if (hub_is_id(item.value))
         return from_hub(s, item.value, hub, e);
     return catalog_model_unknown(item.value, item.where, e);
+}
+
+// What the file of one model of a list says, with its number in the list in front.
+static bool add_numbered(struct settings *s, const struct settings *found, int number,
+                         struct error *e)
+{
+    for (ptrdiff_t i = 0; i < found->count; i++) {
+        struct setting item = found->items[i];
+        struct str_cut key = str_cut(item.key, '.');
+        if (!str_is(key.head, "config"))
+            continue;
+        item.key = str_format(s->arena, "configs.%d.%.*s", number, STR_ARGS(key.tail));
+        if (!settings_add(s, item, e))
+            return false;
+    }
+    return true;
+}
+
+static bool resolve_list(struct settings *s, struct setting list, const struct hub_options *hub,
+                         struct error *e)
+{
+    int number = 0;
+    for (struct str_cut c = str_cut(list.value, ',');; c = str_cut(c.tail, ','), number++) {
+        struct settings found = settings_in(s->arena);
+        struct setting item = {list.key, str_trim(c.head), list.where};
+        if (item.value.n && !(resolve(&found, item, hub, e) && add_numbered(s, &found, number, e)))
+            return false;
+        if (!c.found)
+            return true;
+    }
+}
+
+bool model_source_resolve(struct settings *s, const struct hub_options *hub, struct error *e)
+{
+    const struct setting *found = settings_find_z(s, "model");
+    if (!found || settings_find_z(s, "config.model_type"))
+        return true;
+    struct setting item = *found; // the list may move while it grows
+    bool list = str_cut(item.value, ',').found && path_kind(*s->arena, item.value) == PATH_NONE;
+    return list ? resolve_list(s, item, hub, e) : resolve(s, item, hub, e);
 }

@@ -103,9 +103,12 @@ static bool read_models(struct sweep *s, struct arena *a, const struct settings 
     }
     if (!list_split(&s->models, &s->model_count, a, model, e))
         return false;
-    for (ptrdiff_t i = 0; i < s->model_count; i++)
-        if (!catalog_model_find(s->models[i].value))
+    for (ptrdiff_t i = 0; i < s->model_count; i++) {
+        struct arena scratch = *a;
+        struct str type = str_format(&scratch, "configs.%d.model_type", (int)i);
+        if (!catalog_model_find(s->models[i].value) && !settings_find(settings, type))
             return catalog_model_unknown(s->models[i].value, model->where, e);
+    }
     return true;
 }
 
@@ -140,14 +143,31 @@ static bool set_words(struct settings *out, struct str words, struct error *e)
     return true;
 }
 
+// The common settings, and what the file of this one of the models says as that of the only one.
+static bool copy_settings(struct settings *out, const struct settings *all, ptrdiff_t model,
+                          struct error *e)
+{
+    struct str own = str_format(out->arena, "configs.%d.", (int)model);
+    for (ptrdiff_t i = 0; i < all->count; i++) {
+        struct setting item = all->items[i];
+        bool numbered = str_starts(item.key, STR("configs."));
+        if (numbered && !str_starts(item.key, own))
+            continue;
+        if (numbered)
+            item.key = str_join(out->arena, STR("config."), str_slice(item.key, own.n, item.key.n));
+        if (!settings_add(out, item, e))
+            return false;
+    }
+    return true;
+}
+
 // The settings of a cell, and whether they can be planned at the grid's first length.
 static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
                       const struct capacity_request *r, struct error *e)
 {
     c->settings = settings_in(a);
-    for (ptrdiff_t i = 0; i < r->settings->count; i++)
-        if (!settings_add(&c->settings, r->settings->items[i], e))
-            return false;
+    if (!copy_settings(&c->settings, r->settings, c->model, e))
+        return false;
     if ((s->models[c->model].value.n && !settings_set(&c->settings, s->models[c->model], e)) ||
         !settings_set(&c->settings, s->machines[c->machine].gpu, e) ||
         !set_words(&c->settings, s->variants[c->variant].settings, e))

@@ -42,6 +42,8 @@ bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
                 const struct setting *list, struct error *e) MUST_USE;
 
 // Reads the lists of models and machines, and checks each by itself. Fails where one is unknown.
+// The configuration of a model that is not in the catalogue is flattened under "configs.N.", N its
+// number in the list from 0, or for a single model under "config." as elsewhere.
 bool sweep_read(struct sweep *s, struct arena *a, const struct settings *settings,
                 struct error *e) MUST_USE;
 
