@@ -43,7 +43,7 @@ static void answer_json(struct answer *a, const struct query *q, const struct ma
     json_out_object(&j);
     json_out_key(&j, "settings");
     settings_json(&j, q->settings);
-    if (s->plan)
+    if (s->sweep->cell_count == 1)
         report_max_json(&j, s);
     else
         report_max_cells_json(&j, s);
@@ -63,7 +63,7 @@ static void answer_text(struct answer *a, const struct query *q, const struct ma
         return;
     case FORMAT_TEXT:
     case FORMAT_HTML:
-        if (s->plan)
+        if (s->sweep->cell_count == 1)
             report_max(&a->out, &q->view, s);
         else
             report_max_table(&a->out, &q->view, s);
@@ -88,6 +88,18 @@ static bool nothing_fits(const struct sweep *s)
     return true;
 }
 
+static bool plan_last(const struct plan **plan, const struct query *q,
+                      const struct capacity_request *r, const struct sweep *s, struct error *e)
+{
+    struct capacity_request last = *r;
+    struct plan *found = NEW(q->arena, struct plan, 1);
+    for (ptrdiff_t i = 0; i < s->cell_count; i++)
+        if (s->cells[i].possible)
+            last.settings = &s->cells[i].settings;
+    *plan = found;
+    return capacity_plan(found, q->arena, &last, grid_length(&r->grid, 0), e);
+}
+
 bool max_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct sweep *sweep = NEW(q->arena, struct sweep, 1);
@@ -104,13 +116,8 @@ bool max_answer(struct answer *a, const struct query *q, struct error *e)
         !sweep_run(sweep, q->arena, q->runner, &r, e))
         return false;
     s.margin_bytes = r.margin_bytes;
-    if (sweep->cell_count == 1) {
-        struct plan *plan = NEW(q->arena, struct plan, 1);
-        r.settings = &sweep->cells[0].settings;
-        if (!capacity_plan(plan, q->arena, &r, grid_length(&r.grid, 0), e))
-            return false;
-        s.plan = plan;
-    }
+    if (!plan_last(&s.plan, q, &r, sweep, e))
+        return false;
     a->negative = nothing_fits(sweep);
     attach_map(a, q, &s);
     if (q->json)

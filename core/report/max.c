@@ -169,6 +169,7 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     buf_char(out, '\n');
     print_peak(out, v, s, c);
     print_stop(out, v, c);
+    report_unmeasured(out, v, s->plan);
     if (s->explain)
         print_work(out, v, c);
 }

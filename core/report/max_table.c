@@ -2,6 +2,7 @@
 // published tables.
 #include "core/base/units.h"
 #include "core/report/max.h"
+#include "core/report/predict.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 2 };
 
@@ -150,11 +151,13 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
     struct str note = yarn_note(out->arena, s);
     if (note.n)
         buf_wrapped(out, note, 0, v->width);
-    if (story->explain)
+    if (story->explain) {
         print_explanation(out, v, s);
-    else if (left_out_count(s))
+        report_unmeasured(out, v, story->plan);
+    } else if (left_out_count(s)) {
         buf_printf(out, "left out: %d that are not possible; --explain on says why\n",
                    (int)left_out_count(s));
+    }
 }
 
 // ------------------------------------------------------------------ Markdown and CSV

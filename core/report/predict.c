@@ -184,7 +184,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
 }
 
 // What this answer rests on that nobody measured.
-static void print_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
+void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
 {
     const struct gpu *card = &plan->hardware.card;
     struct buf b = buf_in(out->arena);
@@ -215,7 +215,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
-    print_unmeasured(out, v, s->plan);
+    report_unmeasured(out, v, s->plan);
     print_remedies(out, v, s);
     if (s->explain)
         print_explanation(out, v, s);

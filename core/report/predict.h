@@ -27,6 +27,9 @@ struct predict_story {
 // What is trained and how, in one sentence.
 void report_plan(struct buf *out, const struct view *v, const struct plan *plan);
 
+// What a prediction of it rests on that nobody measured, if anything.
+void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan);
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
 
