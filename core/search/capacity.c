@@ -201,9 +201,9 @@ static ptrdiff_t stride_of(const struct search *s, struct point low, struct poin
 {
     if (low.index < 0 || high.floor_bytes == U64_SATURATED)
         return 1;
-    double a_length =
-        (double)(high.floor_bytes - low.floor_bytes) / (double)(high.index - low.index);
-    double lengths = (double)(s->limit_bytes - s->safe_bytes) / a_length;
+    uint64_t a_length =
+        (high.floor_bytes - low.floor_bytes) / (uint64_t)(high.index - low.index) + 1;
+    uint64_t lengths = (s->limit_bytes - s->safe_bytes) / a_length;
     return lengths > MOST_IN_A_ROW ? (ptrdiff_t)(lengths / STRIDES) : 1;
 }
 
