@@ -78,6 +78,9 @@ struct global_option {
 extern const struct global_option global_options[];
 extern const ptrdiff_t global_option_count;
 
+// Said where both are given.
+#define JSON_AND_FORMAT "--json is a format already; give one of them"
+
 // The answers, each in its own file.
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -25,7 +25,9 @@ bool guide_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct guide *g = NEW(q->arena, struct guide, 1);
     const struct setting *item = settings_find_z(q->settings, "format");
-    struct str format = item && !q->json ? item->value : STR("text");
+    struct str format = item ? item->value : STR("text");
+    if (item && q->json)
+        return FAIL(e, BAD_INPUT, item->where, "%s", JSON_AND_FORMAT);
     if (!guide_make(g, q->arena, q->settings, q->runner, e))
         return false;
     a->negative = nothing_fits(g);

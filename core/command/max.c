@@ -28,8 +28,7 @@ static bool read_format(enum report_format *format, const struct query *q, struc
     if (item && str_is(item->value, "html"))
         return FAIL(e, BAD_INPUT, item->where, "'max' writes text, markdown or csv, not html");
     if (item && q->json)
-        return FAIL(e, BAD_INPUT, item->where,
-                    "--json says how to answer; format is then too much");
+        return FAIL(e, BAD_INPUT, item->where, "%s", JSON_AND_FORMAT);
     *format = !item                             ? FORMAT_TEXT
               : str_is(item->value, "markdown") ? FORMAT_MARKDOWN
               : str_is(item->value, "csv")      ? FORMAT_CSV
