@@ -1,7 +1,8 @@
 // Where a model's configuration comes from. --model may name a row of the catalogue, a config.json,
 // a model folder, or a Hugging Face id; for all but the first, the file is found, read and
 // flattened into the settings under "config.", and a folder's weights are counted under "weights.".
-// Of several models with commas between them, each file is under "configs.N." (core/search/sweep.h).
+// Of several models with commas between them, each file is under "configs.N."
+// (core/search/sweep.h).
 #ifndef FATHOM_HOST_MODEL_SOURCE_H
 #define FATHOM_HOST_MODEL_SOURCE_H
 
