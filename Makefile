@@ -52,9 +52,10 @@ accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 
-bench: ## speed, from the release build: the allocator's events a second, predictions, searches
+bench: ## speed, from the release build: predictions beside torch's own trace, searches, the allocator
 	@scripts/build release bench_allocator bench_predict bench_search
-	@build/release/bench_predict
+	@build/release/bench_predict | tee build/bench_predict.txt
+	@scripts/bench_torch build/bench_predict.txt
 	@build/release/bench_search check
 	@build/release/bench_allocator tests/data/traces/t12.trace.z tests/data/traces/v2.trace.z
 
