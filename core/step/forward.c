@@ -387,7 +387,7 @@ struct var trainer_forward(struct trainer *t)
     g->shared_arguments[0] = positions;
     g->shared_arguments[1] = t->cosine;
     g->shared_arguments[2] = t->sine;
-    struct var embedded = t->is_reference ? var_share(hidden) : (struct var){0};
+    struct var embedded = var_share(hidden);
     hidden = layers_of(t, hidden);
     if (!t->is_reference)
         machine_phase(t->machine, PHASE_LOSS);
