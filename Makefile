@@ -49,7 +49,7 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md
-	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl --write docs
+	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl tests/runs/h200_cp.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, the allocator

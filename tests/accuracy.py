@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Predicts every measured training run and says how far off the predictions are.
 
-Usage: tests/accuracy.py PROGRAM-FOLDER RUNS.jsonl [--write DOCS-FOLDER] [--only KEY=VALUE ...] [--rows]
+Usage: tests/accuracy.py PROGRAM-FOLDER RUNS.jsonl... [--write DOCS-FOLDER] [--only KEY=VALUE ...] [--rows]
 
-RUNS.jsonl has one run a line: `cfg`, its settings, and `peaks`, what torch measured in each step. A run
+RUNS.jsonl has one run a line: `cfg`, its settings, and `peaks`, what torch measured in each step; rows of
+several files are numbered on. A run
 is predicted from its settings alone. Its error is the largest relative error over its steps. A run whose
 settings the program refuses (exit 2) is not modelled: it is counted and listed. Any other failure of the
 program fails the script. --rows prints every run, the worst first. --only keeps the runs whose cfg says
@@ -42,7 +43,9 @@ NOT_MEASURED = (
     "DDP on several GPUs; FSDP1 with tied weights, without checkpointing, or where ranks do not divide a unit",
     "experts without checkpointing, on one GPU, under sequence parallel or offload",
     "DeepSpeed (`zero1`, `zero2`, `zero3`)",
-    "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",
+    "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",
+    "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
+    "NCCL holds until they are sent",
     "`--offload optimizer`, and host memory under any offload",
     "LoRA and QLoRA; SGD and 8-bit Adam; Liger-style fused losses",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
@@ -71,11 +74,14 @@ OPTIONS = {
     "batch": ("batch", str),
     "accum": ("accum", str),
     "sp": ("sp", str),
+    "cp": ("cp", str),
+    "rank": ("cp-rank", str),
     "ac": ("checkpointing", switch),
+    "host_checkpoints": ("checkpoint-offload", switch),
     "reshard": ("reshard", switch),
     "offload": ("offload", lambda value: "all" if value else "off"),
     "fused": ("optimizer", lambda value: "adamw-fused" if value else "adamw"),
-    "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "hidden": "none"})),
+    "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "chunked256": "chunked:256", "hidden": "none"})),
     "tied": ("tied", switch),
     "expandable": ("expandable", switch),
     "cap_gib": ("memory-limit", "{}GiB".format),
@@ -135,9 +141,12 @@ def allowed(metric, run):
                if bar == metric and statistic == "worst" and (over == "all" or (over == "experts") == run.experts))
 
 
-def read_runs(path):
-    with open(path, encoding="utf-8") as file:
-        rows = [(number, json.loads(line)) for number, line in enumerate(file, 1) if line.strip()]
+def read_runs(*paths):
+    lines = []
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            lines += file.readlines()
+    rows = [(number, json.loads(line)) for number, line in enumerate(lines, 1) if line.strip()]
     return [Run(number, row["cfg"], row.get("peaks", []), bool(row.get("oom"))) for number, row in rows]
 
 
@@ -383,7 +392,7 @@ DOCUMENT = """\
 `fathom predict` against real training runs. This page and its picture are written by
 
 ```sh
-make accuracy       # tests/accuracy.py build/release tests/runs/{file} --write docs
+make accuracy       # tests/accuracy.py build/release {file} --write docs, in tests/runs
 ```
 
 {counts}.
@@ -480,7 +489,7 @@ def report(runs, with_rows):
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", metavar="PROGRAM-FOLDER")
-    parser.add_argument("runs", metavar="RUNS.jsonl")
+    parser.add_argument("runs", metavar="RUNS.jsonl", nargs="+")
     parser.add_argument("--write", metavar="DOCS-FOLDER")
     parser.add_argument("--only", metavar="KEY=VALUE", nargs="+", action="extend", default=[])
     parser.add_argument("--rows", action="store_true")
@@ -492,7 +501,7 @@ def arguments():
 
 def main():
     given = arguments()
-    runs = [run for run in read_runs(given.runs) if chosen(run, given.only)]
+    runs = [run for run in read_runs(*given.runs) if chosen(run, given.only)]
     if not runs:
         print("no run matches")
         return 1
@@ -506,7 +515,7 @@ def main():
         return 1
     print("\n\n".join(filter(None, report(runs, given.rows))))
     if given.write:
-        write_documents(given.write, runs, os.path.basename(given.runs))
+        write_documents(given.write, runs, " ".join(map(os.path.basename, given.runs)))
     return 0 if all_met(runs) else 1
 
 

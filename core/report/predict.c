@@ -69,6 +69,11 @@ void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
         buf_put_z(&b, ", no head");
     if (plan->ulysses > 1)
         buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
+    if (plan->ring > 1)
+        buf_printf(&b, ", context parallel %llu (rank %llu)", (unsigned long long)plan->ring,
+                   (unsigned long long)plan->ring_rank);
+    if (plan->checkpoint_offload)
+        buf_put_z(&b, ", checkpoints in host memory");
     if (plan->offload)
         buf_put_z(&b, ", offloaded to the host");
     buf_printf(&b, ", %s segments, torch 2.%d", plan->expandable ? "expandable" : "classic",
@@ -183,6 +188,13 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         2, v->width);
 }
 
+// As the runs of tests/runs/h200_cp.jsonl are.
+static bool is_measured_ring(const struct plan *plan)
+{
+    return plan->precision == PRECISION_MIXED && plan->batch == 1 && !plan->offload &&
+           !model_has(&plan->model, FEATURE_EXPERTS);
+}
+
 // What this answer rests on that nobody measured.
 void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
 {
@@ -196,8 +208,11 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct plan 
     if (plan->torch_minor != TORCH_NEWEST)
         buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
-    if (plan->offload)
+    if (plan->offload || plan->checkpoint_offload)
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
+    if (plan->ring > 1 && !is_measured_ring(plan))
+        buf_printf(&b, "%scontext parallel with experts, offload, bf16 or several sequences",
+                   b.n ? "; " : "");
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));

@@ -4,6 +4,7 @@
 
 #include "core/base/num.h"
 #include "core/base/units.h"
+#include "core/step/ring.h"
 
 static struct storage *take(struct graph *g, uint64_t bytes)
 {
@@ -384,6 +385,7 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_DIVIDE_VIEW] = divide_view,
     [OPERATION_BOUNDARY] = boundary,
     [OPERATION_EXCHANGE_IN] = exchange_in,
+    [OPERATION_RING] = ring_backward,
     [OPERATION_CHUNKS] = chunks,
     [OPERATION_CHUNK] = chunk,
     [OPERATION_EXCHANGE_OUT] = exchange_out,

@@ -80,9 +80,21 @@ static struct var exchanged_attention(struct graph *g, struct var q, struct var 
     return out;
 }
 
+// Where halves were joined on the way, the heads have to be laid out again.
+static struct var ringed_attention(struct graph *g, struct var q, struct var k, struct var v,
+                                   struct ring *r)
+{
+    struct var mixed = ring_attention(g, q, k, v, r);
+    if (r->rank + 1 == r->ranks)
+        return mixed;
+    struct var out = op_unary(g, graph_add(g, OPERATION_PASS), mixed, mixed.elements, mixed.width);
+    drop(g, mixed);
+    return out;
+}
+
 static struct var attention(struct graph *g, struct var x, const struct layer_call *call)
 {
-    const struct trainer *t = call->trainer;
+    struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->plan->model;
     uint64_t ulysses = t->plan->ulysses;
@@ -91,14 +103,15 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     struct var q = project(g, x, p->q, p->q_bias, p->q_norm);
     struct var k = project(g, x, p->k, p->k_bias, p->k_norm);
     struct var v = op_linear(g, x, p->v, p->v_bias);
-    if (ulysses > 1)
+    if (ulysses > 1 || t->ring.ranks > 1)
         v = op_relayout(g, v);
     struct var q_turned = rotate(g, q, t->cosine, t->sine);
     struct var k_turned = rotate(g, k, t->cosine, t->sine);
     drop(g, q);
     drop(g, k);
-    struct var mixed = ulysses > 1 ? exchanged_attention(g, q_turned, k_turned, v, &shape)
-                                   : op_attention(g, q_turned, k_turned, v, &shape);
+    struct var mixed = ulysses > 1         ? exchanged_attention(g, q_turned, k_turned, v, &shape)
+                       : t->ring.ranks > 1 ? ringed_attention(g, q_turned, k_turned, v, &t->ring)
+                                           : op_attention(g, q_turned, k_turned, v, &shape);
     struct var out = op_linear(g, mixed, p->o, -1);
     drop(g, mixed);
     drop(g, q_turned);
@@ -147,14 +160,24 @@ static struct var constant(struct graph *g, uint64_t elements, uint32_t width)
     return graph_output(g, NULL, elements, width);
 }
 
+// Those of context parallel come with the batch.
+static struct var positions_of(struct trainer *t, uint64_t tokens)
+{
+    if (t->ring.ranks > 1)
+        return var_share(ring_positions(&t->ring));
+    struct graph *g = &t->graph;
+    struct var range = constant(g, tokens, 8), positions = constant(g, tokens, 8);
+    drop(g, range);
+    return positions;
+}
+
 // Positions, and cosine and sine of the rotary embedding: computed in fp32, kept in the compute
 // type.
 static struct var rotary(struct trainer *t, uint64_t tokens)
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->plan->model;
-    struct var range = constant(g, tokens, 8), positions = constant(g, tokens, 8);
-    drop(g, range);
+    struct var positions = positions_of(t, tokens);
     struct var floats = constant(g, tokens, 4);
     struct var angles = constant(g, tokens * m->head_dim / 2, 4);
     gemm_workspace(g); // the angles are a matrix product
@@ -203,11 +226,14 @@ static struct var mark(struct trainer *t, struct var x, int unit, bool input)
 
 // ------------------------------------------------------------------ losses
 
-// Labels are padded by one and shifted; several sequences make that a copy.
+// Labels are padded by one and shifted; several sequences make that a copy. Context parallel's were
+// before they were dealt out.
 static struct var shifted_labels(struct trainer *t)
 {
     struct graph *g = &t->graph;
     const struct plan *p = t->plan;
+    if (p->ring > 1)
+        return (struct var){NULL, NO_NODE, 8, 0};
     struct var padded = constant(g, p->batch * (plan_sequence_tokens(p) + 1), 8);
     if (p->batch == 1)
         return padded;
@@ -347,6 +373,7 @@ static struct var layers_of(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
     bool checkpointing = t->plan->checkpointing && g->recording;
+    g->checkpoints_on_host = t->plan->checkpoint_offload;
     for (int i = 0; i < (int)t->plan->model.layers; i++) {
         struct var next;
         g->kind = checkpointing || !g->recording ? MEMORY_WORKING : MEMORY_SAVED;
@@ -360,6 +387,7 @@ static struct var layers_of(struct trainer *t, struct var hidden)
         drop(g, hidden);
         hidden = mark(t, next, i, false);
     }
+    g->checkpoints_on_host = false;
     return hidden;
 }
 

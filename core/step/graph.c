@@ -100,7 +100,12 @@ struct var graph_checkpoint(struct graph *g, struct var in,
 {
     bool recording = g->recording;
     struct frame *f = NEW(g->machine->arena, struct frame, 1);
-    *f = (struct frame){.forward = forward, .what = what, .input = var_share(in)};
+    *f = (struct frame){
+        .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
+    if (f->input_on_host)
+        f->input.storage = NULL;
+    else
+        storage_share(in.storage);
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
     struct var out;
@@ -207,6 +212,9 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct frame *f = n.frame;
     int32_t leaf = g->count;
     graph_add(g, OPERATION_PASS);
+    if (f->input_on_host)
+        f->input.storage =
+            machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     if (f->tail_bytes && f->kept_before_tail == f->kept)
         f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
@@ -216,6 +224,8 @@ static void run_checkpoint(struct graph *g, int32_t index)
     g->kind = MEMORY_SAVED;
     f->forward(g, &out, in, f->what);
     g->kind = MEMORY_WORKING;
+    if (f->input_on_host)
+        var_drop(g, &f->input);
     var_drop(g, &out);
     graph_end_autocast(g);
     g->frame = NULL;

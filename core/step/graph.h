@@ -49,6 +49,7 @@ enum operation {
     OPERATION_BOUNDARY,     // of a sharded unit: tells the owner, passes the gradient on
     OPERATION_EXCHANGE_IN,  // Ulysses: sequence shards to head shards
     OPERATION_EXCHANGE_OUT, // and back
+    OPERATION_RING,         // attention over keys and values that go round
     OPERATION_CHUNKS,       // one tensor cut into chunks, each used apart
     OPERATION_CHUNK,        // one of them
     OPERATION_SOFTMAX,
@@ -105,6 +106,7 @@ struct frame {
     void (*forward)(struct graph *g, struct var *out, struct var in, void *what);
     void *what;
     struct var input;
+    bool input_on_host;
     struct var also[FRAME_ALSO]; // other arguments, held as long
     int kept;                    // tensors the forward would keep
     int kept_so_far;             // while it is run again
@@ -138,6 +140,7 @@ struct graph {
     bool keeping;                    // nodes keep tensors
     bool stopped;                    // recomputation is past the last kept tensor
     bool in_backward;                // on autograd's thread
+    bool checkpoints_on_host;        // inputs of checkpointed calls wait there
     struct frame *frame;             // being recomputed, or counted
     bool loaded[OPERATION_COUNT][2]; // kernels of its forward, of its backward
     bool gemm_ready[2];              // a cuBLAS workspace exists: forward thread, backward thread

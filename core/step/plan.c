@@ -61,6 +61,15 @@ static bool read_loss(struct reader *r, struct plan *p)
     return setting_number(&p->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, r->error);
 }
 
+static bool read_ring(struct reader *r, struct plan *p)
+{
+    if (!read_count(r, &p->ring, "cp"))
+        return false;
+    // The last but one: it joins halves, as all but the last do, and most of its blocks are whole.
+    p->ring_rank = p->ring > 1 ? p->ring - 2 : 0;
+    return read_count(r, &p->ring_rank, "cp-rank");
+}
+
 static bool read_numbers(struct reader *r, struct plan *p)
 {
     const struct setting *limit = settings_find_z(r->settings, "memory-limit");
@@ -82,7 +91,8 @@ static bool read_numbers(struct reader *r, struct plan *p)
     p->optimizer = (enum optimizer)optimizer;
     return read_count(r, &p->context, "context") && read_count(r, &p->batch, "batch") &&
            read_count(r, &p->accumulation, "accum") && read_count(r, &p->ulysses, "sp") &&
-           read_switch(r, &p->checkpointing, "checkpointing") &&
+           read_ring(r, p) && read_switch(r, &p->checkpointing, "checkpointing") &&
+           read_switch(r, &p->checkpoint_offload, "checkpoint-offload") &&
            read_switch(r, &p->reshard, "reshard") && read_switch(r, &p->expandable, "expandable") &&
            read_loss(r, p) &&
            (!limit || setting_number(&p->limit_bytes, limit, UNIT_BYTES,
@@ -132,6 +142,29 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     return true;
 }
 
+static bool is_possible_context_parallel(const struct plan *p, struct error *e)
+{
+    unsigned long long cp = (unsigned long long)p->ring;
+    if (p->ring_rank >= p->ring)
+        return FAIL(e, BAD_INPUT, STR("--cp-rank"), "the ranks of cp %llu are 0 to %llu", cp,
+                    cp - 1);
+    if (p->ring == 1)
+        return true;
+    if (p->strategy != STRATEGY_FSDP2)
+        return FAIL(e, BAD_INPUT, STR("--cp"),
+                    "context parallel needs several GPUs and fsdp2, as in accelerate");
+    if (p->ulysses > 1)
+        return FAIL(e, BAD_INPUT, STR("--cp"),
+                    "cp and sp exclude each other in accelerate; choose one");
+    if (plan_ranks(p) % p->ring)
+        return FAIL(e, BAD_INPUT, STR("--cp"), "cp %llu does not divide the %llu GPUs", cp,
+                    (unsigned long long)plan_ranks(p));
+    if (p->context % (2 * p->ring))
+        return FAIL(e, BAD_INPUT, STR("--context"),
+                    "the context is not a multiple of twice cp %llu, in which it is dealt out", cp);
+    return true;
+}
+
 // Sizes that no card holds are refused before they are multiplied further; a history of millions of
 // chunks would say nothing new.
 static bool is_countable(const struct plan *p, struct error *e)
@@ -141,6 +174,8 @@ static bool is_countable(const struct plan *p, struct error *e)
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
+    uint64_t gathered = sat_mul(sat_mul(plan_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
+    largest = largest > gathered ? largest : gathered;
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "%llu tokens of this model are more than can be counted",
@@ -218,13 +253,18 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e);
+    if (p->checkpoint_offload && !p->checkpointing)
+        return FAIL(e, BAD_INPUT, STR("--checkpoint-offload"),
+                    "without checkpointing no layer is recomputed, and nothing waits in the host");
+    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e) &&
+           is_possible_context_parallel(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
 {
     struct plan found = {.batch = 1,
                          .ulysses = 1,
+                         .ring = 1,
                          .accumulation = 1,
                          .checkpointing = true,
                          .reshard = true,
@@ -270,7 +310,7 @@ uint64_t plan_ranks(const struct plan *p)
 
 uint64_t plan_sequence_tokens(const struct plan *p)
 {
-    return p->context / p->ulysses;
+    return p->context / (p->ulysses * p->ring);
 }
 
 uint64_t plan_tokens(const struct plan *p)

@@ -25,10 +25,12 @@ struct plan {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
-    bool offload;         // parameters, gradients and optimizer in host memory
-    uint64_t ulysses;     // sequence parallel size
-    uint64_t limit_bytes; // 0: what the card leaves
-    enum save save_hf;    // a checkpoint in Hugging Face's format
+    bool offload; // parameters, gradients and optimizer in host memory
+    bool checkpoint_offload;
+    uint64_t ulysses;         // sequence parallel size
+    uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
+    uint64_t limit_bytes;     // 0: what the card leaves
+    enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
 };
 

@@ -23,7 +23,8 @@
 #define NCCL_BYTES            UINT64_C(688000000)
 
 // With offload, host memory holds fp32 shards, gradients and two moments (not measured).
-enum { HOST_BYTES_PER_PARAMETER = 16 };
+// Checkpoints wait there in the compute type, in pinned memory.
+enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_CHECKPOINT = 2 };
 
 struct outside outside_of(const struct plan *plan)
 {
@@ -160,6 +161,18 @@ static bool replay_history(struct replay_result *r, struct arena *a, const struc
            FAIL(e, BUG, STR_NONE, "the simulated history cannot be replayed");
 }
 
+static uint64_t host_bytes_of(const struct plan *plan)
+{
+    uint64_t state = 0, checkpoints = 0;
+    if (plan->offload)
+        state = sat_mul(u64_divide_up(plan->parameters.total, plan_ranks(plan)),
+                        HOST_BYTES_PER_PARAMETER);
+    if (plan->checkpoint_offload)
+        checkpoints = sat_mul(plan_tokens(plan) * plan->model.hidden,
+                              HOST_BYTES_PER_CHECKPOINT * plan->model.layers);
+    return sat_mul(state + checkpoints, plan->hardware.gpus_per_node);
+}
+
 bool predict(struct prediction *p, struct arena *a, const struct plan *plan, struct error *e)
 {
     struct simulation s;
@@ -180,9 +193,7 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan, str
     for (int i = 0; i < p->steps_done; i++)
         p->steps[i] = peak_of(&at_ends[i]);
     take_over(p, &s.machine, &r);
-    if (plan->offload)
-        p->host_bytes = sat_mul(u64_divide_up(plan->parameters.total, plan_ranks(plan)),
-                                HOST_BYTES_PER_PARAMETER * plan->hardware.gpus_per_node);
+    p->host_bytes = host_bytes_of(plan);
     q.stop_count = 0;
     return look_at_peak(p, *a, q, p->fits ? r.allocated.event : r.oom_event, e);
 }

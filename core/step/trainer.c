@@ -134,6 +134,9 @@ static void build(struct trainer *t, const struct plan *p, struct machine *m)
     t->graph.multiprocessors = card->multiprocessors;
     t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
     t->sharding = sharding_of(p->strategy);
+    t->ring = (struct ring){{plan_tokens(p), p->model.heads, p->model.kv_heads, p->model.head_dim},
+                            p->ring,
+                            p->ring_rank};
     add_model(t);
     if (t->sharding)
         t->sharding->build(t);
@@ -144,7 +147,8 @@ static void build(struct trainer *t, const struct plan *p, struct machine *m)
     if (p->strategy == STRATEGY_DDP)
         ddp_build(t);
     uint64_t tokens = plan_tokens(p);
-    t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
+    if (p->ring == 1)
+        t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
     t->graph.boundary = cross_boundary;
 }
 
@@ -182,12 +186,18 @@ void trainer_micro_batch(struct trainer *t)
     machine_phase(t->machine, PHASE_FORWARD);
     if (t->reducer)
         ddp_before_forward(t);
+    if (t->ring.ranks > 1) {
+        ring_take_batch(&t->graph, &t->ring);
+        t->ids = ring_tokens(&t->ring);
+    }
     struct var loss = trainer_forward(t);
     read_value(t);
     machine_phase(t->machine, PHASE_BACKWARD);
     graph_backward(&t->graph, loss);
     if (t->sharding)
         t->sharding->end_backward(t);
+    if (t->ring.ranks > 1)
+        ring_drop_batch(&t->graph, &t->ring);
 }
 
 void trainer_update(struct trainer *t)

@@ -5,6 +5,7 @@
 
 #include "core/step/graph.h"
 #include "core/step/plan.h"
+#include "core/step/ring.h"
 
 // Indices into the graph's parameters; -1 where a family has none.
 struct layer_parameters {
@@ -67,6 +68,7 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
+    struct ring ring;        // of context parallel
     struct var ids;          // the same in every step
     struct var cosine, sine; // of the micro-batch
     uint32_t width;          // bytes an element in compute

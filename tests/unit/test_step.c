@@ -52,6 +52,7 @@ static struct random_plan random_settings(struct arena *a, uint64_t *state)
                                            "gpu=4xA100-80G sp=2",
                                            "gpu=8xH100-80G",
                                            "gpu=8xH200 offload=all",
+                                           "gpu=8xH200 cp=2",
                                            "gpu=H200 strategy=ddp",
                                            "gpu=4xH200 strategy=fsdp1"};
     static const char *const losses[] = {"full", "chunked:256", "none"};

@@ -1,0 +1,110 @@
+// Ring context parallelism and checkpoints in host memory. How close they are to real
+// runs is tests/accuracy.py's business.
+#include <string.h>
+
+#include "core/step/predict.h"
+#include "tests/t.h"
+
+static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+{
+    struct settings s = settings_in(a);
+    *e = (struct error){0};
+    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
+           plan_from_settings(p, a, &s, e);
+}
+
+static struct plan planned(struct arena *a, const char *settings)
+{
+    struct plan p = {0};
+    struct error e;
+    if (!plan_of(&p, a, settings, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return p;
+}
+
+static struct prediction predicted_in(struct arena *a, const char *settings)
+{
+    struct plan *plan = NEW(a, struct plan, 1);
+    struct prediction p = {0};
+    struct error e;
+    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return p;
+}
+
+// The number goes behind the settings.
+static uint64_t requested(const char *settings, int number)
+{
+    struct arena *a = test_arena();
+    struct prediction p = predicted_in(a, str_format(a, "%s%d", settings, number).p);
+    CHECK_U64((uint64_t)p.steps_done, PREDICT_STEPS);
+    CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    return p.requested_bytes;
+}
+
+TEST(a_larger_ring_needs_less_of_each_rank)
+{
+    uint64_t last = UINT64_MAX;
+    for (int cp = 1; cp <= 8; cp *= 2) {
+        uint64_t now = requested("model=Qwen3-0.6B layers=4 gpu=8xH200 context=64k cp=", cp);
+        CHECK(now < last);
+        last = now;
+    }
+}
+
+// Which is why it is the one meant where none is named.
+TEST(the_last_but_one_rank_needs_most)
+{
+    static const char *const plans[] = {
+        "model=Qwen3-8B layers=2 gpu=8xH200 context=128k cp=8 loss=chunked:256 cp-rank=",
+        "model=Llama-3.1-8B layers=2 gpu=8xH200 context=128k cp=8 loss=none cp-rank=",
+        "model=Qwen3-0.6B layers=2 gpu=8xH200 context=32k cp=8 checkpointing=off cp-rank=",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(plans); i++) {
+        uint64_t most = requested(plans[i], 6);
+        for (int rank = 0; rank < 8; rank++)
+            CHECK(requested(plans[i], rank) <= most);
+    }
+    CHECK_U64(planned(test_arena(), "model=Qwen3-8B gpu=8xH200 context=1k cp=8").ring_rank, 6);
+    CHECK_U64(planned(test_arena(), "model=Qwen3-8B gpu=8xH200 context=1k cp=2").ring_rank, 0);
+}
+
+// Of 32 layers, 4096 x 16,384 in bf16 each. One comes back, and goes as soon as its layer is
+// recomputed.
+TEST(checkpoints_in_host_memory_leave_the_card)
+{
+#define SHAPE "model=Llama-3.1-8B gpu=8xH200 context=128k cp=8 loss=chunked:256"
+    struct prediction here = predicted_in(test_arena(), SHAPE);
+    struct prediction there = predicted_in(test_arena(), SHAPE " checkpoint-offload=on");
+    uint64_t one = UINT64_C(4096) * 16384 * 2;
+    CHECK(here.by_kind[MEMORY_CHECKPOINTS] / one >= 31);
+    CHECK(there.by_kind[MEMORY_CHECKPOINTS] < one);
+    CHECK_U64(there.host_bytes, one * 8 * 32);
+#undef SHAPE
+}
+
+TEST(bad_rings_are_refused_in_one_sentence)
+{
+    static const char *const rows[][2] = {
+        {"gpu=H200 cp=2", "context parallel needs several GPUs and fsdp2"},
+        {"gpu=2xH200 strategy=fsdp1 cp=2", "context parallel needs several GPUs and fsdp2"},
+        {"gpu=2xH200 strategy=ddp cp=2", "context parallel needs several GPUs and fsdp2"},
+        {"gpu=8xH200 cp=2 sp=2", "cp and sp exclude each other"},
+        {"gpu=8xH200 cp=3", "cp 3 does not divide the 8 GPUs"},
+        {"gpu=8xH200 cp=8 context=4104", "not a multiple of twice cp 8"},
+        {"gpu=8xH200 cp=8 cp-rank=8", "the ranks of cp 8 are 0 to 7"},
+        {"gpu=8xH200 cp-rank=1", "the ranks of cp 1 are 0 to 0"},
+        {"gpu=8xH200 checkpointing=off checkpoint-offload=on", "no layer is recomputed"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct plan p;
+        struct error e;
+        bool has_context = strstr(rows[i][0], "context=") != NULL;
+        struct str text =
+            str_format(a, "model=Qwen3-8B %s%s", rows[i][0], has_context ? "" : " context=4k");
+        if (plan_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
+            test_failed(__FILE__, __LINE__, "%s gives '%s'", text.p, e.message);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
