@@ -158,7 +158,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     struct json_out j = json_out_to(&a->out);
     json_out_object(&j);
     json_out_key(&j, "settings");
-    settings_json(&j, q->settings);
+    settings_json(&j, plan->settings);
     report_predict_json(&j, s);
     json_out_object_end(&j);
     json_out_end(&j);

@@ -8,9 +8,10 @@ const struct command commands[] = {
          "Simulates three training steps tensor by tensor and replays them through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
-     .settings = "model gpu context recipe strategy precision batch accum sp cp cp-rank checkpointing "
-                 "checkpoint-offload reshard offload "
-                 "optimizer loss expandable save-hf layers tied memory-limit torch explain timeline trace",
+     .settings =
+         "model gpu context recipe strategy precision batch accum sp cp cp-rank checkpointing "
+         "checkpoint-offload reshard offload "
+         "optimizer loss expandable save-hf layers tied memory-limit torch explain timeline trace",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},

@@ -148,6 +148,26 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
     table_print(&t, out, v);
 }
 
+// What the recipe set, and why.
+static void print_recipe(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    static const struct column columns[] = {
+        {"  set by the recipe"}, {"value"}, {"evidence", .wraps = true}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
+        const struct recipe_row *row = &recipe_rows[i];
+        if (!recipe_row_holds(row, plan->settings))
+            continue;
+        table_cell(&t, str_format(t.arena, "  %s", row->setting));
+        table_cell_z(&t, row->value);
+        table_cell_z(&t, row->evidence);
+    }
+    if (!t.cell_count)
+        return;
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -179,6 +199,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     }
     buf_char(out, '\n');
     table_print(&t, out, v);
+    print_recipe(out, v, s->plan);
     buf_wrapped(
         out,
         STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
@@ -193,6 +214,12 @@ static bool is_measured_ring(const struct plan *plan)
 {
     return plan->precision == PRECISION_MIXED && plan->batch == 1 && !plan->offload &&
            !model_has(&plan->model, FEATURE_EXPERTS);
+}
+
+static bool is_measured_trl(const struct plan *plan)
+{
+    return plan->strategy == STRATEGY_FSDP2 && plan->precision == PRECISION_MIXED &&
+           plan->loss == LOSS_CHUNKED && plan->checkpointing;
 }
 
 // What this answer rests on that nobody measured.
@@ -213,6 +240,8 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct plan 
     if (plan->ring > 1 && !is_measured_ring(plan))
         buf_printf(&b, "%scontext parallel with experts, offload, bf16 or several sequences",
                    b.n ? "; " : "");
+    if (plan->recipe == RECIPE_TRL && !is_measured_trl(plan))
+        buf_printf(&b, "%sTRL's step with this strategy or loss", b.n ? "; " : "");
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));

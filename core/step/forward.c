@@ -4,6 +4,7 @@
 #include "core/step/backward.h"
 #include "core/step/ops.h"
 #include "core/step/trainer.h"
+#include "core/step/trl.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -285,12 +286,14 @@ static struct var chunked_loss(struct trainer *t, struct var hidden)
     int count = (int)((left + p->loss_chunk - 1) / p->loss_chunk);
     g->kind = MEMORY_LOGITS;
     enter(t, head);
-    struct var whole = op_chunks(g, mark(t, var_share(hidden), head, true), count);
+    bool trl = p->recipe == RECIPE_TRL;
+    struct var whole = mark(t, var_share(hidden), head, true);
+    whole = trl ? trl_packed(t, whole) : op_chunks(g, whole, count);
     struct var total = {NULL, NO_NODE, 4, 1};
     for (int i = 0; i < count; i++) {
         uint64_t tokens = left < p->loss_chunk ? left : p->loss_chunk;
-        struct var chunk = op_chunk(g, whole, tokens * width);
-        struct var loss = graph_checkpoint(g, chunk, chunk_loss, t);
+        struct var chunk = (trl ? op_part : op_chunk)(g, whole, tokens * width);
+        struct var loss = graph_checkpoint(g, chunk, trl ? trl_chunk : chunk_loss, t);
         drop(g, chunk);
         struct var sum = op_scalar(g, loss, total);
         drop(g, loss);
@@ -419,6 +422,9 @@ struct var trainer_forward(struct trainer *t)
     hidden = layers_of(t, hidden);
     if (!t->is_reference)
         machine_phase(t->machine, PHASE_LOSS);
+    int tail = t->sharding && t->sharding->tail_of ? t->sharding->tail_of(t) : -1;
+    enter(t, tail);
+    hidden = mark(t, hidden, tail, true);
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
     drop(g, embedded); // a local variable of the model's forward

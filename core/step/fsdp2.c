@@ -26,6 +26,9 @@ struct shards {
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
     uint16_t copy_in_stream, reduce_stream;
+    // accelerate 1.15 (utils/fsdp_utils.py): the last norm and the head, which may be the embedding
+    // too, are one unit that stays whole from its first use to its gradient.
+    int tail;
 };
 
 static struct shards *shards_of(const struct trainer *t)
@@ -153,9 +156,10 @@ static void before_forward(struct trainer *t, int unit)
 static void after_forward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    if (t->plan->reshard)
+    if (t->plan->reshard && unit != s->tail)
         let_go(t, &s->units[unit]);
-    if (!t->is_reference)
+    if (!t->is_reference && unit != s->tail &&
+        s->units[unit].count) // TRL never calls the head, which ends the tail
         s->order[s->order_count++] = unit;
     if (unit == s->root)
         drop(t, &s->last_flat);
@@ -181,6 +185,8 @@ static void after_backward(struct trainer *t, int unit)
     struct unit *u = &s->units[unit];
     struct machine *m = t->machine;
     uint64_t whole = u->shard_elements * s->ranks;
+    if (!u->count)
+        return;
     let_go(t, u);
     drop(t, &s->last_reduced);
     s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
@@ -189,6 +195,12 @@ static void after_backward(struct trainer *t, int unit)
         drop(t, &t->graph.parameters[u->parameters[i]].gradient);
     struct storage *reduced = machine_take_on(
         t->machine, s->reduce_stream, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
+    if (s->reduce_width != s->stored_width) {
+        struct storage *narrow = reduced;
+        reduced = machine_take_on(m, s->reduce_stream, u->shard_elements * s->stored_width,
+                                  MEMORY_GRADIENTS);
+        machine_drop(m, narrow);
+    }
     drop(t, &t->graph.parameters[u->parameters[u->count - 1]].gradient);
     if (is_offloaded(t) || u->gradient)
         machine_drop(m, reduced); // copied to the host, or added in place
@@ -232,6 +244,7 @@ static void make_units(struct trainer *t)
     struct shards *s = shards_of(t);
     const struct model *m = &t->plan->model;
     int layers = (int)m->layers;
+    bool has_tail = t->plan->recipe == RECIPE_TRL;
     s->units = NEW(t->machine->arena, struct unit, layers + 3);
     s->order = NEW(t->machine->arena, int, layers + 3);
     for (int i = 0; i < layers; i++) { // a layer's parameters begin with q
@@ -239,7 +252,7 @@ static void make_units(struct trainer *t)
         add_unit(t, &s->units[i], first, end - first);
     }
     s->root = layers;
-    s->embedding = s->head = -1;
+    s->embedding = s->head = s->tail = -1;
     s->unit_count = layers + 1;
     if (t->head == t->embedding) {
         add_unit(t, &s->units[s->root], t->embedding, 1);
@@ -247,16 +260,18 @@ static void make_units(struct trainer *t)
         root->parameters[root->count] = t->final_norm;
         root->shards[root->count] = shard_elements(t, t->final_norm);
         root->shard_elements += root->shards[root->count++];
+        s->tail = has_tail ? s->root : -1;
         return;
     }
     bool head_in_root = t->plan->recipe == RECIPE_TRINITY; // verl 0.5, utils/fsdp_utils.py
-    add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : 1);
+    add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : !has_tail);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
     if (head_in_root)
         return;
     s->head = s->unit_count++;
-    add_unit(t, &s->units[s->head], t->head, 1);
+    add_unit(t, &s->units[s->head], has_tail ? t->final_norm : t->head, 1 + has_tail);
+    s->tail = has_tail ? s->head : -1;
 }
 
 // The shards, in the modules' order. transformers makes the head before it ties it: for a moment a
@@ -287,9 +302,9 @@ static void build(struct trainer *t)
     t->shards = s;
     s->ranks = plan_ranks(t->plan);
     s->stored_width = mixed ? 4 : 2;
-    s->reduce_width = mixed ? 4 : 2;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
+    s->reduce_width = mixed && t->plan->recipe != RECIPE_TRL ? 4 : 2;
     make_units(t);
     take_shards(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
@@ -335,7 +350,15 @@ static void zero(struct trainer *t)
 static int unit_of(const struct trainer *t, enum part part)
 {
     const struct shards *s = shards_of(t);
-    return part == PART_EMBEDDING ? s->embedding : part == PART_HEAD ? s->head : s->root;
+    if (part == PART_HEAD)
+        return s->head == s->tail ? -1 : s->head;
+    return part == PART_EMBEDDING ? s->embedding : s->root;
+}
+
+static int tail_of(const struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    return s->head == s->tail ? s->tail : -1; // a tied one is the root, in use from the beginning
 }
 
 const struct sharding fsdp2_sharding = {
@@ -351,4 +374,5 @@ const struct sharding fsdp2_sharding = {
     .end_reading = end_reading,
     .publish = publish,
     .save = save,
+    .tail_of = tail_of,
 };

@@ -102,27 +102,27 @@ struct var op_negate(struct graph *g, struct var x)
     return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
 }
 
-static struct var half_of(struct graph *g, struct var x)
+struct var op_part(struct graph *g, struct var x, uint64_t elements)
 {
     struct node *n = graph_add(g, OPERATION_SLICE);
     if (n) {
         n->inputs[0] = x.node;
         n->sizes[0] = bytes_of(x);
     }
-    struct var half = var_share(x);
-    half.elements /= 2;
-    half.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
-    return half;
+    struct var part = var_share(x);
+    part.elements = elements;
+    part.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    return part;
 }
 
 struct var op_first_half(struct graph *g, struct var x)
 {
-    return half_of(g, x);
+    return op_part(g, x, x.elements / 2);
 }
 
 struct var op_second_half(struct graph *g, struct var x)
 {
-    return half_of(g, x);
+    return op_part(g, x, x.elements / 2);
 }
 
 struct var op_join(struct graph *g, struct var a, struct var b)
@@ -405,11 +405,17 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
     return out;
 }
 
-struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows)
+struct var op_log_softmax(struct graph *g, struct var logits)
 {
-    struct node *softmax = graph_add(g, OPERATION_LOG_SOFTMAX);
-    struct var log_probabilities = op_unary(g, softmax, logits, logits.elements, logits.width);
-    graph_keep(g, softmax, log_probabilities.storage);
+    struct node *n = graph_add(g, OPERATION_LOG_SOFTMAX);
+    struct var out = op_unary(g, n, logits, logits.elements, logits.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_likelihood(struct graph *g, struct var log_probabilities, struct var labels,
+                         uint64_t rows)
+{
     struct node *n = graph_add(g, OPERATION_NLL);
     graph_keep(g, n, labels.storage);
     struct var loss = graph_output(g, n, 1, 4), total_weight = graph_output(g, NULL, 1, 4);
@@ -420,6 +426,13 @@ struct var op_cross_entropy(struct graph *g, struct var logits, struct var label
         n->sizes[1] = rows;
     }
     var_drop(g, &total_weight);
+    return loss;
+}
+
+struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows)
+{
+    struct var log_probabilities = op_log_softmax(g, logits);
+    struct var loss = op_likelihood(g, log_probabilities, labels, rows);
     var_drop(g, &log_probabilities);
     return loss;
 }

@@ -20,8 +20,9 @@ struct var op_multiply(struct graph *g, struct var a, struct var b); // b may be
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x);
 struct var op_multiply_constant(struct graph *g, struct var x, struct var constant);
 struct var op_negate(struct graph *g, struct var x);
-struct var op_first_half(struct graph *g, struct var x);  // a view
-struct var op_second_half(struct graph *g, struct var x); // a view
+struct var op_part(struct graph *g, struct var x, uint64_t elements); // a view
+struct var op_first_half(struct graph *g, struct var x);              // a view
+struct var op_second_half(struct graph *g, struct var x);             // a view
 struct var op_join(struct graph *g, struct var a, struct var b);
 struct var op_add(struct graph *g, struct var a, struct var b);
 struct var op_activation(struct graph *g, struct var x);
@@ -60,6 +61,9 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids);
 // Cross entropy of fp32 logits: log-softmax and negative log-likelihood, to a scalar. `labels` is
 // kept.
 struct var op_cross_entropy(struct graph *g, struct var logits, struct var labels, uint64_t rows);
+struct var op_log_softmax(struct graph *g, struct var logits);
+struct var op_likelihood(struct graph *g, struct var log_probabilities, struct var labels,
+                         uint64_t rows);
 
 // logits.div_(temperature) on a view of them: the same storage, its gradient goes through copies.
 // Takes x over.

@@ -75,7 +75,9 @@ static bool read_numbers(struct reader *r, struct plan *p)
     const struct setting *limit = settings_find_z(r->settings, "memory-limit");
     const struct setting *torch = settings_find_z(r->settings, "torch");
     int strategy = (int)(plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
-    int optimizer = OPTIMIZER_ADAMW, offload = 0, save = SAVE_LAST;
+    int optimizer = OPTIMIZER_ADAMW, offload = 0, recipe = RECIPE_HF, save = SAVE_LAST;
+    read_choice(r, &recipe, "recipe");
+    p->recipe = (enum recipe)recipe;
     read_choice(r, &offload, "offload");
     read_choice(r, &save, "save-hf");
     p->save_hf = (enum save)save;
@@ -224,6 +226,20 @@ static bool is_possible_trinity(const struct plan *p, struct error *e)
     return true;
 }
 
+static bool is_possible_recipe(const struct plan *p, struct error *e)
+{
+    if (p->recipe == RECIPE_TRL && p->loss == LOSS_NONE)
+        return FAIL(e, BAD_INPUT, STR("--loss"), "TRL trains with a head; hf also without");
+    if (p->recipe == RECIPE_TRL && plan_is_sharded(p) && p->accumulation > 1)
+        return FAIL(e, UNSUPPORTED, STR("--accum"),
+                    "transformers' Trainer keeps whole gradients between micro-batches (no_sync), "
+                    "which is not modelled; hf shards them each time");
+    if (p->checkpoint_offload && !p->checkpointing)
+        return FAIL(e, BAD_INPUT, STR("--checkpoint-offload"),
+                    "without checkpointing no layer is recomputed, and nothing waits in the host");
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
     if (!p->context)
@@ -253,11 +269,8 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    if (p->checkpoint_offload && !p->checkpointing)
-        return FAIL(e, BAD_INPUT, STR("--checkpoint-offload"),
-                    "without checkpointing no layer is recomputed, and nothing waits in the host");
-    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e) &&
-           is_possible_context_parallel(p, e);
+    return is_possible_recipe(p, e) && is_possible_fsdp1(p, e) &&
+           is_possible_sequence_parallel(p, e) && is_possible_context_parallel(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
@@ -269,20 +282,16 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                          .checkpointing = true,
                          .reshard = true,
                          .torch_minor = TORCH_NEWEST};
-    struct reader r = {s, e};
-    int recipe = RECIPE_HF;
-    read_choice(&r, &recipe, "recipe");
-    found.recipe = (enum recipe)recipe;
-    if (found.recipe == RECIPE_TRINITY) { // 2 of 8 sequences at a time; verl 0.5 runs on torch 2.8
-        found.batch = 2;
-        found.accumulation = 4;
-        found.torch_minor = 8;
-    }
+    struct settings *effective = NEW(a, struct settings, 1);
+    struct reader r = {effective, e};
+    *effective = settings_in(a);
+    found.settings = effective;
     const struct setting *model = settings_find_z(s, "model");
     struct str where = model ? model->where : STR("--model");
     if (!model_from_settings(&found.model, a, s, e) ||
         !parameters_of(&found.parameters, a, &found.model, e) ||
-        !hardware_from_settings(&found.hardware, a, s, e) || !read_numbers(&r, &found) ||
+        !hardware_from_settings(&found.hardware, a, s, e) ||
+        !recipe_fill(effective, s, plan_ranks(&found) > 1, e) || !read_numbers(&r, &found) ||
         !is_possible(&found, e) || !is_modelled(&found, where, e) || !is_countable(&found, e))
         return false;
     *p = found;

@@ -5,19 +5,20 @@
 #include "core/base/settings.h"
 #include "core/hardware/hardware.h"
 #include "core/model/model.h"
+#include "core/step/recipe.h"
 
 enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_POLICY };
-enum recipe { RECIPE_HF, RECIPE_TRINITY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 
 struct plan {
-    enum recipe recipe; // whose training step is meant
     struct model model;
     struct parameters parameters;
     struct hardware hardware;
+    const struct settings *settings; // as given, and as the recipe fills them up
+    enum recipe recipe;
     uint64_t context, batch, accumulation;
     enum strategy strategy;
     enum precision precision;

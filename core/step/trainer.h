@@ -41,6 +41,7 @@ struct sharding {
     void (*end_reading)(struct trainer *t);                  // a model that is only read has been
     void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
     void (*save)(struct trainer *t, bool hf); // a checkpoint of shards, and one of whole parameters
+    int (*tail_of)(const struct trainer *t); // last norm and head in one; NULL: never
 };
 
 struct optimizer_state {

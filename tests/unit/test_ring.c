@@ -1,4 +1,4 @@
-// Ring context parallelism and checkpoints in host memory. How close they are to real
+// Ring context parallelism, checkpoints in host memory, and recipes. How close they are to real
 // runs is tests/accuracy.py's business.
 #include <string.h>
 
@@ -56,7 +56,7 @@ TEST(a_larger_ring_needs_less_of_each_rank)
 TEST(the_last_but_one_rank_needs_most)
 {
     static const char *const plans[] = {
-        "model=Qwen3-8B layers=2 gpu=8xH200 context=128k cp=8 loss=chunked:256 cp-rank=",
+        "model=Qwen3-8B layers=2 gpu=8xH200 context=128k cp=8 recipe=trl cp-rank=",
         "model=Llama-3.1-8B layers=2 gpu=8xH200 context=128k cp=8 loss=none cp-rank=",
         "model=Qwen3-0.6B layers=2 gpu=8xH200 context=32k cp=8 checkpointing=off cp-rank=",
     };
@@ -83,6 +83,30 @@ TEST(checkpoints_in_host_memory_leave_the_card)
 #undef SHAPE
 }
 
+TEST(a_recipe_fills_in_what_is_not_given)
+{
+    struct arena *a = test_arena();
+    struct plan p = planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl");
+    CHECK(p.strategy == STRATEGY_FSDP2 && p.precision == PRECISION_MIXED && p.checkpointing);
+    CHECK(p.optimizer == OPTIMIZER_ADAMW_FUSED && p.loss == LOSS_CHUNKED);
+    CHECK_U64(p.loss_chunk, 256);
+    CHECK_STR(settings_find_z(p.settings, "loss")->value, "chunked:256");
+}
+
+TEST(a_recipe_leaves_what_is_given_and_follows_the_strategy)
+{
+    struct arena *a = test_arena();
+    struct plan p =
+        planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl loss=full optimizer=sgd");
+    CHECK(p.loss == LOSS_FULL && p.optimizer == OPTIMIZER_SGD);
+    p = planned(a, "model=Qwen3-8B gpu=H200 context=4k recipe=trl");
+    CHECK(p.strategy == STRATEGY_SINGLE && p.precision == PRECISION_AUTOCAST);
+    p = planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl strategy=ddp");
+    CHECK(p.strategy == STRATEGY_DDP && p.precision == PRECISION_AUTOCAST);
+    p = planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=hf");
+    CHECK(p.loss == LOSS_FULL && p.optimizer == OPTIMIZER_ADAMW);
+}
+
 TEST(bad_rings_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
@@ -94,6 +118,8 @@ TEST(bad_rings_are_refused_in_one_sentence)
         {"gpu=8xH200 cp=8 context=4104", "not a multiple of twice cp 8"},
         {"gpu=8xH200 cp=8 cp-rank=8", "the ranks of cp 8 are 0 to 7"},
         {"gpu=8xH200 cp-rank=1", "the ranks of cp 1 are 0 to 0"},
+        {"gpu=8xH200 recipe=trl loss=none", "TRL trains with a head"},
+        {"gpu=8xH200 recipe=trl accum=2", "keeps whole gradients between micro-batches"},
         {"gpu=8xH200 checkpointing=off checkpoint-offload=on", "no layer is recomputed"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
