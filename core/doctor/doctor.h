@@ -1,0 +1,112 @@
+// Why a run died, read from its log. Text is fed in pieces of any size and never kept whole: logs
+// have gigabytes, many ranks talking at once, colour codes, progress bars, broken UTF-8. A scan for
+// a few anchor strings finds the lines that matter; only those are looked at. What comes out are
+// findings (what was said, by which rank, after which step, with the numbers in it), and which of
+// them is the cause. Where the log is silent a field stays unknown.
+//
+//     struct doctor *d = doctor_new(arena);
+//     while (there is more)
+//         doctor_feed(d, chunk);
+//     struct doctor_result r = doctor_end(d, arena);
+#ifndef FATHOM_DOCTOR_DOCTOR_H
+#define FATHOM_DOCTOR_DOCTOR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/base/arena.h"
+#include "core/base/str.h"
+
+// What a supervisor has to tell apart.
+enum doctor_class {
+    DOCTOR_GPU_MEMORY,
+    DOCTOR_HOST_MEMORY,
+    DOCTOR_DEVICE_ERROR, // NCCL, CUDA, the network between ranks
+    DOCTOR_TIMEOUT,
+    DOCTOR_CONFIGURATION, // would fail the same way again
+    DOCTOR_DISK,
+    DOCTOR_STOPPED, // by a signal or a scheduler, for reasons that the log does not give
+    DOCTOR_SIGN,    // a warning, never a cause
+};
+
+// How likely one finding explains the others: the heaviest is the cause, the earliest among equals.
+enum doctor_weight {
+    DOCTOR_WEIGHS_NOTHING,
+    DOCTOR_AFTERMATH,    // what other processes say when one has died
+    DOCTOR_CIRCUMSTANCE, // a kill, a timeout, an exception of no special meaning
+    DOCTOR_FAULT,        // a failed collective or kernel
+    DOCTOR_CAUSE,
+};
+
+enum { DOCTOR_MAX_REMEDIES = 6 };
+
+struct doctor_kind {
+    const char *name;  // "fragmentation", as JSON spells it
+    const char *title; // "ran out of GPU memory: fragmentation"
+    enum doctor_class class;
+    enum doctor_weight weight;
+    bool transient;                            // may go well when merely tried again
+    const char *meaning;                       // what it says about the run, one or two sentences
+    const char *remedies[DOCTOR_MAX_REMEDIES]; // the cheapest first
+};
+
+extern const struct doctor_kind doctor_kinds[];
+extern const ptrdiff_t doctor_kind_count;
+
+const char *doctor_class_name(enum doctor_class class); // "gpu_memory"
+
+// The numbers a message may carry, in bytes.
+enum doctor_field {
+    DOCTOR_TRIED,
+    DOCTOR_CAPACITY,
+    DOCTOR_FREE,
+    DOCTOR_PROCESS, // this process, with what torch does not manage
+    DOCTOR_OTHERS,  // other processes on the card, together
+    DOCTOR_ALLOWED,
+    DOCTOR_ALLOCATED,
+    DOCTOR_PRIVATE,
+    DOCTOR_UNALLOCATED, // reserved less allocated
+    DOCTOR_RESERVED,
+    DOCTOR_NEEDED,    // by a cache that is made at the start
+    DOCTOR_AVAILABLE, // for it
+    DOCTOR_FIELDS,
+};
+
+const char *doctor_field_name(enum doctor_field field); // "tried_bytes"
+
+struct doctor_finding {
+    const struct doctor_kind *kind;
+    int64_t rank, gpu;         // -1: not said
+    int64_t step, steps_total; // the last step reported before it; -1: none was
+    uint64_t line;             // from 1
+    uint64_t count, last_line; // of this kind and rank
+    unsigned known;            // bits of doctor_field
+    uint64_t bytes[DOCTOR_FIELDS];
+    struct str text; // the message as written, without colour, at most DOCTOR_TEXT_BYTES
+    bool survived;   // steps were reported after it
+};
+
+enum { DOCTOR_TEXT_BYTES = 1000 };
+
+struct doctor_result {
+    const struct doctor_finding *findings; // in the order of their lines
+    ptrdiff_t count;
+    const struct doctor_finding *cause; // NULL: the log does not say
+    uint64_t lines, bytes;
+    int64_t last_step, steps_total; // -1: none was reported
+};
+
+struct doctor;
+
+struct doctor *doctor_new(struct arena *a);
+void doctor_feed(struct doctor *d, struct str chunk);
+
+// Ends the reading: nothing may be fed after it.
+struct doctor_result doctor_end(struct doctor *d, struct arena *a);
+
+static inline bool doctor_knows(const struct doctor_finding *f, enum doctor_field field)
+{
+    return f->known >> field & 1;
+}
+
+#endif
