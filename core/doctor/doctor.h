@@ -69,6 +69,8 @@ enum doctor_field {
     DOCTOR_RESERVED,
     DOCTOR_NEEDED,    // by a cache that is made at the start
     DOCTOR_AVAILABLE, // for it
+    DOCTOR_HOST_USED,
+    DOCTOR_HOST_TOTAL,
     DOCTOR_FIELDS,
 };
 

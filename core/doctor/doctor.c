@@ -1,0 +1,362 @@
+// The reader. Text goes through a window of two megabytes: escape sequences are dropped on the way
+// in, anchors are looked for once enough text follows them, and a quarter of a megabyte stays
+// behind for what a finding needs from before it. Every decision depends on distances in the text
+// alone, so the sizes of the pieces that were fed do not matter.
+#include "core/doctor/doctor.h"
+
+#include <string.h>
+
+#include "core/doctor/internal.h"
+
+enum {
+    WINDOW_BYTES = 2 << 20,
+    STEP_BEHIND = 256 << 10, // where a step is looked for
+    LINE_BEHIND = 4 << 10,   // of a line, before the anchor
+    BEHIND_BYTES = STEP_BEHIND + LINE_BEHIND,
+    LINE_AHEAD = 7 << 10,  // and after it
+    AHEAD_BYTES = 8 << 10, // with a whole anchor at its end
+    MESSAGE_LINES = 8,
+    TEXT_BEHIND = 200,
+    FINDINGS_PER_KIND = 8, // ranks; more are counted with the last
+    ESCAPE = 0x1B,
+};
+
+enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_STRING };
+
+// One thing that one rank said: the first and the last time.
+struct group {
+    struct doctor_finding first, last;
+    uint64_t first_place, last_place;
+    char *texts; // room for both
+};
+
+struct doctor {
+    struct arena *arena;
+    struct scan *scan;
+    char *window;
+    ptrdiff_t filled, scanned; // bytes of the window
+    uint64_t dropped;          // bytes before the window
+    uint64_t lines;            // the number of the line at `counted`
+    ptrdiff_t counted;
+    uint64_t bytes;
+    enum escape escape;
+    struct progress progress; // the last one seen
+    uint64_t progress_place;  // from the start of the text
+    uint64_t progress_sought; // steps have been looked for up to here
+    struct group *groups[KIND_COUNT];
+    int group_count[KIND_COUNT];
+};
+
+struct doctor *doctor_new(struct arena *a)
+{
+    struct doctor *d = NEW(a, struct doctor, 1);
+    d->arena = a;
+    d->scan = scan_new(a);
+    d->window = NEW(a, char, WINDOW_BYTES);
+    d->progress = (struct progress){.step = -1, .total = -1};
+    d->window[0] = '\n'; // so that the first line begins like the others
+    d->filled = d->counted = 1;
+    d->lines = 1;
+    return d;
+}
+
+// ------------------------------------------------------------------ one message
+
+static uint64_t count_lines(const char *p, const char *end)
+{
+    uint64_t lines = 0;
+    while ((p = memchr(p, '\n', (size_t)(end - p)))) {
+        lines++;
+        p++;
+    }
+    return lines;
+}
+
+// The number of the line that holds this place; places only ever grow.
+static uint64_t line_at(struct doctor *d, ptrdiff_t place)
+{
+    if (place > d->counted) {
+        d->lines += count_lines(d->window + d->counted, d->window + place);
+        d->counted = place;
+    }
+    return d->lines;
+}
+
+static ptrdiff_t line_start(const char *text, ptrdiff_t from, ptrdiff_t at)
+{
+    while (at > from && text[at - 1] != '\n' && text[at - 1] != '\r')
+        at--;
+    return at;
+}
+
+static ptrdiff_t line_end(const char *text, ptrdiff_t at, ptrdiff_t limit)
+{
+    for (int i = 0; i < 2 && at < limit; i++) {
+        const char *end = memchr(text + at, "\n\r"[i], (size_t)(limit - at));
+        limit = end ? end - text : limit;
+    }
+    return limit;
+}
+
+static struct passage passage_at(const struct doctor *d, ptrdiff_t place)
+{
+    const char *text = d->window;
+    bool at_line_end = text[place] == '\n';
+    ptrdiff_t limit = place + LINE_AHEAD < d->filled ? place + LINE_AHEAD : d->filled;
+    ptrdiff_t earliest = place > LINE_BEHIND ? place - LINE_BEHIND : 0;
+    ptrdiff_t start = at_line_end ? place : line_start(text, earliest, place);
+    ptrdiff_t end = line_end(text, at_line_end ? place + 1 : place, limit);
+    if (at_line_end && end < limit)
+        end++;
+    return (struct passage){.line = {text + start, end - start}, .anchor = place - start};
+}
+
+// A message that goes on over the next lines.
+static struct str lines_from(const struct doctor *d, ptrdiff_t place)
+{
+    ptrdiff_t limit = place + LINE_AHEAD < d->filled ? place + LINE_AHEAD : d->filled, end = place;
+    for (int i = 0; i < MESSAGE_LINES && end < limit; i++)
+        end = line_end(d->window, end + 1, limit);
+    return (struct str){d->window + place, end - place};
+}
+
+// Looks for steps between where it looked before and `place`.
+static void follow_progress(struct doctor *d, ptrdiff_t place)
+{
+    ptrdiff_t from = place > STEP_BEHIND ? place - STEP_BEHIND : 0;
+    uint64_t sought = d->progress_sought > d->dropped ? d->progress_sought - d->dropped : 0;
+    if ((uint64_t)from < sought)
+        from = (ptrdiff_t)sought;
+    if (from >= place)
+        return;
+    struct progress g = progress_last((struct str){d->window + from, place - from});
+    d->progress_sought = d->dropped + (uint64_t)place;
+    if (!g.found)
+        return;
+    d->progress = g;
+    d->progress_place = d->dropped + (uint64_t)(from + g.at);
+}
+
+// What a message is quoted as: from a little before the anchor.
+static struct str quotation(const struct passage *p)
+{
+    ptrdiff_t start = p->anchor > TEXT_BEHIND ? p->anchor - TEXT_BEHIND : 0;
+    struct str text = str_trim(str_slice(p->line, start, p->line.n));
+    return str_slice(text, 0, text.n < DOCTOR_TEXT_BYTES ? text.n : DOCTOR_TEXT_BYTES);
+}
+
+static struct group *group_of(struct doctor *d, const struct doctor_finding *f)
+{
+    ptrdiff_t kind = f->kind - doctor_kinds;
+    int *count = &d->group_count[kind];
+    if (!d->groups[kind])
+        d->groups[kind] = NEW(d->arena, struct group, FINDINGS_PER_KIND);
+    for (int i = 0; i < *count; i++) {
+        struct group *g = &d->groups[kind][i];
+        if (g->first.rank == f->rank && g->first.gpu == f->gpu)
+            return g;
+    }
+    if (*count < FINDINGS_PER_KIND)
+        return &d->groups[kind][(*count)++];
+    return &d->groups[kind][FINDINGS_PER_KIND - 1];
+}
+
+static void keep(struct doctor *d, struct doctor_finding f, const struct passage *p, uint64_t place)
+{
+    struct group *g = group_of(d, &f);
+    struct str text = quotation(p);
+    bool is_first = g->first.count == 0;
+    if (is_first)
+        g->texts = NEW(d->arena, char, 2 * DOCTOR_TEXT_BYTES);
+    char *room = g->texts + (is_first ? 0 : DOCTOR_TEXT_BYTES);
+    memcpy(room, text.p, (size_t)text.n);
+    f.text = (struct str){room, text.n};
+    f.count = 1;
+    if (is_first) {
+        g->first = f;
+        g->first_place = place;
+    }
+    g->first.count += !is_first;
+    g->last = f;
+    g->last.count = g->first.count;
+    g->first.last_line = g->last.last_line = f.line;
+    g->last_place = place;
+}
+
+static void examine(struct doctor *d, const struct symptom *s, const struct passage *p,
+                    ptrdiff_t place)
+{
+    struct doctor_finding f = {.kind = &doctor_kinds[s->kind]};
+    ptrdiff_t start = place - p->anchor;
+    f.line = line_at(d, d->window[place] == '\n' ? place + 1 : place);
+    follow_progress(d, place);
+    f.step = d->progress.step;
+    f.steps_total = d->progress.total;
+    numbers_read(&f, s->flags & SYMPTOM_LINES ? lines_from(d, place) : p->line);
+    if (s->flags & SYMPTOM_TORCH)
+        f.kind = &doctor_kinds[numbers_judge(&f)];
+    place_read(&f, p, (struct str){d->window, start});
+    keep(d, f, p, d->dropped + (uint64_t)place);
+}
+
+// The heaviest symptom among those that the line shows from `place` on; where to go on from.
+static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
+{
+    struct passage first = passage_at(d, place), best = first;
+    struct str text = {d->window, d->filled};
+    ptrdiff_t end = place - first.anchor + first.line.n, best_place = place;
+    const struct symptom *found = NULL;
+    for (ptrdiff_t at = place; at < end; at = scan_next(d->scan, text, at + 1, end)) {
+        struct passage p = first;
+        p.anchor = first.anchor + at - place;
+        const struct symptom *s = symptom_at(d->scan, &p);
+        if (!s || (found && doctor_kinds[s->kind].weight <= doctor_kinds[found->kind].weight))
+            continue;
+        found = s;
+        best = p;
+        best_place = at;
+    }
+    if (found)
+        examine(d, found, &best, best_place);
+    bool took_line_end = d->window[place] == '\n' && first.line.n > 1;
+    return took_line_end ? end - 1 : end;
+}
+
+// ------------------------------------------------------------------ the window
+
+static void drop_old(struct doctor *d)
+{
+    ptrdiff_t drop = d->scanned - BEHIND_BYTES;
+    if (drop <= 0)
+        return;
+    line_at(d, drop);
+    memmove(d->window, d->window + drop, (size_t)(d->filled - drop));
+    d->filled -= drop;
+    d->scanned -= drop;
+    d->counted -= drop;
+    d->dropped += (uint64_t)drop;
+}
+
+static void scan_window(struct doctor *d, ptrdiff_t limit)
+{
+    struct str text = {d->window, d->filled};
+    while (d->scanned < limit) {
+        ptrdiff_t place = scan_next(d->scan, text, d->scanned, limit);
+        d->scanned = place < limit ? examine_line(d, place) : limit;
+    }
+}
+
+static void append(struct doctor *d, struct str text)
+{
+    while (text.n) {
+        ptrdiff_t room = WINDOW_BYTES - d->filled;
+        ptrdiff_t taken = text.n < room ? text.n : room;
+        memcpy(d->window + d->filled, text.p, (size_t)taken);
+        d->filled += taken;
+        text = str_slice(text, taken, text.n);
+        if (d->filled == WINDOW_BYTES) {
+            scan_window(d, WINDOW_BYTES - AHEAD_BYTES);
+            drop_old(d);
+        }
+    }
+}
+
+// Passes over an escape sequence; what follows it.
+static struct str skip_escape(struct doctor *d, struct str text)
+{
+    ptrdiff_t i = 0;
+    for (; i < text.n && d->escape != ESCAPE_NONE; i++) {
+        unsigned char c = (unsigned char)text.p[i];
+        if (c == '\n') {
+            d->escape = ESCAPE_NONE;
+            break;
+        }
+        if (d->escape == ESCAPE_BEGUN)
+            d->escape = c == '[' ? ESCAPE_CONTROL : c == ']' ? ESCAPE_STRING : ESCAPE_NONE;
+        else if (d->escape == ESCAPE_CONTROL && (c < 0x20 || c > 0x3F))
+            d->escape = ESCAPE_NONE;
+        else if (d->escape == ESCAPE_STRING && (c == '\a' || c == ESCAPE))
+            d->escape = c == '\a' ? ESCAPE_NONE : ESCAPE_BEGUN;
+    }
+    return str_slice(text, i, text.n);
+}
+
+void doctor_feed(struct doctor *d, struct str chunk)
+{
+    d->bytes += (uint64_t)chunk.n;
+    while (chunk.n) {
+        if (d->escape != ESCAPE_NONE) {
+            chunk = skip_escape(d, chunk);
+            continue;
+        }
+        const char *escape = memchr(chunk.p, ESCAPE, (size_t)chunk.n);
+        ptrdiff_t plain = escape ? escape - chunk.p : chunk.n;
+        append(d, str_slice(chunk, 0, plain));
+        d->escape = escape ? ESCAPE_BEGUN : ESCAPE_NONE;
+        chunk = str_slice(chunk, plain + (escape != NULL), chunk.n);
+    }
+}
+
+// ------------------------------------------------------------------ the end
+
+// Whether steps were reported after it: one more is only another rank's, or a bar drawn again.
+static bool survived(const struct doctor *d, const struct doctor_finding *f, uint64_t place)
+{
+    return d->progress.found && d->progress_place > place && d->progress.step > f->step + 1;
+}
+
+static bool comes_before(const struct doctor_finding *a, const struct doctor_finding *b)
+{
+    if (a->line != b->line)
+        return a->line < b->line;
+    return a->kind < b->kind;
+}
+
+static void insert(struct doctor_finding *findings, ptrdiff_t count, struct doctor_finding f)
+{
+    ptrdiff_t at = count;
+    for (; at > 0 && comes_before(&f, &findings[at - 1]); at--)
+        findings[at] = findings[at - 1];
+    findings[at] = f;
+}
+
+static enum doctor_weight weight_of(const struct doctor_finding *f)
+{
+    return f->survived ? DOCTOR_WEIGHS_NOTHING : f->kind->weight;
+}
+
+static const struct doctor_finding *find_cause(const struct doctor_finding *f, ptrdiff_t count)
+{
+    const struct doctor_finding *cause = NULL;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (weight_of(&f[i]) > (cause ? weight_of(cause) : DOCTOR_WEIGHS_NOTHING))
+            cause = &f[i];
+    return cause;
+}
+
+struct doctor_result doctor_end(struct doctor *d, struct arena *a)
+{
+    struct doctor_finding *findings = NEW(a, struct doctor_finding, KIND_COUNT * FINDINGS_PER_KIND);
+    ptrdiff_t count = 0;
+    bool ended = d->window[d->filled - 1] == '\n';
+    append(d, ended ? STR_NONE : STR("\n"));
+    scan_window(d, d->filled);
+    follow_progress(d, d->filled);
+    for (int kind = 0; kind < KIND_COUNT; kind++)
+        for (int i = 0; i < d->group_count[kind]; i++) {
+            struct group *g = &d->groups[kind][i];
+            g->first.survived = survived(d, &g->first, g->first_place);
+            g->last.survived = survived(d, &g->last, g->last_place);
+            bool first_explains = !g->first.survived || g->last.survived;
+            insert(findings, count++, first_explains ? g->first : g->last);
+        }
+    return (struct doctor_result){
+        .findings = findings,
+        .count = count,
+        .cause = find_cause(findings, count),
+        .lines = line_at(d, d->filled) - 1,
+        .bytes = d->bytes,
+        .last_step = d->progress.step,
+        .steps_total = d->progress.total,
+    };
+}

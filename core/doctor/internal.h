@@ -1,0 +1,115 @@
+// What the files of this stage share: the kinds by name, the symptoms that lead to them, the scan
+// for their anchors, and the readers of one message.
+#ifndef FATHOM_DOCTOR_INTERNAL_H
+#define FATHOM_DOCTOR_INTERNAL_H
+
+#include "core/doctor/doctor.h"
+
+enum kind {
+    KIND_EXHAUSTION,
+    KIND_OVERSIZE,
+    KIND_FRAGMENTATION,
+    KIND_LIMIT,
+    KIND_NEIGHBOUR,
+    KIND_REFUSED,
+    KIND_GPU_MEMORY,
+    KIND_OUTSIDE,
+    KIND_LIBRARY,
+    KIND_NCCL_MEMORY,
+    KIND_KV_CACHE,
+    KIND_STARTUP_MEMORY,
+    KIND_STATIC_FRACTION,
+    KIND_KV_SLOTS,
+    KIND_KERNEL_MEMORY,
+    KIND_PRESSURE,
+    KIND_RETRACTED,
+    KIND_HOST_KERNEL,
+    KIND_HOST_CGROUP,
+    KIND_HOST_SLURM,
+    KIND_HOST_RAY,
+    KIND_HOST_ALLOCATION,
+    KIND_SHARED_MEMORY,
+    KIND_KILLED,
+    KIND_DISK,
+    KIND_NCCL_ERROR,
+    KIND_COLLECTIVE_TIMEOUT,
+    KIND_CUDA_FAULT,
+    KIND_CUDA_HARDWARE,
+    KIND_CUDA_SETUP,
+    KIND_RENDEZVOUS,
+    KIND_PEER_LOST,
+    KIND_CRASH,
+    KIND_TIME_LIMIT,
+    KIND_CANCELLED,
+    KIND_TERMINATED,
+    KIND_MISSING_MODULE,
+    KIND_MODEL_MISSING,
+    KIND_ARGUMENTS,
+    KIND_CONFIGURATION,
+    KIND_EXCEPTION,
+    KIND_COUNT,
+};
+
+enum symptom_flag {
+    SYMPTOM_TORCH = 1,     // the numbers decide which kind it is
+    SYMPTOM_LINES = 2,     // the message goes on over the next lines
+    SYMPTOM_EXCEPTION = 4, // a Python exception's name, where one would be printed
+};
+
+// One way to say something: a line that holds `anchor` and each of the `needs`.
+struct symptom {
+    const char *anchor; // at least SCAN_PREFIX bytes, and rare in healthy logs
+    const char *needs;  // separated by '|', NULL for none
+    enum kind kind;
+    unsigned flags;
+};
+
+extern const struct symptom symptoms[];
+extern const ptrdiff_t symptom_count;
+
+// ------------------------------------------------------------------ the scan
+
+enum { SCAN_PREFIX = 8 };
+
+struct scan;
+
+struct scan *scan_new(struct arena *a);
+
+// The first place in [from, limit) where an anchor begins, or `limit`; text goes on after it.
+ptrdiff_t scan_next(const struct scan *s, struct str text, ptrdiff_t from, ptrdiff_t limit);
+
+// The symptoms whose anchor begins at `text`: -1 to start with, -1 at the end.
+ptrdiff_t scan_symptom(const struct scan *s, struct str text, ptrdiff_t previous);
+
+// ------------------------------------------------------------------ one message
+
+// The part of the log around an anchor. An anchor that begins with a line feed takes its line's
+// end along.
+struct passage {
+    struct str line;
+    ptrdiff_t anchor; // in the line
+};
+
+ptrdiff_t text_find(struct str text, struct str part, ptrdiff_t from); // -1: not there
+bool text_has(struct str text, const char *part);
+
+// The symptom that this place shows, or NULL.
+const struct symptom *symptom_at(const struct scan *s, const struct passage *p);
+
+// The numbers in a message, and what those of torch's allocator say.
+void numbers_read(struct doctor_finding *f, struct str message);
+enum kind numbers_judge(const struct doctor_finding *f);
+
+// Whose message it is; `before` is the text that ends where the line begins.
+void place_read(struct doctor_finding *f, const struct passage *p, struct str before);
+
+struct progress {
+    int64_t step, total;
+    ptrdiff_t at; // of the line in the text
+    bool found;
+};
+
+// The last step that `text` reports.
+struct progress progress_last(struct str text);
+
+#endif

@@ -1,0 +1,192 @@
+// Whose message it is, and how far the run had come: ranks as launchers and frameworks mark their
+// lines, steps as progress bars and trainers print them.
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/base/num.h"
+#include "core/doctor/internal.h"
+
+enum { MOST_DIGITS = 9 };
+
+// The number at the start of the text; -1: none.
+static int64_t take_number(struct str *text)
+{
+    int64_t value = 0;
+    ptrdiff_t i = 0;
+    while (i < text->n && i < MOST_DIGITS && char_is_digit(text->p[i]))
+        value = value * 10 + (text->p[i++] - '0');
+    bool ended = i > 0 && (i == text->n || !char_is_digit(text->p[i]));
+    *text = str_slice(*text, i, text->n);
+    return ended ? value : -1;
+}
+
+// ------------------------------------------------------------------ ranks
+
+// A number between two marks: "[rank3]" is {"[rank", "]"}.
+struct mark {
+    const char *before, *after;
+};
+
+static int64_t number_in(struct str text, const struct mark *m)
+{
+    struct str before = str_from(m->before);
+    for (ptrdiff_t at = 0; (at = text_find(text, before, at)) >= 0; at++) {
+        struct str rest = str_slice(text, at + before.n, text.n);
+        int64_t number = take_number(&rest);
+        if (number >= 0 && str_starts(rest, str_from(m->after)))
+            return number;
+    }
+    return -1;
+}
+
+static int64_t first_number_in(struct str text, const struct mark *marks, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        int64_t number = number_in(text, &marks[i]);
+        if (number >= 0)
+            return number;
+    }
+    return -1;
+}
+
+// mpirun --tag-output: "[1,3]<stderr>:"; srun --label: "3: ".
+static int64_t rank_of_launcher(struct str line)
+{
+    struct str rest = line;
+    if (str_starts(line, STR("[1,"))) {
+        rest = str_slice(line, 3, line.n);
+        int64_t rank = take_number(&rest);
+        return str_starts(rest, STR("]<std")) ? rank : -1;
+    }
+    while (str_starts(rest, STR(" ")))
+        rest = str_slice(rest, 1, rest.n);
+    int64_t rank = take_number(&rest);
+    return str_starts(rest, STR(": ")) ? rank : -1;
+}
+
+// torchrun's summary says the rank on the line above.
+static int64_t rank_above(struct str line, struct str before)
+{
+    static const struct mark above[] = {{"rank      : ", " "}};
+    if (!text_has(line, "exitcode  : ") && !text_has(line, "traceback : "))
+        return -1;
+    enum { TWO_LINES = 160 };
+    struct str near = str_slice(before, before.n > TWO_LINES ? before.n - TWO_LINES : 0, before.n);
+    ptrdiff_t last = -1;
+    for (ptrdiff_t at = 0; (at = text_find(near, STR("rank      : "), at)) >= 0; at++)
+        last = at;
+    return last < 0 ? -1 : number_in(str_slice(near, last, near.n), &above[0]);
+}
+
+void place_read(struct doctor_finding *f, const struct passage *p, struct str before)
+{
+    static const struct mark ahead[] = {
+        {"[rank", "]"},     // torch
+        {"[Rank ", "]"},    // torch, DeepSpeed
+        {" Rank ", "]"},    // "[PG 0 Rank 3]"
+        {"[default", "]"},  // torchrun with --tee
+        {"Worker_TP", " "}, // vLLM
+        {" TP", "]"},       // sglang
+    };
+    static const struct mark anywhere[] = {
+        {" local_rank: ", " (pid"}, {"--local_rank=", ""}, {": task ", ": "}};
+    static const struct mark gpus[] = {{"GPU ", " has a total"},
+                                       {"(GPU ", ";"},
+                                       {"(NPU ", ";"},
+                                       {"Allocation on device ", " "},
+                                       {"on device cuda:", " "}};
+    static const struct mark nccl[] = {{" [", "] "}};
+    f->rank = first_number_in(str_slice(p->line, 0, p->anchor), ahead, COUNT_OF(ahead));
+    if (f->rank < 0)
+        f->rank = rank_of_launcher(p->line);
+    if (f->rank < 0)
+        f->rank = first_number_in(p->line, anywhere, COUNT_OF(anywhere));
+    if (f->rank < 0)
+        f->rank = rank_above(p->line, before);
+    f->gpu = first_number_in(p->line, gpus, COUNT_OF(gpus));
+    if (f->gpu < 0 && text_has(p->line, " NCCL WARN "))
+        f->gpu = number_in(p->line, &nccl[0]);
+}
+
+// ------------------------------------------------------------------ steps
+
+static struct str skip_spaces(struct str text)
+{
+    while (text.n && text.p[0] == ' ')
+        text = str_slice(text, 1, text.n);
+    return text;
+}
+
+// Bars of loading, tokenizing and the like do not count steps: only a bar without a title, or one
+// whose title says so, does.
+static bool counts_steps(struct str title)
+{
+    static const char *const words[] = {"step", "Step", "train", "Train", "poch", "iter", "Iter"};
+    ptrdiff_t percent = text_find(title, STR("%|"), 0);
+    struct str name = str_slice(title, 0, percent < 0 ? title.n : percent);
+    while (name.n && (char_is_digit(name.p[name.n - 1]) || name.p[name.n - 1] == ' '))
+        name = str_slice(name, 0, name.n - 1);
+    if (!name.n || strchr(")]}", name.p[name.n - 1]) || str_ends(name, STR("]:")))
+        return percent >= 0;
+    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++)
+        if (text_has(name, words[i]))
+            return true;
+    return false;
+}
+
+// tqdm: " 12%|#2   | 120/1000 [01:00<07:20,  2.00it/s]".
+static bool step_of_bar(struct progress *g, struct str line)
+{
+    for (ptrdiff_t at = 0; (at = text_find(line, STR("| "), at)) >= 0; at++) {
+        struct str rest = skip_spaces(str_slice(line, at + 1, line.n));
+        int64_t step = take_number(&rest);
+        if (step < 0 || !str_starts(rest, STR("/")))
+            continue;
+        rest = str_slice(rest, 1, rest.n);
+        int64_t total = take_number(&rest);
+        if (total <= 0 || !str_starts(rest, STR(" [")) || !counts_steps(str_slice(line, 0, at)))
+            continue;
+        *g = (struct progress){.step = step, .total = total, .found = true};
+    }
+    return g->found;
+}
+
+// "step 120", "Step: 120/1000", "global_step=120", "iteration      120/    1000", "'step': 120".
+static bool step_of_words(struct progress *g, struct str line)
+{
+    static const char *const words[] = {"step", "Step", "iteration", "Iteration", "iter"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++) {
+        struct str word = str_from(words[i]);
+        ptrdiff_t at = text_find(line, word, 0);
+        if (at < 0)
+            continue;
+        struct str rest = str_slice(line, at + word.n, line.n);
+        while (rest.n && strchr(" :='\"[#", rest.p[0]) && rest.p[0])
+            rest = str_slice(rest, 1, rest.n);
+        int64_t step = take_number(&rest);
+        if (step < 0 || (rest.n && strchr(".-ex", rest.p[0]) && rest.p[0]))
+            continue;
+        rest = skip_spaces(rest);
+        struct str after =
+            str_starts(rest, STR("/")) ? skip_spaces(str_slice(rest, 1, rest.n)) : STR_NONE;
+        *g = (struct progress){.step = step, .total = take_number(&after), .found = true};
+        return true;
+    }
+    return false;
+}
+
+struct progress progress_last(struct str text)
+{
+    ptrdiff_t end = text.n;
+    struct progress g = {.step = -1, .total = -1};
+    while (end > 0 && !g.found) {
+        ptrdiff_t start = end;
+        while (start > 0 && text.p[start - 1] != '\n' && text.p[start - 1] != '\r')
+            start--;
+        struct str line = str_slice(text, start, end);
+        if (step_of_bar(&g, line) || step_of_words(&g, line))
+            g.at = start;
+        end = start - 1;
+    }
+    return g;
+}

@@ -1,0 +1,264 @@
+// How each cause is said. A row is an anchor to scan for and what else the line must hold; the
+// first row of an anchor whose needs are met wins, and the heaviest cause of a line.
+#include <string.h>
+
+#include "core/base/compiler.h"
+#include "core/doctor/internal.h"
+
+const struct symptom symptoms[] = {
+    // torch's allocator, any version and device; cudaMallocAsync; TensorFlow and JAX.
+    {"out of memory. Tried to allocate", NULL, KIND_GPU_MEMORY, SYMPTOM_TORCH},
+    {"out of memory", "MPS backend|Tried to allocate", KIND_GPU_MEMORY, SYMPTOM_TORCH},
+    {"would exceed allowed memory", "Allocation on device", KIND_GPU_MEMORY,
+     SYMPTOM_TORCH | SYMPTOM_LINES},
+    {"RESOURCE_EXHAUSTED", "Out of memory", KIND_GPU_MEMORY, 0},
+    {"out of memory", "OutOfMemoryError: CUDA out of memory", KIND_GPU_MEMORY, 0},
+    {"out of memory", "RuntimeError: CUDA out of memory", KIND_GPU_MEMORY, 0},
+
+    // GPU memory that torch does not manage.
+    {"out of memory", "Cuda failure", KIND_NCCL_MEMORY, 0},
+    {"Failed to CUDA calloc", NULL, KIND_NCCL_MEMORY, 0},
+    {"Failed to CUDA malloc", NULL, KIND_NCCL_MEMORY, 0},
+    {"Failed to Cuda calloc", NULL, KIND_NCCL_MEMORY, 0},
+    {"out of memory", "CUDA error: out of memory", KIND_OUTSIDE, 0},
+    {"out of memory", "HIP error: out of memory", KIND_OUTSIDE, 0},
+    {"out of memory", "CUDA driver error", KIND_OUTSIDE, 0},
+    {"out of memory", "cudaMalloc failed", KIND_OUTSIDE, 0},
+    {"out of memory", "cuda runtime error (2)", KIND_OUTSIDE, 0},
+    {"out of memory", "CUDA_ERROR_OUT_OF_MEMORY", KIND_OUTSIDE, 0},
+    {"CUDA_ERROR_OUT_OF_MEMORY", NULL, KIND_OUTSIDE, 0},
+    {"HIP_ERROR_OutOfMemory", NULL, KIND_OUTSIDE, 0},
+    {"cudaErrorMemoryAllocation", NULL, KIND_OUTSIDE, 0},
+    {"CUBLAS_STATUS_ALLOC_FAILED", NULL, KIND_LIBRARY, 0},
+    {"CUBLAS_STATUS_NOT_INITIALIZED", "cublasCreate", KIND_LIBRARY, 0},
+    {"CUDNN_STATUS_ALLOC_FAILED", NULL, KIND_LIBRARY, 0},
+    {"CUSOLVER_STATUS_ALLOC_FAILED", NULL, KIND_LIBRARY, 0},
+    {"CUSPARSE_STATUS_ALLOC_FAILED", NULL, KIND_LIBRARY, 0},
+    {"HIPBLAS_STATUS_ALLOC_FAILED", NULL, KIND_LIBRARY, 0},
+
+    // Inference engines.
+    {"No available memory for the cache blocks", NULL, KIND_KV_CACHE, 0},
+    {"KV cache is needed, which is larger than", NULL, KIND_KV_CACHE, 0},
+    {"is larger than the maximum number of tokens that can be stored in KV cache", NULL,
+     KIND_KV_CACHE, 0},
+    {"Insufficient memory to allocate KV-caches", NULL, KIND_KV_CACHE, 0},
+    {"is less than desired GPU memory utilization", NULL, KIND_STARTUP_MEMORY, 0},
+    {"Error in memory profiling", "free memory", KIND_STARTUP_MEMORY, 0},
+    {"Not enough memory. Please try to increase --mem-fraction-static", NULL, KIND_STATIC_FRACTION,
+     0},
+    {"Loaded weights leave no GPU memory", NULL, KIND_STATIC_FRACTION, 0},
+    {"out of memory happened", NULL, KIND_RETRACTED, 0},
+    {"out of memory. Try to lower your batch size", NULL, KIND_KV_SLOTS, 0},
+    {"Out of memory. Try to lower your batch size", NULL, KIND_KV_SLOTS, 0},
+    {"out of resource: shared memory", NULL, KIND_KERNEL_MEMORY, 0},
+    {"pytorch allocator cache flushes since last step", NULL, KIND_PRESSURE, 0},
+
+    // The host's memory.
+    {"Memory cgroup out of memory", NULL, KIND_HOST_CGROUP, 0},
+    {"constraint=CONSTRAINT_MEMCG", NULL, KIND_HOST_CGROUP, 0},
+    {"OOMKilled", NULL, KIND_HOST_CGROUP, 0},
+    {"Out of memory: Kill", NULL, KIND_HOST_KERNEL, 0},
+    {"constraint=CONSTRAINT_NONE", "oom-kill", KIND_HOST_KERNEL, 0},
+    {"oom_kill event", NULL, KIND_HOST_SLURM, 0},
+    {"oom-kill event", NULL, KIND_HOST_SLURM, 0},
+    {": Out Of Memory", "srun", KIND_HOST_SLURM, 0},
+    {"memory limit", "slurmstepd|being killed", KIND_HOST_SLURM, 0},
+    {"Exceeded job memory limit", NULL, KIND_HOST_SLURM, 0},
+    {"due to the node running low on memory", NULL, KIND_HOST_RAY, SYMPTOM_LINES},
+    {"killed due to memory pressure (OOM)", NULL, KIND_HOST_RAY, 0},
+    {"RayOutOfMemoryError", NULL, KIND_HOST_RAY, 0},
+    {"DefaultCPUAllocator: ", "tried to allocate", KIND_HOST_ALLOCATION, 0},
+    {"Cannot allocate memory", NULL, KIND_HOST_ALLOCATION, 0},
+    {"std::bad_alloc", NULL, KIND_HOST_ALLOCATION, 0},
+    {"ArrayMemoryError: ", NULL, KIND_HOST_ALLOCATION, 0},
+    {"\nMemoryError", NULL, KIND_HOST_ALLOCATION, 0},
+    {"]: MemoryError", NULL, KIND_HOST_ALLOCATION, 0},
+    {"out of shared memory", NULL, KIND_SHARED_MEMORY, 0},
+    {"insufficient shared memory (shm)", NULL, KIND_SHARED_MEMORY, 0},
+    {"Error while creating shared memory segment", NULL, KIND_SHARED_MEMORY, 0},
+    {"No space left on device", "/dev/shm", KIND_SHARED_MEMORY, 0},
+    {"No space left on device", "</torch_", KIND_SHARED_MEMORY, 0},
+
+    // Ends whose reason lies elsewhere.
+    {"Signal 9 (SIGKILL)", NULL, KIND_KILLED, 0},
+    {"(exitcode: -9)", NULL, KIND_KILLED, 0},
+    {"exitcode  : -9 ", NULL, KIND_KILLED, 0},
+    {"return code = -9", NULL, KIND_KILLED, 0},
+    {"<Signals.SIGKILL: 9>", NULL, KIND_KILLED, 0},
+    {"killed by signal: Killed", NULL, KIND_KILLED, 0},
+    {"exit code 137", NULL, KIND_KILLED, 0},
+    {"exited with code 137", NULL, KIND_KILLED, 0},
+    {" Killed      ", NULL, KIND_KILLED, 0},
+    {"\nKilled\n", NULL, KIND_KILLED, 0},
+    {"\nKilled\r", NULL, KIND_KILLED, 0},
+    {"Signal 11 (SIGSEGV)", NULL, KIND_CRASH, 0},
+    {"(exitcode: -11)", NULL, KIND_CRASH, 0},
+    {"return code = -11", NULL, KIND_CRASH, 0},
+    {"<Signals.SIGSEGV: 11>", NULL, KIND_CRASH, 0},
+    {"Segmentation fault", NULL, KIND_CRASH, 0},
+    {"signal 11: SIGSEGV", NULL, KIND_CRASH, 0},
+    {"Signal 7 (SIGBUS)", NULL, KIND_SHARED_MEMORY, 0},
+    {"(exitcode: -7)", NULL, KIND_SHARED_MEMORY, 0},
+    {"Signal 15 (SIGTERM)", NULL, KIND_TERMINATED, 0},
+    {"got signal: 15", NULL, KIND_TERMINATED, 0},
+    {"Received 15 death signal", NULL, KIND_TERMINATED, 0},
+    {"(exitcode: -15)", NULL, KIND_TERMINATED, 0},
+    {"closing signal SIGTERM", NULL, KIND_TERMINATED, 0},
+    {"DUE TO TIME LIMIT", NULL, KIND_TIME_LIMIT, 0},
+    {"DUE TO PREEMPTION", NULL, KIND_CANCELLED, 0},
+    {"DUE TO NODE FAILURE", NULL, KIND_CANCELLED, 0},
+    {" CANCELLED AT ", "slurmstepd", KIND_TERMINATED, 0},
+
+    // The disk.
+    {"No space left on device", NULL, KIND_DISK, 0},
+    {"Disk quota exceeded", NULL, KIND_DISK, 0},
+    {"PytorchStreamWriter failed writing file", NULL, KIND_DISK, 0},
+
+    // Collectives and the network.
+    {"Watchdog caught collective operation timeout", NULL, KIND_COLLECTIVE_TIMEOUT, 0},
+    {"Some NCCL operations have failed or timed out", NULL, KIND_COLLECTIVE_TIMEOUT, 0},
+    {"Timed out waiting ", "for recv operation to complete", KIND_COLLECTIVE_TIMEOUT, 0},
+    {"NCCL error in: ", NULL, KIND_NCCL_ERROR, 0},
+    {"NCCL error: unhandled", NULL, KIND_NCCL_ERROR, 0},
+    {"ncclSystemError: ", NULL, KIND_NCCL_ERROR, 0},
+    {"ncclInternalError: ", NULL, KIND_NCCL_ERROR, 0},
+    {"ncclInvalidUsage: ", NULL, KIND_NCCL_ERROR, 0},
+    {"ncclUnhandledCudaError: ", NULL, KIND_NCCL_ERROR, 0},
+    {"ncclRemoteError: ", NULL, KIND_PEER_LOST, 0},
+    {"Connection closed by remote peer", NULL, KIND_PEER_LOST, 0},
+    {"Connection closed by peer", NULL, KIND_PEER_LOST, 0},
+    {"Connection reset by peer", NULL, KIND_PEER_LOST, 0},
+    {"recvValue failed", NULL, KIND_PEER_LOST, 0},
+    {"failed to listen on any local network address", NULL, KIND_RENDEZVOUS, 0},
+    {"EADDRINUSE", NULL, KIND_RENDEZVOUS, 0},
+    {"Timed out after ", "waiting for clients", KIND_RENDEZVOUS, 0},
+    {"RendezvousTimeoutError", NULL, KIND_RENDEZVOUS, 0},
+    {"RendezvousConnectionError", NULL, KIND_RENDEZVOUS, 0},
+    {"client socket has timed out", NULL, KIND_RENDEZVOUS, 0},
+    {"client socket has failed to connect to any", NULL, KIND_RENDEZVOUS, 0},
+
+    // CUDA.
+    {"illegal memory access was encountered", NULL, KIND_CUDA_FAULT, 0},
+    {"device-side assert triggered", NULL, KIND_CUDA_FAULT, 0},
+    {"misaligned address", "CUDA", KIND_CUDA_FAULT, 0},
+    {"unspecified launch failure", NULL, KIND_CUDA_FAULT, 0},
+    {"Memory access fault by GPU", NULL, KIND_CUDA_FAULT, 0},
+    {"CUBLAS_STATUS_EXECUTION_FAILED", NULL, KIND_CUDA_FAULT, 0},
+    {"uncorrectable ECC error", NULL, KIND_CUDA_HARDWARE, 0},
+    {"uncorrectable NVLink error", NULL, KIND_CUDA_HARDWARE, 0},
+    {"GPU has fallen off the bus", NULL, KIND_CUDA_HARDWARE, 0},
+    {"Unable to determine the device handle for GPU", NULL, KIND_CUDA_HARDWARE, 0},
+    {"no kernel image is available", NULL, KIND_CUDA_SETUP, 0},
+    {"invalid device ordinal", NULL, KIND_CUDA_SETUP, 0},
+    {"no CUDA-capable device is detected", NULL, KIND_CUDA_SETUP, 0},
+    {"CUDA driver version is insufficient", NULL, KIND_CUDA_SETUP, 0},
+    {"The NVIDIA driver on your system is too old", NULL, KIND_CUDA_SETUP, 0},
+    {"Found no NVIDIA driver on your system", NULL, KIND_CUDA_SETUP, 0},
+    {"Torch not compiled with CUDA enabled", NULL, KIND_CUDA_SETUP, 0},
+
+    // Configurations.
+    {"ModuleNotFoundError: ", NULL, KIND_MISSING_MODULE, SYMPTOM_EXCEPTION},
+    {"ImportError: ", NULL, KIND_MISSING_MODULE, SYMPTOM_EXCEPTION},
+    {"is not a valid model identifier", NULL, KIND_MODEL_MISSING, 0},
+    {"does not appear to have a file named", NULL, KIND_MODEL_MISSING, 0},
+    {"RepositoryNotFoundError", NULL, KIND_MODEL_MISSING, 0},
+    {"GatedRepoError", NULL, KIND_MODEL_MISSING, 0},
+    {"trying to access a gated repo", NULL, KIND_MODEL_MISSING, 0},
+    {"error: unrecognized arguments", NULL, KIND_ARGUMENTS, 0},
+    {"error: the following arguments are required", NULL, KIND_ARGUMENTS, 0},
+    {": invalid choice: ", "error: argument", KIND_ARGUMENTS, 0},
+    {"are not used by the HfArgumentParser", NULL, KIND_ARGUMENTS, 0},
+    {"got an unexpected keyword argument", "TypeError", KIND_ARGUMENTS, 0},
+    {"ConfigAttributeError", NULL, KIND_ARGUMENTS, SYMPTOM_EXCEPTION},
+    {"ConfigKeyError", NULL, KIND_ARGUMENTS, SYMPTOM_EXCEPTION},
+    {"ConfigCompositionException", NULL, KIND_ARGUMENTS, SYMPTOM_EXCEPTION},
+    {"Check batch related parameters", NULL, KIND_CONFIGURATION, 0},
+    {"must be divisible by", NULL, KIND_CONFIGURATION, 0},
+    {"is not divisible by", NULL, KIND_CONFIGURATION, 0},
+    {"is greater than the derived max_model_len", NULL, KIND_CONFIGURATION, 0},
+    {"size mismatch for ", "copying a param", KIND_CONFIGURATION, 0},
+    {"Error(s) in loading state_dict", NULL, KIND_CONFIGURATION, 0},
+    {"FlashAttention2 has been toggled on, but it cannot be used", NULL, KIND_CONFIGURATION, 0},
+    {"FlashAttention only support", NULL, KIND_CONFIGURATION, 0},
+    {"Expected all tensors to be on the same device", NULL, KIND_CONFIGURATION, 0},
+
+    // Any other exception.
+    {"ValueError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"TypeError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"KeyError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"IndexError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"NameError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"AttributeError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"RuntimeError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"AssertionError", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"NotImplementedError", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"FileNotFoundError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"PermissionError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"JSONDecodeError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"ValidationError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"ZeroDivisionError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"SyntaxError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+    {"OSError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
+};
+
+const ptrdiff_t symptom_count = COUNT_OF(symptoms);
+
+ptrdiff_t text_find(struct str text, struct str part, ptrdiff_t from)
+{
+    for (ptrdiff_t i = from; i + part.n <= text.n; i++) {
+        const char *found = memchr(text.p + i, part.p[0], (size_t)(text.n - part.n - i + 1));
+        if (!found)
+            return -1;
+        i = found - text.p;
+        if (memcmp(found, part.p, (size_t)part.n) == 0)
+            return i;
+    }
+    return -1;
+}
+
+bool text_has(struct str text, const char *part)
+{
+    return text_find(text, str_from(part), 0) >= 0;
+}
+
+static bool is_name(char c)
+{
+    return char_is_digit(c) || (char_lower(c) >= 'a' && char_lower(c) <= 'z') || c == '_' ||
+           c == '.';
+}
+
+// Where Python prints an exception its name starts a line, after whatever prefix the logger adds.
+static bool stands_as_exception(const struct passage *p)
+{
+    ptrdiff_t start = p->anchor;
+    while (start > 0 && is_name(p->line.p[start - 1]))
+        start--;
+    return start == 0 || p->line.p[start - 1] == ' ' || p->line.p[start - 1] == ']';
+}
+
+static bool meets(const struct symptom *s, const struct passage *p)
+{
+    struct words needs = words_of(s->needs, '|');
+    while (words_next(&needs))
+        if (text_find(p->line, needs.word, 0) < 0)
+            return false;
+    return !(s->flags & SYMPTOM_EXCEPTION) || stands_as_exception(p);
+}
+
+// A traceback shows the source line that raised, with the message's text in it.
+static bool is_source_line(const struct passage *p)
+{
+    struct str before = str_slice(p->line, 0, p->anchor);
+    return text_has(before, "raise ") || text_has(before, "except ");
+}
+
+const struct symptom *symptom_at(const struct scan *s, const struct passage *p)
+{
+    struct str rest = str_slice(p->line, p->anchor, p->line.n);
+    if (is_source_line(p))
+        return NULL;
+    for (ptrdiff_t i = scan_symptom(s, rest, -1); i >= 0; i = scan_symptom(s, rest, i))
+        if (meets(&symptoms[i], p))
+            return &symptoms[i];
+    return NULL;
+}
