@@ -53,11 +53,12 @@ accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 	@python3 tests/published.py build/release
 
-bench: ## speed, from the release build: predictions beside torch's own trace, searches, the allocator
-	@scripts/build release bench_allocator bench_predict bench_search
+bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
+	@scripts/build release bench_allocator bench_predict bench_search bench_doctor
 	@build/release/bench_predict | tee build/bench_predict.txt
 	@scripts/bench_torch build/bench_predict.txt
 	@build/release/bench_search check
+	@build/release/bench_doctor
 	@build/release/bench_allocator tests/data/traces/t12.trace.z tests/data/traces/v2.trace.z
 
 install: build ## program, library, header, man page and completions under PREFIX

@@ -115,8 +115,10 @@ static struct passage passage_at(const struct doctor *d, ptrdiff_t place)
 static struct str lines_from(const struct doctor *d, ptrdiff_t place)
 {
     ptrdiff_t limit = place + LINE_AHEAD < d->filled ? place + LINE_AHEAD : d->filled, end = place;
-    for (int i = 0; i < MESSAGE_LINES && end < limit; i++)
-        end = line_end(d->window, end + 1, limit);
+    for (int i = 0; i < MESSAGE_LINES && end < limit; i++) {
+        const char *feed = memchr(d->window + end, '\n', (size_t)(limit - end));
+        end = feed ? feed + 1 - d->window : limit;
+    }
     return (struct str){d->window + place, end - place};
 }
 
@@ -177,6 +179,10 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
         g->first_place = place;
     }
     g->first.count += !is_first;
+    if (!g->first.known) { // the kernel and NCCL say the sizes on a line of their own
+        g->first.known = f.known;
+        memcpy(g->first.bytes, f.bytes, sizeof f.bytes);
+    }
     g->last = f;
     g->last.count = g->first.count;
     g->first.last_line = g->last.last_line = f.line;

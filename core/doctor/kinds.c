@@ -41,6 +41,17 @@ const struct doctor_kind doctor_kinds[] = {
                       "unless it is on already",
                       "sequences padded to few different lengths, so that blocks are used again",
                       "torch.cuda.empty_cache() between phases of different shape", SHORTEN}},
+    [KIND_FULL] =
+        {.name = "full",
+         .title = "filled the card",
+         .class = DOCTOR_GPU_MEMORY,
+         .weight = DOCTOR_CAUSE,
+         .meaning =
+             "Nearly all that torch holds is in use. What it keeps cached would have covered "
+             "this request, but it is so little that the next one would fail.",
+         .remedies = {CHEAPER, SHORTEN,
+                      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which may just be enough",
+                      SPREAD, OFFLOAD}},
     [KIND_LIMIT] =
         {.name = "limit",
          .title = "reached the limit set for this process",
@@ -49,7 +60,8 @@ const struct doctor_kind doctor_kinds[] = {
          .meaning = "The card has memory left, but a per-process fraction forbids torch to take "
                     "it.",
          .remedies = {"raise or remove the limit (torch.cuda.set_per_process_memory_fraction, "
-                      "per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF)",
+                      "per_process_memory_fraction in PYTORCH_CUDA_ALLOC_CONF; "
+                      "PYTORCH_MPS_HIGH_WATERMARK_RATIO on a Mac)",
                       CHEAPER, SHORTEN}},
     [KIND_NEIGHBOUR] =
         {.name = "other-process",
@@ -351,6 +363,15 @@ const struct doctor_kind doctor_kinds[] = {
          .meaning = "The launcher, the scheduler or a person stopped it; launchers do so to the "
                     "remaining ranks when one has died.",
          .remedies = {SEE_RANK}},
+    [KIND_HANGUP] =
+        {.name = "hangup",
+         .title = "was stopped when its terminal went away (SIGHUP)",
+         .class = DOCTOR_STOPPED,
+         .weight = DOCTOR_CIRCUMSTANCE,
+         .transient = true,
+         .meaning = "The shell or the connection that started it ended. torchrun ends its workers "
+                    "then, under nohup too.",
+         .remedies = {"start it in tmux or screen, with setsid, or as a batch job"}},
     [KIND_MISSING_MODULE] = {.name = "missing-module",
                              .title = "could not import what it needs",
                              .class = DOCTOR_CONFIGURATION,

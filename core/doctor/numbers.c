@@ -41,6 +41,7 @@ static const struct field_row field_rows[] = {
     ROW("Free (according to CUDA)", LABEL_BEFORE, DOCTOR_FREE),
     // MPS
     ROW("MPS allocated: ", LABEL_BEFORE, DOCTOR_ALLOCATED),
+    ROW("other allocations: ", LABEL_BEFORE, DOCTOR_OTHERS),
     ROW("max allowed: ", LABEL_BEFORE, DOCTOR_ALLOWED),
     // NCCL, numpy, llama.cpp
     ROW("Failed to CUDA calloc async ", LABEL_BEFORE, DOCTOR_TRIED),
@@ -67,6 +68,8 @@ static const struct {
 
 enum { MOST_DECIMALS = 4 };
 
+#define ROUNDING (GIB / 100) // of two numbers with two decimals
+
 static uint64_t unit_factor(struct str *rest)
 {
     *rest = str_starts(*rest, STR(" ")) ? str_slice(*rest, 1, rest->n) : *rest;
@@ -91,7 +94,8 @@ static bool take_decimal(struct decimal *d, struct str *rest)
     for (; i < rest->n && char_is_digit(rest->p[i]); i++)
         d->whole = sat_add(sat_mul(d->whole, 10), (uint64_t)(rest->p[i] - '0'));
     bool found = i > 0;
-    if (i + 1 < rest->n && rest->p[i] == '.' && char_is_digit(rest->p[i + 1]))
+    if (found && i + 1 < rest->n && rest->p[i] == '.' && // numpy writes "926. GiB"
+        (char_is_digit(rest->p[i + 1]) || rest->p[i + 1] == ' '))
         for (start = ++i; i < rest->n && char_is_digit(rest->p[i]); i++)
             if (i - start < MOST_DECIMALS) {
                 d->part = d->part * 10 + (uint64_t)(rest->p[i] - '0');
@@ -193,7 +197,7 @@ static void read_processes(struct doctor_finding *f, struct str text)
             continue;
         any = true;
         sum = sat_add(sum, bytes);
-        bool holds = bytes + MIB >= f->bytes[DOCTOR_RESERVED];
+        bool holds = bytes + ROUNDING >= f->bytes[DOCTOR_RESERVED];
         if (unnamed && holds && (!own || bytes < own))
             own = bytes;
     }
@@ -213,6 +217,13 @@ static void derive(struct doctor_finding *f)
         set(f, DOCTOR_RESERVED, allocated + f->bytes[DOCTOR_UNALLOCATED]);
     else if (doctor_knows(f, DOCTOR_RESERVED) && f->bytes[DOCTOR_RESERVED] >= allocated)
         set(f, DOCTOR_UNALLOCATED, f->bytes[DOCTOR_RESERVED] - allocated);
+}
+
+// Where the driver does not list it, torch prints its own process with 0 bytes.
+static void drop_implausible(struct doctor_finding *f)
+{
+    if (f->bytes[DOCTOR_PROCESS] + ROUNDING < f->bytes[DOCTOR_RESERVED])
+        f->known &= ~(1u << DOCTOR_PROCESS);
 }
 
 // Labels are short: only so much text around a number is looked at.
@@ -246,6 +257,7 @@ void numbers_read(struct doctor_finding *f, struct str text)
         in_number = digit || (in_number && text.p[i] == '.');
     }
     derive(f);
+    drop_implausible(f);
     read_pairs(f, text);
     read_processes(f, text);
 }
@@ -261,6 +273,11 @@ static uint64_t less(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
+static uint64_t held_by_torch(const struct doctor_finding *f)
+{
+    return f->bytes[doctor_knows(f, DOCTOR_RESERVED) ? DOCTOR_RESERVED : DOCTOR_ALLOCATED];
+}
+
 static uint64_t held_by_others(const struct doctor_finding *f)
 {
     uint64_t used = less(f->bytes[DOCTOR_CAPACITY], f->bytes[DOCTOR_FREE]);
@@ -270,30 +287,49 @@ static uint64_t held_by_others(const struct doctor_finding *f)
     if (!doctor_knows(f, DOCTOR_CAPACITY))
         return others;
     uint64_t mine = doctor_knows(f, DOCTOR_PROCESS) ? f->bytes[DOCTOR_PROCESS]
-                                                    : f->bytes[DOCTOR_RESERVED] + OWN_OUTSIDE_MOST;
+                                                    : held_by_torch(f) + OWN_OUTSIDE_MOST;
     uint64_t rest = less(used, mine);
     return rest > others ? rest : others;
+}
+
+// What torch may still take under its limit does not suffice. On a Mac others count against it.
+static bool over_limit(const struct doctor_finding *f)
+{
+    uint64_t held = held_by_torch(f);
+    if (!doctor_knows(f, DOCTOR_CAPACITY))
+        held = sat_add(held, f->bytes[DOCTOR_OTHERS]);
+    return doctor_knows(f, DOCTOR_ALLOWED) &&
+           sat_add(held, f->bytes[DOCTOR_TRIED]) + ROUNDING > f->bytes[DOCTOR_ALLOWED];
+}
+
+// Holes are the reason where they are a share worth speaking of.
+enum { HOLES_WORTH = 20 };
+
+static enum kind exhausted_or_fragmented(const struct doctor_finding *f)
+{
+    uint64_t cached = f->bytes[DOCTOR_UNALLOCATED];
+    if (!doctor_knows(f, DOCTOR_UNALLOCATED))
+        return KIND_GPU_MEMORY;
+    if (sat_add(f->bytes[DOCTOR_FREE], cached) < f->bytes[DOCTOR_TRIED])
+        return KIND_EXHAUSTION;
+    return cached < f->bytes[DOCTOR_RESERVED] / HOLES_WORTH ? KIND_FULL : KIND_FRAGMENTATION;
 }
 
 enum kind numbers_judge(const struct doctor_finding *f)
 {
     uint64_t tried = f->bytes[DOCTOR_TRIED], available = f->bytes[DOCTOR_FREE];
-    uint64_t cached = f->bytes[DOCTOR_UNALLOCATED], others = held_by_others(f);
-    bool knows_card = doctor_knows(f, DOCTOR_CAPACITY) && doctor_knows(f, DOCTOR_FREE);
+    uint64_t others = held_by_others(f);
     if (!doctor_knows(f, DOCTOR_TRIED))
         return KIND_GPU_MEMORY;
     if (doctor_knows(f, DOCTOR_CAPACITY) && tried > f->bytes[DOCTOR_CAPACITY])
         return KIND_OVERSIZE;
-    if (doctor_knows(f, DOCTOR_ALLOWED) && doctor_knows(f, DOCTOR_RESERVED) &&
-        f->bytes[DOCTOR_RESERVED] + tried > f->bytes[DOCTOR_ALLOWED])
+    if (over_limit(f))
         return KIND_LIMIT;
-    if (!knows_card)
+    if (!doctor_knows(f, DOCTOR_CAPACITY) || !doctor_knows(f, DOCTOR_FREE))
         return KIND_GPU_MEMORY;
     if (available >= tried)
         return KIND_REFUSED;
-    if (others > GIB && others > cached && available + others >= tried)
+    if (others > GIB && others > f->bytes[DOCTOR_UNALLOCATED] && available + others >= tried)
         return KIND_NEIGHBOUR;
-    if (!doctor_knows(f, DOCTOR_UNALLOCATED))
-        return KIND_GPU_MEMORY;
-    return available + cached >= tried ? KIND_FRAGMENTATION : KIND_EXHAUSTION;
+    return exhausted_or_fragmented(f);
 }

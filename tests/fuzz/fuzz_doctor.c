@@ -1,0 +1,51 @@
+// Any bytes as a log. How they are cut into pieces does not change what is found, and what is found
+// is sound: lines are in the text, the cause is a finding, quotations are short.
+
+#include "core/doctor/doctor.h"
+#include "tests/fuzz/exact.h"
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+
+static char block[32 << 20];
+
+static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdiff_t piece)
+{
+    struct doctor *d = doctor_new(a);
+    for (ptrdiff_t at = 0; at < text.n; at += piece) {
+        ptrdiff_t end = at + piece < text.n ? at + piece : text.n;
+        struct str exact = exact_copy((const unsigned char *)text.p + at, (size_t)(end - at));
+        doctor_feed(d, exact);
+        exact_free(exact);
+    }
+    return doctor_end(d, a);
+}
+
+static void check_sound(const struct doctor_result *r, struct str text)
+{
+    bool listed = !r->cause;
+    ASSERT(r->bytes == (uint64_t)text.n && r->lines <= (uint64_t)text.n);
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        const struct doctor_finding *f = &r->findings[i];
+        listed |= f == r->cause;
+        ASSERT(f->line >= 1 && f->line <= f->last_line && f->last_line <= r->lines && f->count);
+        ASSERT(f->text.n <= DOCTOR_TEXT_BYTES && f->rank >= -1 && f->gpu >= -1 && f->step >= -1);
+        ASSERT(f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count);
+    }
+    ASSERT(listed);
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+    struct arena a = arena_over(block, sizeof block, NULL);
+    struct str text = {(const char *)data, (ptrdiff_t)size};
+    struct doctor_result whole = read_pieces(&a, text, text.n ? text.n : 1);
+    struct doctor_result pieces = read_pieces(&a, text, 1 + (ptrdiff_t)(size % 13));
+    check_sound(&whole, text);
+    ASSERT(whole.count == pieces.count && whole.lines == pieces.lines);
+    for (ptrdiff_t i = 0; i < whole.count; i++) {
+        const struct doctor_finding *f = &whole.findings[i], *g = &pieces.findings[i];
+        ASSERT(f->kind == g->kind && f->line == g->line && f->known == g->known &&
+               f->rank == g->rank && f->step == g->step && str_equal(f->text, g->text));
+    }
+    return 0;
+}

@@ -1,0 +1,335 @@
+// The reader of logs: what it finds must not depend on how the text comes.
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/base/units.h"
+#include "core/doctor/internal.h"
+#include "tests/t.h"
+
+static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdiff_t piece)
+{
+    struct doctor *d = doctor_new(a);
+    for (ptrdiff_t at = 0; at < text.n; at += piece)
+        doctor_feed(d, str_slice(text, at, at + piece < text.n ? at + piece : text.n));
+    return doctor_end(d, a);
+}
+
+static struct doctor_result read_text(struct arena *a, const char *text)
+{
+    return read_pieces(a, str_from(text), PTRDIFF_MAX / 2);
+}
+
+static bool same_finding(const struct doctor_finding *a, const struct doctor_finding *b)
+{
+    return a->kind == b->kind && a->rank == b->rank && a->gpu == b->gpu && a->step == b->step &&
+           a->steps_total == b->steps_total && a->line == b->line && a->count == b->count &&
+           a->last_line == b->last_line && a->known == b->known && a->survived == b->survived &&
+           memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0 && str_equal(a->text, b->text);
+}
+
+static bool same_result(const struct doctor_result *a, const struct doctor_result *b)
+{
+    bool same = a->count == b->count && a->lines == b->lines && a->last_step == b->last_step &&
+                a->steps_total == b->steps_total && !a->cause == !b->cause;
+    for (ptrdiff_t i = 0; same && i < a->count; i++)
+        same = same_finding(&a->findings[i], &b->findings[i]);
+    return same && (!a->cause || same_finding(a->cause, b->cause));
+}
+
+static const char *kind_of(const struct doctor_result *r)
+{
+    return r->cause ? r->cause->kind->name : "-";
+}
+
+static uint32_t next_random(uint32_t *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return *state >> 8;
+}
+
+// What logs are made of, the bad with the good.
+static void put_noise(struct buf *b, uint32_t r)
+{
+    switch (r % 9) {
+    case 0:
+        buf_printf(b,
+                   "[rank%u]: CUDA out of memory. Tried to allocate %u.00 MiB. GPU %u has a "
+                   "total capacity of 79.10 GiB of which %u.50 MiB is free. Of the allocated "
+                   "memory 70.00 GiB is allocated by PyTorch, and 1.00 GiB is reserved by "
+                   "PyTorch but unallocated.\n",
+                   r % 12, r % 4000, r % 8, r % 100);
+        return;
+    case 1:
+        buf_printf(b, "\r %u%%|##  | %u/1000 [00:10<01:00,  1.00it/s]", r % 100, r % 1000);
+        return;
+    case 2:
+        buf_printf(b, "\033[31mRuntime\033[0mError: CUDA error: \033[1mout of\033[0m memory\r\n");
+        return;
+    case 3:
+        buf_repeat(b, r % 2 ? 'x' : ' ', (ptrdiff_t)(r % 9000));
+        return;
+    case 4:
+        buf_put(b, (struct str){"\0\xFF\xC3(\033[", 6});
+        return;
+    case 5:
+        buf_put_z(b, "Killed\n");
+        return;
+    case 6:
+        buf_printf(b, "\nstep: %u - loss 1.5\n", r % 5000);
+        return;
+    case 7:
+        buf_put_z(b, "  exitcode  : -9 (pid: 1)\n\n");
+        return;
+    default:
+        buf_repeat(b, '\n', (ptrdiff_t)(r % 5));
+    }
+}
+
+TEST(pieces_do_not_matter)
+{
+    enum { ROUNDS = 4, BYTES = 3 << 20 };
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct arena *a = test_arena();
+        struct buf text = buf_in(a);
+        uint32_t state = round + 1;
+        while (text.n < (round < 2 ? 20000 : BYTES))
+            put_noise(&text, next_random(&state));
+        struct doctor_result whole = read_pieces(a, buf_str(&text), text.n);
+        CHECK(whole.count > 3);
+        static const ptrdiff_t pieces[] = {1, 7, 4096, (2 << 20) - 1};
+        for (ptrdiff_t i = 0; i < COUNT_OF(pieces); i++) {
+            struct doctor_result r = read_pieces(a, buf_str(&text), pieces[i]);
+            if (!same_result(&whole, &r))
+                test_failed(__FILE__, __LINE__, "round %u differs in pieces of %td", round,
+                            pieces[i]);
+        }
+    }
+}
+
+// The message at every distance from where the window is moved.
+TEST(edges_of_the_window)
+{
+    static const char message[] = "3: ncclSystemError: System call\n";
+    enum { WINDOW = 2 << 20, AHEAD = 8 << 10 };
+    static const ptrdiff_t edges[] = {WINDOW - AHEAD, WINDOW, 2 * WINDOW - AHEAD - (260 << 10)};
+    for (ptrdiff_t i = 0; i < COUNT_OF(edges); i++)
+        for (ptrdiff_t before = edges[i] - 40; before < edges[i] + 8; before += 3) {
+            struct arena *a = test_arena();
+            struct buf text = buf_in(a);
+            buf_repeat(&text, '.', before - 1);
+            buf_printf(&text, "\n%s", message);
+            buf_repeat(&text, '.', 100);
+            struct doctor_result r = read_pieces(a, buf_str(&text), 1 << 16);
+            CHECK_STR(str_from(kind_of(&r)), "nccl-error");
+            CHECK(r.cause && r.cause->line == 2 && r.cause->rank == 3);
+        }
+}
+
+TEST(one_endless_line)
+{
+    struct arena *a = test_arena();
+    struct buf text = buf_in(a);
+    buf_repeat(&text, 'a', 5 << 20);
+    buf_put_z(&text, " torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. ");
+    buf_repeat(&text, 'b', 5 << 20);
+    struct doctor_result r = read_pieces(a, buf_str(&text), 100000);
+    CHECK_STR(str_from(kind_of(&r)), "gpu-memory");
+    CHECK_U64(r.lines, 1);
+    CHECK_U64(r.cause->bytes[DOCTOR_TRIED], 2 * GIB);
+    CHECK(r.cause->text.n <= DOCTOR_TEXT_BYTES);
+}
+
+#define OOM(tried, rest)                                                                    \
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate " tried ". GPU 0 has a " \
+    "total capacity of 79.10 GiB of which " rest " is reserved by PyTorch but unallocated.\n"
+
+TEST(verdicts_from_numbers)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"exhaustion", OOM("4.00 GiB", "1.00 GiB is free. Including non-PyTorch memory, this "
+                                       "process has 78.10 GiB memory in use. Of the allocated "
+                                       "memory 75.00 GiB is allocated by PyTorch, and 2.00 GiB")},
+        {"fragmentation",
+         OOM("4.00 GiB", "1.00 GiB is free. Including non-PyTorch memory, this "
+                         "process has 78.10 GiB memory in use. Of the allocated "
+                         "memory 70.00 GiB is allocated by PyTorch, and 7.00 GiB")},
+        {"full", OOM("1.50 GiB", "1.00 GiB is free. Including non-PyTorch memory, this process "
+                                 "has 78.10 GiB memory in use. Of the allocated memory 76.00 GiB "
+                                 "is allocated by PyTorch, with 10.00 MiB allocated in private "
+                                 "pools (e.g., CUDA Graphs), and 1.00 GiB")},
+        {"limit",
+         OOM("4.00 GiB", "40.00 GiB is free. Including non-PyTorch memory, this process "
+                         "has 39.10 GiB memory in use. 39.55 GiB allowed; Of the "
+                         "allocated memory 37.00 GiB is allocated by PyTorch, and 1.00 GiB")},
+        {"other-process",
+         OOM("4.00 GiB", "1.00 GiB is free. Process 71 has 50.00 GiB memory in use. Including "
+                         "non-PyTorch memory, this process has 28.10 GiB memory in use. Of the "
+                         "allocated memory 27.00 GiB is allocated by PyTorch, and 0 bytes")},
+        {"other-process",
+         OOM("4.00 GiB", "1.00 GiB is free. Process 71 has 50.00 GiB memory in use. Process 72 "
+                         "has 28.10 GiB memory in use. Of the allocated memory 27.00 GiB is "
+                         "allocated by PyTorch, and 0 bytes")},
+        {"exhaustion", OOM("4.00 GiB", "1.00 GiB is free. Process 72 has 78.10 GiB memory in use. "
+                                       "Of the allocated memory 77.00 GiB is allocated by "
+                                       "PyTorch, and 0 bytes")},
+        {"refused", OOM("4.00 GiB", "5.00 GiB is free. Of the allocated memory 70.00 GiB is "
+                                    "allocated by PyTorch, and 0 bytes")},
+        {"oversize", OOM("80.00 GiB", "79.00 GiB is free. Of the allocated memory 0 bytes is "
+                                      "allocated by PyTorch, and 0 bytes")},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+    }
+}
+
+TEST(numbers_in_a_container)
+{
+    struct doctor_result r =
+        read_text(test_arena(),
+                  OOM("64.00 MiB", "57.00 MiB is free. Process 1 has 5.49 GiB memory in use. "
+                                   "Process 2 has 4.63 GiB memory in use. Process 3 has 18.00 GiB "
+                                   "memory in use. Of the allocated memory 4.98 GiB is allocated "
+                                   "by PyTorch, and 28.38 MiB"));
+    CHECK(doctor_knows(r.cause, DOCTOR_PROCESS));
+    CHECK_U64(r.cause->bytes[DOCTOR_PROCESS] * 100 / GIB, 548);
+    CHECK_U64(r.cause->bytes[DOCTOR_OTHERS] * 100 / GIB, 2262);
+    CHECK(!doctor_knows(r.cause, DOCTOR_ALLOWED) && !doctor_knows(r.cause, DOCTOR_NEEDED));
+}
+
+TEST(ranks_as_launchers_mark_them)
+{
+    static const struct {
+        int rank;
+        const char *text;
+    } rows[] = {
+        {3, "[rank3]: RuntimeError: CUDA error: out of memory"},
+        {5, "[1,5]<stderr>:RuntimeError: CUDA error: out of memory"},
+        {12, "12: RuntimeError: CUDA error: out of memory"},
+        {4, "[default4]:RuntimeError: CUDA error: out of memory"},
+        {1, "(Worker_TP1 pid=550) ERROR CUDA error: out of memory"},
+        {6, "(VllmWorker rank=6 pid=3073) CUDA error: out of memory"},
+        {7, "[2025-01-29 08:52:43 TP7] CUDA error: out of memory"},
+        {2, "[PG ID 0 PG GUID 0(default_pg) Rank 2] CUDA error: out of memory"},
+        {-1, "train.py:17: CUDA error: out of memory"},
+        {-1, "RuntimeError: CUDA error: out of memory"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (!r.cause || r.cause->rank != rows[i].rank)
+            test_failed(__FILE__, __LINE__, "'%s' is of rank %lld", rows[i].text,
+                        r.cause ? (long long)r.cause->rank : -2);
+    }
+}
+
+TEST(interleaved_ranks_are_told_apart)
+{
+    struct arena *a = test_arena();
+    struct buf text = buf_in(a);
+    for (int i = 0; i < 30; i++)
+        for (int rank = 0; rank < 3; rank++)
+            buf_printf(&text, "[rank%d]: CUDA error: %s\n", rank,
+                       rank == 1 ? "out of memory" : "unspecified launch failure");
+    struct doctor_result r = read_pieces(a, buf_str(&text), text.n);
+    CHECK_U64((uint64_t)r.count, 3);
+    CHECK_STR(str_from(kind_of(&r)), "outside-allocator");
+    CHECK_U64((uint64_t)r.cause->rank, 1);
+    CHECK_U64(r.cause->count, 30);
+    CHECK_U64(r.cause->line, 2);
+    CHECK_U64(r.cause->last_line, 89);
+}
+
+TEST(steps_as_trainers_print_them)
+{
+    static const struct {
+        long long step, total;
+        const char *text;
+    } rows[] = {
+        {120, 1000, " 12%|#2   | 120/1000 [01:00<07:20,  2.00it/s]\n"},
+        {30, 250, "Epoch 1:  12%|#2   | 30/250 [01:00<07:20,  2.00it/s]\n"},
+        {7, 9, "[rank0]:  77%|####  | 7/9 [01:00<07:20,  2.00it/s]\n"},
+        {-1, -1, "Loading checkpoint shards:  50%|##  | 2/4 [00:10<00:10]\n"},
+        {12, -1, "step:12 - global_seqlen/mean:14253.1\n"},
+        {500, 1000, " iteration      500/    1000 | consumed samples: 8000\n"},
+        {10, -1, "[Rank 0] step=10, skipped=0, lr=[1e-05]\n"},
+        {40, -1, "{'train/loss': 1.5, 'train/global_step': 40}\n"},
+        {-1, -1, "  File \"trainer.py\", line 3318, in training_step\n"},
+        {-1, -1, "slurmstepd: error: in step 3495064.0 cgroup\n"},
+        {-1, -1, "nothing of the kind\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "%sCUDA error: out of memory\n", rows[i].text);
+        struct doctor_result r = read_pieces(a, text, text.n);
+        if (!r.cause || r.cause->step != rows[i].step || r.cause->steps_total != rows[i].total)
+            test_failed(__FILE__, __LINE__, "'%s' is step %lld", rows[i].text,
+                        r.cause ? (long long)r.cause->step : -2);
+    }
+}
+
+// A batch size found by trying: out of memory, and on it went.
+TEST(what_a_run_survived_is_no_cause)
+{
+    static const char caught[] =
+        "step 1 loss 2\nWARNING CUDA out of memory. Tried to allocate 2.00 "
+        "GiB.\nstep 2 loss 2\nstep 3 loss 1\nstep 4 loss 1\n";
+    struct arena *a = test_arena();
+    struct doctor_result r = read_text(a, caught);
+    CHECK(!r.cause);
+    CHECK_U64((uint64_t)r.count, 1);
+    CHECK(r.findings[0].survived);
+    struct str twice = str_format(a, "%sCUDA out of memory. Tried to allocate 3.00 GiB.\n", caught);
+    r = read_pieces(a, twice, twice.n);
+    CHECK_STR(str_from(kind_of(&r)), "gpu-memory");
+    CHECK_U64(r.cause->bytes[DOCTOR_TRIED], 3 * GIB);
+    CHECK_U64((uint64_t)r.cause->step, 4);
+    CHECK_U64(r.cause->line, 6);
+}
+
+TEST(the_heaviest_earliest_is_the_cause)
+{
+    struct doctor_result r = read_text(test_arena(), "[rank1]: ValueError: wrong\n"
+                                                     "[rank2]: CUDA error: out of memory\n"
+                                                     "[rank3]: CUDA error: out of memory\n"
+                                                     "[rank0]: NCCL error in: x\n"
+                                                     "  rank      : 7 (local_rank: 7)\n"
+                                                     "  exitcode  : -9 (pid: 3)\n");
+    CHECK_U64((uint64_t)r.cause->rank, 2);
+    CHECK_U64((uint64_t)r.count, 5);
+    CHECK_U64((uint64_t)r.findings[4].rank, 7);
+}
+
+TEST(silence)
+{
+    struct arena *a = test_arena();
+    struct doctor_result r = read_text(a, "");
+    CHECK(!r.cause && !r.count && !r.lines && r.last_step == -1);
+    r = read_text(a, "If you encounter CUDA out of memory, try a smaller batch.\n"
+                     "    raise ValueError(\"No available memory for the cache blocks. \"\n"
+                     "100%|##| 10/10 [00:10<00:00]\n");
+    CHECK(!r.cause && !r.count);
+    CHECK_U64(r.lines, 3);
+}
+
+TEST(tables_are_whole)
+{
+    bool reached[KIND_COUNT] = {
+        [KIND_EXHAUSTION] = true, [KIND_OVERSIZE] = true, [KIND_FRAGMENTATION] = true,
+        [KIND_FULL] = true,       [KIND_LIMIT] = true,    [KIND_NEIGHBOUR] = true,
+        [KIND_REFUSED] = true};
+    for (ptrdiff_t i = 0; i < symptom_count; i++) {
+        CHECK(strlen(symptoms[i].anchor) >= SCAN_PREFIX);
+        reached[symptoms[i].kind] = true;
+    }
+    CHECK_U64((uint64_t)doctor_kind_count, KIND_COUNT);
+    for (ptrdiff_t i = 0; i < doctor_kind_count; i++) {
+        const struct doctor_kind *k = &doctor_kinds[i];
+        CHECK(reached[i] && k->name && k->title && k->meaning);
+        CHECK((k->weight == DOCTOR_WEIGHS_NOTHING) == (k->class == DOCTOR_SIGN));
+        CHECK(k->remedies[0] || k->class == DOCTOR_SIGN);
+    }
+}
