@@ -13,6 +13,7 @@
 #include "host/memory.h"
 #include "host/model_source.h"
 #include "host/task_pool.h"
+#include "host/stream.h"
 #include "host/yaml_in.h"
 
 enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
@@ -99,9 +100,24 @@ static bool merge_request(struct options *o, struct arena *a, struct error *e)
     return true;
 }
 
+static bool read_log(struct query *q, struct str path, struct error *e)
+{
+    struct stream *s = stream_open(q->arena, path, e);
+    struct str piece;
+    bool ok = s != NULL;
+    q->log = doctor_new(q->arena);
+    while (ok && (ok = stream_next(&piece, s, e)) && piece.n)
+        doctor_feed(q->log, piece);
+    if (s)
+        stream_close(s);
+    return ok;
+}
+
 static bool read_document(struct query *q, const struct command *c, struct error *e)
 {
     const struct setting *item = c->document ? settings_find_z(q->settings, c->document) : NULL;
+    if (item && c->streams)
+        return read_log(q, item->value, e);
     return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
 }
 

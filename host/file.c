@@ -69,6 +69,12 @@ static int open_file(struct stat *status, struct arena scratch, struct str path,
     return -1;
 }
 
+int file_open(struct arena scratch, struct str path, struct error *e)
+{
+    struct stat status;
+    return open_file(&status, scratch, path, e);
+}
+
 static ssize_t read_again(int fd, char *to, size_t bytes)
 {
     ssize_t got;

@@ -24,6 +24,9 @@ struct str path_join(struct arena *a, struct str folder, struct str name);
 bool file_read(struct str *out, struct arena *a, struct str path, int64_t max_bytes,
                struct error *e) MUST_USE;
 
+// A descriptor to read from, the caller's to close; -1 with *e set.
+int file_open(struct arena scratch, struct str path, struct error *e);
+
 struct file_part {
     int64_t offset, bytes;
 };

@@ -15,6 +15,9 @@
 #include "core/base/settings.h"
 #include "core/base/value.h"
 #include "core/base/view.h"
+#include "core/doctor/doctor.h"
+
+struct predict_story;
 
 struct query {
     struct arena *arena;
@@ -24,6 +27,7 @@ struct query {
     struct str document;         // content of the file that the command's `document` setting names
     const struct value *tree;    // the same parsed, where it is JSON
     const struct runner *runner; // of tasks that can run side by side; NULL: one after another
+    struct doctor *log;          // what has read it piece by piece, where the command streams
 };
 
 // A file that belongs to the answer; the host writes it.
@@ -54,6 +58,7 @@ struct command {
     const char *operand;     // the setting that a bare argument fills, NULL for none
     const char *settings;    // the names it takes, space-separated
     const char *document;    // the setting that names a file to be read first, NULL for none
+    bool streams;            // the document is a log, read piece by piece
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
     struct example examples[COMMAND_MAX_EXAMPLES];
 };
@@ -80,6 +85,8 @@ extern const ptrdiff_t global_option_count;
 
 // Said where both are given.
 #define JSON_AND_FORMAT "--json is a format already; give one of them"
+// What would make a plan smaller, each change predicted.
+bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e) MUST_USE;
 
 // The answers, each in its own file.
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
@@ -88,6 +95,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e) MU
 bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool man_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -76,7 +76,7 @@ static const struct remedy_row remedy_rows[] = {
     {"or offload to the host", "--expandable on --offload all", use_offload},
 };
 
-static bool find_remedies(struct predict_story *s, struct arena *a, struct error *e)
+bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(remedy_rows); i++) {
         struct plan changed = *s->plan;
@@ -147,7 +147,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     if (!plan_from_settings(plan, q->arena, q->settings, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict(&s->prediction, q->arena, plan, e) ||
-        (!s->prediction.fits && !find_remedies(s, q->arena, e)) || !attach_trace(a, q, s, e))
+        (!s->prediction.fits && !predict_remedies(s, q->arena, e)) || !attach_trace(a, q, s, e))
         return false;
     attach_timeline(a, q, s);
     a->negative = !s->prediction.fits;

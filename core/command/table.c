@@ -1,6 +1,13 @@
 // The command table and what can be asked of it.
 #include "core/command/command.h"
 
+// What a prediction is made from.
+#define JOB_SETTINGS                                                     \
+    "recipe strategy precision batch accum sp cp cp-rank checkpointing " \
+    "checkpoint-offload reshard offload optimizer loss expandable "      \
+    "save-hf layers tied memory-limit torch"
+#define PLAN_SETTINGS "model gpu context " JOB_SETTINGS
+
 const struct command commands[] = {
     {.name = "predict",
      .summary = "whether a training configuration fits, its peak, and who is alive there",
@@ -8,10 +15,7 @@ const struct command commands[] = {
          "Simulates three training steps tensor by tensor and replays them through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
-     .settings =
-         "model gpu context recipe strategy precision batch accum sp cp cp-rank checkpointing "
-         "checkpoint-offload reshard offload "
-         "optimizer loss expandable save-hf layers tied memory-limit torch explain timeline trace",
+     .settings = PLAN_SETTINGS " explain timeline trace",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
@@ -27,10 +31,7 @@ const struct command commands[] = {
          "what "
          "the model was trained for (YaRN) and - that nothing fits. Exits with 1 when nothing "
          "does.",
-     .settings =
-         "model gpu grid margin recipe strategy precision batch accum sp checkpointing reshard "
-         "offload optimizer loss expandable save-hf layers tied memory-limit torch explain "
-         "format svg",
+     .settings = "model gpu grid margin " JOB_SETTINGS " explain format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
@@ -103,6 +104,25 @@ const struct command commands[] = {
      .examples = {{"replay snapshot.pickle", "what happened, and how much was fragmentation"},
                   {"replay snapshot.pickle --expandable on", "and with expandable segments"},
                   {"replay run.trace.z --memory-limit 79GiB --svg run.svg", "on a smaller card"}}},
+    {.name = "doctor",
+     .summary = "why a run died, read from its log",
+     .description =
+         "Reads a log of any size, plain or gzip-compressed, of one process or many: out-of-memory "
+         "messages of torch 1.0 to 2.11 on CUDA, ROCm and XPU, of cuBLAS, NCCL, vLLM and sglang, "
+         "kills by the kernel, Slurm, Kubernetes and Ray, full disks, failed collectives, wrong "
+         "configurations. Says which rank died of what after which step, draws the card from the "
+         "message's numbers, and lists what to change, the cheapest first. With a model and the "
+         "settings of predict it lays the prediction beside it and computes what each change "
+         "would do. Exits with 1 when the log names no cause.",
+     .operand = "file",
+     .settings = "file " PLAN_SETTINGS,
+     .document = "file",
+     .streams = true,
+     .answer = doctor_answer,
+     .examples = {{"doctor train.log", "the cause, and what to change"},
+                  {"doctor - < train.log.gz", "from standard input, compressed"},
+                  {"doctor train.log --model Qwen3-8B --gpu 8xH100-80G --context 32k",
+                   "beside the prediction"}}},
     {.name = "help",
      .summary = "this overview, the settings, or one command",
      .description = "Without an argument, lists the commands. With a command's name, explains it; "

@@ -1,0 +1,18 @@
+// What a log said, as text and JSON, with the prediction beside it where there is one.
+#ifndef FATHOM_REPORT_DOCTOR_H
+#define FATHOM_REPORT_DOCTOR_H
+
+#include "core/doctor/doctor.h"
+#include "core/report/predict.h"
+
+struct doctor_story {
+    struct str name; // of the log
+    struct doctor_result result;
+    struct predict_story *plan; // NULL: the run is not described
+    struct predict_story *need; // the same on a card without end, remedies in the same order
+};
+
+void report_doctor(struct buf *out, const struct view *v, const struct doctor_story *s);
+void report_doctor_json(struct json_out *j, const struct doctor_story *s); // into an open object
+
+#endif
