@@ -28,7 +28,7 @@ def ask(program, content):
 
 def summary(finding):
     unsaid = [key for key, value in finding.items() if value is None or value is False]
-    left_out = set(unsaid) | {"text", "class"}
+    left_out = set(unsaid) | {"text", "class", "what"}
     return {key: value for key, value in finding.items() if key not in left_out}
 
 

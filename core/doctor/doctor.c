@@ -17,7 +17,9 @@ enum {
     AHEAD_BYTES = 8 << 10, // with a whole anchor at its end
     MESSAGE_LINES = 8,
     TEXT_BEHIND = 200,
+    TEXTS_BYTES = 2 * DOCTOR_TEXT_BYTES,
     FINDINGS_PER_KIND = 8, // ranks; more are counted with the last
+    FINDINGS_MOST = KIND_COUNT * FINDINGS_PER_KIND,
     ESCAPE = 0x1B,
 };
 
@@ -169,7 +171,7 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
     struct str text = quotation(p);
     bool is_first = g->first.count == 0;
     if (is_first)
-        g->texts = NEW(d->arena, char, 2 * DOCTOR_TEXT_BYTES);
+        g->texts = NEW(d->arena, char, TEXTS_BYTES);
     char *room = g->texts + (is_first ? 0 : DOCTOR_TEXT_BYTES);
     memcpy(room, text.p, (size_t)text.n);
     f.text = (struct str){room, text.n};
@@ -267,23 +269,31 @@ static void append(struct doctor *d, struct str text)
     }
 }
 
-// Passes over an escape sequence; what follows it.
+// Colours are "ESC [ parameters letter", titles "ESC ] text BEL".
+static enum escape escape_after(enum escape escape, char byte)
+{
+    unsigned char c = (unsigned char)byte;
+    switch (escape) {
+    case ESCAPE_BEGUN:
+        return c == '[' ? ESCAPE_CONTROL : c == ']' ? ESCAPE_STRING : ESCAPE_NONE;
+    case ESCAPE_CONTROL:
+        return c >= 0x20 && c <= 0x3F ? ESCAPE_CONTROL : ESCAPE_NONE;
+    case ESCAPE_STRING:
+        return c == '\a' ? ESCAPE_NONE : c == ESCAPE ? ESCAPE_BEGUN : ESCAPE_STRING;
+    case ESCAPE_NONE:
+        break;
+    }
+    return ESCAPE_NONE;
+}
+
+// Passes over an escape sequence, which a line feed ends too; what follows it.
 static struct str skip_escape(struct doctor *d, struct str text)
 {
     ptrdiff_t i = 0;
-    for (; i < text.n && d->escape != ESCAPE_NONE; i++) {
-        unsigned char c = (unsigned char)text.p[i];
-        if (c == '\n') {
-            d->escape = ESCAPE_NONE;
-            break;
-        }
-        if (d->escape == ESCAPE_BEGUN)
-            d->escape = c == '[' ? ESCAPE_CONTROL : c == ']' ? ESCAPE_STRING : ESCAPE_NONE;
-        else if (d->escape == ESCAPE_CONTROL && (c < 0x20 || c > 0x3F))
-            d->escape = ESCAPE_NONE;
-        else if (d->escape == ESCAPE_STRING && (c == '\a' || c == ESCAPE))
-            d->escape = c == '\a' ? ESCAPE_NONE : ESCAPE_BEGUN;
-    }
+    while (i < text.n && d->escape != ESCAPE_NONE && text.p[i] != '\n')
+        d->escape = escape_after(d->escape, text.p[i++]);
+    if (i < text.n)
+        d->escape = ESCAPE_NONE;
     return str_slice(text, i, text.n);
 }
 
@@ -342,7 +352,7 @@ static const struct doctor_finding *find_cause(const struct doctor_finding *f, p
 
 struct doctor_result doctor_end(struct doctor *d, struct arena *a)
 {
-    struct doctor_finding *findings = NEW(a, struct doctor_finding, KIND_COUNT * FINDINGS_PER_KIND);
+    struct doctor_finding *findings = NEW(a, struct doctor_finding, FINDINGS_MOST);
     ptrdiff_t count = 0;
     bool ended = d->window[d->filled - 1] == '\n';
     append(d, ended ? STR_NONE : STR("\n"));

@@ -34,7 +34,7 @@ enum doctor_weight {
     DOCTOR_WEIGHS_NOTHING,
     DOCTOR_AFTERMATH,    // what other processes say when one has died
     DOCTOR_CIRCUMSTANCE, // a kill, a timeout, an exception of no special meaning
-    DOCTOR_FAULT,        // a failed collective or kernel
+    DOCTOR_FAULT, // a failed collective or kernel, a setting that may only have been warned of
     DOCTOR_CAUSE,
 };
 

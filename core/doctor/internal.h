@@ -99,7 +99,7 @@ bool text_has(struct str text, const char *part);
 const struct symptom *symptom_at(const struct scan *s, const struct passage *p);
 
 // The numbers in a message, and what those of torch's allocator say.
-void numbers_read(struct doctor_finding *f, struct str message);
+void numbers_read(struct doctor_finding *f, struct str text);
 enum kind numbers_judge(const struct doctor_finding *f);
 
 // Whose message it is; `before` is the text that ends where the line begins.

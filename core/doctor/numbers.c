@@ -62,7 +62,7 @@ static const struct {
     const char *name;
     uint64_t factor;
 } size_units[] = {
-    {"bytes", 1}, {"KiB", KIB}, {"MiB", MIB}, {"GiB", GIB}, {"TiB", KIB *GIB},
+    {"GiB", GIB}, {"MiB", MIB}, {"KiB", KIB}, {"bytes", 1}, {"TiB", KIB *GIB},
     {"kB", KIB},  {"KB", KIB},  {"MB", MIB},  {"GB", GIB},  {"B", 1},
 };
 
@@ -229,18 +229,29 @@ static void drop_implausible(struct doctor_finding *f)
 // Labels are short: only so much text around a number is looked at.
 enum { LABEL_BYTES = 48 };
 
+static bool follows(struct str text, const struct field_row *r)
+{
+    bool possible = text.n >= r->label_bytes && text.p[1] == r->label[1];
+    return possible && str_starts(text, (struct str){r->label, r->label_bytes});
+}
+
+static bool precedes(struct str text, const struct field_row *r)
+{
+    ptrdiff_t n = r->label_bytes; // the last letter differs most: labels end with a space
+    bool possible = text.n >= n && text.p[text.n - 2] == r->label[n - 2];
+    return possible && str_ends(text, (struct str){r->label, r->label_bytes});
+}
+
 static void read_size(struct doctor_finding *f, uint64_t bytes, struct str before, struct str after)
 {
     if (before.n > LABEL_BYTES)
         before = str_slice(before, before.n - LABEL_BYTES, before.n);
     struct str name = before_colon(before);
+    bool two = name.n != before.n;
     for (ptrdiff_t i = 0; i < COUNT_OF(field_rows); i++) {
         const struct field_row *r = &field_rows[i];
-        struct str label = {r->label, r->label_bytes};
-        if (doctor_knows(f, r->field))
-            continue;
-        if (r->side == LABEL_AFTER ? str_starts(after, label)
-                                   : str_ends(before, label) || str_ends(name, label))
+        if (r->side == LABEL_AFTER ? follows(after, r)
+                                   : precedes(before, r) || (two && precedes(name, r)))
             set(f, r->field, bytes);
     }
 }
@@ -249,11 +260,13 @@ void numbers_read(struct doctor_finding *f, struct str text)
 {
     bool in_number = false;
     for (ptrdiff_t i = 0; i < text.n; i++) {
-        bool digit = char_is_digit(text.p[i]);
-        struct str rest = str_slice(text, i, text.n);
-        uint64_t bytes;
-        if (digit && !in_number && take_size(&bytes, &rest))
-            read_size(f, bytes, str_slice(text, 0, i), rest);
+        bool digit = text.p[i] >= '0' && text.p[i] <= '9';
+        if (digit && !in_number) {
+            struct str rest = str_slice(text, i, text.n);
+            uint64_t bytes;
+            if (take_size(&bytes, &rest))
+                read_size(f, bytes, str_slice(text, 0, i), rest);
+        }
         in_number = digit || (in_number && text.p[i] == '.');
     }
     derive(f);

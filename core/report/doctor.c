@@ -331,6 +331,7 @@ static void finding_json(struct json_out *j, const struct doctor_finding *f)
 {
     json_out_object(j);
     json_out_field_str(j, "kind", str_from(f->kind->name));
+    json_out_field_str(j, "what", str_from(f->kind->title));
     json_out_field_str(j, "class", str_from(doctor_class_name(f->kind->class)));
     json_out_field_bool(j, "transient", f->kind->transient);
     number_json(j, "rank", f->rank);

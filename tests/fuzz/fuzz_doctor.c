@@ -20,18 +20,17 @@ static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdif
     return doctor_end(d, a);
 }
 
-static void check_sound(const struct doctor_result *r, struct str text)
+static bool is_sound(const struct doctor_finding *f, uint64_t lines)
 {
-    bool listed = !r->cause;
-    ASSERT(r->bytes == (uint64_t)text.n && r->lines <= (uint64_t)text.n);
-    for (ptrdiff_t i = 0; i < r->count; i++) {
-        const struct doctor_finding *f = &r->findings[i];
-        listed |= f == r->cause;
-        ASSERT(f->line >= 1 && f->line <= f->last_line && f->last_line <= r->lines && f->count);
-        ASSERT(f->text.n <= DOCTOR_TEXT_BYTES && f->rank >= -1 && f->gpu >= -1 && f->step >= -1);
-        ASSERT(f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count);
-    }
-    ASSERT(listed);
+    bool in_text = f->line >= 1 && f->line <= f->last_line && f->last_line <= lines;
+    return in_text && f->count && f->text.n <= DOCTOR_TEXT_BYTES && f->rank >= -1 && f->gpu >= -1 &&
+           f->step >= -1 && f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count;
+}
+
+static bool is_same(const struct doctor_finding *f, const struct doctor_finding *g)
+{
+    return f->kind == g->kind && f->line == g->line && f->known == g->known && f->rank == g->rank &&
+           f->step == g->step && str_equal(f->text, g->text);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
@@ -40,12 +39,14 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     struct str text = {(const char *)data, (ptrdiff_t)size};
     struct doctor_result whole = read_pieces(&a, text, text.n ? text.n : 1);
     struct doctor_result pieces = read_pieces(&a, text, 1 + (ptrdiff_t)(size % 13));
-    check_sound(&whole, text);
+    ASSERT(whole.bytes == size && whole.lines <= size);
     ASSERT(whole.count == pieces.count && whole.lines == pieces.lines);
+    bool fine = true, listed = !whole.cause;
     for (ptrdiff_t i = 0; i < whole.count; i++) {
-        const struct doctor_finding *f = &whole.findings[i], *g = &pieces.findings[i];
-        ASSERT(f->kind == g->kind && f->line == g->line && f->known == g->known &&
-               f->rank == g->rank && f->step == g->step && str_equal(f->text, g->text));
+        const struct doctor_finding *f = &whole.findings[i];
+        listed = listed || f == whole.cause;
+        fine = fine && is_sound(f, whole.lines) && is_same(f, &pieces.findings[i]);
     }
+    ASSERT(fine && listed);
     return 0;
 }
