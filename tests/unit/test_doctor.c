@@ -107,22 +107,39 @@ TEST(pieces_do_not_matter)
     }
 }
 
-// The message at every distance from where the window is moved.
+// A step well before a message that is one very long line, the whole at some distance from the
+// start of the text.
+static struct str long_story(struct arena *a, ptrdiff_t start)
+{
+    struct buf text = buf_in(a);
+    buf_repeat(&text, '.', start - (240 << 10));
+    buf_put_z(&text, "\nstep 7 of many\n");
+    buf_repeat(&text, '.', start - text.n);
+    buf_put_z(&text, "\n3: RuntimeError: ");
+    buf_repeat(&text, '.', 6900);
+    buf_put_z(&text, " ncclSystemError: System call ");
+    buf_repeat(&text, '.', 2000);
+    buf_put_z(&text, " CUDA error: out of memory ");
+    buf_repeat(&text, '.', 9000);
+    return buf_str(&text);
+}
+
+// At every distance from where the window is moved, the same is found.
 TEST(edges_of_the_window)
 {
-    static const char message[] = "3: ncclSystemError: System call\n";
-    enum { WINDOW = 2 << 20, AHEAD = 8 << 10 };
-    static const ptrdiff_t edges[] = {WINDOW - AHEAD, WINDOW, 2 * WINDOW - AHEAD - (260 << 10)};
+    enum { WINDOW = 2 << 20, AHEAD = 8 << 10, KEPT = 260 << 10 };
+    static const ptrdiff_t edges[] = {WINDOW - 2 * AHEAD, WINDOW - AHEAD, WINDOW,
+                                      2 * WINDOW - AHEAD - KEPT};
     for (ptrdiff_t i = 0; i < COUNT_OF(edges); i++)
-        for (ptrdiff_t before = edges[i] - 40; before < edges[i] + 8; before += 3) {
+        for (ptrdiff_t near = -1200; near<1200; near += near> - 40 && near < 40 ? 5 : 300) {
             struct arena *a = test_arena();
-            struct buf text = buf_in(a);
-            buf_repeat(&text, '.', before - 1);
-            buf_printf(&text, "\n%s", message);
-            buf_repeat(&text, '.', 100);
-            struct doctor_result r = read_pieces(a, buf_str(&text), 1 << 16);
-            CHECK_STR(str_from(kind_of(&r)), "nccl-error");
-            CHECK(r.cause && r.cause->line == 2 && r.cause->rank == 3);
+            struct str text = long_story(a, edges[i] + near);
+            struct doctor_result r = read_pieces(a, text, 1 << 16);
+            CHECK_STR(str_from(kind_of(&r)), "outside-allocator");
+            CHECK_U64((uint64_t)r.count, 2); // a line counts as one thing, for 7 KiB of it
+            const struct doctor_finding *f = r.count == 2 ? &r.findings[1] : r.findings;
+            CHECK_STR(str_from(f->kind->name), "nccl-error");
+            CHECK(f->line == 4 && f->step == 7);
         }
 }
 
