@@ -7,6 +7,7 @@ The verdict must be the one that tests/doctor/sources.md gives by hand; everythi
 a message (rank, step, line, numbers) must be as in expected.jsonl. A log must give the same findings
 with Windows line ends, in colour, and compressed.
 """
+import concurrent.futures
 import gzip
 import json
 import os
@@ -70,10 +71,12 @@ def main():
     logs = sorted(file[:-4] for file in os.listdir(FOLDER) if file.endswith(".log"))
     failures = [f"{name}: not in sources.md" for name in logs if name not in verdicts]
     lines = []
-    for name in sorted(verdicts):
-        failed, line = check(program, name, verdicts[name])
-        failures += failed
-        lines.append(json.dumps(line) + "\n")
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        names = sorted(verdicts)
+        checks = pool.map(lambda name: check(program, name, verdicts[name]), names)
+        for failed, line in checks:
+            failures += failed
+            lines.append(json.dumps(line) + "\n")
     if os.environ.get("UPDATE"):
         with open(EXPECTED, "w", encoding="utf-8") as file:
             file.writelines(lines)

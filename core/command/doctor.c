@@ -24,8 +24,10 @@ bool doctor_answer(struct answer *a, const struct query *q, struct error *e)
 {
     const struct setting *file = settings_find_z(q->settings, "file");
     struct doctor_story *s = NEW(q->arena, struct doctor_story, 1);
-    if (!file || !q->log)
+    if (!file)
         return FAIL(e, BAD_INPUT, STR_NONE, "doctor needs a file: the log of a run");
+    if (!q->log)
+        return FAIL(e, UNSUPPORTED, file->where, "logs are read by the program, not the library");
     s->name = file->value;
     s->result = doctor_end(q->log, q->arena);
     bool described = q->settings->count > 1;

@@ -60,6 +60,7 @@ TEST(bad_questions)
         {"command=modles", "did you mean 'models'?"},
         {"command=models\nmodel=Qwen9", "\"code\": \"bad_input\""},
         {"command=completion", "completion needs a shell"},
+        {"command=doctor\nfile=x.log", "logs are read by the program"},
         {"command=gpus\ngpu=auto", "auto needs the machine itself"},
         {"command=models\nfoo", "key=value"},
         {"command=gpus\nmodel=Qwen3-8B", "'gpus' takes no model"},
