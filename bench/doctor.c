@@ -56,7 +56,7 @@ static void put_tracebacks(struct buf *b, int i)
                i % 8, i % 3000, i % 8);
 }
 
-static bool run(struct arena a, const char *name, void (*put)(struct buf *b, int i))
+static void run(struct arena a, const char *name, void (*put)(struct buf *b, int i), int pieces)
 {
     char *block = NEW(&a, char, PIECE_BYTES + 4096);
     struct buf piece = buf_over(block, PIECE_BYTES + 4096);
@@ -64,14 +64,13 @@ static bool run(struct arena a, const char *name, void (*put)(struct buf *b, int
         put(&piece, i);
     struct doctor *d = doctor_new(&a);
     double start = seconds();
-    for (int i = 0; i < PIECES; i++)
+    for (int i = 0; i < pieces; i++)
         doctor_feed(d, buf_str(&piece));
     struct doctor_result r = doctor_end(d, &a);
     double taken = seconds() - start;
     printf("%6.0f MB/s  %4.2f s for %.2f GB  %s, %llu lines, %td findings\n",
            (double)r.bytes / taken / 1e6, taken, (double)r.bytes / 1e9, name,
            (unsigned long long)r.lines, r.count);
-    return true;
 }
 
 int main(void)
@@ -80,8 +79,9 @@ int main(void)
     if (!block)
         return EXIT_FAILURE;
     struct arena a = arena_over(block, ARENA_BYTES, NULL);
-    bool ok = run(a, "training", put_training) && run(a, "tracebacks", put_tracebacks) &&
-              run(a, "nothing but failures", put_failures);
+    run(a, "training", put_training, PIECES);
+    run(a, "tracebacks", put_tracebacks, PIECES);
+    run(a, "nothing but failures", put_failures, PIECES / 10);
     free(block);
-    return ok ? EXIT_SUCCESS : EXIT_FAILURE;
+    return EXIT_SUCCESS;
 }
