@@ -8,6 +8,7 @@
     "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
+#define GEMMA_LAYERS (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
 #define GEMMA3_TEXT                                                               \
     "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 " \
     "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true"
@@ -79,7 +80,7 @@ const struct family families[] = {
     {
         .model_type = "gemma2",
         .title = "Gemma 2",
-        .features = FEATURE_POST_NORMS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
+        .features = GEMMA_LAYERS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
         .reads = READS_ATTENTION_BIAS | READS_SOFTCAPS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,
@@ -89,7 +90,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3_text",
         .title = "Gemma 3, text only",
-        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM,
+        .features = GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_LOCAL_ROTARY,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 6,
@@ -98,7 +99,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
-        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM | FEATURE_VISION_SIGLIP,
+        .features = GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_LOCAL_ROTARY | FEATURE_VISION_SIGLIP,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,

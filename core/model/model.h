@@ -17,23 +17,26 @@
 #include "core/base/str.h"
 
 enum feature {
-    FEATURE_TIED = 1 << 0,            // the head is the embedding
-    FEATURE_QKV_BIAS = 1 << 1,        // biases on the query, key and value projections
-    FEATURE_OUTPUT_BIAS = 1 << 2,     // a bias on the attention's output projection
-    FEATURE_MLP_BIAS = 1 << 3,        // biases on the MLP's projections
-    FEATURE_QK_NORM = 1 << 4,         // a norm over each head of q and k
-    FEATURE_POST_NORMS = 1 << 5,      // norms after attention and MLP too, before the residual sum
-    FEATURE_SINKS = 1 << 6,           // one learned attention sink a head
-    FEATURE_MLA = 1 << 7,             // multi-head latent attention
-    FEATURE_QUERY_LORA = 1 << 8,      // MLA with a low-rank query too
-    FEATURE_EXPERTS = 1 << 9,         // some layers are mixtures of experts
-    FEATURE_SHARED_EXPERT = 1 << 10,  // an expert that sees every token
-    FEATURE_EXPERT_BIAS = 1 << 11,    // biases inside experts and on the router
-    FEATURE_ATTENTION_CAP = 1 << 12,  // soft-capped attention scores
-    FEATURE_LOGIT_CAP = 1 << 13,      // soft-capped logits
-    FEATURE_VISION_QWEN3 = 1 << 14,   // Qwen3-VL's tower: merger and deepstack mergers
-    FEATURE_VISION_SIGLIP = 1 << 15,  // SigLIP tower and Gemma's projector
-    FEATURE_ROUTER_BALANCE = 1 << 16, // a balancing bias a routed expert, kept with the weights
+    FEATURE_TIED = 1 << 0,             // the head is the embedding
+    FEATURE_QKV_BIAS = 1 << 1,         // biases on the query, key and value projections
+    FEATURE_OUTPUT_BIAS = 1 << 2,      // a bias on the attention's output projection
+    FEATURE_MLP_BIAS = 1 << 3,         // biases on the MLP's projections
+    FEATURE_QK_NORM = 1 << 4,          // a norm over each head of q and k
+    FEATURE_POST_NORMS = 1 << 5,       // norms after attention and MLP too, before the residual sum
+    FEATURE_SINKS = 1 << 6,            // one learned attention sink a head
+    FEATURE_MLA = 1 << 7,              // multi-head latent attention
+    FEATURE_QUERY_LORA = 1 << 8,       // MLA with a low-rank query too
+    FEATURE_EXPERTS = 1 << 9,          // some layers are mixtures of experts
+    FEATURE_SHARED_EXPERT = 1 << 10,   // an expert that sees every token
+    FEATURE_EXPERT_BIAS = 1 << 11,     // biases inside experts and on the router
+    FEATURE_ATTENTION_CAP = 1 << 12,   // soft-capped attention scores
+    FEATURE_LOGIT_CAP = 1 << 13,       // soft-capped logits
+    FEATURE_VISION_QWEN3 = 1 << 14,    // Qwen3-VL's tower: merger and deepstack mergers
+    FEATURE_VISION_SIGLIP = 1 << 15,   // SigLIP tower and Gemma's projector
+    FEATURE_ROUTER_BALANCE = 1 << 16,  // a balancing bias a routed expert, kept with the weights
+    FEATURE_NORM_FROM_ONE = 1 << 17,   // norms scale by one plus their weight, in fp32
+    FEATURE_EMBEDDING_SCALE = 1 << 18, // embeddings are multiplied by a constant
+    FEATURE_LOCAL_ROTARY = 1 << 19,    // layers with a window have positions of their own
 };
 
 struct feature_name {

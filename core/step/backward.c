@@ -92,6 +92,12 @@ static struct storage *made_as_tail(struct node *n, uint64_t bytes)
     return made;
 }
 
+static void cast(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *made = made_as_tail(n, n->sizes[0]);
+    out[0].gradient = made ? made : take(g, n->sizes[0]);
+}
+
 // The wider input gets the gradient as it is; the narrower one a cast, which behind the last kept
 // tensor of a checkpoint was made before.
 static void add(struct graph *g, struct node *n, struct outcome *out)
@@ -99,6 +105,8 @@ static void add(struct graph *g, struct node *n, struct outcome *out)
     pass(g, n, out);
     int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
     struct storage *made = made_as_tail(n, n->sizes[narrow]);
+    if (!made && n->frame && n->frame->tail)
+        return; // what the cast was for has been made
     if (!made) {
         out[narrow].cast_bytes = n->sizes[narrow];
         return;
@@ -129,6 +137,7 @@ static void multiply(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take(g, n->sizes[0]);
     if (n->sizes[1] != n->sizes[0])
         out[1].reduced_bytes = n->sizes[1];
+    out[1].reduction = n->reduction;
 }
 
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
@@ -137,6 +146,13 @@ static void multiply_weight(struct graph *g, struct node *n, struct outcome *out
     out[1].gradient = take(g, n->sizes[2]);
     out[1].reduced_bytes = n->sizes[1];
     out[1].reduction = n->reduction;
+    if (n->sizes[2] != n->sizes[0])
+        out[0].cast_bytes = n->sizes[0];
+}
+
+static void multiply_constant(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[2]);
     if (n->sizes[2] != n->sizes[0])
         out[0].cast_bytes = n->sizes[0];
 }
@@ -155,6 +171,15 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
         reduction_scratch(g, &n->reduction);
     }
     g->machine->flops += 4 * n->reduction.outputs * n->reduction.inputs_per_output;
+}
+
+// BmmBackward0 (derivatives.yaml): each factor's gradient is a product with the other.
+static void product(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[1].gradient = take(g, n->sizes[1]);
+    gemm_workspace(g);
+    out[0].gradient = take(g, n->sizes[0]);
+    g->machine->flops += 2 * n->sizes[2];
 }
 
 static void attention(struct graph *g, struct node *n, struct outcome *out)
@@ -331,14 +356,14 @@ static void logits(struct graph *g, struct node *n, struct outcome *out)
 
 static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
     [OPERATION_PASS] = pass,
-    [OPERATION_CAST] = like_input,
+    [OPERATION_CAST] = cast,
     [OPERATION_ADD] = add,
     [OPERATION_POWER] = power,
     [OPERATION_MEAN] = like_input,
     [OPERATION_RSQRT] = rsqrt,
     [OPERATION_MULTIPLY] = multiply,
     [OPERATION_MULTIPLY_WEIGHT] = multiply_weight,
-    [OPERATION_MULTIPLY_CONSTANT] = like_input,
+    [OPERATION_MULTIPLY_CONSTANT] = multiply_constant,
     [OPERATION_NEGATE] = like_input,
     [OPERATION_SLICE] = like_input,
     [OPERATION_LINEAR] = linear,
@@ -360,6 +385,8 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_MASK] = like_input,
     [OPERATION_GROUPED_PRODUCT] = grouped_product,
     [OPERATION_SUM_GROUPS] = sum_groups,
+    [OPERATION_TANH] = like_input,
+    [OPERATION_PRODUCT] = product,
 };
 
 void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])

@@ -39,14 +39,6 @@ static void scratch(struct graph *g, uint64_t bytes)
 
 // ------------------------------------------------------------------ operators
 
-static struct var softmax(struct graph *g, struct var x)
-{
-    struct node *n = graph_add(g, OPERATION_SOFTMAX);
-    struct var out = op_unary(g, n, x, x.elements, x.width);
-    graph_keep(g, n, out.storage);
-    return out;
-}
-
 static struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)
 {
     struct node *n = graph_add(g, OPERATION_TOP);
@@ -160,7 +152,7 @@ static struct routing route(struct graph *g, struct var x, int router, uint64_t 
     r.rows = r.tokens * per_token;
     r.logits = op_linear(g, x, router, -1);
     struct var wide = op_cast(g, r.logits, 4);
-    struct var probabilities = softmax(g, wide);
+    struct var probabilities = op_softmax(g, wide);
     drop(g, wide);
     struct var best = top(g, probabilities, r.rows, &r.experts);
     struct var sum = sum_rows(g, best, r.tokens);

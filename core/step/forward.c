@@ -10,8 +10,23 @@ static void drop(struct graph *g, struct var v)
     var_drop(g, &v);
 }
 
+// Gemma's: scaled by one more than the weight, all in fp32.
+static struct var scale_from_one(struct graph *g, struct var normed, int weight, uint32_t width)
+{
+    struct var stored = op_parameter(g, weight), wide = op_cast(g, stored, 4);
+    struct var factor = op_add_constant(g, wide);
+    drop(g, wide);
+    struct var scaled = op_multiply_row(g, normed, factor);
+    drop(g, normed);
+    drop(g, factor);
+    struct var out = op_cast(g, scaled, width);
+    drop(g, scaled);
+    return out;
+}
+
 static struct var rms_norm(struct graph *g, struct var x, int weight)
 {
+    const struct trainer *t = g->owner;
     uint64_t rows = x.elements / g->parameters[weight].rows;
     struct var hidden = op_cast(g, x, 4);
     struct var squares = op_power(g, hidden);
@@ -23,6 +38,10 @@ static struct var rms_norm(struct graph *g, struct var x, int weight)
     struct var normed = op_multiply(g, hidden, scale);
     drop(g, scale);
     drop(g, hidden);
+    if (model_has(&t->plan->model, FEATURE_NORM_FROM_ONE)) {
+        drop(g, variance);
+        return scale_from_one(g, normed, weight, x.width);
+    }
     struct var low = op_cast(g, normed, x.width);
     struct var out = op_multiply_weight(g, weight, low);
     drop(g, low);
@@ -80,24 +99,28 @@ static struct var exchanged_attention(struct graph *g, struct var q, struct var 
     return out;
 }
 
-static struct var attention(struct graph *g, struct var x, const struct layer_call *call)
+static struct var attention(struct graph *g, struct var x, const struct layer_call *call,
+                            struct var *weights)
 {
     const struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->plan->model;
+    const struct layer_arguments *also = arguments_of(t, call->layer);
+    bool eager = plan_attends_eagerly(t->plan);
     uint64_t ulysses = t->plan->ulysses;
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, kv_heads, m->head_dim};
     struct var q = project(g, x, p->q, p->q_bias, p->q_norm);
     struct var k = project(g, x, p->k, p->k_bias, p->k_norm);
     struct var v = op_linear(g, x, p->v, p->v_bias);
-    if (ulysses > 1)
+    if (ulysses > 1 || eager)
         v = op_relayout(g, v);
-    struct var q_turned = rotate(g, q, t->cosine, t->sine);
-    struct var k_turned = rotate(g, k, t->cosine, t->sine);
+    struct var q_turned = rotate(g, q, also->cosine, also->sine);
+    struct var k_turned = rotate(g, k, also->cosine, also->sine);
     drop(g, q);
     drop(g, k);
     struct var mixed = ulysses > 1 ? exchanged_attention(g, q_turned, k_turned, v, &shape)
+                       : eager     ? eager_attention(g, q_turned, k_turned, v, call, weights)
                                    : op_attention(g, q_turned, k_turned, v, &shape);
     struct var out = op_linear(g, mixed, p->o, -1);
     drop(g, mixed);
@@ -121,18 +144,31 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
     return out;
 }
 
+// A norm behind attention or MLP, where a family has one. Takes x over.
+static struct var normed_after(struct graph *g, struct var x, int norm)
+{
+    if (norm < 0)
+        return x;
+    struct var normed = rms_norm(g, x, norm);
+    drop(g, x);
+    return normed;
+}
+
 static void decoder_layer(struct graph *g, struct var *out, struct var in, void *what)
 {
     const struct layer_call *call = what;
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct var weights = {NULL, NO_NODE, 0, 0}; // of attention, in a local variable to the end
     struct var x = rms_norm(g, in, p->input_norm);
-    struct var attended = attention(g, x, call);
+    struct var attended = attention(g, x, call, &weights);
     drop(g, x);
+    attended = normed_after(g, attended, p->after_attention_norm);
     struct var middle = op_add(g, in, attended);
     drop(g, attended);
-    x = rms_norm(g, middle, p->post_attention_norm);
+    x = rms_norm(g, middle, p->before_mlp_norm);
     struct var fed = p->router >= 0 ? experts_forward(g, x, call) : mlp(g, x, p);
     drop(g, x);
+    fed = normed_after(g, fed, p->after_mlp_norm);
     enum memory_kind kind = g->kind;
     if (g->frame && !g->keeping)
         g->kind = MEMORY_CHECKPOINTS; // the next layer's input
@@ -140,6 +176,7 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     g->kind = kind;
     drop(g, fed);
     drop(g, middle);
+    drop(g, weights);
 }
 
 static struct var constant(struct graph *g, uint64_t elements, uint32_t width)
@@ -147,14 +184,18 @@ static struct var constant(struct graph *g, uint64_t elements, uint32_t width)
     return graph_output(g, NULL, elements, width);
 }
 
-// Positions, and cosine and sine of the rotary embedding: computed in fp32, kept in the compute
-// type.
-static struct var rotary(struct trainer *t, uint64_t tokens)
+static struct var positions_of(struct graph *g, uint64_t tokens)
+{
+    struct var range = constant(g, tokens, 8), positions = constant(g, tokens, 8);
+    drop(g, range);
+    return positions;
+}
+
+// Cosine and sine of the rotary embedding: computed in fp32, kept in the compute type.
+static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *to)
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->plan->model;
-    struct var range = constant(g, tokens, 8), positions = constant(g, tokens, 8);
-    drop(g, range);
     struct var floats = constant(g, tokens, 4);
     struct var angles = constant(g, tokens * m->head_dim / 2, 4);
     gemm_workspace(g); // the angles are a matrix product
@@ -165,7 +206,7 @@ static struct var rotary(struct trainer *t, uint64_t tokens)
         wide[i] = constant(g, tokens * m->head_dim, 4);
         drop(g, plain);
     }
-    struct var *const kept[] = {&t->cosine, &t->sine};
+    struct var *const kept[] = {&to->cosine, &to->sine};
     for (int i = 0; i < 2; i++) { // a cast only where the compute type is not fp32
         *kept[i] = t->width == 4 ? var_share(wide[i]) : constant(g, tokens * m->head_dim, t->width);
     }
@@ -174,7 +215,45 @@ static struct var rotary(struct trainer *t, uint64_t tokens)
     drop(g, both);
     drop(g, wide[0]);
     drop(g, wide[1]);
+}
+
+// Everything that layers are given besides their input.
+static struct var make_arguments(struct trainer *t)
+{
+    uint64_t tokens = plan_sequence_tokens(t->plan);
+    struct layer_arguments *full = &t->arguments[LAYER_FULL];
+    struct layer_arguments *sliding = &t->arguments[LAYER_SLIDING];
+    struct var positions = positions_of(&t->graph, tokens);
+    make_masks(t);
+    rotary(t, tokens, full);
+    if (model_has(&t->plan->model, FEATURE_LOCAL_ROTARY)) {
+        rotary(t, tokens, sliding);
+    } else {
+        sliding->cosine = var_share(full->cosine);
+        sliding->sine = var_share(full->sine);
+    }
     return positions;
+}
+
+static void drop_arguments(struct trainer *t, struct var positions)
+{
+    drop(&t->graph, positions);
+    for (int i = 0; i < LAYER_KINDS; i++) {
+        var_drop(&t->graph, &t->arguments[i].cosine);
+        var_drop(&t->graph, &t->arguments[i].sine);
+    }
+}
+
+static struct var embed(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct var plain = op_embedding(g, t->embedding, t->ids);
+    if (!model_has(&t->plan->model, FEATURE_EMBEDDING_SCALE))
+        return plain;
+    struct var scale = constant(g, 1, t->width), scaled = op_multiply_constant(g, plain, scale);
+    drop(g, scale);
+    drop(g, plain);
+    return scaled;
 }
 
 // ------------------------------------------------------------------ sharded units
@@ -226,6 +305,8 @@ static struct var full_loss(struct trainer *t, struct var hidden)
     struct var logits = mark(t, op_linear(g, in, t->head, -1), head, false);
     drop(g, in);
     leave(t, head);
+    if (model_has(&t->plan->model, FEATURE_LOGIT_CAP))
+        logits = op_cap(g, logits);
     struct var wide = op_cast(g, logits, 4);
     struct var labels = shifted_labels(t);
     struct var loss = op_cross_entropy(g, wide, labels, plan_tokens(t->plan));
@@ -315,14 +396,16 @@ struct var trainer_forward(struct trainer *t)
     g->kind = MEMORY_WORKING;
     enter(t, root);
     enter(t, embedding);
-    struct var hidden = mark(t, op_embedding(g, t->embedding, t->ids), embedding, false);
+    struct var hidden = mark(t, embed(t), embedding, false);
     leave(t, embedding);
-    struct var positions = rotary(t, plan_sequence_tokens(plan));
+    struct var positions = make_arguments(t);
     g->shared_arguments[0] = positions;
-    g->shared_arguments[1] = t->cosine;
-    g->shared_arguments[2] = t->sine;
     for (int i = 0; i < (int)plan->model.layers; i++) {
         struct var next;
+        const struct layer_arguments *also = arguments_of(t, i);
+        g->shared_arguments[1] = also->cosine;
+        g->shared_arguments[2] = also->sine;
+        g->shared_arguments[3] = also->mask;
         g->kind = plan->checkpointing ? MEMORY_WORKING : MEMORY_SAVED;
         enter(t, i);
         hidden = mark(t, hidden, i, true);
@@ -337,11 +420,10 @@ struct var trainer_forward(struct trainer *t)
     machine_phase(t->machine, PHASE_LOSS);
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
+    drop_masks(t);
     struct var loss = loss_of(t, last);
     drop(g, last);
-    drop(g, positions);
-    var_drop(g, &t->cosine);
-    var_drop(g, &t->sine);
+    drop_arguments(t, positions);
     graph_end_autocast(g);
     return mark(t, loss, root, false);
 }

@@ -13,7 +13,7 @@
 
 #include "core/step/machine.h"
 
-enum { FRAME_ALSO = 3 }; // positions, cosine, sine
+enum { FRAME_ALSO = 4 }; // positions, cosine, sine, mask
 
 enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_SIZES = 4, NO_NODE = -1 };
 
@@ -58,6 +58,8 @@ enum operation {
     OPERATION_MASK,
     OPERATION_GROUPED_PRODUCT,
     OPERATION_SUM_GROUPS,
+    OPERATION_TANH,
+    OPERATION_PRODUCT, // of two tensors, matrix by matrix
     OPERATION_COUNT,
 };
 
@@ -110,6 +112,7 @@ struct frame {
     // A gradient that is copied behind the last kept tensor, and so before the recomputation
     // begins.
     uint64_t tail_bytes;
+    uint64_t tail_through; // not 0: by way of another gradient of so many bytes
     int kept_before_tail;
     struct storage *tail;
 };

@@ -33,7 +33,9 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    return op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    struct var out = op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    graph_may_be_tail(g, bytes_of(x));
+    return out;
 }
 
 struct var op_power(struct graph *g, struct var x)
@@ -74,6 +76,14 @@ struct var op_multiply(struct graph *g, struct var a, struct var b)
     return out;
 }
 
+struct var op_multiply_row(struct graph *g, struct var a, struct var row)
+{
+    struct var out = op_multiply(g, a, row);
+    if (out.node != NO_NODE)
+        g->nodes[out.node].reduction = (struct reduction){row.elements, a.elements / row.elements};
+    return out;
+}
+
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
 {
     const struct parameter *p = &g->parameters[parameter];
@@ -94,7 +104,38 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 {
     struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
     graph_keep(g, n, constant.storage);
+    struct var out =
+        op_unary(g, n, x, x.elements, x.width > constant.width ? x.width : constant.width);
+    if (n)
+        n->sizes[2] = bytes_of(out);
+    return out;
+}
+
+struct var op_scale(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    if (n)
+        n->sizes[2] = bytes_of(x);
     return op_unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_tanh(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_TANH);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_cap(struct graph *g, struct var x)
+{
+    struct var divided = op_scale(g, x);
+    var_drop(g, &x);
+    struct var bent = op_tanh(g, divided);
+    var_drop(g, &divided);
+    struct var out = op_scale(g, bent);
+    var_drop(g, &bent);
+    return out;
 }
 
 struct var op_negate(struct graph *g, struct var x)
@@ -146,6 +187,21 @@ struct var op_add(struct graph *g, struct var a, struct var b)
     }
     if (mixed)
         graph_may_be_tail(g, bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b));
+    return out;
+}
+
+struct var op_add_mask(struct graph *g, struct var x, struct var mask)
+{
+    bool mixed = mask.width > x.width;
+    struct node *n = graph_add(g, mixed ? OPERATION_CAST : OPERATION_PASS);
+    return op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
+}
+
+struct var op_softmax(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_SOFTMAX);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
     return out;
 }
 
@@ -212,6 +268,37 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     var_drop(g, &narrow);
     var_drop(g, &weight);
     return out;
+}
+
+struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elements,
+                      uint64_t depth)
+{
+    struct node *n = graph_add(g, OPERATION_PRODUCT);
+    graph_keep(g, n, a.storage);
+    graph_keep(g, n, b.storage);
+    struct var out = graph_output(g, n, elements, a.width);
+    if (n) {
+        n->inputs[0] = a.node;
+        n->inputs[1] = b.node;
+        n->sizes[0] = bytes_of(a);
+        n->sizes[1] = bytes_of(b);
+        n->sizes[2] = 2 * elements * depth;
+    }
+    if (!g->stopped)
+        gemm_workspace(g);
+    count_work(g, 2 * elements * depth, bytes_of(a) + bytes_of(b) + bytes_of(out));
+    return out;
+}
+
+struct var op_copy(struct graph *g, struct var x)
+{
+    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+}
+
+struct var op_parameter(struct graph *g, int parameter)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    return (struct var){NULL, input_of_parameter(parameter), p->width, p->rows * p->columns};
 }
 
 struct var op_relayout(struct graph *g, struct var x)

@@ -84,9 +84,8 @@ static bool read_numbers(struct reader *r, struct plan *p)
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
     bool qwen3_moe = str_is(str_from(p->model.family->model_type), "qwen3_moe");
-    static const unsigned not_yet = FEATURE_MLA | FEATURE_POST_NORMS | FEATURE_SINKS |
-                                    FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 |
-                                    FEATURE_VISION_SIGLIP;
+    static const unsigned not_yet = FEATURE_MLA | FEATURE_SINKS | FEATURE_OUTPUT_BIAS |
+                                    FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
     if (p->model.features & not_yet || (model_has(&p->model, FEATURE_EXPERTS) && !qwen3_moe))
         return FAIL(e, UNSUPPORTED, where,
                     "training of %s is not modelled yet; Qwen3 (with experts too), Qwen2.5, Llama "
@@ -95,7 +94,10 @@ static bool is_modelled(const struct plan *p, struct str where, struct error *e)
     if (qwen3_moe && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast over a mixture of experts is not modelled; bf16 is");
-    if (p->model.sliding_window && p->model.sliding_window < p->context)
+    if (plan_attends_eagerly(p) && p->ulysses > 1)
+        return FAIL(e, UNSUPPORTED, STR("--sp"),
+                    "soft-capped attention is not modelled under sequence parallel");
+    if (!plan_attends_eagerly(p) && p->model.sliding_window && p->model.sliding_window < p->context)
         return FAIL(e, UNSUPPORTED, where,
                     "attention windows shorter than the context are not modelled yet");
     return true;
@@ -131,6 +133,8 @@ static bool is_countable(const struct plan *p, struct error *e)
     uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
+    uint64_t pairs = plan_attends_eagerly(p) ? sat_mul(m->heads, p->context) : 0;
+    widest = widest > pairs ? widest : pairs;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
         return FAIL(e, BAD_INPUT, STR("--context"),
@@ -214,6 +218,12 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
         return false;
     *p = found;
     return true;
+}
+
+// The only attention of transformers that caps its scores.
+bool plan_attends_eagerly(const struct plan *p)
+{
+    return model_has(&p->model, FEATURE_ATTENTION_CAP);
 }
 
 bool plan_is_sharded(const struct plan *p)

@@ -47,6 +47,18 @@ static void add_experts(struct trainer *t, struct layer_parameters *l)
     l->gate = l->up = l->down = -1;
 }
 
+static void add_norms(struct trainer *t, struct layer_parameters *l)
+{
+    uint64_t width = t->plan->model.hidden;
+    bool four = model_has(&t->plan->model, FEATURE_POST_NORMS);
+    l->input_norm = add_parameter(t, "input_layernorm.weight", width, 1);
+    int second = add_parameter(t, "post_attention_layernorm.weight", width, 1);
+    l->after_attention_norm = four ? second : -1;
+    l->before_mlp_norm =
+        four ? add_parameter(t, "pre_feedforward_layernorm.weight", width, 1) : second;
+    l->after_mlp_norm = four ? add_parameter(t, "post_feedforward_layernorm.weight", width, 1) : -1;
+}
+
 static void add_layer(struct trainer *t, struct layer_parameters *l, bool experts)
 {
     const struct model *m = &t->plan->model;
@@ -64,8 +76,7 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
         add_experts(t, l);
     else
         add_mlp(t, l);
-    l->input_norm = add_parameter(t, "input_layernorm.weight", width, 1);
-    l->post_attention_norm = add_parameter(t, "post_attention_layernorm.weight", width, 1);
+    add_norms(t, l);
 }
 
 // The first makes gradients, the others add to them: more repeat the last.

@@ -13,7 +13,15 @@ struct layer_parameters {
     int q_norm, k_norm;
     int gate, up, down;                // -1 where the layer has experts
     int gate_up, experts_down, router; // -1 where it has none
-    int input_norm, post_attention_norm;
+    int input_norm, before_mlp_norm;
+    int after_attention_norm, after_mlp_norm; // -1 where a layer has two norms
+};
+
+// What layers of a kind are given besides their input.
+enum { LAYER_FULL, LAYER_SLIDING, LAYER_KINDS };
+struct layer_arguments {
+    struct var cosine, sine;
+    struct var mask; // without storage where attention needs none
 };
 
 struct trainer;
@@ -64,9 +72,9 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
-    struct var ids;          // the same in every step
-    struct var cosine, sine; // of the micro-batch
-    uint32_t width;          // bytes an element in compute
+    struct var ids;                                // the same in every step
+    struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
+    uint32_t width;                                // bytes an element in compute
 };
 
 // What cuBLAS keeps for each thread that multiplies matrices on this card.
@@ -79,6 +87,13 @@ void trainer_step(struct trainer *t);
 
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
+
+// attention.c: what transformers computes operator by operator; the weights are handed out too.
+void make_masks(struct trainer *t);
+void drop_masks(struct trainer *t);
+struct var eager_attention(struct graph *g, struct var q, struct var k, struct var v,
+                           const struct layer_call *call, struct var *weights);
+const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 
 // experts.c: the sparse block of a layer.
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call);
