@@ -29,6 +29,30 @@ const struct family families[] = {
                     "max_position_embeddings=131072 sliding_window=4096",
     },
     {
+        .model_type = "phi3",
+        .title = "Phi-3 and Phi-4",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_ROTARY_PART,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32064 max_position_embeddings=4096",
+    },
+    {
+        .model_type = "olmo2",
+        .title = "OLMo 2",
+        .features = FEATURE_NORMS_AFTER | FEATURE_NORM_WIDE | FEATURE_QK_NORM |
+                    FEATURE_QK_NORM_WIDE | FEATURE_ROTARY_WIDE,
+        .reads = READS_ATTENTION_BIAS,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=50304 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "smollm3",
+        .title = "SmolLM3",
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=128256 num_key_value_heads=4 max_position_embeddings=32768 "
+                    "no_rope_layer_interval=4 tie_word_embeddings=true",
+    },
+    {
         .model_type = "qwen2",
         .title = "Qwen2 and Qwen2.5",
         .features = FEATURE_QKV_BIAS,
@@ -54,6 +78,14 @@ const struct family families[] = {
         .defaults = "vocab_size=151936 num_key_value_heads=4 max_position_embeddings=32768 "
                     "sliding_window=4096 max_window_layers=28 num_experts=128 "
                     "num_experts_per_tok=8 moe_intermediate_size=768 decoder_sparse_step=1",
+    },
+    {
+        .model_type = "mixtral",
+        .title = "Mixtral",
+        .features = FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32000 num_key_value_heads=8 max_position_embeddings=131072 "
+                    "num_local_experts=8 num_experts_per_tok=2",
     },
     {
         .model_type = "qwen3_vl",
@@ -151,6 +183,8 @@ const struct feature_name feature_names[] = {
     {FEATURE_ROUTER_BALANCE, "router balancing bias"},
     {FEATURE_ATTENTION_CAP, "soft-capped attention"},
     {FEATURE_LOGIT_CAP, "soft-capped logits"},
+    {FEATURE_FUSED_PROJECTIONS, "fused projections"},
+    {FEATURE_NORMS_AFTER, "norms after each block"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
     {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
 };

@@ -36,7 +36,15 @@ enum feature {
     FEATURE_ROUTER_BALANCE = 1 << 16,  // a balancing bias a routed expert, kept with the weights
     FEATURE_NORM_FROM_ONE = 1 << 17,   // norms scale by one plus their weight, in fp32
     FEATURE_EMBEDDING_SCALE = 1 << 18, // embeddings are multiplied by a constant
-    FEATURE_LOCAL_ROTARY = 1 << 19,    // layers with a window have positions of their own
+    FEATURE_FUSED_PROJECTIONS = 1 << 20, // q, k and v are one matrix, gate and up another
+    FEATURE_NORMS_AFTER = 1 << 21,       // two norms a layer, after attention and MLP only
+    FEATURE_NORM_WIDE = 1 << 22,         // norms multiply by their weight in fp32
+    FEATURE_QK_NORM_WIDE = 1 << 23,      // with FEATURE_QK_NORM: over all heads together
+    FEATURE_ROTARY_WIDE = 1 << 24,       // rotary positions in fp32
+    FEATURE_ROTARY_PART = 1 << 25,  // of each head a first part is rotated, the rest joined to it
+    FEATURE_ROUTER_WIDE = 1 << 26,  // experts are weighed in fp32
+    FEATURE_ROUTER_FIRST = 1 << 27, // the router comes before the experts
+    FEATURE_LOCAL_ROTARY = 1 << 19, // layers with a window have positions of their own
 };
 
 struct feature_name {
@@ -74,8 +82,9 @@ extern const struct family families[];
 extern const ptrdiff_t family_count;
 
 struct layer_kind {
-    bool sliding; // attends to a window only
-    bool experts; // its MLP is a mixture of experts
+    bool sliding;   // attends to a window only
+    bool experts;   // its MLP is a mixture of experts
+    bool unrotated; // q and k have no positions
 };
 
 struct experts {
@@ -101,6 +110,7 @@ struct model {
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
     uint64_t max_position;
     uint64_t sliding_window; // 0: none
+    uint64_t rotary_dim;     // of a head's head_dim
     struct experts experts;
     struct latent_attention latent;
     struct vision vision;

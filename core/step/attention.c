@@ -73,6 +73,7 @@ void drop_masks(struct trainer *t)
 {
     for (int i = 0; i < LAYER_KINDS; i++)
         var_drop(&t->graph, &t->arguments[i].mask);
+    t->graph.shared_arguments[ARGUMENT_MASK].storage = NULL;
 }
 
 // ------------------------------------------------------------------ attention

@@ -92,9 +92,17 @@ static struct storage *made_as_tail(struct node *n, uint64_t bytes)
     return made;
 }
 
+// Its gradient was only on the way to one that has been made.
+static bool was_passed(const struct node *n)
+{
+    return n->frame && n->frame->tail;
+}
+
 static void cast(struct graph *g, struct node *n, struct outcome *out)
 {
     struct storage *made = made_as_tail(n, n->sizes[0]);
+    if (!made && was_passed(n))
+        made = storage_share(n->gradient);
     out[0].gradient = made ? made : take(g, n->sizes[0]);
 }
 
@@ -105,8 +113,8 @@ static void add(struct graph *g, struct node *n, struct outcome *out)
     pass(g, n, out);
     int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
     struct storage *made = made_as_tail(n, n->sizes[narrow]);
-    if (!made && n->frame && n->frame->tail)
-        return; // what the cast was for has been made
+    if (!made && was_passed(n))
+        return;
     if (!made) {
         out[narrow].cast_bytes = n->sizes[narrow];
         return;
@@ -133,11 +141,13 @@ static void rsqrt(struct graph *g, struct node *n, struct outcome *out)
 
 static void multiply(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[1].gradient = take(g, n->sizes[0]);
-    out[0].gradient = take(g, n->sizes[0]);
-    if (n->sizes[1] != n->sizes[0])
+    out[1].gradient = take(g, n->sizes[2]);
+    out[0].gradient = take(g, n->sizes[2]);
+    if (n->sizes[1] != n->sizes[2])
         out[1].reduced_bytes = n->sizes[1];
     out[1].reduction = n->reduction;
+    if (n->sizes[0] != n->sizes[2])
+        out[0].cast_bytes = n->sizes[0];
 }
 
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)

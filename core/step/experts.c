@@ -146,8 +146,9 @@ struct routing {
     struct var logits, weights, experts;
 };
 
-static struct routing route(struct graph *g, struct var x, int router, uint64_t per_token)
+static struct routing route(struct graph *g, struct var x, int router, const struct model *m)
 {
+    uint64_t per_token = m->experts.per_token;
     struct routing r = {.tokens = x.elements / g->parameters[router].columns};
     r.rows = r.tokens * per_token;
     r.logits = op_linear(g, x, router, -1);
@@ -158,7 +159,7 @@ static struct routing route(struct graph *g, struct var x, int router, uint64_t 
     struct var sum = sum_rows(g, best, r.tokens);
     best = divide(g, best, sum);
     drop(g, sum);
-    r.weights = op_cast(g, best, r.logits.width);
+    r.weights = op_cast(g, best, model_has(m, FEATURE_ROUTER_WIDE) ? 4 : r.logits.width);
     drop(g, best);
     drop(g, probabilities);
     return r;
@@ -238,7 +239,8 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     struct var weighted = op_multiply(g, down, s.weights);
     struct var inverse = inverse_of(g, s.order);
     rebind(g, &weighted, index_rows(g, weighted, r->rows, inverse));
-    struct var out = sum_groups(g, weighted, x.elements);
+    struct var sum = sum_groups(g, weighted, x.elements), out = op_cast(g, sum, x.width);
+    drop(g, sum);
     drop_sorting(g, &s);
     drop(g, down);
     drop(g, weighted);
@@ -249,7 +251,7 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
-    struct routing r = route(g, x, t->layers[call->layer].router, t->plan->model.experts.per_token);
+    struct routing r = route(g, x, t->layers[call->layer].router, &t->plan->model);
     struct var out = run_experts(g, x, &r, call);
     drop(g, r.logits);
     drop(g, r.weights);

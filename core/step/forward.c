@@ -42,9 +42,12 @@ static struct var rms_norm(struct graph *g, struct var x, int weight)
         drop(g, variance);
         return scale_from_one(g, normed, weight, x.width);
     }
-    struct var low = op_cast(g, normed, x.width);
-    struct var out = op_multiply_weight(g, weight, low);
-    drop(g, low);
+    bool wide = model_has(&t->plan->model, FEATURE_NORM_WIDE); // the product, not its factor, cast
+    struct var factor = wide ? var_share(normed) : op_cast(g, normed, x.width);
+    struct var scaled = op_multiply_weight(g, weight, factor);
+    struct var out = wide ? op_cast(g, scaled, x.width) : var_share(scaled);
+    drop(g, scaled);
+    drop(g, factor);
     drop(g, normed);
     drop(g, variance);
     return out;
@@ -67,6 +70,51 @@ static struct var rotate(struct graph *g, struct var x, struct var cosine, struc
     return out;
 }
 
+// The first `elements` of each head are rotated, the others joined to them, be there none.
+static struct var rotate_part(struct graph *g, struct var x, const struct layer_arguments *also,
+                              uint64_t elements)
+{
+    struct var turning = elements == x.elements ? var_share(x) : op_slice(g, x, elements);
+    struct var rest = op_slice(g, x, x.elements - elements);
+    struct var turned = rotate(g, turning, also->cosine, also->sine);
+    struct var out = op_join(g, turned, rest);
+    drop(g, turned);
+    drop(g, turning);
+    drop(g, rest);
+    return out;
+}
+
+struct heads {
+    struct var q, k, v;
+};
+
+static struct heads rotate_heads(struct graph *g, struct heads h, const struct layer_call *call)
+{
+    const struct model *m = &call->trainer->plan->model;
+    const struct layer_arguments *also = arguments_of(call->trainer, call->layer);
+    struct heads out = h;
+    if (m->layer[call->layer].unrotated) {
+        out.q = var_share(h.q);
+        out.k = var_share(h.k);
+        return out;
+    }
+    if (model_has(m, FEATURE_ROTARY_PART)) {
+        out.q = rotate_part(g, h.q, also, h.q.elements / m->head_dim * m->rotary_dim);
+        out.k = rotate_part(g, h.k, also, h.k.elements / m->head_dim * m->rotary_dim);
+        return out;
+    }
+    out.q = rotate(g, h.q, also->cosine, also->sine);
+    out.k = rotate(g, h.k, also->cosine, also->sine);
+    if (!model_has(m, FEATURE_ROTARY_WIDE))
+        return out;
+    struct heads wide = out;
+    out.q = op_cast(g, wide.q, h.q.width);
+    out.k = op_cast(g, wide.k, h.k.width);
+    drop(g, wide.q);
+    drop(g, wide.k);
+    return out;
+}
+
 static struct var project(struct graph *g, struct var x, int weight, int bias, int norm)
 {
     struct var y = op_relayout(g, op_linear(g, x, weight, bias));
@@ -75,6 +123,49 @@ static struct var project(struct graph *g, struct var x, int weight, int bias, i
     struct var normed = rms_norm(g, y, norm);
     drop(g, y);
     return normed;
+}
+
+// Views of one product.
+static struct heads project_fused(struct graph *g, struct var x, const struct layer_parameters *p,
+                                  const struct model *m)
+{
+    struct var all = op_linear(g, x, p->qkv, -1);
+    uint64_t head = all.elements / (m->heads + 2 * m->kv_heads);
+    struct heads h = {op_slice(g, all, m->heads * head), op_slice(g, all, m->kv_heads * head),
+                      op_slice(g, all, m->kv_heads * head)};
+    drop(g, all);
+    h.q = op_relayout(g, h.q);
+    h.k = op_relayout(g, h.k);
+    return h;
+}
+
+// Norms over all heads come before these are told apart.
+static struct heads project_normed(struct graph *g, struct var x, const struct layer_parameters *p)
+{
+    struct var q = op_linear(g, x, p->q, p->q_bias), k;
+    struct heads h = {.q = rms_norm(g, q, p->q_norm)};
+    drop(g, q);
+    k = op_linear(g, x, p->k, p->k_bias);
+    h.k = rms_norm(g, k, p->k_norm);
+    drop(g, k);
+    h.v = op_linear(g, x, p->v, p->v_bias);
+    h.q = op_relayout(g, h.q);
+    h.k = op_relayout(g, h.k);
+    return h;
+}
+
+static struct heads project_heads(struct graph *g, struct var x, const struct layer_parameters *p,
+                                  const struct model *m)
+{
+    if (model_has(m, FEATURE_FUSED_PROJECTIONS))
+        return project_fused(g, x, p, m);
+    if (model_has(m, FEATURE_QK_NORM_WIDE))
+        return project_normed(g, x, p);
+    struct heads h;
+    h.q = project(g, x, p->q, p->q_bias, p->q_norm);
+    h.k = project(g, x, p->k, p->k_bias, p->k_norm);
+    h.v = op_linear(g, x, p->v, p->v_bias);
+    return h;
 }
 
 // Ulysses: every rank attends over all tokens with its share of the heads.
@@ -105,33 +196,48 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     const struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->plan->model;
-    const struct layer_arguments *also = arguments_of(t, call->layer);
     bool eager = plan_attends_eagerly(t->plan);
     uint64_t ulysses = t->plan->ulysses;
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, kv_heads, m->head_dim};
-    struct var q = project(g, x, p->q, p->q_bias, p->q_norm);
-    struct var k = project(g, x, p->k, p->k_bias, p->k_norm);
-    struct var v = op_linear(g, x, p->v, p->v_bias);
+    struct heads h = project_heads(g, x, p, m);
     if (ulysses > 1 || eager)
-        v = op_relayout(g, v);
-    struct var q_turned = rotate(g, q, also->cosine, also->sine);
-    struct var k_turned = rotate(g, k, also->cosine, also->sine);
-    drop(g, q);
-    drop(g, k);
-    struct var mixed = ulysses > 1 ? exchanged_attention(g, q_turned, k_turned, v, &shape)
-                       : eager     ? eager_attention(g, q_turned, k_turned, v, call, weights)
-                                   : op_attention(g, q_turned, k_turned, v, &shape);
+        h.v = op_relayout(g, h.v);
+    struct heads turned = rotate_heads(g, h, call);
+    drop(g, h.q);
+    drop(g, h.k);
+    struct var mixed = ulysses > 1 ? exchanged_attention(g, turned.q, turned.k, h.v, &shape)
+                       : eager     ? eager_attention(g, turned.q, turned.k, h.v, call, weights)
+                                   : op_attention(g, turned.q, turned.k, h.v, &shape);
     struct var out = op_linear(g, mixed, p->o, -1);
     drop(g, mixed);
-    drop(g, q_turned);
-    drop(g, k_turned);
-    drop(g, v);
+    drop(g, turned.q);
+    drop(g, turned.k);
+    drop(g, h.v);
+    return out;
+}
+
+// Gate and up as halves of one product.
+static struct var fused_mlp(struct graph *g, struct var x, const struct layer_parameters *p)
+{
+    struct var both = op_chunks(g, op_linear(g, x, p->gate_up, -1), 2);
+    struct var gate = op_chunk(g, both, both.elements / 2);
+    struct var up = op_chunk(g, both, both.elements / 2);
+    struct var active = op_activation(g, gate);
+    struct var product = op_multiply(g, up, active);
+    drop(g, active);
+    drop(g, gate);
+    drop(g, up);
+    drop(g, both);
+    struct var out = op_linear(g, product, p->down, -1);
+    drop(g, product);
     return out;
 }
 
 static struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
 {
+    if (p->gate < 0)
+        return fused_mlp(g, x, p);
     struct var gate = op_linear(g, x, p->gate, -1);
     struct var active = op_activation(g, gate);
     drop(g, gate);
@@ -142,6 +248,11 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
     struct var out = op_linear(g, product, p->down, -1);
     drop(g, product);
     return out;
+}
+
+static struct var normed_before(struct graph *g, struct var x, int norm)
+{
+    return norm < 0 ? var_share(x) : rms_norm(g, x, norm);
 }
 
 // A norm behind attention or MLP, where a family has one. Takes x over.
@@ -159,13 +270,13 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     const struct layer_call *call = what;
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     struct var weights = {NULL, NO_NODE, 0, 0}; // of attention, in a local variable to the end
-    struct var x = rms_norm(g, in, p->input_norm);
+    struct var x = normed_before(g, in, p->input_norm);
     struct var attended = attention(g, x, call, &weights);
     drop(g, x);
     attended = normed_after(g, attended, p->after_attention_norm);
     struct var middle = op_add(g, in, attended);
     drop(g, attended);
-    x = rms_norm(g, middle, p->before_mlp_norm);
+    x = normed_before(g, middle, p->before_mlp_norm);
     struct var fed = p->router >= 0 ? experts_forward(g, x, call) : mlp(g, x, p);
     drop(g, x);
     fed = normed_after(g, fed, p->after_mlp_norm);
@@ -196,19 +307,21 @@ static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *t
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->plan->model;
+    uint64_t values = tokens * m->rotary_dim;
+    uint32_t width = model_has(m, FEATURE_ROTARY_WIDE) ? 4 : t->width;
     struct var floats = constant(g, tokens, 4);
-    struct var angles = constant(g, tokens * m->head_dim / 2, 4);
+    struct var angles = constant(g, values / 2, 4);
     gemm_workspace(g); // the angles are a matrix product
-    struct var both = constant(g, tokens * m->head_dim, 4);
+    struct var both = constant(g, values, 4);
     struct var wide[2];
     for (int i = 0; i < 2; i++) {
-        struct var plain = constant(g, tokens * m->head_dim, 4);
-        wide[i] = constant(g, tokens * m->head_dim, 4);
+        struct var plain = constant(g, values, 4);
+        wide[i] = constant(g, values, 4);
         drop(g, plain);
     }
     struct var *const kept[] = {&to->cosine, &to->sine};
     for (int i = 0; i < 2; i++) { // a cast only where the compute type is not fp32
-        *kept[i] = t->width == 4 ? var_share(wide[i]) : constant(g, tokens * m->head_dim, t->width);
+        *kept[i] = width == 4 ? var_share(wide[i]) : constant(g, values, width);
     }
     drop(g, floats);
     drop(g, angles);
@@ -399,13 +512,13 @@ struct var trainer_forward(struct trainer *t)
     struct var hidden = mark(t, embed(t), embedding, false);
     leave(t, embedding);
     struct var positions = make_arguments(t);
-    g->shared_arguments[0] = positions;
+    g->shared_arguments[ARGUMENT_POSITIONS] = positions;
     for (int i = 0; i < (int)plan->model.layers; i++) {
         struct var next;
         const struct layer_arguments *also = arguments_of(t, i);
-        g->shared_arguments[1] = also->cosine;
-        g->shared_arguments[2] = also->sine;
-        g->shared_arguments[3] = also->mask;
+        g->shared_arguments[ARGUMENT_COSINE] = also->cosine;
+        g->shared_arguments[ARGUMENT_SINE] = also->sine;
+        g->shared_arguments[ARGUMENT_MASK] = also->mask;
         g->kind = plan->checkpointing ? MEMORY_WORKING : MEMORY_SAVED;
         enter(t, i);
         hidden = mark(t, hidden, i, true);

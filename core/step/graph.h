@@ -13,7 +13,7 @@
 
 #include "core/step/machine.h"
 
-enum { FRAME_ALSO = 4 }; // positions, cosine, sine, mask
+enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
 enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_SIZES = 4, NO_NODE = -1 };
 

@@ -68,10 +68,11 @@ struct var op_multiply(struct graph *g, struct var a, struct var b)
     struct node *n = graph_add(g, OPERATION_MULTIPLY);
     graph_keep(g, n, a.storage);
     graph_keep(g, n, b.storage);
-    struct var out = op_unary(g, n, a, a.elements, a.width);
+    struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
         n->sizes[1] = bytes_of(b);
+        n->sizes[2] = bytes_of(out);
     }
     return out;
 }
@@ -143,27 +144,27 @@ struct var op_negate(struct graph *g, struct var x)
     return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
 }
 
-static struct var half_of(struct graph *g, struct var x)
+struct var op_slice(struct graph *g, struct var x, uint64_t elements)
 {
     struct node *n = graph_add(g, OPERATION_SLICE);
     if (n) {
         n->inputs[0] = x.node;
         n->sizes[0] = bytes_of(x);
     }
-    struct var half = var_share(x);
-    half.elements /= 2;
-    half.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
-    return half;
+    struct var part = var_share(x);
+    part.elements = elements;
+    part.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    return part;
 }
 
 struct var op_first_half(struct graph *g, struct var x)
 {
-    return half_of(g, x);
+    return op_slice(g, x, x.elements / 2);
 }
 
 struct var op_second_half(struct graph *g, struct var x)
 {
-    return half_of(g, x);
+    return op_slice(g, x, x.elements / 2);
 }
 
 struct var op_join(struct graph *g, struct var a, struct var b)

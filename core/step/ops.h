@@ -24,8 +24,9 @@ struct var op_scale(struct graph *g, struct var x);                        // by
 struct var op_tanh(struct graph *g, struct var x);
 struct var op_cap(struct graph *g, struct var x); // softly: divided, tanh, multiplied; takes x over
 struct var op_negate(struct graph *g, struct var x);
-struct var op_first_half(struct graph *g, struct var x);  // a view
-struct var op_second_half(struct graph *g, struct var x); // a view
+struct var op_first_half(struct graph *g, struct var x);               // a view
+struct var op_second_half(struct graph *g, struct var x);              // a view
+struct var op_slice(struct graph *g, struct var x, uint64_t elements); // a view of a part
 struct var op_join(struct graph *g, struct var a, struct var b);
 struct var op_add(struct graph *g, struct var a, struct var b);
 struct var op_add_mask(struct graph *g, struct var x, struct var mask); // one for all heads

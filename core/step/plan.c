@@ -83,21 +83,18 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    bool qwen3_moe = str_is(str_from(p->model.family->model_type), "qwen3_moe");
     static const unsigned not_yet = FEATURE_MLA | FEATURE_SINKS | FEATURE_OUTPUT_BIAS |
                                     FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
-    if (p->model.features & not_yet || (model_has(&p->model, FEATURE_EXPERTS) && !qwen3_moe))
+    if (p->model.features & not_yet)
         return FAIL(e, UNSUPPORTED, where,
-                    "training of %s is not modelled yet; Qwen3 (with experts too), Qwen2.5, Llama "
-                    "and Mistral are",
+                    "training of %s is not modelled yet; Qwen2.5, Qwen3, Llama, Mistral, Mixtral, "
+                    "Gemma 2, Phi, OLMo 2 and SmolLM are",
                     p->model.family->title);
-    if (qwen3_moe && p->precision == PRECISION_AUTOCAST)
+    if (model_has(&p->model, FEATURE_EXPERTS) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast over a mixture of experts is not modelled; bf16 is");
-    if (plan_attends_eagerly(p) && p->ulysses > 1)
-        return FAIL(e, UNSUPPORTED, STR("--sp"),
-                    "soft-capped attention is not modelled under sequence parallel");
-    if (!plan_attends_eagerly(p) && p->model.sliding_window && p->model.sliding_window < p->context)
+    if (!plan_attends_eagerly(p) && p->model.sliding_window &&
+        p->model.sliding_window <= p->context)
         return FAIL(e, UNSUPPORTED, where,
                     "attention windows shorter than the context are not modelled yet");
     return true;
@@ -220,10 +217,10 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
     return true;
 }
 
-// The only attention of transformers that caps its scores.
+// The only attention of transformers that caps its scores. Sequence parallel has its own.
 bool plan_attends_eagerly(const struct plan *p)
 {
-    return model_has(&p->model, FEATURE_ATTENTION_CAP);
+    return model_has(&p->model, FEATURE_ATTENTION_CAP) && p->ulysses == 1;
 }
 
 bool plan_is_sharded(const struct plan *p)

@@ -41,28 +41,36 @@ static void add_experts(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
     uint64_t count = m->experts.count, one = m->experts.intermediate * m->hidden;
+    bool first = model_has(m, FEATURE_ROUTER_FIRST);
+    l->router = first ? add_parameter(t, "gate.weight", count, m->hidden) : -1;
     l->gate_up = add_parameter(t, "experts.gate_up_proj", count, 2 * one);
     l->experts_down = add_parameter(t, "experts.down_proj", count, one);
-    l->router = add_parameter(t, "gate.weight", count, m->hidden);
+    if (!first)
+        l->router = add_parameter(t, "gate.weight", count, m->hidden);
     l->gate = l->up = l->down = -1;
 }
 
 static void add_norms(struct trainer *t, struct layer_parameters *l)
 {
-    uint64_t width = t->plan->model.hidden;
-    bool four = model_has(&t->plan->model, FEATURE_POST_NORMS);
-    l->input_norm = add_parameter(t, "input_layernorm.weight", width, 1);
+    const struct model *m = &t->plan->model;
+    uint64_t width = m->hidden;
+    bool four = model_has(m, FEATURE_POST_NORMS), after = model_has(m, FEATURE_NORMS_AFTER);
+    l->before_mlp_norm = l->after_attention_norm = l->after_mlp_norm = -1;
+    l->input_norm = after ? -1 : add_parameter(t, "input_layernorm.weight", width, 1);
     int second = add_parameter(t, "post_attention_layernorm.weight", width, 1);
-    l->after_attention_norm = four ? second : -1;
-    l->before_mlp_norm =
-        four ? add_parameter(t, "pre_feedforward_layernorm.weight", width, 1) : second;
-    l->after_mlp_norm = four ? add_parameter(t, "post_feedforward_layernorm.weight", width, 1) : -1;
+    *(four || after ? &l->after_attention_norm : &l->before_mlp_norm) = second;
+    if (four)
+        l->before_mlp_norm = add_parameter(t, "pre_feedforward_layernorm.weight", width, 1);
+    if (four || after)
+        l->after_mlp_norm = add_parameter(t, "post_feedforward_layernorm.weight", width, 1);
 }
 
-static void add_layer(struct trainer *t, struct layer_parameters *l, bool experts)
+static void add_attention(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
+    bool all_heads = model_has(m, FEATURE_QK_NORM_WIDE);
+    l->qkv = -1;
     l->q = add_parameter(t, "q_proj.weight", q, width);
     l->q_bias = add_if(t, FEATURE_QKV_BIAS, "q_proj.bias", q);
     l->k = add_parameter(t, "k_proj.weight", kv, width);
@@ -70,12 +78,37 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
     l->v = add_parameter(t, "v_proj.weight", kv, width);
     l->v_bias = add_if(t, FEATURE_QKV_BIAS, "v_proj.bias", kv);
     l->o = add_parameter(t, "o_proj.weight", width, q);
-    l->q_norm = add_if(t, FEATURE_QK_NORM, "q_norm.weight", m->head_dim);
-    l->k_norm = add_if(t, FEATURE_QK_NORM, "k_norm.weight", m->head_dim);
-    if (experts)
-        add_experts(t, l);
-    else
-        add_mlp(t, l);
+    l->q_norm = add_if(t, FEATURE_QK_NORM, "q_norm.weight", all_heads ? q : m->head_dim);
+    l->k_norm = add_if(t, FEATURE_QK_NORM, "k_norm.weight", all_heads ? kv : m->head_dim);
+}
+
+// As Phi-3 orders its modules.
+static void add_fused(struct trainer *t, struct layer_parameters *l)
+{
+    const struct model *m = &t->plan->model;
+    uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
+    *l = (struct layer_parameters){.q = -1, .k = -1, .v = -1, .gate = -1, .up = -1};
+    l->q_bias = l->k_bias = l->v_bias = l->q_norm = l->k_norm = -1;
+    l->experts_down = l->router = -1;
+    l->o = add_parameter(t, "o_proj.weight", width, q);
+    l->qkv = add_parameter(t, "qkv_proj.weight", q + 2 * kv, width);
+    l->gate_up = add_parameter(t, "gate_up_proj.weight", 2 * m->intermediate, width);
+    l->down = add_parameter(t, "down_proj.weight", width, m->intermediate);
+}
+
+static void add_layer(struct trainer *t, struct layer_parameters *l, bool experts)
+{
+    int first = t->graph.parameter_count;
+    if (model_has(&t->plan->model, FEATURE_FUSED_PROJECTIONS)) {
+        add_fused(t, l);
+    } else {
+        add_attention(t, l);
+        if (experts)
+            add_experts(t, l);
+        else
+            add_mlp(t, l);
+    }
+    l->first = first;
     add_norms(t, l);
 }
 

@@ -8,13 +8,15 @@
 
 // Indices into the graph's parameters; -1 where a family has none.
 struct layer_parameters {
+    int first; // in the modules' order
     int q, k, v, o;
+    int qkv; // instead of q, k and v
     int q_bias, k_bias, v_bias;
     int q_norm, k_norm;
-    int gate, up, down;                // -1 where the layer has experts
+    int gate, up, down;                // -1 where the layer has experts, or gate and up in one
     int gate_up, experts_down, router; // -1 where it has none
-    int input_norm, before_mlp_norm;
-    int after_attention_norm, after_mlp_norm; // -1 where a layer has two norms
+    int input_norm, before_mlp_norm;   // -1 where a family has no such norm
+    int after_attention_norm, after_mlp_norm;
 };
 
 // What layers of a kind are given besides their input.

@@ -45,8 +45,9 @@ struct random_plan {
 
 static struct random_plan random_settings(struct arena *a, uint64_t *state)
 {
-    static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B",
-                                         "Qwen3-30B-A3B"};
+    static const char *const models[] = {"Qwen3-0.6B",     "Qwen2.5-0.5B", "Llama-3.2-1B",
+                                         "gemma-2-2b",     "SmolLM3-3B",   "Phi-4-mini-instruct",
+                                         "OLMo-2-0425-1B", "Qwen3-30B-A3B"};
     static const char *const machines[] = {"gpu=H200",
                                            "gpu=2xH200",
                                            "gpu=4xA100-80G sp=2",
@@ -269,7 +270,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=gpt-oss-20b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=Qwen3-30B-A3B layers=2 gpu=H200 context=4k precision=autocast",
          "autocast over a mixture of experts"},
-        {"model=gemma-2-2b gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=gemma-3-4b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=Mistral-7B-v0.1 gpu=8xH200 context=8k", "windows shorter than the context"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=half",
          "loss must be full, chunked:TOKENS or none"},
