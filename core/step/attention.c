@@ -136,12 +136,12 @@ struct var eager_attention(struct graph *g, struct var q, struct var k, struct v
     struct var v_flat = flattened(g, v_all, several && !shared);
     struct var w_low = narrowed(g, *weights);
     struct var mixed = op_product(g, w_low, v_flat, q.elements, plan_sequence_tokens(t->plan));
+    drop(g, w_low);
+    drop(g, v_flat);
     if (several)
         mixed = op_relayout(g, mixed);
     struct var out = op_copy(g, mixed);
     drop(g, mixed);
-    drop(g, w_low);
-    drop(g, v_flat);
     drop(g, k_all);
     drop(g, v_all);
     return out;

@@ -70,23 +70,47 @@ static struct var rotate(struct graph *g, struct var x, struct var cosine, struc
     return out;
 }
 
-// The first `elements` of each head are rotated, the others joined to them, be there none.
-static struct var rotate_part(struct graph *g, struct var x, const struct layer_arguments *also,
-                              uint64_t elements)
-{
-    struct var turning = elements == x.elements ? var_share(x) : op_slice(g, x, elements);
-    struct var rest = op_slice(g, x, x.elements - elements);
-    struct var turned = rotate(g, turning, also->cosine, also->sine);
-    struct var out = op_join(g, turned, rest);
-    drop(g, turned);
-    drop(g, turning);
-    drop(g, rest);
-    return out;
-}
-
 struct heads {
     struct var q, k, v;
 };
+
+// Of each head a first part is turned, the rest joined to it, be there none.
+struct parts {
+    struct var turning, rest;
+};
+
+static struct parts parts_of(struct graph *g, struct var x, const struct model *m)
+{
+    uint64_t elements = x.elements / m->head_dim * m->rotary_dim;
+    struct var turning = elements == x.elements ? var_share(x) : op_slice(g, x, elements);
+    return (struct parts){turning, op_slice(g, x, x.elements - elements)};
+}
+
+static struct var rotate_part(struct graph *g, struct parts p, const struct layer_arguments *also)
+{
+    struct var turned = rotate(g, p.turning, also->cosine, also->sine);
+    struct var rest = op_cast(g, p.rest, turned.width); // autocast joins in the wider type
+    struct var out = op_join(g, turned, rest);
+    drop(g, rest);
+    drop(g, turned);
+    return out;
+}
+
+static void drop_parts(struct graph *g, struct parts p)
+{
+    drop(g, p.turning);
+    drop(g, p.rest);
+}
+
+static struct heads rotate_parts(struct graph *g, struct heads h, const struct model *m,
+                                 const struct layer_arguments *also)
+{
+    struct parts q = parts_of(g, h.q, m), k = parts_of(g, h.k, m);
+    struct heads out = {.q = rotate_part(g, q, also), .k = rotate_part(g, k, also), .v = h.v};
+    drop_parts(g, q);
+    drop_parts(g, k);
+    return out;
+}
 
 static struct heads rotate_heads(struct graph *g, struct heads h, const struct layer_call *call)
 {
@@ -98,11 +122,8 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
         out.k = var_share(h.k);
         return out;
     }
-    if (model_has(m, FEATURE_ROTARY_PART)) {
-        out.q = rotate_part(g, h.q, also, h.q.elements / m->head_dim * m->rotary_dim);
-        out.k = rotate_part(g, h.k, also, h.k.elements / m->head_dim * m->rotary_dim);
-        return out;
-    }
+    if (model_has(m, FEATURE_ROTARY_PART))
+        return rotate_parts(g, h, m, also);
     out.q = rotate(g, h.q, also->cosine, also->sine);
     out.k = rotate(g, h.k, also->cosine, also->sine);
     if (!model_has(m, FEATURE_ROTARY_WIDE))
@@ -115,6 +136,7 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
     return out;
 }
 
+// Turning puts gradients into another layout.
 static struct var project(struct graph *g, struct var x, int weight, int bias, int norm)
 {
     struct var y = op_relayout(g, op_linear(g, x, weight, bias));
@@ -154,16 +176,18 @@ static struct heads project_normed(struct graph *g, struct var x, const struct l
     return h;
 }
 
-static struct heads project_heads(struct graph *g, struct var x, const struct layer_parameters *p,
-                                  const struct model *m)
+static struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call)
 {
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    const struct model *m = &call->trainer->plan->model;
     if (model_has(m, FEATURE_FUSED_PROJECTIONS))
         return project_fused(g, x, p, m);
     if (model_has(m, FEATURE_QK_NORM_WIDE))
         return project_normed(g, x, p);
+    bool turned = !m->layer[call->layer].unrotated;
     struct heads h;
-    h.q = project(g, x, p->q, p->q_bias, p->q_norm);
-    h.k = project(g, x, p->k, p->k_bias, p->k_norm);
+    h.q = turned ? project(g, x, p->q, p->q_bias, p->q_norm) : op_linear(g, x, p->q, p->q_bias);
+    h.k = turned ? project(g, x, p->k, p->k_bias, p->k_norm) : op_linear(g, x, p->k, p->k_bias);
     h.v = op_linear(g, x, p->v, p->v_bias);
     return h;
 }
@@ -190,6 +214,18 @@ static struct var exchanged_attention(struct graph *g, struct var q, struct var 
     return out;
 }
 
+// Its output lies as its queries do, which a join has brought into the heads' order.
+static struct var fused_attention(struct graph *g, struct heads h,
+                                  const struct attention_shape *shape, const struct model *m)
+{
+    struct var mixed = op_attention(g, h.q, h.k, h.v, shape);
+    if (!model_has(m, FEATURE_ROTARY_PART))
+        return mixed;
+    struct var out = op_copy(g, mixed);
+    drop(g, mixed);
+    return out;
+}
+
 static struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                             struct var *weights)
 {
@@ -200,7 +236,7 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     uint64_t ulysses = t->plan->ulysses;
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, kv_heads, m->head_dim};
-    struct heads h = project_heads(g, x, p, m);
+    struct heads h = project_heads(g, x, call);
     if (ulysses > 1 || eager)
         h.v = op_relayout(g, h.v);
     struct heads turned = rotate_heads(g, h, call);
@@ -208,7 +244,7 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     drop(g, h.k);
     struct var mixed = ulysses > 1 ? exchanged_attention(g, turned.q, turned.k, h.v, &shape)
                        : eager     ? eager_attention(g, turned.q, turned.k, h.v, call, weights)
-                                   : op_attention(g, turned.q, turned.k, h.v, &shape);
+                                   : fused_attention(g, turned, &shape, m);
     struct var out = op_linear(g, mixed, p->o, -1);
     drop(g, mixed);
     drop(g, turned.q);
@@ -226,11 +262,11 @@ static struct var fused_mlp(struct graph *g, struct var x, const struct layer_pa
     struct var active = op_activation(g, gate);
     struct var product = op_multiply(g, up, active);
     drop(g, active);
-    drop(g, gate);
     drop(g, up);
     drop(g, both);
     struct var out = op_linear(g, product, p->down, -1);
     drop(g, product);
+    drop(g, gate);
     return out;
 }
 
@@ -511,6 +547,7 @@ struct var trainer_forward(struct trainer *t)
     enter(t, embedding);
     struct var hidden = mark(t, embed(t), embedding, false);
     leave(t, embedding);
+    struct var embedded = var_share(hidden); // a local variable of the model's forward
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
     for (int i = 0; i < (int)plan->model.layers; i++) {
@@ -534,6 +571,7 @@ struct var trainer_forward(struct trainer *t)
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
     drop_masks(t);
+    drop(g, embedded);
     struct var loss = loss_of(t, last);
     drop(g, last);
     drop_arguments(t, positions);

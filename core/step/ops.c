@@ -275,8 +275,9 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
                       uint64_t depth)
 {
     struct node *n = graph_add(g, OPERATION_PRODUCT);
-    graph_keep(g, n, a.storage);
-    graph_keep(g, n, b.storage);
+    // The second goes first, but where both were recomputed, and are local to the backward.
+    graph_keep(g, n, g->frame ? a.storage : b.storage);
+    graph_keep(g, n, g->frame ? b.storage : a.storage);
     struct var out = graph_output(g, n, elements, a.width);
     if (n) {
         n->inputs[0] = a.node;
