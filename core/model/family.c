@@ -8,7 +8,8 @@
     "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
-#define GEMMA_LAYERS (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
+#define GEMMA_LAYERS  (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
+#define GEMMA3_LAYERS (GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_LOCAL_ROTARY)
 #define GEMMA3_TEXT                                                               \
     "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 " \
     "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true"
@@ -122,7 +123,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3_text",
         .title = "Gemma 3, text only",
-        .features = GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_LOCAL_ROTARY,
+        .features = GEMMA3_LAYERS,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 6,
@@ -131,7 +132,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
-        .features = GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_LOCAL_ROTARY | FEATURE_VISION_SIGLIP,
+        .features = GEMMA3_LAYERS | FEATURE_VISION_SIGLIP,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,

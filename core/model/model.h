@@ -44,6 +44,7 @@ enum feature {
     FEATURE_ROTARY_PART = 1 << 25,  // of each head a first part is rotated, the rest joined to it
     FEATURE_ROUTER_WIDE = 1 << 26,  // experts are weighed in fp32
     FEATURE_ROUTER_FIRST = 1 << 27, // the router comes before the experts
+    FEATURE_QK_NORM_LATE = 1 << 28, // with FEATURE_QK_NORM: when v has been projected too
     FEATURE_LOCAL_ROTARY = 1 << 19, // layers with a window have positions of their own
 };
 

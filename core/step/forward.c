@@ -176,6 +176,19 @@ static struct heads project_normed(struct graph *g, struct var x, const struct l
     return h;
 }
 
+// All three projections first, then the norms.
+static struct heads project_then_norm(struct graph *g, struct var x,
+                                      const struct layer_parameters *p)
+{
+    struct var q = project(g, x, p->q, p->q_bias, -1), k = project(g, x, p->k, p->k_bias, -1);
+    struct heads h = {.v = op_linear(g, x, p->v, p->v_bias)};
+    h.q = rms_norm(g, q, p->q_norm);
+    drop(g, q);
+    h.k = rms_norm(g, k, p->k_norm);
+    drop(g, k);
+    return h;
+}
+
 static struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
@@ -184,6 +197,8 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
         return project_fused(g, x, p, m);
     if (model_has(m, FEATURE_QK_NORM_WIDE))
         return project_normed(g, x, p);
+    if (model_has(m, FEATURE_QK_NORM_LATE))
+        return project_then_norm(g, x, p);
     bool turned = !m->layer[call->layer].unrotated;
     struct heads h;
     h.q = turned ? project(g, x, p->q, p->q_bias, p->q_norm) : op_linear(g, x, p->q, p->q_bias);
