@@ -167,16 +167,28 @@ static void multiply_constant(struct graph *g, struct node *n, struct outcome *o
         out[0].cast_bytes = n->sizes[0];
 }
 
+static void linear_input(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (n->inputs[0] == NO_NODE)
+        return;
+    out[0].gradient = take(g, n->sizes[0]);
+    out[0].view = true;
+}
+
+// MmBackward0 begins with the weight, AddmmBackward0, which has a bias, with the input.
 static void linear(struct graph *g, struct node *n, struct outcome *out)
 {
+    bool biased = n->inputs[2] != NO_NODE;
+    if (biased) {
+        linear_input(g, n, out);
+        gemm_workspace(g);
+    }
     out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
     gemm_workspace(g);
-    if (n->inputs[0] != NO_NODE) {
-        out[0].gradient = take(g, n->sizes[0]);
-        out[0].view = true;
-    }
-    if (n->inputs[2] != NO_NODE) {
+    if (!biased)
+        linear_input(g, n, out);
+    if (biased) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);
     }

@@ -260,7 +260,7 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     struct var mixed = ulysses > 1 ? exchanged_attention(g, turned.q, turned.k, h.v, &shape)
                        : eager     ? eager_attention(g, turned.q, turned.k, h.v, call, weights)
                                    : fused_attention(g, turned, &shape, m);
-    struct var out = op_linear(g, mixed, p->o, -1);
+    struct var out = op_linear(g, mixed, p->o, p->o_bias);
     drop(g, mixed);
     drop(g, turned.q);
     drop(g, turned.k);
@@ -289,14 +289,14 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
 {
     if (p->gate < 0)
         return fused_mlp(g, x, p);
-    struct var gate = op_linear(g, x, p->gate, -1);
+    struct var gate = op_linear(g, x, p->gate, p->gate_bias);
     struct var active = op_activation(g, gate);
     drop(g, gate);
-    struct var up = op_linear(g, x, p->up, -1);
+    struct var up = op_linear(g, x, p->up, p->up_bias);
     struct var product = op_multiply(g, active, up);
     drop(g, active);
     drop(g, up);
-    struct var out = op_linear(g, product, p->down, -1);
+    struct var out = op_linear(g, product, p->down, p->down_bias);
     drop(g, product);
     return out;
 }

@@ -83,8 +83,8 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    static const unsigned not_yet = FEATURE_MLA | FEATURE_SINKS | FEATURE_OUTPUT_BIAS |
-                                    FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+    static const unsigned not_yet =
+        FEATURE_MLA | FEATURE_SINKS | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
     if (p->model.features & not_yet)
         return FAIL(e, UNSUPPORTED, where,
                     "training of %s is not modelled yet; Qwen2.5, Qwen3, Llama, Mistral, Mixtral, "

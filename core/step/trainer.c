@@ -31,8 +31,11 @@ static void add_mlp(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
     l->gate = add_parameter(t, "gate_proj.weight", m->intermediate, m->hidden);
+    l->gate_bias = add_if(t, FEATURE_MLP_BIAS, "gate_proj.bias", m->intermediate);
     l->up = add_parameter(t, "up_proj.weight", m->intermediate, m->hidden);
+    l->up_bias = add_if(t, FEATURE_MLP_BIAS, "up_proj.bias", m->intermediate);
     l->down = add_parameter(t, "down_proj.weight", m->hidden, m->intermediate);
+    l->down_bias = add_if(t, FEATURE_MLP_BIAS, "down_proj.bias", m->hidden);
     l->gate_up = l->experts_down = l->router = -1;
 }
 
@@ -78,6 +81,7 @@ static void add_attention(struct trainer *t, struct layer_parameters *l)
     l->v = add_parameter(t, "v_proj.weight", kv, width);
     l->v_bias = add_if(t, FEATURE_QKV_BIAS, "v_proj.bias", kv);
     l->o = add_parameter(t, "o_proj.weight", width, q);
+    l->o_bias = add_if(t, FEATURE_OUTPUT_BIAS, "o_proj.bias", width);
     l->q_norm = add_if(t, FEATURE_QK_NORM, "q_norm.weight", all_heads ? q : m->head_dim);
     l->k_norm = add_if(t, FEATURE_QK_NORM, "k_norm.weight", all_heads ? kv : m->head_dim);
 }
@@ -88,7 +92,8 @@ static void add_fused(struct trainer *t, struct layer_parameters *l)
     const struct model *m = &t->plan->model;
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
     *l = (struct layer_parameters){.q = -1, .k = -1, .v = -1, .gate = -1, .up = -1};
-    l->q_bias = l->k_bias = l->v_bias = l->q_norm = l->k_norm = -1;
+    l->q_bias = l->k_bias = l->v_bias = l->o_bias = l->q_norm = l->k_norm = -1;
+    l->gate_bias = l->up_bias = l->down_bias = -1;
     l->experts_down = l->router = -1;
     l->o = add_parameter(t, "o_proj.weight", width, q);
     l->qkv = add_parameter(t, "qkv_proj.weight", q + 2 * kv, width);
@@ -113,7 +118,7 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
 }
 
 // The first makes gradients, the others add to them: more repeat the last.
-enum { MOST_LAYER_PARAMETERS = 16, DIFFERENT_MICRO_BATCHES = 3 };
+enum { MOST_LAYER_PARAMETERS = 20, DIFFERENT_MICRO_BATCHES = 3 };
 
 static void add_model(struct trainer *t)
 {
