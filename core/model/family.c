@@ -145,7 +145,8 @@ const struct family families[] = {
     {
         .model_type = "gpt_oss",
         .title = "gpt-oss",
-        .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS | FEATURE_ROUTER_FIRST |
+                    FEATURE_ROTARY_HALVES | FEATURE_NORM_WIDE,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,

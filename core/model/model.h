@@ -41,11 +41,12 @@ enum feature {
     FEATURE_NORM_WIDE = 1 << 22,         // norms multiply by their weight in fp32
     FEATURE_QK_NORM_WIDE = 1 << 23,      // with FEATURE_QK_NORM: over all heads together
     FEATURE_ROTARY_WIDE = 1 << 24,       // rotary positions in fp32
-    FEATURE_ROTARY_PART = 1 << 25,  // of each head a first part is rotated, the rest joined to it
-    FEATURE_ROUTER_WIDE = 1 << 26,  // experts are weighed in fp32
-    FEATURE_ROUTER_FIRST = 1 << 27, // the router comes before the experts
-    FEATURE_QK_NORM_LATE = 1 << 28, // with FEATURE_QK_NORM: when v has been projected too
-    FEATURE_LOCAL_ROTARY = 1 << 19, // layers with a window have positions of their own
+    FEATURE_ROTARY_PART = 1 << 25,   // of each head a first part is rotated, the rest joined to it
+    FEATURE_ROUTER_WIDE = 1 << 26,   // experts are weighed in fp32
+    FEATURE_ROUTER_FIRST = 1 << 27,  // the router comes before the experts
+    FEATURE_QK_NORM_LATE = 1 << 28,  // with FEATURE_QK_NORM: when v has been projected too
+    FEATURE_ROTARY_HALVES = 1 << 29, // rotary positions for half a head, which is cut in two
+    FEATURE_LOCAL_ROTARY = 1 << 19,  // layers with a window have positions of their own
 };
 
 struct feature_name {

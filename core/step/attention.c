@@ -123,6 +123,26 @@ static struct var weights_of(struct graph *g, struct var scores, struct var mask
     return weights;
 }
 
+// A learned sink a head beside the scores of each query. Takes the scores over.
+static struct var weights_with_sinks(struct graph *g, struct var scores, struct var mask, int sinks,
+                                     struct var *shifted)
+{
+    const struct trainer *t = g->owner;
+    uint64_t rows = scores.elements / plan_sequence_tokens(t->plan);
+    struct var masked = op_add_mask(g, scores, mask);
+    drop(g, scores);
+    struct var combined = op_join(g, masked, op_expand(g, op_parameter(g, sinks), rows));
+    struct var top = op_max(g, combined, rows);
+    *shifted = op_subtract(g, combined, top);
+    drop(g, top);
+    drop(g, combined);
+    struct var soft = op_softmax(g, *shifted);
+    struct var weights = op_slice(g, soft, masked.elements);
+    drop(g, soft);
+    drop(g, masked);
+    return weights;
+}
+
 struct var eager_attention(struct graph *g, struct var q, struct var k, struct var v,
                            const struct layer_call *call, struct var *weights)
 {
@@ -132,7 +152,10 @@ struct var eager_attention(struct graph *g, struct var q, struct var k, struct v
     bool several = t->plan->batch > 1, shared = m->heads != m->kv_heads;
     struct var k_all = op_repeat(g, k, q.elements), v_all = op_repeat(g, v, q.elements);
     struct var scores = scores_of(g, q, k_all, t, &shape);
-    *weights = weights_of(g, scores, arguments_of(t, call->layer)->mask, q.width);
+    struct var mask = arguments_of(t, call->layer)->mask, shifted = {NULL, NO_NODE, 0, 0};
+    int sinks = t->layers[call->layer].sinks;
+    *weights = sinks < 0 ? weights_of(g, scores, mask, q.width)
+                         : weights_with_sinks(g, scores, mask, sinks, &shifted);
     struct var v_flat = flattened(g, v_all, several && !shared);
     struct var w_low = narrowed(g, *weights);
     struct var mixed = op_product(g, w_low, v_flat, q.elements, plan_sequence_tokens(t->plan));
@@ -144,5 +167,6 @@ struct var eager_attention(struct graph *g, struct var q, struct var k, struct v
     drop(g, mixed);
     drop(g, k_all);
     drop(g, v_all);
+    drop(g, shifted);
     return out;
 }

@@ -167,6 +167,23 @@ static void multiply_constant(struct graph *g, struct node *n, struct outcome *o
         out[0].cast_bytes = n->sizes[0];
 }
 
+// clamp_backward (FunctionsManual.cpp): a comparison for each bound, then where.
+static void clamp(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *low = take(g, n->sizes[1]), *high = take(g, n->sizes[2]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, high);
+    machine_drop(g->machine, low);
+}
+
+static void subtract(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = storage_share(n->gradient);
+    out[1].gradient = take(g, n->sizes[0]);
+    if (n->sizes[1] != n->sizes[0])
+        out[1].reduced_bytes = n->sizes[1];
+}
+
 static void linear_input(struct graph *g, struct node *n, struct outcome *out)
 {
     if (n->inputs[0] == NO_NODE)
@@ -408,6 +425,10 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_GROUPED_PRODUCT] = grouped_product,
     [OPERATION_SUM_GROUPS] = sum_groups,
     [OPERATION_TANH] = like_input,
+    [OPERATION_SIGMOID] = like_input,
+    [OPERATION_CLAMP] = clamp,
+    [OPERATION_SUBTRACT] = subtract,
+    [OPERATION_MAX] = like_input,
     [OPERATION_PRODUCT] = product,
 };
 

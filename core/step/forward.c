@@ -70,6 +70,29 @@ static struct var rotate(struct graph *g, struct var x, struct var cosine, struc
     return out;
 }
 
+// The same on halves that are told apart first (modeling_gpt_oss.py).
+static struct var rotate_halves(struct graph *g, struct var x, const struct layer_arguments *also)
+{
+    struct var both = op_chunks(g, var_share(x), 2);
+    struct var first = op_chunk(g, both, x.elements / 2),
+               second = op_chunk(g, both, x.elements / 2);
+    struct var plain = op_multiply_constant(g, first, also->cosine);
+    struct var crossed = op_multiply_constant(g, second, also->sine);
+    struct var one = op_subtract(g, plain, crossed);
+    drop(g, plain);
+    drop(g, crossed);
+    plain = op_multiply_constant(g, second, also->cosine);
+    crossed = op_multiply_constant(g, first, also->sine);
+    struct var other = op_add(g, plain, crossed);
+    drop(g, plain);
+    drop(g, crossed);
+    struct var out = op_join(g, one, other);
+    struct var *const locals[] = {&first, &second, &one, &other, &both};
+    for (ptrdiff_t i = 0; i < COUNT_OF(locals); i++)
+        var_drop(g, locals[i]);
+    return out;
+}
+
 struct heads {
     struct var q, k, v;
 };
@@ -124,6 +147,11 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
     }
     if (model_has(m, FEATURE_ROTARY_PART))
         return rotate_parts(g, h, m, also);
+    if (model_has(m, FEATURE_ROTARY_HALVES)) {
+        out.q = rotate_halves(g, h.q, also);
+        out.k = rotate_halves(g, h.k, also);
+        return out;
+    }
     out.q = rotate(g, h.q, also->cosine, also->sine);
     out.k = rotate(g, h.k, also->cosine, also->sine);
     if (!model_has(m, FEATURE_ROTARY_WIDE))
@@ -330,6 +358,8 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     x = normed_before(g, middle, p->before_mlp_norm);
     struct var fed = p->router >= 0 ? experts_forward(g, x, call) : mlp(g, x, p);
     drop(g, x);
+    if (p->sinks >= 0)
+        var_drop(g, &weights); // the router's take their name
     fed = normed_after(g, fed, p->after_mlp_norm);
     enum memory_kind kind = g->kind;
     if (g->frame && !g->keeping)
@@ -358,12 +388,13 @@ static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *t
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->plan->model;
-    uint64_t values = tokens * m->rotary_dim;
+    bool halves = model_has(m, FEATURE_ROTARY_HALVES);
+    uint64_t values = tokens * m->rotary_dim / (halves ? 2 : 1);
     uint32_t width = model_has(m, FEATURE_ROTARY_WIDE) ? 4 : t->width;
     struct var floats = constant(g, tokens, 4);
-    struct var angles = constant(g, values / 2, 4);
+    struct var angles = constant(g, tokens * m->rotary_dim / 2, 4);
     gemm_workspace(g); // the angles are a matrix product
-    struct var both = constant(g, values, 4);
+    struct var both = halves ? var_share(angles) : constant(g, values, 4);
     struct var wide[2];
     for (int i = 0; i < 2; i++) {
         struct var plain = constant(g, values, 4);

@@ -59,6 +59,10 @@ enum operation {
     OPERATION_GROUPED_PRODUCT,
     OPERATION_SUM_GROUPS,
     OPERATION_TANH,
+    OPERATION_SIGMOID,
+    OPERATION_CLAMP,
+    OPERATION_SUBTRACT,
+    OPERATION_MAX,     // of each row
     OPERATION_PRODUCT, // of two tensors, matrix by matrix
     OPERATION_COUNT,
 };

@@ -198,6 +198,45 @@ struct var op_add_mask(struct graph *g, struct var x, struct var mask)
     return op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
 }
 
+struct var op_subtract(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_SUBTRACT);
+    struct var out = op_unary(g, n, a, a.elements, a.width);
+    if (n) {
+        n->inputs[1] = b.node;
+        n->sizes[1] = bytes_of(b);
+    }
+    return out;
+}
+
+struct var op_max(struct graph *g, struct var x, uint64_t rows)
+{
+    struct node *n = graph_add(g, OPERATION_MAX);
+    struct var out = op_unary(g, n, x, rows, x.width), indices = graph_output(g, NULL, rows, 8);
+    graph_keep(g, n, indices.storage);
+    var_drop(g, &indices);
+    return out;
+}
+
+struct var op_sigmoid(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_SIGMOID);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_clamp(struct graph *g, struct var x, int bounds)
+{
+    struct node *n = graph_add(g, OPERATION_CLAMP);
+    graph_keep(g, n, x.storage);
+    if (n) {
+        n->sizes[1] = x.elements;
+        n->sizes[2] = bounds > 1 ? x.elements : 0;
+    }
+    return op_unary(g, n, x, x.elements, x.width);
+}
+
 struct var op_softmax(struct graph *g, struct var x)
 {
     struct node *n = graph_add(g, OPERATION_SOFTMAX);
@@ -295,6 +334,19 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
 struct var op_copy(struct graph *g, struct var x)
 {
     return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+}
+
+struct var op_expand(struct graph *g, struct var x, uint64_t elements)
+{
+    struct node *n = graph_add(g, OPERATION_CAST);
+    struct var out = var_share(x);
+    out.elements = elements;
+    out.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    if (!n)
+        return out;
+    n->inputs[0] = x.node;
+    n->sizes[0] = bytes_of(x);
+    return out;
 }
 
 struct var op_parameter(struct graph *g, int parameter)

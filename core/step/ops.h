@@ -30,6 +30,10 @@ struct var op_slice(struct graph *g, struct var x, uint64_t elements); // a view
 struct var op_join(struct graph *g, struct var a, struct var b);
 struct var op_add(struct graph *g, struct var a, struct var b);
 struct var op_add_mask(struct graph *g, struct var x, struct var mask); // one for all heads
+struct var op_subtract(struct graph *g, struct var a, struct var b);    // b may be one value a row
+struct var op_max(struct graph *g, struct var x, uint64_t rows);
+struct var op_sigmoid(struct graph *g, struct var x);
+struct var op_clamp(struct graph *g, struct var x, int bounds);
 struct var op_softmax(struct graph *g, struct var x);
 struct var op_activation(struct graph *g, struct var x);
 
@@ -42,6 +46,9 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
 
 // A copy into another layout; its gradient needs none.
 struct var op_copy(struct graph *g, struct var x);
+
+// A view of x that repeats it to `elements`.
+struct var op_expand(struct graph *g, struct var x, uint64_t elements);
 
 // A parameter as a tensor like any other.
 struct var op_parameter(struct graph *g, int parameter);

@@ -83,8 +83,7 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    static const unsigned not_yet =
-        FEATURE_MLA | FEATURE_SINKS | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+    static const unsigned not_yet = FEATURE_MLA | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
     if (p->model.features & not_yet)
         return FAIL(e, UNSUPPORTED, where,
                     "training of %s is not modelled yet; Qwen2.5, Qwen3, Llama, Mistral, Mixtral, "
@@ -217,10 +216,11 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
     return true;
 }
 
-// The only attention of transformers that caps its scores. Sequence parallel has its own.
+// The only attention of transformers that caps its scores, and the one it takes for sinks where no
+// kernel is installed. Sequence parallel has its own.
 bool plan_attends_eagerly(const struct plan *p)
 {
-    return model_has(&p->model, FEATURE_ATTENTION_CAP) && p->ulysses == 1;
+    return p->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS) && p->ulysses == 1;
 }
 
 bool plan_is_sharded(const struct plan *p)

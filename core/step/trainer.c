@@ -39,17 +39,30 @@ static void add_mlp(struct trainer *t, struct layer_parameters *l)
     l->gate_up = l->experts_down = l->router = -1;
 }
 
+static void add_router(struct trainer *t, struct layer_parameters *l)
+{
+    const struct model *m = &t->plan->model;
+    l->router = add_parameter(t, "gate.weight", m->experts.count, m->hidden);
+    l->router_bias = add_if(t, FEATURE_EXPERT_BIAS, "gate.bias", m->experts.count);
+}
+
 // All experts of a layer in two tensors, an expert a row.
 static void add_experts(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
-    uint64_t count = m->experts.count, one = m->experts.intermediate * m->hidden;
-    bool first = model_has(m, FEATURE_ROUTER_FIRST);
-    l->router = first ? add_parameter(t, "gate.weight", count, m->hidden) : -1;
+    uint64_t count = m->experts.count, inner = m->experts.intermediate, one = inner * m->hidden;
+    bool biased = model_has(m, FEATURE_EXPERT_BIAS);
+    l->gate_up_bias = l->experts_down_bias = -1;
+    if (model_has(m, FEATURE_ROUTER_FIRST))
+        add_router(t, l);
     l->gate_up = add_parameter(t, "experts.gate_up_proj", count, 2 * one);
+    if (biased)
+        l->gate_up_bias = add_parameter(t, "experts.gate_up_proj_bias", count, 2 * inner);
     l->experts_down = add_parameter(t, "experts.down_proj", count, one);
-    if (!first)
-        l->router = add_parameter(t, "gate.weight", count, m->hidden);
+    if (biased)
+        l->experts_down_bias = add_parameter(t, "experts.down_proj_bias", count, m->hidden);
+    if (!model_has(m, FEATURE_ROUTER_FIRST))
+        add_router(t, l);
     l->gate = l->up = l->down = -1;
 }
 
@@ -74,6 +87,7 @@ static void add_attention(struct trainer *t, struct layer_parameters *l)
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
     bool all_heads = model_has(m, FEATURE_QK_NORM_WIDE);
     l->qkv = -1;
+    l->sinks = add_if(t, FEATURE_SINKS, "sinks", m->heads);
     l->q = add_parameter(t, "q_proj.weight", q, width);
     l->q_bias = add_if(t, FEATURE_QKV_BIAS, "q_proj.bias", q);
     l->k = add_parameter(t, "k_proj.weight", kv, width);
@@ -93,7 +107,7 @@ static void add_fused(struct trainer *t, struct layer_parameters *l)
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
     *l = (struct layer_parameters){.q = -1, .k = -1, .v = -1, .gate = -1, .up = -1};
     l->q_bias = l->k_bias = l->v_bias = l->o_bias = l->q_norm = l->k_norm = -1;
-    l->gate_bias = l->up_bias = l->down_bias = -1;
+    l->gate_bias = l->up_bias = l->down_bias = l->sinks = -1;
     l->experts_down = l->router = -1;
     l->o = add_parameter(t, "o_proj.weight", width, q);
     l->qkv = add_parameter(t, "qkv_proj.weight", q + 2 * kv, width);

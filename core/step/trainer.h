@@ -11,12 +11,14 @@ struct layer_parameters {
     int first; // in the modules' order
     int q, k, v, o;
     int qkv; // instead of q, k and v
+    int sinks;
     int q_bias, k_bias, v_bias, o_bias;
     int gate_bias, up_bias, down_bias;
     int q_norm, k_norm;
     int gate, up, down;                // -1 where the layer has experts, or gate and up in one
     int gate_up, experts_down, router; // -1 where it has none
-    int input_norm, before_mlp_norm;   // -1 where a family has no such norm
+    int gate_up_bias, experts_down_bias, router_bias;
+    int input_norm, before_mlp_norm; // -1 where a family has no such norm
     int after_attention_norm, after_mlp_norm;
 };
 
