@@ -45,8 +45,7 @@ static struct var allowed_pairs(struct graph *g, uint64_t tokens, bool sliding)
     return both;
 }
 
-// Zeros and the least number, to be added to the scores.
-static struct var additive_mask(struct trainer *t, bool sliding)
+static struct var boolean_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
     uint64_t tokens = plan_sequence_tokens(t->plan);
@@ -54,19 +53,28 @@ static struct var additive_mask(struct trainer *t, bool sliding)
     struct var pairs = allowed_pairs(g, tokens, sliding);
     drop(g, queries);
     drop(g, keys);
-    struct var mask = constant(g, t->plan->batch * tokens * tokens, t->width);
-    drop(g, pairs);
+    return pairs;
+}
+
+// Zeros and the least number, to be added to the scores.
+static struct var additive_mask(struct trainer *t, bool sliding)
+{
+    struct var pairs = boolean_mask(t, sliding);
+    struct var mask = constant(&t->graph, t->plan->batch * pairs.elements, t->width);
+    drop(&t->graph, pairs);
     return mask;
 }
 
 void make_masks(struct trainer *t)
 {
     const struct model *m = &t->plan->model;
-    if (!plan_attends_eagerly(t->plan))
-        return;
-    t->arguments[LAYER_FULL].mask = additive_mask(t, false);
-    if (m->sliding_window)
+    bool eager = plan_attends_eagerly(t->plan);
+    if (eager)
+        t->arguments[LAYER_FULL].mask = additive_mask(t, false);
+    if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = additive_mask(t, true);
+    if (!eager && plan_masks_windows(t->plan))
+        t->arguments[LAYER_SLIDING].mask = boolean_mask(t, true);
 }
 
 void drop_masks(struct trainer *t)

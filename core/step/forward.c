@@ -257,15 +257,30 @@ static struct var exchanged_attention(struct graph *g, struct var q, struct var 
     return out;
 }
 
-// Its output lies as its queries do, which a join has brought into the heads' order.
-static struct var fused_attention(struct graph *g, struct heads h,
-                                  const struct attention_shape *shape, const struct model *m)
+static bool is_masked(const struct layer_call *call)
 {
-    struct var mixed = op_attention(g, h.q, h.k, h.v, shape);
-    if (!model_has(m, FEATURE_ROTARY_PART))
-        return mixed;
-    struct var out = op_copy(g, mixed);
+    const struct plan *plan = call->trainer->plan;
+    return plan->model.layer[call->layer].sliding && plan_masks_windows(plan);
+}
+
+// The kernel's output lies as its queries do, which a join has brought into the heads' order. A
+// mask excludes shared heads of keys and values: they are repeated.
+static struct var fused_attention(struct graph *g, struct heads h, struct attention_shape shape,
+                                  const struct layer_call *call)
+{
+    const struct plan *plan = call->trainer->plan;
+    const struct model *m = &plan->model;
+    uint64_t tokens = plan_sequence_tokens(plan);
+    bool masked = is_masked(call);
+    struct var k = masked ? op_repeat(g, h.k, h.q.elements) : var_share(h.k);
+    struct var v = masked ? op_repeat(g, h.v, h.q.elements) : var_share(h.v);
+    shape.mask_elements = masked ? plan->batch * tokens * tokens : 0;
+    shape.kv_heads = masked ? shape.heads : shape.kv_heads;
+    struct var mixed = op_attention(g, h.q, k, v, &shape);
+    struct var out = model_has(m, FEATURE_ROTARY_PART) ? op_copy(g, mixed) : var_share(mixed);
     drop(g, mixed);
+    drop(g, k);
+    drop(g, v);
     return out;
 }
 
@@ -280,14 +295,14 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, kv_heads, m->head_dim};
     struct heads h = project_heads(g, x, call);
-    if (ulysses > 1 || eager)
+    if (ulysses > 1 || eager || (is_masked(call) && m->heads != m->kv_heads))
         h.v = op_relayout(g, h.v);
     struct heads turned = rotate_heads(g, h, call);
     drop(g, h.q);
     drop(g, h.k);
     struct var mixed = ulysses > 1 ? exchanged_attention(g, turned.q, turned.k, h.v, &shape)
                        : eager     ? eager_attention(g, turned.q, turned.k, h.v, call, weights)
-                                   : fused_attention(g, turned, &shape, m);
+                                   : fused_attention(g, turned, shape, call);
     struct var out = op_linear(g, mixed, p->o, p->o_bias);
     drop(g, mixed);
     drop(g, turned.q);

@@ -450,14 +450,28 @@ static void keep_last(struct node *n, const struct graph *g, struct storage *s)
         n->saved[n->saved_count++] = storage_share(s);
 }
 
+// A mask of booleans is turned into numbers for every call, and kept; in a recomputed layer it goes
+// last.
+static struct var number_mask(struct graph *g, const struct attention_shape *shape)
+{
+    if (!shape->mask_elements)
+        return (struct var){NULL, NO_NODE, 2, 0};
+    return graph_output(g, NULL, shape->mask_elements, 2);
+}
+
 // cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
 // 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
 static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
                          const struct attention_shape *shape)
 {
     struct node *n = graph_add(g, OPERATION_ATTENTION);
+    struct var mask = number_mask(g, shape);
     for (int i = 0; i < 3; i++)
         graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
+    if (mask.elements)
+        graph_keep(g, NULL, NULL);
+    if (!g->frame)
+        keep_last(n, g, mask.storage);
     struct var seed = graph_output(g, NULL, 1, 8), offset = graph_output(g, NULL, 1, 8);
     struct var out = graph_output(g, n, q.elements, q.width);
     struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
@@ -479,6 +493,9 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
     keep_last(n, g, v.storage);
     keep_last(n, g, q.storage);
     keep_last(n, g, k.storage);
+    if (g->frame)
+        keep_last(n, g, mask.storage);
+    var_drop(g, &mask);
     var_drop(g, &log_sum);
     var_drop(g, &seed);
     var_drop(g, &offset);

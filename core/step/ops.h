@@ -75,6 +75,7 @@ struct var op_scalar(struct graph *g, struct var a, struct var b);
 struct attention_shape {
     uint64_t tokens; // of all sequences
     uint64_t heads, kv_heads, head_dim;
+    uint64_t mask_elements; // 0: causal, which needs no mask
 };
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape);

@@ -92,10 +92,6 @@ static bool is_modelled(const struct plan *p, struct str where, struct error *e)
     if (model_has(&p->model, FEATURE_EXPERTS) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast over a mixture of experts is not modelled; bf16 is");
-    if (!plan_attends_eagerly(p) && p->model.sliding_window &&
-        p->model.sliding_window <= p->context)
-        return FAIL(e, UNSUPPORTED, where,
-                    "attention windows shorter than the context are not modelled yet");
     return true;
 }
 
@@ -221,6 +217,13 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
 bool plan_attends_eagerly(const struct plan *p)
 {
     return p->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS) && p->ulysses == 1;
+}
+
+// A window as long as the sequence gets a mask too (masking_utils.py, _ignore_causal_mask_sdpa).
+bool plan_masks_windows(const struct plan *p)
+{
+    return p->model.sliding_window && p->model.sliding_window <= plan_sequence_tokens(p) &&
+           p->ulysses == 1;
 }
 
 bool plan_is_sharded(const struct plan *p)

@@ -32,6 +32,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                         struct error *e) MUST_USE;
 
 bool plan_attends_eagerly(const struct plan *p); // operator by operator, scores of all pairs
+bool plan_masks_windows(const struct plan *p);   // layers with a window need a mask
 bool plan_is_sharded(const struct plan *p);
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
