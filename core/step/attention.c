@@ -86,6 +86,12 @@ void drop_masks(struct trainer *t)
 
 // ------------------------------------------------------------------ attention
 
+struct var repeat_heads(struct graph *g, struct var x, uint64_t elements, const struct model *m)
+{
+    return m->kv_heads == 1 && elements != x.elements ? op_expand(g, x, elements)
+                                                      : op_repeat(g, x, elements);
+}
+
 // Sequences and heads become one dimension, which takes a copy where they do not lie together.
 static struct var flattened(struct graph *g, struct var x, bool apart)
 {
@@ -158,7 +164,8 @@ struct var eager_attention(struct graph *g, struct var q, struct var k, struct v
     const struct model *m = &t->plan->model;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, m->kv_heads, m->head_dim};
     bool several = t->plan->batch > 1, shared = m->heads != m->kv_heads;
-    struct var k_all = op_repeat(g, k, q.elements), v_all = op_repeat(g, v, q.elements);
+    struct var k_all = repeat_heads(g, k, q.elements, m);
+    struct var v_all = repeat_heads(g, v, q.elements, m);
     struct var scores = scores_of(g, q, k_all, t, &shape);
     struct var mask = arguments_of(t, call->layer)->mask, shifted = {NULL, NO_NODE, 0, 0};
     int sinks = t->layers[call->layer].sinks;

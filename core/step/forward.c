@@ -164,10 +164,13 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
     return out;
 }
 
-// Turning puts gradients into another layout.
+// Turning puts gradients into another layout, unless there is only one head.
 static struct var project(struct graph *g, struct var x, int weight, int bias, int norm)
 {
-    struct var y = op_relayout(g, op_linear(g, x, weight, bias));
+    const struct trainer *t = g->owner;
+    struct var y = op_linear(g, x, weight, bias);
+    if (g->parameters[weight].rows > t->plan->model.head_dim)
+        y = op_relayout(g, y);
     if (norm < 0)
         return y;
     struct var normed = rms_norm(g, y, norm);
@@ -272,8 +275,8 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     const struct model *m = &plan->model;
     uint64_t tokens = plan_sequence_tokens(plan);
     bool masked = is_masked(call);
-    struct var k = masked ? op_repeat(g, h.k, h.q.elements) : var_share(h.k);
-    struct var v = masked ? op_repeat(g, h.v, h.q.elements) : var_share(h.v);
+    struct var k = masked ? repeat_heads(g, h.k, h.q.elements, m) : var_share(h.k);
+    struct var v = masked ? repeat_heads(g, h.v, h.q.elements, m) : var_share(h.v);
     shape.mask_elements = masked ? plan->batch * tokens * tokens : 0;
     shape.kv_heads = masked ? shape.heads : shape.kv_heads;
     struct var mixed = op_attention(g, h.q, k, v, &shape);
@@ -295,7 +298,7 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {plan_tokens(t->plan), m->heads, kv_heads, m->head_dim};
     struct heads h = project_heads(g, x, call);
-    if (ulysses > 1 || eager || (is_masked(call) && m->heads != m->kv_heads))
+    if (ulysses > 1 || eager || (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
         h.v = op_relayout(g, h.v);
     struct heads turned = rotate_heads(g, h, call);
     drop(g, h.q);

@@ -98,6 +98,8 @@ void make_masks(struct trainer *t);
 void drop_masks(struct trainer *t);
 struct var eager_attention(struct graph *g, struct var q, struct var k, struct var v,
                            const struct layer_call *call, struct var *weights);
+// Keys or values for every head of queries: a copy, but of a single head a view.
+struct var repeat_heads(struct graph *g, struct var x, uint64_t elements, const struct model *m);
 const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 
 // experts.c: the sparse block of a layer.
