@@ -177,9 +177,15 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     buf_wrapped(
         out,
         STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
-            "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md). "
-            "Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
-            "and 10.0; on other cards and versions its scratch is not measured."),
+            "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
+        2, v->width);
+    buf_wrapped(
+        out,
+        plan_attends_eagerly(s->plan)
+            ? STR("Attention runs operator by operator (transformers' eager), which alone caps "
+                  "scores and knows sinks without further kernels.")
+            : STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
+                  "and 10.0; on other cards and versions its scratch is not measured."),
         2, v->width);
 }
 
@@ -198,6 +204,9 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
     if (plan->offload)
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
+    if (plan->ulysses > 1 && (plan->model.sliding_window ||
+                              plan->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS)))
+        buf_printf(&b, "%ssequence parallel over this family's attention", b.n ? "; " : "");
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));

@@ -463,7 +463,10 @@ static struct var embed(struct trainer *t)
     struct var plain = op_embedding(g, t->embedding, t->ids);
     if (!model_has(&t->plan->model, FEATURE_EMBEDDING_SCALE))
         return plain;
-    struct var scale = constant(g, 1, t->width), scaled = op_multiply_constant(g, plain, scale);
+    struct var scale = {NULL, NO_NODE, t->width, 1}; // a buffer, cast where it has another type
+    if (t->plan->precision == PRECISION_MIXED)
+        scale = constant(g, 1, t->width);
+    struct var scaled = op_multiply_constant(g, plain, scale);
     drop(g, scale);
     drop(g, plain);
     return scaled;

@@ -92,6 +92,13 @@ static bool is_modelled(const struct plan *p, struct str where, struct error *e)
     if (model_has(&p->model, FEATURE_EXPERTS) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast over a mixture of experts is not modelled; bf16 is");
+    // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
+    if (model_has(&p->model, FEATURE_ROTARY_WIDE) && p->strategy == STRATEGY_FSDP2 &&
+        p->precision == PRECISION_MIXED)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "%s in fsdp2's mixed precision is not modelled, and with checkpointing torch "
+                    "fails; fsdp1 and bf16 work",
+                    p->model.family->title);
     return true;
 }
 

@@ -153,6 +153,16 @@ static void add_model(struct trainer *t)
     t->head_is_idle = !tied && t->plan->loss == LOSS_NONE;
 }
 
+static void add_buffers(struct trainer *t)
+{
+    const struct model *m = &t->plan->model;
+    int rotaries = model_has(m, FEATURE_LOCAL_ROTARY) ? 2 : 1;
+    if (model_has(m, FEATURE_EMBEDDING_SCALE))
+        machine_take(t->machine, t->width, MEMORY_PARAMETERS);
+    for (int i = 0; i < 2 * rotaries; i++) // frequencies, and a copy
+        machine_take(t->machine, m->rotary_dim * 2, MEMORY_PARAMETERS);
+}
+
 static void train_whole_parameters(struct trainer *t)
 {
     struct graph *g = &t->graph;
@@ -198,8 +208,7 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
         t->sharding->build(t);
     else
         train_whole_parameters(t);
-    machine_take(m, p->model.head_dim * 2, MEMORY_PARAMETERS); // rotary frequencies, and a copy
-    machine_take(m, p->model.head_dim * 2, MEMORY_PARAMETERS);
+    add_buffers(t);
     if (p->strategy == STRATEGY_DDP)
         ddp_build(t);
     uint64_t tokens = plan_tokens(p);
