@@ -324,6 +324,8 @@ static void index_rows(struct graph *g, struct node *n, struct outcome *out)
 // asks for 512 bytes a multiprocessor. Recorded on compute capability 9.0.
 void grouped_scratch(struct graph *g, uint64_t groups)
 {
+    if (!groups)
+        return;
     struct storage *arguments =
         machine_take(g->machine, 60 * u64_align_up(groups, 2), MEMORY_WORKSPACE);
     machine_scratch(g->machine, 512 * g->multiprocessors);

@@ -113,6 +113,7 @@ static struct var grouped_product(struct graph *g, struct var x, int parameter, 
 {
     const struct parameter *p = &g->parameters[parameter];
     uint64_t rows = x.elements / columns, flops = 2 * rows * p->columns;
+    uint64_t groups = x.width == 2 ? p->rows : 0; // in fp32 one by one, without scratch
     struct node *n = graph_add(g, OPERATION_GROUPED_PRODUCT);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL); // the weight
@@ -121,12 +122,12 @@ static struct var grouped_product(struct graph *g, struct var x, int parameter, 
     if (n) {
         n->inputs[1] = input_of_parameter(parameter);
         n->sizes[1] = p->rows * p->columns * p->width;
-        n->sizes[2] = p->rows;
+        n->sizes[2] = groups;
         n->sizes[3] = flops;
     }
     if (g->stopped)
         return out;
-    grouped_scratch(g, p->rows);
+    grouped_scratch(g, groups);
     g->machine->flops += flops;
     return out;
 }

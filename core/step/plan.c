@@ -89,9 +89,6 @@ static bool is_modelled(const struct plan *p, struct str where, struct error *e)
                     "training of %s is not modelled yet; Qwen2.5, Qwen3, Llama, Mistral, Mixtral, "
                     "Gemma 2, Phi, OLMo 2 and SmolLM are",
                     p->model.family->title);
-    if (model_has(&p->model, FEATURE_EXPERTS) && p->precision == PRECISION_AUTOCAST)
-        return FAIL(e, UNSUPPORTED, STR("--precision"),
-                    "autocast over a mixture of experts is not modelled; bf16 is");
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
     if (model_has(&p->model, FEATURE_ROTARY_WIDE) && p->strategy == STRATEGY_FSDP2 &&
         p->precision == PRECISION_MIXED)

@@ -293,8 +293,6 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=8xH200 context=4097 sp=2", "the context is not a multiple of sp 2"},
         {"model=Qwen3-VL-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=DeepSeek-V3 gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=Qwen3-30B-A3B layers=2 gpu=H200 context=4k precision=autocast",
-         "autocast over a mixture of experts"},
         {"model=gemma-3-4b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=OLMo-2-0425-1B gpu=8xH200 context=4k",
          "OLMo 2 in fsdp2's mixed precision is not modelled"},
