@@ -190,42 +190,45 @@ const struct catalog_model catalog_models[] = {
     {"Mistral-Nemo-Base-2407", "mistralai", "mistral",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
      "head_dim=128 intermediate_size=14336 vocab_size=131072 sliding_window=null",
-     .also = "Mistral-Nemo-Instruct-2407"},
+     .also = "Mistral-Nemo-12B Mistral-Nemo-Instruct-2407"},
 
     {"Mixtral-8x7B-v0.1", "mistralai", "mixtral",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 vocab_size=32000 max_position_embeddings=32768",
-     .also = "Mixtral-8x7B-Instruct-v0.1"},
+     .also = "Mixtral-8x7B Mixtral-8x7B-Instruct-v0.1"},
 
     {"Phi-3-mini-4k-instruct", "microsoft", "phi3",
      "hidden_size=3072 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
-     "intermediate_size=8192 sliding_window=2047"},
+     "intermediate_size=8192 sliding_window=2047",
+     .also = "Phi-3-mini"},
     {"Phi-3.5-mini-instruct", "microsoft", .like = "Phi-3-mini-4k-instruct",
      .config = "max_position_embeddings=131072 sliding_window=262144",
-     .also = "Phi-3-mini-128k-instruct"},
+     .also = "Phi-3.5-mini Phi-3-mini-128k-instruct"},
     {"Phi-3-medium-4k-instruct", "microsoft", "phi3",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
-     "intermediate_size=17920 sliding_window=2047"},
+     "intermediate_size=17920 sliding_window=2047",
+     .also = "Phi-3-medium"},
     {"phi-4", "microsoft", "phi3",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
      "intermediate_size=17920 vocab_size=100352 max_position_embeddings=16384"},
     {"Phi-4-mini-instruct", "microsoft", "phi3",
      "hidden_size=3072 num_hidden_layers=32 num_attention_heads=24 num_key_value_heads=8 "
      "intermediate_size=8192 vocab_size=200064 tie_word_embeddings=true "
-     "max_position_embeddings=131072 sliding_window=262144 partial_rotary_factor=0.75"},
+     "max_position_embeddings=131072 sliding_window=262144 partial_rotary_factor=0.75",
+     .also = "Phi-4-mini"},
 
     {"OLMo-2-0425-1B", "allenai", "olmo2",
      "hidden_size=2048 num_hidden_layers=16 num_attention_heads=16 num_key_value_heads=16 "
      "intermediate_size=8192 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-0425-1B-Instruct"},
+     .also = "OLMo-2-1B OLMo-2-0425-1B-Instruct"},
     {"OLMo-2-1124-7B", "allenai", "olmo2",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
      "intermediate_size=11008 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-1124-7B-Instruct"},
+     .also = "OLMo-2-7B OLMo-2-1124-7B-Instruct"},
     {"OLMo-2-1124-13B", "allenai", "olmo2",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=40 "
      "intermediate_size=13824 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-1124-13B-Instruct"},
+     .also = "OLMo-2-13B OLMo-2-1124-13B-Instruct"},
 
     {"gemma-2-2b", "google", "gemma2",
      "hidden_size=2304 num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "

@@ -35,18 +35,18 @@ enum feature {
     FEATURE_VISION_SIGLIP = 1 << 15,   // SigLIP tower and Gemma's projector
     FEATURE_ROUTER_BALANCE = 1 << 16,  // a balancing bias a routed expert, kept with the weights
     FEATURE_NORM_FROM_ONE = 1 << 17,   // norms scale by one plus their weight, in fp32
-    FEATURE_EMBEDDING_SCALE = 1 << 18, // embeddings are multiplied by a constant
-    FEATURE_FUSED_PROJECTIONS = 1 << 20, // q, k and v are one matrix, gate and up another
-    FEATURE_NORMS_AFTER = 1 << 21,       // two norms a layer, after attention and MLP only
-    FEATURE_NORM_WIDE = 1 << 22,         // norms multiply by their weight in fp32
-    FEATURE_QK_NORM_WIDE = 1 << 23,      // with FEATURE_QK_NORM: over all heads together
-    FEATURE_ROTARY_WIDE = 1 << 24,       // rotary positions in fp32
-    FEATURE_ROTARY_PART = 1 << 25,   // of each head a first part is rotated, the rest joined to it
-    FEATURE_ROUTER_WIDE = 1 << 26,   // experts are weighed in fp32
-    FEATURE_ROUTER_FIRST = 1 << 27,  // the router comes before the experts
-    FEATURE_QK_NORM_LATE = 1 << 28,  // with FEATURE_QK_NORM: when v has been projected too
-    FEATURE_ROTARY_HALVES = 1 << 29, // rotary positions for half a head, which is cut in two
-    FEATURE_LOCAL_ROTARY = 1 << 19,  // layers with a window have positions of their own
+    FEATURE_NORM_WIDE = 1 << 18,       // norms multiply by their weight in fp32
+    FEATURE_NORMS_AFTER = 1 << 19,     // two norms a layer, after attention and MLP only
+    FEATURE_QK_NORM_WIDE = 1 << 20,    // with FEATURE_QK_NORM: over all heads together
+    FEATURE_QK_NORM_LATE = 1 << 21,    // with FEATURE_QK_NORM: when v has been projected too
+    FEATURE_EMBEDDING_SCALE = 1 << 22, // embeddings are multiplied by a constant
+    FEATURE_FUSED_PROJECTIONS = 1 << 23, // q, k and v are one matrix, gate and up another
+    FEATURE_ROTARY_PART = 1 << 24,       // a first part of each head is rotated, the rest joined
+    FEATURE_ROTARY_HALVES = 1 << 25,     // rotary positions for half a head, which is cut in two
+    FEATURE_ROTARY_WIDE = 1 << 26,       // rotary positions in fp32
+    FEATURE_LOCAL_ROTARY = 1 << 27,      // layers with a window have rotary positions of their own
+    FEATURE_ROUTER_WIDE = 1 << 28,       // experts are weighed in fp32
+    FEATURE_ROUTER_FIRST = 1 << 29,      // the router comes before the experts
 };
 
 struct feature_name {

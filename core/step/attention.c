@@ -31,15 +31,14 @@ static struct var range(struct graph *g, uint64_t tokens)
 // kv <= q and, in a window, kv > q - window: booleans, joined one after another.
 static struct var allowed_pairs(struct graph *g, uint64_t tokens, bool sliding)
 {
-    struct var causal;
+    uint64_t pairs = tokens * tokens;
     if (!sliding)
-        return constant(g, tokens * tokens, 1);
-    struct var bound = constant(g, tokens, 8), near = constant(g, tokens * tokens, 1);
+        return constant(g, pairs, 1);
+    struct var bound = constant(g, tokens, 8), near = constant(g, pairs, 1);
     drop(g, bound);
-    struct var joined = constant(g, tokens * tokens, 1);
+    struct var joined = constant(g, pairs, 1);
     drop(g, near);
-    causal = constant(g, tokens * tokens, 1);
-    struct var both = constant(g, tokens * tokens, 1);
+    struct var causal = constant(g, pairs, 1), both = constant(g, pairs, 1);
     drop(g, causal);
     drop(g, joined);
     return both;
@@ -104,16 +103,15 @@ static struct var narrowed(struct graph *g, struct var x)
     return op_cast(g, x, g->autocast ? 2 : x.width);
 }
 
-static struct var scores_of(struct graph *g, struct var q, struct var k, const struct trainer *t,
-                            const struct attention_shape *shape)
+static struct var scores_of(struct graph *g, struct var q, struct var k, const struct trainer *t)
 {
     const struct model *m = &t->plan->model;
-    bool several = t->plan->batch > 1;
-    uint64_t pairs = shape->tokens * shape->heads * plan_sequence_tokens(t->plan);
+    bool several = t->plan->batch > 1, shared = m->heads != m->kv_heads;
+    uint64_t pairs = q.elements / m->head_dim * plan_sequence_tokens(t->plan);
     struct var k_low = narrowed(g, k), q_low = narrowed(g, q);
     struct var q_flat = flattened(g, q_low, several);
-    struct var k_flat = flattened(g, k_low, several && shape->heads == shape->kv_heads);
-    struct var raw = op_product(g, q_flat, k_flat, pairs, shape->head_dim);
+    struct var k_flat = flattened(g, k_low, several && !shared);
+    struct var raw = op_product(g, q_flat, k_flat, pairs, m->head_dim);
     drop(g, q_flat);
     drop(g, k_flat);
     drop(g, q_low);
@@ -157,31 +155,29 @@ static struct var weights_with_sinks(struct graph *g, struct var scores, struct 
     return weights;
 }
 
-struct var eager_attention(struct graph *g, struct var q, struct var k, struct var v,
-                           const struct layer_call *call, struct var *weights)
+struct var eager_attention(struct graph *g, struct heads h, const struct layer_call *call,
+                           struct var *weights)
 {
     const struct trainer *t = call->trainer;
     const struct model *m = &t->plan->model;
-    struct attention_shape shape = {plan_tokens(t->plan), m->heads, m->kv_heads, m->head_dim};
     bool several = t->plan->batch > 1, shared = m->heads != m->kv_heads;
-    struct var k_all = repeat_heads(g, k, q.elements, m);
-    struct var v_all = repeat_heads(g, v, q.elements, m);
-    struct var scores = scores_of(g, q, k_all, t, &shape);
+    struct var k = repeat_heads(g, h.k, h.q.elements, m);
+    struct var v = repeat_heads(g, h.v, h.q.elements, m);
+    struct var scores = scores_of(g, h.q, k, t);
     struct var mask = arguments_of(t, call->layer)->mask, shifted = {NULL, NO_NODE, 0, 0};
     int sinks = t->layers[call->layer].sinks;
-    *weights = sinks < 0 ? weights_of(g, scores, mask, q.width)
+    *weights = sinks < 0 ? weights_of(g, scores, mask, h.q.width)
                          : weights_with_sinks(g, scores, mask, sinks, &shifted);
-    struct var v_flat = flattened(g, v_all, several && !shared);
-    struct var w_low = narrowed(g, *weights);
-    struct var mixed = op_product(g, w_low, v_flat, q.elements, plan_sequence_tokens(t->plan));
+    struct var v_flat = flattened(g, v, several && !shared), w_low = narrowed(g, *weights);
+    struct var mixed = op_product(g, w_low, v_flat, h.q.elements, plan_sequence_tokens(t->plan));
     drop(g, w_low);
     drop(g, v_flat);
     if (several)
         mixed = op_relayout(g, mixed);
     struct var out = op_copy(g, mixed);
     drop(g, mixed);
-    drop(g, k_all);
-    drop(g, v_all);
+    drop(g, k);
+    drop(g, v);
     drop(g, shifted);
     return out;
 }

@@ -93,10 +93,6 @@ static struct var rotate_halves(struct graph *g, struct var x, const struct laye
     return out;
 }
 
-struct heads {
-    struct var q, k, v;
-};
-
 // Of each head a first part is turned, the rest joined to it, be there none.
 struct parts {
     struct var turning, rest;
@@ -304,7 +300,7 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     drop(g, h.q);
     drop(g, h.k);
     struct var mixed = ulysses > 1 ? exchanged_attention(g, turned.q, turned.k, h.v, &shape)
-                       : eager     ? eager_attention(g, turned.q, turned.k, h.v, call, weights)
+                       : eager     ? eager_attention(g, turned, call, weights)
                                    : fused_attention(g, turned, shape, call);
     struct var out = op_linear(g, mixed, p->o, p->o_bias);
     drop(g, mixed);

@@ -129,7 +129,9 @@ static bool is_countable(const struct plan *p, struct error *e)
     uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
-    uint64_t pairs = plan_attends_eagerly(p) ? sat_mul(m->heads, p->context) : 0;
+    uint64_t pairs = plan_attends_eagerly(p) ? sat_mul(m->heads, p->context)
+                     : plan_masks_windows(p) ? p->context
+                                             : 0;
     widest = widest > pairs ? widest : pairs;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)

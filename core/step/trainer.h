@@ -93,11 +93,17 @@ void trainer_step(struct trainer *t);
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
 
-// attention.c: what transformers computes operator by operator; the weights are handed out too.
+// Queries, keys and values of a layer.
+struct heads {
+    struct var q, k, v;
+};
+
+// attention.c: masks, and what transformers computes operator by operator, handing out the weights
+// too.
 void make_masks(struct trainer *t);
 void drop_masks(struct trainer *t);
-struct var eager_attention(struct graph *g, struct var q, struct var k, struct var v,
-                           const struct layer_call *call, struct var *weights);
+struct var eager_attention(struct graph *g, struct heads h, const struct layer_call *call,
+                           struct var *weights);
 // Keys or values for every head of queries: a copy, but of a single head a view.
 struct var repeat_heads(struct graph *g, struct var x, uint64_t elements, const struct model *m);
 const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
