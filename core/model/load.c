@@ -266,7 +266,7 @@ static bool derive_rotary(struct model *m, const struct origin *o, struct error 
     const struct setting *item =
         look_up_any(o, SCOPE_TEXT, "partial_rotary_factor rope_parameters.partial_rotary_factor");
     uint64_t thousandths;
-    m->rotary_dim = m->head_dim;
+    m->rotary_dim = model_has(m, FEATURE_MLA) ? m->latent.rope_head_dim : m->head_dim;
     if (!item || is_null(item) || !model_has(m, FEATURE_ROTARY_PART))
         return true;
     struct arena scratch = *o->arena;

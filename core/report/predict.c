@@ -204,6 +204,9 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
     if (plan->offload)
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
+    if (model_has(&plan->model, FEATURE_MLA) && (plan_ranks(plan) > 1 || !plan->checkpointing))
+        buf_printf(&b, "%slatent attention on several GPUs or without checkpointing",
+                   b.n ? "; " : "");
     if (plan->ulysses > 1 && (plan->model.sliding_window ||
                               plan->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS)))
         buf_printf(&b, "%ssequence parallel over this family's attention", b.n ? "; " : "");

@@ -184,6 +184,20 @@ static void subtract(struct graph *g, struct node *n, struct outcome *out)
         out[1].reduced_bytes = n->sizes[1];
 }
 
+// CopySlices (torch/csrc/autograd/functions/tensor.cpp): the gradient is copied, the part taken out
+// of the copy, and zeros put there for what the tensor was before, if that needs a gradient.
+static void write_part(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *whole = take(g, n->sizes[0]);
+    out[1].gradient = take(g, n->sizes[1]);
+    if (n->inputs[0] == NO_NODE) {
+        machine_drop(g->machine, whole);
+        return;
+    }
+    machine_scratch(g->machine, n->sizes[1]);
+    out[0].gradient = whole;
+}
+
 static void linear_input(struct graph *g, struct node *n, struct outcome *out)
 {
     if (n->inputs[0] == NO_NODE)
@@ -225,11 +239,8 @@ static void attention(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take(g, n->sizes[0]);
     out[1].gradient = take(g, n->sizes[1]);
-    out[2].gradient = take(g, n->sizes[1]);
-    // fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a
-    // row sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
-    uint64_t whole = 2 * n->sizes[0];
-    machine_scratch(g->machine, whole + (n->sizes[3] ? whole : 0) + n->sizes[2] + 256);
+    out[2].gradient = take(g, n->sizes[3]);
+    machine_scratch(g->machine, n->sizes[2]);
 }
 
 // Scratch of cub's radix sort of pairs and of its scan, for so many indices: fitted to the sizes in
@@ -431,6 +442,7 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_CLAMP] = clamp,
     [OPERATION_SUBTRACT] = subtract,
     [OPERATION_MAX] = like_input,
+    [OPERATION_WRITE] = write_part,
     [OPERATION_PRODUCT] = product,
 };
 

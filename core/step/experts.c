@@ -147,6 +147,30 @@ struct routing {
     struct var logits, weights, experts;
 };
 
+// DeepSeek-V3: sigmoid scores in fp32; groups of experts are chosen first, by scores that a
+// balancing bias is added to; of this only what has a value for every expert is written here.
+static struct routing route_by_groups(struct graph *g, struct var x, int router,
+                                      const struct model *m)
+{
+    struct routing r = {.tokens = x.elements / m->hidden};
+    r.rows = r.tokens * m->experts.per_token;
+    r.logits = op_linear_cast(g, x, router, 4);
+    struct var scores = op_sigmoid(g, r.logits), shifted = op_add_constant(g, scores);
+    struct var allowed = constant(g, scores.elements, 4);
+    struct var choice = constant(g, scores.elements, 4);
+    drop(g, shifted);
+    struct var best = top(g, scores, r.rows, &r.experts);
+    struct var sum = sum_rows(g, best, r.tokens);
+    best = divide(g, best, sum);
+    drop(g, sum);
+    r.weights = op_scale(g, best);
+    drop(g, best);
+    drop(g, allowed);
+    drop(g, choice);
+    drop(g, scores);
+    return r;
+}
+
 static struct routing route(struct graph *g, struct var x, const struct layer_parameters *p,
                             const struct model *m)
 {
@@ -304,7 +328,10 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
-    struct routing r = route(g, x, &t->layers[call->layer], &t->plan->model);
+    const struct layer_parameters *p = &t->layers[call->layer];
+    const struct model *m = &t->plan->model;
+    struct routing r = model_has(m, FEATURE_ROUTER_BALANCE) ? route_by_groups(g, x, p->router, m)
+                                                            : route(g, x, p, m);
     struct var out = run_experts(g, x, &r, call);
     drop(g, r.logits);
     drop(g, r.weights);

@@ -24,7 +24,7 @@ static struct var scale_from_one(struct graph *g, struct var normed, int weight,
     return out;
 }
 
-static struct var rms_norm(struct graph *g, struct var x, int weight)
+struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     const struct trainer *t = g->owner;
     uint64_t rows = x.elements / g->parameters[weight].rows;
@@ -70,12 +70,10 @@ static struct var rotate(struct graph *g, struct var x, struct var cosine, struc
     return out;
 }
 
-// The same on halves that are told apart first (modeling_gpt_oss.py).
-static struct var rotate_halves(struct graph *g, struct var x, const struct layer_arguments *also)
+// Of two halves of each head: turned by the angles, and joined.
+struct var rotate_pair(struct graph *g, struct var first, struct var second,
+                       const struct layer_arguments *also)
 {
-    struct var both = op_chunks(g, var_share(x), 2);
-    struct var first = op_chunk(g, both, x.elements / 2),
-               second = op_chunk(g, both, x.elements / 2);
     struct var plain = op_multiply_constant(g, first, also->cosine);
     struct var crossed = op_multiply_constant(g, second, also->sine);
     struct var one = op_subtract(g, plain, crossed);
@@ -87,9 +85,21 @@ static struct var rotate_halves(struct graph *g, struct var x, const struct laye
     drop(g, plain);
     drop(g, crossed);
     struct var out = op_join(g, one, other);
-    struct var *const locals[] = {&first, &second, &one, &other, &both};
-    for (ptrdiff_t i = 0; i < COUNT_OF(locals); i++)
-        var_drop(g, locals[i]);
+    drop(g, one);
+    drop(g, other);
+    return out;
+}
+
+// modeling_gpt_oss.py: the halves are told apart first.
+static struct var rotate_halves(struct graph *g, struct var x, const struct layer_arguments *also)
+{
+    struct var both = op_chunks(g, var_share(x), 2);
+    struct var first = op_chunk(g, both, x.elements / 2),
+               second = op_chunk(g, both, x.elements / 2);
+    struct var out = rotate_pair(g, first, second, also);
+    drop(g, first);
+    drop(g, second);
+    drop(g, both);
     return out;
 }
 
@@ -343,6 +353,19 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
     return out;
 }
 
+// An expert that sees every token. Takes the others' sum over.
+static struct var add_shared_expert(struct graph *g, struct var sum, struct var x,
+                                    const struct layer_parameters *p)
+{
+    struct layer_parameters shared = {
+        .gate = p->shared_gate, .up = p->shared_up, .down = p->shared_down};
+    shared.gate_bias = shared.up_bias = shared.down_bias = -1;
+    struct var own = mlp(g, x, &shared), out = op_add(g, sum, own);
+    drop(g, own);
+    drop(g, sum);
+    return out;
+}
+
 static struct var normed_before(struct graph *g, struct var x, int norm)
 {
     return norm < 0 ? var_share(x) : rms_norm(g, x, norm);
@@ -364,13 +387,16 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     struct var weights = {NULL, NO_NODE, 0, 0}; // of attention, in a local variable to the end
     struct var x = normed_before(g, in, p->input_norm);
-    struct var attended = attention(g, x, call, &weights);
+    struct var attended =
+        p->kv_a >= 0 ? latent_attention(g, x, call) : attention(g, x, call, &weights);
     drop(g, x);
     attended = normed_after(g, attended, p->after_attention_norm);
     struct var middle = op_add(g, in, attended);
     drop(g, attended);
     x = normed_before(g, middle, p->before_mlp_norm);
     struct var fed = p->router >= 0 ? experts_forward(g, x, call) : mlp(g, x, p);
+    if (p->router >= 0 && p->shared_gate >= 0)
+        fed = add_shared_expert(g, fed, x, p);
     drop(g, x);
     if (p->sinks >= 0)
         var_drop(g, &weights); // the router's take their name

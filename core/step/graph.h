@@ -63,6 +63,7 @@ enum operation {
     OPERATION_CLAMP,
     OPERATION_SUBTRACT,
     OPERATION_MAX,     // of each row
+    OPERATION_WRITE,   // into a part of a tensor
     OPERATION_PRODUCT, // of two tensors, matrix by matrix
     OPERATION_COUNT,
 };

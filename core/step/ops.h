@@ -50,6 +50,12 @@ struct var op_copy(struct graph *g, struct var x);
 // A view of x that repeats it to `elements`.
 struct var op_expand(struct graph *g, struct var x, uint64_t elements);
 
+// x copied into a part of base, in place. Takes base over.
+struct var op_write(struct graph *g, struct var base, struct var x);
+
+// Without bias, both factors cast to `width` first.
+struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width);
+
 // A parameter as a tensor like any other.
 struct var op_parameter(struct graph *g, int parameter);
 

@@ -83,12 +83,15 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    static const unsigned not_yet = FEATURE_MLA | FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+    static const unsigned not_yet = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
     if (p->model.features & not_yet)
         return FAIL(e, UNSUPPORTED, where,
-                    "training of %s is not modelled yet; Qwen2.5, Qwen3, Llama, Mistral, Mixtral, "
-                    "Gemma 2, Phi, OLMo 2 and SmolLM are",
+                    "training of %s is not modelled yet; of models with vision none is",
                     p->model.family->title);
+    if (model_has(&p->model, FEATURE_MLA) && (p->precision == PRECISION_AUTOCAST || p->ulysses > 1))
+        return FAIL(e, UNSUPPORTED, p->ulysses > 1 ? STR("--sp") : STR("--precision"),
+                    "latent attention is modelled in bf16 and mixed precision, without sequence "
+                    "parallel");
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
     if (model_has(&p->model, FEATURE_ROTARY_WIDE) && p->strategy == STRATEGY_FSDP2 &&
         p->precision == PRECISION_MIXED)

@@ -64,6 +64,12 @@ static void add_experts(struct trainer *t, struct layer_parameters *l)
     if (!model_has(m, FEATURE_ROUTER_FIRST))
         add_router(t, l);
     l->gate = l->up = l->down = -1;
+    if (!model_has(m, FEATURE_SHARED_EXPERT))
+        return;
+    uint64_t shared = m->experts.shared_intermediate;
+    l->shared_gate = add_parameter(t, "shared_experts.gate_proj.weight", shared, m->hidden);
+    l->shared_up = add_parameter(t, "shared_experts.up_proj.weight", shared, m->hidden);
+    l->shared_down = add_parameter(t, "shared_experts.down_proj.weight", m->hidden, shared);
 }
 
 static void add_norms(struct trainer *t, struct layer_parameters *l)
@@ -105,7 +111,7 @@ static void add_fused(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
     uint64_t width = m->hidden, q = m->heads * m->head_dim, kv = m->kv_heads * m->head_dim;
-    *l = (struct layer_parameters){.q = -1, .k = -1, .v = -1, .gate = -1, .up = -1};
+    *l = (struct layer_parameters){.q = -1, .k = -1, .v = -1, .gate = -1, .up = -1, .kv_a = -1};
     l->q_bias = l->k_bias = l->v_bias = l->o_bias = l->q_norm = l->k_norm = -1;
     l->gate_bias = l->up_bias = l->down_bias = l->sinks = -1;
     l->experts_down = l->router = -1;
@@ -115,13 +121,37 @@ static void add_fused(struct trainer *t, struct layer_parameters *l)
     l->down = add_parameter(t, "down_proj.weight", width, m->intermediate);
 }
 
+static void add_latent(struct trainer *t, struct layer_parameters *l)
+{
+    const struct model *m = &t->plan->model;
+    const struct latent_attention *a = &m->latent;
+    uint64_t head = a->nope_head_dim + a->rope_head_dim, compressed = a->kv_rank + a->rope_head_dim;
+    l->qkv = l->sinks = l->q = l->q_a = l->q_a_bias = -1;
+    if (!a->query_rank) {
+        l->q = add_parameter(t, "q_proj.weight", m->heads * head, m->hidden);
+    } else {
+        l->q_a = add_parameter(t, "q_a_proj.weight", a->query_rank, m->hidden);
+        l->q_a_bias = add_if(t, FEATURE_QKV_BIAS, "q_a_proj.bias", a->query_rank);
+        l->q_a_norm = add_parameter(t, "q_a_layernorm.weight", a->query_rank, 1);
+        l->q_b = add_parameter(t, "q_b_proj.weight", m->heads * head, a->query_rank);
+    }
+    l->kv_a = add_parameter(t, "kv_a_proj_with_mqa.weight", compressed, m->hidden);
+    l->kv_a_bias = add_if(t, FEATURE_QKV_BIAS, "kv_a_proj_with_mqa.bias", compressed);
+    l->kv_a_norm = add_parameter(t, "kv_a_layernorm.weight", a->kv_rank, 1);
+    l->kv_b = add_parameter(t, "kv_b_proj.weight",
+                            m->heads * (a->nope_head_dim + a->value_head_dim), a->kv_rank);
+    l->o = add_parameter(t, "o_proj.weight", m->hidden, m->heads * a->value_head_dim);
+    l->o_bias = add_if(t, FEATURE_OUTPUT_BIAS, "o_proj.bias", m->hidden);
+}
+
 static void add_layer(struct trainer *t, struct layer_parameters *l, bool experts)
 {
     int first = t->graph.parameter_count;
+    l->kv_a = l->shared_gate = -1;
     if (model_has(&t->plan->model, FEATURE_FUSED_PROJECTIONS)) {
         add_fused(t, l);
     } else {
-        add_attention(t, l);
+        (model_has(&t->plan->model, FEATURE_MLA) ? add_latent : add_attention)(t, l);
         if (experts)
             add_experts(t, l);
         else
@@ -159,6 +189,9 @@ static void add_buffers(struct trainer *t)
     int rotaries = model_has(m, FEATURE_LOCAL_ROTARY) ? 2 : 1;
     if (model_has(m, FEATURE_EMBEDDING_SCALE))
         machine_take(t->machine, t->width, MEMORY_PARAMETERS);
+    for (uint64_t i = 0; i < m->layers && model_has(m, FEATURE_ROUTER_BALANCE); i++)
+        if (m->layer[i].experts)
+            machine_take(t->machine, m->experts.count * t->width, MEMORY_PARAMETERS);
     for (int i = 0; i < 2 * rotaries; i++) // frequencies, and a copy
         machine_take(t->machine, m->rotary_dim * 2, MEMORY_PARAMETERS);
 }

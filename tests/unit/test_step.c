@@ -222,6 +222,19 @@ TEST(gemma_takes_what_was_recorded)
     CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(9015942144));
 }
 
+// Recorded likewise: DeepSeek-V3's widths with fewer experts and layers, one of them dense.
+TEST(latent_attention_takes_what_was_recorded)
+{
+    struct prediction p = predicted_in(
+        test_arena(),
+        "config.model_type=deepseek_v3 config.hidden_size=7168 config.num_hidden_layers=61 "
+        "config.num_attention_heads=128 config.intermediate_size=18432 config.n_routed_experts=32 "
+        "config.first_k_dense_replace=1 layers=2 gpu=H200 context=2048");
+    CHECK_U64(p.steps[0].allocated_bytes, UINT64_C(40850251264));
+    CHECK_U64(p.steps[1].reserved_bytes, UINT64_C(43260051456));
+    CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(24537525760));
+}
+
 // A window as long as the context already takes a mask, and keys and values for every head.
 TEST(a_window_takes_a_mask)
 {
@@ -292,7 +305,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=Qwen2.5-0.5B gpu=4xH200 context=4k sp=4", "sp 4 does not divide the 14"},
         {"model=Qwen3-8B gpu=8xH200 context=4097 sp=2", "the context is not a multiple of sp 2"},
         {"model=Qwen3-VL-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=DeepSeek-V3 gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=DeepSeek-V3 gpu=8xH200 context=4k sp=2", "latent attention is modelled in bf16"},
         {"model=gemma-3-4b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=OLMo-2-0425-1B gpu=8xH200 context=4k",
          "OLMo 2 in fsdp2's mixed precision is not modelled"},
