@@ -39,7 +39,7 @@ static bool use_ulysses(struct plan *p, uint64_t size)
     bool possible = p->ulysses < size && p->strategy == STRATEGY_FSDP2 &&
                     plan_ranks(p) % size == 0 && m->heads % size == 0 && p->context % size == 0 &&
                     (m->kv_heads % size == 0 || size % m->kv_heads == 0) &&
-                    !model_has(m, FEATURE_MLA);
+                    !(m->features & (FEATURE_MLA | FEATURE_SINKS));
     p->checkpointing = p->expandable = true;
     p->ulysses = size;
     return possible;

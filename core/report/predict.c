@@ -192,24 +192,29 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
 // What this answer rests on that nobody measured.
 static void print_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
 {
-    const struct gpu *card = &plan->hardware.card;
+    const struct model *m = &plan->model;
+    struct str versions =
+        str_format(out->arena, "the operators of torch 2.%d (those of 2.%d are simulated)",
+                   plan->torch_minor, TORCH_NEWEST);
+    bool several = plan_ranks(plan) > 1, windows = m->sliding_window != 0;
+    const struct {
+        bool applies;
+        const char *what;
+    } rows[] = {
+        {several, "NCCL's buffers"},
+        {plan->hardware.card.capability != 90,
+         "the scratch of attention and sums on this card (taken as on an H200)"},
+        {plan->torch_minor != TORCH_NEWEST, versions.p},
+        {plan->offload, "host memory"},
+        {model_has(m, FEATURE_MLA) && (several || !plan->checkpointing),
+         "latent attention on several GPUs or without checkpointing"},
+        {plan->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
+         "sequence parallel over this family's attention"},
+    };
     struct buf b = buf_in(out->arena);
-    if (plan_ranks(plan) > 1)
-        buf_put_z(&b, "NCCL's buffers");
-    if (card->capability != 90)
-        buf_printf(&b, "%sthe scratch of attention and sums on this card (taken as on an H200)",
-                   b.n ? "; " : "");
-    if (plan->torch_minor != TORCH_NEWEST)
-        buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
-                   b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
-    if (plan->offload)
-        buf_printf(&b, "%shost memory", b.n ? "; " : "");
-    if (model_has(&plan->model, FEATURE_MLA) && (plan_ranks(plan) > 1 || !plan->checkpointing))
-        buf_printf(&b, "%slatent attention on several GPUs or without checkpointing",
-                   b.n ? "; " : "");
-    if (plan->ulysses > 1 && (plan->model.sliding_window ||
-                              plan->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS)))
-        buf_printf(&b, "%ssequence parallel over this family's attention", b.n ? "; " : "");
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].applies)
+            buf_printf(&b, "%s%s", b.n ? "; " : "", rows[i].what);
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));

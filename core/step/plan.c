@@ -88,10 +88,13 @@ static bool is_modelled(const struct plan *p, struct str where, struct error *e)
         return FAIL(e, UNSUPPORTED, where,
                     "training of %s is not modelled yet; of models with vision none is",
                     p->model.family->title);
-    if (model_has(&p->model, FEATURE_MLA) && (p->precision == PRECISION_AUTOCAST || p->ulysses > 1))
-        return FAIL(e, UNSUPPORTED, p->ulysses > 1 ? STR("--sp") : STR("--precision"),
-                    "latent attention is modelled in bf16 and mixed precision, without sequence "
-                    "parallel");
+    if (p->model.features & (FEATURE_MLA | FEATURE_SINKS) && p->ulysses > 1)
+        return FAIL(e, UNSUPPORTED, STR("--sp"),
+                    "%s is not modelled under sequence parallel; without it, it is",
+                    p->model.family->title);
+    if (model_has(&p->model, FEATURE_MLA) && p->precision == PRECISION_AUTOCAST)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "latent attention is not modelled under autocast; bf16 is");
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
     if (model_has(&p->model, FEATURE_ROTARY_WIDE) && p->strategy == STRATEGY_FSDP2 &&
         p->precision == PRECISION_MIXED)
