@@ -284,7 +284,6 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     struct var k = masked ? repeat_heads(g, h.k, h.q.elements, m) : var_share(h.k);
     struct var v = masked ? repeat_heads(g, h.v, h.q.elements, m) : var_share(h.v);
     shape.mask_elements = masked ? plan->batch * tokens * tokens : 0;
-    shape.kv_heads = masked ? shape.heads : shape.kv_heads;
     struct var mixed = op_attention(g, h.q, k, v, &shape);
     struct var out = model_has(m, FEATURE_ROTARY_PART) ? op_copy(g, mixed) : var_share(mixed);
     drop(g, mixed);

@@ -481,15 +481,6 @@ static struct var number_mask(struct graph *g, const struct attention_shape *sha
     return graph_output(g, NULL, shape->mask_elements, 2);
 }
 
-// fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a row
-// sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
-static uint64_t backward_scratch(struct var q, struct var log_sum,
-                                 const struct attention_shape *shape)
-{
-    uint64_t whole = 2 * bytes_of(q);
-    return whole + (shape->heads != shape->kv_heads ? whole : 0) + bytes_of(log_sum) + 256;
-}
-
 // cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
 // 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
 static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
@@ -514,7 +505,7 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
         n->inputs[2] = v.node;
         n->sizes[0] = bytes_of(q);
         n->sizes[1] = bytes_of(k);
-        n->sizes[2] = backward_scratch(q, log_sum, shape);
+        n->sizes[2] = bytes_of(log_sum);
         n->sizes[3] = bytes_of(v);
     }
     graph_keep(g, n, seed.storage);
