@@ -41,6 +41,7 @@ NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
     "DDP on several GPUs; FSDP1 with tied weights, without checkpointing, or where ranks do not divide a unit",
     "experts under sequence parallel or offload; windows, soft caps and sinks under sequence parallel",
+    "Gemma 1 and OLMo 3, whose layers are those of measured families",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
     "DeepSpeed (`zero1`, `zero2`, `zero3`)",
     "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",

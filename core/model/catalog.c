@@ -230,6 +230,14 @@ const struct catalog_model catalog_models[] = {
      "intermediate_size=13824 vocab_size=100352 max_position_embeddings=4096",
      .also = "OLMo-2-13B OLMo-2-1124-13B-Instruct"},
 
+    {"gemma-2b", "google", "gemma",
+     "hidden_size=2048 num_hidden_layers=18 num_attention_heads=8 num_key_value_heads=1 "
+     "intermediate_size=16384",
+     .also = "gemma-2b-it gemma-1.1-2b-it"},
+    {"gemma-7b", "google", "gemma",
+     "hidden_size=3072 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=16 "
+     "intermediate_size=24576",
+     .also = "gemma-7b-it gemma-1.1-7b-it"},
     {"gemma-2-2b", "google", "gemma2",
      "hidden_size=2304 num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
      "intermediate_size=9216",

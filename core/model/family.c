@@ -8,6 +8,9 @@
     "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
+#define OLMO_LAYERS                                                                     \
+    (FEATURE_NORMS_AFTER | FEATURE_NORM_WIDE | FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | \
+     FEATURE_ROTARY_WIDE)
 #define GEMMA_LAYERS  (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
 #define GEMMA3_LAYERS (GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_LOCAL_ROTARY)
 #define GEMMA3_TEXT                                                               \
@@ -39,11 +42,20 @@ const struct family families[] = {
     {
         .model_type = "olmo2",
         .title = "OLMo 2",
-        .features = FEATURE_NORMS_AFTER | FEATURE_NORM_WIDE | FEATURE_QK_NORM |
-                    FEATURE_QK_NORM_WIDE | FEATURE_ROTARY_WIDE,
+        .features = OLMO_LAYERS,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=50304 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "olmo3",
+        .title = "OLMo 3",
+        .features = OLMO_LAYERS | FEATURE_LOCAL_ROTARY,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_PERIODIC,
+        .window_period = 4,
+        .defaults = "vocab_size=50304 max_position_embeddings=2048 sliding_window=4096",
     },
     {
         .model_type = "smollm3",
@@ -109,6 +121,16 @@ const struct family families[] = {
                     "max_position_embeddings=128000 "
                     "num_experts=60 num_experts_per_tok=4 moe_intermediate_size=1408 "
                     "decoder_sparse_step=1 " QWEN3_VISION,
+    },
+    {
+        .model_type = "gemma",
+        .title = "Gemma",
+        .features = FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=256000 num_key_value_heads=16 head_dim=256 "
+                    "max_position_embeddings=8192 tie_word_embeddings=true",
     },
     {
         .model_type = "gemma2",

@@ -76,6 +76,7 @@ struct family {
     unsigned features; // always, unless the configuration turns one off
     unsigned reads;    // enum family_reads
     bool nested;       // shapes are under text_config
+    bool unmeasured;   // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
     const char *defaults;   // "key=value ..." that transformers assumes

@@ -206,6 +206,7 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
          "the scratch of attention and sums on this card (taken as on an H200)"},
         {plan->torch_minor != TORCH_NEWEST, versions.p},
         {plan->offload, "host memory"},
+        {m->family->unmeasured, "this family"},
         {model_has(m, FEATURE_MLA) && (several || !plan->checkpointing),
          "latent attention on several GPUs or without checkpointing"},
         {plan->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),

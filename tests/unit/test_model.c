@@ -51,6 +51,8 @@ static const struct {
     {"OLMo-2-0425-1B", UINT64_C(1484916736)},
     {"OLMo-2-1124-7B", UINT64_C(7298617344)},
     {"OLMo-2-1124-13B", UINT64_C(13716198400)},
+    {"gemma-2b", UINT64_C(2506172416)},
+    {"gemma-7b", UINT64_C(8537680896)},
     {"gemma-2-2b", UINT64_C(2614341888)},
     {"gemma-2-9b", UINT64_C(9241705984)},
     {"gemma-2-27b", UINT64_C(27227128320)},
