@@ -51,6 +51,7 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl tests/runs/h200_cp.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
+	@python3 tests/accuracy.py build/release tests/runs/h200_models.jsonl
 	@python3 tests/published.py build/release
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator

@@ -21,7 +21,7 @@ def text_config(model):
         "num_hidden_layers": model["layers"],
         "num_attention_heads": model["heads"],
         "num_key_value_heads": model["kv_heads"],
-        "head_dim": model["head_dim"],
+        "head_dim": model.get("head_dim"),
         "intermediate_size": model["intermediate_size"],
         "vocab_size": model["vocab_size"],
         "tie_word_embeddings": model["tied"],

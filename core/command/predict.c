@@ -38,7 +38,8 @@ static bool use_ulysses(struct plan *p, uint64_t size)
     const struct model *m = &p->model;
     bool possible = p->ulysses < size && p->ring == 1 && p->strategy == STRATEGY_FSDP2 &&
                     plan_ranks(p) % size == 0 && m->heads % size == 0 && p->context % size == 0 &&
-                    (m->kv_heads % size == 0 || size % m->kv_heads == 0);
+                    (m->kv_heads % size == 0 || size % m->kv_heads == 0) &&
+                    !(m->features & (FEATURE_MLA | FEATURE_SINKS));
     p->checkpointing = p->expandable = true;
     p->ulysses = size;
     return possible;

@@ -145,6 +145,38 @@ const struct catalog_model catalog_models[] = {
     {"Llama-3.3-70B", "meta-llama", .like = "Llama-3.1-70B", .config = "",
      .also = "Llama-3.3-70B-Instruct"},
 
+    {"Llama-2-7b", "meta-llama", "llama",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
+     "intermediate_size=11008 vocab_size=32000 max_position_embeddings=4096",
+     .also = "Llama-2-7b-hf Llama-2-7b-chat-hf"},
+    {"Llama-2-13b", "meta-llama", "llama",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=40 "
+     "intermediate_size=13824 vocab_size=32000 max_position_embeddings=4096",
+     .also = "Llama-2-13b-hf Llama-2-13b-chat-hf"},
+    {"TinyLlama-1.1B", "TinyLlama", "llama",
+     "hidden_size=2048 num_hidden_layers=22 num_attention_heads=32 num_key_value_heads=4 "
+     "intermediate_size=5632 vocab_size=32000 max_position_embeddings=2048",
+     .also = "TinyLlama-1.1B-Chat-v1.0"},
+    {"SmolLM2-135M", "HuggingFaceTB", "llama",
+     "hidden_size=576 num_hidden_layers=30 num_attention_heads=9 num_key_value_heads=3 "
+     "intermediate_size=1536 vocab_size=49152 tie_word_embeddings=true "
+     "max_position_embeddings=8192",
+     .also = "SmolLM2-135M-Instruct"},
+    {"SmolLM2-360M", "HuggingFaceTB", "llama",
+     "hidden_size=960 num_hidden_layers=32 num_attention_heads=15 num_key_value_heads=5 "
+     "intermediate_size=2560 vocab_size=49152 tie_word_embeddings=true "
+     "max_position_embeddings=8192",
+     .also = "SmolLM2-360M-Instruct"},
+    {"SmolLM2-1.7B", "HuggingFaceTB", "llama",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=32 num_key_value_heads=32 "
+     "intermediate_size=8192 vocab_size=49152 tie_word_embeddings=true "
+     "max_position_embeddings=8192",
+     .also = "SmolLM2-1.7B-Instruct"},
+    {"SmolLM3-3B", "HuggingFaceTB", "smollm3",
+     "hidden_size=2048 num_hidden_layers=36 num_attention_heads=16 num_key_value_heads=4 "
+     "intermediate_size=11008 max_position_embeddings=65536",
+     .also = "SmolLM3-3B-Base"},
+
     {"Mistral-7B-v0.3", "mistralai", "mistral",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 vocab_size=32768 max_position_embeddings=32768 "
@@ -155,6 +187,57 @@ const struct catalog_model catalog_models[] = {
     {"Mistral-7B-Instruct-v0.2", "mistralai", .like = "Mistral-7B-v0.3",
      .config = "vocab_size=32000"},
 
+    {"Mistral-Nemo-Base-2407", "mistralai", "mistral",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=14336 vocab_size=131072 sliding_window=null",
+     .also = "Mistral-Nemo-12B Mistral-Nemo-Instruct-2407"},
+
+    {"Mixtral-8x7B-v0.1", "mistralai", "mixtral",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=14336 vocab_size=32000 max_position_embeddings=32768",
+     .also = "Mixtral-8x7B Mixtral-8x7B-Instruct-v0.1"},
+
+    {"Phi-3-mini-4k-instruct", "microsoft", "phi3",
+     "hidden_size=3072 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
+     "intermediate_size=8192 sliding_window=2047",
+     .also = "Phi-3-mini"},
+    {"Phi-3.5-mini-instruct", "microsoft", .like = "Phi-3-mini-4k-instruct",
+     .config = "max_position_embeddings=131072 sliding_window=262144",
+     .also = "Phi-3.5-mini Phi-3-mini-128k-instruct"},
+    {"Phi-3-medium-4k-instruct", "microsoft", "phi3",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
+     "intermediate_size=17920 sliding_window=2047",
+     .also = "Phi-3-medium"},
+    {"phi-4", "microsoft", "phi3",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
+     "intermediate_size=17920 vocab_size=100352 max_position_embeddings=16384"},
+    {"Phi-4-mini-instruct", "microsoft", "phi3",
+     "hidden_size=3072 num_hidden_layers=32 num_attention_heads=24 num_key_value_heads=8 "
+     "intermediate_size=8192 vocab_size=200064 tie_word_embeddings=true "
+     "max_position_embeddings=131072 sliding_window=262144 partial_rotary_factor=0.75",
+     .also = "Phi-4-mini"},
+
+    {"OLMo-2-0425-1B", "allenai", "olmo2",
+     "hidden_size=2048 num_hidden_layers=16 num_attention_heads=16 num_key_value_heads=16 "
+     "intermediate_size=8192 vocab_size=100352 max_position_embeddings=4096",
+     .also = "OLMo-2-1B OLMo-2-0425-1B-Instruct"},
+    {"OLMo-2-1124-7B", "allenai", "olmo2",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
+     "intermediate_size=11008 vocab_size=100352 max_position_embeddings=4096",
+     .also = "OLMo-2-7B OLMo-2-1124-7B-Instruct"},
+    {"OLMo-2-1124-13B", "allenai", "olmo2",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=40 "
+     "intermediate_size=13824 vocab_size=100352 max_position_embeddings=4096",
+     .also = "OLMo-2-13B OLMo-2-1124-13B-Instruct"},
+
+    {"gemma-2b", "google", "gemma",
+     "hidden_size=2048 num_hidden_layers=18 num_attention_heads=8 num_key_value_heads=1 "
+     "intermediate_size=16384",
+     .also = "gemma-2b-it gemma-1.1-2b-it"},
+    {"gemma-7b", "google", "gemma",
+     "hidden_size=3072 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=16 "
+     "intermediate_size=24576",
+     .also = "gemma-7b-it gemma-1.1-7b-it"},
     {"gemma-2-2b", "google", "gemma2",
      "hidden_size=2304 num_hidden_layers=26 num_attention_heads=8 num_key_value_heads=4 "
      "intermediate_size=9216",

@@ -8,6 +8,11 @@
     "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
+#define OLMO_LAYERS                                                                     \
+    (FEATURE_NORMS_AFTER | FEATURE_NORM_WIDE | FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | \
+     FEATURE_ROTARY_WIDE)
+#define GEMMA_LAYERS  (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
+#define GEMMA3_LAYERS (GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_LOCAL_ROTARY)
 #define GEMMA3_TEXT                                                               \
     "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 " \
     "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true"
@@ -26,6 +31,39 @@ const struct family families[] = {
         .window = WINDOW_ALL,
         .defaults = "vocab_size=32000 num_key_value_heads=8 "
                     "max_position_embeddings=131072 sliding_window=4096",
+    },
+    {
+        .model_type = "phi3",
+        .title = "Phi-3 and Phi-4",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_ROTARY_PART,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32064 max_position_embeddings=4096",
+    },
+    {
+        .model_type = "olmo2",
+        .title = "OLMo 2",
+        .features = OLMO_LAYERS,
+        .reads = READS_ATTENTION_BIAS,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=50304 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "olmo3",
+        .title = "OLMo 3",
+        .features = OLMO_LAYERS | FEATURE_LOCAL_ROTARY,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_PERIODIC,
+        .window_period = 4,
+        .defaults = "vocab_size=50304 max_position_embeddings=2048 sliding_window=4096",
+    },
+    {
+        .model_type = "smollm3",
+        .title = "SmolLM3",
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=128256 num_key_value_heads=4 max_position_embeddings=32768 "
+                    "no_rope_layer_interval=4 tie_word_embeddings=true",
     },
     {
         .model_type = "qwen2",
@@ -55,6 +93,14 @@ const struct family families[] = {
                     "num_experts_per_tok=8 moe_intermediate_size=768 decoder_sparse_step=1",
     },
     {
+        .model_type = "mixtral",
+        .title = "Mixtral",
+        .features = FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32000 num_key_value_heads=8 max_position_embeddings=131072 "
+                    "num_local_experts=8 num_experts_per_tok=2",
+    },
+    {
         .model_type = "qwen3_vl",
         .title = "Qwen3-VL",
         .features = FEATURE_QK_NORM | FEATURE_VISION_QWEN3,
@@ -77,9 +123,19 @@ const struct family families[] = {
                     "decoder_sparse_step=1 " QWEN3_VISION,
     },
     {
+        .model_type = "gemma",
+        .title = "Gemma",
+        .features = FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=256000 num_key_value_heads=16 head_dim=256 "
+                    "max_position_embeddings=8192 tie_word_embeddings=true",
+    },
+    {
         .model_type = "gemma2",
         .title = "Gemma 2",
-        .features = FEATURE_POST_NORMS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
+        .features = GEMMA_LAYERS | FEATURE_ATTENTION_CAP | FEATURE_LOGIT_CAP,
         .reads = READS_ATTENTION_BIAS | READS_SOFTCAPS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,
@@ -89,7 +145,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3_text",
         .title = "Gemma 3, text only",
-        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM,
+        .features = GEMMA3_LAYERS,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 6,
@@ -98,7 +154,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
-        .features = FEATURE_POST_NORMS | FEATURE_QK_NORM | FEATURE_VISION_SIGLIP,
+        .features = GEMMA3_LAYERS | FEATURE_VISION_SIGLIP,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
@@ -111,7 +167,8 @@ const struct family families[] = {
     {
         .model_type = "gpt_oss",
         .title = "gpt-oss",
-        .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS,
+        .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS | FEATURE_ROUTER_FIRST |
+                    FEATURE_ROTARY_HALVES | FEATURE_NORM_WIDE,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,
@@ -150,6 +207,8 @@ const struct feature_name feature_names[] = {
     {FEATURE_ROUTER_BALANCE, "router balancing bias"},
     {FEATURE_ATTENTION_CAP, "soft-capped attention"},
     {FEATURE_LOGIT_CAP, "soft-capped logits"},
+    {FEATURE_FUSED_PROJECTIONS, "fused projections"},
+    {FEATURE_NORMS_AFTER, "norms after each block"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
     {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
 };

@@ -25,6 +25,7 @@ struct helpers {
     uint64_t shared_experts, dense_layers, sparse_step, max_window_layers, window_period,
         image_size;
     uint64_t deepstack;
+    uint64_t unrotated_period;
 };
 
 struct draft {
@@ -71,6 +72,7 @@ static const struct field fields[] = {
      .keys = "max_window_layers"},
     {IN_HELPER(window_period), SCOPE_TEXT, .max = MAX_LAYERS,
      .keys = "sliding_window_pattern _sliding_window_pattern"},
+    {IN_HELPER(unrotated_period), SCOPE_TEXT, .max = MAX_LAYERS, .keys = "no_rope_layer_interval"},
     {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .may_be_zero = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_EXPERTS, .keys = "num_experts num_local_experts n_routed_experts"},
     {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
@@ -258,6 +260,25 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
     return true;
 }
 
+// The part of a head that is rotated, from a decimal fraction: counted in thousandths.
+static bool derive_rotary(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *item =
+        look_up_any(o, SCOPE_TEXT, "partial_rotary_factor rope_parameters.partial_rotary_factor");
+    uint64_t thousandths;
+    m->rotary_dim = model_has(m, FEATURE_MLA) ? m->latent.rope_head_dim : m->head_dim;
+    if (!item || is_null(item) || !model_has(m, FEATURE_ROTARY_PART))
+        return true;
+    struct arena scratch = *o->arena;
+    struct str text = str_format(&scratch, "%.*skB", STR_ARGS(item->value));
+    if (unit_parse(&thousandths, UNIT_BYTES, text) != UNIT_OK || thousandths > 1000)
+        return FAIL(e, BAD_INPUT, item->where,
+                    "partial_rotary_factor must be between 0 and 1, not '%.*s'",
+                    STR_ARGS(str_short(item->value)));
+    m->rotary_dim = m->head_dim * thousandths / 1000;
+    return true;
+}
+
 static bool derive_experts(struct draft *d, struct str where, struct error *e)
 {
     struct model *m = &d->model;
@@ -355,6 +376,21 @@ static bool clear_dense_layers(struct layer_kind *layer, uint64_t layers, const 
     return true;
 }
 
+// Layers without positions: no_rope_layers has a 0 for them; without it every n-th is one.
+static bool read_unrotated(bool *unrotated, const struct draft *d, const struct origin *o,
+                           uint64_t layer, struct error *e)
+{
+    const struct setting *item = look_up_item(o, SCOPE_TEXT, "no_rope_layers", layer);
+    uint64_t rotated;
+    *unrotated = d->helpers.unrotated_period && (layer + 1) % d->helpers.unrotated_period == 0;
+    if (!item || !d->helpers.unrotated_period)
+        return true;
+    if (!setting_number(&rotated, item, UNIT_PLAIN, (struct range){0, 1}, e))
+        return false;
+    *unrotated = !rotated;
+    return true;
+}
+
 static bool derive_layers(struct draft *d, const struct origin *o, struct error *e)
 {
     struct model *m = &d->model;
@@ -368,6 +404,8 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
             return false;
         layer[i].sliding = m->sliding_window && slides;
         layer[i].experts = layer_has_experts(d, i);
+        if (!read_unrotated(&layer[i].unrotated, d, o, i, e))
+            return false;
     }
     if (!clear_dense_layers(layer, m->layers, o, e))
         return false;
@@ -400,8 +438,8 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
 {
     struct draft d = {.model.family = o->family};
     if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) ||
-        !derive_heads(&d.model, o->label, e) || !derive_experts(&d, o->label, e) ||
-        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+        !derive_heads(&d.model, o->label, e) || !derive_rotary(&d.model, o, e) ||
+        !derive_experts(&d, o->label, e) || !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
         return false;
     *m = d.model;
     return true;

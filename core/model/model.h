@@ -17,23 +17,36 @@
 #include "core/base/str.h"
 
 enum feature {
-    FEATURE_TIED = 1 << 0,            // the head is the embedding
-    FEATURE_QKV_BIAS = 1 << 1,        // biases on the query, key and value projections
-    FEATURE_OUTPUT_BIAS = 1 << 2,     // a bias on the attention's output projection
-    FEATURE_MLP_BIAS = 1 << 3,        // biases on the MLP's projections
-    FEATURE_QK_NORM = 1 << 4,         // a norm over each head of q and k
-    FEATURE_POST_NORMS = 1 << 5,      // norms after attention and MLP too, before the residual sum
-    FEATURE_SINKS = 1 << 6,           // one learned attention sink a head
-    FEATURE_MLA = 1 << 7,             // multi-head latent attention
-    FEATURE_QUERY_LORA = 1 << 8,      // MLA with a low-rank query too
-    FEATURE_EXPERTS = 1 << 9,         // some layers are mixtures of experts
-    FEATURE_SHARED_EXPERT = 1 << 10,  // an expert that sees every token
-    FEATURE_EXPERT_BIAS = 1 << 11,    // biases inside experts and on the router
-    FEATURE_ATTENTION_CAP = 1 << 12,  // soft-capped attention scores
-    FEATURE_LOGIT_CAP = 1 << 13,      // soft-capped logits
-    FEATURE_VISION_QWEN3 = 1 << 14,   // Qwen3-VL's tower: merger and deepstack mergers
-    FEATURE_VISION_SIGLIP = 1 << 15,  // SigLIP tower and Gemma's projector
-    FEATURE_ROUTER_BALANCE = 1 << 16, // a balancing bias a routed expert, kept with the weights
+    FEATURE_TIED = 1 << 0,             // the head is the embedding
+    FEATURE_QKV_BIAS = 1 << 1,         // biases on the query, key and value projections
+    FEATURE_OUTPUT_BIAS = 1 << 2,      // a bias on the attention's output projection
+    FEATURE_MLP_BIAS = 1 << 3,         // biases on the MLP's projections
+    FEATURE_QK_NORM = 1 << 4,          // a norm over each head of q and k
+    FEATURE_POST_NORMS = 1 << 5,       // norms after attention and MLP too, before the residual sum
+    FEATURE_SINKS = 1 << 6,            // one learned attention sink a head
+    FEATURE_MLA = 1 << 7,              // multi-head latent attention
+    FEATURE_QUERY_LORA = 1 << 8,       // MLA with a low-rank query too
+    FEATURE_EXPERTS = 1 << 9,          // some layers are mixtures of experts
+    FEATURE_SHARED_EXPERT = 1 << 10,   // an expert that sees every token
+    FEATURE_EXPERT_BIAS = 1 << 11,     // biases inside experts and on the router
+    FEATURE_ATTENTION_CAP = 1 << 12,   // soft-capped attention scores
+    FEATURE_LOGIT_CAP = 1 << 13,       // soft-capped logits
+    FEATURE_VISION_QWEN3 = 1 << 14,    // Qwen3-VL's tower: merger and deepstack mergers
+    FEATURE_VISION_SIGLIP = 1 << 15,   // SigLIP tower and Gemma's projector
+    FEATURE_ROUTER_BALANCE = 1 << 16,  // a balancing bias a routed expert, kept with the weights
+    FEATURE_NORM_FROM_ONE = 1 << 17,   // norms scale by one plus their weight, in fp32
+    FEATURE_NORM_WIDE = 1 << 18,       // norms multiply by their weight in fp32
+    FEATURE_NORMS_AFTER = 1 << 19,     // two norms a layer, after attention and MLP only
+    FEATURE_QK_NORM_WIDE = 1 << 20,    // with FEATURE_QK_NORM: over all heads together
+    FEATURE_QK_NORM_LATE = 1 << 21,    // with FEATURE_QK_NORM: when v has been projected too
+    FEATURE_EMBEDDING_SCALE = 1 << 22, // embeddings are multiplied by a constant
+    FEATURE_FUSED_PROJECTIONS = 1 << 23, // q, k and v are one matrix, gate and up another
+    FEATURE_ROTARY_PART = 1 << 24,       // a first part of each head is rotated, the rest joined
+    FEATURE_ROTARY_HALVES = 1 << 25,     // rotary positions for half a head, which is cut in two
+    FEATURE_ROTARY_WIDE = 1 << 26,       // rotary positions in fp32
+    FEATURE_LOCAL_ROTARY = 1 << 27,      // layers with a window have rotary positions of their own
+    FEATURE_ROUTER_WIDE = 1 << 28,       // experts are weighed in fp32
+    FEATURE_ROUTER_FIRST = 1 << 29,      // the router comes before the experts
 };
 
 struct feature_name {
@@ -63,6 +76,7 @@ struct family {
     unsigned features; // always, unless the configuration turns one off
     unsigned reads;    // enum family_reads
     bool nested;       // shapes are under text_config
+    bool unmeasured;   // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
     const char *defaults;   // "key=value ..." that transformers assumes
@@ -71,8 +85,9 @@ extern const struct family families[];
 extern const ptrdiff_t family_count;
 
 struct layer_kind {
-    bool sliding; // attends to a window only
-    bool experts; // its MLP is a mixture of experts
+    bool sliding;   // attends to a window only
+    bool experts;   // its MLP is a mixture of experts
+    bool unrotated; // q and k have no positions
 };
 
 struct experts {
@@ -98,6 +113,7 @@ struct model {
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
     uint64_t max_position;
     uint64_t sliding_window; // 0: none
+    uint64_t rotary_dim;     // of a head's head_dim
     struct experts experts;
     struct latent_attention latent;
     struct vision vision;

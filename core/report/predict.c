@@ -203,9 +203,15 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     buf_wrapped(
         out,
         STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
-            "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md). "
-            "Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
-            "and 10.0; on other cards and versions its scratch is not measured."),
+            "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
+        2, v->width);
+    buf_wrapped(
+        out,
+        plan_attends_eagerly(s->plan)
+            ? STR("Attention runs operator by operator (transformers' eager), which alone caps "
+                  "scores and knows sinks without further kernels.")
+            : STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
+                  "and 10.0; on other cards and versions its scratch is not measured."),
         2, v->width);
 }
 
@@ -225,23 +231,34 @@ static bool is_measured_trl(const struct plan *plan)
 // What this answer rests on that nobody measured.
 void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
 {
-    const struct gpu *card = &plan->hardware.card;
+    const struct model *m = &plan->model;
+    struct str versions =
+        str_format(out->arena, "the operators of torch 2.%d (those of 2.%d are simulated)",
+                   plan->torch_minor, TORCH_NEWEST);
+    bool several = plan_ranks(plan) > 1, windows = m->sliding_window != 0;
+    const struct {
+        bool applies;
+        const char *what;
+    } rows[] = {
+        {several, "NCCL's buffers"},
+        {plan->hardware.card.capability != 90,
+         "the scratch of attention and sums on this card (taken as on an H200)"},
+        {plan->torch_minor != TORCH_NEWEST, versions.p},
+        {plan->offload || plan->checkpoint_offload, "host memory"},
+        {plan->ring > 1 && !is_measured_ring(plan),
+         "context parallel with experts, offload, bf16 or several sequences"},
+        {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
+         "TRL's step with this strategy or loss"},
+        {m->family->unmeasured, "this family"},
+        {model_has(m, FEATURE_MLA) && (several || !plan->checkpointing),
+         "latent attention on several GPUs or without checkpointing"},
+        {plan->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
+         "sequence parallel over this family's attention"},
+    };
     struct buf b = buf_in(out->arena);
-    if (plan_ranks(plan) > 1)
-        buf_put_z(&b, "NCCL's buffers");
-    if (card->capability != 90)
-        buf_printf(&b, "%sthe scratch of attention and sums on this card (taken as on an H200)",
-                   b.n ? "; " : "");
-    if (plan->torch_minor != TORCH_NEWEST)
-        buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
-                   b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
-    if (plan->offload || plan->checkpoint_offload)
-        buf_printf(&b, "%shost memory", b.n ? "; " : "");
-    if (plan->ring > 1 && !is_measured_ring(plan))
-        buf_printf(&b, "%scontext parallel with experts, offload, bf16 or several sequences",
-                   b.n ? "; " : "");
-    if (plan->recipe == RECIPE_TRL && !is_measured_trl(plan))
-        buf_printf(&b, "%sTRL's step with this strategy or loss", b.n ? "; " : "");
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].applies)
+            buf_printf(&b, "%s%s", b.n ? "; " : "", rows[i].what);
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));

@@ -93,6 +93,20 @@ static struct storage *made_as_tail(struct node *n, uint64_t bytes)
     return made;
 }
 
+// Its gradient was only on the way to one that has been made.
+static bool was_passed(const struct node *n)
+{
+    return n->frame && n->frame->tail;
+}
+
+static void cast(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *made = made_as_tail(n, n->sizes[0]);
+    if (!made && was_passed(n))
+        made = storage_share(n->gradient);
+    out[0].gradient = made ? made : take(g, n->sizes[0]);
+}
+
 // The wider input gets the gradient as it is; the narrower one a cast, which behind the last kept
 // tensor of a checkpoint was made before.
 static void add(struct graph *g, struct node *n, struct outcome *out)
@@ -100,6 +114,8 @@ static void add(struct graph *g, struct node *n, struct outcome *out)
     pass(g, n, out);
     int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
     struct storage *made = made_as_tail(n, n->sizes[narrow]);
+    if (!made && was_passed(n))
+        return;
     if (!made) {
         out[narrow].cast_bytes = n->sizes[narrow];
         return;
@@ -126,10 +142,13 @@ static void rsqrt(struct graph *g, struct node *n, struct outcome *out)
 
 static void multiply(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[1].gradient = take(g, n->sizes[0]);
-    out[0].gradient = take(g, n->sizes[0]);
-    if (n->sizes[1] != n->sizes[0])
+    out[1].gradient = take(g, n->sizes[2]);
+    out[0].gradient = take(g, n->sizes[2]);
+    if (n->sizes[1] != n->sizes[2])
         out[1].reduced_bytes = n->sizes[1];
+    out[1].reduction = n->reduction;
+    if (n->sizes[0] != n->sizes[2])
+        out[0].cast_bytes = n->sizes[0];
 }
 
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
@@ -142,16 +161,66 @@ static void multiply_weight(struct graph *g, struct node *n, struct outcome *out
         out[0].cast_bytes = n->sizes[0];
 }
 
+static void multiply_constant(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[2]);
+    if (n->sizes[2] != n->sizes[0])
+        out[0].cast_bytes = n->sizes[0];
+}
+
+// clamp_backward (FunctionsManual.cpp): a comparison for each bound, then where.
+static void clamp(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *low = take(g, n->sizes[1]), *high = take(g, n->sizes[2]);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, high);
+    machine_drop(g->machine, low);
+}
+
+static void subtract(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = storage_share(n->gradient);
+    out[1].gradient = take(g, n->sizes[0]);
+    if (n->sizes[1] != n->sizes[0])
+        out[1].reduced_bytes = n->sizes[1];
+}
+
+// CopySlices (torch/csrc/autograd/functions/tensor.cpp): the gradient is copied, the part taken out
+// of the copy, and zeros put there for what the tensor was before, if that needs a gradient.
+static void write_part(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *whole = take(g, n->sizes[0]);
+    out[1].gradient = take(g, n->sizes[1]);
+    if (n->inputs[0] == NO_NODE) {
+        machine_drop(g->machine, whole);
+        return;
+    }
+    machine_scratch(g->machine, n->sizes[1]);
+    out[0].gradient = whole;
+}
+
+static void linear_input(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (n->inputs[0] == NO_NODE)
+        return;
+    out[0].gradient = take(g, n->sizes[0]);
+    out[0].view = true;
+}
+
+// MmBackward0 begins with the weight, AddmmBackward0, which has a bias, with the input.
 static void linear(struct graph *g, struct node *n, struct outcome *out)
 {
+    bool biased = n->inputs[2] != NO_NODE;
+    if (biased) {
+        linear_input(g, n, out);
+        gemm_workspace(g);
+    }
     out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
     gemm_workspace(g);
-    if (n->inputs[0] != NO_NODE) {
-        out[0].gradient = take(g, n->sizes[0]);
-        out[0].view = true;
-    }
-    if (n->inputs[2] != NO_NODE) {
+    if (!biased)
+        linear_input(g, n, out);
+    if (biased) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);
     }
@@ -163,19 +232,29 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
 static void flash_scratch(struct graph *g, const struct node *n)
 {
     struct storage *sums = take(g, n->sizes[2]), *wide = take(g, 2 * n->sizes[0]);
-    struct storage *keys = n->sizes[3] ? take(g, n->sizes[0]) : NULL;
-    struct storage *values = n->sizes[3] ? take(g, n->sizes[0]) : NULL;
+    bool shared = n->sizes[0] != n->sizes[1];
+    struct storage *keys = shared ? take(g, n->sizes[0]) : NULL;
+    struct storage *values = shared ? take(g, n->sizes[0]) : NULL;
     machine_drop(g->machine, values);
     machine_drop(g->machine, keys);
     machine_drop(g->machine, wide);
     machine_drop(g->machine, sums);
 }
 
+// BmmBackward0 (derivatives.yaml): each factor's gradient is a product with the other.
+static void product(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[1].gradient = take(g, n->sizes[1]);
+    gemm_workspace(g);
+    out[0].gradient = take(g, n->sizes[0]);
+    g->machine->flops += 2 * n->sizes[2];
+}
+
 static void attention(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take(g, n->sizes[0]);
     out[1].gradient = take(g, n->sizes[1]);
-    out[2].gradient = take(g, n->sizes[1]);
+    out[2].gradient = take(g, n->sizes[3]);
     if (g->flash) {
         flash_scratch(g, n);
         return;
@@ -183,7 +262,8 @@ static void attention(struct graph *g, struct node *n, struct outcome *out)
     // fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a
     // row sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
     uint64_t whole = 2 * n->sizes[0];
-    machine_scratch(g->machine, whole + (n->sizes[3] ? whole : 0) + n->sizes[2] + 256);
+    bool shared = n->sizes[0] != n->sizes[1];
+    machine_scratch(g->machine, whole + (shared ? whole : 0) + n->sizes[2] + 256);
 }
 
 // Scratch of cub's radix sort of pairs and of its scan, for so many indices: fitted to the sizes in
@@ -278,6 +358,8 @@ static void index_rows(struct graph *g, struct node *n, struct outcome *out)
 // asks for 512 bytes a multiprocessor. Recorded on compute capability 9.0.
 void grouped_scratch(struct graph *g, uint64_t groups)
 {
+    if (!groups)
+        return;
     struct storage *arguments =
         machine_take(g->machine, 60 * u64_align_up(groups, 2), MEMORY_WORKSPACE);
     machine_scratch(g->machine, 512 * g->multiprocessors);
@@ -364,14 +446,14 @@ static void divide_view(struct graph *g, struct node *n, struct outcome *out)
 
 static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
     [OPERATION_PASS] = pass,
-    [OPERATION_CAST] = like_input,
+    [OPERATION_CAST] = cast,
     [OPERATION_ADD] = add,
     [OPERATION_POWER] = power,
     [OPERATION_MEAN] = like_input,
     [OPERATION_RSQRT] = rsqrt,
     [OPERATION_MULTIPLY] = multiply,
     [OPERATION_MULTIPLY_WEIGHT] = multiply_weight,
-    [OPERATION_MULTIPLY_CONSTANT] = like_input,
+    [OPERATION_MULTIPLY_CONSTANT] = multiply_constant,
     [OPERATION_NEGATE] = like_input,
     [OPERATION_SLICE] = like_input,
     [OPERATION_LINEAR] = linear,
@@ -396,6 +478,13 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_MASK] = like_input,
     [OPERATION_GROUPED_PRODUCT] = grouped_product,
     [OPERATION_SUM_GROUPS] = sum_groups,
+    [OPERATION_TANH] = like_input,
+    [OPERATION_SIGMOID] = like_input,
+    [OPERATION_CLAMP] = clamp,
+    [OPERATION_SUBTRACT] = subtract,
+    [OPERATION_MAX] = like_input,
+    [OPERATION_WRITE] = write_part,
+    [OPERATION_PRODUCT] = product,
 };
 
 void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])

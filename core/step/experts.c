@@ -39,14 +39,6 @@ static void scratch(struct graph *g, uint64_t bytes)
 
 // ------------------------------------------------------------------ operators
 
-static struct var softmax(struct graph *g, struct var x)
-{
-    struct node *n = graph_add(g, OPERATION_SOFTMAX);
-    struct var out = op_unary(g, n, x, x.elements, x.width);
-    graph_keep(g, n, out.storage);
-    return out;
-}
-
 static struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)
 {
     struct node *n = graph_add(g, OPERATION_TOP);
@@ -121,6 +113,7 @@ static struct var grouped_product(struct graph *g, struct var x, int parameter, 
 {
     const struct parameter *p = &g->parameters[parameter];
     uint64_t rows = x.elements / columns, flops = 2 * rows * p->columns;
+    uint64_t groups = x.width == 2 ? p->rows : 0; // in fp32 one by one, without scratch
     struct node *n = graph_add(g, OPERATION_GROUPED_PRODUCT);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL); // the weight
@@ -129,12 +122,12 @@ static struct var grouped_product(struct graph *g, struct var x, int parameter, 
     if (n) {
         n->inputs[1] = input_of_parameter(parameter);
         n->sizes[1] = p->rows * p->columns * p->width;
-        n->sizes[2] = p->rows;
+        n->sizes[2] = groups;
         n->sizes[3] = flops;
     }
     if (g->stopped)
         return out;
-    grouped_scratch(g, p->rows);
+    grouped_scratch(g, groups);
     g->machine->flops += flops;
     return out;
 }
@@ -154,19 +147,50 @@ struct routing {
     struct var logits, weights, experts;
 };
 
-static struct routing route(struct graph *g, struct var x, int router, uint64_t per_token)
+// DeepSeek-V3: sigmoid scores in fp32; groups of experts are chosen first, by scores that a
+// balancing bias is added to; of this only what has a value for every expert is written here.
+static struct routing route_by_groups(struct graph *g, struct var x, int router,
+                                      const struct model *m)
 {
-    struct routing r = {.tokens = x.elements / g->parameters[router].columns};
-    r.rows = r.tokens * per_token;
-    r.logits = op_linear(g, x, router, -1);
+    struct routing r = {.tokens = x.elements / m->hidden};
+    r.rows = r.tokens * m->experts.per_token;
+    r.logits = op_linear_cast(g, x, router, 4);
+    struct var scores = op_sigmoid(g, r.logits), shifted = op_add_constant(g, scores);
+    struct var allowed = constant(g, scores.elements, 4);
+    struct var choice = constant(g, scores.elements, 4);
+    drop(g, shifted);
+    struct var best = top(g, scores, r.rows, &r.experts);
+    struct var sum = sum_rows(g, best, r.tokens);
+    best = divide(g, best, sum);
+    drop(g, sum);
+    r.weights = op_scale(g, best);
+    drop(g, best);
+    drop(g, allowed);
+    drop(g, choice);
+    drop(g, scores);
+    return r;
+}
+
+static struct routing route(struct graph *g, struct var x, const struct layer_parameters *p,
+                            const struct model *m)
+{
+    struct routing r = {.tokens = x.elements / m->hidden};
+    r.rows = r.tokens * m->experts.per_token;
+    r.logits = op_linear(g, x, p->router, p->router_bias);
+    if (p->router_bias >= 0) { // gpt-oss norms after the choice
+        struct var chosen = top(g, r.logits, r.rows, &r.experts);
+        r.weights = op_softmax(g, chosen);
+        drop(g, chosen);
+        return r;
+    }
     struct var wide = op_cast(g, r.logits, 4);
-    struct var probabilities = softmax(g, wide);
+    struct var probabilities = op_softmax(g, wide);
     drop(g, wide);
     struct var best = top(g, probabilities, r.rows, &r.experts);
     struct var sum = sum_rows(g, best, r.tokens);
     best = divide(g, best, sum);
     drop(g, sum);
-    r.weights = op_cast(g, best, r.logits.width);
+    r.weights = op_cast(g, best, model_has(m, FEATURE_ROUTER_WIDE) ? 4 : r.logits.width);
     drop(g, best);
     drop(g, probabilities);
     return r;
@@ -222,6 +246,47 @@ static struct var gated(struct graph *g, struct var x)
     return out;
 }
 
+// gpt-oss's: both halves clamped. Takes x over.
+static struct var gated_clamped(struct graph *g, struct var x)
+{
+    struct var gate_part = op_slice(g, x, x.elements / 2), up_part = op_slice(g, x, x.elements / 2);
+    struct var gate = op_clamp(g, gate_part, 1);
+    drop(g, gate_part);
+    struct var up = op_clamp(g, up_part, 2);
+    drop(g, up_part);
+    struct var scaled = op_scale(g, gate), sigmoid = op_sigmoid(g, scaled);
+    drop(g, scaled);
+    struct var active = op_multiply(g, gate, sigmoid);
+    drop(g, sigmoid);
+    struct var raised = op_add_constant(g, up), out = op_multiply(g, raised, active);
+    drop(g, raised);
+    drop(g, gate);
+    drop(g, up);
+    drop(g, active);
+    drop(g, x);
+    return out;
+}
+
+// The bias of each row's expert, if experts have any.
+static struct var bias_of_rows(struct graph *g, int parameter, struct var experts, uint64_t count)
+{
+    if (parameter < 0)
+        return (struct var){NULL, NO_NODE, 0, 0};
+    return index_rows(g, op_parameter(g, parameter), count, experts);
+}
+
+// In place. Takes x over.
+static struct var add_in_place(struct graph *g, struct var x, struct var bias)
+{
+    struct node *n = bias.elements ? graph_add(g, OPERATION_PASS) : NULL;
+    if (!n)
+        return x;
+    n->inputs[0] = x.node;
+    n->inputs[1] = bias.node;
+    x.node = (int32_t)(n - g->nodes);
+    return x;
+}
+
 // Back into the tokens' order.
 static struct var inverse_of(struct graph *g, struct var order)
 {
@@ -236,18 +301,24 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     const struct model *m = &call->trainer->plan->model;
     struct sorting s = sort_by_expert(g, x, r, m->experts.count);
+    struct var bias = bias_of_rows(g, p->gate_up_bias, s.experts, m->experts.count);
     s.states = mask_in_place(g, s.states, s.mask);
     struct var both = grouped_product(g, s.states, p->gate_up, m->hidden, s.offsets);
-    struct var inner = gated(g, masked(g, both, s.mask));
+    both = masked(g, add_in_place(g, both, bias), s.mask);
+    struct var inner = p->gate_up_bias < 0 ? gated(g, both) : gated_clamped(g, both);
+    rebind(g, &bias, bias_of_rows(g, p->experts_down_bias, s.experts, m->experts.count));
     struct var down =
         grouped_product(g, inner, p->experts_down, m->experts.intermediate, s.offsets);
     drop(g, inner);
+    down = add_in_place(g, down, bias);
     down = masked(g, down, s.mask);
     struct var weighted = op_multiply(g, down, s.weights);
     struct var inverse = inverse_of(g, s.order);
     rebind(g, &weighted, index_rows(g, weighted, r->rows, inverse));
-    struct var out = sum_groups(g, weighted, x.elements);
+    struct var sum = sum_groups(g, weighted, x.elements), out = op_cast(g, sum, x.width);
+    drop(g, sum);
     drop_sorting(g, &s);
+    drop(g, bias);
     drop(g, down);
     drop(g, weighted);
     drop(g, inverse);
@@ -257,7 +328,10 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
-    struct routing r = route(g, x, t->layers[call->layer].router, t->plan->model.experts.per_token);
+    const struct layer_parameters *p = &t->layers[call->layer];
+    const struct model *m = &t->plan->model;
+    struct routing r = model_has(m, FEATURE_ROUTER_BALANCE) ? route_by_groups(g, x, p->router, m)
+                                                            : route(g, x, p, m);
     struct var out = run_experts(g, x, &r, call);
     drop(g, r.logits);
     drop(g, r.weights);

@@ -247,8 +247,9 @@ static void make_units(struct trainer *t)
     bool has_tail = t->plan->recipe == RECIPE_TRL;
     s->units = NEW(t->machine->arena, struct unit, layers + 3);
     s->order = NEW(t->machine->arena, int, layers + 3);
-    for (int i = 0; i < layers; i++) { // a layer's parameters begin with q
-        int first = t->layers[i].q, end = i + 1 < layers ? t->layers[i + 1].q : t->final_norm;
+    for (int i = 0; i < layers; i++) {
+        int first = t->layers[i].first;
+        int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
         add_unit(t, &s->units[i], first, end - first);
     }
     s->root = layers;

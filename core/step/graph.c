@@ -57,8 +57,14 @@ void graph_may_be_tail(struct graph *g, uint64_t bytes)
 {
     if (!g->frame || g->keeping)
         return;
-    g->frame->tail_bytes = bytes;
-    g->frame->kept_before_tail = g->frame->kept;
+    struct frame *f = g->frame;
+    if (f->tail_bytes && f->kept_before_tail == f->kept) {
+        f->tail_through = bytes;
+        return;
+    }
+    f->tail_bytes = bytes;
+    f->tail_through = 0;
+    f->kept_before_tail = f->kept;
 }
 
 void var_drop(struct graph *g, struct var *v)
@@ -206,6 +212,15 @@ static void cast(struct graph *g, struct outcome *o)
 
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
 
+static void make_tail(struct graph *g, struct frame *f)
+{
+    struct storage *through = NULL;
+    if (f->tail_through)
+        through = machine_take(g->machine, f->tail_through, MEMORY_WORKING);
+    f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
+    machine_drop(g->machine, through);
+}
+
 static void run_checkpoint(struct graph *g, int32_t index)
 {
     struct node n = g->nodes[index]; // the array may move while nodes are added
@@ -217,7 +232,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
             machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     if (f->tail_bytes && f->kept_before_tail == f->kept)
-        f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
+        make_tail(g, f);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;

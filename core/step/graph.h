@@ -13,7 +13,7 @@
 
 #include "core/step/machine.h"
 
-enum { FRAME_ALSO = 3 }; // positions, cosine, sine
+enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
 enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_SIZES = 4, NO_NODE = -1 };
 
@@ -61,6 +61,13 @@ enum operation {
     OPERATION_DIVIDE_VIEW, // in place, on a view
     OPERATION_TOKEN_LOSS,  // of logits, one value a token
     OPERATION_SUM_GROUPS,
+    OPERATION_TANH,
+    OPERATION_SIGMOID,
+    OPERATION_CLAMP,
+    OPERATION_SUBTRACT,
+    OPERATION_MAX,     // of each row
+    OPERATION_WRITE,   // into a part of a tensor
+    OPERATION_PRODUCT, // of two tensors, matrix by matrix
     OPERATION_COUNT,
 };
 
@@ -114,6 +121,7 @@ struct frame {
     // A gradient that is copied behind the last kept tensor, and so before the recomputation
     // begins.
     uint64_t tail_bytes;
+    uint64_t tail_through; // not 0: by way of another gradient of so many bytes
     int kept_before_tail;
     struct storage *tail;
 };

@@ -33,7 +33,9 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    return op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    struct var out = op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    graph_may_be_tail(g, bytes_of(x));
+    return out;
 }
 
 struct var op_power(struct graph *g, struct var x)
@@ -66,11 +68,20 @@ struct var op_multiply(struct graph *g, struct var a, struct var b)
     struct node *n = graph_add(g, OPERATION_MULTIPLY);
     graph_keep(g, n, a.storage);
     graph_keep(g, n, b.storage);
-    struct var out = op_unary(g, n, a, a.elements, a.width);
+    struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
         n->sizes[1] = bytes_of(b);
+        n->sizes[2] = bytes_of(out);
     }
+    return out;
+}
+
+struct var op_multiply_row(struct graph *g, struct var a, struct var row)
+{
+    struct var out = op_multiply(g, a, row);
+    if (out.node != NO_NODE)
+        g->nodes[out.node].reduction = (struct reduction){row.elements, a.elements / row.elements};
     return out;
 }
 
@@ -94,7 +105,38 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 {
     struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
     graph_keep(g, n, constant.storage);
+    struct var out =
+        op_unary(g, n, x, x.elements, x.width > constant.width ? x.width : constant.width);
+    if (n)
+        n->sizes[2] = bytes_of(out);
+    return out;
+}
+
+struct var op_scale(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    if (n)
+        n->sizes[2] = bytes_of(x);
     return op_unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_tanh(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_TANH);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_cap(struct graph *g, struct var x)
+{
+    struct var divided = op_scale(g, x);
+    var_drop(g, &x);
+    struct var bent = op_tanh(g, divided);
+    var_drop(g, &divided);
+    struct var out = op_scale(g, bent);
+    var_drop(g, &bent);
+    return out;
 }
 
 struct var op_negate(struct graph *g, struct var x)
@@ -102,7 +144,7 @@ struct var op_negate(struct graph *g, struct var x)
     return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
 }
 
-struct var op_part(struct graph *g, struct var x, uint64_t elements)
+struct var op_slice(struct graph *g, struct var x, uint64_t elements)
 {
     struct node *n = graph_add(g, OPERATION_SLICE);
     if (n) {
@@ -117,12 +159,12 @@ struct var op_part(struct graph *g, struct var x, uint64_t elements)
 
 struct var op_first_half(struct graph *g, struct var x)
 {
-    return op_part(g, x, x.elements / 2);
+    return op_slice(g, x, x.elements / 2);
 }
 
 struct var op_second_half(struct graph *g, struct var x)
 {
-    return op_part(g, x, x.elements / 2);
+    return op_slice(g, x, x.elements / 2);
 }
 
 struct var op_join(struct graph *g, struct var a, struct var b)
@@ -146,6 +188,60 @@ struct var op_add(struct graph *g, struct var a, struct var b)
     }
     if (mixed)
         graph_may_be_tail(g, bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b));
+    return out;
+}
+
+struct var op_add_mask(struct graph *g, struct var x, struct var mask)
+{
+    bool mixed = mask.width > x.width;
+    struct node *n = graph_add(g, mixed ? OPERATION_CAST : OPERATION_PASS);
+    return op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
+}
+
+struct var op_subtract(struct graph *g, struct var a, struct var b)
+{
+    struct node *n = graph_add(g, OPERATION_SUBTRACT);
+    struct var out = op_unary(g, n, a, a.elements, a.width);
+    if (n) {
+        n->inputs[1] = b.node;
+        n->sizes[1] = bytes_of(b);
+    }
+    return out;
+}
+
+struct var op_max(struct graph *g, struct var x, uint64_t rows)
+{
+    struct node *n = graph_add(g, OPERATION_MAX);
+    struct var out = op_unary(g, n, x, rows, x.width), indices = graph_output(g, NULL, rows, 8);
+    graph_keep(g, n, indices.storage);
+    var_drop(g, &indices);
+    return out;
+}
+
+struct var op_sigmoid(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_SIGMOID);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
+    return out;
+}
+
+struct var op_clamp(struct graph *g, struct var x, int bounds)
+{
+    struct node *n = graph_add(g, OPERATION_CLAMP);
+    graph_keep(g, n, x.storage);
+    if (n) {
+        n->sizes[1] = x.elements;
+        n->sizes[2] = bounds > 1 ? x.elements : 0;
+    }
+    return op_unary(g, n, x, x.elements, x.width);
+}
+
+struct var op_softmax(struct graph *g, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_SOFTMAX);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, out.storage);
     return out;
 }
 
@@ -180,7 +276,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     const struct parameter *p = &g->parameters[parameter];
     struct node *n = graph_add(g, OPERATION_LINEAR);
     graph_keep(g, n, x.storage);
-    graph_keep(g, n, g->autocast ? weight.storage : NULL);
+    graph_keep(g, n, weight.storage);
     uint64_t rows = x.elements / p->columns;
     struct var out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
@@ -212,6 +308,73 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     var_drop(g, &narrow);
     var_drop(g, &weight);
     return out;
+}
+
+struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elements,
+                      uint64_t depth)
+{
+    struct node *n = graph_add(g, OPERATION_PRODUCT);
+    // The second goes first, but where both were recomputed, and are local to the backward.
+    graph_keep(g, n, g->frame ? a.storage : b.storage);
+    graph_keep(g, n, g->frame ? b.storage : a.storage);
+    struct var out = graph_output(g, n, elements, a.width);
+    if (n) {
+        n->inputs[0] = a.node;
+        n->inputs[1] = b.node;
+        n->sizes[0] = bytes_of(a);
+        n->sizes[1] = bytes_of(b);
+        n->sizes[2] = 2 * elements * depth;
+    }
+    if (!g->stopped)
+        gemm_workspace(g);
+    count_work(g, 2 * elements * depth, bytes_of(a) + bytes_of(b) + bytes_of(out));
+    return out;
+}
+
+struct var op_copy(struct graph *g, struct var x)
+{
+    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+}
+
+struct var op_expand(struct graph *g, struct var x, uint64_t elements)
+{
+    struct node *n = graph_add(g, OPERATION_CAST);
+    struct var out = var_share(x);
+    out.elements = elements;
+    out.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    if (!n)
+        return out;
+    n->inputs[0] = x.node;
+    n->sizes[0] = bytes_of(x);
+    return out;
+}
+
+struct var op_parameter(struct graph *g, int parameter)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    return (struct var){NULL, input_of_parameter(parameter), p->width, p->rows * p->columns};
+}
+
+struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)
+{
+    struct var wide = op_cast(g, x, width), weight = op_cast(g, op_parameter(g, parameter), width);
+    struct var out = linear_on(g, wide, weight, parameter, -1);
+    var_drop(g, &wide);
+    var_drop(g, &weight);
+    return out;
+}
+
+struct var op_write(struct graph *g, struct var base, struct var x)
+{
+    struct node *n = graph_add(g, OPERATION_WRITE);
+    if (!n)
+        return base;
+    n->inputs[0] = base.node;
+    n->inputs[1] = x.node;
+    n->sizes[0] = bytes_of(base);
+    n->sizes[1] = bytes_of(x);
+    base.node = (int32_t)(n - g->nodes);
+    return base;
 }
 
 struct var op_relayout(struct graph *g, struct var x)
@@ -309,16 +472,30 @@ static void keep_last(struct node *n, const struct graph *g, struct storage *s)
         n->saved[n->saved_count++] = storage_share(s);
 }
 
+// A mask of booleans is turned into numbers for every call, and kept; in a recomputed layer it goes
+// last.
+static struct var number_mask(struct graph *g, const struct attention_shape *shape)
+{
+    if (!shape->mask_elements)
+        return (struct var){NULL, NO_NODE, 2, 0};
+    return graph_output(g, NULL, shape->mask_elements, 2);
+}
+
 // cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
 // 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
 static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
                          const struct attention_shape *shape)
 {
     struct node *n = graph_add(g, OPERATION_ATTENTION);
+    struct var mask = number_mask(g, shape);
     for (int i = 0; i < 3; i++)
         graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
+    if (mask.elements)
+        graph_keep(g, NULL, NULL);
+    if (!g->frame)
+        keep_last(n, g, mask.storage);
     struct var seed = graph_output(g, NULL, 1, 8), offset = graph_output(g, NULL, 1, 8);
-    struct var out = graph_output(g, n, q.elements, q.width);
+    struct var out = graph_output(g, n, q.elements / k.elements * v.elements, q.width);
     struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     if (!g->stopped)
         machine_scratch(g->machine, 256);
@@ -329,7 +506,7 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
         n->sizes[0] = bytes_of(q);
         n->sizes[1] = bytes_of(k);
         n->sizes[2] = bytes_of(log_sum);
-        n->sizes[3] = shape->heads != shape->kv_heads;
+        n->sizes[3] = bytes_of(v);
     }
     graph_keep(g, n, seed.storage);
     graph_keep(g, n, offset.storage);
@@ -338,6 +515,9 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
     keep_last(n, g, v.storage);
     keep_last(n, g, q.storage);
     keep_last(n, g, k.storage);
+    if (g->frame)
+        keep_last(n, g, mask.storage);
+    var_drop(g, &mask);
     var_drop(g, &log_sum);
     var_drop(g, &seed);
     var_drop(g, &offset);
@@ -364,7 +544,7 @@ static struct var attend_flash(struct graph *g, struct var q, struct var k, stru
         n->sizes[0] = bytes_of(q);
         n->sizes[1] = bytes_of(k);
         n->sizes[2] = bytes_of(log_sum);
-        n->sizes[3] = shape->heads != shape->kv_heads;
+        n->sizes[3] = bytes_of(v);
     }
     graph_keep(g, n, offset.storage);
     graph_keep(g, n, seed.storage);

@@ -19,16 +19,45 @@ struct var op_rsqrt(struct graph *g, struct var x);
 struct var op_multiply(struct graph *g, struct var a, struct var b); // b may be one value a row
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x);
 struct var op_multiply_constant(struct graph *g, struct var x, struct var constant);
+struct var op_multiply_row(struct graph *g, struct var a, struct var row); // the same for all rows
+struct var op_scale(struct graph *g, struct var x);                        // by a number
+struct var op_tanh(struct graph *g, struct var x);
+struct var op_cap(struct graph *g, struct var x); // softly: divided, tanh, multiplied; takes x over
 struct var op_negate(struct graph *g, struct var x);
-struct var op_part(struct graph *g, struct var x, uint64_t elements); // a view
-struct var op_first_half(struct graph *g, struct var x);              // a view
-struct var op_second_half(struct graph *g, struct var x);             // a view
+struct var op_first_half(struct graph *g, struct var x);               // a view
+struct var op_second_half(struct graph *g, struct var x);              // a view
+struct var op_slice(struct graph *g, struct var x, uint64_t elements); // a view of a part
 struct var op_join(struct graph *g, struct var a, struct var b);
 struct var op_add(struct graph *g, struct var a, struct var b);
+struct var op_add_mask(struct graph *g, struct var x, struct var mask); // one for all heads
+struct var op_subtract(struct graph *g, struct var a, struct var b);    // b may be one value a row
+struct var op_max(struct graph *g, struct var x, uint64_t rows);
+struct var op_sigmoid(struct graph *g, struct var x);
+struct var op_clamp(struct graph *g, struct var x, int bounds);
+struct var op_softmax(struct graph *g, struct var x);
 struct var op_activation(struct graph *g, struct var x);
 
 // A linear layer without bias (parameter) and with one (bias >= 0).
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias);
+
+// Matrix products of two tensors; the result has `elements`, each a sum over `depth` products.
+struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elements,
+                      uint64_t depth);
+
+// A copy into another layout; its gradient needs none.
+struct var op_copy(struct graph *g, struct var x);
+
+// A view of x that repeats it to `elements`.
+struct var op_expand(struct graph *g, struct var x, uint64_t elements);
+
+// x copied into a part of base, in place. Takes base over.
+struct var op_write(struct graph *g, struct var base, struct var x);
+
+// Without bias, both factors cast to `width` first.
+struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width);
+
+// A parameter as a tensor like any other.
+struct var op_parameter(struct graph *g, int parameter);
 
 // A view whose gradient has to be copied into another layout on its way back. Takes x over.
 struct var op_relayout(struct graph *g, struct var x);
@@ -52,6 +81,7 @@ struct var op_scalar(struct graph *g, struct var a, struct var b);
 struct attention_shape {
     uint64_t tokens; // of all sequences
     uint64_t heads, kv_heads, head_dim;
+    uint64_t mask_elements; // 0: causal, which needs no mask
 };
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape);

@@ -104,21 +104,25 @@ static bool read_numbers(struct reader *r, struct plan *p)
 
 static bool is_modelled(const struct plan *p, struct str where, struct error *e)
 {
-    bool qwen3_moe = str_is(str_from(p->model.family->model_type), "qwen3_moe");
-    static const unsigned not_yet = FEATURE_MLA | FEATURE_POST_NORMS | FEATURE_SINKS |
-                                    FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_VISION_QWEN3 |
-                                    FEATURE_VISION_SIGLIP;
-    if (p->model.features & not_yet || (model_has(&p->model, FEATURE_EXPERTS) && !qwen3_moe))
+    static const unsigned not_yet = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+    if (p->model.features & not_yet)
         return FAIL(e, UNSUPPORTED, where,
-                    "training of %s is not modelled yet; Qwen3 (with experts too), Qwen2.5, Llama "
-                    "and Mistral are",
+                    "training of %s is not modelled yet; of models with vision none is",
                     p->model.family->title);
-    if (qwen3_moe && p->precision == PRECISION_AUTOCAST)
+    if (p->model.features & (FEATURE_MLA | FEATURE_SINKS) && p->ulysses > 1)
+        return FAIL(e, UNSUPPORTED, STR("--sp"),
+                    "%s is not modelled under sequence parallel; without it, it is",
+                    p->model.family->title);
+    if (model_has(&p->model, FEATURE_MLA) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
-                    "autocast over a mixture of experts is not modelled; bf16 is");
-    if (p->model.sliding_window && p->model.sliding_window < p->context)
-        return FAIL(e, UNSUPPORTED, where,
-                    "attention windows shorter than the context are not modelled yet");
+                    "latent attention is not modelled under autocast; bf16 is");
+    // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
+    if (model_has(&p->model, FEATURE_ROTARY_WIDE) && p->strategy == STRATEGY_FSDP2 &&
+        p->precision == PRECISION_MIXED)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "%s in fsdp2's mixed precision is not modelled, and with checkpointing torch "
+                    "fails; fsdp1 and bf16 work",
+                    p->model.family->title);
     return true;
 }
 
@@ -175,6 +179,10 @@ static bool is_countable(const struct plan *p, struct error *e)
     uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
+    uint64_t pairs = plan_attends_eagerly(p) ? sat_mul(m->heads, p->context)
+                     : plan_masks_windows(p) ? p->context
+                                             : 0;
+    widest = widest > pairs ? widest : pairs;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
     uint64_t gathered = sat_mul(sat_mul(plan_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
     largest = largest > gathered ? largest : gathered;
@@ -296,6 +304,20 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
         return false;
     *p = found;
     return true;
+}
+
+// The only attention of transformers that caps its scores, and the one it takes for sinks where no
+// kernel is installed. Sequence parallel has its own.
+bool plan_attends_eagerly(const struct plan *p)
+{
+    return p->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS) && p->ulysses == 1;
+}
+
+// A window as long as the sequence gets a mask too (masking_utils.py, _ignore_causal_mask_sdpa).
+bool plan_masks_windows(const struct plan *p)
+{
+    return p->model.sliding_window && p->model.sliding_window <= plan_sequence_tokens(p) &&
+           p->ulysses == 1;
 }
 
 bool plan_is_sharded(const struct plan *p)

@@ -38,6 +38,8 @@ struct plan {
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s,
                         struct error *e) MUST_USE;
 
+bool plan_attends_eagerly(const struct plan *p); // operator by operator, scores of all pairs
+bool plan_masks_windows(const struct plan *p);   // layers with a window need a mask
 bool plan_is_sharded(const struct plan *p);
 bool plan_uses_flash(const struct plan *p); // FlashAttention 2, where torch would not choose cuDNN
 uint64_t plan_ranks(const struct plan *p);

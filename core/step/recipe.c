@@ -43,10 +43,7 @@ const struct recipe_row recipe_rows[] = {
      .setting = "accum",
      .value = "4",
      .evidence = "trinity's capacity test: eight sequences for each sequence parallel group"},
-    {.recipe = "trinity",
-     .setting = "torch",
-     .value = "2.8",
-     .evidence = "what verl 0.5 runs on"},
+    {.recipe = "trinity", .setting = "torch", .value = "2.8", .evidence = "what verl 0.5 runs on"},
 };
 
 const ptrdiff_t recipe_row_count = COUNT_OF(recipe_rows);

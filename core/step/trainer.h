@@ -9,12 +9,28 @@
 
 // Indices into the graph's parameters; -1 where a family has none.
 struct layer_parameters {
+    int first; // in the modules' order
     int q, k, v, o;
-    int q_bias, k_bias, v_bias;
+    int qkv;                              // instead of q, k and v
+    int q_a, q_a_bias, q_a_norm, q_b;     // of latent attention,
+    int kv_a, kv_a_bias, kv_a_norm, kv_b; // else -1
+    int sinks;
+    int q_bias, k_bias, v_bias, o_bias;
+    int gate_bias, up_bias, down_bias;
     int q_norm, k_norm;
-    int gate, up, down;                // -1 where the layer has experts
+    int gate, up, down;                // -1 where the layer has experts, or gate and up in one
     int gate_up, experts_down, router; // -1 where it has none
-    int input_norm, post_attention_norm;
+    int gate_up_bias, experts_down_bias, router_bias;
+    int shared_gate, shared_up, shared_down;
+    int input_norm, before_mlp_norm; // -1 where a family has no such norm
+    int after_attention_norm, after_mlp_norm;
+};
+
+// What layers of a kind are given besides their input.
+enum { LAYER_FULL, LAYER_SLIDING, LAYER_KINDS };
+struct layer_arguments {
+    struct var cosine, sine;
+    struct var mask; // without storage where attention needs none
 };
 
 struct trainer;
@@ -41,7 +57,7 @@ struct sharding {
     void (*end_reading)(struct trainer *t);                  // a model that is only read has been
     void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
     void (*save)(struct trainer *t, bool hf); // a checkpoint of shards, and one of whole parameters
-    int (*tail_of)(const struct trainer *t); // last norm and head in one; NULL: never
+    int (*tail_of)(const struct trainer *t);  // last norm and head in one; NULL: never
 };
 
 struct optimizer_state {
@@ -69,12 +85,12 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
-    struct ring ring;        // of context parallel
-    struct var ids;          // the same in every step
-    struct var cosine, sine; // of the micro-batch
-    uint32_t width;          // bytes an element in compute
-    bool is_reference;       // only read: no gradients, no optimizer, its shards in host memory
-    uint16_t first_stream;   // of its sharding's own
+    struct ring ring;                              // of context parallel
+    struct var ids;                                // the same in every step
+    struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
+    uint32_t width;                                // bytes an element in compute
+    bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
+    uint16_t first_stream; // of its sharding's own
 };
 
 // What cuBLAS keeps for each thread that multiplies matrices on this card.
@@ -92,6 +108,29 @@ void trainer_update(struct trainer *t);      // clipping, optimizer, zero_grad
 
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
+
+// Queries, keys and values of a layer.
+struct heads {
+    struct var q, k, v;
+};
+
+// attention.c: masks, and what transformers computes operator by operator, handing out the weights
+// too.
+void make_masks(struct trainer *t);
+void drop_masks(struct trainer *t);
+struct var eager_attention(struct graph *g, struct heads h, const struct layer_call *call,
+                           struct var *weights);
+// Keys or values for every head of queries: a copy, but of a single head a view.
+struct var repeat_heads(struct graph *g, struct var x, uint64_t elements, const struct model *m);
+const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
+
+// forward.c: parts that other attention uses too.
+struct var rms_norm(struct graph *g, struct var x, int weight);
+struct var rotate_pair(struct graph *g, struct var first, struct var second,
+                       const struct layer_arguments *also);
+
+// latent.c: attention and its output projection.
+struct var latent_attention(struct graph *g, struct var x, const struct layer_call *call);
 
 // experts.c: the sparse block of a layer.
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call);

@@ -46,7 +46,8 @@ struct random_plan {
 static struct random_plan random_settings(struct arena *a, uint64_t *state)
 {
     static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B",
-                                         "Qwen3-30B-A3B"};
+                                         "gemma-2-2b", "SmolLM3-3B",   "Phi-4-mini-instruct",
+                                         "gemma-3-1b", "Qwen3-30B-A3B"};
     static const char *const machines[] = {"gpu=H200",
                                            "gpu=2xH200",
                                            "gpu=4xA100-80G sp=2",
@@ -212,6 +213,45 @@ TEST(a_mixture_of_experts_takes_what_was_recorded)
     CHECK_U64(p.steps[2].end_allocated_bytes, 1003442688);
 }
 
+// Recorded likewise: attention of all pairs of tokens, windows of half of them, four norms a layer.
+TEST(gemma_takes_what_was_recorded)
+{
+    struct prediction p = predicted_in(
+        test_arena(), "model=gemma-2-2b layers=4 gpu=H200 context=6144 tied=off checkpointing=on");
+    CHECK_U64(p.steps[1].allocated_bytes, UINT64_C(31450309632));
+    CHECK_U64(p.steps[1].reserved_bytes, UINT64_C(39743127552));
+    CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(9015942144));
+}
+
+// Recorded likewise: DeepSeek-V3's widths with fewer experts and layers, one of them dense.
+TEST(latent_attention_takes_what_was_recorded)
+{
+    struct prediction p = predicted_in(
+        test_arena(),
+        "config.model_type=deepseek_v3 config.hidden_size=7168 config.num_hidden_layers=61 "
+        "config.num_attention_heads=128 config.intermediate_size=18432 config.n_routed_experts=32 "
+        "config.first_k_dense_replace=1 layers=2 gpu=H200 context=2048");
+    CHECK_U64(p.steps[0].allocated_bytes, UINT64_C(40850251264));
+    CHECK_U64(p.steps[1].reserved_bytes, UINT64_C(43260051456));
+    CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(24537525760));
+}
+
+// A window as long as the context already takes a mask, and keys and values for every head.
+TEST(a_window_takes_a_mask)
+{
+    uint64_t last = 0;
+    for (uint64_t context = 4095; context <= 4096; context++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a,
+                                     "model=Mistral-7B-v0.1 layers=2 gpu=8xH200 loss=none "
+                                     "checkpointing=off context=%llu",
+                                     (unsigned long long)context);
+        struct prediction p = predicted_in(a, text.p);
+        CHECK(!last || p.requested_bytes > last + 2 * context * context);
+        last = p.requested_bytes;
+    }
+}
+
 // Every kind of layer takes its own unit of shards.
 TEST(layers_with_and_without_experts_mix)
 {
@@ -266,16 +306,17 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=Qwen2.5-0.5B gpu=4xH200 context=4k sp=4", "sp 4 does not divide the 14"},
         {"model=Qwen3-8B gpu=8xH200 context=4097 sp=2", "the context is not a multiple of sp 2"},
         {"model=Qwen3-VL-30B-A3B gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=DeepSeek-V3 gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=gpt-oss-20b gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=Qwen3-30B-A3B layers=2 gpu=H200 context=4k precision=autocast",
-         "autocast over a mixture of experts"},
-        {"model=gemma-2-2b gpu=8xH200 context=4k", "is not modelled yet"},
-        {"model=Mistral-7B-v0.1 gpu=8xH200 context=8k", "windows shorter than the context"},
+        {"model=DeepSeek-V3 gpu=8xH200 context=4k sp=2",
+         "DeepSeek-V3 is not modelled under sequence"},
+        {"model=gemma-3-4b gpu=8xH200 context=4k", "is not modelled yet"},
+        {"model=OLMo-2-0425-1B gpu=8xH200 context=4k",
+         "OLMo 2 in fsdp2's mixed precision is not modelled"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=half",
          "loss must be full, chunked:TOKENS or none"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=chunked:0", "must be between 1 and"},
         {"model=Qwen3-8B gpu=H200 context=4k strategy=zero3", "strategy must be one of"},
+        {"model=DeepSeek-V3 layers=1 gpu=H200 context=4k precision=autocast",
+         "latent attention is not modelled under autocast"},
         {"model=Qwen3-30B-A3B gpu=8xH200 context=4k strategy=fsdp1", "not modelled under fsdp1"},
         {"model=Qwen3-8B gpu=H200 context=256M batch=64k", "are more than can be counted"},
         {"model=Qwen3-8B gpu=H200 context=1M loss=chunked:16", "are more than 2048 chunks"},

@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Lays a predicted training step beside the operators that torch really runs for it, on the CPU.
+
+Usage: scripts/compare_operators.py PROGRAM CONFIG.json [--context N] [--batch N] [--precision bf16|autocast]
+       [--attention sdpa|eager] [--checkpointing on|off] [--least BYTES]
+
+Needs torch and transformers, no GPU. A small model with CONFIG's shapes runs one forward and one backward
+pass; every storage that an operator makes is noted, and when it goes. The same step is predicted, and where
+the two orders of taking and letting go differ, both sides are printed. Some differences are the CPU's and mean
+nothing: kernels of attention and softmax have other scratch, and gradients that a GPU adds up in place are
+added into new tensors (aten.add) while operators are watched.
+"""
+import argparse
+import difflib
+import json
+import os
+import subprocess
+import tempfile
+import weakref
+
+import torch
+import transformers
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+
+class Watch(TorchDispatchMode):
+    """Notes ("A" or "F", bytes, operator) for every storage that comes and goes."""
+
+    def __init__(self, known):
+        super().__init__()
+        self.events, self.alive = [], set(known)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for tensor in tree_flatten(out)[0]:
+            if isinstance(tensor, torch.Tensor):
+                self.note(tensor.untyped_storage(), str(func))
+        return out
+
+    def note(self, storage, operator):
+        key, size = storage._cdata, storage.nbytes()
+        if key in self.alive or not size:
+            return
+        self.alive.add(key)
+        self.events.append(("A", size, operator))
+        weakref.finalize(storage, self.let_go, key, size)
+
+    def let_go(self, key, size):
+        self.alive.discard(key)
+        self.events.append(("F", size, ""))
+
+
+def really(values, given):
+    values = dict(values)
+    config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
+    config.use_cache = False
+    model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation=given.attention)
+    model = model.to(torch.bfloat16 if given.precision == "bf16" else torch.float32).train()
+    if given.checkpointing == "on":
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    ids = torch.randint(0, config.vocab_size, (given.batch, given.context))
+    with Watch(p.untyped_storage()._cdata for p in model.parameters()) as watch:
+        with torch.autocast("cpu", torch.bfloat16, enabled=given.precision == "autocast"):
+            loss = model(input_ids=ids, labels=ids).loss
+        loss.backward()
+        del loss
+    return watch.events
+
+
+def predicted(given):
+    with tempfile.TemporaryDirectory() as folder:
+        trace = os.path.join(folder, "trace")
+        subprocess.run([given.program, "predict", "--model", given.config, "--gpu", "H200", "--trace", trace,
+                        f"--context={given.context}", f"--batch={given.batch}", f"--precision={given.precision}",
+                        f"--checkpointing={given.checkpointing}"], check=False, stdout=subprocess.DEVNULL)
+        with open(trace, encoding="ascii") as file:
+            lines = [line.split() for line in file]
+    kinds = {"alloc": "A", "free": "F", "free_completed": "F"}
+    events = [(kinds[line[0]], int(line[2])) for line in lines if line[0] in kinds]
+    ids = events.index(("A", 8 * given.context * given.batch))  # the last thing that building takes
+    return events[ids + 1:]
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", metavar="PROGRAM")
+    parser.add_argument("config", metavar="CONFIG.json")
+    parser.add_argument("--context", type=int, default=384)
+    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--precision", choices=("bf16", "autocast"), default="bf16")
+    parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")
+    parser.add_argument("--checkpointing", choices=("on", "off"), default="off")
+    parser.add_argument("--least", type=int, default=20000, help="smaller storages are left out")
+    return parser.parse_args()
+
+
+def main():
+    given = arguments()
+    with open(given.config, encoding="utf-8") as file:
+        values = json.load(file)
+    workspaces = (32 << 20, 1 << 20)  # cuBLAS's, which a CPU has none of
+    real = [event for event in really(values, given) if event[1] >= given.least]
+    mine = [event for event in predicted(given) if event[1] >= given.least and event[1] not in workspaces]
+    mine = mine[: len(real)]
+    matcher = difflib.SequenceMatcher(None, [event[:2] for event in real], mine, autojunk=False)
+    for kind, first, last, mine_first, mine_last in matcher.get_opcodes():
+        if kind == "equal":
+            print(f"  {last - first} the same")
+            continue
+        for event in real[first:last]:
+            print("torch    ", *event)
+        for event in mine[mine_first:mine_last]:
+            print("predicted", *event)
+
+
+main()
