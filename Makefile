@@ -53,6 +53,7 @@ accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 	@python3 tests/accuracy.py build/release tests/runs/h200_models.jsonl
 	@python3 tests/published.py build/release
+	@python3 tests/trinity.py build/release
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
 	@scripts/build release bench_allocator bench_predict bench_search bench_doctor

@@ -22,6 +22,7 @@ import sys
 
 import accuracy_plot
 import published
+import trinity
 
 METRICS = ("allocated", "reserved", "end_allocated")
 
@@ -433,6 +434,16 @@ the two nearest runs. A step that was not predicted counts as 100 % off.
 
 ![predicted against measured peaks](accuracy.svg)
 
+## Trinity-RFT's published capacities
+
+`tests/trinity.py`: the capacity test of Trinity-RFT (verl 0.5, torch 2.8) on A100 80 GB, `fathom max --recipe trinity
+--grid trinity`, and the guide made of it, `fathom guide --recipe trinity`. Read from the sources of both and played on
+a GPU; what lives outside torch there (NCCL's communicators with Ulysses, kernels) is fitted to these tables, see
+`--explain on`: 1.45 to 1.60 GiB without Ulysses, 3.32 to 3.45 GiB with 2 and 4.55 to 5.1 GiB with 4 all agree with
+every cell.
+
+{trinity}
+
 ## What TRL published
 
 Peaks of a GPU in runs of TRL's authors on eight H100 with context parallelism (huggingface/trl#6845, #6846), by
@@ -462,13 +473,13 @@ Peaks of each step in GiB. An error is that of the step furthest off. **Missed**
 """
 
 
-def document(runs, file, elsewhere):
+def document(runs, file, elsewhere, capacities):
     overall, strategies, models = summaries(runs)
     verdicts = verdict_lines(runs)
     return DOCUMENT.format(
         file=file, counts=counts(runs), bars=bars_table(runs),
         verdicts="\n" + "\n".join(verdicts) + "\n" if verdicts else "",
-        overall=overall, strategies=strategies, models=models, published=elsewhere,
+        overall=overall, strategies=strategies, models=models, published=elsewhere, trinity=capacities,
         refused="\n".join(refusals(runs)) or "Every run is modelled.",
         not_measured="\n".join(f"- {line}" for line in NOT_MEASURED),
         coverage=coverage(runs), runs=runs_table(compared(runs)))
@@ -482,7 +493,7 @@ def points(runs, metric):
 
 def write_documents(folder, runs, file, program):
     with open(os.path.join(folder, "accuracy.md"), "w", encoding="utf-8") as out:
-        out.write(document(runs, file, published.section(program)))
+        out.write(document(runs, file, published.section(program), trinity.section(program)[0].rstrip()))
     with open(os.path.join(folder, "accuracy.svg"), "w", encoding="utf-8") as out:
         out.write(accuracy_plot.scatter({metric: points(runs, metric) for metric in ("allocated", "reserved")}))
 

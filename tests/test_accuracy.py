@@ -106,10 +106,10 @@ class Verdict(unittest.TestCase):
 
     def test_document(self):
         runs = [made((100, 200, 203)), made((), refusal="no sp", fits=None, row=2)]
-        text = accuracy.document(runs, "r.jsonl", "a table")
+        text = accuracy.document(runs, "r.jsonl", "a table", "another")
         for words in ("**+1.50 % missed**", "- no sp (1: row 2)", "2 runs: 1 predicted, 1 not modelled", "**missed**"):
             self.assertIn(words, text)
-        self.assertEqual(text, accuracy.document(runs, "r.jsonl", "a table"))
+        self.assertEqual(text, accuracy.document(runs, "r.jsonl", "a table", "another"))
 
 
 class Plot(unittest.TestCase):

@@ -168,6 +168,19 @@ static void print_recipe(struct buf *out, const struct view *v, const struct pla
     table_print(&t, out, v);
 }
 
+static struct str attention_evidence(const struct plan *plan)
+{
+    if (plan_attends_eagerly(plan))
+        return STR("Attention runs operator by operator (transformers' eager), which alone caps "
+                   "scores and knows sinks without further kernels.");
+    if (plan_uses_flash(plan))
+        return STR("Attention is FlashAttention 2, as torch chooses before 2.9 and on other cards "
+                   "than compute capability 9.0 and 10.0, and verl everywhere; its scratch is as "
+                   "recorded on an H200.");
+    return STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 and "
+               "10.0.");
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -185,10 +198,14 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
          card->context.value ? card->context.source : "unknown for this card: not counted"},
         {"  kernels and libraries", o->modules_bytes,
          "grown beyond the context at the end of 113 runs on an H200: 240 MiB on one GPU, 310 to "
-         "320 with FSDP; not measured on other cards"},
+         "320 with FSDP; 150 MiB more under verl, fitted to Trinity's published capacities; not "
+         "measured on other cards"},
         {"  NCCL buffers", o->nccl_bytes,
-         plan_ranks(s->plan) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
-                                 : "558 MiB with ddp, measured on one H200; else none"},
+         s->plan->ulysses > 1 ? "three communicators of 688 MB (nccl#964) and 640 MiB for each "
+                                "peer of an all_to_all, fitted to Trinity's published "
+                                "capacities; not measured"
+         : plan_ranks(s->plan) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
+                                   : "558 MiB with ddp, measured on one H200; else none"},
         {"  cuBLAS workspace, twice", cublas_workspace_bytes(card),
          "ATen/cuda/CublasHandlePool.cpp by compute capability; recorded on an H200"},
     };
@@ -205,14 +222,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
             "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
         2, v->width);
-    buf_wrapped(
-        out,
-        plan_attends_eagerly(s->plan)
-            ? STR("Attention runs operator by operator (transformers' eager), which alone caps "
-                  "scores and knows sinks without further kernels.")
-            : STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
-                  "and 10.0; on other cards and versions its scratch is not measured."),
-        2, v->width);
+    buf_wrapped(out, attention_evidence(s->plan), 2, v->width);
 }
 
 // As the runs of tests/runs/h200_cp.jsonl are.

@@ -111,11 +111,11 @@ TEST(a_margin_is_a_lower_limit)
 // What is not modelled ends the lengths; it is no failure.
 TEST(lengths_end_where_the_model_of_training_does)
 {
-    struct capacity c =
-        capacity_of("model=Mistral-7B-v0.1 gpu=8xH200 layers=2", (struct grid){.step = 1024}, 0);
+    struct capacity c = capacity_of("model=Qwen3-0.6B gpu=H200 layers=2 loss=chunked:2",
+                                    (struct grid){.step = 1024}, 0);
     CHECK_U64(c.context, 4096);
     CHECK_U64(c.fails_at, 0);
-    CHECK(strstr(c.end.message, "windows"));
+    CHECK(strstr(c.end.message, "chunks"));
 }
 
 TEST(yarn_is_for_lengths_beyond_the_trained_one)
@@ -187,7 +187,7 @@ TEST(what_is_not_possible_is_left_out_of_a_sweep)
         CHECK_U64(c->capacity.context > 0, c->possible);
     }
     CHECK(sweep_cell(&s, 1, 1, 0)->capacity.context > sweep_cell(&s, 1, 0, 0)->capacity.context);
-    CHECK(!run_sweep(&s, "model=gemma-2-2b gpu=1,2xA100-80G", &e));
+    CHECK(!run_sweep(&s, "model=gemma-3-4b gpu=1,2xA100-80G", &e));
     CHECK(strstr(e.message, "is not modelled yet"));
     CHECK(!run_sweep(&s, "model=Qwen3-0.6B,Qwen3-9B gpu=H200", &e));
     CHECK_STR(str_from(e.message), "there is no model 'Qwen3-9B'");

@@ -123,6 +123,34 @@ TEST(more_ranks_never_need_more_state)
     }
 }
 
+#define PLAYED "recipe=trinity memory-limit=77.15GiB tied=off accum=2 reshard=off torch=2.11 "
+
+// Measured on an H200: tests/runs/trinity_played.jsonl.
+TEST(trinity_is_as_played)
+{
+    struct prediction p =
+        predicted_in(test_arena(), PLAYED "model=Qwen3-0.6B gpu=H200 context=20480");
+    CHECK(p.fits);
+    CHECK_U64((uint64_t)p.steps_done, 2);
+    CHECK_U64(p.steps[0].allocated_bytes, 60078908416);
+    CHECK_U64(p.steps[1].allocated_bytes, 66091968000);
+    CHECK_U64(p.steps[1].end_allocated_bytes, 10592186880);
+    p = predicted_in(test_arena(), PLAYED "model=Qwen3-0.6B gpu=H200 context=24576");
+    CHECK(!p.fits);
+    CHECK_U64(p.allocated_bytes, 67536352256);
+    CHECK(p.phase == PHASE_BACKWARD);
+}
+
+TEST(reference_lets_its_root_go)
+{
+    static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=4096";
+    struct prediction p = predicted_in(test_arena(), settings);
+    struct arena *a = test_arena();
+    struct prediction kept = predicted_in(a, str_format(a, "%s reshard=off", settings).p);
+    uint64_t root = 2 * (2 * UINT64_C(151936) + 1) * 4096; // embedding, head and last norm in bf16
+    CHECK_U64(kept.steps[1].end_allocated_bytes - p.steps[1].end_allocated_bytes, root);
+}
+
 TEST(ddp_holds_every_gradient_twice)
 {
     struct prediction single = predicted_in(test_arena(), "model=Qwen3-0.6B gpu=H200 context=2048");
@@ -298,8 +326,12 @@ TEST(bad_combinations_are_refused_in_one_sentence)
          "fsdp1 is modelled with the full loss only"},
         {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 reshard=off",
          "fsdp1 is modelled with FULL_SHARD only"},
-        {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 accum=2",
-         "fsdp1 is modelled with one micro-batch a step"},
+        {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity loss=full",
+         "the trinity recipe has a loss of its own"},
+        {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity strategy=ddp",
+         "trinity trains under fsdp1 or fsdp2"},
+        {"model=Qwen3-30B-A3B gpu=8xA100-80G context=4k recipe=trinity",
+         "not modelled under the trinity recipe"},
         {"model=Qwen3-8B gpu=H200 context=4k offload=all", "offload is a policy of fsdp2"},
         {"model=Qwen3-8B gpu=H200 context=4k sp=2", "sequence parallel needs several GPUs"},
         {"model=Qwen3-8B gpu=6xH200 context=4k sp=4", "sp 4 does not divide the 6 GPUs"},
