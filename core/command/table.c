@@ -10,7 +10,8 @@ const struct command commands[] = {
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
      .settings =
          "model gpu context strategy precision batch accum sp checkpointing reshard offload "
-         "optimizer loss expandable layers tied memory-limit torch explain timeline trace",
+         "optimizer lora lora-targets quantize loss expandable layers tied memory-limit torch "
+         "explain timeline trace",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},

@@ -125,8 +125,10 @@ static void rsqrt(struct graph *g, struct node *n, struct outcome *out)
 
 static void multiply(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[1].gradient = take(g, n->sizes[0]);
-    out[0].gradient = take(g, n->sizes[0]);
+    if (n->inputs[1] != NO_NODE)
+        out[1].gradient = take(g, n->sizes[0]);
+    if (n->inputs[0] != NO_NODE)
+        out[0].gradient = take(g, n->sizes[0]);
     if (n->sizes[1] != n->sizes[0])
         out[1].reduced_bytes = n->sizes[1];
 }
@@ -134,19 +136,26 @@ static void multiply(struct graph *g, struct node *n, struct outcome *out)
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take(g, n->sizes[2]);
-    out[1].gradient = take(g, n->sizes[2]);
-    out[1].reduced_bytes = n->sizes[1];
-    out[1].reduction = n->reduction;
+    if (n->inputs[1] != NO_NODE) {
+        out[1].gradient = take(g, n->sizes[2]);
+        out[1].reduced_bytes = n->sizes[1];
+        out[1].reduction = n->reduction;
+    }
     if (n->sizes[2] != n->sizes[0])
         out[0].cast_bytes = n->sizes[0];
 }
 
 static void linear(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
-    out[1].view = true; // transposed
+    uint64_t products = 2 * n->reduction.outputs * n->reduction.inputs_per_output;
+    if (n->inputs[1] != NO_NODE) {
+        out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+        out[1].view = true; // transposed
+        g->machine->flops += products;
+    }
     gemm_workspace(g);
     if (n->inputs[0] != NO_NODE) {
+        g->machine->flops += products;
         out[0].gradient = take(g, n->sizes[0]);
         out[0].view = true;
     }
@@ -154,7 +163,6 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);
     }
-    g->machine->flops += 4 * n->reduction.outputs * n->reduction.inputs_per_output;
 }
 
 static void attention(struct graph *g, struct node *n, struct outcome *out)
@@ -324,6 +332,25 @@ static void chunk(struct graph *g, struct node *n, struct outcome *out)
     c->gradients[--c->next] = storage_share(n->gradient);
 }
 
+// bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight in bf16.
+static void packed_linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *scales = take(g, packed_scale_bytes(n->sizes[1]));
+    struct storage *weight = take(g, 2 * n->sizes[1]);
+    machine_drop(g->machine, scales);
+    gemm_workspace(g);
+    out[0].gradient = take(g, n->sizes[0]);
+    machine_drop(g->machine, weight);
+}
+
+// What it kept are the gradients.
+static void fused_loss(struct graph *g, struct node *n, struct outcome *out)
+{
+    machine_scratch(g->machine, 4); // the number one, to compare with
+    for (int i = 0; i < n->saved_count; i++)
+        out[i].gradient = storage_share(n->saved[i]);
+}
+
 static void logits(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
@@ -360,6 +387,8 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_MASK] = like_input,
     [OPERATION_GROUPED_PRODUCT] = grouped_product,
     [OPERATION_SUM_GROUPS] = sum_groups,
+    [OPERATION_PACKED_LINEAR] = packed_linear,
+    [OPERATION_FUSED_LOSS] = fused_loss,
 };
 
 void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])

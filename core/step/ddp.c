@@ -47,7 +47,7 @@ void ddp_build(struct trainer *t)
     uint64_t bytes = 0;
     broadcast(t);
     for (int i = 0; i < g->parameter_count; i++)
-        bytes += bytes_of(&g->parameters[i]);
+        bytes += g->parameters[i].frozen ? 0 : bytes_of(&g->parameters[i]);
     r->buckets = NEW(t->machine->arena, struct storage *, g->parameter_count);
     r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);
     t->reducer = r;
@@ -76,7 +76,8 @@ static void rebuild(struct trainer *t, struct reducer *r)
     r->bucket_count = 0;
     r->rebuilt = true;
     for (int i = 0; i < g->parameter_count; i++) {
-        bytes += bytes_of(&g->parameters[order[i]]);
+        const struct parameter *p = &g->parameters[order[i]];
+        bytes += p->frozen ? 0 : bytes_of(p);
         if (bytes < limit && i + 1 < g->parameter_count)
             continue;
         r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);

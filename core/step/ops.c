@@ -9,6 +9,12 @@ static uint64_t bytes_of(struct var v)
     return v.elements * v.width;
 }
 
+// Where a parameter's gradient goes.
+static int32_t gradient_of(const struct graph *g, int parameter)
+{
+    return g->parameters[parameter].frozen ? NO_NODE : input_of_parameter(parameter);
+}
+
 static void count_work(struct graph *g, uint64_t flops, uint64_t moved)
 {
     if (g->stopped)
@@ -33,39 +39,46 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    return op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    return op_unary(g, graph_add_for(g, OPERATION_CAST, x), x, x.elements, width);
 }
 
 struct var op_power(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_POWER);
+    struct node *n = graph_add_for(g, OPERATION_POWER, x);
     graph_keep(g, n, x.storage);
     return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_mean(struct graph *g, struct var x, uint64_t rows)
 {
-    return op_unary(g, graph_add(g, OPERATION_MEAN), x, rows, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_MEAN, x), x, rows, x.width);
 }
 
 struct var op_add_constant(struct graph *g, struct var x)
 {
-    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_PASS, x), x, x.elements, x.width);
 }
 
 struct var op_rsqrt(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_RSQRT);
+    struct node *n = graph_add_for(g, OPERATION_RSQRT, x);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
 }
 
+static struct var either(const struct graph *g, struct var a, struct var b)
+{
+    return graph_wants(g, a) ? a : b;
+}
+
 struct var op_multiply(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_MULTIPLY);
-    graph_keep(g, n, a.storage);
-    graph_keep(g, n, b.storage);
+    struct node *n = graph_add_for(g, OPERATION_MULTIPLY, either(g, a, b));
+    if (graph_wants(g, b))
+        graph_keep(g, n, a.storage);
+    if (graph_wants(g, a))
+        graph_keep(g, n, b.storage);
     struct var out = op_unary(g, n, a, a.elements, a.width);
     if (n) {
         n->inputs[1] = b.node;
@@ -77,12 +90,14 @@ struct var op_multiply(struct graph *g, struct var a, struct var b)
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_MULTIPLY_WEIGHT);
-    graph_keep(g, n, x.storage);
+    struct node *n = p->frozen ? graph_add_for(g, OPERATION_MULTIPLY_WEIGHT, x)
+                               : graph_add(g, OPERATION_MULTIPLY_WEIGHT);
+    if (!p->frozen)
+        graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL);
     struct var out = op_unary(g, n, x, x.elements, x.width > p->width ? x.width : p->width);
     if (n) {
-        n->inputs[1] = input_of_parameter(parameter);
+        n->inputs[1] = gradient_of(g, parameter);
         n->sizes[1] = p->rows * p->width;
         n->sizes[2] = x.elements * out.width;
         n->reduction = (struct reduction){p->rows, x.elements / p->rows};
@@ -92,19 +107,19 @@ struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
 
 struct var op_multiply_constant(struct graph *g, struct var x, struct var constant)
 {
-    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    struct node *n = graph_add_for(g, OPERATION_MULTIPLY_CONSTANT, x);
     graph_keep(g, n, constant.storage);
     return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_negate(struct graph *g, struct var x)
 {
-    return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_NEGATE, x), x, x.elements, x.width);
 }
 
 static struct var half_of(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_SLICE);
+    struct node *n = graph_add_for(g, OPERATION_SLICE, x);
     if (n) {
         n->inputs[0] = x.node;
         n->sizes[0] = bytes_of(x);
@@ -127,7 +142,8 @@ struct var op_second_half(struct graph *g, struct var x)
 
 struct var op_join(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_PASS); // each input gets a view of the gradient
+    // Each input gets a view of the gradient.
+    struct node *n = graph_add_for(g, OPERATION_PASS, either(g, a, b));
     struct var out = op_unary(g, n, a, a.elements + b.elements, a.width);
     if (n)
         n->inputs[1] = b.node;
@@ -137,7 +153,7 @@ struct var op_join(struct graph *g, struct var a, struct var b)
 struct var op_add(struct graph *g, struct var a, struct var b)
 {
     bool mixed = a.width != b.width;
-    struct node *n = graph_add(g, mixed ? OPERATION_ADD : OPERATION_PASS);
+    struct node *n = graph_add_for(g, mixed ? OPERATION_ADD : OPERATION_PASS, either(g, a, b));
     struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
@@ -151,16 +167,17 @@ struct var op_add(struct graph *g, struct var a, struct var b)
 
 struct var op_activation(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_ACTIVATION);
+    struct node *n = graph_add_for(g, OPERATION_ACTIVATION, x);
     graph_keep(g, n, x.storage);
     return op_unary(g, n, x, x.elements, x.width);
 }
 
-// A weight in bf16 under autocast: a node of its own, cached until the context ends.
+// A weight in bf16 under autocast: a node of its own, cached until the context ends. One that is
+// frozen is cast for each use (ATen/autocast_mode.cpp caches what requires a gradient).
 static struct var cast_weight(struct graph *g, int parameter)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_CAST);
+    struct node *n = p->frozen ? NULL : graph_add(g, OPERATION_CAST);
     enum memory_kind kind = g->kind;
     g->kind = MEMORY_PARAMETERS;
     struct var out = graph_output(g, n, p->rows * p->columns, 2);
@@ -169,7 +186,7 @@ static struct var cast_weight(struct graph *g, int parameter)
         n->inputs[0] = input_of_parameter(parameter);
         n->sizes[0] = p->rows * p->columns * p->width;
     }
-    if (out.storage)
+    if (out.storage && !p->frozen)
         graph_hold_cast(g, storage_share(out.storage));
     return out;
 }
@@ -178,15 +195,18 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
                             int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_LINEAR);
-    graph_keep(g, n, x.storage);
-    graph_keep(g, n, g->autocast ? weight.storage : NULL);
+    struct node *n =
+        p->frozen ? graph_add_for(g, OPERATION_LINEAR, x) : graph_add(g, OPERATION_LINEAR);
+    if (!p->frozen)
+        graph_keep(g, n, x.storage);
+    if (graph_wants(g, x))
+        graph_keep(g, n, g->autocast ? weight.storage : NULL);
     uint64_t rows = x.elements / p->columns;
     struct var out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
         n->inputs[0] = x.node;
         n->inputs[1] = weight.node;
-        n->inputs[2] = bias >= 0 ? input_of_parameter(bias) : NO_NODE;
+        n->inputs[2] = bias >= 0 ? gradient_of(g, bias) : NO_NODE;
         n->sizes[0] = bytes_of(x);
         n->sizes[1] = p->rows * p->columns * x.width;
         n->sizes[2] = p->rows * x.width;
@@ -200,10 +220,10 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     return out;
 }
 
-struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+static struct var plain_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     if (!g->autocast) {
-        struct var weight = {NULL, input_of_parameter(parameter), x.width, 0};
+        struct var weight = {NULL, gradient_of(g, parameter), x.width, 0};
         return linear_on(g, x, weight, parameter, bias);
     }
     struct var weight = cast_weight(g, parameter);
@@ -214,9 +234,17 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     return out;
 }
 
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct var out =
+        p->packed ? op_packed_linear(g, x, parameter) : plain_linear(g, x, parameter, bias);
+    return p->adapter ? op_adapter(g, x, out, parameter) : out;
+}
+
 struct var op_relayout(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_COPY_LAYOUT);
+    struct node *n = graph_add_for(g, OPERATION_COPY_LAYOUT, x);
     if (!n)
         return x;
     n->inputs[0] = x.node;
@@ -314,7 +342,7 @@ static void keep_last(struct node *n, const struct graph *g, struct storage *s)
 static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
                          const struct attention_shape *shape)
 {
-    struct node *n = graph_add(g, OPERATION_ATTENTION);
+    struct node *n = graph_add_for(g, OPERATION_ATTENTION, either(g, either(g, q, k), v));
     for (int i = 0; i < 3; i++)
         graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
     struct var seed = graph_output(g, NULL, 1, 8), offset = graph_output(g, NULL, 1, 8);
@@ -357,6 +385,10 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
 struct var op_embedding(struct graph *g, int parameter, struct var ids)
 {
     const struct parameter *p = &g->parameters[parameter];
+    if (p->frozen) {
+        struct node *leaf = g->embedding_is_leaf ? graph_add(g, OPERATION_PASS) : NULL;
+        return graph_output(g, leaf, ids.elements * p->columns, p->width);
+    }
     struct node *n = graph_add(g, OPERATION_EMBEDDING);
     graph_keep(g, n, ids.storage);
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);

@@ -29,6 +29,14 @@ struct var op_activation(struct graph *g, struct var x);
 // A linear layer without bias (parameter) and with one (bias >= 0).
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias);
 
+// adapters.c: a linear layer over four-bit weights, and peft's forward of a layer with an adapter,
+// whose base has made `result`. Takes result over.
+struct var op_packed_linear(struct graph *g, struct var x, int parameter);
+struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter);
+
+// liger.c: head and cross entropy in one, gradients and all, to a scalar.
+struct var op_fused_loss(struct graph *g, struct var hidden, int head);
+
 // A view whose gradient has to be copied into another layout on its way back. Takes x over.
 struct var op_relayout(struct graph *g, struct var x);
 

@@ -36,7 +36,7 @@ static void read_choice(struct reader *r, int *value, const char *name)
             *value = i;
 }
 
-// full, chunked:N or none.
+// full, chunked:N, none or liger.
 static bool read_loss(struct reader *r, struct plan *p)
 {
     const struct setting *item = settings_find_z(r->settings, "loss");
@@ -48,12 +48,56 @@ static bool read_loss(struct reader *r, struct plan *p)
         p->loss = LOSS_NONE;
         return true;
     }
+    if (str_is(item->value, "liger")) {
+        p->loss = LOSS_LIGER;
+        return true;
+    }
     p->loss = LOSS_CHUNKED;
     if (!str_is(cut.head, "chunked") || !cut.found)
         return FAIL(r->error, BAD_INPUT, item->where,
-                    "loss must be full, chunked:TOKENS or none, not '%.*s'",
+                    "loss must be full, chunked:TOKENS, none or liger, not '%.*s'",
                     STR_ARGS(str_short(item->value)));
     return setting_number(&p->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, r->error);
+}
+
+static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum target
+
+static bool read_target(struct reader *r, struct plan *p, struct str name, struct str where)
+{
+    struct words words = words_of(target_names, '|');
+    for (int i = 0; words_next(&words); i++)
+        if (str_equal(words.word, name)) {
+            p->lora_targets |= 1u << i;
+            return true;
+        }
+    return FAIL(r->error, BAD_INPUT, where,
+                "lora-targets must be all-linear or a list out of q,k,v,o,gate,up,down, not '%.*s'",
+                STR_ARGS(str_short(name)));
+}
+
+// all-linear, or names with commas between them.
+static bool read_lora(struct reader *r, struct plan *p)
+{
+    const struct setting *rank = settings_find_z(r->settings, "lora");
+    const struct setting *targets = settings_find_z(r->settings, "lora-targets");
+    int packed = 0;
+    read_choice(r, &packed, "quantize");
+    p->packed = packed > 0;
+    if (!read_count(r, &p->lora_rank, "lora"))
+        return false;
+    if (targets && !rank)
+        return FAIL(r->error, BAD_INPUT, targets->where,
+                    "lora-targets needs a rank; --lora 16 is an example");
+    if (!targets || str_is(targets->value, "all-linear")) {
+        p->lora_targets = (1u << TARGET_COUNT) - 1;
+        return true;
+    }
+    for (struct str_cut c = str_cut(targets->value, ',');; c = str_cut(c.tail, ',')) {
+        if (!read_target(r, p, c.head, targets->where))
+            return false;
+        if (!c.found)
+            return true;
+    }
 }
 
 static bool read_numbers(struct reader *r, struct plan *p)
@@ -75,7 +119,7 @@ static bool read_numbers(struct reader *r, struct plan *p)
            read_count(r, &p->accumulation, "accum") && read_count(r, &p->ulysses, "sp") &&
            read_switch(r, &p->checkpointing, "checkpointing") &&
            read_switch(r, &p->reshard, "reshard") && read_switch(r, &p->expandable, "expandable") &&
-           read_loss(r, p) &&
+           read_loss(r, p) && read_lora(r, p) &&
            (!limit || setting_number(&p->limit_bytes, limit, UNIT_BYTES,
                                      (struct range){0, UINT64_MAX}, r->error)) &&
            (!torch || torch_version_parse(&p->torch_minor, torch->value, r->error));
@@ -166,6 +210,32 @@ static bool is_possible_fsdp1(const struct plan *p, struct error *e)
     return true;
 }
 
+// What trains less than everything, or with other libraries, no measured run shows when sharded.
+static bool is_possible_adapter(const struct plan *p, struct error *e)
+{
+    bool narrow_optimizer =
+        p->optimizer == OPTIMIZER_ADAMW_8BIT || p->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+    if (p->packed && !p->lora_rank)
+        return FAIL(e, BAD_INPUT, STR("--quantize"),
+                    "weights in four bits cannot be trained; --lora 16 trains adapters over them");
+    if (p->packed && (p->precision != PRECISION_BF16 || p->strategy != STRATEGY_SINGLE))
+        return FAIL(e, UNSUPPORTED, STR("--quantize"),
+                    "nf4 is modelled on one GPU (single) with bf16 compute only");
+    if (p->lora_rank && model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA over a mixture of experts is not modelled; over dense models it is");
+    if (p->lora_rank && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA is not modelled under fsdp; single and ddp are");
+    if (narrow_optimizer && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--optimizer"),
+                    "the 8-bit optimizer is not modelled under fsdp; single and ddp are");
+    if (p->loss == LOSS_LIGER && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "liger's loss is not modelled under fsdp; a chunked loss is");
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
     if (!p->context)
@@ -193,7 +263,8 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e);
+    return is_possible_fsdp1(p, e) && is_possible_sequence_parallel(p, e) &&
+           is_possible_adapter(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)

@@ -8,8 +8,26 @@
 
 enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
-enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
-enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE };
+enum optimizer {
+    OPTIMIZER_ADAMW,
+    OPTIMIZER_ADAMW_FUSED,
+    OPTIMIZER_SGD,
+    OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
+    OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
+};
+enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER };
+
+// The linear layers that can have an adapter, in the order of transformers' modules.
+enum target {
+    TARGET_Q,
+    TARGET_K,
+    TARGET_V,
+    TARGET_O,
+    TARGET_GATE,
+    TARGET_UP,
+    TARGET_DOWN,
+    TARGET_COUNT,
+};
 
 struct plan {
     struct model model;
@@ -22,9 +40,12 @@ struct plan {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
-    bool offload;         // parameters, gradients and optimizer in host memory
-    uint64_t ulysses;     // sequence parallel size
-    uint64_t limit_bytes; // 0: what the card leaves
+    bool offload;          // parameters, gradients and optimizer in host memory
+    uint64_t ulysses;      // sequence parallel size
+    uint64_t lora_rank;    // 0: every parameter is trained
+    unsigned lora_targets; // bits by enum target
+    bool packed;           // linear layers in four bits (nf4, double quantisation)
+    uint64_t limit_bytes;  // 0: what the card leaves
     int torch_minor;
 };
 

@@ -47,6 +47,7 @@ struct optimizer_state {
 struct trained {
     uint64_t elements;
     uint32_t width;
+    int parameter; // its number, without sharding
     struct storage *weight, *gradient;
     struct optimizer_state state;
 };
@@ -64,6 +65,7 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
+    bool has_quantile_maps;  // of the 8-bit optimizer
     struct var ids;          // the same in every step
     struct var cosine, sine; // of the micro-batch
     uint32_t width;          // bytes an element in compute
