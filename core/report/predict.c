@@ -54,6 +54,16 @@ static void put_word(struct buf *b, const char *setting, int choice)
     buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
 }
 
+static void put_adapters(struct buf *b, const struct plan *plan)
+{
+    if (!plan->lora_rank)
+        return;
+    buf_printf(b, ", LoRA of rank %llu on ", (unsigned long long)plan->lora_rank);
+    plan_put_targets(b, plan);
+    if (plan->packed)
+        buf_put_z(b, " over nf4 weights");
+}
+
 static void print_settings(struct buf *out, const struct view *v, const struct plan *plan)
 {
     struct buf b = buf_in(out->arena);
@@ -67,6 +77,9 @@ static void print_settings(struct buf *out, const struct view *v, const struct p
         buf_printf(&b, ", loss in chunks of %llu", (unsigned long long)plan->loss_chunk);
     if (plan->loss == LOSS_NONE)
         buf_put_z(&b, ", no head");
+    if (plan->loss == LOSS_LIGER)
+        buf_put_z(&b, ", Liger's loss");
+    put_adapters(&b, plan);
     if (plan->ulysses > 1)
         buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
     if (plan->offload)
@@ -143,6 +156,33 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
     table_print(&t, out, v);
 }
 
+// Whose behaviour stands behind what torch and transformers have no part in.
+static void print_libraries(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    const struct {
+        bool used;
+        const char *text;
+    } rows[] = {
+        {plan->lora_rank && !plan->packed,
+         "Adapters are peft 0.21's, in fp32 as it makes them, without dropout; under "
+         "checkpointing the embedding's output requires a gradient, as TRL sees to."},
+        {plan->packed,
+         "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
+         "element, a byte for 64 and four for 16384 of them. As in TRL 1.16 adapters are bf16, and "
+         "norms and embedding stay bf16 (prepare_model_for_kbit_training is not called). With no "
+         "more than 1536 tokens a kernel may need no unpacked weight: not measured."},
+        {plan->optimizer == OPTIMIZER_ADAMW_8BIT || plan->optimizer == OPTIMIZER_ADAMW_8BIT_HF,
+         "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
+         "for 256, fp32 below 4096 elements."},
+        {plan->loss == LOSS_LIGER,
+         "The fused loss is liger_kernel 0.8.5's: chunks of logits as large as the hidden states, "
+         "up to a power of two, and gradients in the weights' type."},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].used)
+            buf_wrapped(out, str_from(rows[i].text), 2, v->width);
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -181,6 +221,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
             "Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
             "and 10.0; on other cards and versions its scratch is not measured."),
         2, v->width);
+    print_libraries(out, v, s->plan);
 }
 
 // What this answer rests on that nobody measured.

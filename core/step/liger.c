@@ -20,6 +20,37 @@ static uint64_t chunk_of(uint64_t tokens, uint64_t vocabulary, uint64_t hidden)
     return chunk < tokens ? chunk : tokens;
 }
 
+// Under autocast nothing is reused: inputs are cast for each product, but for the weight as it is,
+// which autocast caches where it is trained; its transpose is a view, which it does not cache.
+static void chunks_under_autocast(struct graph *g, uint64_t tokens, uint64_t chunk, int head)
+{
+    const struct parameter *p = &g->parameters[head];
+    uint64_t size = p->rows * p->columns;
+    bool cached = false;
+    for (uint64_t left = tokens; left;) {
+        uint64_t now = left < chunk ? left : chunk;
+        struct var in = graph_output(g, NULL, now * p->columns, 2);
+        struct var transposed = graph_output(g, NULL, size, 2);
+        struct var logits = graph_output(g, NULL, now * p->rows, 2);
+        drop(g, transposed);
+        drop(g, in);
+        struct var weight = {NULL, NO_NODE, 2, size};
+        if (!cached)
+            weight = graph_output(g, NULL, size, 2);
+        drop(g, graph_output(g, NULL, now * p->columns, 2)); // copied into the gradient
+        if (p->frozen) {
+            drop(g, weight);
+        } else {
+            if (!cached)
+                graph_hold_cast(g, weight.storage);
+            cached = true;
+            drop(g, graph_output(g, NULL, now * p->columns, 2)); // the input once more
+        }
+        drop(g, logits);
+        left -= now;
+    }
+}
+
 struct var op_fused_loss(struct graph *g, struct var hidden, int head)
 {
     const struct parameter *p = &g->parameters[head];
@@ -31,10 +62,12 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
         for_head = graph_output(g, NULL, p->rows * p->columns, p->width);
     struct var losses = graph_output(g, NULL, tokens, 4), mask = graph_output(g, NULL, tokens, 1);
     machine_scratch(g->machine, 8); // how many tokens count
-    struct var logits =
-        graph_output(g, NULL, chunk_of(tokens, p->rows, p->columns) * p->rows, hidden.width);
+    uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
     gemm_workspace(g);
-    drop(g, logits);
+    if (g->autocast)
+        chunks_under_autocast(g, tokens, chunk, head);
+    else
+        drop(g, graph_output(g, NULL, chunk * p->rows, hidden.width)); // one buffer for all chunks
     struct var loss = graph_output(g, n, 1, 4);
     drop(g, mask);
     drop(g, losses);

@@ -6,7 +6,7 @@
 #include "core/trace/event.h"
 
 // Attention's scratch has eight bytes for an element of its input, twice.
-enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048 };
+enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048, ALL_TARGETS = (1 << TARGET_COUNT) - 1 };
 
 struct reader {
     const struct settings *settings;
@@ -89,7 +89,7 @@ static bool read_lora(struct reader *r, struct plan *p)
         return FAIL(r->error, BAD_INPUT, targets->where,
                     "lora-targets needs a rank; --lora 16 is an example");
     if (!targets || str_is(targets->value, "all-linear")) {
-        p->lora_targets = (1u << TARGET_COUNT) - 1;
+        p->lora_targets = ALL_TARGETS;
         return true;
     }
     for (struct str_cut c = str_cut(targets->value, ',');; c = str_cut(c.tail, ',')) {
@@ -285,6 +285,22 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
         return false;
     *p = found;
     return true;
+}
+
+void plan_put_targets(struct buf *b, const struct plan *p)
+{
+    struct words words = words_of(target_names, '|');
+    bool first = true;
+    if (p->lora_targets == ALL_TARGETS) {
+        buf_put_z(b, "all-linear");
+        return;
+    }
+    for (int i = 0; words_next(&words); i++)
+        if (p->lora_targets & 1u << i) {
+            buf_put_z(b, first ? "" : ",");
+            buf_put(b, words.word);
+            first = false;
+        }
 }
 
 bool plan_is_sharded(const struct plan *p)

@@ -53,6 +53,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                         struct error *e) MUST_USE;
 
 bool plan_is_sharded(const struct plan *p);
+void plan_put_targets(struct buf *b, const struct plan *p); // as --lora-targets has them
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU

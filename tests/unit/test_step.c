@@ -272,7 +272,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=gemma-2-2b gpu=8xH200 context=4k", "is not modelled yet"},
         {"model=Mistral-7B-v0.1 gpu=8xH200 context=8k", "windows shorter than the context"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=half",
-         "loss must be full, chunked:TOKENS or none"},
+         "loss must be full, chunked:TOKENS, none or liger"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=chunked:0", "must be between 1 and"},
         {"model=Qwen3-8B gpu=H200 context=4k strategy=zero3", "strategy must be one of"},
         {"model=Qwen3-30B-A3B gpu=8xH200 context=4k strategy=fsdp1", "not modelled under fsdp1"},
