@@ -330,6 +330,7 @@ struct var trainer_forward(struct trainer *t)
     enter(t, embedding);
     struct var hidden = mark(t, op_embedding(g, t->embedding, t->ids), embedding, false);
     leave(t, embedding);
+    struct var embedded = var_share(hidden); // inputs_embeds, until the decoder returns
     struct var positions = rotary(t, plan_sequence_tokens(plan));
     g->shared_arguments[0] = positions;
     g->shared_arguments[1] = t->cosine;
@@ -350,6 +351,7 @@ struct var trainer_forward(struct trainer *t)
     machine_phase(t->machine, PHASE_LOSS);
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
+    drop(g, embedded);
     struct var loss = loss_of(t, last);
     drop(g, last);
     drop(g, positions);

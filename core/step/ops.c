@@ -387,7 +387,9 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
     const struct parameter *p = &g->parameters[parameter];
     if (p->frozen) {
         struct node *leaf = g->embedding_is_leaf ? graph_add(g, OPERATION_PASS) : NULL;
-        return graph_output(g, leaf, ids.elements * p->columns, p->width);
+        struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
+        graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
+        return out;
     }
     struct node *n = graph_add(g, OPERATION_EMBEDDING);
     graph_keep(g, n, ids.storage);
