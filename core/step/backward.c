@@ -82,6 +82,13 @@ static void like_input(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take(g, n->sizes[0]);
 }
 
+// By a constant of a wider type: the gradient is cast back.
+static void multiply_constant(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take(g, n->sizes[1] ? n->sizes[1] : n->sizes[0]);
+    out[0].cast_bytes = n->sizes[1] ? n->sizes[0] : 0;
+}
+
 // The gradient of a checkpoint's last operators, where it was made before the recomputation.
 static struct storage *made_as_tail(struct node *n, uint64_t bytes)
 {
@@ -365,7 +372,7 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_RSQRT] = rsqrt,
     [OPERATION_MULTIPLY] = multiply,
     [OPERATION_MULTIPLY_WEIGHT] = multiply_weight,
-    [OPERATION_MULTIPLY_CONSTANT] = like_input,
+    [OPERATION_MULTIPLY_CONSTANT] = multiply_constant,
     [OPERATION_NEGATE] = like_input,
     [OPERATION_SLICE] = like_input,
     [OPERATION_LINEAR] = linear,

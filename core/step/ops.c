@@ -109,7 +109,11 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 {
     struct node *n = graph_add_for(g, OPERATION_MULTIPLY_CONSTANT, x);
     graph_keep(g, n, constant.storage);
-    return op_unary(g, n, x, x.elements, x.width);
+    uint32_t width = x.width > constant.width ? x.width : constant.width;
+    struct var out = op_unary(g, n, x, x.elements, width);
+    if (n && width != x.width)
+        n->sizes[1] = bytes_of(out);
+    return out;
 }
 
 struct var op_negate(struct graph *g, struct var x)
