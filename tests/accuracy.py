@@ -44,7 +44,7 @@ NOT_MEASURED = (
     "DeepSpeed (`zero1`, `zero2`, `zero3`)",
     "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",
     "`--offload optimizer`, and host memory under any offload",
-    "LoRA and QLoRA; SGD and 8-bit Adam; Liger-style fused losses",
+    "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout; SGD",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     "runs that died: every run here completed its three steps",
 )

@@ -29,8 +29,9 @@ uint64_t packed_scale_bytes(uint64_t elements)
 }
 
 // A weight comes to the card in bf16 and is packed there.
-struct storage *packed_weight(struct machine *m, uint64_t elements)
+struct storage *packed_weight(struct trainer *t, uint64_t elements)
 {
+    struct machine *m = t->machine;
     uint64_t scales = u64_divide_up(elements, PACKED_BLOCK);
     struct storage *whole = machine_take(m, 2 * elements, MEMORY_PARAMETERS);
     struct storage *wide = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
@@ -38,34 +39,36 @@ struct storage *packed_weight(struct machine *m, uint64_t elements)
     machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
     machine_take(m, 4, MEMORY_PARAMETERS); // the offset: the scales' mean
     struct storage *shifted = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
+    if (!t->has_scale_code)
+        machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
+    t->has_scale_code = true;
     machine_take(m, 4 * u64_divide_up(scales, SCALE_BLOCK), MEMORY_PARAMETERS);
     machine_take(m, scales, MEMORY_PARAMETERS);
-    machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
+    machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS); // a copy of the one that all share
     machine_drop(m, shifted);
     machine_drop(m, wide);
     machine_drop(m, whole);
     return packed;
 }
 
-static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns,
-                    uint32_t width)
+static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
 {
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
-    *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = width};
-    p->weight = machine_take(t->machine, rows * columns * width, MEMORY_PARAMETERS);
+    *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
+    p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
 }
 
-static void add_adapter(struct trainer *t, int weight, uint32_t width)
+static void add_adapter(struct trainer *t, int weight)
 {
     uint64_t rank = t->plan->lora_rank;
     struct parameter *p = &t->graph.parameters[weight];
-    p->adapter = add_thin(t, "lora_A.weight", rank, p->columns, width);
-    add_thin(t, "lora_B.weight", p->rows, rank, width);
+    p->adapter = add_thin(t, "lora_A.weight", rank, p->columns);
+    add_thin(t, "lora_B.weight", p->rows, rank);
 }
 
-// Adapters are made in the base's type, in fp32 where that is packed, and cast afterwards.
+// Once all have been made in the type that the base computes in.
 static void cast_adapters(struct trainer *t, int first, uint32_t width)
 {
     struct graph *g = &t->graph;
@@ -84,7 +87,6 @@ void adapters_build(struct trainer *t)
     const struct plan *plan = t->plan;
     struct graph *g = &t->graph;
     int first = g->parameter_count;
-    uint32_t made = plan->packed ? 4 : t->width, used = plan->packed ? 2 : 4;
     for (int i = 0; i < first; i++)
         g->parameters[i].frozen = true;
     for (int i = 0; i < (int)plan->model.layers; i++) {
@@ -94,10 +96,12 @@ void adapters_build(struct trainer *t)
             [TARGET_GATE] = l->gate, [TARGET_UP] = l->up, [TARGET_DOWN] = l->down};
         for (int target = 0; target < TARGET_COUNT; target++)
             if (plan->lora_targets & 1u << target)
-                add_adapter(t, weights[target], made);
+                add_adapter(t, weights[target]);
     }
-    if (made != used)
-        cast_adapters(t, first, used);
+    if (t->width != 4)
+        cast_adapters(t, first, 4);
+    if (plan->packed)
+        cast_adapters(t, first, 2);
     g->runs_tails = true;
     g->embedding_is_leaf = plan->checkpointing;
 }
@@ -107,7 +111,7 @@ void adapters_build(struct trainer *t)
 // More than 1536 rows: the scales and the weight are unpacked, then multiplied as any other
 // (bitsandbytes/backends/cuda/ops.py; with fewer some cards have a kernel that needs no copy).
 // Nothing is kept: the weight is unpacked again in the backward pass.
-struct var op_packed_linear(struct graph *g, struct var x, int parameter)
+struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     uint64_t elements = p->rows * p->columns;
@@ -118,7 +122,9 @@ struct var op_packed_linear(struct graph *g, struct var x, int parameter)
     struct var out = op_unary(g, n, x, x.elements / p->columns * p->rows, x.width);
     if (n)
         n->sizes[1] = elements;
-    if (!g->stopped)
+    if (!g->stopped && bias >= 0)
+        fused_bias_workspace(g);
+    else if (!g->stopped)
         gemm_workspace(g);
     drop(g, shifted);
     drop(g, scales);

@@ -8,6 +8,6 @@
 void adapters_build(struct trainer *t);
 
 // The storage of a weight packed to four bits; its scales and tables stay beside it.
-struct storage *packed_weight(struct machine *m, uint64_t elements);
+struct storage *packed_weight(struct trainer *t, uint64_t elements);
 
 #endif

@@ -158,13 +158,14 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
     if (n->inputs[1] != NO_NODE) {
         out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
         out[1].view = true; // transposed
+        gemm_workspace(g);
         g->machine->flops += products;
     }
-    gemm_workspace(g);
     if (n->inputs[0] != NO_NODE) {
-        g->machine->flops += products;
         out[0].gradient = take(g, n->sizes[0]);
         out[0].view = true;
+        gemm_workspace(g);
+        g->machine->flops += products;
     }
     if (n->inputs[2] != NO_NODE) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
@@ -345,8 +346,8 @@ static void packed_linear(struct graph *g, struct node *n, struct outcome *out)
     struct storage *scales = take(g, packed_scale_bytes(n->sizes[1]));
     struct storage *weight = take(g, 2 * n->sizes[1]);
     machine_drop(g->machine, scales);
-    gemm_workspace(g);
     out[0].gradient = take(g, n->sizes[0]);
+    gemm_workspace(g);
     machine_drop(g->machine, weight);
 }
 

@@ -39,15 +39,17 @@ static void send_all(struct broadcast *b, int from, int end)
 {
     const struct graph *g = &b->trainer->graph;
     uint64_t bytes = 0;
-    int first_adapter = 0;
+    int first_adapter = 0, count = 0;
     for (int i = from; i < end; i++) {
         const struct parameter *p = &g->parameters[i];
         first_adapter = first_adapter ? first_adapter : p->adapter;
         bytes += bytes_of(p);
+        count++;
         if (bytes < BROADCAST_BYTES && i + 1 < end)
             continue;
-        send(b, bytes);
+        send(b, count > 1 ? bytes : 0); // one alone is sent as it is
         bytes = 0;
+        count = 0;
         if (first_adapter == end)
             send_all(b, end, g->parameter_count);
         first_adapter = 0;

@@ -242,7 +242,7 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     struct var out =
-        p->packed ? op_packed_linear(g, x, parameter) : plain_linear(g, x, parameter, bias);
+        p->packed ? op_packed_linear(g, x, parameter, bias) : plain_linear(g, x, parameter, bias);
     return p->adapter ? op_adapter(g, x, out, parameter) : out;
 }
 

@@ -31,7 +31,7 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias);
 
 // adapters.c: a linear layer over four-bit weights, and peft's forward of a layer with an adapter,
 // whose base has made `result`. Takes result over.
-struct var op_packed_linear(struct graph *g, struct var x, int parameter);
+struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias);
 struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter);
 
 // liger.c: head and cross entropy in one, gradients and all, to a scalar.

@@ -175,6 +175,7 @@ static bool is_countable(const struct plan *p, struct error *e)
     uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
+    widest = widest > p->lora_rank ? widest : p->lora_rank;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
         return FAIL(e, BAD_INPUT, STR("--context"),

@@ -32,7 +32,7 @@ static int add_projection(struct trainer *t, const char *name, uint64_t rows, ui
     g->parameters[g->parameter_count] =
         (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
     g->parameters[g->parameter_count].packed = true;
-    g->parameters[g->parameter_count].weight = packed_weight(t->machine, rows * columns);
+    g->parameters[g->parameter_count].weight = packed_weight(t, rows * columns);
     return g->parameter_count++;
 }
 

@@ -66,6 +66,7 @@ struct trainer {
     struct trained *trained;
     int trained_count;
     bool has_quantile_maps;  // of the 8-bit optimizer
+    bool has_scale_code;     // of packed weights
     struct var ids;          // the same in every step
     struct var cosine, sine; // of the micro-batch
     uint32_t width;          // bytes an element in compute
