@@ -239,6 +239,10 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
     if (plan->offload)
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
+    if (plan->packed && plan_tokens(plan) <= 1536)
+        buf_printf(&b, "%spacked weights with so few tokens", b.n ? "; " : "");
+    if (plan->strategy == STRATEGY_DDP && plan->loss == LOSS_LIGER)
+        buf_printf(&b, "%sLiger's loss under ddp", b.n ? "; " : "");
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));
