@@ -51,7 +51,9 @@ NOT_MEASURED = (
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",
     "`--offload optimizer`, and host memory under any offload",
-    "LoRA and QLoRA; SGD and 8-bit Adam; Liger-style fused losses",
+    "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
+    "Liger's, or over Mistral and SmolLM3",
+    "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     "runs that died: every run here completed its three steps",
 )
@@ -86,7 +88,12 @@ OPTIONS = {
     "reshard": ("reshard", switch),
     "offload": ("offload", lambda value: "all" if value else "off"),
     "fused": ("optimizer", lambda value: "adamw-fused" if value else "adamw"),
-    "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "chunked256": "chunked:256", "hidden": "none"})),
+    "optimizer": ("optimizer", str),
+    "lora": ("lora", str),
+    "targets": ("lora-targets", str),
+    "quantize": ("quantize", str),
+    "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "chunked256": "chunked:256", "hidden": "none",
+                               "liger": "liger"})),
     "tied": ("tied", switch),
     "expandable": ("expandable", switch),
     "cap_gib": ("memory-limit", "{}GiB".format),
@@ -417,6 +424,12 @@ but for Gemma 2 (soft-capped) and gpt-oss (sinks), which run with `eager`.
 A prediction knows the run's settings and nothing else. The error of a run is its largest relative error
 over the steps, predicted / measured - 1; statistics are over absolute errors, percentiles linear between
 the two nearest runs. A step that was not predicted counts as 100 % off.
+
+`tests/runs/h200_lora.jsonl` has 36 more runs, of LoRA, QLoRA, 8-bit AdamW and Liger's loss on one GPU (peft
+0.21.2, bitsandbytes 0.50.2, liger_kernel 0.8.5; `scripts/record_adapters.py`), which `make accuracy` checks
+too. Allocated peaks are within 0.1 % of them, reserved peaks within 5.4 % and all but one within 1.4 %. In 26
+of them, marked in the file, a tied head had memory of its own while the model was built, which no prediction
+has.
 
 ## The bars
 

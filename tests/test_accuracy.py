@@ -40,6 +40,12 @@ class Mapping(unittest.TestCase):
             "gpu": "1xH200", "precision": "autocast", "checkpointing": "on", "offload": "off",
             "optimizer": "adamw", "loss": "none"})
 
+    def test_adapters(self):
+        cfg = {"lora": 16, "targets": "q,v", "quantize": "nf4", "optimizer": "adamw-8bit", "loss": "liger"}
+        self.assertEqual(accuracy.options(cfg), {
+            "gpu": "1xH200", "lora": "16", "lora-targets": "q,v", "quantize": "nf4", "optimizer": "adamw-8bit",
+            "loss": "liger"})
+
     def test_unknown_is_an_error(self):
         self.assertRaises(ValueError, accuracy.options, {"model": "M", "colour": "red"})
         self.assertRaises(KeyError, accuracy.options, {"model": "M", "loss": "other"})

@@ -4,8 +4,8 @@
 // What a prediction is made from.
 #define JOB_SETTINGS                                                     \
     "recipe strategy precision batch accum sp cp cp-rank checkpointing " \
-    "checkpoint-offload reshard offload optimizer loss expandable "      \
-    "save-hf layers tied memory-limit torch"
+    "checkpoint-offload reshard offload optimizer lora lora-targets "    \
+    "quantize loss expandable save-hf layers tied memory-limit torch"
 #define PLAN_SETTINGS "model gpu context " JOB_SETTINGS
 
 const struct command commands[] = {

@@ -54,6 +54,16 @@ static void put_word(struct buf *b, const char *setting, int choice)
     buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
 }
 
+static void put_adapters(struct buf *b, const struct plan *plan)
+{
+    if (!plan->lora_rank)
+        return;
+    buf_printf(b, ", LoRA of rank %llu on ", (unsigned long long)plan->lora_rank);
+    plan_put_targets(b, plan);
+    if (plan->packed)
+        buf_put_z(b, " over nf4 weights");
+}
+
 void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
 {
     struct buf b = buf_in(out->arena);
@@ -67,6 +77,9 @@ void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
         buf_printf(&b, ", loss in chunks of %llu", (unsigned long long)plan->loss_chunk);
     if (plan->loss == LOSS_NONE)
         buf_put_z(&b, ", no head");
+    if (plan->loss == LOSS_LIGER)
+        buf_put_z(&b, ", Liger's loss");
+    put_adapters(&b, plan);
     if (plan->ulysses > 1)
         buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
     if (plan->ring > 1)
@@ -181,6 +194,33 @@ static struct str attention_evidence(const struct plan *plan)
                "10.0.");
 }
 
+// Whose behaviour stands behind what torch and transformers have no part in.
+static void print_libraries(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    const struct {
+        bool used;
+        const char *text;
+    } rows[] = {
+        {plan->lora_rank && !plan->packed,
+         "Adapters are peft 0.21's, in fp32 as it makes them, without dropout; under "
+         "checkpointing the embedding's output requires a gradient, as TRL sees to."},
+        {plan->packed,
+         "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
+         "element, a byte for 64 and four for 16384 of them. As in TRL 1.16 adapters are bf16, and "
+         "norms and embedding stay bf16 (prepare_model_for_kbit_training is not called). With no "
+         "more than 1536 tokens a kernel may need no unpacked weight: not measured."},
+        {plan_has_8bit_optimizer(plan),
+         "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
+         "for 256, fp32 below 4096 elements."},
+        {plan->loss == LOSS_LIGER,
+         "The fused loss is liger_kernel 0.8.5's: chunks of logits as large as the hidden states, "
+         "up to a power of two, and gradients in the weights' type."},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].used)
+            buf_wrapped(out, str_from(rows[i].text), 2, v->width);
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -223,6 +263,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
             "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
         2, v->width);
     buf_wrapped(out, attention_evidence(s->plan), 2, v->width);
+    print_libraries(out, v, s->plan);
 }
 
 // As the runs of tests/runs/h200_cp.jsonl are.
@@ -236,6 +277,17 @@ static bool is_measured_trl(const struct plan *plan)
 {
     return plan->strategy == STRATEGY_FSDP2 && plan->precision == PRECISION_MIXED &&
            plan->loss == LOSS_CHUNKED && plan->checkpointing;
+}
+
+// As in tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
+static bool is_measured_adapter(const struct plan *plan)
+{
+    const char *type = plan->model.family->model_type;
+    struct words words = words_of("llama|qwen2|qwen3", '|');
+    while (words_next(&words))
+        if (str_is(words.word, type))
+            return plan->loss == LOSS_FULL || plan->loss == LOSS_LIGER;
+    return false;
 }
 
 // What this answer rests on that nobody measured.
@@ -264,6 +316,11 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct plan 
          "latent attention on several GPUs or without checkpointing"},
         {plan->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
          "sequence parallel over this family's attention"},
+        {plan->lora_rank && !is_measured_adapter(plan), "adapters with this family or loss"},
+        {plan->packed && plan_tokens(plan) <= 1536, "packed weights with so few tokens"},
+        {plan->strategy == STRATEGY_DDP && plan->loss == LOSS_LIGER, "Liger's loss under ddp"},
+        {plan->strategy == STRATEGY_DDP && plan_has_8bit_optimizer(plan),
+         "the 8-bit optimizer under ddp"},
     };
     struct buf b = buf_in(out->arena);
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)

@@ -142,8 +142,10 @@ static void rsqrt(struct graph *g, struct node *n, struct outcome *out)
 
 static void multiply(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[1].gradient = take(g, n->sizes[2]);
-    out[0].gradient = take(g, n->sizes[2]);
+    if (n->inputs[1] != NO_NODE)
+        out[1].gradient = take(g, n->sizes[2]);
+    if (n->inputs[0] != NO_NODE)
+        out[0].gradient = take(g, n->sizes[2]);
     if (n->sizes[1] != n->sizes[2])
         out[1].reduced_bytes = n->sizes[1];
     out[1].reduction = n->reduction;
@@ -154,9 +156,11 @@ static void multiply(struct graph *g, struct node *n, struct outcome *out)
 static void multiply_weight(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take(g, n->sizes[2]);
-    out[1].gradient = take(g, n->sizes[2]);
-    out[1].reduced_bytes = n->sizes[1];
-    out[1].reduction = n->reduction;
+    if (n->inputs[1] != NO_NODE) {
+        out[1].gradient = take(g, n->sizes[2]);
+        out[1].reduced_bytes = n->sizes[1];
+        out[1].reduction = n->reduction;
+    }
     if (n->sizes[2] != n->sizes[0])
         out[0].cast_bytes = n->sizes[0];
 }
@@ -205,26 +209,34 @@ static void linear_input(struct graph *g, struct node *n, struct outcome *out)
         return;
     out[0].gradient = take(g, n->sizes[0]);
     out[0].view = true;
+    gemm_workspace(g);
+}
+
+static void linear_weight(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (n->inputs[1] == NO_NODE)
+        return;
+    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+    out[1].view = true; // transposed
+    gemm_workspace(g);
 }
 
 // MmBackward0 begins with the weight, AddmmBackward0, which has a bias, with the input.
 static void linear(struct graph *g, struct node *n, struct outcome *out)
 {
     bool biased = n->inputs[2] != NO_NODE;
-    if (biased) {
+    int products = (n->inputs[0] != NO_NODE) + (n->inputs[1] != NO_NODE);
+    if (biased)
         linear_input(g, n, out);
-        gemm_workspace(g);
-    }
-    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
-    out[1].view = true; // transposed
-    gemm_workspace(g);
+    linear_weight(g, n, out);
     if (!biased)
         linear_input(g, n, out);
     if (biased) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);
     }
-    g->machine->flops += 4 * n->reduction.outputs * n->reduction.inputs_per_output;
+    g->machine->flops +=
+        2 * (uint64_t)products * n->reduction.outputs * n->reduction.inputs_per_output;
 }
 
 // FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
@@ -424,6 +436,25 @@ static void chunk(struct graph *g, struct node *n, struct outcome *out)
     c->gradients[--c->next] = storage_share(n->gradient);
 }
 
+// bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight in bf16.
+static void packed_linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *scales = take(g, packed_scale_bytes(n->sizes[1]));
+    struct storage *weight = take(g, 2 * n->sizes[1]);
+    machine_drop(g->machine, scales);
+    out[0].gradient = take(g, n->sizes[0]);
+    gemm_workspace(g);
+    machine_drop(g->machine, weight);
+}
+
+// What it kept are the gradients.
+static void fused_loss(struct graph *g, struct node *n, struct outcome *out)
+{
+    machine_scratch(g->machine, 4); // the number one, to compare with
+    for (int i = 0; i < n->saved_count; i++)
+        out[i].gradient = storage_share(n->saved[i]);
+}
+
 static void logits(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
@@ -485,6 +516,8 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_MAX] = like_input,
     [OPERATION_WRITE] = write_part,
     [OPERATION_PRODUCT] = product,
+    [OPERATION_PACKED_LINEAR] = packed_linear,
+    [OPERATION_FUSED_LOSS] = fused_loss,
 };
 
 void backward_of(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS])

@@ -16,6 +16,9 @@ uint64_t sort_scratch(uint64_t rows, uint64_t bits);
 // A grouped matrix product's arguments, then CUTLASS's workspace.
 void grouped_scratch(struct graph *g, uint64_t groups);
 
+// What the scales of so many four-bit elements take once they are fp32.
+uint64_t packed_scale_bytes(uint64_t elements);
+
 // The first matrix product on a thread makes cuBLAS's workspace, which stays.
 void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);

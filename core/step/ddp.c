@@ -20,23 +20,54 @@ static uint64_t bytes_of(const struct parameter *p)
     return p->rows * p->columns * p->width;
 }
 
+struct broadcast {
+    struct trainer *trainer;
+    struct storage *in_flight;
+};
+
+static void send(struct broadcast *b, uint64_t bytes)
+{
+    struct machine *m = b->trainer->machine;
+    struct storage *flat = machine_take(m, bytes, MEMORY_WORKSPACE);
+    machine_drop(m, b->in_flight);
+    b->in_flight = flat;
+}
+
+// Parameters from one number to before another. Adapters of another type than the base are
+// coalesced apart from it, and go after the base's first that has one.
+static void send_all(struct broadcast *b, int from, int end)
+{
+    const struct graph *g = &b->trainer->graph;
+    uint64_t bytes = 0;
+    int first_adapter = 0, count = 0;
+    for (int i = from; i < end; i++) {
+        const struct parameter *p = &g->parameters[i];
+        first_adapter = first_adapter ? first_adapter : p->adapter;
+        bytes += bytes_of(p);
+        count++;
+        if (bytes < BROADCAST_BYTES && i + 1 < end)
+            continue;
+        send(b, count > 1 ? bytes : 0); // one alone is sent as it is
+        bytes = 0;
+        count = 0;
+        if (first_adapter == end)
+            send_all(b, end, g->parameter_count);
+        first_adapter = 0;
+    }
+}
+
 // Rank 0's parameters go to all through flat copies, two of them in flight
 // (torch/csrc/distributed/c10d/comm.cpp).
 static void broadcast(struct trainer *t)
 {
     const struct graph *g = &t->graph;
-    struct storage *in_flight = NULL;
-    uint64_t bytes = 0;
-    for (int i = 0; i < g->parameter_count; i++) {
-        bytes += bytes_of(&g->parameters[i]);
-        if (bytes < BROADCAST_BYTES && i + 1 < g->parameter_count)
-            continue;
-        struct storage *flat = machine_take(t->machine, bytes, MEMORY_WORKSPACE);
-        machine_drop(t->machine, in_flight);
-        in_flight = flat;
-        bytes = 0;
-    }
-    machine_drop(t->machine, in_flight);
+    struct broadcast b = {.trainer = t};
+    int base = 0;
+    while (base < g->parameter_count && g->parameters[base].frozen)
+        base++;
+    bool apart = base && g->parameters[base].width != g->parameters[0].width;
+    send_all(&b, 0, apart ? base : g->parameter_count);
+    machine_drop(t->machine, b.in_flight);
 }
 
 // Until the order in which gradients come is known, one bucket holds them all.
@@ -47,7 +78,7 @@ void ddp_build(struct trainer *t)
     uint64_t bytes = 0;
     broadcast(t);
     for (int i = 0; i < g->parameter_count; i++)
-        bytes += bytes_of(&g->parameters[i]);
+        bytes += g->parameters[i].frozen ? 0 : bytes_of(&g->parameters[i]);
     r->buckets = NEW(t->machine->arena, struct storage *, g->parameter_count);
     r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);
     t->reducer = r;
@@ -76,7 +107,8 @@ static void rebuild(struct trainer *t, struct reducer *r)
     r->bucket_count = 0;
     r->rebuilt = true;
     for (int i = 0; i < g->parameter_count; i++) {
-        bytes += bytes_of(&g->parameters[order[i]]);
+        const struct parameter *p = &g->parameters[order[i]];
+        bytes += p->frozen ? 0 : bytes_of(p);
         if (bytes < limit && i + 1 < g->parameter_count)
             continue;
         r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);

@@ -626,6 +626,17 @@ static struct var chunked_loss(struct trainer *t, struct var hidden)
     return mean;
 }
 
+static struct var liger_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    g->kind = MEMORY_LOGITS;
+    struct var labels = shifted_labels(t);
+    struct var loss = op_fused_loss(g, hidden, t->head);
+    drop(g, labels);
+    g->kind = MEMORY_WORKING;
+    return loss;
+}
+
 // No head at all: the mean of the last hidden state.
 static struct var hidden_loss(struct trainer *t, struct var hidden)
 {
@@ -680,6 +691,8 @@ static struct var loss_of(struct trainer *t, struct var hidden)
         return chunked_loss(t, hidden);
     case LOSS_NONE:
         return hidden_loss(t, hidden);
+    case LOSS_LIGER:
+        return liger_loss(t, hidden);
     case LOSS_POLICY:
         break;
     }

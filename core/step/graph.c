@@ -33,8 +33,23 @@ struct node *graph_add(struct graph *g, enum operation operation)
     return n;
 }
 
+bool graph_wants(const struct graph *g, struct var v)
+{
+    return !g->recording || v.node != NO_NODE;
+}
+
+struct node *graph_add_for(struct graph *g, enum operation operation, struct var x)
+{
+    if (graph_wants(g, x))
+        return graph_add(g, operation);
+    load_kernels(g, operation, false);
+    return NULL;
+}
+
 void graph_keep(struct graph *g, struct node *n, struct storage *s)
 {
+    if (g->rehearsing && n)
+        g->frame->last_keeper = (int32_t)(n - g->nodes);
     if (g->frame && !g->keeping)
         g->frame->kept++; // the first run counts what the second will keep
     if (g->stopped || !g->keeping)
@@ -221,6 +236,44 @@ static void make_tail(struct graph *g, struct frame *f)
     machine_drop(g->machine, through);
 }
 
+// Behind the last tensor that a checkpoint keeps, torch runs nodes before it recomputes. With
+// adapters there are several, so they are run as nodes: the layer is gone through once without
+// memory, for its nodes, and what is waiting at the others is handed to those of the recomputation.
+struct waiting {
+    struct node *nodes; // from the leaf on
+    int32_t count;
+};
+
+static struct waiting run_tail(struct graph *g, struct frame *f, int32_t leaf, struct var in,
+                               const struct outcome *seed)
+{
+    struct var out;
+    g->frame = f;
+    f->last_keeper = leaf;
+    g->keeping = g->stopped = g->rehearsing = true;
+    f->forward(g, &out, in, f->what);
+    g->stopped = g->rehearsing = false;
+    g->frame = NULL;
+    hand_on(g, out.node, seed);
+    run_nodes(g, g->count - 1, f->last_keeper + 1);
+    struct waiting w = {.count = f->last_keeper + 1 - leaf};
+    w.nodes = NEW(g->machine->arena, struct node, w.count);
+    for (int32_t i = 0; i < w.count; i++)
+        w.nodes[i] = g->nodes[leaf + i];
+    g->count = leaf + 1;
+    return w;
+}
+
+static void hand_over(struct graph *g, int32_t leaf, const struct waiting *w)
+{
+    for (int32_t i = 0; i < w->count; i++) {
+        struct node *n = &g->nodes[leaf + i];
+        n->gradient = w->nodes[i].gradient;
+        n->gradient_is_view = w->nodes[i].gradient_is_view;
+        n->has_gradient = w->nodes[i].has_gradient;
+    }
+}
+
 static void run_checkpoint(struct graph *g, int32_t index)
 {
     struct node n = g->nodes[index]; // the array may move while nodes are added
@@ -231,7 +284,11 @@ static void run_checkpoint(struct graph *g, int32_t index)
         f->input.storage =
             machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
-    if (f->tail_bytes && f->kept_before_tail == f->kept)
+    struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
+    struct waiting waiting = {0};
+    if (g->runs_tails)
+        waiting = run_tail(g, f, leaf, in, &seed);
+    else if (f->tail_bytes && f->kept_before_tail == f->kept)
         make_tail(g, f);
     g->frame = f;
     g->keeping = true;
@@ -248,8 +305,10 @@ static void run_checkpoint(struct graph *g, int32_t index)
     f->releases_left = 0;
     for (int32_t i = leaf + 1; i < g->count; i++)
         f->releases_left += g->nodes[i].saved_count > 0;
-    struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
-    hand_on(g, out.node, &seed);
+    if (g->runs_tails)
+        hand_over(g, leaf, &waiting);
+    else
+        hand_on(g, out.node, &seed);
     run_nodes(g, g->count - 1, leaf + 1);
     struct outcome result = {.gradient = g->nodes[leaf].gradient,
                              .view = g->nodes[leaf].gradient_is_view};

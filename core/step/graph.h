@@ -65,9 +65,11 @@ enum operation {
     OPERATION_SIGMOID,
     OPERATION_CLAMP,
     OPERATION_SUBTRACT,
-    OPERATION_MAX,     // of each row
-    OPERATION_WRITE,   // into a part of a tensor
-    OPERATION_PRODUCT, // of two tensors, matrix by matrix
+    OPERATION_MAX,           // of each row
+    OPERATION_WRITE,         // into a part of a tensor
+    OPERATION_PRODUCT,       // of two tensors, matrix by matrix
+    OPERATION_PACKED_LINEAR, // over four-bit weights
+    OPERATION_FUSED_LOSS,    // its gradients are made in the forward pass
     OPERATION_COUNT,
 };
 
@@ -124,6 +126,7 @@ struct frame {
     uint64_t tail_through; // not 0: by way of another gradient of so many bytes
     int kept_before_tail;
     struct storage *tail;
+    int32_t last_keeper; // the last node that keeps anything, where tails are run as nodes
 };
 
 struct parameter {
@@ -134,6 +137,9 @@ struct parameter {
     struct storage *gradient; // in `width`
     bool gradient_is_view;    // its first sum with another is out of place
     int ready;                // when its gradient came, among those of a backward pass
+    bool frozen;              // gets no gradient
+    bool packed;              // four bits an element
+    int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
 };
 
 struct graph {
@@ -149,6 +155,9 @@ struct graph {
     bool stopped;                    // recomputation is past the last kept tensor
     bool in_backward;                // on autograd's thread
     bool checkpoints_on_host;        // inputs of checkpointed calls wait there
+    bool rehearsing;                 // nodes are added, nothing is allocated or kept
+    bool runs_tails;                 // see run_tail in graph.c
+    bool embedding_is_leaf;          // the frozen embedding's output requires a gradient
     struct frame *frame;             // being recomputed, or counted
     bool loaded[OPERATION_COUNT][2]; // kernels of its forward, of its backward
     bool gemm_ready[2];              // a cuBLAS workspace exists: forward thread, backward thread
@@ -172,6 +181,12 @@ int32_t input_of_parameter(int parameter);
 
 struct node *graph_add(struct graph *g, enum operation operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
+
+// Whether a gradient for v is wanted. Under checkpointing every tensor of a layer has one.
+bool graph_wants(const struct graph *g, struct var v);
+// A node, unless no gradient is wanted for its only input.
+struct node *graph_add_for(struct graph *g, enum operation operation, struct var x);
+
 struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width);
 
 // What runs now makes a gradient of so many bytes; see the tail of a frame.

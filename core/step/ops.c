@@ -9,6 +9,12 @@ static uint64_t bytes_of(struct var v)
     return v.elements * v.width;
 }
 
+// Where a parameter's gradient goes.
+static int32_t gradient_of(const struct graph *g, int parameter)
+{
+    return g->parameters[parameter].frozen ? NO_NODE : input_of_parameter(parameter);
+}
+
 static void count_work(struct graph *g, uint64_t flops, uint64_t moved)
 {
     if (g->stopped)
@@ -33,41 +39,48 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    struct var out = op_unary(g, graph_add(g, OPERATION_CAST), x, x.elements, width);
+    struct var out = op_unary(g, graph_add_for(g, OPERATION_CAST, x), x, x.elements, width);
     graph_may_be_tail(g, bytes_of(x));
     return out;
 }
 
 struct var op_power(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_POWER);
+    struct node *n = graph_add_for(g, OPERATION_POWER, x);
     graph_keep(g, n, x.storage);
     return op_unary(g, n, x, x.elements, x.width);
 }
 
 struct var op_mean(struct graph *g, struct var x, uint64_t rows)
 {
-    return op_unary(g, graph_add(g, OPERATION_MEAN), x, rows, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_MEAN, x), x, rows, x.width);
 }
 
 struct var op_add_constant(struct graph *g, struct var x)
 {
-    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_PASS, x), x, x.elements, x.width);
 }
 
 struct var op_rsqrt(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_RSQRT);
+    struct node *n = graph_add_for(g, OPERATION_RSQRT, x);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
 }
 
+static struct var either(const struct graph *g, struct var a, struct var b)
+{
+    return graph_wants(g, a) ? a : b;
+}
+
 struct var op_multiply(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_MULTIPLY);
-    graph_keep(g, n, a.storage);
-    graph_keep(g, n, b.storage);
+    struct node *n = graph_add_for(g, OPERATION_MULTIPLY, either(g, a, b));
+    if (graph_wants(g, b))
+        graph_keep(g, n, a.storage);
+    if (graph_wants(g, a))
+        graph_keep(g, n, b.storage);
     struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
@@ -88,12 +101,14 @@ struct var op_multiply_row(struct graph *g, struct var a, struct var row)
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_MULTIPLY_WEIGHT);
-    graph_keep(g, n, x.storage);
+    struct node *n = p->frozen ? graph_add_for(g, OPERATION_MULTIPLY_WEIGHT, x)
+                               : graph_add(g, OPERATION_MULTIPLY_WEIGHT);
+    if (!p->frozen)
+        graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL);
     struct var out = op_unary(g, n, x, x.elements, x.width > p->width ? x.width : p->width);
     if (n) {
-        n->inputs[1] = input_of_parameter(parameter);
+        n->inputs[1] = gradient_of(g, parameter);
         n->sizes[1] = p->rows * p->width;
         n->sizes[2] = x.elements * out.width;
         n->reduction = (struct reduction){p->rows, x.elements / p->rows};
@@ -103,7 +118,7 @@ struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
 
 struct var op_multiply_constant(struct graph *g, struct var x, struct var constant)
 {
-    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    struct node *n = graph_add_for(g, OPERATION_MULTIPLY_CONSTANT, x);
     graph_keep(g, n, constant.storage);
     struct var out =
         op_unary(g, n, x, x.elements, x.width > constant.width ? x.width : constant.width);
@@ -114,7 +129,7 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 
 struct var op_scale(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_MULTIPLY_CONSTANT);
+    struct node *n = graph_add_for(g, OPERATION_MULTIPLY_CONSTANT, x);
     if (n)
         n->sizes[2] = bytes_of(x);
     return op_unary(g, n, x, x.elements, x.width);
@@ -122,7 +137,7 @@ struct var op_scale(struct graph *g, struct var x)
 
 struct var op_tanh(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_TANH);
+    struct node *n = graph_add_for(g, OPERATION_TANH, x);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
@@ -141,12 +156,12 @@ struct var op_cap(struct graph *g, struct var x)
 
 struct var op_negate(struct graph *g, struct var x)
 {
-    return op_unary(g, graph_add(g, OPERATION_NEGATE), x, x.elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_NEGATE, x), x, x.elements, x.width);
 }
 
 struct var op_slice(struct graph *g, struct var x, uint64_t elements)
 {
-    struct node *n = graph_add(g, OPERATION_SLICE);
+    struct node *n = graph_add_for(g, OPERATION_SLICE, x);
     if (n) {
         n->inputs[0] = x.node;
         n->sizes[0] = bytes_of(x);
@@ -169,7 +184,8 @@ struct var op_second_half(struct graph *g, struct var x)
 
 struct var op_join(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_PASS); // each input gets a view of the gradient
+    // Each input gets a view of the gradient.
+    struct node *n = graph_add_for(g, OPERATION_PASS, either(g, a, b));
     struct var out = op_unary(g, n, a, a.elements + b.elements, a.width);
     if (n)
         n->inputs[1] = b.node;
@@ -179,7 +195,7 @@ struct var op_join(struct graph *g, struct var a, struct var b)
 struct var op_add(struct graph *g, struct var a, struct var b)
 {
     bool mixed = a.width != b.width;
-    struct node *n = graph_add(g, mixed ? OPERATION_ADD : OPERATION_PASS);
+    struct node *n = graph_add_for(g, mixed ? OPERATION_ADD : OPERATION_PASS, either(g, a, b));
     struct var out = op_unary(g, n, a, a.elements, a.width > b.width ? a.width : b.width);
     if (n) {
         n->inputs[1] = b.node;
@@ -194,13 +210,13 @@ struct var op_add(struct graph *g, struct var a, struct var b)
 struct var op_add_mask(struct graph *g, struct var x, struct var mask)
 {
     bool mixed = mask.width > x.width;
-    struct node *n = graph_add(g, mixed ? OPERATION_CAST : OPERATION_PASS);
+    struct node *n = graph_add_for(g, mixed ? OPERATION_CAST : OPERATION_PASS, x);
     return op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
 }
 
 struct var op_subtract(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add(g, OPERATION_SUBTRACT);
+    struct node *n = graph_add_for(g, OPERATION_SUBTRACT, either(g, a, b));
     struct var out = op_unary(g, n, a, a.elements, a.width);
     if (n) {
         n->inputs[1] = b.node;
@@ -211,7 +227,7 @@ struct var op_subtract(struct graph *g, struct var a, struct var b)
 
 struct var op_max(struct graph *g, struct var x, uint64_t rows)
 {
-    struct node *n = graph_add(g, OPERATION_MAX);
+    struct node *n = graph_add_for(g, OPERATION_MAX, x);
     struct var out = op_unary(g, n, x, rows, x.width), indices = graph_output(g, NULL, rows, 8);
     graph_keep(g, n, indices.storage);
     var_drop(g, &indices);
@@ -220,7 +236,7 @@ struct var op_max(struct graph *g, struct var x, uint64_t rows)
 
 struct var op_sigmoid(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_SIGMOID);
+    struct node *n = graph_add_for(g, OPERATION_SIGMOID, x);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
@@ -228,7 +244,7 @@ struct var op_sigmoid(struct graph *g, struct var x)
 
 struct var op_clamp(struct graph *g, struct var x, int bounds)
 {
-    struct node *n = graph_add(g, OPERATION_CLAMP);
+    struct node *n = graph_add_for(g, OPERATION_CLAMP, x);
     graph_keep(g, n, x.storage);
     if (n) {
         n->sizes[1] = x.elements;
@@ -239,7 +255,7 @@ struct var op_clamp(struct graph *g, struct var x, int bounds)
 
 struct var op_softmax(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_SOFTMAX);
+    struct node *n = graph_add_for(g, OPERATION_SOFTMAX, x);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     graph_keep(g, n, out.storage);
     return out;
@@ -247,16 +263,17 @@ struct var op_softmax(struct graph *g, struct var x)
 
 struct var op_activation(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_ACTIVATION);
+    struct node *n = graph_add_for(g, OPERATION_ACTIVATION, x);
     graph_keep(g, n, x.storage);
     return op_unary(g, n, x, x.elements, x.width);
 }
 
-// A weight in bf16 under autocast: a node of its own, cached until the context ends.
+// A weight in bf16 under autocast: a node of its own, cached until the context ends. One that is
+// frozen is cast for each use (ATen/autocast_mode.cpp caches what requires a gradient).
 static struct var cast_weight(struct graph *g, int parameter)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_CAST);
+    struct node *n = p->frozen ? NULL : graph_add(g, OPERATION_CAST);
     enum memory_kind kind = g->kind;
     g->kind = MEMORY_PARAMETERS;
     struct var out = graph_output(g, n, p->rows * p->columns, 2);
@@ -265,7 +282,7 @@ static struct var cast_weight(struct graph *g, int parameter)
         n->inputs[0] = input_of_parameter(parameter);
         n->sizes[0] = p->rows * p->columns * p->width;
     }
-    if (out.storage)
+    if (out.storage && !p->frozen)
         graph_hold_cast(g, storage_share(out.storage));
     return out;
 }
@@ -274,15 +291,18 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
                             int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct node *n = graph_add(g, OPERATION_LINEAR);
-    graph_keep(g, n, x.storage);
-    graph_keep(g, n, weight.storage);
+    struct node *n =
+        p->frozen ? graph_add_for(g, OPERATION_LINEAR, x) : graph_add(g, OPERATION_LINEAR);
+    if (!p->frozen)
+        graph_keep(g, n, x.storage);
+    if (graph_wants(g, x))
+        graph_keep(g, n, weight.storage);
     uint64_t rows = x.elements / p->columns;
     struct var out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
         n->inputs[0] = x.node;
         n->inputs[1] = weight.node;
-        n->inputs[2] = bias >= 0 ? input_of_parameter(bias) : NO_NODE;
+        n->inputs[2] = bias >= 0 ? gradient_of(g, bias) : NO_NODE;
         n->sizes[0] = bytes_of(x);
         n->sizes[1] = p->rows * p->columns * x.width;
         n->sizes[2] = p->rows * x.width;
@@ -296,10 +316,10 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     return out;
 }
 
-struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+static struct var plain_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     if (!g->autocast) {
-        struct var weight = {NULL, input_of_parameter(parameter), x.width, 0};
+        struct var weight = {NULL, gradient_of(g, parameter), x.width, 0};
         return linear_on(g, x, weight, parameter, bias);
     }
     struct var weight = cast_weight(g, parameter);
@@ -310,10 +330,18 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     return out;
 }
 
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    struct var out =
+        p->packed ? op_packed_linear(g, x, parameter, bias) : plain_linear(g, x, parameter, bias);
+    return p->adapter ? op_adapter(g, x, out, parameter) : out;
+}
+
 struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elements,
                       uint64_t depth)
 {
-    struct node *n = graph_add(g, OPERATION_PRODUCT);
+    struct node *n = graph_add_for(g, OPERATION_PRODUCT, either(g, a, b));
     // The second goes first, but where both were recomputed, and are local to the backward.
     graph_keep(g, n, g->frame ? a.storage : b.storage);
     graph_keep(g, n, g->frame ? b.storage : a.storage);
@@ -333,12 +361,12 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
 
 struct var op_copy(struct graph *g, struct var x)
 {
-    return op_unary(g, graph_add(g, OPERATION_PASS), x, x.elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_PASS, x), x, x.elements, x.width);
 }
 
 struct var op_expand(struct graph *g, struct var x, uint64_t elements)
 {
-    struct node *n = graph_add(g, OPERATION_CAST);
+    struct node *n = graph_add_for(g, OPERATION_CAST, x);
     struct var out = var_share(x);
     out.elements = elements;
     out.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
@@ -352,7 +380,7 @@ struct var op_expand(struct graph *g, struct var x, uint64_t elements)
 struct var op_parameter(struct graph *g, int parameter)
 {
     const struct parameter *p = &g->parameters[parameter];
-    return (struct var){NULL, input_of_parameter(parameter), p->width, p->rows * p->columns};
+    return (struct var){NULL, gradient_of(g, parameter), p->width, p->rows * p->columns};
 }
 
 struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)
@@ -366,7 +394,7 @@ struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t
 
 struct var op_write(struct graph *g, struct var base, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_WRITE);
+    struct node *n = graph_add_for(g, OPERATION_WRITE, either(g, base, x));
     if (!n)
         return base;
     n->inputs[0] = base.node;
@@ -379,7 +407,7 @@ struct var op_write(struct graph *g, struct var base, struct var x)
 
 struct var op_relayout(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_COPY_LAYOUT);
+    struct node *n = graph_add_for(g, OPERATION_COPY_LAYOUT, x);
     if (!n)
         return x;
     n->inputs[0] = x.node;
@@ -402,7 +430,7 @@ struct var op_boundary(struct graph *g, struct var x, int unit, bool input)
 
 struct var op_exchange_in(struct graph *g, struct var x)
 {
-    struct node *n = graph_add(g, OPERATION_EXCHANGE_IN);
+    struct node *n = graph_add_for(g, OPERATION_EXCHANGE_IN, x);
     struct var sent = graph_output(g, NULL, x.elements, x.width);
     struct var received = graph_output(g, NULL, x.elements, x.width);
     struct var out = op_unary(g, n, x, x.elements, x.width);
@@ -413,7 +441,7 @@ struct var op_exchange_in(struct graph *g, struct var x)
 
 struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
 {
-    struct node *n = graph_add(g, OPERATION_EXCHANGE_OUT);
+    struct node *n = graph_add_for(g, OPERATION_EXCHANGE_OUT, x);
     struct var sent = graph_output(g, NULL, x.elements, x.width);
     *received = graph_output(g, NULL, x.elements, x.width);
     var_drop(g, &sent);
@@ -425,7 +453,7 @@ struct var op_repeat(struct graph *g, struct var x, uint64_t elements)
 {
     if (elements == x.elements)
         return var_share(x);
-    return op_unary(g, graph_add(g, OPERATION_CAST), x, elements, x.width);
+    return op_unary(g, graph_add_for(g, OPERATION_CAST, x), x, elements, x.width);
 }
 
 struct var op_chunks(struct graph *g, struct var x, int count)
@@ -486,7 +514,7 @@ static struct var number_mask(struct graph *g, const struct attention_shape *sha
 static struct var attend(struct graph *g, struct var q, struct var k, struct var v,
                          const struct attention_shape *shape)
 {
-    struct node *n = graph_add(g, OPERATION_ATTENTION);
+    struct node *n = graph_add_for(g, OPERATION_ATTENTION, either(g, either(g, q, k), v));
     struct var mask = number_mask(g, shape);
     for (int i = 0; i < 3; i++)
         graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
@@ -529,7 +557,7 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
 static struct var attend_flash(struct graph *g, struct var q, struct var k, struct var v,
                                const struct attention_shape *shape)
 {
-    struct node *n = graph_add(g, OPERATION_ATTENTION);
+    struct node *n = graph_add_for(g, OPERATION_ATTENTION, either(g, either(g, q, k), v));
     if (g->attention_waits)
         machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
     for (int i = 0; i < 3; i++)
@@ -572,6 +600,12 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
 struct var op_embedding(struct graph *g, int parameter, struct var ids)
 {
     const struct parameter *p = &g->parameters[parameter];
+    if (p->frozen) {
+        struct node *leaf = g->embedding_is_leaf ? graph_add(g, OPERATION_PASS) : NULL;
+        struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
+        graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
+        return out;
+    }
     struct node *n = graph_add(g, OPERATION_EMBEDDING);
     graph_keep(g, n, ids.storage);
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);

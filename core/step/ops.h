@@ -40,6 +40,14 @@ struct var op_activation(struct graph *g, struct var x);
 // A linear layer without bias (parameter) and with one (bias >= 0).
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias);
 
+// adapters.c: a linear layer over four-bit weights, and peft's forward of a layer with an adapter,
+// whose base has made `result`. Takes result over.
+struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias);
+struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter);
+
+// liger.c: head and cross entropy in one, gradients and all, to a scalar.
+struct var op_fused_loss(struct graph *g, struct var hidden, int head);
+
 // Matrix products of two tensors; the result has `elements`, each a sum over `depth` products.
 struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elements,
                       uint64_t depth);

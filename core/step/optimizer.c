@@ -28,9 +28,38 @@ void optimizer_clip(struct trainer *t)
     machine_drop(m, norm);
 }
 
+// bitsandbytes 0.50, optim/optimizer.py: a byte an element and a scale for 256 of them; tensors
+// below 4096 elements keep fp32. The two maps of 256 numbers are shared.
+enum { FEWEST_8BIT = 4096, STATE_BLOCK = 256, QUANTILE_MAP_BYTES = 1024 };
+
+static void make_8bit_state(struct trainer *t, struct trained *tensor, bool narrow)
+{
+    struct machine *m = t->machine;
+    uint64_t bytes = tensor->elements * (narrow ? 1 : 4);
+    for (int i = 0; i < 2 && narrow && !t->has_quantile_maps; i++)
+        machine_take(m, QUANTILE_MAP_BYTES, MEMORY_OPTIMIZER);
+    t->has_quantile_maps |= narrow;
+    tensor->state.first = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    tensor->state.second = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    for (int i = 0; i < 2 && narrow; i++)
+        machine_take(m, 4 * u64_divide_up(tensor->elements, STATE_BLOCK), MEMORY_OPTIMIZER);
+}
+
+// transformers' Trainer has the embedding's state in 32 bits (trainer.py, create_optimizer).
+static bool is_narrow(const struct trainer *t, const struct trained *tensor)
+{
+    bool embedding = tensor->parameter == t->embedding;
+    return tensor->elements >= FEWEST_8BIT &&
+           !(embedding && t->plan->optimizer == OPTIMIZER_ADAMW_8BIT_HF);
+}
+
 static void make_state(struct trainer *t, struct trained *tensor)
 {
     struct machine *m = t->machine;
+    if (plan_has_8bit_optimizer(t->plan)) {
+        make_8bit_state(t, tensor, is_narrow(t, tensor));
+        return;
+    }
     uint64_t bytes = tensor->elements * tensor->width;
     if (t->plan->optimizer == OPTIMIZER_ADAMW_FUSED)
         tensor->state.step = machine_take(m, 4, MEMORY_OPTIMIZER);
@@ -48,7 +77,7 @@ void optimizer_step(struct trainer *t)
     for (int i = 0; i < t->trained_count; i++)
         if (!t->trained[i].state.first)
             make_state(t, &t->trained[i]);
-    if (t->plan->optimizer == OPTIMIZER_ADAMW_FUSED)
+    if (t->plan->optimizer != OPTIMIZER_ADAMW)
         return;
     struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
     for (int i = 0; i < t->trained_count; i++)

@@ -6,7 +6,7 @@
 #include "core/trace/event.h"
 
 // Attention's scratch has eight bytes for an element of its input, twice.
-enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048 };
+enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048, ALL_TARGETS = (1 << TARGET_COUNT) - 1 };
 
 struct reader {
     const struct settings *settings;
@@ -36,7 +36,7 @@ static void read_choice(struct reader *r, int *value, const char *name)
             *value = i;
 }
 
-// full, chunked:N or none.
+// full, chunked:N, none or liger.
 static bool read_loss(struct reader *r, struct plan *p)
 {
     const struct setting *item = settings_find_z(r->settings, "loss");
@@ -53,10 +53,14 @@ static bool read_loss(struct reader *r, struct plan *p)
         p->loss = LOSS_NONE;
         return true;
     }
+    if (str_is(item->value, "liger")) {
+        p->loss = LOSS_LIGER;
+        return true;
+    }
     p->loss = LOSS_CHUNKED;
     if (!str_is(cut.head, "chunked") || !cut.found)
         return FAIL(r->error, BAD_INPUT, item->where,
-                    "loss must be full, chunked:TOKENS or none, not '%.*s'",
+                    "loss must be full, chunked:TOKENS, none or liger, not '%.*s'",
                     STR_ARGS(str_short(item->value)));
     return setting_number(&p->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, r->error);
 }
@@ -68,6 +72,46 @@ static bool read_ring(struct reader *r, struct plan *p)
     // The last but one: it joins halves, as all but the last do, and most of its blocks are whole.
     p->ring_rank = p->ring > 1 ? p->ring - 2 : 0;
     return read_count(r, &p->ring_rank, "cp-rank");
+}
+
+static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum target
+
+static bool read_target(struct reader *r, struct plan *p, struct str name, struct str where)
+{
+    struct words words = words_of(target_names, '|');
+    for (int i = 0; words_next(&words); i++)
+        if (str_equal(words.word, name)) {
+            p->lora_targets |= 1u << i;
+            return true;
+        }
+    return FAIL(r->error, BAD_INPUT, where,
+                "lora-targets must be all-linear or a list out of q,k,v,o,gate,up,down, not '%.*s'",
+                STR_ARGS(str_short(name)));
+}
+
+// all-linear, or names with commas between them.
+static bool read_lora(struct reader *r, struct plan *p)
+{
+    const struct setting *rank = settings_find_z(r->settings, "lora");
+    const struct setting *targets = settings_find_z(r->settings, "lora-targets");
+    int packed = 0;
+    read_choice(r, &packed, "quantize");
+    p->packed = packed > 0;
+    if (!read_count(r, &p->lora_rank, "lora"))
+        return false;
+    if (targets && !rank)
+        return FAIL(r->error, BAD_INPUT, targets->where,
+                    "lora-targets needs a rank; --lora 16 is an example");
+    if (!targets || str_is(targets->value, "all-linear")) {
+        p->lora_targets = ALL_TARGETS;
+        return true;
+    }
+    for (struct str_cut c = str_cut(targets->value, ',');; c = str_cut(c.tail, ',')) {
+        if (!read_target(r, p, c.head, targets->where))
+            return false;
+        if (!c.found)
+            return true;
+    }
 }
 
 static bool read_numbers(struct reader *r, struct plan *p)
@@ -96,7 +140,7 @@ static bool read_numbers(struct reader *r, struct plan *p)
            read_ring(r, p) && read_switch(r, &p->checkpointing, "checkpointing") &&
            read_switch(r, &p->checkpoint_offload, "checkpoint-offload") &&
            read_switch(r, &p->reshard, "reshard") && read_switch(r, &p->expandable, "expandable") &&
-           read_loss(r, p) &&
+           read_loss(r, p) && read_lora(r, p) &&
            (!limit || setting_number(&p->limit_bytes, limit, UNIT_BYTES,
                                      (struct range){0, UINT64_MAX}, r->error)) &&
            (!torch || torch_version_parse(&p->torch_minor, torch->value, r->error));
@@ -183,6 +227,7 @@ static bool is_countable(const struct plan *p, struct error *e)
                      : plan_masks_windows(p) ? p->context
                                              : 0;
     widest = widest > pairs ? widest : pairs;
+    widest = widest > p->lora_rank ? widest : p->lora_rank;
     uint64_t largest = sat_mul(sat_mul(plan_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
     uint64_t gathered = sat_mul(sat_mul(plan_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
     largest = largest > gathered ? largest : gathered;
@@ -248,6 +293,63 @@ static bool is_possible_recipe(const struct plan *p, struct error *e)
     return true;
 }
 
+// Adapters go to the linear layers that Llama's and Qwen's modules have; operators of other
+// families have not been taught which of their inputs need no gradient.
+static bool is_possible_adapter(const struct plan *p, struct error *e)
+{
+    static const unsigned taught =
+        FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_QK_NORM;
+    if (p->packed && !p->lora_rank)
+        return FAIL(e, BAD_INPUT, STR("--quantize"),
+                    "weights in four bits cannot be trained; --lora 16 trains adapters over them");
+    if (p->packed && (p->precision != PRECISION_BF16 || p->strategy != STRATEGY_SINGLE))
+        return FAIL(e, UNSUPPORTED, STR("--quantize"),
+                    "nf4 is modelled on one GPU (single) with bf16 compute only");
+    if (p->lora_rank && model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA over a mixture of experts is not modelled; over dense Llama, Mistral and "
+                    "Qwen models it is");
+    if (p->lora_rank && p->model.features & ~taught)
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA over %s is not modelled; over dense Llama, Mistral and Qwen models it is",
+                    p->model.family->title);
+    if (p->lora_rank && p->recipe != RECIPE_HF)
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA is modelled in the plain step only (recipe hf)");
+    if (p->lora_rank && p->ring > 1)
+        return FAIL(e, UNSUPPORTED, STR("--lora"), "LoRA is not modelled under context parallel");
+    if (p->lora_rank && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA is not modelled under fsdp; single and ddp are");
+    if (p->lora_rank && p->checkpoint_offload)
+        return FAIL(e, UNSUPPORTED, STR("--lora"),
+                    "LoRA is not modelled with checkpoints in host memory");
+    return true;
+}
+
+bool plan_has_8bit_optimizer(const struct plan *p)
+{
+    return p->optimizer == OPTIMIZER_ADAMW_8BIT || p->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+}
+
+// What other libraries do, no measured run shows when sharded or in another step.
+static bool is_possible_library(const struct plan *p, struct error *e)
+{
+    if (plan_has_8bit_optimizer(p) && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--optimizer"),
+                    "the 8-bit optimizer is not modelled under fsdp; single and ddp are");
+    if (p->loss == LOSS_LIGER && plan_is_sharded(p))
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "liger's loss is not modelled under fsdp; a chunked loss is");
+    if (p->loss == LOSS_LIGER && p->recipe == RECIPE_TRL)
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "liger's loss is not modelled in TRL's step; its chunked loss is");
+    if (p->loss == LOSS_LIGER && model_has(&p->model, FEATURE_LOGIT_CAP))
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "liger's loss over soft-capped logits is not modelled; the full loss is");
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
     if (!p->context)
@@ -278,7 +380,8 @@ static bool is_possible(const struct plan *p, struct error *e)
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
     return is_possible_recipe(p, e) && is_possible_fsdp1(p, e) &&
-           is_possible_sequence_parallel(p, e) && is_possible_context_parallel(p, e);
+           is_possible_sequence_parallel(p, e) && is_possible_context_parallel(p, e) &&
+           is_possible_adapter(p, e) && is_possible_library(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
@@ -318,6 +421,22 @@ bool plan_masks_windows(const struct plan *p)
 {
     return p->model.sliding_window && p->model.sliding_window <= plan_sequence_tokens(p) &&
            p->ulysses == 1;
+}
+
+void plan_put_targets(struct buf *b, const struct plan *p)
+{
+    struct words words = words_of(target_names, '|');
+    bool first = true;
+    if (p->lora_targets == ALL_TARGETS) {
+        buf_put_z(b, "all-linear");
+        return;
+    }
+    for (int i = 0; words_next(&words); i++)
+        if (p->lora_targets & 1u << i) {
+            buf_put_z(b, first ? "" : ",");
+            buf_put(b, words.word);
+            first = false;
+        }
 }
 
 bool plan_is_sharded(const struct plan *p)

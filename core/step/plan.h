@@ -9,9 +9,27 @@
 
 enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
-enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
-enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_POLICY };
+enum optimizer {
+    OPTIMIZER_ADAMW,
+    OPTIMIZER_ADAMW_FUSED,
+    OPTIMIZER_SGD,
+    OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
+    OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
+};
+enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
+
+// The linear layers that can have an adapter, in the order of transformers' modules.
+enum target {
+    TARGET_Q,
+    TARGET_K,
+    TARGET_V,
+    TARGET_O,
+    TARGET_GATE,
+    TARGET_UP,
+    TARGET_DOWN,
+    TARGET_COUNT,
+};
 
 struct plan {
     struct model model;
@@ -30,6 +48,9 @@ struct plan {
     bool checkpoint_offload;
     uint64_t ulysses;         // sequence parallel size
     uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
+    uint64_t lora_rank;       // 0: every parameter is trained
+    unsigned lora_targets;    // bits by enum target
+    bool packed;              // linear layers in four bits (nf4, double quantisation)
     uint64_t limit_bytes;     // 0: what the card leaves
     enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
@@ -41,7 +62,9 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
 bool plan_attends_eagerly(const struct plan *p); // operator by operator, scores of all pairs
 bool plan_masks_windows(const struct plan *p);   // layers with a window need a mask
 bool plan_is_sharded(const struct plan *p);
+bool plan_has_8bit_optimizer(const struct plan *p);
 bool plan_uses_flash(const struct plan *p); // FlashAttention 2, where torch would not choose cuDNN
+void plan_put_targets(struct buf *b, const struct plan *p); // as --lora-targets has them
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU

@@ -2,6 +2,7 @@
 // transformers' modules: torch's optimizers and allocator see them in it.
 #include "core/step/trainer.h"
 
+#include "core/step/adapters.h"
 #include "core/step/ddp.h"
 #include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
@@ -22,6 +23,19 @@ static int add_parameter(struct trainer *t, const char *name, uint64_t rows, uin
     return g->parameter_count++;
 }
 
+// A linear layer inside a decoder layer, which is what a quantised model packs.
+static int add_projection(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
+{
+    struct graph *g = &t->graph;
+    if (!t->plan->packed)
+        return add_parameter(t, name, rows, columns);
+    g->parameters[g->parameter_count] =
+        (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
+    g->parameters[g->parameter_count].packed = true;
+    g->parameters[g->parameter_count].weight = packed_weight(t, rows * columns);
+    return g->parameter_count++;
+}
+
 static int add_if(struct trainer *t, enum feature feature, const char *name, uint64_t rows)
 {
     return model_has(&t->plan->model, feature) ? add_parameter(t, name, rows, 1) : -1;
@@ -30,11 +44,11 @@ static int add_if(struct trainer *t, enum feature feature, const char *name, uin
 static void add_mlp(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->plan->model;
-    l->gate = add_parameter(t, "gate_proj.weight", m->intermediate, m->hidden);
+    l->gate = add_projection(t, "gate_proj.weight", m->intermediate, m->hidden);
     l->gate_bias = add_if(t, FEATURE_MLP_BIAS, "gate_proj.bias", m->intermediate);
-    l->up = add_parameter(t, "up_proj.weight", m->intermediate, m->hidden);
+    l->up = add_projection(t, "up_proj.weight", m->intermediate, m->hidden);
     l->up_bias = add_if(t, FEATURE_MLP_BIAS, "up_proj.bias", m->intermediate);
-    l->down = add_parameter(t, "down_proj.weight", m->hidden, m->intermediate);
+    l->down = add_projection(t, "down_proj.weight", m->hidden, m->intermediate);
     l->down_bias = add_if(t, FEATURE_MLP_BIAS, "down_proj.bias", m->hidden);
     l->gate_up = l->experts_down = l->router = -1;
 }
@@ -94,13 +108,13 @@ static void add_attention(struct trainer *t, struct layer_parameters *l)
     bool all_heads = model_has(m, FEATURE_QK_NORM_WIDE);
     l->qkv = -1;
     l->sinks = add_if(t, FEATURE_SINKS, "sinks", m->heads);
-    l->q = add_parameter(t, "q_proj.weight", q, width);
+    l->q = add_projection(t, "q_proj.weight", q, width);
     l->q_bias = add_if(t, FEATURE_QKV_BIAS, "q_proj.bias", q);
-    l->k = add_parameter(t, "k_proj.weight", kv, width);
+    l->k = add_projection(t, "k_proj.weight", kv, width);
     l->k_bias = add_if(t, FEATURE_QKV_BIAS, "k_proj.bias", kv);
-    l->v = add_parameter(t, "v_proj.weight", kv, width);
+    l->v = add_projection(t, "v_proj.weight", kv, width);
     l->v_bias = add_if(t, FEATURE_QKV_BIAS, "v_proj.bias", kv);
-    l->o = add_parameter(t, "o_proj.weight", width, q);
+    l->o = add_projection(t, "o_proj.weight", width, q);
     l->o_bias = add_if(t, FEATURE_OUTPUT_BIAS, "o_proj.bias", width);
     l->q_norm = add_if(t, FEATURE_QK_NORM, "q_norm.weight", all_heads ? q : m->head_dim);
     l->k_norm = add_if(t, FEATURE_QK_NORM, "k_norm.weight", all_heads ? kv : m->head_dim);
@@ -162,7 +176,7 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
 }
 
 // The first makes gradients, the others add to them: more repeat the last.
-enum { MOST_LAYER_PARAMETERS = 20, DIFFERENT_MICRO_BATCHES = 3 };
+enum { MOST_LAYER_PARAMETERS = 20 + 2 * TARGET_COUNT, DIFFERENT_MICRO_BATCHES = 3 };
 
 static void add_model(struct trainer *t)
 {
@@ -200,10 +214,13 @@ static void train_whole_parameters(struct trainer *t)
 {
     struct graph *g = &t->graph;
     t->trained = NEW(t->machine->arena, struct trained, g->parameter_count);
-    t->trained_count = g->parameter_count - t->head_is_idle;
-    for (int i = 0; i < t->trained_count; i++)
-        t->trained[i] = (struct trained){
-            .elements = g->parameters[i].rows * g->parameters[i].columns, .width = t->width};
+    for (int i = 0; i < g->parameter_count; i++) {
+        const struct parameter *p = &g->parameters[i];
+        if (p->frozen || (t->head_is_idle && i == t->head))
+            continue;
+        t->trained[t->trained_count++] =
+            (struct trained){.elements = p->rows * p->columns, .width = p->width, .parameter = i};
+    }
 }
 
 static void cross_boundary(struct graph *g, int unit, bool left)
@@ -246,9 +263,11 @@ static void build(struct trainer *t, const struct plan *p, struct machine *m)
     add_model(t);
     if (t->sharding)
         t->sharding->build(t);
-    else
-        train_whole_parameters(t);
     add_buffers(t);
+    if (p->lora_rank)
+        adapters_build(t);
+    if (!t->sharding)
+        train_whole_parameters(t);
     if (p->strategy == STRATEGY_DDP)
         ddp_build(t);
     uint64_t tokens = plan_tokens(p);
@@ -273,8 +292,9 @@ void trainer_build_reference(struct trainer *t, const struct plan *p, struct mac
 static void collect_gradients(struct trainer *t)
 {
     for (int i = 0; i < t->trained_count; i++) {
-        t->trained[i].gradient = t->graph.parameters[i].gradient;
-        t->graph.parameters[i].gradient = NULL;
+        struct parameter *p = &t->graph.parameters[t->trained[i].parameter];
+        t->trained[i].gradient = p->gradient;
+        p->gradient = NULL;
     }
 }
 

@@ -68,6 +68,7 @@ struct optimizer_state {
 struct trained {
     uint64_t elements;
     uint32_t width;
+    int parameter; // its number, without sharding
     struct storage *weight, *gradient;
     struct optimizer_state state;
 };
@@ -85,6 +86,8 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
+    bool has_quantile_maps;                        // of the 8-bit optimizer
+    bool has_scale_code;                           // of packed weights
     struct ring ring;                              // of context parallel
     struct var ids;                                // the same in every step
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch

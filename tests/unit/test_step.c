@@ -344,7 +344,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"model=OLMo-2-0425-1B gpu=8xH200 context=4k",
          "OLMo 2 in fsdp2's mixed precision is not modelled"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=half",
-         "loss must be full, chunked:TOKENS or none"},
+         "loss must be full, chunked:TOKENS, none or liger"},
         {"model=Qwen3-8B gpu=H200 context=4k loss=chunked:0", "must be between 1 and"},
         {"model=Qwen3-8B gpu=H200 context=4k strategy=zero3", "strategy must be one of"},
         {"model=DeepSeek-V3 layers=1 gpu=H200 context=4k precision=autocast",

@@ -1,0 +1,177 @@
+// Training less than everything: adapters, packed weights, 8-bit optimizer state, and the fused
+// loss. How close they are to real runs is tests/accuracy.py's business (tests/runs/h200_lora).
+#include <string.h>
+
+#include "core/step/predict.h"
+#include "tests/t.h"
+
+static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+{
+    struct settings s = settings_in(a);
+    *e = (struct error){0};
+    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
+           plan_from_settings(p, a, &s, e);
+}
+
+// Of Qwen3-0.6B with two layers on an H200.
+static struct prediction predicted_in(struct arena *a, const char *more)
+{
+    struct plan *plan = NEW(a, struct plan, 1);
+    struct str text = str_format(a, "model=Qwen3-0.6B layers=2 gpu=H200 context=2048 %s", more);
+    struct prediction p = {0};
+    struct error e;
+    if (!plan_of(plan, a, text.p, &e) || !predict(&p, a, plan, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
+    return p;
+}
+
+static struct prediction predicted(const char *more)
+{
+    return predicted_in(test_arena(), more);
+}
+
+static uint64_t allocated_as(const struct prediction *p, enum memory_kind kind)
+{
+    uint64_t bytes = 0;
+    for (ptrdiff_t i = 0; i < p->trace.count; i++)
+        if (p->trace.events[i].kind == EVENT_ALLOC && p->trace.events[i].tag == (uint32_t)kind)
+            bytes += p->trace.events[i].bytes;
+    return bytes;
+}
+
+// hidden 1024, queries 2048, keys and values 1024, MLP 3072: inputs and outputs of the seven
+// layers.
+enum { ALL_WIDTHS = 3072 + 2048 + 2048 + 3072 + 4096 + 4096 + 4096, QV_WIDTHS = 3072 + 2048 };
+
+TEST(adapters_alone_have_gradients_and_state)
+{
+    static const struct {
+        const char *settings;
+        uint64_t elements;
+    } rows[] = {
+        {"lora=16 optimizer=adamw-fused", UINT64_C(2) * 16 * ALL_WIDTHS},
+        {"lora=64 optimizer=adamw-fused", UINT64_C(2) * 64 * ALL_WIDTHS},
+        {"lora=16 optimizer=adamw-fused lora-targets=q,v", UINT64_C(2) * 16 * QV_WIDTHS},
+        {"lora=16 optimizer=adamw-fused checkpointing=off", UINT64_C(2) * 16 * ALL_WIDTHS},
+        {"lora=16 optimizer=adamw-fused precision=autocast", UINT64_C(2) * 16 * ALL_WIDTHS},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct prediction p = predicted(rows[i].settings);
+        uint64_t tensors = strstr(rows[i].settings, "q,v") ? 8 : 28;
+        CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER), rows[i].elements * 8 + tensors * 4);
+    }
+}
+
+TEST(packed_weights_take_a_quarter_and_their_scales)
+{
+    static const char adapters[] = "lora=16 optimizer=sgd";
+    struct prediction whole = predicted(adapters),
+                      packed = predicted("lora=16 optimizer=sgd quantize=nf4");
+    uint64_t elements = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    uint64_t saved = whole.steps[2].end_allocated_bytes - packed.steps[2].end_allocated_bytes;
+    uint64_t adapter_bytes = UINT64_C(2) * 16 * ALL_WIDTHS * 2; // bf16 over packed weights
+    uint64_t weights = elements * 3 / 2 - elements / 64 - elements / 64 / 256 * 4;
+    // Tables and offsets of 14 weights, and what rounding adds.
+    CHECK(saved < weights + adapter_bytes);
+    CHECK(saved > weights + adapter_bytes - UINT64_C(14) * 8192);
+}
+
+TEST(narrow_state_takes_two_bytes_an_element)
+{
+    struct prediction p = predicted("optimizer=adamw-8bit");
+    uint64_t wide = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024; // norms keep fp32
+    uint64_t narrow = UINT64_C(151936) * 1024 +
+                      UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    uint64_t state = narrow * 2 + narrow / 256 * 8 + wide * 8 + 2048;
+    CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER), state);
+    struct prediction hf = predicted("optimizer=adamw-8bit-hf");
+    uint64_t embedding = UINT64_C(151936) * 1024;
+    CHECK_U64(allocated_as(&hf, MEMORY_OPTIMIZER), state + embedding * 6 - embedding / 256 * 8);
+}
+
+// 2048 tokens of 151936 logits by 149: chunks of 16.
+TEST(the_fused_loss_has_one_chunk_of_logits)
+{
+    struct prediction full = predicted("loss=full"), fused = predicted("loss=liger");
+    CHECK(fused.requested_bytes < full.requested_bytes);
+    uint64_t largest = 0;
+    for (ptrdiff_t i = 0; i < fused.trace.count; i++)
+        if (fused.trace.events[i].kind == EVENT_ALLOC &&
+            fused.trace.events[i].bytes == UINT64_C(16) * 151936 * 2)
+            largest++;
+    CHECK_U64(largest, PREDICT_STEPS);
+}
+
+static void check_growth(const char *settings)
+{
+    uint64_t last = 0;
+    for (int k = 2; k <= 8; k *= 2) {
+        struct arena *a = test_arena();
+        struct str more = str_format(a, "%s context=%dk", settings, k);
+        struct prediction p = predicted_in(a, more.p);
+        CHECK(p.requested_bytes > last);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+        last = p.requested_bytes;
+    }
+}
+
+TEST(more_context_never_needs_less)
+{
+    static const char *const settings[] = {"lora=16",
+                                           "lora=16 checkpointing=off",
+                                           "lora=16 quantize=nf4",
+                                           "lora=16 quantize=nf4 checkpointing=off",
+                                           "lora=16 precision=autocast checkpointing=off",
+                                           "lora=16 lora-targets=down checkpointing=off",
+                                           "lora=16 lora-targets=o loss=chunked:512",
+                                           "lora=16 strategy=ddp",
+                                           "lora=16 loss=liger optimizer=adamw-8bit",
+                                           "lora=16 model=SmolLM3-3B",
+                                           "lora=16 model=Mistral-7B-v0.1 checkpointing=off",
+                                           "lora=16 gpu=A100-80G checkpointing=off",
+                                           "loss=liger precision=autocast"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
+        check_growth(settings[i]);
+}
+
+TEST(frozen_layers_below_the_first_adapter_keep_nothing)
+{
+    struct prediction all = predicted("lora=16 checkpointing=off lora-targets=q,down");
+    struct prediction late = predicted("lora=16 checkpointing=off lora-targets=down");
+    CHECK(late.requested_bytes < all.requested_bytes);
+}
+
+TEST(bad_combinations_are_refused_in_one_sentence)
+{
+    static const char *const rows[][2] = {
+        {"quantize=nf4", "weights in four bits cannot be trained"},
+        {"quantize=nf4 lora=16 precision=autocast", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 strategy=ddp", "nf4 is modelled on one GPU"},
+        {"lora-targets=q", "lora-targets needs a rank"},
+        {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
+        {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
+        {"lora=0", "lora must be between 1 and 4096"},
+        {"lora=16 gpu=2xH200", "LoRA is not modelled under fsdp"},
+        {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
+        {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
+        {"lora=16 model=Qwen3-30B-A3B", "LoRA over a mixture of experts is not modelled"},
+        {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
+        {"lora=16 model=Phi-4-mini", "LoRA over Phi-3 and Phi-4 is not modelled"},
+        {"lora=16 recipe=trl", "LoRA is modelled in the plain step only"},
+        {"lora=16 recipe=trinity", "LoRA is modelled in the plain step only"},
+        {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},
+        {"lora=16 checkpoint-offload=on", "LoRA is not modelled with checkpoints in host memory"},
+        {"loss=liger recipe=trl", "liger's loss is not modelled in TRL's step"},
+        {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits is not modelled"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str text =
+            str_format(a, "model=Qwen3-0.6B layers=2 gpu=H200 context=2k %s", rows[i][0]);
+        struct plan p;
+        struct error e;
+        if (plan_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
+            test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
