@@ -253,6 +253,9 @@ static void run_node(struct graph *g, int32_t index)
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient)
             hand_on(g, n->inputs[i], &out[i]);
+    for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
+            g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
 }
 
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to)

@@ -149,6 +149,8 @@ struct graph {
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call
     // Called where the gradient enters a sharded unit (false) and where it has left it (true).
     void (*boundary)(struct graph *g, int unit, bool left);
+    // Called once an operator's gradient has been given to a parameter; may be NULL.
+    void (*gradient_ready)(struct graph *g, int parameter);
     void *owner;
 };
 

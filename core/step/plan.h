@@ -6,9 +6,18 @@
 #include "core/hardware/hardware.h"
 #include "core/model/model.h"
 
-enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
+enum strategy {
+    STRATEGY_SINGLE,
+    STRATEGY_DDP,
+    STRATEGY_FSDP1,
+    STRATEGY_FSDP2,
+    STRATEGY_ZERO1,
+    STRATEGY_ZERO2,
+    STRATEGY_ZERO3,
+};
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
+enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE };
 
 struct plan {
@@ -22,7 +31,7 @@ struct plan {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
-    bool offload;         // parameters, gradients and optimizer in host memory
+    enum offload offload; // optimizer, or parameters and gradients too, in host memory
     uint64_t ulysses;     // sequence parallel size
     uint64_t limit_bytes; // 0: what the card leaves
     int torch_minor;
@@ -32,6 +41,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
                         struct error *e) MUST_USE;
 
 bool plan_is_sharded(const struct plan *p);
+bool plan_is_zero(const struct plan *p); // DeepSpeed
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU

@@ -5,6 +5,7 @@
 #include "core/step/ddp.h"
 #include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
+#include "core/step/zero.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
 uint64_t cublas_workspace_bytes(const struct gpu *card)
@@ -68,8 +69,7 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
     l->post_attention_norm = add_parameter(t, "post_attention_layernorm.weight", width, 1);
 }
 
-// The first makes gradients, the others add to them: more repeat the last.
-enum { MOST_LAYER_PARAMETERS = 16, DIFFERENT_MICRO_BATCHES = 3 };
+enum { MOST_LAYER_PARAMETERS = 16 };
 
 static void add_model(struct trainer *t)
 {
@@ -116,6 +116,9 @@ static const struct sharding *sharding_of(enum strategy strategy)
         [STRATEGY_DDP] = NULL,
         [STRATEGY_FSDP1] = &fsdp1_sharding,
         [STRATEGY_FSDP2] = &fsdp2_sharding,
+        [STRATEGY_ZERO1] = NULL,
+        [STRATEGY_ZERO2] = NULL,
+        [STRATEGY_ZERO3] = NULL,
     };
     return shardings[strategy];
 }
@@ -139,6 +142,8 @@ void trainer_build(struct trainer *t, const struct plan *p, struct machine *m)
     machine_take(m, p->model.head_dim * 2, MEMORY_PARAMETERS);
     if (p->strategy == STRATEGY_DDP)
         ddp_build(t);
+    if (p->strategy == STRATEGY_ZERO1 || p->strategy == STRATEGY_ZERO2)
+        zero_build(t);
     uint64_t tokens = plan_tokens(p);
     t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
     t->graph.boundary = cross_boundary;
@@ -158,11 +163,15 @@ static void micro_batch(struct trainer *t)
     machine_phase(t->machine, PHASE_FORWARD);
     if (t->reducer)
         ddp_before_forward(t);
+    if (t->zero)
+        zero_before_forward(t);
     struct var loss = trainer_forward(t);
     machine_phase(t->machine, PHASE_BACKWARD);
     graph_backward(&t->graph, loss);
     if (t->sharding)
         t->sharding->end_backward(t);
+    if (t->zero)
+        zero_end_backward(t);
 }
 
 void trainer_step(struct trainer *t)
@@ -171,6 +180,10 @@ void trainer_step(struct trainer *t)
     for (uint64_t i = 0; i < t->plan->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
         micro_batch(t);
     machine_phase(t->machine, PHASE_OPTIMIZER);
+    if (t->zero) {
+        zero_step(t);
+        return;
+    }
     if (!t->sharding)
         collect_gradients(t);
     if (!t->plan->offload) {

@@ -18,6 +18,10 @@ struct layer_parameters {
 
 struct trainer;
 struct reducer;
+struct zero;
+
+// The first makes gradients, the others add to them: more repeat the last.
+enum { DIFFERENT_MICRO_BATCHES = 3 };
 
 // A layer as its forward is called, once a micro-batch.
 struct layer_call {
@@ -58,6 +62,7 @@ struct trainer {
     const struct sharding *sharding;
     void *shards;            // the sharding's own
     struct reducer *reducer; // of ddp
+    struct zero *zero;       // of DeepSpeed, stages 1 and 2
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied
