@@ -141,7 +141,7 @@ static void multiply_weight(struct graph *g, struct node *n, struct outcome *out
         out[0].cast_bytes = n->sizes[0];
 }
 
-static void linear(struct graph *g, struct node *n, struct outcome *out)
+static void torch_linear(struct graph *g, struct node *n, struct outcome *out)
 {
     out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
@@ -150,6 +150,24 @@ static void linear(struct graph *g, struct node *n, struct outcome *out)
         out[0].gradient = take(g, n->sizes[0]);
         out[0].view = true;
     }
+}
+
+// DeepSpeed's linear layer (deepspeed/runtime/zero/linear.py): the input's gradient first, neither
+// transposed.
+static void zero_linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    gemm_workspace(g);
+    if (n->inputs[0] != NO_NODE)
+        out[0].gradient = take(g, n->sizes[0]);
+    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+}
+
+static void linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (g->module)
+        zero_linear(g, n, out);
+    else
+        torch_linear(g, n, out);
     if (n->inputs[2] != NO_NODE) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);

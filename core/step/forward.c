@@ -13,6 +13,7 @@ static void drop(struct graph *g, struct var v)
 static struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     uint64_t rows = x.elements / g->parameters[weight].rows;
+    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD);
     struct var hidden = op_cast(g, x, 4);
     struct var squares = op_power(g, hidden);
     struct var variance = op_mean(g, squares, rows);
@@ -28,6 +29,7 @@ static struct var rms_norm(struct graph *g, struct var x, int weight)
     drop(g, low);
     drop(g, normed);
     drop(g, variance);
+    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD_DONE);
     return out;
 }
 

@@ -232,9 +232,25 @@ static void release(struct graph *g, struct node *n, bool had_kept)
         drop_arguments(g, n->frame);
 }
 
+void graph_at_module(struct graph *g, int parameter, enum operation operation, enum module_moment moment)
+{
+    if (g->module && !g->stopped)
+        g->module(g, parameter, operation, moment);
+}
+
+static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] <= FIRST_PARAMETER) {
+            graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
+            return;
+        }
+}
+
 static void run_node(struct graph *g, int32_t index)
 {
     struct node *n = &g->nodes[index];
+    at_module_of(g, n, MOMENT_BACKWARD);
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     load_kernels(g, n->operation, true);
@@ -256,6 +272,7 @@ static void run_node(struct graph *g, int32_t index)
     for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
             g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
+    at_module_of(g, n, MOMENT_BACKWARD_DONE);
 }
 
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to)

@@ -154,9 +154,9 @@ static bool is_possible_zero(const struct plan *p, struct error *e)
     if (model_has(&p->model, FEATURE_EXPERTS))
         return FAIL(e, UNSUPPORTED, STR("--strategy"),
                     "a mixture of experts is not modelled under DeepSpeed; fsdp2 is");
-    if (p->strategy == STRATEGY_ZERO3 && p->loss == LOSS_CHUNKED)
+    if (p->strategy == STRATEGY_ZERO3 && p->loss != LOSS_FULL)
         return FAIL(e, UNSUPPORTED, STR("--loss"),
-                    "zero3 is modelled with the full loss or none; zero1 and zero2 with any");
+                    "zero3 is modelled with the full loss only; zero1 and zero2 with any");
     if (!p->reshard)
         return FAIL(e, UNSUPPORTED, STR("--reshard"),
                     "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2");

@@ -6,6 +6,7 @@
 #include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
 #include "core/step/zero.h"
+#include "core/step/zero3.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
 uint64_t cublas_workspace_bytes(const struct gpu *card)
@@ -118,7 +119,7 @@ static const struct sharding *sharding_of(enum strategy strategy)
         [STRATEGY_FSDP2] = &fsdp2_sharding,
         [STRATEGY_ZERO1] = NULL,
         [STRATEGY_ZERO2] = NULL,
-        [STRATEGY_ZERO3] = NULL,
+        [STRATEGY_ZERO3] = &zero3_sharding,
     };
     return shardings[strategy];
 }
@@ -180,8 +181,8 @@ void trainer_step(struct trainer *t)
     for (uint64_t i = 0; i < t->plan->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
         micro_batch(t);
     machine_phase(t->machine, PHASE_OPTIMIZER);
-    if (t->zero) {
-        zero_step(t);
+    if (t->zero || (t->sharding && t->sharding->step)) {
+        (t->zero ? zero_step : t->sharding->step)(t);
         return;
     }
     if (!t->sharding)

@@ -40,6 +40,7 @@ struct sharding {
     void (*end_backward)(struct trainer *t); // the units whose input has no gradient
     void (*clip)(struct trainer *t);
     void (*zero)(struct trainer *t);
+    void (*step)(struct trainer *t); // instead of clip, the optimizer and zero; may be NULL
     int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root
 };
 

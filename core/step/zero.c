@@ -200,11 +200,13 @@ static void gradient_ready(struct graph *g, int parameter)
     }
 }
 
-static int head_uses(const struct plan *p)
+int zero_uses_of(const struct trainer *t, int parameter)
 {
-    if (p->loss == LOSS_CHUNKED)
-        return (int)u64_divide_up(plan_tokens(p), p->loss_chunk);
-    return p->loss == LOSS_FULL;
+    const struct plan *p = t->plan;
+    if (parameter != t->head)
+        return 1;
+    int chunks = p->loss == LOSS_CHUNKED ? (int)u64_divide_up(plan_tokens(p), p->loss_chunk) : 1;
+    return (p->loss == LOSS_NONE ? 0 : chunks) + (t->head == t->embedding);
 }
 
 void zero_before_forward(struct trainer *t)
@@ -213,11 +215,10 @@ void zero_before_forward(struct trainer *t)
     struct graph *g = &t->graph;
     z->micro_batch = is_last_micro_batch(t) ? 1 : z->micro_batch + 1;
     for (int i = 0; i < g->parameter_count; i++) {
-        z->uses_left[i] = i != t->head || t->head == t->embedding;
+        z->uses_left[i] = zero_uses_of(t, i);
         z->earlier[i] = g->parameters[i].gradient;
         g->parameters[i].gradient = NULL;
     }
-    z->uses_left[t->head] += head_uses(t->plan);
 }
 
 static void drop_gradients(struct trainer *t)

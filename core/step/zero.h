@@ -10,6 +10,9 @@
 // (transformers/integrations/deepspeed.py): buckets of hidden x hidden elements.
 uint64_t zero_bucket_elements(const struct plan *p);
 
+// How often a backward pass gives a gradient to a parameter.
+int zero_uses_of(const struct trainer *t, int parameter);
+
 // What a rank keeps in host memory, as requested of the allocator.
 uint64_t zero_host_bytes(const struct plan *p);
 
