@@ -73,7 +73,7 @@ OPTIONS = {
     "sp": ("sp", str),
     "ac": ("checkpointing", switch),
     "reshard": ("reshard", switch),
-    "offload": ("offload", lambda value: "all" if value else "off"),
+    "offload": ("offload", lambda value: {True: "all", False: "off"}.get(value, value)),
     "fused": ("optimizer", lambda value: "adamw-fused" if value else "adamw"),
     "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "hidden": "none"})),
     "tied": ("tied", switch),

@@ -143,6 +143,21 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
     table_print(&t, out, v);
 }
 
+static void print_deepspeed(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    if (!plan_is_zero(plan))
+        return;
+    buf_wrapped(
+        out,
+        STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to it, "
+            "buckets have the sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
+            "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
+            "hidden), the rest is its default (overlap_comm under zero3 only, sub_group_size, "
+            "stage3_max_live_parameters and stage3_max_reuse_distance of 1e9). Its own FusedAdam "
+            "keeps what --optimizer adamw-fused keeps; not measured."),
+        2, v->width);
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -181,6 +196,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
             "Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 "
             "and 10.0; on other cards and versions its scratch is not measured."),
         2, v->width);
+    print_deepspeed(out, v, s->plan);
 }
 
 // What this answer rests on that nobody measured.

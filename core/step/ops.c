@@ -196,7 +196,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         n->sizes[2] = p->rows * x.width;
         n->reduction = (struct reduction){p->rows, rows};
     }
-    if (!g->stopped && bias >= 0)
+    if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);
     else if (!g->stopped)
         gemm_workspace(g);

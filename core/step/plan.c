@@ -195,8 +195,7 @@ static bool is_possible_offload(const struct plan *p, struct error *e)
     if (p->offload == OFFLOAD_ALL && p->strategy != STRATEGY_FSDP2 &&
         p->strategy != STRATEGY_ZERO3)
         return FAIL(e, BAD_INPUT, STR("--offload"),
-                    "parameters in host memory are a policy of fsdp2 and zero3, which need several "
-                    "GPUs");
+                    "offload is a policy of fsdp2 and zero3, which need several GPUs");
     return true;
 }
 
@@ -218,7 +217,8 @@ static bool is_possible(const struct plan *p, struct error *e)
     if (!plan_is_sharded(p) && p->precision == PRECISION_MIXED)
         return FAIL(
             e, BAD_INPUT, STR("--precision"),
-            "mixed is a policy of fsdp and DeepSpeed; single and ddp train in bf16 or autocast");
+            "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16 "
+            "or autocast");
     if (plan_is_sharded(p) && !plan_is_zero(p) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast under fsdp is not modelled; mixed is its policy for bf16 compute");

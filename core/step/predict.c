@@ -4,6 +4,7 @@
 #include "core/base/num.h"
 #include "core/replay/moment.h"
 #include "core/step/trainer.h"
+#include "core/step/zero.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
 // 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
@@ -118,7 +119,9 @@ bool predict(struct prediction *p, struct arena *a, const struct plan *plan, str
     p->allocated_bytes = last.allocated.bytes;
     p->requested_bytes = last.requested.bytes;
     p->reserved_bytes = last.reserved.bytes;
-    if (plan->offload)
+    if (plan_is_zero(plan))
+        p->host_bytes = sat_mul(zero_host_bytes(plan), plan->hardware.gpus_per_node);
+    else if (plan->offload)
         p->host_bytes = sat_mul(u64_divide_up(plan->parameters.total, plan_ranks(plan)),
                                 HOST_BYTES_PER_PARAMETER * plan->hardware.gpus_per_node);
     ptrdiff_t event = p->fits ? last.allocated.event : last.oom_event;

@@ -332,8 +332,42 @@ void zero_build(struct trainer *t)
     t->graph.gradient_ready = gradient_ready;
 }
 
+// ------------------------------------------------------------------ host memory
+
+// Bytes for each element of a rank's part. A pinned tensor takes a power of two
+// (ATen/core/CachingHostAllocator.h).
+static const struct host_row {
+    enum offload least;
+    bool in_zero2, in_zero3, pinned;
+    uint64_t width;
+} host_rows[] = {
+    {OFFLOAD_OPTIMIZER, true, false, true, 4},  // fp32 parameters
+    {OFFLOAD_OPTIMIZER, false, true, false, 4}, // the same
+    {OFFLOAD_OPTIMIZER, true, true, true, 4},   // fp32 gradients
+    {OFFLOAD_OPTIMIZER, true, false, true, 2},  // bf16 parameters on their way back
+    {OFFLOAD_OPTIMIZER, false, true, true, 2},  // bf16 gradients, added up
+    {OFFLOAD_OPTIMIZER, true, true, false, 8},  // two moments
+    {OFFLOAD_ALL, false, true, true, 2},        // bf16 parameters
+};
+
+static uint64_t power_of_two_above(uint64_t bytes)
+{
+    uint64_t power = 1;
+    while (power < bytes)
+        power *= 2;
+    return power;
+}
+
 uint64_t zero_host_bytes(const struct plan *p)
 {
-    (void)p;
-    return 0;
+    uint64_t part = u64_divide_up(p->parameters.total, plan_ranks(p)), bytes = 0;
+    bool zero3 = p->strategy == STRATEGY_ZERO3;
+    for (ptrdiff_t i = 0; p->offload && i < COUNT_OF(host_rows); i++) {
+        const struct host_row *r = &host_rows[i];
+        if (p->offload >= r->least && (zero3 ? r->in_zero3 : r->in_zero2))
+            bytes += r->pinned ? power_of_two_above(part * r->width) : part * r->width;
+    }
+    if (p->offload && !zero3) // the largest gradient on its way
+        bytes += power_of_two_above(2 * p->model.vocab * p->model.hidden);
+    return bytes;
 }
