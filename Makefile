@@ -51,6 +51,7 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
+	@python3 tests/accuracy.py build/release tests/runs/h200_zero.jsonl
 
 bench: ## speed, from the release build: the allocator's events a second, predictions
 	@scripts/build release bench_allocator bench_predict

@@ -28,12 +28,13 @@ import torch.distributed
 from torch.testing._internal.distributed.fake_pg import FakeStore
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"  # cpu: only to see whether the script runs
-MODELS = {  # hidden, layers, heads, intermediate, tied
-    "tiny": (256, 4, 4, 512, True),
-    "Qwen3-0.6B": (1024, 28, 16, 3072, True),
-    "Qwen3-1.7B": (2048, 28, 16, 6144, True),
-    "Qwen3-4B": (2560, 36, 32, 9728, True),
-    "Qwen3-8B": (4096, 36, 32, 12288, False),
+MODELS = {  # type, hidden, layers, heads, heads of keys, intermediate, tied
+    "tiny": ("qwen3", 256, 4, 4, 2, 512, True),
+    "Qwen3-0.6B": ("qwen3", 1024, 28, 16, 8, 3072, True),
+    "Qwen3-1.7B": ("qwen3", 2048, 28, 16, 8, 6144, True),
+    "Qwen3-4B": ("qwen3", 2560, 36, 32, 8, 9728, True),
+    "Qwen3-8B": ("qwen3", 4096, 36, 32, 8, 12288, False),
+    "Qwen2.5-1.5B": ("qwen2", 1536, 28, 12, 2, 8960, True),
 }
 
 
@@ -62,10 +63,10 @@ deepspeed.init_distributed(dist_init_required=False)
 
 
 def model_config():
-    hidden, layers, heads, intermediate, tied = MODELS[cfg["model"]]
+    kind, hidden, layers, heads, key_heads, intermediate, tied = MODELS[cfg["model"]]
     config = transformers.AutoConfig.for_model(
-        "qwen3", hidden_size=hidden, num_hidden_layers=cfg.get("layers", layers), num_attention_heads=heads,
-        num_key_value_heads=8 if heads > 8 else 2, head_dim=128, intermediate_size=intermediate,
+        kind, hidden_size=hidden, num_hidden_layers=cfg.get("layers", layers), num_attention_heads=heads,
+        num_key_value_heads=key_heads, head_dim=128, intermediate_size=intermediate,
         tie_word_embeddings=tied, max_position_embeddings=40960, vocab_size=151936)
     config.use_cache = False
     return config

@@ -41,9 +41,10 @@ NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
     "DDP on several GPUs; FSDP1 with tied weights, without checkpointing, or where ranks do not divide a unit",
     "experts without checkpointing, on one GPU, under sequence parallel or offload",
-    "DeepSpeed (`zero1`, `zero2`, `zero3`)",
+    "DeepSpeed with experts, sequence parallel, its own optimizers or more than 8192 tokens; the runs it is compared "
+    "with are in tests/runs/h200_zero.jsonl, and `make accuracy` prints them",
     "ring context, tensor, pipeline and expert parallelism (`cp`, `tp`, `pp`, `ep`)",
-    "`--offload optimizer`, and host memory under any offload",
+    "host memory under FSDP2's offload",
     "LoRA and QLoRA; SGD and 8-bit Adam; Liger-style fused losses",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     "runs that died: every run here completed its three steps",

@@ -26,8 +26,8 @@ static bool use_checkpointing(struct plan *p)
 
 static bool use_chunked_loss(struct plan *p)
 {
-    bool changed = p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1 &&
-                   p->strategy != STRATEGY_ZERO3;
+    bool changed =
+        p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_ZERO3;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
     p->loss_chunk = changed ? 2048 : p->loss_chunk;
     p->checkpointing = p->expandable = true;

@@ -149,12 +149,15 @@ static void print_deepspeed(struct buf *out, const struct view *v, const struct 
         return;
     buf_wrapped(
         out,
-        STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to it, "
+        STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to "
+            "it, "
             "buckets have the sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
             "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
             "hidden), the rest is its default (overlap_comm under zero3 only, sub_group_size, "
             "stage3_max_live_parameters and stage3_max_reuse_distance of 1e9). Its own FusedAdam "
-            "keeps what --optimizer adamw-fused keeps; not measured."),
+            "keeps what --optimizer adamw-fused keeps, and its DeepSpeedCPUAdam what torch's AdamW "
+            "keeps in host memory; neither was measured. Rank 0 is followed, whose part "
+            "begins with the embedding."),
         2, v->width);
 }
 
@@ -212,7 +215,7 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
     if (plan->torch_minor != TORCH_NEWEST)
         buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
-    if (plan->offload)
+    if (plan->offload && !plan_is_zero(plan))
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
     if (!b.n)
         return;

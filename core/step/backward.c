@@ -156,9 +156,9 @@ static void torch_linear(struct graph *g, struct node *n, struct outcome *out)
 // transposed.
 static void zero_linear(struct graph *g, struct node *n, struct outcome *out)
 {
-    gemm_workspace(g);
     if (n->inputs[0] != NO_NODE)
         out[0].gradient = take(g, n->sizes[0]);
+    gemm_workspace(g);
     out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
 }
 

@@ -154,7 +154,8 @@ struct graph {
     // Called where the gradient enters a sharded unit (false) and where it has left it (true).
     void (*boundary)(struct graph *g, int unit, bool left);
     // Called at a module's moments; may be NULL. While it is there, linear layers are DeepSpeed's.
-    void (*module)(struct graph *g, int parameter, enum operation operation, enum module_moment moment);
+    void (*module)(struct graph *g, int parameter, enum operation operation,
+                   enum module_moment moment);
     // Called once an operator's gradient has been given to a parameter; may be NULL.
     void (*gradient_ready)(struct graph *g, int parameter);
     void *owner;
@@ -178,7 +179,8 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                                             void *what),
                             void *what);
 
-void graph_at_module(struct graph *g, int parameter, enum operation operation, enum module_moment moment);
+void graph_at_module(struct graph *g, int parameter, enum operation operation,
+                     enum module_moment moment);
 
 // Autocast's cache of weights in bf16: takes one reference over; all go at the end of the context.
 void graph_hold_cast(struct graph *g, struct storage *s);

@@ -192,8 +192,7 @@ static bool is_possible_offload(const struct plan *p, struct error *e)
     if (p->offload == OFFLOAD_OPTIMIZER && !zero_offloads)
         return FAIL(e, BAD_INPUT, STR("--offload"),
                     "an optimizer in host memory is modelled under zero2 and zero3 only");
-    if (p->offload == OFFLOAD_ALL && p->strategy != STRATEGY_FSDP2 &&
-        p->strategy != STRATEGY_ZERO3)
+    if (p->offload == OFFLOAD_ALL && p->strategy != STRATEGY_FSDP2 && p->strategy != STRATEGY_ZERO3)
         return FAIL(e, BAD_INPUT, STR("--offload"),
                     "offload is a policy of fsdp2 and zero3, which need several GPUs");
     return true;

@@ -18,9 +18,9 @@ struct bucket {
 
 struct zero {
     uint64_t ranks, bucket_elements, partition_elements;
-    uint64_t *starts; // of each parameter in the flat tensor; one more for the end
-    int owned_count;  // parameters that begin in rank 0's part
-    int *uses_left;   // of a parameter in this backward pass
+    uint64_t *starts;         // of each parameter in the flat tensor; one more for the end
+    int owned_count;          // parameters that begin in rank 0's part
+    int *uses_left;           // of a parameter in this backward pass
     struct storage **earlier; // stage 1: gradients of the micro-batches before
     struct bucket bucket;
     struct storage *owned;       // reduced gradients of rank 0's part, of this micro-batch
@@ -136,8 +136,7 @@ static void keep_gradient(struct trainer *t, int parameter)
         return;
     }
     if (!z->owned)
-        z->owned =
-            machine_take(t->machine, z->starts[z->owned_count] * t->width, MEMORY_GRADIENTS);
+        z->owned = machine_take(t->machine, z->starts[z->owned_count] * t->width, MEMORY_GRADIENTS);
     drop(t, &p->gradient);
     p->gradient = storage_share(z->owned);
 }
@@ -285,13 +284,13 @@ static void lay_out(struct trainer *t, struct zero *z)
     int count = t->graph.parameter_count;
     for (int i = 0; i < count; i++)
         z->starts[i + 1] = z->starts[i] + elements_of(t, i);
-    z->partition_elements =
-        u64_align_up(z->starts[count], START_ALIGNMENT * z->ranks) / z->ranks;
+    z->partition_elements = u64_align_up(z->starts[count], START_ALIGNMENT * z->ranks) / z->ranks;
     while (z->owned_count < count && z->starts[z->owned_count] < z->partition_elements)
         z->owned_count++;
 }
 
-// Parameters that came one by one are joined; rank 0's part is copied and cast.
+// Parameters that came one by one are joined; rank 0's part is copied and cast, on the host if it
+// stays there. A gradient that comes back from the host needs a place on the card.
 static void take_state(struct trainer *t, const struct zero *z)
 {
     struct machine *m = t->machine;
@@ -301,16 +300,15 @@ static void take_state(struct trainer *t, const struct zero *z)
     machine_take(m, part * z->ranks * t->width, MEMORY_PARAMETERS);
     for (int i = 0; i < g->parameter_count; i++)
         drop(t, &g->parameters[i].weight);
+    t->trained[0] = (struct trained){.elements = part, .width = MASTER_WIDTH};
     struct storage *copy = machine_take(m, part * t->width, MEMORY_WORKSPACE);
-    struct storage *master = machine_take(m, part * MASTER_WIDTH, MEMORY_OPTIMIZER);
+    if (!t->plan->offload)
+        t->trained[0].weight = machine_take(m, part * MASTER_WIDTH, MEMORY_OPTIMIZER);
     machine_drop(m, copy);
-    t->trained[0] = (struct trained){.elements = part, .width = MASTER_WIDTH, .weight = master};
-    if (!t->plan->offload) {
+    if (!t->plan->offload)
         machine_scratch(m, part * MASTER_WIDTH); // a gradient, to see its size
-        return;
-    }
-    drop(t, &t->trained[0].weight); // it went to the host
-    machine_take(m, largest_parameter(t) * t->width, MEMORY_WORKSPACE);
+    else
+        machine_take(m, largest_parameter(t) * t->width, MEMORY_WORKSPACE);
 }
 
 void zero_build(struct trainer *t)
@@ -330,44 +328,4 @@ void zero_build(struct trainer *t)
     take_state(t, z);
     z->micro_batch = 0;
     t->graph.gradient_ready = gradient_ready;
-}
-
-// ------------------------------------------------------------------ host memory
-
-// Bytes for each element of a rank's part. A pinned tensor takes a power of two
-// (ATen/core/CachingHostAllocator.h).
-static const struct host_row {
-    enum offload least;
-    bool in_zero2, in_zero3, pinned;
-    uint64_t width;
-} host_rows[] = {
-    {OFFLOAD_OPTIMIZER, true, false, true, 4},  // fp32 parameters
-    {OFFLOAD_OPTIMIZER, false, true, false, 4}, // the same
-    {OFFLOAD_OPTIMIZER, true, true, true, 4},   // fp32 gradients
-    {OFFLOAD_OPTIMIZER, true, false, true, 2},  // bf16 parameters on their way back
-    {OFFLOAD_OPTIMIZER, false, true, true, 2},  // bf16 gradients, added up
-    {OFFLOAD_OPTIMIZER, true, true, false, 8},  // two moments
-    {OFFLOAD_ALL, false, true, true, 2},        // bf16 parameters
-};
-
-static uint64_t power_of_two_above(uint64_t bytes)
-{
-    uint64_t power = 1;
-    while (power < bytes)
-        power *= 2;
-    return power;
-}
-
-uint64_t zero_host_bytes(const struct plan *p)
-{
-    uint64_t part = u64_divide_up(p->parameters.total, plan_ranks(p)), bytes = 0;
-    bool zero3 = p->strategy == STRATEGY_ZERO3;
-    for (ptrdiff_t i = 0; p->offload && i < COUNT_OF(host_rows); i++) {
-        const struct host_row *r = &host_rows[i];
-        if (p->offload >= r->least && (zero3 ? r->in_zero3 : r->in_zero2))
-            bytes += r->pinned ? power_of_two_above(part * r->width) : part * r->width;
-    }
-    if (p->offload && !zero3) // the largest gradient on its way
-        bytes += power_of_two_above(2 * p->model.vocab * p->model.hidden);
-    return bytes;
 }

@@ -1,6 +1,6 @@
-// DeepSpeed's ZeRO, stages 1 and 2 (0.19.8, deepspeed/runtime/zero/stage_1_and_2.py): every rank has
-// all parameters in bf16, in one flat tensor; fp32 copies, moments and (stage 2) gradients are cut
-// into equal parts of that tensor, of which rank 0's is followed here.
+// DeepSpeed's ZeRO, stages 1 and 2 (0.19.8, deepspeed/runtime/zero/stage_1_and_2.py): every rank
+// has all parameters in bf16, in one flat tensor; fp32 copies, moments and (stage 2) gradients are
+// cut into equal parts of that tensor, of which rank 0's is followed here.
 #ifndef FATHOM_STEP_ZERO_H
 #define FATHOM_STEP_ZERO_H
 
@@ -13,7 +13,7 @@ uint64_t zero_bucket_elements(const struct plan *p);
 // How often a backward pass gives a gradient to a parameter.
 int zero_uses_of(const struct trainer *t, int parameter);
 
-// What a rank keeps in host memory, as requested of the allocator.
+// zero_host.c: what a rank keeps in host memory.
 uint64_t zero_host_bytes(const struct plan *p);
 
 void zero_build(struct trainer *t); // once the parameters are there

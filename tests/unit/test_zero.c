@@ -71,8 +71,7 @@ TEST(stage_one_keeps_gradients_between_micro_batches)
 // model's, a billion of a large one's.
 TEST(stage_three_gathers_up_to_a_billion_parameters)
 {
-    struct prediction small =
-        predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3");
+    struct prediction small = predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3");
     CHECK(small.steps[1].requested_bytes >
           small.steps[0].requested_bytes + UINT64_C(2) * (ALL - 155582464) * 9 / 10);
     CHECK_U64(small.steps[2].requested_bytes, small.steps[1].requested_bytes);

@@ -2,8 +2,8 @@
 // deepspeed/runtime/zero/partitioned_param_coordinator.py). Each module's parameters are gathered
 // before it runs and let go after. The first pass is written down; from the second on parameters
 // that come next in it are gathered ahead, and those that come soon again stay.
-#ifndef FATHOM_STEP_COORDINATOR_H
-#define FATHOM_STEP_COORDINATOR_H
+#ifndef FATHOM_STEP_ZERO_COORDINATOR_H
+#define FATHOM_STEP_ZERO_COORDINATOR_H
 
 #include "core/step/trainer.h"
 

@@ -1,16 +1,16 @@
 // Gathering ahead and letting go, step by step as DeepSpeed decides it. Sizes are elements. The
 // limits are what transformers puts in for "auto" (transformers/integrations/deepspeed.py) and
 // DeepSpeed's defaults (deepspeed/runtime/zero/config.py).
-#include "core/step/coordinator.h"
+#include "core/step/zero_coordinator.h"
 
 #include "core/base/num.h"
 
 enum { MOST_MODULE_PARAMETERS = 2, NEVER = -1 };
 
-#define MOST_LIVE_ELEMENTS   INT64_C(1000000000) // stage3_max_live_parameters
-#define MOST_REUSE_DISTANCE  UINT64_C(1000000000) // stage3_max_reuse_distance
-#define PERSISTENCE_FACTOR   10 // stage3_param_persistence_threshold: 10 x hidden
-#define PREFETCH_TENTHS      9  // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
+#define MOST_LIVE_ELEMENTS  INT64_C(1000000000)  // stage3_max_live_parameters
+#define MOST_REUSE_DISTANCE UINT64_C(1000000000) // stage3_max_reuse_distance
+#define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
+#define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
 
 enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
 
@@ -174,10 +174,7 @@ static void let_go(struct coordinator *c, int parameter)
     struct storage **whole = whole_of(c, parameter);
     if (p->status != STATUS_HERE || p->users)
         return;
-    if (*whole && (*whole)->stream == STREAM_COMPUTE)
-        machine_drop(c->trainer->machine, *whole);
-    else
-        machine_drop_after(c->trainer->machine, *whole, STREAM_COMPUTE);
+    machine_drop(c->trainer->machine, *whole);
     *whole = NULL;
     p->status = STATUS_AWAY;
     c->available -= (int64_t)p->elements;
@@ -305,8 +302,8 @@ void coordinator_leave(struct coordinator *c, int module)
     for (int i = 0; i < m.count; i++) {
         struct piece *p = &c->pieces[m.parameters[i]];
         p->users &= ~m.user;
-        bool stays = c->is_known && (p->persists || p->last > c->step ||
-                                     comes_again_soon(c, m.parameters[i]));
+        bool stays = c->is_known &&
+                     (p->persists || p->last > c->step || comes_again_soon(c, m.parameters[i]));
         if (!stays)
             let_go(c, m.parameters[i]);
     }
@@ -328,8 +325,7 @@ void coordinator_gather_persistent(struct coordinator *c)
         struct piece *p = &c->pieces[i];
         if (!p->persists || p->status != STATUS_AWAY)
             continue;
-        *whole_of(c, i) =
-            machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+        *whole_of(c, i) = machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
         p->status = STATUS_HERE;
     }
 }
@@ -348,10 +344,10 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
         const struct parameter *p = &t->graph.parameters[i];
         uint64_t elements = p->rows * p->columns;
         c->pieces[i] = (struct piece){.elements = elements,
-                                    .shard = u64_divide_up(elements, c->ranks),
-                                    .persists = elements <= PERSISTENCE_FACTOR * hidden,
-                                    .last = NEVER,
-                                    .bias = -1};
+                                      .shard = u64_divide_up(elements, c->ranks),
+                                      .persists = elements <= PERSISTENCE_FACTOR * hidden,
+                                      .last = NEVER,
+                                      .bias = -1};
     }
     for (int i = 0; i < (int)t->plan->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
