@@ -63,52 +63,55 @@ static uint64_t owned_elements(const struct trainer *t, int parameter)
 
 // ------------------------------------------------------------------ reducing
 
-// Slices of the bucket that belong to one rank are reduced together, up to a bucket's elements at a
-// time; several slices are joined in a copy first.
+// Stretches of the bucket that belong to one rank are reduced together, up to a bucket's elements
+// at a time; several stretches are joined in a copy first.
 struct joiner {
-    uint64_t elements;
-    int slices;
+    uint64_t stretch, owner; // the one that may still grow
+    uint64_t elements;       // of those before, not yet reduced
+    int count;
 };
 
 static void join(struct trainer *t, struct joiner *j)
 {
-    if (j->slices > 1)
+    if (j->count > 1)
         machine_scratch(t->machine, j->elements * t->width);
-    *j = (struct joiner){0};
+    j->elements = 0;
+    j->count = 0;
 }
 
-static void add_slice(struct trainer *t, struct joiner *j, uint64_t elements)
+static void end_stretch(struct trainer *t, struct joiner *j)
 {
-    j->elements += elements;
-    j->slices++;
+    if (!j->stretch)
+        return;
+    j->elements += j->stretch;
+    j->stretch = 0;
+    j->count++;
     if (j->elements > t->zero->bucket_elements)
         join(t, j);
 }
 
-static void average(struct trainer *t)
+static void add_parameter(struct trainer *t, struct joiner *j, int parameter)
 {
     const struct zero *z = t->zero;
-    const struct bucket *b = &z->bucket;
-    struct joiner joiner = {0};
-    uint64_t slice = 0, owner = 0;
-    for (int i = 0; i < b->count; i++) {
-        uint64_t at = z->starts[b->parameters[i]], end = z->starts[b->parameters[i] + 1];
-        while (at < end) {
-            uint64_t rank = at / z->partition_elements;
-            uint64_t stop = (rank + 1) * z->partition_elements;
-            stop = stop < end ? stop : end;
-            if (slice && rank != owner) {
-                add_slice(t, &joiner, slice);
-                slice = 0;
-            }
-            owner = rank;
-            slice += stop - at;
-            at = stop;
-        }
+    uint64_t at = z->starts[parameter], end = z->starts[parameter + 1];
+    while (at < end) {
+        uint64_t rank = at / z->partition_elements, stop = (rank + 1) * z->partition_elements;
+        stop = stop < end ? stop : end;
+        if (rank != j->owner)
+            end_stretch(t, j);
+        j->owner = rank;
+        j->stretch += stop - at;
+        at = stop;
     }
-    if (slice)
-        add_slice(t, &joiner, slice);
-    join(t, &joiner);
+}
+
+static void average(struct trainer *t)
+{
+    struct joiner j = {0};
+    for (int i = 0; i < t->zero->bucket.count; i++)
+        add_parameter(t, &j, t->zero->bucket.parameters[i]);
+    end_stretch(t, &j);
+    join(t, &j);
 }
 
 static void norm(struct trainer *t, uint64_t elements)
