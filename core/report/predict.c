@@ -6,6 +6,7 @@
 #include "core/step/trainer.h"
 
 enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
+enum { ZERO3_MEASURED_TOKENS = 8192 }; // tests/runs/h200_zero.jsonl
 
 static uint64_t outside_bytes(const struct prediction *p)
 {
@@ -215,6 +216,12 @@ static void print_unmeasured(struct buf *out, const struct view *v, const struct
     if (plan->torch_minor != TORCH_NEWEST)
         buf_printf(&b, "%sthe operators of torch 2.%d (those of 2.%d are simulated)",
                    b.n ? "; " : "", plan->torch_minor, TORCH_NEWEST);
+    if (plan->strategy == STRATEGY_ZERO3 && plan_tokens(plan) > ZERO3_MEASURED_TOKENS)
+        buf_printf(
+            &b,
+            "%show far the host runs ahead of the card under zero3 with more than %d tokens, "
+            "for which more is reserved",
+            b.n ? "; " : "", ZERO3_MEASURED_TOKENS);
     if (plan->offload && !plan_is_zero(plan))
         buf_printf(&b, "%shost memory", b.n ? "; " : "");
     if (!b.n)
