@@ -71,7 +71,8 @@ static void print_settings(struct buf *out, const struct view *v, const struct p
     if (plan->ulysses > 1)
         buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
     if (plan->offload)
-        buf_put_z(&b, ", offloaded to the host");
+        buf_put_z(&b, plan->offload == OFFLOAD_OPTIMIZER ? ", optimizer offloaded to the host"
+                                                         : ", offloaded to the host");
     buf_printf(&b, ", %s segments, torch 2.%d", plan->expandable ? "expandable" : "classic",
                plan->torch_minor);
     buf_wrapped(out, buf_str(&b), 2, v->width);
