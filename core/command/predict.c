@@ -26,7 +26,8 @@ static bool use_checkpointing(struct plan *p)
 
 static bool use_chunked_loss(struct plan *p)
 {
-    bool changed = p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1;
+    bool changed =
+        p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_ZERO3;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
     p->loss_chunk = changed ? 2048 : p->loss_chunk;
     p->checkpointing = p->expandable = true;
@@ -62,8 +63,9 @@ static bool use_eight(struct plan *p)
 
 static bool use_offload(struct plan *p)
 {
-    bool possible = !p->offload && p->strategy == STRATEGY_FSDP2;
-    p->checkpointing = p->expandable = p->offload = true;
+    bool possible = !p->offload && (p->strategy == STRATEGY_FSDP2 || p->strategy == STRATEGY_ZERO3);
+    p->checkpointing = p->expandable = true;
+    p->offload = OFFLOAD_ALL;
     return possible;
 }
 

@@ -275,10 +275,14 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
 {
     const struct parameter *p = &g->parameters[parameter];
     struct node *n = graph_add(g, OPERATION_LINEAR);
+    uint64_t rows = x.elements / p->columns;
+    struct var out = {0};
+    if (g->module) // keeps its inputs after it has run
+        out = graph_output(g, n, rows * p->rows, x.width);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, weight.storage);
-    uint64_t rows = x.elements / p->columns;
-    struct var out = graph_output(g, n, rows * p->rows, x.width);
+    if (!g->module)
+        out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
         n->inputs[0] = x.node;
         n->inputs[1] = weight.node;
@@ -288,7 +292,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         n->sizes[2] = p->rows * x.width;
         n->reduction = (struct reduction){p->rows, rows};
     }
-    if (!g->stopped && bias >= 0)
+    if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);
     else if (!g->stopped)
         gemm_workspace(g);
@@ -299,8 +303,13 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     if (!g->autocast) {
-        struct var weight = {NULL, input_of_parameter(parameter), x.width, 0};
-        return linear_on(g, x, weight, parameter, bias);
+        graph_at_module(g, parameter, OPERATION_LINEAR, MOMENT_FORWARD);
+        // What is recomputed keeps a gathered weight itself, not the parameter it belongs to.
+        struct storage *kept = g->module && g->frame ? g->parameters[parameter].weight : NULL;
+        struct var weight = {kept, input_of_parameter(parameter), x.width, 0};
+        struct var out = linear_on(g, x, weight, parameter, bias);
+        graph_at_module(g, parameter, OPERATION_LINEAR, MOMENT_FORWARD_DONE);
+        return out;
     }
     struct var weight = cast_weight(g, parameter);
     struct var narrow = op_cast(g, x, 2);
@@ -572,6 +581,7 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
 struct var op_embedding(struct graph *g, int parameter, struct var ids)
 {
     const struct parameter *p = &g->parameters[parameter];
+    graph_at_module(g, parameter, OPERATION_EMBEDDING, MOMENT_FORWARD);
     struct node *n = graph_add(g, OPERATION_EMBEDDING);
     graph_keep(g, n, ids.storage);
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);
@@ -582,6 +592,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
         n->sizes[2] = p->columns;
         n->sizes[3] = p->rows;
     }
+    graph_at_module(g, parameter, OPERATION_EMBEDDING, MOMENT_FORWARD_DONE);
     return out;
 }
 

@@ -81,7 +81,7 @@ static bool read_numbers(struct reader *r, struct plan *p)
     read_choice(r, &offload, "offload");
     read_choice(r, &save, "save-hf");
     p->save_hf = (enum save)save;
-    p->offload = offload > 0;
+    p->offload = (enum offload)offload;
     if (p->recipe == RECIPE_TRINITY)
         strategy = (int)(p->offload ? STRATEGY_FSDP2 : STRATEGY_FSDP1);
     read_choice(r, &strategy, "strategy");
@@ -197,6 +197,37 @@ static bool is_countable(const struct plan *p, struct error *e)
     return true;
 }
 
+// What DeepSpeed could do, but no measured run shows.
+// Qwen, Llama and Mistral without windows: what recipes and strategies of narrow evidence model.
+static bool is_plain(const struct plan *p)
+{
+    static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
+    return !(p->model.features & ~plain) && !plan_masks_windows(p);
+}
+
+static bool is_possible_zero(const struct plan *p, struct error *e)
+{
+    if (!plan_is_zero(p))
+        return true;
+    if (p->precision != PRECISION_MIXED)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies");
+    if (model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--strategy"),
+                    "a mixture of experts is not modelled under DeepSpeed; fsdp2 is");
+    if (!is_plain(p))
+        return FAIL(e, UNSUPPORTED, STR("--strategy"),
+                    "%s is not modelled under DeepSpeed; Qwen, Llama and Mistral are",
+                    p->model.family->title);
+    if (p->strategy == STRATEGY_ZERO3 && p->loss != LOSS_FULL)
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "zero3 is modelled with the full loss only; zero1 and zero2 with any");
+    if (!p->reshard)
+        return FAIL(e, UNSUPPORTED, STR("--reshard"),
+                    "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2");
+    return true;
+}
+
 // What FSDP1 could do, but no measured run shows.
 static bool is_possible_fsdp1(const struct plan *p, struct error *e)
 {
@@ -221,16 +252,23 @@ static bool is_possible_trinity(const struct plan *p, struct error *e)
 {
     if (p->recipe != RECIPE_TRINITY)
         return true;
-    if (!plan_is_sharded(p))
+    if (p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_FSDP2)
         return FAIL(e, BAD_INPUT, STR("--strategy"), "trinity trains under fsdp1 or fsdp2");
+    if (p->offload == OFFLOAD_OPTIMIZER)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "trinity's offload policy under fsdp2 keeps everything in host memory: all");
     if (p->precision != PRECISION_MIXED)
         return FAIL(e, BAD_INPUT, STR("--precision"), "trinity trains in mixed precision");
     if (!p->checkpointing)
         return FAIL(e, UNSUPPORTED, STR("--checkpointing"),
                     "the trinity recipe is modelled with checkpointing only");
-    if (model_has(&p->model, FEATURE_EXPERTS))
+    if (!is_plain(p))
         return FAIL(e, UNSUPPORTED, STR("--model"),
-                    "a mixture of experts is not modelled under the trinity recipe");
+                    "%s is not modelled under the trinity recipe; Qwen, Llama and Mistral without "
+                    "experts and windows are",
+                    p->model.family->title);
+    if (p->ring > 1)
+        return FAIL(e, BAD_INPUT, STR("--cp"), "trinity has no context parallel; --sp is Ulysses");
     return true;
 }
 
@@ -248,8 +286,22 @@ static bool is_possible_recipe(const struct plan *p, struct error *e)
     return true;
 }
 
+static bool is_possible_offload(const struct plan *p, struct error *e)
+{
+    bool zero_offloads = p->strategy == STRATEGY_ZERO2 || p->strategy == STRATEGY_ZERO3;
+    if (p->offload == OFFLOAD_OPTIMIZER && !zero_offloads)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "an optimizer in host memory is modelled under zero2 and zero3 only");
+    if (p->offload == OFFLOAD_ALL && p->strategy != STRATEGY_FSDP2 && p->strategy != STRATEGY_ZERO3)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "offload is a policy of fsdp2 and zero3, which need several GPUs");
+    return true;
+}
+
 static bool is_possible(const struct plan *p, struct error *e)
 {
+    static const char *const strategy_names[] = {"single", "ddp",   "fsdp1", "fsdp2",
+                                                 "zero1",  "zero2", "zero3"};
     if (!p->context)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "no context is given; --context 32k is an example");
@@ -262,23 +314,22 @@ static bool is_possible(const struct plan *p, struct error *e)
     if (plan_is_sharded(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%s has nothing to shard over on one GPU; single trains there",
-                    p->strategy == STRATEGY_FSDP1 ? "fsdp1" : "fsdp2");
+                    strategy_names[p->strategy]);
     if (!plan_is_sharded(p) && p->precision == PRECISION_MIXED)
         return FAIL(
             e, BAD_INPUT, STR("--precision"),
-            "mixed is a policy of fsdp1 and fsdp2; single and ddp train in bf16 or autocast");
-    if (plan_is_sharded(p) && p->precision == PRECISION_AUTOCAST)
+            "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16 "
+            "or autocast");
+    if (plan_is_sharded(p) && !plan_is_zero(p) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast under fsdp is not modelled; mixed is its policy for bf16 compute");
-    if (p->strategy != STRATEGY_FSDP2 && p->offload)
-        return FAIL(e, BAD_INPUT, STR("--offload"),
-                    "offload is a policy of fsdp2, which needs several GPUs");
     if (p->strategy == STRATEGY_DDP && p->loss == LOSS_NONE && !model_has(&p->model, FEATURE_TIED))
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    return is_possible_recipe(p, e) && is_possible_fsdp1(p, e) &&
-           is_possible_sequence_parallel(p, e) && is_possible_context_parallel(p, e);
+    return is_possible_recipe(p, e) && is_possible_offload(p, e) && is_possible_fsdp1(p, e) &&
+           is_possible_zero(p, e) && is_possible_sequence_parallel(p, e) &&
+           is_possible_context_parallel(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
@@ -322,7 +373,12 @@ bool plan_masks_windows(const struct plan *p)
 
 bool plan_is_sharded(const struct plan *p)
 {
-    return p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2;
+    return p->strategy >= STRATEGY_FSDP1;
+}
+
+bool plan_is_zero(const struct plan *p)
+{
+    return p->strategy >= STRATEGY_ZERO1;
 }
 
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0

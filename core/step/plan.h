@@ -7,9 +7,18 @@
 #include "core/model/model.h"
 #include "core/step/recipe.h"
 
-enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
+enum strategy {
+    STRATEGY_SINGLE,
+    STRATEGY_DDP,
+    STRATEGY_FSDP1,
+    STRATEGY_FSDP2,
+    STRATEGY_ZERO1,
+    STRATEGY_ZERO2,
+    STRATEGY_ZERO3,
+};
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer { OPTIMIZER_ADAMW, OPTIMIZER_ADAMW_FUSED, OPTIMIZER_SGD };
+enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 
@@ -26,7 +35,7 @@ struct plan {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
-    bool offload; // parameters, gradients and optimizer in host memory
+    enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
     uint64_t ulysses;         // sequence parallel size
     uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
@@ -42,6 +51,7 @@ bool plan_attends_eagerly(const struct plan *p); // operator by operator, scores
 bool plan_masks_windows(const struct plan *p);   // layers with a window need a mask
 bool plan_is_sharded(const struct plan *p);
 bool plan_uses_flash(const struct plan *p); // FlashAttention 2, where torch would not choose cuDNN
+bool plan_is_zero(const struct plan *p);    // DeepSpeed
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU
 uint64_t plan_sequence_tokens(const struct plan *p); // of one sequence on one GPU
