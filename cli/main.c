@@ -6,6 +6,7 @@
 #include "cli/options.h"
 #include "cli/terminal.h"
 #include "core/error_json.h"
+#include "host/attachments.h"
 #include "host/document.h"
 #include "host/gpu_source.h"
 #include "host/json_in.h"
@@ -103,14 +104,6 @@ static bool read_document(struct query *q, const struct command *c, struct error
     return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
 }
 
-static bool write_attachments(struct arena *a, const struct answer *out, struct error *e)
-{
-    for (ptrdiff_t i = 0; i < out->attachment_count; i++)
-        if (!file_write(*a, out->attachments[i].path, out->attachments[i].content, FILE_REPLACE, e))
-            return false;
-    return true;
-}
-
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
 {
     struct hub_options hub = hub_from_environment(a);
@@ -119,7 +112,7 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
     return merge_request(o, a, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
            read_document(&q, o->command, e) && command_answer(out, o->command, &q, e) &&
-           write_attachments(a, out, e);
+           attachments_write(*a, out, e);
 }
 
 // "fathom COMMAND --help" is "fathom help COMMAND".

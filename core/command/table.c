@@ -128,6 +128,13 @@ bool command_takes(const struct command *c, struct str setting)
     return false;
 }
 
+void answer_attach(struct answer *a, struct arena *arena, struct attachment file)
+{
+    a->attachments = arena_grow(arena, a->attachments, sizeof *a->attachments, a->attachment_count,
+                                &a->attachment_capacity);
+    a->attachments[a->attachment_count++] = file;
+}
+
 static bool check_taken(const struct command *c, const struct settings *s, struct error *e)
 {
     for (ptrdiff_t i = 0; i < s->count; i++) {
