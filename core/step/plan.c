@@ -63,8 +63,13 @@ static bool read_numbers(struct reader *r, struct plan *p)
     int strategy = (int)(plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
     int optimizer = OPTIMIZER_ADAMW, offload = 0;
     read_choice(r, &offload, "offload");
-    p->offload = offload > 0;
+    p->offload = offload > 1;
     read_choice(r, &strategy, "strategy");
+    if (strategy > STRATEGY_FSDP2)
+        return FAIL(r->error, UNSUPPORTED, STR("--strategy"), "DeepSpeed is not modelled yet");
+    if (offload == 1)
+        return FAIL(r->error, UNSUPPORTED, STR("--offload"),
+                    "offloading the optimizer alone is not modelled; all is");
     p->strategy = (enum strategy)strategy;
     int precision = plan_is_sharded(p) ? PRECISION_MIXED : PRECISION_BF16;
     read_choice(r, &precision, "precision");
