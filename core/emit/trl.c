@@ -1,6 +1,6 @@
-// TRL 1.16: arguments in the YAML that its own command line takes, launched by Accelerate. Its
-// training scripts ignore keys they do not know, so every key here is a field of the task's
-// configuration class or of TRL's ModelConfig and ScriptArguments.
+// TRL 1.10 to 1.14 (1.16 reads the same files): arguments in the YAML that its own command line
+// takes, launched by Accelerate. Its training scripts ignore keys they do not know, so every key
+// here is a field of the task's configuration class or of TRL's ModelConfig and ScriptArguments.
 #include "core/base/num.h"
 #include "core/emit/emit.h"
 
@@ -39,9 +39,9 @@ static const struct row rows[] = {
     {"pad_to_multiple_of", ROW_LITERAL, "@pad@", IS_CP, 0,
      "Ring attention cuts a sequence into 2 x cp pieces."},
     {"loss_type", ROW_TEXT, "nll", IS_SFT, IS_CHUNKED,
-     "All logits at once, as predicted; chunked_nll is TRL's default."},
+     "All logits at once. From 1.15 on, TRL computes it in tiles and needs less than predicted."},
     {"loss_type", ROW_TEXT, "chunked_nll", IS_SFT | IS_CHUNKED, 0,
-     "The head and the loss in chunks of 256 tokens."},
+     "The head and the loss in chunks of 256 tokens; from 1.15 on, TRL calls this nll too."},
     {"use_liger_kernel", ROW_LITERAL, "false"},
     {"precompute_ref_log_probs", ROW_LITERAL, "true", IS_DPO, 0,
      "The reference model is asked once before training and then let go."},
@@ -87,8 +87,9 @@ static const struct line head_lines[] = {
 
 static const struct line run_lines[] = {
     {.text = "save=@save-to@\n"
-             "newest=$(find \"$save\" -maxdepth 1 -name 'checkpoint-*' 2>/dev/null | sort -V | "
-             "tail -n 1)\n"
+             "newest=\n"
+             "[ ! -d \"$save\" ] ||\n"
+             "    newest=$(find \"$save\" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)\n"
              "[ -z \"$newest\" ] || set -- --resume_from_checkpoint \"$newest\" \"$@\""},
     {.text = "trl @task@ --config @task@.yaml --accelerate_config accelerate.yaml "
              "\"${launch[@]}\" \"$@\""},

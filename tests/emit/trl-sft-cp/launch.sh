@@ -11,6 +11,8 @@ export PYTORCH_ALLOC_CONF=expandable_segments:True
     python3 yarn.py Qwen/Qwen3-8B model-yarn 1.6000
 launch=()
 save=checkpoints
-newest=$(find "$save" -maxdepth 1 -name 'checkpoint-*' 2>/dev/null | sort -V | tail -n 1)
+newest=
+[ ! -d "$save" ] ||
+    newest=$(find "$save" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
 [ -z "$newest" ] || set -- --resume_from_checkpoint "$newest" "$@"
 trl sft --config sft.yaml --accelerate_config accelerate.yaml "${launch[@]}" "$@"

@@ -6,6 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")"
 launch=()
 save=checkpoints
-newest=$(find "$save" -maxdepth 1 -name 'checkpoint-*' 2>/dev/null | sort -V | tail -n 1)
+newest=
+[ ! -d "$save" ] ||
+    newest=$(find "$save" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
 [ -z "$newest" ] || set -- --resume_from_checkpoint "$newest" "$@"
 trl sft --config sft.yaml --accelerate_config accelerate.yaml "${launch[@]}" "$@"
