@@ -33,6 +33,11 @@ static const char *unpredictable(struct arena *a, const struct settings *s, cons
     struct words names = words_of(memory, ' ');
     if (!recipes && !hf)
         return "the training step of this task and framework is not modelled yet";
+    struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
+    struct error ignored = {0};
+    if (recipes && !settings_find_z(s, "recipe") &&
+        !setting_check(setting_def_find(recipe.key), &recipe, &ignored))
+        return "the training step of this framework is not modelled yet";
     while (words_next(&names))
         if (settings_find(s, names.word) && !command_takes(c, names.word))
             return str_z(a, str_format(a, "predict takes no %.*s yet", STR_ARGS(names.word)));

@@ -1,6 +1,7 @@
 // The writers of documents, read back by libyaml and jansson, and the tables behind targets.
 #include "tests/t.h"
 #include "core/emit/emit.h"
+#include "core/emit/foreign.h"
 #include "host/json_in.h"
 #include "host/yaml_in.h"
 
@@ -288,5 +289,134 @@ TEST(what_frameworks_cannot_do_is_refused)
             said |= str_equal(str_slice(message, at, at + part.n), part);
         if (ok || !said || e.code != ERROR_BAD_INPUT)
             test_failed(__FILE__, __LINE__, "'%s' says '%s'", rows[i][0], e.message);
+    }
+}
+
+static struct str foreign_value(const struct settings *s, const char *key)
+{
+    const struct setting *item = settings_find_z(s, key);
+    return item ? item->value : STR_NONE;
+}
+
+// What is emitted says, read as a request, what it was emitted for.
+TEST(emitted_files_can_be_read_back)
+{
+    static const struct {
+        const char *request, *file, *says;
+        uint64_t processes;
+    } rows[] = {
+        {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
+         "strategy=fsdp2 precision=mixed cp=4 reshard=on checkpointing=on", 8},
+        {"for=accelerate gpu=8xH100-80G checkpointing=off reshard=off precision=bf16",
+         "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off checkpointing=off", 8},
+        {"for=accelerate gpu=8xH100-80G strategy=fsdp1 offload=all", "accelerate.yaml",
+         "strategy=fsdp1 precision=mixed offload=all", 8},
+        {"for=accelerate gpu=4xH100-80G strategy=ddp precision=autocast", "accelerate.yaml",
+         "strategy=ddp precision=autocast", 4},
+        {"for=accelerate gpu=H200", "accelerate.yaml", "strategy=single precision=bf16", 1},
+        {"for=accelerate gpu=2x8xH100-80G strategy=zero3 sp=2 accum=4 offload=optimizer",
+         "accelerate.yaml", "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
+        {"for=deepspeed gpu=8xH100-80G strategy=zero3 batch=2 accum=4 offload=all",
+         "deepspeed.json", "strategy=zero3 precision=mixed batch=2 accum=4 offload=all", 0},
+        {"for=deepspeed gpu=8xH100-80G strategy=zero1", "deepspeed.json", "strategy=zero1", 0},
+        {"for=trinity gpu=4xA100-80G sp=2 offload=all save-hf=never", "trinity.yaml",
+         "strategy=fsdp2 sp=2 offload=all batch=2 context=8192 model=Qwen/Qwen3-8B save-hf=never",
+         4},
+        {"for=trinity gpu=2xA100-80G verl=0.5 strategy=fsdp1 task=capacity batch=1 "
+         "offload=optimizer",
+         "trinity.yaml", "strategy=fsdp1 sp=1 offload=optimizer batch=1 context=8192", 2},
+        {"for=trinity gpu=4xH100-80G task=opd teacher=Qwen3-32B rollout=2", "trinity.yaml",
+         "strategy=fsdp2 batch=2", 4},
+        {"for=trinity gpu=8xH100-80G task=sft dataset=x reshard=off checkpointing=off",
+         "trinity.yaml", "strategy=fsdp2 reshard=off checkpointing=off", 8},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct emit_files files = {0};
+        struct error e = {0};
+        struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
+        struct foreign f = {0};
+        struct str request = str_format(a, "model=Qwen3-8B context=8k %s", rows[i].request);
+        CHECK(emits(&files, a, str_z(a, request), &e));
+        for (ptrdiff_t k = 0; k < files.count; k++) {
+            const struct emit_file *file = &files.items[k];
+            if (!str_is(file->name, rows[i].file))
+                continue;
+            bool json = str_ends(file->name, STR(".json"));
+            CHECK(json ? json_flatten(&flat, file->content, STR_NONE, file->name, &e)
+                       : yaml_flatten(&flat, file->content, file->name, &e));
+        }
+        CHECK(foreign_settings(&read, &f, &flat, &e));
+        CHECK(settings_check(&read, &e));
+        CHECK_STR(str_from(e.message), "");
+        CHECK(f.format);
+        CHECK_U64(f.processes, rows[i].processes);
+        CHECK(settings_read(&wanted, str_from(rows[i].says), ' ', STR_NONE, &e));
+        for (ptrdiff_t k = 0; k < wanted.count; k++)
+            CHECK_STR(foreign_value(&read, str_z(a, wanted.items[k].key)),
+                      str_z(a, wanted.items[k].value));
+    }
+}
+
+// Files as people have them: sorted keys, keys without their prefix, and what is not modelled.
+TEST(files_of_frameworks)
+{
+    static const char *const rows[][2] = {
+        {"deepspeed_config.zero_stage=3 distributed_type=DEEPSPEED num_processes=8", "zero3"},
+        {"distributed_type=FSDP fsdp_config.version=2", "fsdp2"},
+        {"distributed_type=FSDP", "fsdp1"},
+        {"distributed_type=DEEPSPEED", "zero2"},
+        {"zero_optimization.stage=2 bf16.enabled=auto scheduler.type=WarmupLR", "zero2"},
+        {"distributed_type=MEGATRON_LM", "!this kind of training is not modelled"},
+        {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
+         "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
+        {"distributed_type=FSDP fsdp_config.surprise=1",
+         "!fsdp_config.fsdp_surprise '1' of Accelerate is not read, and may change memory"},
+        {"distributed_type=FSDP mixed_precision=fp8",
+         "!of the precisions no and bf16 are modelled"},
+        {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme",
+         "!only offload to host memory is modelled"},
+        {"zero_optimization.stage=3 zero_optimization.zero_hpz_partition_size=8",
+         "!zero_optimization.zero_hpz_partition_size '8' of DeepSpeed is not read, and may change "
+         "memory"},
+        {"algorithm.algorithm_type=grpo trainer.trainer_strategy=megatron",
+         "!only fsdp and fsdp2 are modelled"},
+        {"algorithm.algorithm_type=grpo trainer.max_token_len_per_gpu=5000 "
+         "model.max_model_len=4096",
+         "!only micro-batches of whole sequences are modelled: max_token_len_per_gpu times sp must "
+         "be a multiple of max_model_len"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings flat = settings_in(a), read = settings_in(a);
+        struct foreign f = {0};
+        struct error e = {0};
+        CHECK(settings_read(&flat, str_from(rows[i][0]), ' ', STR("file:1"), &e));
+        bool ok = foreign_settings(&read, &f, &flat, &e);
+        if (rows[i][1][0] == '!')
+            CHECK_STR(str_from(e.message), rows[i][1] + 1);
+        else
+            CHECK_STR(ok ? foreign_value(&read, "strategy") : str_from(e.message), rows[i][1]);
+    }
+}
+
+TEST(a_card_is_multiplied_by_the_processes)
+{
+    static const char *const rows[][2] = {
+        {"gpu=H100-80G", "2x4xH100-80G"},
+        {"gpu=2x4xH100-80G", "2x4xH100-80G"},
+        {"gpu=auto", "auto"},
+        {"gpu=4xH100-80G", "!the file trains on 8 GPUs, and 4xH100-80G are 4"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct foreign f = {.format = "Accelerate", .machines = 2, .processes = 8};
+        struct error e = {0};
+        CHECK(settings_read(&s, str_from(rows[i][0]), ' ', STR("--gpu"), &e));
+        if (foreign_gpu(&s, &f, &e))
+            CHECK_STR(foreign_value(&s, "gpu"), rows[i][1]);
+        else
+            CHECK_STR(str_from(e.message), rows[i][1] + 1);
     }
 }
