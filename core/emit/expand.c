@@ -66,8 +66,10 @@ static void put_shell_word(struct buf *out, struct str text)
 
 static void put_one_line(struct buf *out, struct str text)
 {
-    for (ptrdiff_t i = 0; i < text.n; i++)
-        buf_char(out, (unsigned char)text.p[i] < 0x20 ? ' ' : text.p[i]);
+    for (ptrdiff_t i = 0; i < text.n; i++) {
+        bool control = (unsigned char)text.p[i] < 0x20;
+        buf_put(out, control ? STR(" ") : str_slice(text, i, i + 1));
+    }
 }
 
 static void put_fact(struct buf *out, struct str text, enum expansion how)

@@ -208,17 +208,41 @@ static void take_model(struct job *j)
         job_count(j, counts[i].name, counts[i].value);
 }
 
-static bool divides(struct job *j, const char *option, uint64_t size, uint64_t whole,
-                    const char *what, struct error *e)
+struct division {
+    const char *option; // whose size must divide
+    uint64_t size, whole;
+    const char *what;
+};
+
+static bool divides(struct job *j, const struct division *d, struct error *e)
 {
-    if (size && whole % size == 0)
+    if (d->size && d->whole % d->size == 0)
         return true;
-    return FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", option),
-                "%s %llu does not divide the %llu %s", option, (unsigned long long)size,
-                (unsigned long long)whole, what);
+    return FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", d->option),
+                "%s %llu does not divide the %llu %s", d->option, (unsigned long long)d->size,
+                (unsigned long long)d->whole, d->what);
 }
 
-static bool is_possible(struct job *j, struct error *e)
+static bool all_divide(struct job *j, uint64_t ep, struct error *e)
+{
+    const struct division rows[] = {
+        {"sp", j->sp, j->gpus, "GPUs"},
+        {"sp", j->sp, j->model.heads, "attention heads"},
+        {"cp", j->cp, j->gpus, "GPUs"},
+        {"ep", ep, j->gpus, "GPUs"},
+        {"tp", j->tp, j->gpus / (j->sp * j->cp), "GPUs that share a sequence"},
+        {"tp", j->tp, j->model.heads, "attention heads"},
+        {"sp", j->sp, j->context, "tokens of the context"},
+        {"cp", 2 * j->cp, j->cp > 1 ? j->context : 0,
+         "tokens of the context: ring attention cuts it into 2 x cp pieces"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (!divides(j, &rows[i], e))
+            return false;
+    return true;
+}
+
+static bool is_possible(struct job *j, uint64_t ep, struct error *e)
 {
     uint64_t kv = j->model.kv_heads;
     if (!j->context)
@@ -234,13 +258,7 @@ static bool is_possible(struct job *j, struct error *e)
                     STR_ARGS(job_text(j, "strategy")));
     if (j->sp > 1 && j->cp > 1)
         return FAIL(e, BAD_INPUT, STR("--cp"), "sp and cp cannot be used together");
-    if (!divides(j, "sp", j->sp, j->gpus, "GPUs", e) ||
-        !divides(j, "sp", j->sp, j->model.heads, "attention heads", e) ||
-        !divides(j, "cp", j->cp, j->gpus, "GPUs", e) ||
-        !divides(j, "tp", j->tp, j->gpus / (j->sp * j->cp), "GPUs that share a sequence", e) ||
-        !divides(j, "tp", j->tp, j->model.heads, "attention heads", e) ||
-        !divides(j, "sp", j->sp, j->context, "tokens of the context", e) ||
-        !divides(j, "cp", 2 * j->cp, j->cp > 1 ? j->context : 0, "tokens of the context", e))
+    if (!all_divide(j, ep, e))
         return false;
     if (j->sp > 1 && kv % j->sp && j->sp % kv)
         return FAIL(e, BAD_INPUT, STR("--sp"),
@@ -273,7 +291,7 @@ static bool take_sizes(struct job *j, struct error *e)
         !take_count(&accum, j, "accum", e) || !take_count(&j->sp, j, "sp", e) ||
         !take_count(&j->cp, j, "cp", e) || !take_count(&j->tp, j, "tp", e) ||
         !take_count(&ep, j, "ep", e) || !take_count(&j->rollout_gpus, j, "rollout", e) ||
-        !is_possible(j, e) || !divides(j, "ep", ep, j->gpus, "GPUs", e))
+        !is_possible(j, ep, e))
         return false;
     take_spread(j, accum);
     return true;

@@ -1,6 +1,8 @@
 // slime at 624b824 (2026-08): Megatron trains, sglang generates, Ray places both. GRPO and
 // on-policy distillation. Ray is told which GPUs are its own before it starts; the teacher has the
 // others, so no order of device numbers is relied on.
+#include <inttypes.h>
+
 #include "core/base/num.h"
 #include "core/emit/emit.h"
 
@@ -212,7 +214,7 @@ static struct str devices(struct arena *a, uint64_t first, uint64_t count)
 {
     struct buf out = buf_in(a);
     for (uint64_t i = 0; i < count; i++)
-        buf_printf(&out, "%s%llu", i ? "," : "", (unsigned long long)(first + i));
+        buf_printf(&out, "%s%" PRIu64, i ? "," : "", first + i);
     return buf_str(&out);
 }
 

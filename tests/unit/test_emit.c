@@ -193,57 +193,65 @@ static bool emits(struct emit_files *files, struct arena *a, const char *request
     return emit_check(j, e) && emit_files(files, j, e);
 }
 
+static const char *const every_target[] = {"accelerate", "deepspeed", "trl", "trinity", "verl"};
+static const char *const every_machine[] = {"H200", "8xH100-80G", "2x8xH100-80G"};
+static const char *const every_variant[] = {
+    "context=8k",
+    "context=8k strategy=fsdp1",
+    "context=8k strategy=ddp precision=autocast",
+    "context=8k strategy=zero1 offload=optimizer",
+    "context=8k strategy=zero2",
+    "context=8k strategy=zero3 offload=all",
+    "context=8k strategy=zero3 offload=all nvme=/nvme",
+    "context=256k cp=4",
+    "context=8k sp=2",
+    "context=8k strategy=zero3 sp=2",
+    "context=8k sp=4 offload=all expandable=on",
+    "context=8k task=dpo dataset=a.jsonl",
+    "context=8k task=reward",
+    "context=8k task=grpo",
+    "context=64k task=capacity verl=0.5 offload=all",
+    "context=8k task=opd teacher=Qwen3-32B rollout=1",
+    "context=8k checkpointing=off reshard=off optimizer=adamw-fused accum=4",
+    "context=8k loss=chunked:256",
+};
+
+static bool flatten_file(struct settings *s, const struct emit_file *file, struct error *e)
+{
+    if (str_ends(file->name, STR(".yaml")))
+        return yaml_flatten(s, file->content, file->name, e);
+    return !str_ends(file->name, STR(".json")) ||
+           json_flatten(s, file->content, STR_NONE, file->name, e);
+}
+
+// Whether it was written; each of its documents must be readable, and a refusal one sentence.
+static bool check_documents(struct arena *a, const char *request)
+{
+    struct emit_files files;
+    struct error e = {0};
+    if (!emits(&files, a, request, &e)) {
+        CHECK(e.code == ERROR_BAD_INPUT && e.message[0] && e.where[0]);
+        return false;
+    }
+    for (ptrdiff_t i = 0; i < files.count; i++) {
+        struct settings s = settings_in(a);
+        if (!flatten_file(&s, &files.items[i], &e))
+            test_failed(__FILE__, __LINE__, "%s: %s", request, e.message);
+    }
+    return true;
+}
+
 // Every YAML and JSON of every combination is a document with unique keys.
 TEST(documents_of_every_combination_can_be_read)
 {
-    static const char *const targets[] = {"accelerate", "deepspeed", "trl", "trinity", "verl"};
-    static const char *const machines[] = {"H200", "8xH100-80G", "2x8xH100-80G"};
-    static const char *const variants[] = {
-        "",
-        "strategy=fsdp1",
-        "strategy=ddp precision=autocast",
-        "strategy=zero1 offload=optimizer",
-        "strategy=zero2",
-        "strategy=zero3 offload=all",
-        "strategy=zero3 offload=all nvme=/nvme",
-        "cp=4 context=256k",
-        "sp=2",
-        "strategy=zero3 sp=2",
-        "sp=4 offload=all expandable=on",
-        "task=dpo dataset=a.jsonl",
-        "task=reward",
-        "task=grpo",
-        "task=capacity verl=0.5 offload=all context=64k",
-        "task=opd teacher=Qwen3-32B rollout=1",
-        "checkpointing=off reshard=off optimizer=adamw-fused accum=4",
-        "loss=chunked:256",
-    };
     int written = 0;
-    for (ptrdiff_t t = 0; t < COUNT_OF(targets); t++) {
-        for (ptrdiff_t i = 0; i < COUNT_OF(machines) * COUNT_OF(variants); i++) {
+    for (ptrdiff_t t = 0; t < COUNT_OF(every_target); t++) {
+        for (ptrdiff_t i = 0; i < COUNT_OF(every_machine) * COUNT_OF(every_variant); i++) {
             struct arena *a = test_arena();
-            struct emit_files files;
-            struct error e = {0};
-            const char *variant = variants[i % COUNT_OF(variants)];
-            struct str request =
-                str_format(a, "for=%s model=Qwen3-8B gpu=%s%s %s", targets[t],
-                           machines[i / COUNT_OF(variants)],
-                           str_cut(str_from(variant), 'x').tail.n ? "" : " context=8k", variant);
-            if (!emits(&files, a, str_z(a, request), &e)) {
-                CHECK(e.code == ERROR_BAD_INPUT && e.message[0] && e.where[0]);
-                continue;
-            }
-            written++;
-            for (ptrdiff_t f = 0; f < files.count; f++) {
-                const struct emit_file *file = &files.items[f];
-                struct settings s = settings_in(files.arena);
-                if (str_ends(file->name, STR(".yaml")) &&
-                    !yaml_flatten(&s, file->content, file->name, &e))
-                    test_failed(__FILE__, __LINE__, "%.*s: %s", STR_ARGS(request), e.message);
-                if (str_ends(file->name, STR(".json")) &&
-                    !json_flatten(&s, file->content, STR_NONE, file->name, &e))
-                    test_failed(__FILE__, __LINE__, "%.*s: %s", STR_ARGS(request), e.message);
-            }
+            struct str request = str_format(a, "for=%s model=Qwen3-8B gpu=%s %s", every_target[t],
+                                            every_machine[i / COUNT_OF(every_variant)],
+                                            every_variant[i % COUNT_OF(every_variant)]);
+            written += check_documents(a, str_z(a, request));
         }
     }
     CHECK(written > 60);
@@ -298,64 +306,61 @@ static struct str foreign_value(const struct settings *s, const char *key)
     return item ? item->value : STR_NONE;
 }
 
+static const struct round_trip {
+    const char *request, *file, *says;
+    uint64_t processes;
+} round_trips[] = {
+    {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
+     "strategy=fsdp2 precision=mixed cp=4 reshard=on checkpointing=on", 8},
+    {"for=accelerate gpu=8xH100-80G checkpointing=off reshard=off precision=bf16",
+     "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off checkpointing=off", 8},
+    {"for=accelerate gpu=8xH100-80G strategy=fsdp1 offload=all", "accelerate.yaml",
+     "strategy=fsdp1 precision=mixed offload=all", 8},
+    {"for=accelerate gpu=4xH100-80G strategy=ddp precision=autocast", "accelerate.yaml",
+     "strategy=ddp precision=autocast", 4},
+    {"for=accelerate gpu=H200", "accelerate.yaml", "strategy=single precision=bf16", 1},
+    {"for=accelerate gpu=2x8xH100-80G strategy=zero3 sp=2 accum=4 offload=optimizer",
+     "accelerate.yaml", "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
+    {"for=deepspeed gpu=8xH100-80G strategy=zero3 batch=2 accum=4 offload=all", "deepspeed.json",
+     "strategy=zero3 precision=mixed batch=2 accum=4 offload=all", 0},
+    {"for=deepspeed gpu=8xH100-80G strategy=zero1", "deepspeed.json", "strategy=zero1", 0},
+    {"for=trinity gpu=4xA100-80G sp=2 offload=all save-hf=never", "trinity.yaml",
+     "strategy=fsdp2 sp=2 offload=all batch=2 context=8192 model=Qwen/Qwen3-8B save-hf=never", 4},
+    {"for=trinity gpu=2xA100-80G verl=0.5 strategy=fsdp1 task=capacity batch=1 "
+     "offload=optimizer",
+     "trinity.yaml", "strategy=fsdp1 sp=1 offload=optimizer batch=1 context=8192", 2},
+    {"for=trinity gpu=4xH100-80G task=opd teacher=Qwen3-32B rollout=2", "trinity.yaml",
+     "strategy=fsdp2 batch=2", 4},
+    {"for=trinity gpu=8xH100-80G task=sft dataset=x reshard=off checkpointing=off", "trinity.yaml",
+     "strategy=fsdp2 reshard=off checkpointing=off", 8},
+};
+
+static void check_round_trip(struct arena *a, const struct round_trip *r)
+{
+    struct emit_files files = {0};
+    struct error e = {0};
+    struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
+    struct foreign f = {0};
+    struct str request = str_format(a, "model=Qwen3-8B context=8k %s", r->request);
+    CHECK(emits(&files, a, str_z(a, request), &e));
+    for (ptrdiff_t i = 0; i < files.count; i++)
+        if (str_is(files.items[i].name, r->file))
+            CHECK(flatten_file(&flat, &files.items[i], &e));
+    CHECK(foreign_settings(&read, &f, &flat, &e) && settings_check(&read, &e));
+    CHECK_STR(str_from(e.message), "");
+    CHECK(f.format);
+    CHECK_U64(f.processes, r->processes);
+    CHECK(settings_read(&wanted, str_from(r->says), ' ', STR_NONE, &e));
+    for (ptrdiff_t i = 0; i < wanted.count; i++)
+        CHECK_STR(foreign_value(&read, str_z(a, wanted.items[i].key)),
+                  str_z(a, wanted.items[i].value));
+}
+
 // What is emitted says, read as a request, what it was emitted for.
 TEST(emitted_files_can_be_read_back)
 {
-    static const struct {
-        const char *request, *file, *says;
-        uint64_t processes;
-    } rows[] = {
-        {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
-         "strategy=fsdp2 precision=mixed cp=4 reshard=on checkpointing=on", 8},
-        {"for=accelerate gpu=8xH100-80G checkpointing=off reshard=off precision=bf16",
-         "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off checkpointing=off", 8},
-        {"for=accelerate gpu=8xH100-80G strategy=fsdp1 offload=all", "accelerate.yaml",
-         "strategy=fsdp1 precision=mixed offload=all", 8},
-        {"for=accelerate gpu=4xH100-80G strategy=ddp precision=autocast", "accelerate.yaml",
-         "strategy=ddp precision=autocast", 4},
-        {"for=accelerate gpu=H200", "accelerate.yaml", "strategy=single precision=bf16", 1},
-        {"for=accelerate gpu=2x8xH100-80G strategy=zero3 sp=2 accum=4 offload=optimizer",
-         "accelerate.yaml", "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
-        {"for=deepspeed gpu=8xH100-80G strategy=zero3 batch=2 accum=4 offload=all",
-         "deepspeed.json", "strategy=zero3 precision=mixed batch=2 accum=4 offload=all", 0},
-        {"for=deepspeed gpu=8xH100-80G strategy=zero1", "deepspeed.json", "strategy=zero1", 0},
-        {"for=trinity gpu=4xA100-80G sp=2 offload=all save-hf=never", "trinity.yaml",
-         "strategy=fsdp2 sp=2 offload=all batch=2 context=8192 model=Qwen/Qwen3-8B save-hf=never",
-         4},
-        {"for=trinity gpu=2xA100-80G verl=0.5 strategy=fsdp1 task=capacity batch=1 "
-         "offload=optimizer",
-         "trinity.yaml", "strategy=fsdp1 sp=1 offload=optimizer batch=1 context=8192", 2},
-        {"for=trinity gpu=4xH100-80G task=opd teacher=Qwen3-32B rollout=2", "trinity.yaml",
-         "strategy=fsdp2 batch=2", 4},
-        {"for=trinity gpu=8xH100-80G task=sft dataset=x reshard=off checkpointing=off",
-         "trinity.yaml", "strategy=fsdp2 reshard=off checkpointing=off", 8},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct arena *a = test_arena();
-        struct emit_files files = {0};
-        struct error e = {0};
-        struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
-        struct foreign f = {0};
-        struct str request = str_format(a, "model=Qwen3-8B context=8k %s", rows[i].request);
-        CHECK(emits(&files, a, str_z(a, request), &e));
-        for (ptrdiff_t k = 0; k < files.count; k++) {
-            const struct emit_file *file = &files.items[k];
-            if (!str_is(file->name, rows[i].file))
-                continue;
-            bool json = str_ends(file->name, STR(".json"));
-            CHECK(json ? json_flatten(&flat, file->content, STR_NONE, file->name, &e)
-                       : yaml_flatten(&flat, file->content, file->name, &e));
-        }
-        CHECK(foreign_settings(&read, &f, &flat, &e));
-        CHECK(settings_check(&read, &e));
-        CHECK_STR(str_from(e.message), "");
-        CHECK(f.format);
-        CHECK_U64(f.processes, rows[i].processes);
-        CHECK(settings_read(&wanted, str_from(rows[i].says), ' ', STR_NONE, &e));
-        for (ptrdiff_t k = 0; k < wanted.count; k++)
-            CHECK_STR(foreign_value(&read, str_z(a, wanted.items[k].key)),
-                      str_z(a, wanted.items[k].value));
-    }
+    for (ptrdiff_t i = 0; i < COUNT_OF(round_trips); i++)
+        check_round_trip(test_arena(), &round_trips[i]);
 }
 
 // Files as people have them: sorted keys, keys without their prefix, and what is not modelled.
