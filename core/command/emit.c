@@ -60,11 +60,14 @@ static void say_peak(struct emission *m, struct arena *a)
     const struct prediction *p = &m->prediction;
     struct str reserved = bytes_text(a, p->reserved_bytes), limit = bytes_text(a, p->limit_bytes);
     struct str allocated = bytes_text(a, p->allocated_bytes);
+    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
+    const char *doubt =
+        job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP." : "";
     m->sentence =
         p->fits ? str_format(a,
                              "Predicted peak: %.*s reserved, %.*s allocated, of the %.*s that "
-                             "torch may take.",
-                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit))
+                             "torch may take.%s",
+                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit), doubt)
                 : str_format(a, "Predicted not to fit into the %.*s that torch may take.",
                              STR_ARGS(limit));
 }
