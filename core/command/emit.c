@@ -29,10 +29,14 @@ static const char *unpredictable(struct arena *a, const struct settings *s, cons
                                  "checkpointing reshard offload nvme optimizer loss expandable";
     const struct command *c = command_find(STR("predict"));
     bool recipes = command_takes(c, STR("recipe"));
-    bool hf = t->accelerate && str_is(task, "sft");
+    bool rl = str_is(task, "grpo") || str_is(task, "capacity");
+    bool modelled = t->accelerate ? str_is(task, "sft") : recipes && rl;
     struct words names = words_of(memory, ' ');
-    if (!recipes && !hf)
+    const struct setting *loss = settings_find_z(s, "loss");
+    if (!modelled)
         return "the training step of this task and framework is not modelled yet";
+    if (!recipes && loss && !str_is(loss->value, "full"))
+        return "this framework's own chunked loss is not modelled yet";
     struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
     struct error ignored = {0};
     if (recipes && !settings_find_z(s, "recipe") &&
@@ -79,8 +83,7 @@ static bool predict_job(struct emission *m, struct arena *a, const struct settin
     struct settings taken = settings_in(a);
     struct plan *plan = NEW(a, struct plan, 1);
     struct error reason = {0};
-    const struct setting *task = settings_find_z(s, "task");
-    const char *why = unpredictable(a, s, t, task ? task->value : STR("sft"));
+    const char *why = unpredictable(a, s, t, job_text(&m->job, "task"));
     if (!copy_taken(&taken, s, e) || !choose_recipe(&taken, t->recipe, e))
         return false;
     if (!why && plan_from_settings(plan, a, &taken, &reason) &&

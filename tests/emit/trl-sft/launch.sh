@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-4B, 8192 tokens a sequence; sequences a step: 32.
-# Predicted peak: 15.67 GiB reserved, 12.84 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Peak not predicted: this framework's own chunked loss is not modelled yet.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
