@@ -95,12 +95,6 @@ bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
     return true;
 }
 
-static void attach(struct answer *a, const struct setting *path, struct str content)
-{
-    ASSERT(a->attachment_count < ANSWER_MAX_ATTACHMENTS);
-    a->attachments[a->attachment_count++] = (struct attachment){path->value, content};
-}
-
 // The simulated history with the driver's events, as a recording would have it.
 static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
                          struct error *e)
@@ -124,7 +118,7 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
         return false;
     struct buf text = buf_in(q->arena);
     trace_write(&log, &text);
-    attach(a, path, buf_str(&text));
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&text)});
     return true;
 }
 
@@ -138,7 +132,7 @@ static void attach_timeline(struct answer *a, const struct query *q, const struc
         str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->plan->model.name)),
                    (unsigned long long)s->plan->context);
     report_timeline(&svg, &s->prediction, title.p);
-    attach(a, path, buf_str(&svg));
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
 }
 
 bool predict_answer(struct answer *a, const struct query *q, struct error *e)

@@ -131,6 +131,9 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     unsigned long long sp = (unsigned long long)p->ulysses;
     if (p->ulysses == 1)
         return true;
+    if (plan_is_zero(p))
+        return FAIL(e, UNSUPPORTED, STR("--sp"),
+                    "sequence parallel is not modelled under DeepSpeed; fsdp2 has it");
     if (p->strategy != STRATEGY_FSDP2 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sequence parallel needs several GPUs and fsdp2");
     if (plan_ranks(p) % p->ulysses)
