@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz accuracy bench install clean
+.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz test-frameworks accuracy bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -48,11 +48,16 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@scripts/build fuzz
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
 
+test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
+	@python3 tests/frameworks/make_environment.py build/frameworks
+	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH python -W ignore -m unittest discover -s tests/frameworks -v
+
 accuracy: build ## predicts every measured run and writes docs/accuracy.md
 	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl tests/runs/h200_cp.jsonl --write docs
 	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
 	@python3 tests/accuracy.py build/release tests/runs/h200_models.jsonl
 	@python3 tests/accuracy.py build/release tests/runs/h200_lora.jsonl
+	@python3 tests/accuracy.py build/release tests/runs/h200_zero.jsonl
 	@python3 tests/published.py build/release
 	@python3 tests/trinity.py build/release
 

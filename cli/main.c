@@ -6,7 +6,9 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
+#include "core/emit/foreign.h"
 #include "core/error_json.h"
+#include "host/attachments.h"
 #include "host/document.h"
 #include "host/gpu_source.h"
 #include "host/json_in.h"
@@ -60,8 +62,8 @@ static struct str without_byte_order_mark(struct str text)
     return marked ? str_slice(text, 3, text.n) : text;
 }
 
-// What a request file sets; a JSON null sets nothing.
-static bool read_request(struct settings *out, struct str path, struct error *e)
+// What a request file sets, ours or a framework's; a JSON null sets nothing.
+static bool read_request(struct settings *out, struct foreign *f, struct str path, struct error *e)
 {
     struct str text;
     struct settings file = settings_in(out->arena);
@@ -72,10 +74,34 @@ static bool read_request(struct settings *out, struct str path, struct error *e)
     bool json = str_ends(path, STR(".json"));
     if (!(json ? json_flatten(&file, text, STR_NONE, path, e) : yaml_flatten(&file, text, path, e)))
         return false;
-    for (ptrdiff_t i = 0; i < file.count; i++)
+    if (!foreign_settings(out, f, &file, e))
+        return false;
+    for (ptrdiff_t i = 0; i < file.count && !f->format; i++)
         if (!str_is(file.items[i].value, "null") && !settings_add(out, file.items[i], e))
             return false;
     return settings_join_lists(out, e) && settings_check(out, e);
+}
+
+// A framework's file means that framework's training step.
+static bool mean_its_step(const struct options *o, struct settings *file, const struct foreign *f,
+                          struct error *e)
+{
+    struct setting recipe = {STR("recipe"), str_from(f->recipe), o->from};
+    if (!f->recipe || !command_takes(o->command, STR("strategy")) ||
+        command_takes(o->command, STR("for")))
+        return true;
+    if (command_takes(o->command, recipe.key))
+        return settings_set(file, recipe, e);
+    return FAIL(e, UNSUPPORTED, o->from,
+                "this is a file of %s, whose training step is not modelled yet", f->format);
+}
+
+// Our own requests may hold settings of other commands; a framework's file speaks of one job.
+static bool changes_memory(const struct command *c, const struct setting *item)
+{
+    bool spread = str_is(item->key, "cp") || str_is(item->key, "sp");
+    return command_takes(c, STR("strategy")) && !(spread && str_is(item->value, "1")) &&
+           !str_is(item->key, "save-hf");
 }
 
 // Puts the file's settings before the options in the list, so that the options win. Settings of
@@ -83,13 +109,17 @@ static bool read_request(struct settings *out, struct str path, struct error *e)
 static bool merge_request(struct options *o, struct arena *a, struct error *e)
 {
     struct settings file = settings_in(a), merged = settings_in(a);
+    struct foreign f;
     if (!o->from.n)
         return true;
-    if (!read_request(&file, o->from, e))
+    if (!read_request(&file, &f, o->from, e) || !mean_its_step(o, &file, &f, e))
         return false;
     for (ptrdiff_t i = 0; i < file.count; i++) {
         struct str key = file.items[i].key;
         bool taken = command_takes(o->command, key) || str_starts(key, STR("config."));
+        if (!taken && f.format && changes_memory(o->command, &file.items[i]))
+            return FAIL(e, UNSUPPORTED, file.items[i].where, "%s does not model %.*s %.*s yet",
+                        o->command->name, STR_ARGS(key), STR_ARGS(file.items[i].value));
         if (taken && !settings_add(&merged, file.items[i], e))
             return false;
     }
@@ -97,7 +127,7 @@ static bool merge_request(struct options *o, struct arena *a, struct error *e)
         if (!settings_set(&merged, o->settings.items[i], e))
             return false;
     o->settings = merged;
-    return true;
+    return foreign_gpu(&o->settings, &f, e);
 }
 
 static bool read_log(struct query *q, struct str path, struct error *e)
@@ -121,14 +151,6 @@ static bool read_document(struct query *q, const struct command *c, struct error
     return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
 }
 
-static bool write_attachments(struct arena *a, const struct answer *out, struct error *e)
-{
-    for (ptrdiff_t i = 0; i < out->attachment_count; i++)
-        if (!file_write(*a, out->attachments[i].path, out->attachments[i].content, FILE_REPLACE, e))
-            return false;
-    return true;
-}
-
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
 {
     struct hub_options hub = hub_from_environment(a);
@@ -144,7 +166,7 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
     return merge_request(o, a, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
            read_document(&q, o->command, e) && command_answer(out, o->command, &q, e) &&
-           write_attachments(a, out, e);
+           attachments_write(*a, out, e);
 }
 
 // "fathom COMMAND --help" is "fathom help COMMAND".

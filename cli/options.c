@@ -82,8 +82,24 @@ static bool read_option(struct options *o, struct str text, struct arguments *ar
     const struct setting_def *def = setting_def_find(pair.head);
     if (!def || !command_takes(o->command, pair.head))
         return unknown_option(o, pair.head, e);
-    struct str value;
-    return take_value(&value, def->name, pair, args, e) && add(o, def->name, value, e);
+    struct str value = STR("on");
+    bool alone = def->kind == SETTING_FLAG && !pair.found;
+    return (alone || take_value(&value, def->name, pair, args, e)) && add(o, def->name, value, e);
+}
+
+// "-o value" or "-ovalue".
+static bool read_letter(struct options *o, struct str text, struct arguments *args, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting_def *def = &setting_defs[i];
+        if (!def->letter || def->letter != text.p[0] ||
+            !command_takes(o->command, str_from(def->name)))
+            continue;
+        struct str_cut pair = {.tail = str_slice(text, 1, text.n), .found = text.n > 1};
+        struct str value;
+        return take_value(&value, def->name, pair, args, e) && add(o, def->name, value, e);
+    }
+    return unknown_option(o, text, e);
 }
 
 static bool read_operand(struct options *o, struct str text, struct error *e)
@@ -133,7 +149,7 @@ static bool read_arguments(struct options *o, struct arguments *args, struct err
         else if (str_starts(text, STR("--")))
             ok = read_option(o, str_slice(text, 2, text.n), args, e);
         else
-            ok = unknown_option(o, str_slice(text, 1, text.n), e);
+            ok = read_letter(o, str_slice(text, 1, text.n), args, e);
         if (!ok)
             return false;
     }

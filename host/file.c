@@ -231,3 +231,22 @@ bool file_write(struct arena scratch, struct str path, struct str content,
         return FAIL(e, BAD_INPUT, path, "this file exists already");
     return FAIL(e, IO, path, "this file cannot be written (%s)", strerror(reason));
 }
+
+bool folder_make(struct arena scratch, struct str path, struct error *e)
+{
+    if (!path.n || holds_nul(path))
+        return FAIL(e, BAD_INPUT, path, "a path must not be empty or hold a NUL character");
+    char *name = str_z(&scratch, path);
+    struct stat status;
+    for (ptrdiff_t i = 1; i <= path.n; i++) {
+        if (i < path.n && name[i] != '/')
+            continue;
+        name[i] = 0;
+        if (mkdir(name, 0777) != 0 && errno != EEXIST)
+            return FAIL(e, IO, path, "this folder cannot be made (%s)", strerror(errno));
+        name[i] = i < path.n ? '/' : 0;
+    }
+    if (stat(name, &status) != 0 || !S_ISDIR(status.st_mode))
+        return FAIL(e, BAD_INPUT, path, "this is not a folder");
+    return true;
+}

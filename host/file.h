@@ -38,6 +38,9 @@ bool file_read_part(struct str *out, struct arena *a, struct str path, struct fi
 // Of a regular file; anything else is refused.
 bool file_size(uint64_t *bytes, struct arena scratch, struct str path, struct error *e) MUST_USE;
 
+// With the folders above it; one that is there already is left as it is.
+bool folder_make(struct arena scratch, struct str path, struct error *e) MUST_USE;
+
 enum file_existing { FILE_KEEP_EXISTING, FILE_REPLACE };
 
 // Through a temporary file beside it, so that a reader never sees half of it.

@@ -46,11 +46,12 @@ NOT_MEASURED = (
     "experts under sequence parallel or offload; windows, soft caps and sinks under sequence parallel",
     "Gemma 1 and OLMo 3, whose layers are those of measured families",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
-    "DeepSpeed (`zero1`, `zero2`, `zero3`)",
+    "DeepSpeed with experts, sequence parallel, its own optimizers or more than 8192 tokens; the runs it is compared "
+    "with are in tests/runs/h200_zero.jsonl, and `make accuracy` prints them",
     "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",
-    "`--offload optimizer`, and host memory under any offload",
+    "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
@@ -86,7 +87,7 @@ OPTIONS = {
     "ac": ("checkpointing", switch),
     "host_checkpoints": ("checkpoint-offload", switch),
     "reshard": ("reshard", switch),
-    "offload": ("offload", lambda value: "all" if value else "off"),
+    "offload": ("offload", lambda value: {True: "all", False: "off"}.get(value, value)),
     "fused": ("optimizer", lambda value: "adamw-fused" if value else "adamw"),
     "optimizer": ("optimizer", str),
     "lora": ("lora", str),

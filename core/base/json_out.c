@@ -139,6 +139,12 @@ void json_out_null(struct json_out *j)
     buf_put_z(j->out, "null");
 }
 
+void json_out_literal(struct json_out *j, struct str value)
+{
+    before_item(j);
+    buf_put(j->out, value);
+}
+
 void json_out_field_str(struct json_out *j, const char *key, struct str value)
 {
     json_out_key(j, key);

@@ -32,6 +32,7 @@ void json_out_u64(struct json_out *j, uint64_t value);
 void json_out_double(struct json_out *j, double value); // six significant digits; not finite: null
 void json_out_bool(struct json_out *j, bool value);
 void json_out_null(struct json_out *j);
+void json_out_literal(struct json_out *j, struct str value); // a number, true or false, as it is
 
 // key and value in one call
 void json_out_field_str(struct json_out *j, const char *key, struct str value);

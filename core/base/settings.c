@@ -145,6 +145,7 @@ static bool check_value(const struct setting_def *def, const struct setting *ite
         enum unit_kind kind = def->kind == SETTING_COUNT ? UNIT_COUNT : UNIT_BYTES;
         return setting_number(&value, item, kind, (struct range){def->min, def->max}, e);
     }
+    case SETTING_FLAG:
     case SETTING_SWITCH: {
         bool value;
         return setting_switch(&value, item, e);

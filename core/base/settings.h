@@ -53,6 +53,7 @@ enum setting_kind {
     SETTING_COUNT,  // min..max, with k, M, G
     SETTING_BYTES,  // min..max, with KiB .. TiB and kB .. TB
     SETTING_SWITCH, // on | off (true, false, yes, no as YAML and JSON spell them)
+    SETTING_FLAG,   // the same; as an option it stands alone
 };
 
 struct setting_def {
@@ -62,6 +63,7 @@ struct setting_def {
     uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES
     const char *fallback; // default as help shows it, NULL for none
     const char *text;     // one sentence without a full stop
+    char letter;          // of a short option, 0 for none
     bool operand;         // only a bare argument of one command, not a setting of requests
     bool list;            // commands that compare take several, with commas
 };

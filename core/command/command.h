@@ -35,13 +35,13 @@ struct attachment {
     struct str path, content;
 };
 
-enum { ANSWER_MAX_ATTACHMENTS = 2 };
-
 struct answer {
     struct buf out;
     bool negative; // the answer is "does not fit": a result, with an exit status of its own
-    struct attachment attachments[ANSWER_MAX_ATTACHMENTS];
-    ptrdiff_t attachment_count;
+    struct attachment *attachments;
+    ptrdiff_t attachment_count, attachment_capacity;
+    struct str folder;  // made for the attachments where it is not empty
+    bool keep_existing; // writing over a file is refused
 };
 
 struct example {
@@ -70,6 +70,8 @@ const struct command *command_find(struct str name);
 bool command_unknown(struct str name, struct error *e); // fails, naming the nearest
 bool command_takes(const struct command *c, struct str setting);
 
+void answer_attach(struct answer *a, struct arena *arena, struct attachment file);
+
 // Refuses settings the command does not model, then answers.
 bool command_answer(struct answer *a, const struct command *c, const struct query *q,
                     struct error *e) MUST_USE;
@@ -96,6 +98,7 @@ bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_U
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool emit_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool man_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

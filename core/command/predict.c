@@ -26,7 +26,8 @@ static bool use_checkpointing(struct plan *p)
 
 static bool use_chunked_loss(struct plan *p)
 {
-    bool changed = p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1;
+    bool changed =
+        p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_ZERO3;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
     p->loss_chunk = changed ? 2048 : p->loss_chunk;
     p->checkpointing = p->expandable = true;
@@ -62,8 +63,9 @@ static bool use_eight(struct plan *p)
 
 static bool use_offload(struct plan *p)
 {
-    bool possible = !p->offload && p->strategy == STRATEGY_FSDP2;
-    p->checkpointing = p->expandable = p->offload = true;
+    bool possible = !p->offload && (p->strategy == STRATEGY_FSDP2 || p->strategy == STRATEGY_ZERO3);
+    p->checkpointing = p->expandable = true;
+    p->offload = OFFLOAD_ALL;
     return possible;
 }
 
@@ -93,12 +95,6 @@ bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
     return true;
 }
 
-static void attach(struct answer *a, const struct setting *path, struct str content)
-{
-    ASSERT(a->attachment_count < ANSWER_MAX_ATTACHMENTS);
-    a->attachments[a->attachment_count++] = (struct attachment){path->value, content};
-}
-
 // The simulated history with the driver's events, as a recording would have it.
 static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
                          struct error *e)
@@ -122,7 +118,7 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
         return false;
     struct buf text = buf_in(q->arena);
     trace_write(&log, &text);
-    attach(a, path, buf_str(&text));
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&text)});
     return true;
 }
 
@@ -136,7 +132,7 @@ static void attach_timeline(struct answer *a, const struct query *q, const struc
         str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->plan->model.name)),
                    (unsigned long long)s->plan->context);
     report_timeline(&svg, &s->prediction, title.p);
-    attach(a, path, buf_str(&svg));
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
 }
 
 bool predict_answer(struct answer *a, const struct query *q, struct error *e)

@@ -143,7 +143,7 @@ static void attach_picture(struct answer *a, const struct query *q, const struct
     struct chart chart =
         replay_chart(s, str_z(q->arena, s->name), NEW(q->arena, uint64_t, REPLAY_SERIES_POINTS));
     chart_svg(&picture, &chart);
-    a->attachments[a->attachment_count++] = (struct attachment){svg->value, buf_str(&picture)};
+    answer_attach(a, q->arena, (struct attachment){svg->value, buf_str(&picture)});
 }
 
 bool replay_answer(struct answer *a, const struct query *q, struct error *e)

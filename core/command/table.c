@@ -88,6 +88,26 @@ const struct command commands[] = {
      .answer = show_answer,
      .examples = {{"show --model Qwen3-8B --gpu 8xH100-80G", "both in full"},
                   {"show --from request.yaml", "settings from a file"}}},
+    {.name = "emit",
+     .summary = "the files that run a configuration in a framework, commented",
+     .description =
+         "Writes what a framework needs to run the configuration: its own files, a launch script "
+         "and, where it has none, a training script. Comments say why a value was chosen and the "
+         "predicted peak. What the framework would reject or silently ignore is refused. Nothing "
+         "is written over without --force. Exits with 1 when the configuration is predicted not "
+         "to fit; the files are written all the same.",
+     .settings =
+         "for around task model gpu context strategy precision batch accum sp cp tp ep "
+         "checkpointing reshard offload nvme optimizer loss expandable torch verl save-hf dataset "
+         "teacher rollout save-to into force",
+     .answer = emit_answer,
+     .examples = {{"emit --for accelerate --model Qwen3-8B --gpu 8xH100-80G --context 16k -o run",
+                   "FSDP2, ready for 'bash run/launch.sh'"},
+                  {"emit --for trl --task dpo --model Qwen3-4B --gpu 8xH100-80G --context 8k",
+                   "printed"},
+                  {"emit --for slurm --around deepspeed --strategy zero3 --model Qwen3-14B --gpu "
+                   "4x8xH100-80G --context 16k -o run",
+                   "a Slurm job of four nodes"}}},
     {.name = "replay",
      .summary = "a recorded allocator history, replayed through an exact copy of torch's allocator",
      .description =
@@ -185,6 +205,13 @@ bool command_takes(const struct command *c, struct str setting)
         if (str_equal(names.word, setting))
             return true;
     return false;
+}
+
+void answer_attach(struct answer *a, struct arena *arena, struct attachment file)
+{
+    a->attachments = arena_grow(arena, a->attachments, sizeof *a->attachments, a->attachment_count,
+                                &a->attachment_capacity);
+    a->attachments[a->attachment_count++] = file;
 }
 
 static bool check_taken(const struct command *c, const struct settings *s, struct error *e)

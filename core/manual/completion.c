@@ -7,7 +7,7 @@
 // Words that may follow --name, separated by spaces; empty where anything may.
 static void put_values(struct buf *b, const struct setting_def *d)
 {
-    if (d->kind == SETTING_SWITCH) {
+    if (d->kind == SETTING_SWITCH || d->kind == SETTING_FLAG) {
         buf_put_z(b, "on off");
     } else if (d->kind == SETTING_CHOICE) {
         for (const char *c = d->values; *c; c++) {

@@ -33,7 +33,11 @@ static const char *setting_text(struct arena *a, const struct setting_def *d)
 
 static void print_setting(struct buf *b, const struct setting_def *d, const struct view *v)
 {
-    print_option(b, d->name, d->values, setting_text(b->arena, d), v);
+    struct str letter = d->letter ? str_format(b->arena, "-%c, ", d->letter) : STR_NONE;
+    bool alone = d->kind == SETTING_FLAG;
+    struct str left = str_format(b->arena, "%.*s--%s%s%s", STR_ARGS(letter), d->name,
+                                 alone ? "" : " ", alone ? "" : d->values);
+    print_pair(b, left, setting_text(b->arena, d), v);
 }
 
 static void print_globals(struct buf *b, const struct view *v)

@@ -6,6 +6,7 @@
 #include "core/step/trainer.h"
 
 enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
+enum { ZERO3_MEASURED_TOKENS = 8192 }; // tests/runs/h200_zero.jsonl
 
 static uint64_t outside_bytes(const struct prediction *p)
 {
@@ -88,7 +89,8 @@ void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
     if (plan->checkpoint_offload)
         buf_put_z(&b, ", checkpoints in host memory");
     if (plan->offload)
-        buf_put_z(&b, ", offloaded to the host");
+        buf_put_z(&b, plan->offload == OFFLOAD_OPTIMIZER ? ", optimizer offloaded to the host"
+                                                         : ", offloaded to the host");
     buf_printf(&b, ", %s segments, torch 2.%d", plan->expandable ? "expandable" : "classic",
                plan->torch_minor);
     buf_wrapped(out, buf_str(&b), 2, v->width);
@@ -221,6 +223,24 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
             buf_wrapped(out, str_from(rows[i].text), 2, v->width);
 }
 
+static void print_deepspeed(struct buf *out, const struct view *v, const struct plan *plan)
+{
+    if (!plan_is_zero(plan))
+        return;
+    buf_wrapped(
+        out,
+        STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to "
+            "it, "
+            "buckets have the sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
+            "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
+            "hidden), the rest is its default (overlap_comm under zero3 only, sub_group_size, "
+            "stage3_max_live_parameters and stage3_max_reuse_distance of 1e9). Its own FusedAdam "
+            "keeps what --optimizer adamw-fused keeps, and its DeepSpeedCPUAdam what torch's AdamW "
+            "keeps in host memory; neither was measured. Rank 0 is followed, whose part "
+            "begins with the embedding."),
+        2, v->width);
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -264,6 +284,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         2, v->width);
     buf_wrapped(out, attention_evidence(s->plan), 2, v->width);
     print_libraries(out, v, s->plan);
+    print_deepspeed(out, v, s->plan);
 }
 
 // As the runs of tests/runs/h200_cp.jsonl are.
@@ -306,7 +327,11 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct plan 
         {plan->hardware.card.capability != 90,
          "the scratch of attention and sums on this card (taken as on an H200)"},
         {plan->torch_minor != TORCH_NEWEST, versions.p},
-        {plan->offload || plan->checkpoint_offload, "host memory"},
+        {(plan->offload && !plan_is_zero(plan)) || plan->checkpoint_offload, "host memory"},
+        {plan->strategy == STRATEGY_ZERO3 && plan_tokens(plan) > ZERO3_MEASURED_TOKENS,
+         "how far the host runs ahead of the card under zero3 with a context this long, for which "
+         "more is reserved"},
+        {plan_is_zero(plan) && model_has(m, FEATURE_EXPERTS), "experts under DeepSpeed"},
         {plan->ring > 1 && !is_measured_ring(plan),
          "context parallel with experts, offload, bf16 or several sequences"},
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),

@@ -222,16 +222,34 @@ static void linear_weight(struct graph *g, struct node *n, struct outcome *out)
 }
 
 // MmBackward0 begins with the weight, AddmmBackward0, which has a bias, with the input.
-static void linear(struct graph *g, struct node *n, struct outcome *out)
+static void torch_linear(struct graph *g, struct node *n, struct outcome *out)
 {
     bool biased = n->inputs[2] != NO_NODE;
-    int products = (n->inputs[0] != NO_NODE) + (n->inputs[1] != NO_NODE);
     if (biased)
         linear_input(g, n, out);
     linear_weight(g, n, out);
     if (!biased)
         linear_input(g, n, out);
-    if (biased) {
+}
+
+// DeepSpeed's linear layer (deepspeed/runtime/zero/linear.py): the input's gradient first, neither
+// transposed.
+static void zero_linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    if (n->inputs[0] != NO_NODE)
+        out[0].gradient = take(g, n->sizes[0]);
+    gemm_workspace(g);
+    out[1].gradient = machine_take(g->machine, n->sizes[1], MEMORY_GRADIENTS);
+}
+
+static void linear(struct graph *g, struct node *n, struct outcome *out)
+{
+    int products = (n->inputs[0] != NO_NODE) + (n->inputs[1] != NO_NODE);
+    if (g->module)
+        zero_linear(g, n, out);
+    else
+        torch_linear(g, n, out);
+    if (n->inputs[2] != NO_NODE) {
         out[2].gradient = machine_take(g->machine, n->sizes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &n->reduction);
     }

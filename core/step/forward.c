@@ -29,6 +29,7 @@ struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     const struct trainer *t = g->owner;
     uint64_t rows = x.elements / g->parameters[weight].rows;
+    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD);
     struct var hidden = op_cast(g, x, 4);
     struct var squares = op_power(g, hidden);
     struct var variance = op_mean(g, squares, rows);
@@ -51,6 +52,7 @@ struct var rms_norm(struct graph *g, struct var x, int weight)
     drop(g, factor);
     drop(g, normed);
     drop(g, variance);
+    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD_DONE);
     return out;
 }
 

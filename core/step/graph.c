@@ -326,9 +326,43 @@ static void release(struct graph *g, struct node *n, bool had_kept)
         drop_arguments(g, n->frame);
 }
 
+static void hand_on_inputs(struct graph *g, const struct node *n, const struct outcome *out)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] > FIRST_PARAMETER)
+            hand_on(g, n->inputs[i], &out[i]);
+}
+
+static void give_to_parameters(struct graph *g, const struct node *n, const struct outcome *out)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
+            hand_on(g, n->inputs[i], &out[i]);
+    for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
+            g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
+}
+
+void graph_at_module(struct graph *g, int parameter, enum operation operation,
+                     enum module_moment moment)
+{
+    if (g->module && !g->stopped)
+        g->module(g, parameter, operation, moment);
+}
+
+static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] <= FIRST_PARAMETER) {
+            graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
+            return;
+        }
+}
+
 static void run_node(struct graph *g, int32_t index)
 {
     struct node *n = &g->nodes[index];
+    at_module_of(g, n, MOMENT_BACKWARD);
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     load_kernels(g, n->operation, true);
@@ -344,9 +378,12 @@ static void run_node(struct graph *g, int32_t index)
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
     release(g, n, had_kept);
-    for (int i = 0; i < NODE_INPUTS; i++)
-        if (out[i].gradient)
-            hand_on(g, n->inputs[i], &out[i]);
+    if (!g->module) // else a hook comes between a module and its input
+        hand_on_inputs(g, n, out);
+    give_to_parameters(g, n, out);
+    if (g->module)
+        hand_on_inputs(g, n, out);
+    at_module_of(g, n, MOMENT_BACKWARD_DONE);
 }
 
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to)

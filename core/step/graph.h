@@ -90,6 +90,10 @@ struct outcome {
 struct frame;
 struct graph;
 
+// A module with parameters of its own, named by its weight: when it is called and when that is
+// over, forward and backward.
+enum module_moment { MOMENT_FORWARD, MOMENT_FORWARD_DONE, MOMENT_BACKWARD, MOMENT_BACKWARD_DONE };
+
 struct node {
     enum operation operation;
     int32_t inputs[NODE_INPUTS]; // node, NO_NODE, or a parameter (see input_of_parameter)
@@ -174,6 +178,11 @@ struct graph {
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call
     // Called where the gradient enters a sharded unit (false) and where it has left it (true).
     void (*boundary)(struct graph *g, int unit, bool left);
+    // Called at a module's moments; may be NULL. While it is there, linear layers are DeepSpeed's.
+    void (*module)(struct graph *g, int parameter, enum operation operation,
+                   enum module_moment moment);
+    // Called once an operator's gradient has been given to a parameter; may be NULL.
+    void (*gradient_ready)(struct graph *g, int parameter);
     void *owner;
 };
 
@@ -200,6 +209,9 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
                             void *what);
+
+void graph_at_module(struct graph *g, int parameter, enum operation operation,
+                     enum module_moment moment);
 
 // Autocast's cache of weights in bf16: takes one reference over; all go at the end of the context.
 void graph_hold_cast(struct graph *g, struct storage *s);

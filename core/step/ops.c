@@ -293,12 +293,16 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     const struct parameter *p = &g->parameters[parameter];
     struct node *n =
         p->frozen ? graph_add_for(g, OPERATION_LINEAR, x) : graph_add(g, OPERATION_LINEAR);
+    uint64_t rows = x.elements / p->columns;
+    struct var out = {0};
+    if (g->module) // keeps its inputs after it has run
+        out = graph_output(g, n, rows * p->rows, x.width);
     if (!p->frozen)
         graph_keep(g, n, x.storage);
     if (graph_wants(g, x))
         graph_keep(g, n, weight.storage);
-    uint64_t rows = x.elements / p->columns;
-    struct var out = graph_output(g, n, rows * p->rows, x.width);
+    if (!g->module)
+        out = graph_output(g, n, rows * p->rows, x.width);
     if (n) {
         n->inputs[0] = x.node;
         n->inputs[1] = weight.node;
@@ -308,7 +312,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         n->sizes[2] = p->rows * x.width;
         n->reduction = (struct reduction){p->rows, rows};
     }
-    if (!g->stopped && bias >= 0)
+    if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);
     else if (!g->stopped)
         gemm_workspace(g);
@@ -319,8 +323,13 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
 static struct var plain_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     if (!g->autocast) {
-        struct var weight = {NULL, gradient_of(g, parameter), x.width, 0};
-        return linear_on(g, x, weight, parameter, bias);
+        graph_at_module(g, parameter, OPERATION_LINEAR, MOMENT_FORWARD);
+        // What is recomputed keeps a gathered weight itself, not the parameter it belongs to.
+        struct storage *kept = g->module && g->frame ? g->parameters[parameter].weight : NULL;
+        struct var weight = {kept, gradient_of(g, parameter), x.width, 0};
+        struct var out = linear_on(g, x, weight, parameter, bias);
+        graph_at_module(g, parameter, OPERATION_LINEAR, MOMENT_FORWARD_DONE);
+        return out;
     }
     struct var weight = cast_weight(g, parameter);
     struct var narrow = op_cast(g, x, 2);
@@ -606,6 +615,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
         graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
         return out;
     }
+    graph_at_module(g, parameter, OPERATION_EMBEDDING, MOMENT_FORWARD);
     struct node *n = graph_add(g, OPERATION_EMBEDDING);
     graph_keep(g, n, ids.storage);
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);
@@ -616,6 +626,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
         n->sizes[2] = p->columns;
         n->sizes[3] = p->rows;
     }
+    graph_at_module(g, parameter, OPERATION_EMBEDDING, MOMENT_FORWARD_DONE);
     return out;
 }
 

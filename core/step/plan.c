@@ -74,7 +74,7 @@ static bool read_ring(struct reader *r, struct plan *p)
     return read_count(r, &p->ring_rank, "cp-rank");
 }
 
-static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum target
+static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum lora_target
 
 static bool read_target(struct reader *r, struct plan *p, struct str name, struct str where)
 {
@@ -125,7 +125,7 @@ static bool read_numbers(struct reader *r, struct plan *p)
     read_choice(r, &offload, "offload");
     read_choice(r, &save, "save-hf");
     p->save_hf = (enum save)save;
-    p->offload = offload > 0;
+    p->offload = (enum offload)offload;
     if (p->recipe == RECIPE_TRINITY)
         strategy = (int)(p->offload ? STRATEGY_FSDP2 : STRATEGY_FSDP1);
     read_choice(r, &strategy, "strategy");
@@ -175,6 +175,9 @@ static bool is_possible_sequence_parallel(const struct plan *p, struct error *e)
     unsigned long long sp = (unsigned long long)p->ulysses;
     if (p->ulysses == 1)
         return true;
+    if (plan_is_zero(p))
+        return FAIL(e, UNSUPPORTED, STR("--sp"),
+                    "sequence parallel is not modelled under DeepSpeed; fsdp2 has it");
     if (p->strategy != STRATEGY_FSDP2 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--sp"), "sequence parallel needs several GPUs and fsdp2");
     if (plan_ranks(p) % p->ulysses)
@@ -242,6 +245,37 @@ static bool is_countable(const struct plan *p, struct error *e)
     return true;
 }
 
+// Qwen, Llama and Mistral without windows: what recipes and strategies of narrow evidence model.
+static bool is_plain(const struct plan *p)
+{
+    static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
+    return !(p->model.features & ~plain) && !plan_masks_windows(p);
+}
+
+// What DeepSpeed could do, but no measured run shows.
+static bool is_possible_zero(const struct plan *p, struct error *e)
+{
+    if (!plan_is_zero(p))
+        return true;
+    if (p->precision != PRECISION_MIXED)
+        return FAIL(e, UNSUPPORTED, STR("--precision"),
+                    "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies");
+    if (model_has(&p->model, FEATURE_EXPERTS))
+        return FAIL(e, UNSUPPORTED, STR("--strategy"),
+                    "a mixture of experts is not modelled under DeepSpeed; fsdp2 is");
+    if (!is_plain(p))
+        return FAIL(e, UNSUPPORTED, STR("--strategy"),
+                    "%s is not modelled under DeepSpeed; Qwen, Llama and Mistral are",
+                    p->model.family->title);
+    if (p->strategy == STRATEGY_ZERO3 && p->loss != LOSS_FULL)
+        return FAIL(e, UNSUPPORTED, STR("--loss"),
+                    "zero3 is modelled with the full loss only; zero1 and zero2 with any");
+    if (!p->reshard)
+        return FAIL(e, UNSUPPORTED, STR("--reshard"),
+                    "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2");
+    return true;
+}
+
 // What FSDP1 could do, but no measured run shows.
 static bool is_possible_fsdp1(const struct plan *p, struct error *e)
 {
@@ -266,16 +300,23 @@ static bool is_possible_trinity(const struct plan *p, struct error *e)
 {
     if (p->recipe != RECIPE_TRINITY)
         return true;
-    if (!plan_is_sharded(p))
+    if (p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_FSDP2)
         return FAIL(e, BAD_INPUT, STR("--strategy"), "trinity trains under fsdp1 or fsdp2");
+    if (p->offload == OFFLOAD_OPTIMIZER)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "trinity's offload policy under fsdp2 keeps everything in host memory: all");
     if (p->precision != PRECISION_MIXED)
         return FAIL(e, BAD_INPUT, STR("--precision"), "trinity trains in mixed precision");
     if (!p->checkpointing)
         return FAIL(e, UNSUPPORTED, STR("--checkpointing"),
                     "the trinity recipe is modelled with checkpointing only");
-    if (model_has(&p->model, FEATURE_EXPERTS))
+    if (!is_plain(p))
         return FAIL(e, UNSUPPORTED, STR("--model"),
-                    "a mixture of experts is not modelled under the trinity recipe");
+                    "%s is not modelled under the trinity recipe; Qwen, Llama and Mistral without "
+                    "experts and windows are",
+                    p->model.family->title);
+    if (p->ring > 1)
+        return FAIL(e, BAD_INPUT, STR("--cp"), "trinity has no context parallel; --sp is Ulysses");
     return true;
 }
 
@@ -293,26 +334,33 @@ static bool is_possible_recipe(const struct plan *p, struct error *e)
     return true;
 }
 
-// Adapters go to the linear layers that Llama's and Qwen's modules have; operators of other
-// families have not been taught which of their inputs need no gradient.
+static bool is_possible_offload(const struct plan *p, struct error *e)
+{
+    bool zero_offloads = p->strategy == STRATEGY_ZERO2 || p->strategy == STRATEGY_ZERO3;
+    if (p->offload == OFFLOAD_OPTIMIZER && !zero_offloads)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "an optimizer in host memory is modelled under zero2 and zero3 only");
+    if (p->offload == OFFLOAD_ALL && p->strategy != STRATEGY_FSDP2 && p->strategy != STRATEGY_ZERO3)
+        return FAIL(e, BAD_INPUT, STR("--offload"),
+                    "offload is a policy of fsdp2 and zero3, which need several GPUs");
+    return true;
+}
+
+// Operators of other families have not been taught which of their inputs need no gradient.
 static bool is_possible_adapter(const struct plan *p, struct error *e)
 {
-    static const unsigned taught =
-        FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_QK_NORM;
     if (p->packed && !p->lora_rank)
         return FAIL(e, BAD_INPUT, STR("--quantize"),
                     "weights in four bits cannot be trained; --lora 16 trains adapters over them");
     if (p->packed && (p->precision != PRECISION_BF16 || p->strategy != STRATEGY_SINGLE))
         return FAIL(e, UNSUPPORTED, STR("--quantize"),
                     "nf4 is modelled on one GPU (single) with bf16 compute only");
-    if (p->lora_rank && model_has(&p->model, FEATURE_EXPERTS))
-        return FAIL(e, UNSUPPORTED, STR("--lora"),
-                    "LoRA over a mixture of experts is not modelled; over dense Llama, Mistral and "
-                    "Qwen models it is");
-    if (p->lora_rank && p->model.features & ~taught)
-        return FAIL(e, UNSUPPORTED, STR("--lora"),
-                    "LoRA over %s is not modelled; over dense Llama, Mistral and Qwen models it is",
-                    p->model.family->title);
+    if (p->lora_rank && !is_plain(p))
+        return FAIL(
+            e, UNSUPPORTED, STR("--lora"),
+            "LoRA over %s is not modelled; over Qwen, Llama and Mistral without experts and "
+            "windows it is",
+            p->model.family->title);
     if (p->lora_rank && p->recipe != RECIPE_HF)
         return FAIL(e, UNSUPPORTED, STR("--lora"),
                     "LoRA is modelled in the plain step only (recipe hf)");
@@ -320,7 +368,7 @@ static bool is_possible_adapter(const struct plan *p, struct error *e)
         return FAIL(e, UNSUPPORTED, STR("--lora"), "LoRA is not modelled under context parallel");
     if (p->lora_rank && plan_is_sharded(p))
         return FAIL(e, UNSUPPORTED, STR("--lora"),
-                    "LoRA is not modelled under fsdp; single and ddp are");
+                    "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are");
     if (p->lora_rank && p->checkpoint_offload)
         return FAIL(e, UNSUPPORTED, STR("--lora"),
                     "LoRA is not modelled with checkpoints in host memory");
@@ -336,11 +384,12 @@ bool plan_has_8bit_optimizer(const struct plan *p)
 static bool is_possible_library(const struct plan *p, struct error *e)
 {
     if (plan_has_8bit_optimizer(p) && plan_is_sharded(p))
-        return FAIL(e, UNSUPPORTED, STR("--optimizer"),
-                    "the 8-bit optimizer is not modelled under fsdp; single and ddp are");
+        return FAIL(
+            e, UNSUPPORTED, STR("--optimizer"),
+            "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are");
     if (p->loss == LOSS_LIGER && plan_is_sharded(p))
         return FAIL(e, UNSUPPORTED, STR("--loss"),
-                    "liger's loss is not modelled under fsdp; a chunked loss is");
+                    "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is");
     if (p->loss == LOSS_LIGER && p->recipe == RECIPE_TRL)
         return FAIL(e, UNSUPPORTED, STR("--loss"),
                     "liger's loss is not modelled in TRL's step; its chunked loss is");
@@ -352,6 +401,8 @@ static bool is_possible_library(const struct plan *p, struct error *e)
 
 static bool is_possible(const struct plan *p, struct error *e)
 {
+    static const char *const strategy_names[] = {"single", "ddp",   "fsdp1", "fsdp2",
+                                                 "zero1",  "zero2", "zero3"};
     if (!p->context)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "no context is given; --context 32k is an example");
@@ -364,24 +415,23 @@ static bool is_possible(const struct plan *p, struct error *e)
     if (plan_is_sharded(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%s has nothing to shard over on one GPU; single trains there",
-                    p->strategy == STRATEGY_FSDP1 ? "fsdp1" : "fsdp2");
+                    strategy_names[p->strategy]);
     if (!plan_is_sharded(p) && p->precision == PRECISION_MIXED)
         return FAIL(
             e, BAD_INPUT, STR("--precision"),
-            "mixed is a policy of fsdp1 and fsdp2; single and ddp train in bf16 or autocast");
-    if (plan_is_sharded(p) && p->precision == PRECISION_AUTOCAST)
+            "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16 "
+            "or autocast");
+    if (plan_is_sharded(p) && !plan_is_zero(p) && p->precision == PRECISION_AUTOCAST)
         return FAIL(e, UNSUPPORTED, STR("--precision"),
                     "autocast under fsdp is not modelled; mixed is its policy for bf16 compute");
-    if (p->strategy != STRATEGY_FSDP2 && p->offload)
-        return FAIL(e, BAD_INPUT, STR("--offload"),
-                    "offload is a policy of fsdp2, which needs several GPUs");
     if (p->strategy == STRATEGY_DDP && p->loss == LOSS_NONE && !model_has(&p->model, FEATURE_TIED))
         return FAIL(
             e, BAD_INPUT, STR("--loss"),
             "ddp needs a gradient of every parameter, and without a loss the head has none");
-    return is_possible_recipe(p, e) && is_possible_fsdp1(p, e) &&
-           is_possible_sequence_parallel(p, e) && is_possible_context_parallel(p, e) &&
-           is_possible_adapter(p, e) && is_possible_library(p, e);
+    return is_possible_recipe(p, e) && is_possible_offload(p, e) && is_possible_fsdp1(p, e) &&
+           is_possible_zero(p, e) && is_possible_sequence_parallel(p, e) &&
+           is_possible_context_parallel(p, e) && is_possible_adapter(p, e) &&
+           is_possible_library(p, e);
 }
 
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
@@ -441,7 +491,12 @@ void plan_put_targets(struct buf *b, const struct plan *p)
 
 bool plan_is_sharded(const struct plan *p)
 {
-    return p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2;
+    return p->strategy >= STRATEGY_FSDP1;
+}
+
+bool plan_is_zero(const struct plan *p)
+{
+    return p->strategy >= STRATEGY_ZERO1;
 }
 
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0

@@ -7,7 +7,15 @@
 #include "core/model/model.h"
 #include "core/step/recipe.h"
 
-enum strategy { STRATEGY_SINGLE, STRATEGY_DDP, STRATEGY_FSDP1, STRATEGY_FSDP2 };
+enum strategy {
+    STRATEGY_SINGLE,
+    STRATEGY_DDP,
+    STRATEGY_FSDP1,
+    STRATEGY_FSDP2,
+    STRATEGY_ZERO1,
+    STRATEGY_ZERO2,
+    STRATEGY_ZERO3,
+};
 enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
 enum optimizer {
     OPTIMIZER_ADAMW,
@@ -16,11 +24,12 @@ enum optimizer {
     OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
     OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
 };
+enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 
 // The linear layers that can have an adapter, in the order of transformers' modules.
-enum target {
+enum lora_target {
     TARGET_Q,
     TARGET_K,
     TARGET_V,
@@ -44,12 +53,12 @@ struct plan {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
-    bool offload; // parameters, gradients and optimizer in host memory
+    enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
     uint64_t ulysses;         // sequence parallel size
     uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
     uint64_t lora_rank;       // 0: every parameter is trained
-    unsigned lora_targets;    // bits by enum target
+    unsigned lora_targets;    // bits by enum lora_target
     bool packed;              // linear layers in four bits (nf4, double quantisation)
     uint64_t limit_bytes;     // 0: what the card leaves
     enum save save_hf;        // a checkpoint in Hugging Face's format
@@ -64,6 +73,7 @@ bool plan_masks_windows(const struct plan *p);   // layers with a window need a 
 bool plan_is_sharded(const struct plan *p);
 bool plan_has_8bit_optimizer(const struct plan *p);
 bool plan_uses_flash(const struct plan *p); // FlashAttention 2, where torch would not choose cuDNN
+bool plan_is_zero(const struct plan *p);    // DeepSpeed
 void plan_put_targets(struct buf *b, const struct plan *p); // as --lora-targets has them
 uint64_t plan_ranks(const struct plan *p);
 uint64_t plan_tokens(const struct plan *p);          // of one micro-batch on one GPU

@@ -6,6 +6,7 @@
 #include "core/base/num.h"
 #include "core/replay/moment.h"
 #include "core/step/job.h"
+#include "core/step/zero.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
 // 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
@@ -164,7 +165,9 @@ static bool replay_history(struct replay_result *r, struct arena *a, const struc
 static uint64_t host_bytes_of(const struct plan *plan)
 {
     uint64_t state = 0, checkpoints = 0;
-    if (plan->offload)
+    if (plan_is_zero(plan))
+        state = zero_host_bytes(plan);
+    else if (plan->offload)
         state = sat_mul(u64_divide_up(plan->parameters.total, plan_ranks(plan)),
                         HOST_BYTES_PER_PARAMETER);
     if (plan->checkpoint_offload)

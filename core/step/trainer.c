@@ -6,6 +6,8 @@
 #include "core/step/ddp.h"
 #include "core/step/fsdp1.h"
 #include "core/step/fsdp2.h"
+#include "core/step/zero.h"
+#include "core/step/zero3.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
 uint64_t cublas_workspace_bytes(const struct gpu *card)
@@ -175,8 +177,7 @@ static void add_layer(struct trainer *t, struct layer_parameters *l, bool expert
     add_norms(t, l);
 }
 
-// The first makes gradients, the others add to them: more repeat the last.
-enum { MOST_LAYER_PARAMETERS = 20 + 2 * TARGET_COUNT, DIFFERENT_MICRO_BATCHES = 3 };
+enum { MOST_LAYER_PARAMETERS = 20 + 2 * TARGET_COUNT };
 
 static void add_model(struct trainer *t)
 {
@@ -239,6 +240,9 @@ static const struct sharding *sharding_of(enum strategy strategy)
         [STRATEGY_DDP] = NULL,
         [STRATEGY_FSDP1] = &fsdp1_sharding,
         [STRATEGY_FSDP2] = &fsdp2_sharding,
+        [STRATEGY_ZERO1] = NULL,
+        [STRATEGY_ZERO2] = NULL,
+        [STRATEGY_ZERO3] = &zero3_sharding,
     };
     return shardings[strategy];
 }
@@ -270,6 +274,8 @@ static void build(struct trainer *t, const struct plan *p, struct machine *m)
         train_whole_parameters(t);
     if (p->strategy == STRATEGY_DDP)
         ddp_build(t);
+    if (p->strategy == STRATEGY_ZERO1 || p->strategy == STRATEGY_ZERO2)
+        zero_build(t);
     uint64_t tokens = plan_tokens(p);
     if (p->ring == 1)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
@@ -315,6 +321,8 @@ void trainer_micro_batch(struct trainer *t)
         ring_take_batch(&t->graph, &t->ring);
         t->ids = ring_tokens(&t->ring);
     }
+    if (t->zero)
+        zero_before_forward(t);
     struct var loss = trainer_forward(t);
     read_value(t);
     machine_phase(t->machine, PHASE_BACKWARD);
@@ -323,11 +331,17 @@ void trainer_micro_batch(struct trainer *t)
         t->sharding->end_backward(t);
     if (t->ring.ranks > 1)
         ring_drop_batch(&t->graph, &t->ring);
+    if (t->zero)
+        zero_end_backward(t);
 }
 
 void trainer_update(struct trainer *t)
 {
     machine_phase(t->machine, PHASE_OPTIMIZER);
+    if (t->zero || (t->sharding && t->sharding->step)) {
+        (t->zero ? zero_step : t->sharding->step)(t);
+        return;
+    }
     if (!t->sharding)
         collect_gradients(t);
     if (!t->plan->offload) {

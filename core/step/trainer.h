@@ -35,6 +35,10 @@ struct layer_arguments {
 
 struct trainer;
 struct reducer;
+struct zero;
+
+// The first makes gradients, the others add to them: more repeat the last.
+enum { DIFFERENT_MICRO_BATCHES = 3 };
 
 // A layer as its forward is called, once a micro-batch.
 struct layer_call {
@@ -53,6 +57,7 @@ struct sharding {
     void (*end_backward)(struct trainer *t); // the units whose input has no gradient
     void (*clip)(struct trainer *t);
     void (*zero)(struct trainer *t);
+    void (*step)(struct trainer *t); // instead of clip, the optimizer and zero; may be NULL
     int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root
     void (*end_reading)(struct trainer *t);                  // a model that is only read has been
     void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
@@ -80,6 +85,7 @@ struct trainer {
     const struct sharding *sharding;
     void *shards;            // the sharding's own
     struct reducer *reducer; // of ddp
+    struct zero *zero;       // of DeepSpeed, stages 1 and 2
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied

@@ -1,7 +1,9 @@
 // Any bytes as a YAML request. Either the list has non-empty, unique keys and a place for each
-// value, or it is empty and the error says where and why.
+// value, or it is empty and the error says where and why. Read as a framework's file, it gives
+// known settings or a sentence.
 #include <string.h>
 
+#include "core/emit/foreign.h"
 #include "host/yaml_in.h"
 #include "tests/fuzz/exact.h"
 
@@ -29,6 +31,18 @@ static void check_list(const struct settings *s)
     }
 }
 
+static void check_foreign(const struct settings *file)
+{
+    struct settings out = settings_in(file->arena);
+    struct foreign f;
+    struct error e = {0};
+    bool ok = foreign_settings(&out, &f, file, &e);
+    ASSERT(ok == (e.code == ERROR_NONE) && (ok || f.format));
+    for (ptrdiff_t i = 0; i < out.count; i++)
+        ASSERT(setting_def_find(out.items[i].key) &&
+               settings_find(&out, out.items[i].key) == &out.items[i]);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     struct str exact = exact_copy(data, size);
@@ -38,9 +52,10 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     bool ok = yaml_flatten(&s, exact, STR("f.yaml"), &e);
     exact_free(exact); // the list must not point into the input
     ASSERT(ok == (e.code == ERROR_NONE));
-    if (ok)
+    if (ok) {
+        check_foreign(&s);
         check_list(&s);
-    else
+    } else
         ASSERT(s.count == 0 && e.message[0] && str_starts(str_from(e.where), STR("f.yaml")));
     return 0;
 }

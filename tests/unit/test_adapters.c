@@ -127,7 +127,7 @@ TEST(more_context_never_needs_less)
                                            "lora=16 strategy=ddp",
                                            "lora=16 loss=liger optimizer=adamw-8bit",
                                            "lora=16 model=SmolLM3-3B",
-                                           "lora=16 model=Mistral-7B-v0.1 checkpointing=off",
+                                           "lora=16 model=Mistral-7B-v0.3 checkpointing=off",
                                            "lora=16 gpu=A100-80G checkpointing=off",
                                            "loss=liger precision=autocast"};
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
@@ -154,9 +154,11 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=16 gpu=2xH200", "LoRA is not modelled under fsdp"},
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
         {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
-        {"lora=16 model=Qwen3-30B-A3B", "LoRA over a mixture of experts is not modelled"},
+        {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
         {"lora=16 model=Phi-4-mini", "LoRA over Phi-3 and Phi-4 is not modelled"},
+        {"lora=16 model=Mistral-7B-v0.1 context=8k", "LoRA over Mistral is not modelled"},
+        {"lora=16 gpu=2xH200 strategy=zero2", "LoRA is not modelled under fsdp and DeepSpeed"},
         {"lora=16 recipe=trl", "LoRA is modelled in the plain step only"},
         {"lora=16 recipe=trinity", "LoRA is modelled in the plain step only"},
         {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},

@@ -58,6 +58,9 @@ for (const strategy of ['gpu=H200', 'gpu=8xH100-80G\nsp=2', 'gpu=4xA100-80G\nlos
 questions.push('command=max\nmodel=Qwen3-8B\ngpu=8xH100-80G\nlayers=4',
   'command=max\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nsp=1,2\nlayers=4\ngrid=trinity',
   'command=guide\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nlayers=4');
+for (const target of ['accelerate\nexpandable=on', 'deepspeed\nstrategy=zero3', 'trl\ntask=dpo', 'trinity', 'verl', 'slurm']) {
+  questions.push(`command=emit\nmodel=Qwen3-8B\ncontext=8k\ngpu=8xH100-80G\nfor=${target}`);
+}
 questions.push('command=models\nmodel=Qwen3-9B', 'command=gpus\ngpu=H1000', 'command=gpus\ngpu=0xH200');
 
 // "where" names the option on the command line and nothing in the library.

@@ -1,0 +1,171 @@
+// Accelerate 1.15: its YAML, a launch script and a training script. Unknown keys at the top are
+// rejected by its loader; nested ones are silently ignored, so every nested key here is one that
+// its launcher exports (commands/launch.py and utils/launch.py).
+#include "core/emit/emit.h"
+
+static const struct row accelerate_rows[] = {
+    {"", ROW_NOTE,
+     .note = "Accelerate: @strategy@ on @gpus@ x @gpu@, @name@, @context@ tokens a sequence.\n"
+             "@predicted@"},
+    {"compute_environment", ROW_TEXT, "LOCAL_MACHINE"},
+    {"distributed_type", ROW_TEXT, "NO", 0, IS_SEVERAL},
+    {"distributed_type", ROW_TEXT, "MULTI_GPU", IS_DDP},
+    {"distributed_type", ROW_TEXT, "FSDP", IS_FSDP},
+    {"distributed_type", ROW_TEXT, "DEEPSPEED", IS_ZERO},
+    {"mixed_precision", ROW_TEXT, "no", IS_BF16, 0,
+     "The weights themselves are bf16: nothing to cast."},
+    {"mixed_precision", ROW_TEXT, "bf16", 0, IS_BF16 | IS_CONFIG},
+    {"num_machines", ROW_LITERAL, "@nodes@"},
+    {"num_processes", ROW_LITERAL, "@gpus@", IS_NODES, 0, "Of all machines together, one a GPU."},
+    {"num_processes", ROW_LITERAL, "@gpus@", 0, IS_NODES},
+    {"machine_rank", ROW_LITERAL, "0", IS_NODES, 0,
+     "Each machine passes its own with --machine_rank, and the first one's address with "
+     "--main_process_ip: see launch.sh."},
+    {"machine_rank", ROW_LITERAL, "0", 0, IS_NODES},
+    {"rdzv_backend", ROW_TEXT, "static"},
+    {"same_network", ROW_LITERAL, "true"},
+    {"main_training_function", ROW_TEXT, "main"},
+
+    {"fsdp_config.fsdp_version", ROW_LITERAL, "1", IS_FSDP1},
+    {"fsdp_config.fsdp_version", ROW_LITERAL, "2", IS_FSDP2},
+    {"fsdp_config.fsdp_sharding_strategy", ROW_TEXT, "FULL_SHARD", IS_FSDP1 | IS_RESHARD},
+    {"fsdp_config.fsdp_sharding_strategy", ROW_TEXT, "SHARD_GRAD_OP", IS_FSDP1, IS_RESHARD,
+     "Parameters stay gathered between forward and backward."},
+    {"fsdp_config.fsdp_reshard_after_forward", ROW_TRAIT, NULL, IS_FSDP2 | IS_RESHARD, 0,
+     "A layer's parameters are let go after its forward pass and gathered again.", IS_RESHARD},
+    {"fsdp_config.fsdp_reshard_after_forward", ROW_TRAIT, NULL, IS_FSDP2, IS_RESHARD,
+     "A layer's parameters stay gathered between forward and backward.", IS_RESHARD},
+    {"fsdp_config.fsdp_auto_wrap_policy", ROW_TEXT, "TRANSFORMER_BASED_WRAP", IS_FSDP, 0,
+     "One unit a decoder layer: the class is the model's own _no_split_modules."},
+    {"fsdp_config.fsdp_offload_params", ROW_TRAIT, NULL, IS_FSDP, 0, NULL, IS_OFFLOAD_ALL},
+    {"fsdp_config.fsdp_activation_checkpointing", ROW_TRAIT, NULL, IS_FSDP, 0,
+     "Here and not in the training arguments: transformers refuses both.", IS_CHECKPOINTING},
+    {"fsdp_config.fsdp_backward_prefetch", ROW_TEXT, "BACKWARD_PRE", IS_FSDP1},
+    {"fsdp_config.fsdp_use_orig_params", ROW_LITERAL, "true", IS_FSDP1},
+    {"fsdp_config.fsdp_sync_module_states", ROW_LITERAL, "true", IS_FSDP1},
+    {"fsdp_config.fsdp_cpu_ram_efficient_loading", ROW_LITERAL, "true", IS_FSDP, 0,
+     "The weights are read by one process and sent to the others."},
+    {"fsdp_config.fsdp_state_dict_type", ROW_TEXT, "SHARDED_STATE_DICT", IS_FSDP},
+
+    {"deepspeed_config.zero_stage", ROW_LITERAL, "1", IS_ZERO1, IS_CONFIG},
+    {"deepspeed_config.zero_stage", ROW_LITERAL, "2", IS_ZERO2, IS_CONFIG},
+    {"deepspeed_config.zero_stage", ROW_LITERAL, "3", IS_ZERO3, IS_CONFIG},
+    {"deepspeed_config.gradient_accumulation_steps", ROW_LITERAL, "@accum@", IS_ZERO, IS_CONFIG,
+     "Must be what the training arguments say."},
+    {"deepspeed_config.gradient_clipping", ROW_LITERAL, "1.0", IS_ZERO, IS_CONFIG},
+    {"deepspeed_config.offload_optimizer_device", ROW_TEXT, "cpu", IS_ZERO | IS_OFFLOAD_OPTIMIZER,
+     IS_CONFIG},
+    {"deepspeed_config.offload_optimizer_device", ROW_TEXT, "none", IS_ZERO,
+     IS_CONFIG | IS_OFFLOAD_OPTIMIZER},
+    {"deepspeed_config.offload_param_device", ROW_TEXT, "cpu", IS_ZERO | IS_OFFLOAD_ALL, IS_CONFIG},
+    {"deepspeed_config.offload_param_device", ROW_TEXT, "none", IS_ZERO,
+     IS_CONFIG | IS_OFFLOAD_ALL},
+    {"deepspeed_config.deepspeed_config_file", ROW_TEXT, "deepspeed.json", IS_ZERO | IS_CONFIG, 0,
+     "Stage, precision, clipping and offload are there; Accelerate refuses them in both files."},
+    {"deepspeed_config.zero3_init_flag", ROW_TRAIT, NULL, IS_ZERO, 0, NULL, IS_ZERO3},
+    {"deepspeed_config.zero3_save_16bit_model", ROW_TRAIT, NULL, IS_ZERO, IS_CONFIG, NULL,
+     IS_ZERO3},
+    {"deepspeed_config.deepspeed_multinode_launcher", ROW_TEXT, "standard", IS_ZERO | IS_NODES, 0,
+     "One launcher a node; the default, pdsh, wants a hostfile and ssh."},
+
+    {"parallelism_config.parallelism_config_dp_replicate_size", ROW_LITERAL, "1", IS_CP},
+    {"parallelism_config.parallelism_config_dp_shard_size", ROW_LITERAL, "@replicas@", IS_CP, 0,
+     "Shards are over dp_shard x cp = @gpus@ GPUs."},
+    {"parallelism_config.parallelism_config_tp_size", ROW_LITERAL, "1", IS_CP},
+    {"parallelism_config.parallelism_config_cp_size", ROW_LITERAL, "@cp@", IS_CP, 0,
+     "A sequence of @context@ tokens is spread over @cp@ GPUs."},
+    {"parallelism_config.parallelism_config_cp_comm_strategy", ROW_TEXT, "allgather", IS_CP},
+    {"parallelism_config.parallelism_config_dp_replicate_size", ROW_LITERAL, "1", IS_SP},
+    {"parallelism_config.parallelism_config_dp_shard_size", ROW_LITERAL, "@replicas@", IS_SP, 0,
+     "dp_shard x sp = @gpus@ GPUs; DeepSpeed checks the batch against it."},
+    {"parallelism_config.parallelism_config_sp_size", ROW_LITERAL, "@sp@", IS_SP, 0,
+     "A sequence of @context@ tokens is spread over @sp@ GPUs, heads during attention."},
+    {"parallelism_config.parallelism_config_sp_backend", ROW_TEXT, "deepspeed", IS_SP},
+    {"parallelism_config.parallelism_config_sp_seq_length_is_variable", ROW_LITERAL, "true", IS_SP},
+    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "sdpa", IS_SP},
+};
+
+static const struct line launch_lines[] = {
+    {.text = "#!/usr/bin/env bash\n"
+             "# @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
+             "# @predicted@\n"
+             "# With --trial: three steps on random weights and tokens, and the measured peak."},
+};
+
+static const struct line run_lines[] = {
+    {.text = "arguments=(\n"
+             "    --model @model@\n"
+             "    --context @context@\n"
+             "    --batch @batch@\n"
+             "    --accum @accum@\n"
+             "    --precision @precision@\n"
+             "    --optimizer @optimizer@"},
+    {IS_CHECKPOINTING, IS_FSDP, "    --checkpointing"},
+    {0, IS_NO_DATASET, "    --dataset @dataset@"},
+    {.text = "    --save-to @save-to@\n)\n"
+             "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" "
+             "train.py \"${arguments[@]}\" \"$@\""},
+};
+
+const struct refusal accelerate_refusals[] = {
+    {IS_SP, IS_ZERO, "sp",
+     "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
+     "sequences"},
+    {IS_CP, IS_FSDP2, "cp", "Accelerate splits sequences by context under fsdp2 only"},
+    {IS_FSDP | IS_AUTOCAST, 0, "precision",
+     "under fsdp, Accelerate's bf16 is what mixed means; autocast is for single and ddp"},
+    {IS_ZERO, IS_MIXED, "precision",
+     "DeepSpeed keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_MIXED, IS_FSDP | IS_ZERO, "precision",
+     "mixed is a policy of fsdp and DeepSpeed; single and ddp train in bf16 or autocast"},
+    {IS_OFFLOAD_OPTIMIZER, IS_FSDP | IS_ZERO, "offload",
+     "Accelerate offloads under fsdp and DeepSpeed only"},
+    {IS_FSDP | IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, "offload",
+     "fsdp moves parameters, gradients and optimizer together: --offload all"},
+    {IS_ZERO | IS_OFFLOAD_ALL, IS_ZERO3, "offload",
+     "DeepSpeed offloads parameters in stage 3 only; --offload optimizer works in every stage"},
+    {IS_ZERO | IS_SGD | IS_OFFLOAD_OPTIMIZER, 0, "optimizer",
+     "DeepSpeed has no sgd on the host; adamw is there"},
+    {IS_NVME, IS_CONFIG, "nvme",
+     "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
+    {IS_NVME, IS_OFFLOAD_OPTIMIZER, "nvme", "nothing goes to nvme without --offload"},
+    {IS_CONFIG, IS_ZERO, "strategy", "DeepSpeed's stages are zero1, zero2 and zero3"},
+    {0, IS_RESHARD | IS_FSDP, "reshard", "reshard is a setting of fsdp1 and fsdp2"},
+    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
+};
+const ptrdiff_t accelerate_refusal_count = COUNT_OF(accelerate_refusals);
+
+const struct refusal training_refusals[] = {
+    {IS_CHUNKED, 0, "loss",
+     "transformers' Trainer computes the full loss; --for trl has a chunked one"},
+    {0, IS_SFT, "task", "train.py trains on texts: --task sft; --for trl has the others"},
+};
+const ptrdiff_t training_refusal_count = COUNT_OF(training_refusals);
+
+void emit_accelerate_yaml(struct emit_files *files, const struct job *j)
+{
+    emit_yaml(files, j, "accelerate.yaml", accelerate_rows, COUNT_OF(accelerate_rows));
+}
+
+void emit_accelerate_training(struct emit_files *files, const struct job *j)
+{
+    struct buf launch = buf_in(j->arena);
+    emit_accelerate_yaml(files, j);
+    lines_into(&launch, j, launch_lines, COUNT_OF(launch_lines));
+    lines_into(&launch, j, environment_lines, environment_line_count);
+    lines_into(&launch, j, node_lines, node_line_count);
+    lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
+    emit_add(files, "launch.sh", buf_str(&launch));
+    emit_training_script(files);
+    emit_yarn_script(files, j);
+}
+
+const struct target target_accelerate = {
+    .name = "accelerate",
+    .takes = "nvme",
+    .recipe = "hf",
+    .accelerate = true,
+    .refusals = training_refusals,
+    .refusal_count = COUNT_OF(training_refusals),
+    .emit = emit_accelerate_training,
+};

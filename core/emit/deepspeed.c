@@ -1,0 +1,90 @@
+// DeepSpeed 0.19: its JSON, launched by Accelerate. Its models forbid unknown keys inside a section
+// (runtime/config_utils.py) and ignore unknown sections, so only known ones are here. JSON has no
+// comments: the launch script carries them.
+#include "core/base/num.h"
+#include "core/emit/emit.h"
+
+enum { LARGEST_BUCKET = 500000000 }; // elements: DeepSpeed's own default
+
+static const struct row rows[] = {
+    {"train_micro_batch_size_per_gpu", ROW_LITERAL, "@batch@"},
+    {"gradient_accumulation_steps", ROW_LITERAL, "@accum@"},
+    {"gradient_clipping", ROW_LITERAL, "1.0"},
+    {"bf16.enabled", ROW_LITERAL, "true"},
+    {"zero_optimization.stage", ROW_LITERAL, "1", IS_ZERO1},
+    {"zero_optimization.stage", ROW_LITERAL, "2", IS_ZERO2},
+    {"zero_optimization.stage", ROW_LITERAL, "3", IS_ZERO3},
+    {"zero_optimization.overlap_comm", ROW_LITERAL, "true"},
+    {"zero_optimization.contiguous_gradients", ROW_LITERAL, "true"},
+    {"zero_optimization.reduce_scatter", ROW_LITERAL, "true"},
+    {"zero_optimization.reduce_bucket_size", ROW_LITERAL, "@reduce_bucket@"},
+    {"zero_optimization.allgather_partitions", ROW_LITERAL, "true", 0, IS_ZERO3},
+    {"zero_optimization.allgather_bucket_size", ROW_LITERAL, "@reduce_bucket@", 0, IS_ZERO3},
+    {"zero_optimization.stage3_prefetch_bucket_size", ROW_LITERAL, "@prefetch_bucket@", IS_ZERO3},
+    {"zero_optimization.stage3_param_persistence_threshold", ROW_LITERAL, "@persistence@",
+     IS_ZERO3},
+    {"zero_optimization.stage3_max_live_parameters", ROW_LITERAL, "1000000000", IS_ZERO3},
+    {"zero_optimization.stage3_max_reuse_distance", ROW_LITERAL, "1000000000", IS_ZERO3},
+    {"zero_optimization.sub_group_size", ROW_LITERAL, "@sub_group@", IS_ZERO3},
+    {"zero_optimization.stage3_gather_16bit_weights_on_model_save", ROW_LITERAL, "true", IS_ZERO3},
+    {"zero_optimization.offload_optimizer.device", ROW_TEXT, "cpu", IS_OFFLOAD_OPTIMIZER, IS_NVME},
+    {"zero_optimization.offload_optimizer.device", ROW_TEXT, "nvme",
+     IS_OFFLOAD_OPTIMIZER | IS_NVME},
+    {"zero_optimization.offload_optimizer.nvme_path", ROW_TEXT, "@nvme@",
+     IS_OFFLOAD_OPTIMIZER | IS_NVME},
+    {"zero_optimization.offload_optimizer.pin_memory", ROW_LITERAL, "true", IS_OFFLOAD_OPTIMIZER},
+    {"zero_optimization.offload_param.device", ROW_TEXT, "cpu", IS_OFFLOAD_ALL, IS_NVME},
+    {"zero_optimization.offload_param.device", ROW_TEXT, "nvme", IS_OFFLOAD_ALL | IS_NVME},
+    {"zero_optimization.offload_param.nvme_path", ROW_TEXT, "@nvme@", IS_OFFLOAD_ALL | IS_NVME},
+    {"zero_optimization.offload_param.pin_memory", ROW_LITERAL, "true", IS_OFFLOAD_ALL},
+    {"wall_clock_breakdown", ROW_LITERAL, "false"},
+};
+
+static const struct refusal refusals[] = {
+    {IS_NVME, IS_ZERO3, "nvme", "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
+};
+
+static uint64_t layer_elements(const struct job *j)
+{
+    uint64_t sum = 0;
+    for (ptrdiff_t i = 0; i < j->parameters.tensor_count; i++) {
+        const struct tensor *t = &j->parameters.tensors[i];
+        if (t->part != PART_EMBEDDING && t->part != PART_HEAD && t->part != PART_VISION)
+            sum = sat_add(sum, sat_mul(t->elements, t->copies));
+    }
+    return sum / j->model.layers;
+}
+
+// Stages 1 and 2 reduce a layer's gradients at once. Stage 3 follows transformers' "auto"
+// (integrations/deepspeed.py): h*h elements, nine tenths of that ahead, 10*h kept whole.
+static bool prepare(struct job *j, struct error *e)
+{
+    (void)e;
+    uint64_t layer = layer_elements(j), h = j->model.hidden;
+    uint64_t bucket = job_is(j, IS_ZERO3, 0) ? sat_mul(h, h) : layer;
+    uint64_t shard = u64_divide_up(j->parameters.total, j->gpus);
+    job_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
+    job_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);
+    job_count(j, "persistence", sat_mul(10, h));
+    // A shard below a thousand million elements would be stepped at once, with 6 bytes an element
+    // beside it (runtime/zero/stage3.py); in groups of a hundred million it takes 0.6 GB.
+    job_count(j, "sub_group", shard < 1000000000 ? 100000000 : 1000000000);
+    return true;
+}
+
+static void emit(struct emit_files *files, const struct job *j)
+{
+    emit_json(files, j, "deepspeed.json", rows, COUNT_OF(rows));
+    emit_accelerate_training(files, j);
+}
+
+const struct target target_deepspeed = {
+    .name = "deepspeed",
+    .takes = "nvme",
+    .recipe = "deepspeed",
+    .accelerate = true,
+    .prepare = prepare,
+    .refusals = refusals,
+    .refusal_count = COUNT_OF(refusals),
+    .emit = emit,
+};

@@ -1,0 +1,286 @@
+// slime at 624b824 (2026-08): Megatron trains, sglang generates, Ray places both. GRPO and
+// on-policy distillation. Ray is told which GPUs are its own before it starts; the teacher has the
+// others, so no order of device numbers is relied on.
+#include <inttypes.h>
+
+#include "core/base/num.h"
+#include "core/emit/emit.h"
+
+// Megatron's arguments for a model, as slime ships them (scripts/models). Each must match the
+// config.json, which slime checks.
+static const struct {
+    const char *name, *script;
+} model_rows[] = {
+    {"Qwen3-0.6B", "qwen3-0.6B"},
+    {"Qwen3-1.7B", "qwen3-1.7B"},
+    {"Qwen3-4B", "qwen3-4B"},
+    {"Qwen3-8B", "qwen3-8B"},
+    {"Qwen3-14B", "qwen3-14B"},
+    {"Qwen3-32B", "qwen3-32B"},
+    {"Qwen3-30B-A3B", "qwen3-30B-A3B"},
+    {"Qwen3-235B-A22B", "qwen3-235B-A22B"},
+    {"Qwen3-0.6B-Base", "qwen3-0.6B"},
+    {"Qwen3-1.7B-Base", "qwen3-1.7B"},
+    {"Qwen3-4B-Base", "qwen3-4B"},
+    {"Qwen3-8B-Base", "qwen3-8B"},
+    {"Qwen3-14B-Base", "qwen3-14B"},
+    {"Qwen3-30B-A3B-Base", "qwen3-30B-A3B"},
+    {"Qwen3-4B-Instruct-2507", "qwen3-4B-Instruct-2507"},
+    {"Qwen2.5-0.5B", "qwen2.5-0.5B"},
+    {"Qwen2.5-1.5B", "qwen2.5-1.5B"},
+    {"Qwen2.5-1.5B-Instruct", "qwen2.5-1.5B"},
+    {"Qwen2.5-3B", "qwen2.5-3B"},
+    {"Qwen2.5-7B", "qwen2.5-7B"},
+    {"Qwen2.5-7B-Instruct", "qwen2.5-7B"},
+    {"Qwen2.5-32B", "qwen2.5-32B"},
+    {"Qwen2.5-32B-Instruct", "qwen2.5-32B"},
+};
+
+static const struct line teacher_lines[] = {
+    {.text = "#!/usr/bin/env bash\n"
+             "# The teacher: it only reads sequences and scores their tokens.\n"
+             "set -euo pipefail"},
+    {.text = "export CUDA_VISIBLE_DEVICES=\"${TEACHER_DEVICES:-@teacher_devices@}\"\n"
+             "exec python3 -m sglang.launch_server \\\n"
+             "    --model-path @teacher@ \\\n"
+             "    --host 0.0.0.0 \\\n"
+             "    --port \"${TEACHER_PORT:-13141}\" \\\n"
+             "    --tp @teacher_gpus@ \\\n"
+             "    --chunked-prefill-size 4096 \\\n"
+             "    --mem-fraction-static 0.85"},
+};
+
+static const struct line head_lines[] = {
+    {.text =
+         "#!/usr/bin/env bash\n"
+         "# slime, @task@: @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
+         "# @predicted@\n"
+         "# SLIME and MEGATRON name the two checkouts."},
+    {.text = "set -euo pipefail\n"
+             "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
+             "SLIME=${SLIME:-/root/slime}\n"
+             "MEGATRON=${MEGATRON:-/root/Megatron-LM}\n"
+             "save=@save-to@\n"
+             "[[ $save = /* ]] || save=$here/$save\n"
+             "data=@dataset@\n"
+             "[[ $data = /* ]] || data=$here/$data\n"
+             "model=@model@\n"
+             "[[ ! -d $here/$model ]] || model=$here/$model\n"
+             "download='import sys, huggingface_hub as hub; "
+             "print(hub.snapshot_download(sys.argv[1]))'\n"
+             "[ -d \"$model\" ] || model=$(python3 -c \"$download\" \"$model\")\n"
+             "load=$model\n"
+             "[ ! -f \"$save/latest_checkpointed_iteration.txt\" ] || load=$save"},
+};
+
+static const struct line teacher_start_lines[] = {
+    {IS_OPD, IS_TEACHER_APART,
+     "# The teacher has its own GPUs; it is ended with this script, and nothing else is.\n"
+     "bash \"$here/teacher.sh\" >\"$here/teacher.log\" 2>&1 &\n"
+     "teacher=$!\n"
+     "trap 'kill \"$teacher\" 2>/dev/null || true' EXIT\n"
+     "TEACHER_URL=http://127.0.0.1:${TEACHER_PORT:-13141}"},
+    {IS_OPD | IS_TEACHER_APART, 0,
+     "# The teacher does not fit beside the trainer: run teacher.sh on another node.\n"
+     ": \"${TEACHER_URL:?set it to http://HOST:13141 of the node that runs teacher.sh}\""},
+    {IS_OPD, IS_TEACHER_APART,
+     "until curl -sf \"$TEACHER_URL/health_generate\" >/dev/null; do\n"
+     "    kill -0 \"$teacher\" || { tail -n 20 \"$here/teacher.log\"; exit 1; }\n"
+     "    sleep 5\n"
+     "done"},
+    {IS_OPD | IS_TEACHER_APART, 0,
+     "until curl -sf \"$TEACHER_URL/health_generate\" >/dev/null; do sleep 5; done"},
+};
+
+static const struct line argument_lines[] = {
+    {.text = "source \"$SLIME/scripts/models/@model_script@.sh\""},
+    {.text = "arguments=(\n"
+             "    --actor-num-nodes @nodes@\n"
+             "    --actor-num-gpus-per-node @gpus_per_node@\n"
+             "    --num-gpus-per-node @node_gpus@"},
+    {0, IS_APART,
+     "    # One set of GPUs trains and generates in turn.\n"
+     "    --colocate\n"
+     "    --sglang-mem-fraction-static 0.7"},
+    {IS_APART, 0, "    --rollout-num-gpus @rollout@\n    --sglang-mem-fraction-static 0.85"},
+    {.text =
+         "    --rollout-num-gpus-per-engine 1\n"
+         "    \"${MODEL_ARGS[@]}\"\n"
+         "    --hf-checkpoint \"$model\"\n"
+         "    --load \"$load\"\n"
+         "    --save \"$save\"\n"
+         "    --save-interval 20\n"
+         "    --prompt-data \"$data\"\n"
+         "    --input-key prompt\n"
+         "    --apply-chat-template\n"
+         "    --rollout-shuffle\n"
+         "    --num-rollout 300\n"
+         "    # @prompts@ prompts x @repeat_times@ answers = @sequences@ sequences: one update.\n"
+         "    --rollout-batch-size @prompts@\n"
+         "    --n-samples-per-prompt @repeat_times@\n"
+         "    --global-batch-size @sequences@\n"
+         "    --balance-data\n"
+         "    --rollout-max-context-len @context@\n"
+         "    --rollout-max-prompt-len @prompt@\n"
+         "    --rollout-max-response-len @response@\n"
+         "    --rollout-temperature 1\n"
+         "    --advantage-estimator grpo"},
+    {IS_GRPO, 0,
+     "    --label-key label\n    --rm-type deepscaler\n"
+     "    --eps-clip 0.2\n    --eps-clip-high 0.28"},
+    {IS_OPD, 0,
+     "    --use-opd\n"
+     "    --opd-type sglang\n"
+     "    --opd-kl-coef 1.0\n"
+     "    --custom-rm-path slime.rollout.on_policy_distillation.reward_func\n"
+     "    --custom-reward-post-process-path "
+     "slime.rollout.on_policy_distillation.post_process_rewards\n"
+     "    --rm-url \"$TEACHER_URL/generate\""},
+    {.text = "    --entropy-coef 0.00\n"
+             "    # No --use-kl-loss, not even with coefficient 0: it loads a reference model.\n"
+             "    --tensor-model-parallel-size @tp@"},
+    {IS_TP, 0, "    --sequence-parallel"},
+    {.text = "    --pipeline-model-parallel-size 1\n"
+             "    --context-parallel-size @cp@\n"
+             "    --expert-model-parallel-size @ep@\n"
+             "    --expert-tensor-parallel-size 1"},
+    {IS_CHECKPOINTING, 0,
+     "    --recompute-granularity full\n"
+     "    --recompute-method uniform\n"
+     "    --recompute-num-layers 1"},
+    {.text = "    # @batch@ sequences of full length in a micro-batch, divided by cp.\n"
+             "    --use-dynamic-batch-size\n"
+             "    --max-tokens-per-gpu @token_limit@\n"
+             "    --optimizer adam\n"
+             "    --lr 1e-6\n"
+             "    --lr-decay-style constant\n"
+             "    --weight-decay 0.1\n"
+             "    --adam-beta1 0.9\n"
+             "    --adam-beta2 0.98"},
+    {IS_OFFLOAD_OPTIMIZER, 0,
+     "    --optimizer-cpu-offload\n"
+     "    --overlap-cpu-optimizer-d2h-h2d\n"
+     "    --use-precision-aware-optimizer"},
+    {.text = "    --attention-dropout 0.0\n"
+             "    --hidden-dropout 0.0\n"
+             "    --accumulate-allreduce-grads-in-fp32\n"
+             "    --attention-softmax-in-fp32\n"
+             "    --attention-backend flash\n"
+             ")"},
+};
+
+static const struct line run_lines[] = {
+    {IS_NODES, 0, RAY_CLUSTER_LINE},
+    {0, IS_NODES, "# Ray gets these GPUs and no others."},
+    {0, IS_NODES,
+     "export CUDA_VISIBLE_DEVICES=\"${RAY_DEVICES:-@ray_devices@}\"\n"
+     "ray status >/dev/null 2>&1 ||\n"
+     "    ray start --head --node-ip-address 127.0.0.1 --num-gpus @node_gpus@ "
+     "--disable-usage-stats \\\n"
+     "        --dashboard-host 127.0.0.1 --dashboard-port 8265"},
+    {.text = "environment='{\"env_vars\": {\"PYTHONPATH\": \"'$MEGATRON'\", "
+             "\"CUDA_DEVICE_MAX_CONNECTIONS\": \"1\"'"},
+    {IS_EXPANDABLE, 0,
+     "environment+=', \"PYTORCH_CUDA_ALLOC_CONF\": \"expandable_segments:True\"'"},
+    {IS_EXPANDABLE | IS_TORCH_NEW, 0,
+     "environment+=', \"PYTORCH_ALLOC_CONF\": \"expandable_segments:True\"'"},
+    {.text = "cd \"$SLIME\"\n"
+             "ray job submit --address=\"${RAY_DASHBOARD:-http://127.0.0.1:8265}\" "
+             "--runtime-env-json=\"$environment}}\" \\\n"
+             "    -- python3 train.py \"${arguments[@]}\" \"$@\""},
+};
+
+static const struct refusal refusals[] = {
+    {0, IS_GRPO | IS_OPD, "task", "for slime grpo and opd are written"},
+    {IS_CAPACITY, 0, "task", "capacity is a test of Trinity"},
+    {IS_STRATEGY_GIVEN, 0, "strategy", "slime trains with Megatron: --tp, --cp and --ep spread it"},
+    {IS_SP, 0, "sp", "Megatron splits sequences by context: --cp"},
+    {0, IS_MIXED, "precision", "Megatron keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_FUSED, 0, "optimizer", "Megatron has its own Adam: --optimizer adamw"},
+    {IS_SGD, 0, "optimizer", "for slime only adamw is written"},
+    {IS_CHUNKED, 0, "loss", "slime's loss takes all tokens of a micro-batch"},
+    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
+    {IS_OFFLOAD_ALL, 0, "offload", "Megatron offloads the optimizer: --offload optimizer"},
+    {0, IS_RESHARD, "reshard", "reshard is a setting of fsdp2"},
+    {IS_YARN, 0, "context",
+     "the model has @max_position@ positions, and Megatron has no YaRN for it"},
+    {IS_NO_DATASET, 0, "dataset", "slime reads prompts from a JSON-lines file: --dataset FILE"},
+    {IS_EXPANDABLE, IS_APART, "expandable",
+     "slime's offloading between training and generating does not work with expandable segments; "
+     "--rollout N gives generation its own GPUs"},
+};
+
+static struct str devices(struct arena *a, uint64_t first, uint64_t count)
+{
+    struct buf out = buf_in(a);
+    for (uint64_t i = 0; i < count; i++)
+        buf_printf(&out, "%s%" PRIu64, i ? "," : "", first + i);
+    return buf_str(&out);
+}
+
+static bool find_script(struct job *j, struct error *e)
+{
+    const struct catalog_model *row = catalog_model_find(job_text(j, "weights"));
+    for (ptrdiff_t i = 0; row && i < COUNT_OF(model_rows); i++) {
+        if (!str_is(str_from(row->name), model_rows[i].name))
+            continue;
+        job_fact(j, "model_script", str_from(model_rows[i].script));
+        return true;
+    }
+    return FAIL(e, BAD_INPUT, STR("--model"),
+                "slime ships no Megatron arguments for this model; Qwen3-8B is one it has");
+}
+
+static void place_teacher(struct job *j)
+{
+    uint64_t usual = j->hardware.card.per_node ? j->hardware.card.per_node : 8;
+    uint64_t ray = j->hardware.gpus_per_node + (j->hardware.nodes == 1 ? j->rollout_gpus : 0);
+    bool apart = j->hardware.nodes > 1 || ray + j->teacher_gpus > usual;
+    j->traits |= apart ? IS_TEACHER_APART : 0;
+    job_count(j, "node_gpus", ray);
+    job_fact(j, "ray_devices", devices(j->arena, 0, ray));
+    job_fact(j, "teacher_devices", devices(j->arena, apart ? 0 : ray, j->teacher_gpus));
+}
+
+static bool prepare(struct job *j, struct error *e)
+{
+    uint64_t repeat = 8;
+    while (j->sequences % repeat)
+        repeat /= 2;
+    if (job_is(j, IS_GRPO, 0) && repeat < 2)
+        return FAIL(e, BAD_INPUT, STR("--batch"),
+                    "GRPO compares at least two answers to a prompt, and %llu a step are odd",
+                    (unsigned long long)j->sequences);
+    job_count(j, "rollout", j->rollout_gpus);
+    job_count(j, "repeat_times", repeat);
+    job_count(j, "prompts", j->sequences / repeat);
+    job_count(j, "prompt", j->context / 4);
+    job_count(j, "response", j->context - j->context / 4);
+    job_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->cp));
+    if (!find_script(j, e) || !job_teacher(j, e))
+        return false;
+    place_teacher(j);
+    return true;
+}
+
+static void emit(struct emit_files *files, const struct job *j)
+{
+    struct buf launch = buf_in(j->arena);
+    lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
+    lines_into(&launch, j, teacher_start_lines, COUNT_OF(teacher_start_lines));
+    lines_into(&launch, j, argument_lines, COUNT_OF(argument_lines));
+    lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
+    emit_add(files, "launch.sh", buf_str(&launch));
+    if (job_is(j, IS_OPD, 0))
+        emit_script(files, j, "teacher.sh", teacher_lines, COUNT_OF(teacher_lines));
+}
+
+const struct target target_slime = {
+    .name = "slime",
+    .takes = "tp ep teacher rollout",
+    .recipe = "megatron",
+    .prepare = prepare,
+    .refusals = refusals,
+    .refusal_count = COUNT_OF(refusals),
+    .emit = emit,
+};

@@ -1,0 +1,140 @@
+// verl 0.8 and later, FSDP, GRPO: one command with the list of overrides. Hydra rejects a key that
+// its configuration does not have.
+#include "core/base/num.h"
+#include "core/emit/emit.h"
+
+static const struct line head_lines[] = {
+    {.text = "#!/usr/bin/env bash\n"
+             "# verl, GRPO: @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
+             "# @predicted@"},
+};
+
+static const struct line run_lines[] = {
+    {IS_NODES, 0, RAY_CLUSTER_LINE},
+    {.text = "overrides=(\n    algorithm.adv_estimator=grpo\n    algorithm.use_kl_in_reward=false"},
+    {0, IS_NO_DATASET, "    data.train_files=@dataset@\n    data.val_files=@dataset@"},
+    {IS_NO_DATASET, 0,
+     "    # An example: put your own here.\n"
+     "    data.train_files=\"$HOME/data/gsm8k/train.parquet\"\n"
+     "    data.val_files=\"$HOME/data/gsm8k/test.parquet\""},
+    {.text =
+         "    # Prompts a step; times rollout.n they are the @sequences@ sequences of one update.\n"
+         "    data.train_batch_size=@prompts@\n"
+         "    data.max_prompt_length=@prompt@\n"
+         "    data.max_response_length=@response@\n"
+         "    data.filter_overlong_prompts=true\n"
+         "    actor_rollout_ref.model.path=@model@\n"
+         "    actor_rollout_ref.model.use_remove_padding=true"},
+    {IS_CHECKPOINTING, 0, "    actor_rollout_ref.model.enable_gradient_checkpointing=true"},
+    {0, IS_CHECKPOINTING, "    actor_rollout_ref.model.enable_gradient_checkpointing=false"},
+    {IS_FSDP2, 0,
+     "    actor_rollout_ref.actor.strategy=fsdp2\n"
+     "    actor_rollout_ref.actor.fsdp_config.strategy=fsdp2\n"
+     "    actor_rollout_ref.ref.fsdp_config.strategy=fsdp2"},
+    {0, IS_FSDP2, "    actor_rollout_ref.actor.strategy=fsdp"},
+    {.text = "    actor_rollout_ref.actor.optim.lr=1e-6\n"
+             "    actor_rollout_ref.actor.ppo_mini_batch_size=@prompts@\n"
+             "    # @batch@ sequences of full length in a micro-batch, divided by sp.\n"
+             "    actor_rollout_ref.actor.use_dynamic_bsz=true\n"
+             "    actor_rollout_ref.actor.ppo_max_token_len_per_gpu=@token_limit@\n"
+             "    actor_rollout_ref.actor.ulysses_sequence_parallel_size=@sp@\n"
+             "    actor_rollout_ref.actor.use_kl_loss=true\n"
+             "    actor_rollout_ref.actor.kl_loss_coef=0.001\n"
+             "    actor_rollout_ref.actor.kl_loss_type=low_var_kl\n"
+             "    actor_rollout_ref.actor.entropy_coeff=0"},
+    {0, IS_RESHARD, "    actor_rollout_ref.actor.fsdp_config.reshard_after_forward=false"},
+    {IS_OFFLOAD_ALL, 0, "    actor_rollout_ref.actor.fsdp_config.param_offload=true"},
+    {IS_OFFLOAD_OPTIMIZER, 0, "    actor_rollout_ref.actor.fsdp_config.optimizer_offload=true"},
+    {IS_OFFLOAD_ALL | IS_FSDP2, 0, "    actor_rollout_ref.actor.fsdp_config.offload_policy=true"},
+    {.text = "    # The reference model waits in host memory.\n"
+             "    actor_rollout_ref.ref.fsdp_config.param_offload=true\n"
+             "    # The engine shares the GPUs and gives its memory back while training.\n"
+             "    actor_rollout_ref.rollout.name=vllm\n"
+             "    actor_rollout_ref.rollout.tensor_model_parallel_size=1\n"
+             "    actor_rollout_ref.rollout.gpu_memory_utilization=0.6\n"
+             "    actor_rollout_ref.rollout.free_cache_engine=true\n"
+             "    actor_rollout_ref.rollout.n=@repeat_times@\n"
+             "    trainer.n_gpus_per_node=@gpus_per_node@\n"
+             "    trainer.nnodes=@nodes@\n"
+             "    trainer.logger=console\n"
+             "    trainer.project_name=fathom\n"
+             "    trainer.experiment_name=@experiment@\n"
+             "    trainer.default_local_dir=@save-to@\n"
+             "    trainer.save_freq=100\n"
+             "    trainer.test_freq=-1\n"
+             "    trainer.val_before_train=false\n"
+             "    trainer.total_epochs=1\n"
+             ")\n"
+             "python3 -m verl.trainer.main_ppo \"${overrides[@]}\" \"$@\""},
+};
+
+static const struct refusal refusals[] = {
+    {0, IS_GRPO, "task", "for verl only grpo is written"},
+    {IS_CAPACITY, 0, "task", "capacity is a test of Trinity"},
+    {IS_LEGACY, 0, "verl", "the overrides are those of verl 0.8 and later"},
+    {IS_DDP, 0, "strategy", "verl trains with fsdp1 or fsdp2"},
+    {IS_ZERO, 0, "strategy", "verl trains with fsdp1 or fsdp2"},
+    {IS_CP, 0, "cp", "verl splits sequences over heads under fsdp: --sp"},
+    {0, IS_MIXED, "precision", "verl trains fp32 shards with bf16 compute: --precision mixed"},
+    {IS_FUSED, 0, "optimizer", "verl's trainer has torch's default AdamW only"},
+    {IS_SGD, 0, "optimizer", "verl's trainer has torch's default AdamW only"},
+    {IS_CHUNKED, 0, "loss", "verl's trainer computes all logits of a micro-batch"},
+    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
+    {0, IS_RESHARD | IS_FSDP2, "reshard", "only fsdp2 can keep its layers gathered"},
+    {IS_EXPANDABLE, 0, "expandable",
+     "verl turns expandable segments on for training by itself; the variable would stop vLLM from "
+     "giving memory back"},
+};
+
+// Hydra reads commas, braces and spaces in a value as its own syntax.
+static bool is_hydra_plain(struct str text)
+{
+    for (ptrdiff_t i = 0; i < text.n; i++)
+        for (const char *c = " ,:{}[]()'\"\\=$"; *c; c++)
+            if (text.p[i] == *c || (unsigned char)text.p[i] < 0x20)
+                return false;
+    return true;
+}
+
+static bool prepare(struct job *j, struct error *e)
+{
+    static const char *const texts[] = {"model", "dataset", "save-to"};
+    uint64_t repeat = 8;
+    for (ptrdiff_t i = 0; i < COUNT_OF(texts); i++)
+        if (!is_hydra_plain(job_text(j, texts[i])))
+            return FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", texts[i]),
+                        "%s holds a character that Hydra's overrides read as their own", texts[i]);
+    while (j->sequences % repeat)
+        repeat /= 2;
+    if (repeat < 2)
+        return FAIL(e, BAD_INPUT, STR("--batch"),
+                    "GRPO compares at least two answers to a prompt, and %llu a step are odd",
+                    (unsigned long long)j->sequences);
+    job_count(j, "repeat_times", repeat);
+    job_count(j, "prompts", j->sequences / repeat);
+    job_count(j, "prompt", j->context / 4);
+    job_count(j, "response", j->context - j->context / 4);
+    job_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
+    job_fact(j, "experiment", str_format(j->arena, "%.*s-grpo", STR_ARGS(job_text(j, "name"))));
+    return true;
+}
+
+static void emit(struct emit_files *files, const struct job *j)
+{
+    struct buf launch = buf_in(j->arena);
+    lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
+    lines_into(&launch, j, environment_lines, environment_line_count);
+    lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
+    emit_add(files, "launch.sh", buf_str(&launch));
+    emit_yarn_script(files, j);
+}
+
+const struct target target_verl = {
+    .name = "verl",
+    .takes = "verl",
+    .recipe = "verl",
+    .prepare = prepare,
+    .refusals = refusals,
+    .refusal_count = COUNT_OF(refusals),
+    .emit = emit,
+};

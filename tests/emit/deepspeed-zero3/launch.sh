@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# Qwen3-8B, 16384 tokens a sequence; sequences a step: 4.
+# Peak not predicted: sequence parallel is not modelled under DeepSpeed; fsdp2 has it.
+# With --trial: three steps on random weights and tokens, and the measured peak.
+set -euo pipefail
+cd "$(dirname "$0")"
+launch=()
+arguments=(
+    --model Qwen/Qwen3-8B
+    --context 16384
+    --batch 1
+    --accum 1
+    --precision mixed
+    --optimizer adamw
+    --checkpointing
+    --save-to checkpoints
+)
+accelerate launch --config_file accelerate.yaml "${launch[@]}" train.py "${arguments[@]}" "$@"

@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Trinity-RFT, dpo: Qwen3-8B, 8192 tokens a sequence.
+# Peak not predicted: the training step of this task and framework is not modelled yet.
+set -euo pipefail
+cd "$(dirname "$0")"
+# Ray is started here unless a cluster is there already.
+ray status >/dev/null 2>&1 ||
+    ray start --head --num-gpus 8 --disable-usage-stats
+trinity run --config trinity.yaml "$@"

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# TRL, grpo: Qwen3-4B, 4096 tokens a sequence; sequences a step: 8.
+# Peak not predicted: the training step of this task and framework is not modelled yet.
+# Arguments given here win over the file: bash launch.sh --max_steps 3
+set -euo pipefail
+cd "$(dirname "$0")"
+launch=()
+save=checkpoints
+newest=
+[ ! -d "$save" ] ||
+    newest=$(find "$save" -maxdepth 1 -name 'checkpoint-*' | sort -V | tail -n 1)
+[ -z "$newest" ] || set -- --resume_from_checkpoint "$newest" "$@"
+trl grpo --config grpo.yaml --accelerate_config accelerate.yaml "${launch[@]}" "$@"

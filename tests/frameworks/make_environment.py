@@ -1,0 +1,108 @@
+#!/usr/bin/env python3
+"""Makes the Python environment of `make test-frameworks`, once for each requirements.txt.
+
+Usage: tests/frameworks/make_environment.py FOLDER
+
+torch's wheel from PyPI is the CUDA one and loads only beside 3 GB of NVIDIA's libraries. On a machine
+without a GPU none of their functions is ever called with success, so stand-ins with the same names and
+symbol versions, every function failing, take their place. Of Trinity-RFT and verl only the
+configuration is looked at: they are unpacked beside the environment, not installed.
+"""
+import collections
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+REQUIREMENTS = os.path.join(HERE, "requirements.txt")
+DEEPSPEED = "deepspeed==0.19.8"  # its setup imports torch, so it comes after the stand-ins
+ASIDE = ["trinity-rft==0.6.0", "trinity-rft==0.4.0", "verl==0.8.0", "verl==0.9.1", "trl==1.16.0"]
+NO_DEVICE = 100  # cudaErrorNoDevice
+
+
+def output_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def wanted_symbols(folder):
+    """(names of missing libraries, {version: library}, {version: symbols}) of torch's libraries."""
+    files = [name for name in os.listdir(folder) if ".so" in name]
+    missing, library_of, symbols = set(), {}, collections.defaultdict(set)
+    for file in files:
+        path = os.path.join(folder, file)
+        needed = re.findall(r"NEEDED.*\[(.*)\]", output_of("readelf", "-d", path))
+        missing |= {name for name in needed if re.match(r"lib(cu|nccl|nv)", name) and name not in files}
+        library = None
+        for line in output_of("readelf", "-VW", path).splitlines():
+            found = re.search(r"File: (\S+)", line)
+            library = found.group(1) if found else library
+            found = re.search(r"Name: (\S+)  Flags", line)
+            if found and library:
+                library_of[found.group(1)] = library
+        for line in output_of("nm", "-D", "--undefined-only", path).splitlines():
+            name, _, version = line.split()[-1].partition("@")
+            symbols[version.lstrip("@")].add(name)
+    return missing, library_of, symbols
+
+
+def stand_in(folder, library, symbols_by_version):
+    with tempfile.TemporaryDirectory() as work:
+        source, versions = os.path.join(work, "stand_in.c"), os.path.join(work, "versions.map")
+        with open(source, "w") as out:
+            out.write("static char nothing[4096];\n")
+            for name in sorted(set().union(*symbols_by_version.values())):
+                pointer = name.startswith("__cuda") or "String" in name or "Name" in name
+                out.write(f"void *{name}(void) {{ return nothing; }}\n" if pointer else
+                          f"int {name}(void) {{ return {NO_DEVICE}; }}\n")
+        command = ["cc", "-w", "-fno-builtin", "-shared", "-fPIC", "-O1", source, f"-Wl,-soname,{library}",
+                   "-o", os.path.join(folder, library)]
+        with open(versions, "w") as out:
+            for version, names in symbols_by_version.items():
+                if version:
+                    out.write(f"{version} {{ global: {' '.join(name + ';' for name in sorted(names))} }};\n")
+        if any(symbols_by_version):
+            command.append(f"-Wl,--version-script,{versions}")
+        subprocess.run(command, check=True)
+
+
+def put_stand_ins(folder):
+    missing, library_of, symbols = wanted_symbols(folder)
+    for library in missing:
+        by_version = {version: symbols[version] for version, owner in library_of.items() if owner == library}
+        if library.startswith("libcudart"):  # symbols without a version may be anywhere: here
+            by_version[""] = {name for name in symbols[""] if re.match(r"_*(cu|nccl|nv)", name)}
+        stand_in(folder, library, by_version or {"": set()})
+
+
+def make(folder):
+    venv.create(folder, with_pip=True)
+    python = os.path.join(folder, "bin", "python")
+    pip = [python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "--no-cache-dir", "--no-deps"]
+    subprocess.run([*pip, "-r", REQUIREMENTS], check=True)
+    site = output_of(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))").strip()
+    put_stand_ins(os.path.join(site, "torch", "lib"))
+    subprocess.run([*pip, "--no-build-isolation", DEEPSPEED], check=True, env={**os.environ, "DS_BUILD_OPS": "0"})
+    for package in ASIDE:
+        subprocess.run([*pip, "--target", os.path.join(folder, "aside", package), package], check=True)
+    subprocess.run([python, "-c", "import torch; assert torch.ones(2).sum() == 2"], check=True)
+
+
+def main(folder):
+    with open(REQUIREMENTS, "rb") as a, open(os.path.abspath(__file__), "rb") as b:
+        wanted = hashlib.sha256(a.read() + b.read()).hexdigest()
+    stamp = os.path.join(folder, "made-from")
+    if os.path.exists(stamp) and open(stamp).read() == wanted:
+        return
+    print(f"making {folder} (about 1.5 GB, a few minutes)", flush=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    make(folder)
+    with open(stamp, "w") as out:
+        out.write(wanted)
+
+
+main(sys.argv[1])

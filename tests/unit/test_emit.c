@@ -1,0 +1,427 @@
+// The writers of documents, read back by libyaml and jansson, and the tables behind targets.
+#include "tests/t.h"
+#include "core/emit/emit.h"
+#include "core/emit/foreign.h"
+#include "host/json_in.h"
+#include "host/yaml_in.h"
+
+// Texts that a careless writer loses: words and numbers of YAML 1.1, marks, spaces, line feeds.
+static const char *const odd_texts[] = {
+    "",
+    "plain",
+    "no",
+    "Yes",
+    "ON",
+    "null",
+    "~",
+    "1e3",
+    "0x10",
+    "12:30",
+    "1_000",
+    ".5",
+    "+1",
+    "-",
+    "2026-01-1",
+    "a: b",
+    "a #b",
+    "#x",
+    "- a",
+    "[a]",
+    "{a: b}",
+    "\"q\"",
+    "it's",
+    "back\\slash",
+    "tab\there",
+    "line\nfeed",
+    " leading",
+    "trailing ",
+    "100%",
+    "@at",
+    "`tick",
+    "!tag",
+    "&anchor",
+    "*alias",
+    "|",
+    ">",
+    "?",
+    "a/b.c-d_e",
+    "Qwen/Qwen3-8B",
+    "\xC3\xA9t\xC3\xA9",
+    "\xF0\x9F\x98\x80",
+    "\xC2\x85next",
+    "\xE2\x80\xA8sep",
+};
+
+static struct node *document_of(struct arena *a)
+{
+    struct node *root = document_in(a);
+    root->note = STR("a head\nof two lines");
+    for (ptrdiff_t i = 0; i < COUNT_OF(odd_texts); i++) {
+        struct str path = str_format(a, "texts.%d.value", (int)i);
+        struct node *n = document_at(root, a, path);
+        n->kind = NODE_TEXT;
+        n->value = str_from(odd_texts[i]);
+        n->note = str_from(odd_texts[i]);
+    }
+    return root;
+}
+
+static void check_texts(const struct settings *s)
+{
+    struct arena *a = s->arena;
+    for (ptrdiff_t i = 0; i < COUNT_OF(odd_texts); i++) {
+        const struct setting *item = settings_find(s, str_format(a, "texts.%d.value", (int)i));
+        CHECK(item);
+        if (item)
+            CHECK_STR(item->value, odd_texts[i]);
+    }
+}
+
+TEST(odd_texts_survive_yaml)
+{
+    struct arena *a = test_arena();
+    struct buf out = buf_in(a);
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    document_yaml(&out, document_of(a));
+    CHECK(yaml_flatten(&s, buf_str(&out), STR("test.yaml"), &e));
+    CHECK_STR(str_from(e.message), "");
+    check_texts(&s);
+}
+
+TEST(odd_texts_survive_json)
+{
+    struct arena *a = test_arena();
+    struct buf out = buf_in(a);
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    document_json(&out, document_of(a));
+    CHECK(json_flatten(&s, buf_str(&out), STR_NONE, STR("test.json"), &e));
+    CHECK_STR(str_from(e.message), "");
+    check_texts(&s);
+}
+
+TEST(every_byte_survives_yaml)
+{
+    struct arena *a = test_arena();
+    for (int byte = 1; byte < 128; byte++) {
+        struct settings s = settings_in(a);
+        struct error e = {0};
+        struct buf out = buf_in(a);
+        char text[] = {'a', (char)byte, 'b', 0};
+        struct node *root = document_in(a), *n = document_at(root, a, STR("key"));
+        n->kind = NODE_TEXT;
+        n->value = str_from(text);
+        n->note = str_from(text);
+        document_yaml(&out, root);
+        CHECK(yaml_flatten(&s, buf_str(&out), STR("test.yaml"), &e));
+        if (s.count == 1)
+            CHECK_STR(s.items[0].value, text);
+        else
+            test_failed(__FILE__, __LINE__, "byte %d is lost", byte);
+    }
+}
+
+TEST(a_document_as_it_is_written)
+{
+    struct arena *a = test_arena();
+    struct buf yaml = buf_in(a), json = buf_in(a);
+    struct node *root = document_in(a);
+    static const struct {
+        const char *path;
+        enum node_kind kind;
+        const char *value, *note;
+    } rows[] = {
+        {"name", NODE_TEXT, "no", "quoted"},
+        {"nested.count", NODE_LITERAL, "3", NULL},
+        {"nested.list.0.a", NODE_LITERAL, "1", "first"},
+        {"nested.list.0.b", NODE_LITERAL, "true", "inside"},
+        {"nested.list.1.a", NODE_LITERAL, "2", NULL},
+        {"words.0", NODE_TEXT, "x", NULL},
+        {"empty", NODE_MAP, "", NULL},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct node *n = document_at(root, a, str_from(rows[i].path));
+        n->kind = rows[i].kind;
+        n->value = str_from(rows[i].value);
+        n->note = str_from(rows[i].note);
+    }
+    document_yaml(&yaml, root);
+    CHECK_STR(buf_str(&yaml), "# quoted\n"
+                              "name: \"no\"\n"
+                              "nested:\n"
+                              "  count: 3\n"
+                              "  list:\n"
+                              "    # first\n"
+                              "    - a: 1\n"
+                              "      # inside\n"
+                              "      b: true\n"
+                              "    - a: 2\n"
+                              "words:\n"
+                              "  - x\n"
+                              "empty: {}\n");
+    document_json(&json, root);
+    CHECK_STR(buf_str(&json), "{\n  \"name\": \"no\",\n  \"nested\": {\n    \"count\": 3,\n"
+                              "    \"list\": [\n      {\n        \"a\": 1,\n        \"b\": true\n"
+                              "      },\n      {\n        \"a\": 2\n      }\n    ]\n  },\n"
+                              "  \"words\": [\n    \"x\"\n  ],\n  \"empty\": {}\n}\n");
+}
+
+TEST(facts_in_templates)
+{
+    struct arena *a = test_arena();
+    struct job *j = NEW(a, struct job, 1);
+    j->arena = a;
+    job_fact(j, "path", STR("it's a\nfile"));
+    job_fact(j, "word", STR("a/b-c.d"));
+    CHECK_STR(job_expand(j, STR("x @word@ y@z \"${a[@]}\""), EXPAND_SHELL),
+              "x a/b-c.d y@z \"${a[@]}\"");
+    CHECK_STR(job_expand(j, STR("@path@"), EXPAND_SHELL), "'it'\\''s a\nfile'");
+    CHECK_STR(job_expand(j, STR("# @path@"), EXPAND_NOTE), "# it's a file");
+    CHECK_STR(job_expand(j, STR("@path@"), EXPAND_PLAIN), "it's a\nfile");
+}
+
+static bool emits(struct emit_files *files, struct arena *a, const char *request, struct error *e)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct job *j = NEW(a, struct job, 1);
+    *s = settings_in(a);
+    if (!settings_read(s, str_from(request), ' ', STR("test"), e) || !settings_check(s, e) ||
+        !job_from_settings(j, a, s, e))
+        return false;
+    job_fact(j, "predicted", STR("predicted"));
+    return emit_check(j, e) && emit_files(files, j, e);
+}
+
+static const char *const every_target[] = {"accelerate", "deepspeed", "trl", "trinity", "verl"};
+static const char *const every_machine[] = {"H200", "8xH100-80G", "2x8xH100-80G"};
+static const char *const every_variant[] = {
+    "context=8k",
+    "context=8k strategy=fsdp1",
+    "context=8k strategy=ddp precision=autocast",
+    "context=8k strategy=zero1 offload=optimizer",
+    "context=8k strategy=zero2",
+    "context=8k strategy=zero3 offload=all",
+    "context=8k strategy=zero3 offload=all nvme=/nvme",
+    "context=256k cp=4",
+    "context=8k sp=2",
+    "context=8k strategy=zero3 sp=2",
+    "context=8k sp=4 offload=all expandable=on",
+    "context=8k task=dpo dataset=a.jsonl",
+    "context=8k task=reward",
+    "context=8k task=grpo",
+    "context=64k task=capacity verl=0.5 offload=all",
+    "context=8k task=opd teacher=Qwen3-32B rollout=1",
+    "context=8k checkpointing=off reshard=off optimizer=adamw-fused accum=4",
+    "context=8k loss=chunked:256",
+};
+
+static bool flatten_file(struct settings *s, const struct emit_file *file, struct error *e)
+{
+    if (str_ends(file->name, STR(".yaml")))
+        return yaml_flatten(s, file->content, file->name, e);
+    return !str_ends(file->name, STR(".json")) ||
+           json_flatten(s, file->content, STR_NONE, file->name, e);
+}
+
+// Whether it was written; each of its documents must be readable, and a refusal one sentence.
+static bool check_documents(struct arena *a, const char *request)
+{
+    struct emit_files files;
+    struct error e = {0};
+    if (!emits(&files, a, request, &e)) {
+        CHECK(e.code == ERROR_BAD_INPUT && e.message[0] && e.where[0]);
+        return false;
+    }
+    for (ptrdiff_t i = 0; i < files.count; i++) {
+        struct settings s = settings_in(a);
+        if (!flatten_file(&s, &files.items[i], &e))
+            test_failed(__FILE__, __LINE__, "%s: %s", request, e.message);
+    }
+    return true;
+}
+
+// Every YAML and JSON of every combination is a document with unique keys.
+TEST(documents_of_every_combination_can_be_read)
+{
+    int written = 0;
+    for (ptrdiff_t t = 0; t < COUNT_OF(every_target); t++) {
+        for (ptrdiff_t i = 0; i < COUNT_OF(every_machine) * COUNT_OF(every_variant); i++) {
+            struct arena *a = test_arena();
+            struct str request = str_format(a, "for=%s model=Qwen3-8B gpu=%s %s", every_target[t],
+                                            every_machine[i / COUNT_OF(every_variant)],
+                                            every_variant[i % COUNT_OF(every_variant)]);
+            written += check_documents(a, str_z(a, request));
+        }
+    }
+    CHECK(written > 60);
+}
+
+TEST(what_frameworks_cannot_do_is_refused)
+{
+    static const char *const rows[][2] = {
+        {"for=accelerate sp=2", "Accelerate runs Ulysses through DeepSpeed only"},
+        {"for=accelerate cp=2 strategy=fsdp1", "under fsdp2 only"},
+        {"for=accelerate sp=3", "sp 3 does not divide the 8 GPUs"},
+        {"for=accelerate loss=chunked:256", "--for trl has a chunked one"},
+        {"for=accelerate offload=optimizer", "--offload all"},
+        {"for=accelerate strategy=zero2 offload=all", "stage 3 only"},
+        {"for=accelerate strategy=zero3 offload=all nvme=/x", "--for deepspeed"},
+        {"for=accelerate tp=2", "tp says nothing to accelerate"},
+        {"for=accelerate strategy=ddp reshard=off", "reshard is a setting of fsdp1 and fsdp2"},
+        {"for=deepspeed strategy=fsdp2", "zero1, zero2 and zero3"},
+        {"for=trl loss=chunked:512", "256 tokens"},
+        {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
+        {"for=trl task=opd", "no opd"},
+        {"for=trinity cp=2", "--sp"},
+        {"for=trinity strategy=zero3", "fsdp1 or fsdp2"},
+        {"for=trinity task=opd", "opd needs a teacher"},
+        {"for=trinity task=opd teacher=gemma-2-9b", "must be the same"},
+        {"for=verl expandable=on", "verl turns expandable segments on"},
+        {"for=slime strategy=fsdp2 dataset=x", "slime trains with Megatron"},
+        {"for=slime expandable=on dataset=x", "--rollout N"},
+        {"for=slime", "--dataset FILE"},
+        {"for=accelerate dataset=-x", "must not begin with a dash"},
+        {"for=accelerate teacher=Qwen3-8B", "teacher says nothing to accelerate"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct emit_files files;
+        struct error e = {0};
+        struct str request =
+            str_format(a, "model=Qwen3-8B gpu=8xH100-80G context=8k %s", rows[i][0]);
+        bool ok = emits(&files, a, str_z(a, request), &e);
+        struct str message = str_from(e.message), part = str_from(rows[i][1]);
+        bool said = false;
+        for (ptrdiff_t at = 0; at + part.n <= message.n; at++)
+            said |= str_equal(str_slice(message, at, at + part.n), part);
+        if (ok || !said || e.code != ERROR_BAD_INPUT)
+            test_failed(__FILE__, __LINE__, "'%s' says '%s'", rows[i][0], e.message);
+    }
+}
+
+static struct str foreign_value(const struct settings *s, const char *key)
+{
+    const struct setting *item = settings_find_z(s, key);
+    return item ? item->value : STR_NONE;
+}
+
+static const struct round_trip {
+    const char *request, *file, *says;
+    uint64_t processes;
+} round_trips[] = {
+    {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
+     "strategy=fsdp2 precision=mixed cp=4 reshard=on checkpointing=on", 8},
+    {"for=accelerate gpu=8xH100-80G checkpointing=off reshard=off precision=bf16",
+     "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off checkpointing=off", 8},
+    {"for=accelerate gpu=8xH100-80G strategy=fsdp1 offload=all", "accelerate.yaml",
+     "strategy=fsdp1 precision=mixed offload=all", 8},
+    {"for=accelerate gpu=4xH100-80G strategy=ddp precision=autocast", "accelerate.yaml",
+     "strategy=ddp precision=autocast", 4},
+    {"for=accelerate gpu=H200", "accelerate.yaml", "strategy=single precision=bf16", 1},
+    {"for=accelerate gpu=2x8xH100-80G strategy=zero3 sp=2 accum=4 offload=optimizer",
+     "accelerate.yaml", "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
+    {"for=deepspeed gpu=8xH100-80G strategy=zero3 batch=2 accum=4 offload=all", "deepspeed.json",
+     "strategy=zero3 precision=mixed batch=2 accum=4 offload=all", 0},
+    {"for=deepspeed gpu=8xH100-80G strategy=zero1", "deepspeed.json", "strategy=zero1", 0},
+    {"for=trinity gpu=4xA100-80G sp=2 offload=all save-hf=never", "trinity.yaml",
+     "strategy=fsdp2 sp=2 offload=all batch=2 context=8192 model=Qwen/Qwen3-8B save-hf=never", 4},
+    {"for=trinity gpu=2xA100-80G verl=0.5 strategy=fsdp1 task=capacity batch=1 "
+     "offload=optimizer",
+     "trinity.yaml", "strategy=fsdp1 sp=1 offload=optimizer batch=1 context=8192", 2},
+    {"for=trinity gpu=4xH100-80G task=opd teacher=Qwen3-32B rollout=2", "trinity.yaml",
+     "strategy=fsdp2 batch=2", 4},
+    {"for=trinity gpu=8xH100-80G task=sft dataset=x reshard=off checkpointing=off", "trinity.yaml",
+     "strategy=fsdp2 reshard=off checkpointing=off", 8},
+};
+
+static void check_round_trip(struct arena *a, const struct round_trip *r)
+{
+    struct emit_files files = {0};
+    struct error e = {0};
+    struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
+    struct foreign f = {0};
+    struct str request = str_format(a, "model=Qwen3-8B context=8k %s", r->request);
+    CHECK(emits(&files, a, str_z(a, request), &e));
+    for (ptrdiff_t i = 0; i < files.count; i++)
+        if (str_is(files.items[i].name, r->file))
+            CHECK(flatten_file(&flat, &files.items[i], &e));
+    CHECK(foreign_settings(&read, &f, &flat, &e) && settings_check(&read, &e));
+    CHECK_STR(str_from(e.message), "");
+    CHECK(f.format);
+    CHECK_U64(f.processes, r->processes);
+    CHECK(settings_read(&wanted, str_from(r->says), ' ', STR_NONE, &e));
+    for (ptrdiff_t i = 0; i < wanted.count; i++)
+        CHECK_STR(foreign_value(&read, str_z(a, wanted.items[i].key)),
+                  str_z(a, wanted.items[i].value));
+}
+
+// What is emitted says, read as a request, what it was emitted for.
+TEST(emitted_files_can_be_read_back)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(round_trips); i++)
+        check_round_trip(test_arena(), &round_trips[i]);
+}
+
+// Files as people have them: sorted keys, keys without their prefix, and what is not modelled.
+TEST(files_of_frameworks)
+{
+    static const char *const rows[][2] = {
+        {"deepspeed_config.zero_stage=3 distributed_type=DEEPSPEED num_processes=8", "zero3"},
+        {"distributed_type=FSDP fsdp_config.version=2", "fsdp2"},
+        {"distributed_type=FSDP", "fsdp1"},
+        {"distributed_type=DEEPSPEED", "zero2"},
+        {"zero_optimization.stage=2 bf16.enabled=auto scheduler.type=WarmupLR", "zero2"},
+        {"distributed_type=MEGATRON_LM", "!this kind of training is not modelled"},
+        {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
+         "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
+        {"distributed_type=FSDP fsdp_config.surprise=1",
+         "!fsdp_config.fsdp_surprise '1' of Accelerate is not read, and may change memory"},
+        {"distributed_type=FSDP mixed_precision=fp8",
+         "!of the precisions no and bf16 are modelled"},
+        {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme",
+         "!only offload to host memory is modelled"},
+        {"zero_optimization.stage=3 zero_optimization.zero_hpz_partition_size=8",
+         "!zero_optimization.zero_hpz_partition_size '8' of DeepSpeed is not read, and may change "
+         "memory"},
+        {"algorithm.algorithm_type=grpo trainer.trainer_strategy=megatron",
+         "!only fsdp and fsdp2 are modelled"},
+        {"algorithm.algorithm_type=grpo trainer.max_token_len_per_gpu=5000 "
+         "model.max_model_len=4096",
+         "!only micro-batches of whole sequences are modelled: max_token_len_per_gpu times sp must "
+         "be a multiple of max_model_len"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings flat = settings_in(a), read = settings_in(a);
+        struct foreign f = {0};
+        struct error e = {0};
+        CHECK(settings_read(&flat, str_from(rows[i][0]), ' ', STR("file:1"), &e));
+        bool ok = foreign_settings(&read, &f, &flat, &e);
+        if (rows[i][1][0] == '!')
+            CHECK_STR(str_from(e.message), rows[i][1] + 1);
+        else
+            CHECK_STR(ok ? foreign_value(&read, "strategy") : str_from(e.message), rows[i][1]);
+    }
+}
+
+TEST(a_card_is_multiplied_by_the_processes)
+{
+    static const char *const rows[][2] = {
+        {"gpu=H100-80G", "2x4xH100-80G"},
+        {"gpu=2x4xH100-80G", "2x4xH100-80G"},
+        {"gpu=auto", "auto"},
+        {"gpu=4xH100-80G", "!the file trains on 8 GPUs, and 4xH100-80G are 4"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct foreign f = {.format = "Accelerate", .machines = 2, .processes = 8};
+        struct error e = {0};
+        CHECK(settings_read(&s, str_from(rows[i][0]), ' ', STR("--gpu"), &e));
+        if (foreign_gpu(&s, &f, &e))
+            CHECK_STR(foreign_value(&s, "gpu"), rows[i][1]);
+        else
+            CHECK_STR(str_from(e.message), rows[i][1] + 1);
+    }
+}

@@ -1,0 +1,160 @@
+// DeepSpeed's stages: what is kept after a step, what a pass takes on the way, and what is refused.
+// How close they are to real runs is tests/accuracy.py's business.
+#include <string.h>
+
+#include "core/base/units.h"
+#include "core/step/predict.h"
+#include "tests/t.h"
+
+enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
+
+static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+{
+    struct settings s = settings_in(a);
+    *e = (struct error){0};
+    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
+           plan_from_settings(p, a, &s, e);
+}
+
+// In what is left of the test's arena, which may hold the settings.
+static struct prediction predicted_in(struct arena *a, const char *settings)
+{
+    struct plan *plan = NEW(a, struct plan, 1);
+    struct prediction p = {0};
+    struct error e;
+    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return p;
+}
+
+static struct prediction predicted(const char *settings)
+{
+    return predicted_in(test_arena(), settings);
+}
+
+// After a step: bf16 parameters, and this rank's part of fp32 copies and two moments. Stage 3 has a
+// part of the parameters only, and one of bf16 gradients. cuBLAS has two workspaces.
+TEST(a_step_leaves_parameters_and_a_part_of_the_optimizer)
+{
+    static const struct {
+        const char *settings;
+        uint64_t bytes;
+    } rows[] = {
+        {"strategy=zero1 gpu=2xH200", UINT64_C(2) * ALL + UINT64_C(12) * ALL / 2},
+        {"strategy=zero2 gpu=2xH200", UINT64_C(2) * ALL + UINT64_C(12) * ALL / 2},
+        {"strategy=zero2 gpu=8xH200", UINT64_C(2) * ALL + UINT64_C(12) * ALL / 8},
+        {"strategy=zero3 gpu=2xH200", UINT64_C(16) * ALL / 2},
+        {"strategy=zero3 gpu=8xH200", UINT64_C(16) * ALL / 8},
+        {"strategy=zero3 gpu=8xH200 offload=optimizer", UINT64_C(2) * ALL / 8},
+        {"strategy=zero3 gpu=8xH200 offload=all", 0},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str s = str_format(a, "model=Qwen3-0.6B context=2048 %s", rows[i].settings);
+        uint64_t left = predicted_in(a, s.p).steps[2].end_allocated_bytes;
+        if (left < rows[i].bytes || left > rows[i].bytes + 70 * MIB)
+            test_failed(__FILE__, __LINE__, "%s leaves %llu bytes", rows[i].settings,
+                        (unsigned long long)left);
+    }
+}
+
+TEST(stage_one_keeps_gradients_between_micro_batches)
+{
+    struct prediction one =
+        predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero1 accum=2");
+    struct prediction two =
+        predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero2 accum=2");
+    CHECK(one.requested_bytes - two.requested_bytes > UINT64_C(2) * ALL * 7 / 10);
+}
+
+// Once the order of modules is known, parameters stay from one pass to the other: all of a small
+// model's, a billion of a large one's.
+TEST(stage_three_gathers_up_to_a_billion_parameters)
+{
+    struct prediction small = predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3");
+    CHECK(small.steps[1].requested_bytes >
+          small.steps[0].requested_bytes + UINT64_C(2) * (ALL - 155582464) * 9 / 10);
+    CHECK_U64(small.steps[2].requested_bytes, small.steps[1].requested_bytes);
+    struct prediction large = predicted("model=Qwen3-14B gpu=8xH200 context=8k strategy=zero3");
+    CHECK(large.by_kind[MEMORY_GATHERED] < UINT64_C(2) * 2100000000);
+    CHECK(large.by_kind[MEMORY_GATHERED] > UINT64_C(2) * 900000000);
+}
+
+TEST(steps_leave_what_they_found)
+{
+    static const char *const rows[] = {"zero1 gpu=4xH200 accum=2",
+                                       "zero2 gpu=3xH200 accum=4 loss=chunked:512",
+                                       "zero2 gpu=2xH200 loss=none tied=off",
+                                       "zero2 gpu=8xH200 offload=optimizer accum=2",
+                                       "zero3 gpu=3xH200 checkpointing=off accum=2",
+                                       "zero3 gpu=2xH200 tied=off offload=all",
+                                       "zero3 gpu=2xH200 optimizer=adamw-fused batch=2"};
+    static const char *const models[] = {"Qwen3-0.6B", "Qwen2.5-0.5B", "Llama-3.2-1B"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows) * COUNT_OF(models); i++) {
+        struct arena *a = test_arena();
+        struct str s = str_format(a, "model=%s layers=3 context=1024 strategy=%s",
+                                  models[i % COUNT_OF(models)], rows[i / COUNT_OF(models)]);
+        struct prediction p = predicted_in(a, s.p);
+        CHECK_U64((uint64_t)p.steps_done, PREDICT_STEPS);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
+
+static uint64_t needed_at(int context, const char *strategy)
+{
+    struct arena *a = test_arena();
+    struct str s =
+        str_format(a, "model=Qwen3-1.7B gpu=4xH200 context=%d strategy=%s", context, strategy);
+    return predicted_in(a, s.p).requested_bytes;
+}
+
+TEST(more_context_never_needs_less)
+{
+    static const char *const rows[] = {"zero1", "zero2", "zero3", "zero3 checkpointing=off"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        for (int context = 1024; context < 16384; context *= 2)
+            CHECK(needed_at(2 * context, rows[i]) >= needed_at(context, rows[i]));
+}
+
+TEST(an_optimizer_in_host_memory_takes_room_there)
+{
+    struct prediction here = predicted("model=Qwen3-8B gpu=8xH200 context=4k strategy=zero3");
+    struct prediction some =
+        predicted("model=Qwen3-8B gpu=8xH200 context=4k strategy=zero3 offload=optimizer");
+    struct prediction all =
+        predicted("model=Qwen3-8B gpu=8xH200 context=4k strategy=zero3 offload=all");
+    CHECK_U64(here.host_bytes, 0);
+    CHECK(some.host_bytes > UINT64_C(18) * 8190735360);
+    CHECK(all.host_bytes >= some.host_bytes + UINT64_C(2) * 8190735360);
+}
+
+TEST(what_is_not_modelled_is_refused_in_one_sentence)
+{
+    static const char *const rows[][2] = {
+        {"model=Qwen3-8B gpu=H200 strategy=zero2", "zero2 has nothing to shard over on one GPU"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 precision=bf16",
+         "DeepSpeed is modelled in mixed precision only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero1 precision=autocast",
+         "DeepSpeed is modelled in mixed precision only"},
+        {"model=Qwen3-30B-A3B gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
+         "zero3 is modelled with the full loss only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sp=2", "sequence parallel needs several GPUs"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero1 offload=optimizer",
+         "modelled under zero2 and zero3 only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 offload=optimizer",
+         "modelled under zero2 and zero3 only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 offload=all",
+         "offload is a policy of fsdp2 and zero3"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct plan p;
+        struct error e;
+        struct str s = str_format(a, "%s context=4k", rows[i][0]);
+        if (plan_of(&p, a, s.p, &e) || !strstr(e.message, rows[i][1]))
+            test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
+        CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
