@@ -76,7 +76,7 @@ static void attach_map(struct answer *a, const struct query *q, const struct max
         return;
     struct buf svg = buf_in(q->arena);
     report_max_svg(&svg, s);
-    a->attachments[a->attachment_count++] = (struct attachment){path->value, buf_str(&svg)};
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
 }
 
 static bool nothing_fits(const struct sweep *s)
