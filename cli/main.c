@@ -14,8 +14,8 @@
 #include "host/json_in.h"
 #include "host/memory.h"
 #include "host/model_source.h"
-#include "host/task_pool.h"
 #include "host/stream.h"
+#include "host/task_pool.h"
 #include "host/yaml_in.h"
 
 enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
