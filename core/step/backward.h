@@ -20,4 +20,6 @@ void grouped_scratch(struct graph *g, uint64_t groups);
 void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);
 
+void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out); // fused_policy.c
+
 #endif

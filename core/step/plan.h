@@ -40,6 +40,7 @@ struct plan {
     uint64_t ulysses;         // sequence parallel size
     uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
     uint64_t limit_bytes;     // 0: what the card leaves
+    bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
     enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
 };
