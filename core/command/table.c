@@ -5,8 +5,8 @@
 #define JOB_SETTINGS                                                     \
     "recipe strategy precision batch accum sp cp cp-rank checkpointing " \
     "checkpoint-offload reshard offload optimizer lora lora-targets "    \
-    "quantize loss expandable save-hf layers tied memory-limit torch"
-#define PLAN_SETTINGS "model gpu context " JOB_SETTINGS
+    "quantize loss expandable save-hf fused-kernels layers tied memory-limit torch"
+#define PLAN_SETTINGS "model gpu context max-token-len " JOB_SETTINGS
 
 const struct command commands[] = {
     {.name = "predict",

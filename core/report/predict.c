@@ -336,6 +336,7 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct plan 
          "context parallel with experts, offload, bf16 or several sequences"},
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
          "TRL's step with this strategy or loss"},
+        {plan->fused_kernels, "verl's fused kernels"},
         {m->family->unmeasured, "this family"},
         {model_has(m, FEATURE_MLA) && (several || !plan->checkpointing),
          "latent attention on several GPUs or without checkpointing"},

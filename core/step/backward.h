@@ -23,4 +23,6 @@ uint64_t packed_scale_bytes(uint64_t elements);
 void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);
 
+void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out); // fused_policy.c
+
 #endif

@@ -650,6 +650,22 @@ static struct var hidden_loss(struct trainer *t, struct var hidden)
     return mean;
 }
 
+// The same without logits of all tokens, where verl's fused kernels are on. Takes hidden over.
+static struct var fused_policy_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    int root = unit_of(t, PART_NORMS);
+    struct var values = op_fused_policy(g, hidden, t->head);
+    drop(g, hidden);
+    leave(t, root);
+    values = mark(t, values, root, false);
+    if (t->is_reference)
+        return values;
+    struct var loss = op_mean(g, values, 1);
+    drop(g, values);
+    return loss;
+}
+
 // What a policy gradient needs of the logits: the log-probability of each token and the entropy
 // (verl 0.5, workers/actor/dp_actor.py). The entropy function is compiled and makes nothing of the
 // logits' size; a model that is only read has no entropy computed.
@@ -755,7 +771,7 @@ struct var trainer_forward(struct trainer *t)
     drop(g, embedded);
     if (policy) {
         drop_arguments(t, positions);
-        return policy_loss(t, last);
+        return (plan->fused_kernels ? fused_policy_loss : policy_loss)(t, last);
     }
     struct var loss = loss_of(t, last);
     drop(g, last);

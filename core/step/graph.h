@@ -60,6 +60,7 @@ enum operation {
     OPERATION_GROUPED_PRODUCT,
     OPERATION_DIVIDE_VIEW, // in place, on a view
     OPERATION_TOKEN_LOSS,  // of logits, one value a token
+    OPERATION_FUSED_POLICY,
     OPERATION_SUM_GROUPS,
     OPERATION_TANH,
     OPERATION_SIGMOID,

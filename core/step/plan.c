@@ -114,6 +114,31 @@ static bool read_lora(struct reader *r, struct plan *p)
     }
 }
 
+// verl cuts the eight sequences of a sequence parallel group into as few micro-batches as hold at
+// most so many tokens a GPU, and evens them out (utils/seqlen_balancing.py).
+static bool read_token_limit(struct reader *r, struct plan *p)
+{
+    enum { SEQUENCES = 8 };
+    const struct setting *item = settings_find_z(r->settings, "max-token-len");
+    uint64_t tokens = 0;
+    if (!item)
+        return true;
+    if (p->recipe != RECIPE_TRINITY)
+        return FAIL(r->error, BAD_INPUT, item->where,
+                    "max-token-len is a setting of trinity; --batch says it elsewhere");
+    if (!read_count(r, &tokens, "max-token-len"))
+        return false;
+    if (sat_mul(tokens, p->ulysses) < p->context)
+        return FAIL(
+            r->error, BAD_INPUT, item->where,
+            "one sequence of %llu tokens over %llu GPUs does not fit into %llu tokens a GPU",
+            (unsigned long long)p->context, (unsigned long long)p->ulysses,
+            (unsigned long long)tokens);
+    p->accumulation = u64_divide_up(SEQUENCES * p->context, tokens * p->ulysses);
+    p->batch = u64_divide_up(SEQUENCES, p->accumulation);
+    return true;
+}
+
 static bool read_numbers(struct reader *r, struct plan *p)
 {
     const struct setting *limit = settings_find_z(r->settings, "memory-limit");
@@ -140,7 +165,8 @@ static bool read_numbers(struct reader *r, struct plan *p)
            read_ring(r, p) && read_switch(r, &p->checkpointing, "checkpointing") &&
            read_switch(r, &p->checkpoint_offload, "checkpoint-offload") &&
            read_switch(r, &p->reshard, "reshard") && read_switch(r, &p->expandable, "expandable") &&
-           read_loss(r, p) && read_lora(r, p) &&
+           read_switch(r, &p->fused_kernels, "fused-kernels") && read_loss(r, p) &&
+           read_lora(r, p) && read_token_limit(r, p) &&
            (!limit || setting_number(&p->limit_bytes, limit, UNIT_BYTES,
                                      (struct range){0, UINT64_MAX}, r->error)) &&
            (!torch || torch_version_parse(&p->torch_minor, torch->value, r->error));
@@ -322,6 +348,10 @@ static bool is_possible_trinity(const struct plan *p, struct error *e)
 
 static bool is_possible_recipe(const struct plan *p, struct error *e)
 {
+    if (p->recipe != RECIPE_TRINITY && p->fused_kernels)
+        return FAIL(
+            e, BAD_INPUT, STR("--fused-kernels"),
+            "fused kernels are a setting of trinity; a chunked loss saves logits elsewhere");
     if (p->recipe == RECIPE_TRL && p->loss == LOSS_NONE)
         return FAIL(e, BAD_INPUT, STR("--loss"), "TRL trains with a head; hf also without");
     if (p->recipe == RECIPE_TRL && plan_is_sharded(p) && p->accumulation > 1)

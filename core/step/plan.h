@@ -61,6 +61,7 @@ struct plan {
     unsigned lora_targets;    // bits by enum lora_target
     bool packed;              // linear layers in four bits (nf4, double quantisation)
     uint64_t limit_bytes;     // 0: what the card leaves
+    bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
     enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
 };

@@ -141,6 +141,39 @@ TEST(trinity_is_as_played)
     CHECK(p.phase == PHASE_BACKWARD);
 }
 
+TEST(fused_kernels_need_no_logits_of_all_tokens)
+{
+    static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=8192";
+    struct arena *a = test_arena();
+    struct prediction p = predicted_in(test_arena(), settings);
+    struct prediction fused = predicted_in(a, str_format(a, "%s fused-kernels=on", settings).p);
+    uint64_t logits = 2 * UINT64_C(16384) * 151936;
+    CHECK(p.allocated_bytes - fused.allocated_bytes > 2 * logits);
+    // nothing is left over but what blocks have beyond their requests
+    CHECK(fused.steps[1].end_allocated_bytes - p.steps[1].end_allocated_bytes < 4 * MIB);
+}
+
+// Eight sequences in as few micro-batches as the limit allows.
+TEST(trinity_packs_sequences_by_tokens)
+{
+    static const struct {
+        const char *limit;
+        uint64_t batch, accumulation;
+    } rows[] = {{"8192", 1, 8}, {"16384", 2, 4}, {"20000", 2, 4}, {"24576", 3, 3}, {"65536", 8, 1}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct plan p;
+        struct error e = {0};
+        struct arena *a = test_arena();
+        struct str text = str_format(a,
+                                     "recipe=trinity model=Qwen3-8B gpu=4xH200 context=8192 "
+                                     "max-token-len=%s",
+                                     rows[i].limit);
+        CHECK(plan_of(&p, a, text.p, &e));
+        CHECK_U64(p.batch, rows[i].batch);
+        CHECK_U64(p.accumulation, rows[i].accumulation);
+    }
+}
+
 TEST(reference_lets_its_root_go)
 {
     static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=4096";
@@ -328,6 +361,12 @@ TEST(bad_combinations_are_refused_in_one_sentence)
          "fsdp1 is modelled with FULL_SHARD only"},
         {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity loss=full",
          "the trinity recipe has a loss of its own"},
+        {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity max-token-len=2048",
+         "one sequence of 4096 tokens over 1 GPUs does not fit into 2048 tokens a GPU"},
+        {"model=Qwen3-8B gpu=2xA100-80G context=4k max-token-len=4096",
+         "max-token-len is a setting of trinity"},
+        {"model=Qwen3-8B gpu=2xA100-80G context=4k fused-kernels=on",
+         "fused kernels are a setting of trinity"},
         {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity strategy=ddp",
          "trinity trains under fsdp1 or fsdp2"},
         {"model=Qwen3-30B-A3B gpu=8xA100-80G context=4k recipe=trinity",

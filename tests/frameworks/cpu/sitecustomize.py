@@ -14,6 +14,7 @@ if os.environ.get("ACCELERATE_USE_FSDP") == "true":
             self.fsdp_plugin = fsdp_plugin
             if self._mixed_precision != "no":
                 fsdp_plugin.set_mixed_precision(self._mixed_precision)
-            print("sharded by FSDP", fsdp_plugin.fsdp_version, flush=True)
+            # one write: two processes share the pipe
+            os.write(1, f"sharded by FSDP {fsdp_plugin.fsdp_version}\n".encode())
 
     state.AcceleratorState.__init__ = follow_the_file
