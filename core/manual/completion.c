@@ -4,18 +4,19 @@
 #include "core/manual/manual.h"
 #include "core/model/model.h"
 
+static void put_choices(struct buf *b, const char *choices)
+{
+    for (const char *c = choices; *c; c++)
+        buf_char(b, *c == '|' ? ' ' : *c);
+}
+
 // Words that may follow --name, separated by spaces; empty where anything may.
 static void put_values(struct buf *b, const struct setting_def *d)
 {
     if (d->kind == SETTING_SWITCH || d->kind == SETTING_FLAG) {
         buf_put_z(b, "on off");
     } else if (d->kind == SETTING_CHOICE) {
-        for (const char *c = d->values; *c; c++) {
-            if (*c == '|')
-                buf_char(b, ' ');
-            else
-                buf_char(b, *c);
-        }
+        put_choices(b, d->values);
     } else if (str_is(str_from(d->name), "model")) {
         for (ptrdiff_t i = 0; i < catalog_model_count; i++)
             buf_printf(b, "%s%s", i ? " " : "", catalog_models[i].name);

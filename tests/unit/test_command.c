@@ -25,6 +25,14 @@ static bool contains(struct str s, const char *part)
     return strstr(s.p, part) != NULL;
 }
 
+TEST(every_setting_has_one_row)
+{
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        for (ptrdiff_t j = 0; j < i; j++)
+            if (str_is(str_from(setting_defs[i].name), setting_defs[j].name))
+                test_failed(__FILE__, __LINE__, "%s is there twice", setting_defs[i].name);
+}
+
 TEST(questions_and_answers)
 {
     static const struct {
