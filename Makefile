@@ -53,11 +53,7 @@ test-frameworks: build ## the real loaders read what emit writes; makes a Python
 	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH python -W ignore -m unittest discover -s tests/frameworks -v
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md
-	@python3 tests/accuracy.py build/release tests/runs/h200_runs.jsonl tests/runs/h200_cp.jsonl --write docs
-	@python3 tests/accuracy.py build/release tests/runs/h200_unseen.jsonl
-	@python3 tests/accuracy.py build/release tests/runs/h200_models.jsonl
-	@python3 tests/accuracy.py build/release tests/runs/h200_lora.jsonl
-	@python3 tests/accuracy.py build/release tests/runs/h200_zero.jsonl
+	@python3 tests/accuracy.py build/release tests/runs/h200_*.jsonl --write docs
 	@python3 tests/published.py build/release
 	@python3 tests/trinity.py build/release
 
