@@ -6,8 +6,9 @@
 
 static void put_choices(struct buf *b, const char *choices)
 {
-    for (const char *c = choices; *c; c++)
-        buf_char(b, *c == '|' ? ' ' : *c);
+    struct words words = words_of(choices, '|');
+    for (int i = 0; words_next(&words); i++)
+        buf_printf(b, "%s%.*s", i ? " " : "", STR_ARGS(words.word));
 }
 
 // Words that may follow --name, separated by spaces; empty where anything may.
