@@ -102,7 +102,7 @@ static bool check_engine(const struct probe_options *o, struct arena scratch,
         model && !settings_find_z(s, "config.model_type") && str_cut(model->value, ',').found;
     struct trial_request any = {.cell = s, .context = 4096, .gpus = 8, .sp = 1, .try = 1};
     any.machine = STR("8xH100-80G");
-    if (several || settings_find_z(s, "sp")) // lists are the cells' to take apart
+    if (o->engine->within && (several || settings_find_z(s, "sp"))) // lists are the cells' to part
         return true;
     return o->engine->build(l, &scratch, &any, e);
 }
