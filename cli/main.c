@@ -12,6 +12,7 @@
 #include "host/document.h"
 #include "host/gpu_source.h"
 #include "host/json_in.h"
+#include "host/measured.h"
 #include "host/memory.h"
 #include "host/model_source.h"
 #include "host/probe.h"
@@ -153,11 +154,13 @@ static bool read_document(struct query *q, const struct command *c, struct error
 }
 
 // Probing starts processes, so the host answers it; all other answers are pure.
-static bool answer_command(struct answer *out, const struct options *o, const struct query *q,
+static bool answer_command(struct answer *out, struct options *o, const struct query *q,
                            struct error *e)
 {
+    bool predicts = o->command->answer == predict_answer;
     if (o->command->answer != probe_answer)
-        return command_answer(out, o->command, q, e);
+        return (!predicts || measured_resolve(&o->settings, e)) &&
+               command_answer(out, o->command, q, e);
     struct terminal_console t = terminal_console(o->json ? STDERR_FILENO : STDOUT_FILENO);
     struct probe_console console = {&t, terminal_line, t.live ? terminal_status : NULL};
     return command_check(o->command, q->settings, e) && probe_command(out, q, &console, e);

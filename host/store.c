@@ -194,10 +194,9 @@ static bool open_database(struct store *s, struct arena scratch, enum store_acce
     if (sqlite3_open_v2(str_z(&scratch, s->path), &s->db, flags, NULL) != SQLITE_OK)
         return failed(s, e);
     sqlite3_busy_timeout(s->db, BUSY_MS);
-    return execute(s,
-                   "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON",
-                   e) &&
-           migrate(s, scratch, e);
+    const char *ways =
+        "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+    return (!work || execute(s, ways, e)) && migrate(s, scratch, e);
 }
 
 bool store_open(struct store **out, struct arena *a, struct str path, enum store_access access,

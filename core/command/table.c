@@ -32,7 +32,7 @@ const struct command commands[] = {
          "Simulates three training steps tensor by tensor and replays them through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
-     .settings = PLAN_SETTINGS " explain timeline trace",
+     .settings = PLAN_SETTINGS " explain timeline trace store",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},

@@ -12,9 +12,9 @@ static const char hunting[] = "grid start until linear launcher checkpoint-path 
                               "timeout tries grace resume dry-run "
                               "list export python";
 
-static const char predicted[] =
-    "model recipe strategy precision batch accum sp checkpointing reshard offload optimizer loss "
-    "expandable save-hf layers tied memory-limit torch";
+const char probe_predicted_settings[] =
+    "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
+    "reshard offload optimizer loss expandable save-hf layers tied memory-limit torch";
 
 static bool is_in(const char *list, struct str name)
 {
@@ -182,7 +182,7 @@ bool probe_plan_settings(struct settings *out, const struct settings *cell, stru
 {
     for (ptrdiff_t i = 0; i < cell->count; i++) {
         struct str key = cell->items[i].key;
-        if ((is_in(predicted, key) || setting_is_document(key)) &&
+        if ((is_in(probe_predicted_settings, key) || setting_is_document(key)) &&
             !settings_add(out, cell->items[i], e))
             return false;
     }

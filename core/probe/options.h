@@ -39,6 +39,9 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
 // The settings that make a cell what it is, a line each; where trials are the same, so is this.
 struct str probe_cell_key(struct arena *a, const struct settings *cell);
 
+// Settings that change what a prediction says, separated by spaces.
+extern const char probe_predicted_settings[];
+
 // Of the settings of a cell those that predictions take.
 bool probe_plan_settings(struct settings *out, const struct settings *cell,
                          struct error *e) MUST_USE;

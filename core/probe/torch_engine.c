@@ -79,6 +79,10 @@ static struct str worker_of(struct arena *a, const struct trial_request *r)
 bool torch_build(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
 {
     struct buf text = buf_in(a);
+    const struct setting *recipe = settings_find_z(r->cell, "recipe");
+    if (recipe && !str_is(recipe->value, "hf") && !str_is(recipe->value, "trinity"))
+        return FAIL(e, BAD_INPUT, recipe->where,
+                    "the torch engine trains the recipes hf and trinity");
     if (!trial_json(&text, a, r, e))
         return false;
     struct str stem = str_ends(r->log, STR(".log")) ? str_slice(r->log, 0, r->log.n - 4) : r->log;
