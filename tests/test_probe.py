@@ -289,11 +289,41 @@ class Slurm(Probe):
         self.assertTrue(os.path.exists(os.path.join(self.state, "cancelled")))
 
 
+class Ray(Probe):
+    """The same through `ray job`, played by a script."""
+
+    def setUp(self):
+        super().setUp()
+        commands = os.path.join(self.folder, "commands")
+        os.mkdir(commands)
+        with open(os.path.join(commands, "ray"), "w") as file:
+            file.write(f"""#!/bin/sh
+case "$2" in
+submit) shift 5; exec "$@" ;;
+stop) echo "$3" >>{self.folder}/stopped ;;
+esac
+""")
+        os.chmod(os.path.join(commands, "ray"), 0o755)
+        saved = os.environ["PATH"]
+        self.addCleanup(os.environ.update, {"PATH": saved})
+        os.environ["PATH"] = commands + ":" + saved
+
+    def command(self, mode, *options, limit=3000, more=""):
+        return super().command(mode, *options, limit=limit, more=more) + ["--launcher", "ray"]
+
+    def test_a_timeout_stops_the_job(self):
+        self.run_probe("hang", "--timeout", "1", "--tries", "1")
+        self.assertEqual(self.outcomes(), [(1024, "timeout")])
+        self.assertTrue(os.path.exists(os.path.join(self.folder, "stopped")))
+
+
 # Of the classes above these say something about a launcher.
-for name in [name for name in dir(Slurm) if name.startswith("test_")]:
-    kept = ("jobs_are", "timeout_cancels", "longest_that_fits", "configuration_error", "passing_errors_are_tried")
-    if not any(word in name for word in kept):
-        setattr(Slurm, name, None)
+KEPT = ("jobs_are", "timeout_cancels", "timeout_stops", "longest_that_fits", "configuration_error",
+        "passing_errors_are_tried")
+for launcher in (Slurm, Ray):
+    for name in [name for name in dir(launcher) if name.startswith("test_")]:
+        if not any(word in name for word in KEPT):
+            setattr(launcher, name, None)
 
 
 if __name__ == "__main__":

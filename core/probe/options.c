@@ -137,8 +137,10 @@ static void read_forms(struct probe_options *o, const struct settings *s)
                 : str_is(form, "json")     ? EXPORT_JSON
                 : str_is(form, "markdown") ? EXPORT_MARKDOWN
                                            : EXPORT_NONE;
-    o->launcher =
-        str_is(text_or(s, "launcher", STR_NONE), "slurm") ? LAUNCHER_SLURM : LAUNCHER_LOCAL;
+    struct str launcher = text_or(s, "launcher", STR_NONE);
+    o->launcher = str_is(launcher, "slurm") ? LAUNCHER_SLURM
+                  : str_is(launcher, "ray") ? LAUNCHER_RAY
+                                            : LAUNCHER_LOCAL;
 }
 
 bool probe_options_read(struct probe_options *o, struct arena *a, const struct settings *s,

@@ -7,7 +7,7 @@
 #include "core/probe/engine.h"
 #include "core/probe/hunt.h"
 
-enum launcher { LAUNCHER_LOCAL, LAUNCHER_SLURM };
+enum launcher { LAUNCHER_LOCAL, LAUNCHER_SLURM, LAUNCHER_RAY };
 enum export_form { EXPORT_NONE, EXPORT_CSV, EXPORT_JSON, EXPORT_MARKDOWN };
 
 struct setting_list {
