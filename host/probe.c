@@ -138,7 +138,7 @@ static void expect(struct hunting *h)
 {
     struct run *r = h->run;
     struct probe_cell *c = h->cell;
-    static const char *const unmodelled[] = {"entropy-saving", "fused-kernels"};
+    static const char *const unmodelled[] = {"entropy-saving"};
     struct expectation x = {0};
     if (!h->config.n)
         x.why_not = STR("no model is given");
