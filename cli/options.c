@@ -73,12 +73,44 @@ static bool unknown_option(const struct options *o, struct str name, struct erro
     return HINT(e, "'fathom %s --help' lists its options", o->command->name);
 }
 
+static const struct option_alias *find_alias(const struct command *c, struct str name)
+{
+    for (const struct option_alias *a = c->aliases; a && a->name; a++)
+        if (str_is(name, a->name))
+            return a;
+    return NULL;
+}
+
+static bool value_follows(const struct arguments *args)
+{
+    return args->next < args->count && !str_starts(str_from(args->values[args->next]), STR("-"));
+}
+
+// The option of another program: it may stand alone, or take several values with spaces.
+static bool read_alias(struct options *o, const struct option_alias *alias, struct str_cut pair,
+                       struct arguments *args, struct error *e)
+{
+    struct str value = str_from(alias->bare);
+    if ((!alias->bare || pair.found || value_follows(args)) &&
+        !take_value(&value, alias->name, pair, args, e))
+        return false;
+    while (alias->many && value_follows(args))
+        value =
+            str_format(o->settings.arena, "%.*s,%s", STR_ARGS(value), args->values[args->next++]);
+    if (alias->spelled && str_is(value, alias->spelled))
+        value = str_from(alias->meant);
+    return add(o, alias->setting, value, e);
+}
+
 static bool read_option(struct options *o, struct str text, struct arguments *args, struct error *e)
 {
     struct str_cut pair = str_cut(text, '=');
     const struct global_option *g = find_global(pair.head);
     if (g)
         return set_global(o, g, pair, args, e);
+    const struct option_alias *alias = find_alias(o->command, pair.head);
+    if (alias)
+        return read_alias(o, alias, pair, args, e);
     const struct setting_def *def = setting_def_find(pair.head);
     if (!def || !command_takes(o->command, pair.head))
         return unknown_option(o, pair.head, e);

@@ -67,3 +67,37 @@ void terminal_error(struct arena *a, const struct error *e, bool debug)
     struct error ignored = {0};
     (void)!terminal_write(STDERR_FILENO, buf_str(&b), &ignored);
 }
+
+struct terminal_console terminal_console(int out)
+{
+    const char *kind = getenv("TERM");
+    bool dumb = kind && strcmp(kind, "dumb") == 0;
+    return (struct terminal_console){.out = out, .live = isatty(STDERR_FILENO) && !dumb};
+}
+
+static void clear_status(struct terminal_console *c)
+{
+    struct error ignored = {0};
+    if (c->shown)
+        (void)!terminal_write(STDERR_FILENO, STR("\r\033[K"), &ignored);
+    c->shown = false;
+}
+
+void terminal_line(void *console, struct str text)
+{
+    struct terminal_console *c = console;
+    struct error ignored = {0};
+    clear_status(c);
+    (void)!terminal_write(c->out, text, &ignored);
+}
+
+void terminal_status(void *console, struct str text)
+{
+    struct terminal_console *c = console;
+    struct error ignored = {0};
+    clear_status(c);
+    ptrdiff_t columns = width(true) - 1;
+    (void)!terminal_write(STDERR_FILENO, text.n > columns ? str_slice(text, 0, columns) : text,
+                          &ignored);
+    c->shown = text.n > 0;
+}

@@ -11,6 +11,15 @@
 // terminal, the width is COLUMNS or 100.
 struct view terminal_view(void);
 
+// Lines of a long work on `out`, and on a terminal a status that the next line takes the place of.
+struct terminal_console {
+    int out;
+    bool live, shown;
+};
+struct terminal_console terminal_console(int out);
+void terminal_line(void *console, struct str text);
+void terminal_status(void *console, struct str text);
+
 // All of it or an error: a full disk must not look like success.
 bool terminal_write(int fd, struct str text, struct error *e) MUST_USE;
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -249,4 +250,21 @@ bool folder_make(struct arena scratch, struct str path, struct error *e)
     if (stat(name, &status) != 0 || !S_ISDIR(status.st_mode))
         return FAIL(e, BAD_INPUT, path, "this is not a folder");
     return true;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
+{
+    (void)status;
+    (void)kind;
+    (void)place;
+    return remove(path);
+}
+
+bool folder_remove(struct arena scratch, struct str path, struct error *e)
+{
+    enum { OPEN_FOLDERS = 16 };
+    if (path_kind(scratch, path) == PATH_NONE ||
+        nftw(str_z(&scratch, path), remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0)
+        return true;
+    return FAIL(e, IO, path, "this folder cannot be removed (%s)", strerror(errno));
 }

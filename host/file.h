@@ -41,6 +41,9 @@ bool file_size(uint64_t *bytes, struct arena scratch, struct str path, struct er
 // With the folders above it; one that is there already is left as it is.
 bool folder_make(struct arena scratch, struct str path, struct error *e) MUST_USE;
 
+// With everything in it; links are removed, not followed. One that is not there is fine.
+bool folder_remove(struct arena scratch, struct str path, struct error *e) MUST_USE;
+
 enum file_existing { FILE_KEEP_EXISTING, FILE_REPLACE };
 
 // Through a temporary file beside it, so that a reader never sees half of it.

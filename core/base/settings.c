@@ -80,7 +80,7 @@ static bool unknown_key(const struct setting *item, struct error *e)
 bool setting_is_document(struct str key)
 {
     return str_starts(key, STR("config.")) || str_starts(key, STR("configs.")) ||
-           str_starts(key, STR("weights."));
+           str_starts(key, STR("weights.")) || str_starts(key, STR("measured."));
 }
 
 bool settings_check(const struct settings *s, struct error *e)

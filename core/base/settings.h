@@ -73,7 +73,8 @@ extern const ptrdiff_t setting_def_count;
 
 const struct setting_def *setting_def_find(struct str name);
 
-// A value out of a config.json or a weights file, not a user's setting: its reader checks it.
+// A value out of a config.json, a weights file or a store of trials, not a user's setting: its
+// reader checks it.
 bool setting_is_document(struct str key);
 
 // A sequence in a file ("sp.0", "sp.1") of a setting that takes several becomes one value with

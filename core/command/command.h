@@ -51,6 +51,14 @@ struct example {
 
 enum { COMMAND_MAX_EXAMPLES = 4 };
 
+// An option under the name that another program gives it.
+struct option_alias {
+    const char *name, *setting;
+    const char *bare;            // its value when none follows; NULL: one must
+    const char *spelled, *meant; // a value that is called otherwise here
+    bool many;                   // takes several values, with spaces
+};
+
 struct command {
     const char *name;
     const char *summary;     // one line without a full stop
@@ -61,6 +69,7 @@ struct command {
     bool streams;            // the document is a log, read piece by piece
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
     struct example examples[COMMAND_MAX_EXAMPLES];
+    const struct option_alias *aliases; // ends with a row without a name; NULL for none
 };
 
 extern const struct command commands[];
@@ -72,7 +81,10 @@ bool command_takes(const struct command *c, struct str setting);
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file);
 
-// Refuses settings the command does not model, then answers.
+// Refuses settings the command does not model.
+bool command_check(const struct command *c, const struct settings *s, struct error *e) MUST_USE;
+
+// The same, then answers.
 bool command_answer(struct answer *a, const struct command *c, const struct query *q,
                     struct error *e) MUST_USE;
 
@@ -96,6 +108,7 @@ bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_
 bool predict_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool probe_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool emit_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -135,6 +135,47 @@ static void attach_timeline(struct answer *a, const struct query *q, const struc
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
 }
 
+// A trial of this configuration, if the host found one in a store.
+static const char *const measured_keys[] = {"outcome", "reserved_bytes", "allocated_bytes", "log"};
+
+static const struct setting *measured(const struct query *q, const char *key)
+{
+    struct arena scratch = *q->arena;
+    return settings_find(q->settings, str_format(&scratch, "measured.%s", key));
+}
+
+static void put_measured(struct buf *b, const struct query *q)
+{
+    const struct setting *outcome = measured(q, "outcome"), *log = measured(q, "log");
+    const struct setting *reserved = measured(q, "reserved_bytes");
+    uint64_t bytes;
+    if (!outcome || !log)
+        return;
+    buf_printf(b, "\n  measured: %.*s", STR_ARGS(outcome->value));
+    if (reserved && unit_parse(&bytes, UNIT_PLAIN, reserved->value) == UNIT_OK) {
+        buf_put_z(b, ", reserved ");
+        put_gib(b, bytes);
+    }
+    buf_printf(b, " (%.*s)\n", STR_ARGS(log->value));
+}
+
+static void put_measured_json(struct json_out *j, const struct query *q)
+{
+    uint64_t bytes;
+    if (!measured(q, "outcome"))
+        return;
+    json_out_key(j, "measured");
+    json_out_object(j);
+    for (ptrdiff_t i = 0; i < COUNT_OF(measured_keys); i++) {
+        const struct setting *item = measured(q, measured_keys[i]);
+        if (item && unit_parse(&bytes, UNIT_PLAIN, item->value) == UNIT_OK)
+            json_out_field_u64(j, measured_keys[i], bytes);
+        else if (item)
+            json_out_field_str(j, measured_keys[i], item->value);
+    }
+    json_out_object_end(j);
+}
+
 bool predict_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct plan *plan = NEW(q->arena, struct plan, 1);
@@ -150,6 +191,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     a->negative = !s->prediction.fits;
     if (!q->json) {
         report_predict(&a->out, &q->view, s);
+        put_measured(&a->out, q);
         return true;
     }
     struct json_out j = json_out_to(&a->out);
@@ -157,6 +199,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     json_out_key(&j, "settings");
     settings_json(&j, plan->settings);
     report_predict_json(&j, s);
+    put_measured_json(&j, q);
     json_out_object_end(&j);
     json_out_end(&j);
     return true;

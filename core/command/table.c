@@ -8,6 +8,23 @@
     "quantize loss expandable save-hf fused-kernels layers tied memory-limit torch"
 #define PLAN_SETTINGS "model gpu context max-token-len " JOB_SETTINGS
 
+// The options of Trinity-RFT's scripts/context_length_test/search_context_length_capacity.py.
+static const struct option_alias published_options[] = {
+    {.name = "model_path", .setting = "model"},
+    {.name = "start_length", .setting = "start"},
+    {.name = "log_dir", .setting = "log-dir"},
+    {.name = "checkpoint_path", .setting = "checkpoint-path"},
+    {.name = "test_gpu_num", .setting = "gpus", .many = true},
+    {.name = "test_sp_num", .setting = "sp", .many = true},
+    {.name = "save_hf_checkpoint", .setting = "save-hf"},
+    {.name = "entropy_saving", .setting = "entropy-saving", .bare = "on"},
+    {.name = "offload", .setting = "offload", .bare = "all"},
+    {.name = "use_fused_kernels", .setting = "fused-kernels", .bare = "on"},
+    {.name = "trainer_strategy", .setting = "strategy", .spelled = "fsdp", .meant = "fsdp1"},
+    {.name = "dlc", .setting = "dlc", .bare = "on"},
+    {0},
+};
+
 const struct command commands[] = {
     {.name = "predict",
      .summary = "whether a training configuration fits, its peak, and who is alive there",
@@ -15,7 +32,7 @@ const struct command commands[] = {
          "Simulates three training steps tensor by tensor and replays them through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
-     .settings = PLAN_SETTINGS " explain timeline trace",
+     .settings = PLAN_SETTINGS " explain timeline trace store",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
@@ -56,6 +73,28 @@ const struct command commands[] = {
                    "a page to share"},
                   {"guide --model Qwen3-8B --gpu 8xH200 --lengths 32k,64k,128k --order vanilla,Env",
                    "some lengths, two configurations"}}},
+    {.name = "probe",
+     .summary = "the longest context that trains, found by real runs",
+     .description =
+         "Starts training jobs of different lengths until the longest that fits is known. The "
+         "prediction says where to look: where it is right, two launches do. Every trial is "
+         "supervised, classified by its log, and kept in a store, so that the same command goes on "
+         "after an interruption. --engine torch runs a worker of ours; with --one-gpu it plays one "
+         "rank of any number, with --as another card. The options of Trinity-RFT's capacity test "
+         "are taken under their names too.",
+     .settings = "model gpus sp engine as one-gpu grid start until linear recipe strategy "
+                 "precision batch accum "
+                 "checkpointing reshard offload optimizer loss expandable save-hf entropy-saving "
+                 "fused-kernels layers tied memory-limit torch command python device launcher "
+                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc",
+     .answer = probe_answer,
+     .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
+                   "A100-80G --recipe trinity",
+                   "an A100 node's limits, on one GPU"},
+                  {"probe --gpus 8 --engine command --command 'torchrun train.py --len {context}'",
+                   "any trainer"},
+                  {"probe --list", "what was found so far"}},
+     .aliases = published_options},
     {.name = "models",
      .summary = "the models known by name, or one model in full",
      .description =
@@ -230,8 +269,13 @@ static bool check_taken(const struct command *c, const struct settings *s, struc
     return true;
 }
 
+bool command_check(const struct command *c, const struct settings *s, struct error *e)
+{
+    return settings_check(s, e) && check_taken(c, s, e);
+}
+
 bool command_answer(struct answer *a, const struct command *c, const struct query *q,
                     struct error *e)
 {
-    return settings_check(q->settings, e) && check_taken(c, q->settings, e) && c->answer(a, q, e);
+    return command_check(c, q->settings, e) && c->answer(a, q, e);
 }

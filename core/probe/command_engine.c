@@ -1,0 +1,148 @@
+// A command of the user's: a template in which {name} stands for a value of the trial. A shell runs
+// it, so values are quoted for one.
+#include "core/base/buf.h"
+#include "core/probe/engine.h"
+
+static struct str count_text(struct arena *a, uint64_t count)
+{
+    return str_format(a, "%llu", (unsigned long long)count);
+}
+
+static struct str context_of(struct arena *a, const struct trial_request *r)
+{
+    return count_text(a, r->context);
+}
+
+static struct str gpus_of(struct arena *a, const struct trial_request *r)
+{
+    return count_text(a, r->gpus);
+}
+
+static struct str sp_of(struct arena *a, const struct trial_request *r)
+{
+    return count_text(a, r->sp);
+}
+
+static struct str model_of(struct arena *a, const struct trial_request *r)
+{
+    (void)a;
+    return r->model;
+}
+
+static struct str log_of(struct arena *a, const struct trial_request *r)
+{
+    (void)a;
+    return r->log;
+}
+
+static struct str try_of(struct arena *a, const struct trial_request *r)
+{
+    return str_format(a, "%d", r->try);
+}
+
+static struct str yarn_of(struct arena *a, const struct trial_request *r)
+{
+    double factor = trial_yarn_factor(r);
+    return str_format(a, "%.6g", factor > 0 ? factor : 1.0);
+}
+
+static struct str limit_of_trial(struct arena *a, const struct trial_request *r)
+{
+    return count_text(a, r->limit_bytes);
+}
+
+static const struct {
+    const char *name;
+    struct str (*text)(struct arena *a, const struct trial_request *r);
+} places[] = {
+    {"context", context_of},
+    {"gpus", gpus_of},
+    {"sp", sp_of},
+    {"model", model_of},
+    {"log", log_of},
+    {"try", try_of},
+    {"yarn_factor", yarn_of},
+    {"limit_bytes", limit_of_trial},
+};
+
+static void put_quoted(struct buf *b, struct str value)
+{
+    buf_char(b, '\'');
+    for (ptrdiff_t i = 0; i < value.n; i++) {
+        if (value.p[i] == '\'')
+            buf_put_z(b, "'\\''");
+        else
+            buf_char(b, value.p[i]);
+    }
+    buf_char(b, '\'');
+}
+
+// The length of a "{name}" of small letters at the beginning of `s`, 0 where there is none.
+static ptrdiff_t place_length(struct str s)
+{
+    ptrdiff_t i = 1;
+    while (i < s.n && ((s.p[i] >= 'a' && s.p[i] <= 'z') || s.p[i] == '_'))
+        i++;
+    return s.n > 2 && s.p[0] == '{' && i > 1 && i < s.n && s.p[i] == '}' ? i + 1 : 0;
+}
+
+static bool unknown_place(struct str name, struct str where, struct error *e)
+{
+    FAIL(e, BAD_INPUT, where, "'{%.*s}' stands for nothing", STR_ARGS(str_short(name)));
+    return HINT(e, "{context}, {gpus}, {sp}, {model}, {log}, {try}, {yarn_factor} and "
+                   "{limit_bytes} are known; '{{' is a brace");
+}
+
+static bool put_place(struct buf *b, struct str name, const struct trial_request *r,
+                      struct str where, struct error *e)
+{
+    struct arena *a = b->arena;
+    for (ptrdiff_t i = 0; i < COUNT_OF(places); i++) {
+        if (str_is(name, places[i].name)) {
+            struct str value = places[i].text(a, r);
+            put_quoted(b, value);
+            return true;
+        }
+    }
+    return unknown_place(name, where, e);
+}
+
+static bool expand(struct buf *b, struct str text, const struct trial_request *r, struct str where,
+                   struct error *e)
+{
+    while (text.n) {
+        ptrdiff_t n = place_length(text);
+        bool brace = str_starts(text, STR("{{"));
+        if (brace)
+            n = 2;
+        if (!n || brace)
+            buf_char(b, text.p[0]);
+        else if (!put_place(b, str_slice(text, 1, n - 1), r, where, e))
+            return false;
+        text = str_slice(text, n ? n : 1, text.n);
+    }
+    return true;
+}
+
+bool command_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                   struct error *e)
+{
+    const struct setting *item = settings_find_z(r->cell, "command");
+    if (!item)
+        return FAIL(e, BAD_INPUT, STR("--command"), "the command engine needs --command");
+    struct buf text = buf_in(a);
+    if (!expand(&text, item->value, r, item->where, e))
+        return false;
+    const struct setting *expandable = settings_find_z(r->cell, "expandable");
+    bool on = false;
+    if (expandable && !setting_switch(&on, expandable, e))
+        return false;
+    if (on) // torch 2.9 and later read the second name
+        launch_variable(l, a, "PYTORCH_CUDA_ALLOC_CONF", STR("expandable_segments:True"));
+    if (on)
+        launch_variable(l, a, "PYTORCH_ALLOC_CONF", STR("expandable_segments:True"));
+    launch_argument(l, a, STR("sh"));
+    launch_argument(l, a, STR("-c"));
+    launch_argument(l, a, buf_str(&text));
+    return true;
+}

@@ -1,0 +1,81 @@
+// What trains. An engine is a row: how one trial's command, environment and files are made. Reading
+// what it says is the same for all: the doctor for failures, lines of JSON for peaks.
+#ifndef FATHOM_PROBE_ENGINE_H
+#define FATHOM_PROBE_ENGINE_H
+
+#include "core/base/settings.h"
+
+// One trial, as far as a command depends on it.
+struct trial_request {
+    const struct settings *cell; // the settings of its cell
+    struct str model;            // as the user gave it, empty for none
+    struct str model_name;       // the last part of that
+    struct str config;           // the model's configuration as JSON, empty where unknown
+    struct str machine;          // "8xH100-80G", empty where the card is not known
+    uint64_t context, gpus, sp, max_position;
+    uint64_t limit_bytes; // what torch may reserve; 0: all there is
+    int try;
+    struct str log;         // other files of the trial stand beside it
+    struct str shipped;     // the folder of the files that come with Fathom
+    struct str socket;      // of the torch worker's server
+    struct str checkpoints; // a folder for this trial alone
+};
+
+struct launch_file {
+    struct str path, content;
+};
+
+enum { LAUNCH_MAX_FILES = 12, LAUNCH_MAX_ARGUMENTS = 32 };
+
+struct launch {
+    const char *arguments[LAUNCH_MAX_ARGUMENTS];   // ends with NULL
+    const char *environment[LAUNCH_MAX_ARGUMENTS]; // likewise
+    int argument_count, environment_count;
+    struct launch_file files[LAUNCH_MAX_FILES];
+    int file_count;
+};
+
+struct engine {
+    const char *name;
+    bool needs_model;
+    const char *recipe; // the only one it trains; NULL: the one that is asked for
+    bool serves;        // the torch worker's fork server runs beside it
+    bool within;        // takes no length beyond what the model was trained for
+    bool saves;         // checkpoints, which nobody needs after the trial
+    bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
+                  struct error *e);
+};
+
+extern const struct engine engines[];
+const struct engine *engine_find(struct str name); // NULL: there is none
+
+// The command as a shell would take it, for people to read and repeat.
+void launch_print(struct buf *b, const struct launch *l);
+
+// Adding to a launch, for engines.
+void launch_argument(struct launch *l, struct arena *a, struct str text);
+void launch_variable(struct launch *l, struct arena *a, const char *name, struct str value);
+
+// How far beyond what the model was trained for; 0 where it is not.
+double trial_yarn_factor(const struct trial_request *r);
+
+// Each engine's build.
+bool torch_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                 struct error *e) MUST_USE;
+bool command_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                   struct error *e) MUST_USE;
+bool accelerate_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                      struct error *e) MUST_USE;
+bool deepspeed_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                     struct error *e) MUST_USE;
+bool trinity_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                   struct error *e) MUST_USE;
+
+// The server that the torch engine's trials are forked from.
+void torch_server(struct launch *l, struct arena *a, const struct trial_request *r);
+
+// The model's configuration as a JSON object: what was flattened from its config.json, or the
+// catalogue's row. Empty where there is no model.
+struct str model_config_json(struct arena *a, const struct settings *s);
+
+#endif

@@ -1,0 +1,219 @@
+// Reading options. Two lists of names decide which settings say how to hunt, and which a prediction
+// takes; the rest of a cell's settings are for its engine.
+#include "core/probe/options.h"
+
+#include "core/base/buf.h"
+#include "core/search/sweep.h"
+
+enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEFAULT_TRIES = 3 };
+
+// They change which trials are made or how they are watched, not what a trial does.
+static const char hunting[] = "grid start until linear launcher checkpoint-path log-dir store "
+                              "timeout tries grace resume dry-run "
+                              "list export python";
+
+const char probe_predicted_settings[] =
+    "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
+    "reshard offload optimizer loss expandable save-hf fused-kernels layers tied memory-limit "
+    "torch";
+
+static bool is_in(const char *list, struct str name)
+{
+    struct words names = words_of(list, ' ');
+    while (words_next(&names))
+        if (str_equal(names.word, name))
+            return true;
+    return false;
+}
+
+static bool read_number(uint64_t *value, const struct settings *s, const char *name,
+                        struct error *e)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return !item || setting_number(value, item, UNIT_COUNT, (struct range){0, UINT64_MAX}, e);
+}
+
+static bool read_switch(bool *value, const struct settings *s, const char *name, struct error *e)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return !item || setting_switch(value, item, e);
+}
+
+static bool read_list(struct setting_list *list, struct arena *a, const struct settings *s,
+                      struct setting fallback, struct error *e)
+{
+    const struct setting *item = settings_find(s, fallback.key);
+    if (item)
+        return list_split(&list->items, &list->count, a, item, e);
+    list->items = NEW(a, struct setting, 1);
+    list->items[0] = fallback;
+    list->count = 1;
+    return true;
+}
+
+static bool read_models(struct probe_options *o, struct arena *a, const struct settings *s,
+                        struct error *e)
+{
+    bool whole = settings_find_z(s, "config.model_type") != NULL;
+    const struct setting *item = settings_find_z(s, "model");
+    struct setting none = {STR("model"), STR_NONE, STR("--model")};
+    if (!whole)
+        return read_list(&o->models, a, s, none, e);
+    o->models.items = NEW(a, struct setting, 1);
+    o->models.items[0] = item ? *item : none;
+    o->models.count = 1;
+    return true;
+}
+
+static bool read_engine(struct probe_options *o, const struct settings *s, struct error *e)
+{
+    const struct setting *item = settings_find_z(s, "engine");
+    if (!item)
+        return FAIL(e, BAD_INPUT, STR("--engine"),
+                    "no engine is given; torch, accelerate, deepspeed, trinity and command are "
+                    "there");
+    o->engine = engine_find(item->value);
+    ASSERT(o->engine);
+    const struct setting *command = settings_find_z(s, "command");
+    if (command && !str_is(item->value, "command"))
+        return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
+    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(only_trinity); i++) {
+        const struct setting *other = settings_find_z(s, only_trinity[i]);
+        if (other && !str_is(item->value, "trinity"))
+            return FAIL(e, BAD_INPUT, other->where, "%s is for --engine trinity only",
+                        only_trinity[i]);
+    }
+    const struct setting *recipe = settings_find_z(s, "recipe");
+    if (recipe && o->engine->recipe && !str_is(recipe->value, o->engine->recipe))
+        return FAIL(e, BAD_INPUT, recipe->where, "the %s engine trains the %s recipe only",
+                    o->engine->name, o->engine->recipe);
+    if (o->engine->needs_model && !settings_find_z(s, "model"))
+        return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+    return true;
+}
+
+// What an engine refuses, it refuses before anything starts.
+static bool check_engine(const struct probe_options *o, struct arena scratch,
+                         const struct settings *s, struct error *e)
+{
+    struct launch *l = NEW(&scratch, struct launch, 1);
+    const struct setting *model = settings_find_z(s, "model");
+    bool several =
+        model && !settings_find_z(s, "config.model_type") && str_cut(model->value, ',').found;
+    struct trial_request any = {.cell = s, .context = 4096, .gpus = 8, .sp = 1, .try = 1};
+    any.machine = STR("8xH100-80G");
+    if (o->engine->within && (several || settings_find_z(s, "sp"))) // lists are the cells' to part
+        return true;
+    return o->engine->build(l, &scratch, &any, e);
+}
+
+static bool read_hunt(struct probe_options *o, const struct settings *s, struct error *e)
+{
+    const struct setting *grid = settings_find_z(s, "grid");
+    const struct setting *recipe = settings_find_z(s, "recipe");
+    uint64_t tries = DEFAULT_TRIES;
+    o->hunt = (struct hunt){.grid = {.step = GRID_DEFAULT_STEP}, .start = DEFAULT_START};
+    o->hunt.grid.trinity = o->engine->recipe || (recipe && str_is(recipe->value, "trinity"));
+    if (!grid_parse(&o->hunt.grid, grid, e) || !read_number(&o->hunt.start, s, "start", e) ||
+        !read_number(&o->hunt.until, s, "until", e) || !read_number(&tries, s, "tries", e) ||
+        !read_switch(&o->hunt.linear, s, "linear", e))
+        return false;
+    o->hunt.most_tries = (int)tries;
+    return !o->hunt.until || o->hunt.until >= o->hunt.start ||
+           FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
+                (unsigned long long)o->hunt.start);
+}
+
+static struct str text_or(const struct settings *s, const char *name, struct str fallback)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return item ? item->value : fallback;
+}
+
+static void read_forms(struct probe_options *o, const struct settings *s)
+{
+    struct str form = text_or(s, "export", STR_NONE);
+    o->export = str_is(form, "csv")        ? EXPORT_CSV
+                : str_is(form, "json")     ? EXPORT_JSON
+                : str_is(form, "markdown") ? EXPORT_MARKDOWN
+                                           : EXPORT_NONE;
+    struct str launcher = text_or(s, "launcher", STR_NONE);
+    o->launcher = str_is(launcher, "slurm") ? LAUNCHER_SLURM
+                  : str_is(launcher, "ray") ? LAUNCHER_RAY
+                                            : LAUNCHER_LOCAL;
+}
+
+bool probe_options_read(struct probe_options *o, struct arena *a, const struct settings *s,
+                        struct error *e)
+{
+    uint64_t timeout = DEFAULT_TIMEOUT_S, grace = DEFAULT_GRACE_S;
+    *o = (struct probe_options){.resume = true};
+    o->log_folder = text_or(s, "log-dir", STR("logs"));
+    o->store = text_or(s, "store", str_format(a, "%.*s/probe.db", STR_ARGS(o->log_folder)));
+    read_forms(o, s);
+    if (!read_switch(&o->list, s, "list", e) || !read_switch(&o->resume, s, "resume", e) ||
+        !read_switch(&o->dry_run, s, "dry-run", e) || !read_number(&timeout, s, "timeout", e) ||
+        !read_number(&grace, s, "grace", e))
+        return false;
+    o->timeout_ms = timeout * 1000;
+    o->grace_ms = grace * 1000;
+    if (o->list || o->export)
+        return true;
+    struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
+    struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
+    return read_engine(o, s, e) && check_engine(o, *a, s, e) && read_hunt(o, s, e) &&
+           read_models(o, a, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+           read_list(&o->sizes, a, s, sizes, e);
+}
+
+bool probe_cell_settings(struct settings *out, const struct settings *s,
+                         const struct cell_choice *choice, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (!is_in(hunting, s->items[i].key) && !settings_add(out, s->items[i], e))
+            return false;
+    const struct setting *python = settings_find_z(s, "python");
+    struct setting model = {STR("model"), choice->model, STR("--model")};
+    return (!python || settings_add(out, *python, e)) &&
+           (!model.value.n || settings_set(out, model, e)) &&
+           settings_set(out, (struct setting){STR("gpus"), choice->gpus, STR("--gpus")}, e) &&
+           settings_set(out, (struct setting){STR("sp"), choice->sp, STR("--sp")}, e);
+}
+
+bool probe_plan_settings(struct settings *out, const struct settings *cell, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < cell->count; i++) {
+        struct str key = cell->items[i].key;
+        if ((is_in(probe_predicted_settings, key) || setting_is_document(key)) &&
+            !settings_add(out, cell->items[i], e))
+            return false;
+    }
+    return true;
+}
+
+// FNV-1a: tells configurations apart, nothing more.
+static uint64_t hash_of(struct str text)
+{
+    uint64_t hash = UINT64_C(14695981039346656037);
+    for (ptrdiff_t i = 0; i < text.n; i++)
+        hash = (hash ^ (unsigned char)text.p[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+struct str probe_cell_key(struct arena *a, const struct settings *cell)
+{
+    struct buf b = buf_in(a);
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting *item = settings_find_z(cell, setting_defs[i].name);
+        if (item && !is_in(hunting, item->key))
+            buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
+    }
+    struct arena scratch = *a;
+    uint64_t config = 0;
+    if (settings_find_z(cell, "config.model_type"))
+        config = hash_of(model_config_json(&scratch, cell));
+    if (config)
+        buf_printf(&b, "config=%016llx\n", (unsigned long long)config);
+    return buf_str(&b);
+}

@@ -1,0 +1,49 @@
+// What a user asks of `fathom probe`, read from settings: which cells, how to hunt in them, and how
+// trials are run.
+#ifndef FATHOM_PROBE_OPTIONS_H
+#define FATHOM_PROBE_OPTIONS_H
+
+#include "core/base/settings.h"
+#include "core/probe/engine.h"
+#include "core/probe/hunt.h"
+
+enum launcher { LAUNCHER_LOCAL, LAUNCHER_SLURM, LAUNCHER_RAY };
+enum export_form { EXPORT_NONE, EXPORT_CSV, EXPORT_JSON, EXPORT_MARKDOWN };
+
+struct setting_list {
+    struct setting *items;
+    ptrdiff_t count;
+};
+
+struct probe_options {
+    const struct engine *engine;
+    enum launcher launcher;
+    enum export_form export;
+    struct setting_list models, gpus, sizes; // a single empty model where none is given
+    struct hunt hunt;                        // without prediction
+    struct str log_folder, store;
+    uint64_t timeout_ms, grace_ms;
+    bool resume, dry_run, list;
+};
+
+bool probe_options_read(struct probe_options *o, struct arena *a, const struct settings *s,
+                        struct error *e) MUST_USE;
+
+// The settings of one cell: those of a prediction, and those that only engines read.
+struct cell_choice {
+    struct str model, gpus, sp;
+};
+bool probe_cell_settings(struct settings *out, const struct settings *s,
+                         const struct cell_choice *choice, struct error *e) MUST_USE;
+
+// The settings that make a cell what it is, a line each; where trials are the same, so is this.
+struct str probe_cell_key(struct arena *a, const struct settings *cell);
+
+// Settings that change what a prediction says, separated by spaces.
+extern const char probe_predicted_settings[];
+
+// Of the settings of a cell those that predictions take.
+bool probe_plan_settings(struct settings *out, const struct settings *cell,
+                         struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,48 @@
+// How a trial ended, and what follows from it. Each way is a row: whether it decides the length,
+// whether merely trying again may help, and how it is told.
+#ifndef FATHOM_PROBE_OUTCOME_H
+#define FATHOM_PROBE_OUTCOME_H
+
+#include <stdbool.h>
+
+#include "core/doctor/doctor.h"
+
+enum outcome {
+    OUTCOME_FITS,
+    OUTCOME_GPU_MEMORY,
+    OUTCOME_HOST_MEMORY,
+    OUTCOME_DEVICE_ERROR,
+    OUTCOME_TIMEOUT,
+    OUTCOME_CONFIGURATION,
+    OUTCOME_DISK,
+    OUTCOME_FAILED,      // for a reason the log does not give
+    OUTCOME_INTERRUPTED, // by us: says nothing about the length
+    OUTCOMES,
+};
+
+enum verdict_on_length { LENGTH_UNDECIDED, LENGTH_FITS, LENGTH_FAILS };
+
+struct outcome_row {
+    const char *name;  // "gpu_memory", as the store and JSON spell it
+    const char *title; // "out of GPU memory"
+    enum verdict_on_length verdict;
+    bool transient; // tried again
+};
+
+extern const struct outcome_row outcome_rows[OUTCOMES];
+
+// False where no outcome has this name.
+bool outcome_from_name(enum outcome *o, struct str name);
+
+// What the supervisor saw of the process.
+struct ending {
+    bool timed_out, interrupted;
+    bool signalled; // `status` is a signal's number, else an exit status
+    int status;
+    bool oom_killed; // the kernel killed for want of memory meanwhile
+};
+
+// The log's word weighs most, then the ending's. A run that ends well fits, whatever it said.
+enum outcome outcome_of(const struct ending *ending, const struct doctor_result *log);
+
+#endif

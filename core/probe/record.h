@@ -1,0 +1,40 @@
+// What is written down of a trial, as the store keeps it and reports show it.
+#ifndef FATHOM_PROBE_RECORD_H
+#define FATHOM_PROBE_RECORD_H
+
+#include <stdint.h>
+
+#include "core/probe/outcome.h"
+
+// torch's statistics of one step, 0 where they were not reported.
+struct peaks {
+    uint64_t steps; // that ended
+    uint64_t allocated_bytes, requested_bytes, reserved_bytes, retries;
+};
+
+struct attempt_record {
+    int64_t id;
+    uint64_t context;
+    int try;
+    bool finished;
+    enum outcome outcome;
+    int status; // exit status, or 128 and a signal
+    struct str detail;
+    struct str log, command, versions, gpu;
+    uint64_t timeout_ms;
+    int64_t started_ms, ended_ms; // since 1970
+    uint64_t predicted_bytes;     // reserved at the peak; 0: not predicted
+    bool predicted_fits;
+    struct peaks peaks;
+};
+
+struct cell_record {
+    int64_t id;
+    struct str key; // settings that make the cell what it is, a line each
+    struct str model, engine, card;
+    uint64_t gpus, sp, max_position;
+    struct attempt_record *attempts;
+    ptrdiff_t attempt_count;
+};
+
+#endif

@@ -1,0 +1,150 @@
+// Tables of what was found, with GPUs and sequence parallel sizes as rows and models as columns, as
+// the published guide has them.
+#include "core/report/probe.h"
+
+#include "core/base/units.h"
+
+static struct str count_text(struct arena *a, uint64_t count)
+{
+    return str_format(a, "%llu", (unsigned long long)count);
+}
+
+void report_probe_line(struct buf *b, const struct probe_cell *c)
+{
+    buf_printf(b,
+               "model_name = %.*s, trainer_gpu_num = %llu, sp_num = %llu, max_model_len = %llu\n",
+               STR_ARGS(c->model), (unsigned long long)c->gpus, (unsigned long long)c->sp,
+               (unsigned long long)c->end.longest);
+}
+
+// "92160*" beyond what the model was trained for, "-" where nothing fits, "?" where it is not
+// known.
+static struct str length_text(struct arena *a, const struct probe_cell *c, bool known,
+                              uint64_t length)
+{
+    if (!known)
+        return STR("?");
+    if (!length)
+        return STR("-");
+    bool beyond = c->max_position && length > c->max_position;
+    return str_format(a, "%llu%s", (unsigned long long)length, beyond ? "*" : "");
+}
+
+static struct str found_text(struct arena *a, const struct probe_cell *c)
+{
+    if (!c->possible)
+        return STR_NONE;
+    return length_text(a, c, c->settled && c->end.state == HUNT_DONE, c->end.longest);
+}
+
+static void print_table(struct buf *b, const struct view *v, const struct probe_story *s)
+{
+    static const struct column columns[] = {
+        {"model", false, 0, false},  {"GPUs", true, 0, false},      {"SP", true, 0, false},
+        {"longest", true, 0, false}, {"predicted", true, 1, false}, {"launches", true, 2, false},
+        {"linear", true, 3, false},  {"seconds", true, 4, false},
+    };
+    struct table t = table_in(b->arena, columns, COUNT_OF(columns));
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct probe_cell *c = &s->cells[i];
+        if (!c->possible)
+            continue;
+        table_cell(&t, c->model);
+        table_cell(&t, count_text(b->arena, c->gpus));
+        table_cell(&t, count_text(b->arena, c->sp));
+        table_cell(&t, found_text(b->arena, c));
+        table_cell(&t, length_text(b->arena, c, c->predicted, c->expected));
+        table_cell(&t, count_text(b->arena, c->launches + c->known));
+        table_cell(&t, count_text(b->arena, c->linear_launches));
+        table_cell(&t, count_text(b->arena, c->seconds));
+    }
+    table_print(&t, b, v);
+}
+
+struct totals {
+    uint64_t cells, launches, known, linear, right;
+};
+
+static struct totals totals_of(const struct probe_story *s)
+{
+    struct totals t = {0};
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct probe_cell *c = &s->cells[i];
+        bool done = c->possible && c->settled && c->end.state == HUNT_DONE;
+        t.cells += done;
+        t.launches += c->launches;
+        t.known += c->known;
+        t.linear += done ? c->linear_launches : 0;
+        t.right += done && c->predicted && c->expected == c->end.longest;
+    }
+    return t;
+}
+
+static void print_refusals(struct buf *b, const struct probe_story *s)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct probe_cell *c = &s->cells[i];
+        if (!c->possible)
+            buf_printf(b, "not tried: %llu GPUs with sp %llu: %.*s\n", (unsigned long long)c->gpus,
+                       (unsigned long long)c->sp, STR_ARGS(c->refusal));
+    }
+}
+
+void report_probe(struct buf *b, const struct view *v, const struct probe_story *s)
+{
+    struct totals t = totals_of(s);
+    buf_char(b, '\n');
+    print_table(b, v, s);
+    buf_char(b, '\n');
+    print_refusals(b, s);
+    buf_printf(b,
+               "%llu launches now and %llu before, for %llu cells; the linear order takes %llu. "
+               "%llu predictions right. %llu s.\n",
+               (unsigned long long)t.launches, (unsigned long long)t.known,
+               (unsigned long long)t.cells, (unsigned long long)t.linear,
+               (unsigned long long)t.right, (unsigned long long)s->seconds);
+}
+
+static void put_cell_json(struct json_out *j, const struct probe_cell *c)
+{
+    static const char *const states[] = {
+        [HUNT_TRY] = "unfinished", [HUNT_DONE] = "done", [HUNT_STOPPED] = "stopped"};
+    json_out_object(j);
+    json_out_field_str(j, "model", c->model);
+    json_out_field_str(j, "card", c->card);
+    json_out_field_u64(j, "gpus", c->gpus);
+    json_out_field_u64(j, "sp", c->sp);
+    json_out_field_str(j, "state",
+                       str_from(!c->possible ? "impossible"
+                                : c->settled ? states[c->end.state]
+                                             : "unfinished"));
+    if (!c->possible)
+        json_out_field_str(j, "why", c->refusal);
+    if (c->end.state == HUNT_STOPPED)
+        json_out_field_str(j, "why", str_from(outcome_rows[c->end.reason].name));
+    if (c->possible) {
+        json_out_field_u64(j, "max_context", c->end.longest);
+        json_out_field_u64(j, "fails_at", c->end.fails_at);
+        json_out_field_u64(j, "launches", c->launches);
+        json_out_field_u64(j, "known", c->known);
+        json_out_field_u64(j, "linear_launches", c->linear_launches);
+        json_out_field_u64(j, "seconds", c->seconds);
+    }
+    if (c->predicted)
+        json_out_field_u64(j, "predicted", c->expected);
+    json_out_object_end(j);
+}
+
+void report_probe_json(struct json_out *j, const struct probe_story *s)
+{
+    struct totals t = totals_of(s);
+    json_out_key(j, "cells");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        put_cell_json(j, &s->cells[i]);
+    json_out_array_end(j);
+    json_out_field_u64(j, "launches", t.launches);
+    json_out_field_u64(j, "known", t.known);
+    json_out_field_u64(j, "linear_launches", t.linear);
+    json_out_field_u64(j, "seconds", s->seconds);
+}

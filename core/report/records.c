@@ -1,0 +1,277 @@
+// The store's trials, one row each; a column is a row of a table here.
+#include "core/base/units.h"
+#include "core/report/probe.h"
+
+struct row {
+    const struct cell_record *cell;
+    const struct attempt_record *attempt;
+};
+
+static struct str number(struct arena *a, uint64_t value)
+{
+    return value ? str_format(a, "%llu", (unsigned long long)value) : STR_NONE;
+}
+
+static struct str model_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.cell->model;
+}
+
+static struct str engine_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.cell->engine;
+}
+
+static struct str card_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.cell->card;
+}
+
+static struct str gpus_of(struct arena *a, struct row r)
+{
+    return number(a, r.cell->gpus);
+}
+
+static struct str sp_of(struct arena *a, struct row r)
+{
+    return number(a, r.cell->sp);
+}
+
+static struct str context_of(struct arena *a, struct row r)
+{
+    return number(a, r.attempt->context);
+}
+
+static struct str try_of(struct arena *a, struct row r)
+{
+    return str_format(a, "%d", r.attempt->try);
+}
+
+static struct str outcome_text(struct arena *a, struct row r)
+{
+    (void)a;
+    return str_from(r.attempt->finished ? outcome_rows[r.attempt->outcome].name : "running");
+}
+
+static struct str seconds_of(struct arena *a, struct row r)
+{
+    bool ended = r.attempt->ended_ms >= r.attempt->started_ms;
+    return ended
+               ? str_format(a, "%.1f", (double)(r.attempt->ended_ms - r.attempt->started_ms) / 1000)
+               : STR_NONE;
+}
+
+static struct str predicted_of(struct arena *a, struct row r)
+{
+    return number(a, r.attempt->predicted_bytes);
+}
+
+static struct str allocated_of(struct arena *a, struct row r)
+{
+    return number(a, r.attempt->peaks.allocated_bytes);
+}
+
+static struct str reserved_of(struct arena *a, struct row r)
+{
+    return number(a, r.attempt->peaks.reserved_bytes);
+}
+
+static struct str gpu_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.attempt->gpu;
+}
+
+static struct str versions_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.attempt->versions;
+}
+
+static struct str detail_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.attempt->detail;
+}
+
+static struct str log_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.attempt->log;
+}
+
+static const struct {
+    const char *name;
+    struct str (*text)(struct arena *a, struct row r);
+    bool shown; // in the table for people too
+} fields[] = {
+    {"model", model_of, true},
+    {"engine", engine_of, true},
+    {"card", card_of, true},
+    {"gpus", gpus_of, true},
+    {"sp", sp_of, true},
+    {"context", context_of, true},
+    {"try", try_of, false},
+    {"outcome", outcome_text, true},
+    {"seconds", seconds_of, true},
+    {"predicted_reserved_bytes", predicted_of, false},
+    {"allocated_bytes", allocated_of, false},
+    {"reserved_bytes", reserved_of, false},
+    {"gpu", gpu_of, false},
+    {"versions", versions_of, false},
+    {"detail", detail_of, false},
+    {"log", log_of, false},
+};
+
+// ------------------------------------------------------------------ text
+
+static struct str gib_text(struct arena *a, uint64_t bytes)
+{
+    return bytes ? bytes_text(a, bytes) : STR("-");
+}
+
+void report_records(struct buf *b, const struct view *v, const struct records *r)
+{
+    static const struct column columns[] = {
+        {"model", false, 0, false},   {"engine", false, 5, false}, {"card", false, 4, false},
+        {"gpus", true, 0, false},     {"sp", true, 0, false},      {"context", true, 0, false},
+        {"outcome", false, 0, false}, {"seconds", true, 3, false}, {"predicted", true, 2, false},
+        {"reserved", true, 1, false},
+    };
+    struct table t = table_in(b->arena, columns, COUNT_OF(columns));
+    ptrdiff_t rows = 0;
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        for (ptrdiff_t k = 0; k < r->cells[i].attempt_count; k++, rows++) {
+            struct row row = {&r->cells[i], &r->cells[i].attempts[k]};
+            for (ptrdiff_t f = 0; f < COUNT_OF(fields); f++)
+                if (fields[f].shown)
+                    table_cell(&t, fields[f].text(b->arena, row));
+            table_cell(&t, gib_text(b->arena, row.attempt->predicted_bytes));
+            table_cell(&t, gib_text(b->arena, row.attempt->peaks.reserved_bytes));
+        }
+    }
+    if (rows)
+        table_print(&t, b, v);
+    else
+        buf_put_z(b, "no trial has been made yet\n");
+}
+
+// ------------------------------------------------------------------ other forms
+
+static void put_csv_field(struct buf *b, struct str s)
+{
+    bool quoted = false;
+    for (ptrdiff_t i = 0; i < s.n; i++)
+        quoted |= s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
+    if (!quoted) {
+        buf_put(b, s);
+        return;
+    }
+    buf_char(b, '"');
+    for (ptrdiff_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '"')
+            buf_char(b, '"');
+        buf_char(b, s.p[i]);
+    }
+    buf_char(b, '"');
+}
+
+static void put_markdown_field(struct buf *b, struct str s)
+{
+    for (ptrdiff_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '|')
+            buf_char(b, '\\');
+        char c = s.p[i];
+        buf_put(b, c == '\n' ? STR(" ") : (struct str){&s.p[i], 1});
+    }
+}
+
+struct form {
+    const char *before, *between, *after;
+    void (*put)(struct buf *b, struct str s);
+};
+
+static const struct form csv = {"", ",", "\r\n", put_csv_field};
+static const struct form markdown = {"| ", " | ", " |\n", put_markdown_field};
+
+static void put_row(struct buf *b, const struct form *f, const struct row *row)
+{
+    buf_put_z(b, f->before);
+    for (ptrdiff_t i = 0; i < COUNT_OF(fields); i++) {
+        struct str text = row ? fields[i].text(b->arena, *row) : str_from(fields[i].name);
+        f->put(b, text);
+        buf_put_z(b, i + 1 < COUNT_OF(fields) ? f->between : f->after);
+    }
+}
+
+static void put_rows(struct buf *b, const struct form *f, const struct records *r)
+{
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        for (ptrdiff_t k = 0; k < r->cells[i].attempt_count; k++) {
+            struct row row = {&r->cells[i], &r->cells[i].attempts[k]};
+            put_row(b, f, &row);
+        }
+    }
+}
+
+void report_records_csv(struct buf *b, const struct records *r)
+{
+    put_row(b, &csv, NULL);
+    put_rows(b, &csv, r);
+}
+
+void report_records_markdown(struct buf *b, const struct records *r)
+{
+    put_row(b, &markdown, NULL);
+    for (ptrdiff_t i = 0; i < COUNT_OF(fields); i++)
+        buf_put_z(b, i ? " --- |" : "| --- |");
+    buf_char(b, '\n');
+    put_rows(b, &markdown, r);
+}
+
+static void put_attempt_json(struct json_out *j, const struct row *row)
+{
+    const struct attempt_record *t = row->attempt;
+    json_out_object(j);
+    json_out_field_str(j, "model", row->cell->model);
+    json_out_field_str(j, "engine", row->cell->engine);
+    json_out_field_str(j, "card", row->cell->card);
+    json_out_field_u64(j, "gpus", row->cell->gpus);
+    json_out_field_u64(j, "sp", row->cell->sp);
+    json_out_field_str(j, "settings", row->cell->key);
+    json_out_field_u64(j, "context", t->context);
+    json_out_field_u64(j, "try", (uint64_t)t->try);
+    json_out_field_str(j, "outcome", outcome_text(NULL, *row));
+    json_out_field_u64(j, "status", (uint64_t)t->status);
+    json_out_field_str(j, "detail", t->detail);
+    json_out_field_u64(j, "started_ms", (uint64_t)t->started_ms);
+    json_out_field_u64(j, "ended_ms", (uint64_t)t->ended_ms);
+    json_out_field_u64(j, "predicted_reserved_bytes", t->predicted_bytes);
+    json_out_field_bool(j, "predicted_fits", t->predicted_fits);
+    json_out_field_u64(j, "steps", t->peaks.steps);
+    json_out_field_u64(j, "allocated_bytes", t->peaks.allocated_bytes);
+    json_out_field_u64(j, "requested_bytes", t->peaks.requested_bytes);
+    json_out_field_u64(j, "reserved_bytes", t->peaks.reserved_bytes);
+    json_out_field_u64(j, "retries", t->peaks.retries);
+    json_out_field_str(j, "gpu", t->gpu);
+    json_out_field_str(j, "versions", t->versions);
+    json_out_field_str(j, "command", t->command);
+    json_out_field_str(j, "log", t->log);
+    json_out_object_end(j);
+}
+
+void report_records_json(struct json_out *j, const struct records *r)
+{
+    json_out_key(j, "attempts");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        for (ptrdiff_t k = 0; k < r->cells[i].attempt_count; k++) {
+            struct row row = {&r->cells[i], &r->cells[i].attempts[k]};
+            put_attempt_json(j, &row);
+        }
+    }
+    json_out_array_end(j);
+}

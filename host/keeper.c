@@ -1,0 +1,519 @@
+// Both sides of the supervision: the keeper's own loop, and Fathom's loop that reads the command's
+// output, writes the log, and watches time and signals. host/descendants.c finds who is to be
+// ended.
+#include "host/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "host/descendants.h"
+#include "host/file.h"
+
+enum {
+    OUTPUT_BYTES = 256 * 1024,
+    TICK_MS = 1000,
+    KILL_AGAIN_MS = 20,
+    CANNOT_START = 127,
+};
+
+// What the keeper is told and what it tells.
+enum order { ORDER_GO = 'g', ORDER_END = 'e', ORDER_KILL = 'k' };
+enum news_kind { NEWS_NOT_STARTED, NEWS_ENDED };
+struct news {
+    enum news_kind kind;
+    int value; // errno, or the status of wait
+};
+
+uint64_t monotonic_ms(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+// ------------------------------------------------------------------ the keeper's side
+
+struct kept {
+    int orders, news, children; // children: a signalfd
+    pid_t command;
+    bool command_ended, ending;
+    int status;
+    uint64_t grace_ms, kill_at_ms;
+};
+
+static void set_environment(const char *const *environment)
+{
+    for (; environment && *environment; environment++) {
+        const char *equals = strchr(*environment, '=');
+        char name[128];
+        size_t n = equals ? (size_t)(equals - *environment) : strlen(*environment);
+        if (n >= sizeof name)
+            continue;
+        memcpy(name, *environment, n);
+        name[n] = 0;
+        if (equals)
+            setenv(name, equals + 1, 1);
+        else
+            unsetenv(name);
+    }
+}
+
+static void reset_signals(void)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    for (int i = 1; i < NSIG; i++)
+        (void)signal(i, SIG_DFL);
+}
+
+// Replaces this process by the command; what keeps it from that is written to `failure`.
+NO_RETURN static void become_command(const struct keeper_job *job, int output, int failure)
+{
+    setsid();
+    reset_signals();
+    int nothing = open("/dev/null", O_RDONLY);
+    if (nothing >= 0)
+        dup2(nothing, STDIN_FILENO);
+    dup2(output, STDOUT_FILENO);
+    dup2(output, STDERR_FILENO);
+    set_environment(job->environment);
+    // execvp takes arguments as char *const[] and leaves them alone.
+    union {
+        const char *const *given;
+        char *const *taken;
+    } arguments = {job->arguments};
+    execvp(job->arguments[0], arguments.taken);
+    int reason = errno;
+    (void)!write(failure, &reason, sizeof reason);
+    _exit(CANNOT_START);
+}
+
+static void tell(int to, enum news_kind kind, int value)
+{
+    struct news n = {kind, value};
+    (void)!write(to, &n, sizeof n);
+}
+
+// The command's process, or -1 after telling why there is none.
+static pid_t start_command(const struct keeper_job *job, int output, int news)
+{
+    int failure[2];
+    int reason = 0;
+    if (pipe2(failure, O_CLOEXEC) != 0) {
+        tell(news, NEWS_NOT_STARTED, errno);
+        return -1;
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        become_command(job, output, failure[1]);
+    reason = pid < 0 ? errno : 0;
+    close(failure[1]);
+    if (pid > 0 && read(failure[0], &reason, sizeof reason) <= 0)
+        reason = 0;
+    close(failure[0]);
+    if (!reason)
+        return pid;
+    tell(news, NEWS_NOT_STARTED, reason);
+    return -1;
+}
+
+static void begin_ending(struct kept *k)
+{
+    if (k->ending)
+        return;
+    k->ending = true;
+    k->kill_at_ms = monotonic_ms() + k->grace_ms;
+    descendants_signal(SIGTERM);
+}
+
+// Whether anything is left to wait for.
+static bool reap(struct kept *k)
+{
+    for (;;) {
+        int status;
+        pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid < 0)
+            return errno != ECHILD;
+        if (pid == 0)
+            return true;
+        if (pid == k->command) {
+            k->command_ended = true;
+            k->status = status;
+            begin_ending(k);
+        }
+    }
+}
+
+static void obey(struct kept *k)
+{
+    char order;
+    ssize_t n = read(k->orders, &order, 1);
+    if (n < 0)
+        return;
+    begin_ending(k);
+    if (n == 0) { // Fathom is dead, and its end of the pipe stays readable
+        close(k->orders);
+        k->orders = -1;
+    } else if (order == ORDER_KILL) {
+        k->kill_at_ms = 0;
+    }
+}
+
+static void read_signals(struct kept *k)
+{
+    struct signalfd_siginfo info;
+    while (read(k->children, &info, sizeof info) == (ssize_t)sizeof info)
+        if (info.ssi_signo != SIGCHLD)
+            begin_ending(k);
+}
+
+static int milliseconds_to_wait(const struct kept *k)
+{
+    if (!k->ending)
+        return -1;
+    uint64_t now = monotonic_ms();
+    return now >= k->kill_at_ms ? KILL_AGAIN_MS : (int)(k->kill_at_ms - now);
+}
+
+// Until the command and all that came of it are gone.
+static void keep(struct kept *k)
+{
+    while (reap(k)) {
+        struct pollfd fds[] = {{k->children, POLLIN, 0}, {k->orders, POLLIN, 0}};
+        if (k->ending && monotonic_ms() >= k->kill_at_ms)
+            descendants_signal(SIGKILL);
+        if (poll(fds, COUNT_OF(fds), milliseconds_to_wait(k)) < 0)
+            continue;
+        if (fds[0].revents)
+            read_signals(k);
+        if (fds[1].revents)
+            obey(k);
+    }
+}
+
+static int watch_signals(void)
+{
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGCHLD);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGHUP);
+    sigprocmask(SIG_SETMASK, &wanted, NULL);
+    (void)signal(SIGPIPE, SIG_IGN);
+    return signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+// Descriptors that are not the keeper's own (the store, its lock, a terminal) must not outlive
+// Fathom in it. The first three stay taken, so that no pipe gets their numbers.
+static void close_others(const int *kept, ptrdiff_t count)
+{
+    int largest = (int)sysconf(_SC_OPEN_MAX);
+    for (int fd = 0; fd < (largest > 0 && largest < 4096 ? largest : 4096); fd++) {
+        bool keep_it = false;
+        for (ptrdiff_t i = 0; i < count; i++)
+            keep_it |= kept[i] == fd;
+        if (!keep_it)
+            close(fd);
+    }
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        (void)!open("/dev/null", O_RDWR);
+}
+
+NO_RETURN static void be_keeper(const struct keeper_job *job, int orders, int news, int output)
+{
+    int own[] = {orders, news, output};
+    setsid();
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_NAME, "fathom-keeper");
+    close_others(own, COUNT_OF(own));
+    struct kept k = {.orders = orders, .news = news, .grace_ms = job->grace_ms};
+    k.children = watch_signals();
+    // Nothing starts before Fathom has written down who keeps it.
+    char first = 0;
+    if (read(orders, &first, 1) != 1 || first != ORDER_GO)
+        _exit(0);
+    k.command = start_command(job, output, news);
+    close(output);
+    if (k.command < 0)
+        _exit(CANNOT_START);
+    keep(&k);
+    tell(news, NEWS_ENDED, k.status);
+    _exit(0);
+}
+
+// ------------------------------------------------------------------ Fathom's side
+
+// Pipes to and from a keeper that was just made.
+struct line {
+    pid_t pid;
+    int orders, news, output;
+};
+
+enum { READ_END, WRITE_END };
+
+static void close_pair(const int *pair)
+{
+    close(pair[READ_END]);
+    close(pair[WRITE_END]);
+}
+
+// `output` is where the command writes; -1 makes a pipe for it.
+static bool start_keeper(struct line *l, const struct keeper_job *job, int output, struct error *e)
+{
+    int orders[2], news[2], pipe_of_output[2] = {-1, output};
+    if (pipe2(orders, O_CLOEXEC) != 0)
+        return FAIL(e, IO, STR_NONE, "no pipe can be made (%s)", strerror(errno));
+    if (pipe2(news, O_CLOEXEC) != 0) {
+        close_pair(orders);
+        return FAIL(e, IO, STR_NONE, "no pipe can be made (%s)", strerror(errno));
+    }
+    if (output < 0 && pipe2(pipe_of_output, O_CLOEXEC) != 0) {
+        close_pair(orders);
+        close_pair(news);
+        return FAIL(e, IO, STR_NONE, "no pipe can be made (%s)", strerror(errno));
+    }
+    pid_t pid = fork();
+    if (pid == 0)
+        be_keeper(job, orders[READ_END], news[WRITE_END], pipe_of_output[WRITE_END]);
+    int reason = errno;
+    close(orders[READ_END]);
+    close(news[WRITE_END]);
+    if (output < 0)
+        close(pipe_of_output[WRITE_END]);
+    *l = (struct line){pid, orders[WRITE_END], news[READ_END], pipe_of_output[READ_END]};
+    if (pid > 0)
+        return true;
+    close(l->orders);
+    close(l->news);
+    if (l->output >= 0)
+        close(l->output);
+    return FAIL(e, IO, STR_NONE, "no process can be started (%s)", strerror(reason));
+}
+
+static void close_orders(struct line *l)
+{
+    if (l->orders >= 0)
+        close(l->orders);
+    l->orders = -1;
+}
+
+struct run {
+    const struct keeper_job *job;
+    const struct keeper_watch *watch;
+    struct line line;
+    char *buffer;
+    int log, log_error; // errno of the first write that failed
+    uint64_t log_bytes, began_ms, next_tick_ms, deadline_ms;
+    bool timed_out, interrupted;
+    bool has_news;
+    struct news news;
+};
+
+static void give_order(const struct line *l, enum order what)
+{
+    char byte = (char)what;
+    (void)!write(l->orders, &byte, 1);
+}
+
+static void write_log(struct run *r, struct str bytes)
+{
+    while (bytes.n && !r->log_error) {
+        ssize_t n = write(r->log, bytes.p, (size_t)bytes.n);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            r->log_error = errno;
+            give_order(&r->line, ORDER_KILL);
+            return;
+        }
+        r->log_bytes += (uint64_t)n;
+        bytes = str_slice(bytes, n, bytes.n);
+    }
+}
+
+static void read_output(struct run *r)
+{
+    ssize_t n = read(r->line.output, r->buffer, OUTPUT_BYTES);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        close(r->line.output);
+        r->line.output = -1;
+        return;
+    }
+    struct str bytes = {r->buffer, n};
+    write_log(r, bytes);
+    if (r->watch->output)
+        r->watch->output(r->watch->context, bytes);
+}
+
+static void read_news(struct run *r)
+{
+    struct news n;
+    ssize_t got = read(r->line.news, &n, sizeof n);
+    if (got == (ssize_t)sizeof n) {
+        r->news = n;
+        r->has_news = true;
+    } else if (got == 0 || (got < 0 && errno != EINTR)) {
+        close(r->line.news);
+        r->line.news = -1;
+    }
+}
+
+static void read_interrupt(struct run *r)
+{
+    struct signalfd_siginfo info;
+    if (read(r->job->interrupts, &info, sizeof info) != (ssize_t)sizeof info)
+        return;
+    give_order(&r->line, r->interrupted ? ORDER_KILL : ORDER_END);
+    r->interrupted = true;
+}
+
+static void watch_time(struct run *r)
+{
+    uint64_t now = monotonic_ms();
+    if (r->deadline_ms && now >= r->deadline_ms && !r->timed_out) {
+        r->timed_out = true;
+        give_order(&r->line, ORDER_END);
+    }
+    if (now >= r->next_tick_ms) {
+        r->next_tick_ms = now + TICK_MS;
+        if (r->watch->tick)
+            r->watch->tick(r->watch->context, now - r->began_ms);
+    }
+}
+
+static int until_something(const struct run *r)
+{
+    uint64_t now = monotonic_ms(), next = r->next_tick_ms;
+    if (r->deadline_ms && !r->timed_out && r->deadline_ms < next)
+        next = r->deadline_ms;
+    return next <= now ? 0 : (int)(next - now);
+}
+
+static void follow(struct run *r)
+{
+    while (r->line.news >= 0 || r->line.output >= 0) {
+        struct pollfd fds[] = {{r->line.output, POLLIN, 0},
+                               {r->line.news, POLLIN, 0},
+                               {r->job->interrupts, POLLIN, 0}};
+        int ready = poll(fds, COUNT_OF(fds), until_something(r));
+        if (ready > 0 && fds[0].revents)
+            read_output(r);
+        if (ready > 0 && fds[1].revents)
+            read_news(r);
+        if (ready > 0 && fds[2].revents)
+            read_interrupt(r);
+        watch_time(r);
+    }
+}
+
+static bool cannot_write_log(struct str path, int reason, struct error *e)
+{
+    if (reason == ENOSPC || reason == EDQUOT)
+        return FAIL(e, IO, path, "the disk is full, so this log cannot be written");
+    if (reason == EROFS || reason == EACCES || reason == EPERM)
+        return FAIL(e, IO, path, "this log may not be written (%s)", strerror(reason));
+    return FAIL(e, IO, path, "this log cannot be written (%s)", strerror(reason));
+}
+
+static int open_log(struct arena scratch, struct str path, struct error *e)
+{
+    if (!folder_make(scratch, str_cut_last(path, '/').head, e))
+        return -1;
+    int fd = open(str_z(&scratch, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
+    if (fd < 0)
+        cannot_write_log(path, errno, e);
+    return fd;
+}
+
+static bool judge(struct keeper_result *out, const struct run *r, struct error *e)
+{
+    const char *name = r->job->arguments[0];
+    if (r->has_news && r->news.kind == NEWS_NOT_STARTED)
+        return FAIL(e, BAD_INPUT, STR_NONE, "'%s' cannot be started (%s)", name,
+                    strerror(r->news.value));
+    if (r->log_error)
+        return cannot_write_log(r->job->log, r->log_error, e);
+    if (!r->has_news)
+        return FAIL(e, CHILD, STR_NONE, "the process that kept '%s' was killed", name);
+    bool exited = WIFEXITED(r->news.value);
+    *out = (struct keeper_result){
+        .end = r->interrupted ? KEEPER_INTERRUPTED
+               : r->timed_out ? KEEPER_TIMED_OUT
+               : exited       ? KEEPER_EXITED
+                              : KEEPER_SIGNALLED,
+        .status = exited ? WEXITSTATUS(r->news.value) : WTERMSIG(r->news.value),
+        .elapsed_ms = monotonic_ms() - r->began_ms,
+        .log_bytes = r->log_bytes,
+    };
+    return true;
+}
+
+bool keeper_run(struct keeper_result *out, struct arena *a, const struct keeper_job *job,
+                const struct keeper_watch *watch, struct error *e)
+{
+    struct run r = {.job = job, .watch = watch, .began_ms = monotonic_ms()};
+    r.buffer = NEW(a, char, OUTPUT_BYTES);
+    r.next_tick_ms = r.began_ms + TICK_MS;
+    r.deadline_ms = job->timeout_ms ? r.began_ms + job->timeout_ms : 0;
+    uint64_t kills = control_group_kills(*a);
+    r.log = open_log(*a, job->log, e);
+    if (r.log < 0)
+        return false;
+    bool ok = start_keeper(&r.line, job, -1, e);
+    if (ok) {
+        bool told = !watch->started || watch->started(watch->context, process_of(r.line.pid), e);
+        if (told)
+            give_order(&r.line, ORDER_GO);
+        else
+            close_orders(&r.line);
+        follow(&r);
+        close_orders(&r.line);
+        while (waitpid(r.line.pid, NULL, 0) < 0 && errno == EINTR)
+            continue;
+        ok = told && judge(out, &r, e);
+    }
+    close(r.log);
+    if (ok)
+        out->oom_kills = control_group_kills(*a) - kills;
+    return ok;
+}
+
+bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_job *job,
+                  struct error *e)
+{
+    struct line l;
+    int log = open_log(scratch, job->log, e);
+    if (log < 0)
+        return false;
+    bool ok = start_keeper(&l, job, log, e);
+    close(log);
+    if (!ok)
+        return false;
+    give_order(&l, ORDER_GO);
+    close(l.news);
+    *k = (struct keeper){l.pid, l.orders};
+    return true;
+}
+
+void keeper_end(struct keeper *k)
+{
+    if (k->pid <= 0)
+        return;
+    close(k->control);
+    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    k->pid = 0;
+}

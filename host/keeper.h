@@ -1,0 +1,70 @@
+// A command under supervision. Between Fathom and the command stands a keeper process in a session
+// of its own, to which every orphan of the command falls (subreaper). When the command ends, when
+// Fathom says so, or when Fathom dies (end of file on a pipe), the keeper ends every descendant,
+// also those with sessions of their own: SIGTERM, a grace, SIGKILL until none is left. Only then is
+// the trial over.
+#ifndef FATHOM_HOST_KEEPER_H
+#define FATHOM_HOST_KEEPER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/error.h"
+
+// A process that no later one with the same number is taken for.
+struct process {
+    int64_t pid, started; // in ticks since the machine's start
+};
+
+bool process_is_alive(struct process p);
+
+struct keeper_job {
+    const char *const *arguments;   // ends with NULL
+    const char *const *environment; // "NAME=value" to set and "NAME" to unset, ends with NULL
+    struct str log;                 // what the command writes goes here; folders are made
+    uint64_t timeout_ms;            // 0: none
+    uint64_t grace_ms;              // between SIGTERM and SIGKILL
+    int interrupts;                 // a signalfd: the first signal ends, the second kills; or -1
+};
+
+// Told while the command runs. Any may be NULL.
+struct keeper_watch {
+    void *context;
+    bool (*started)(void *context, struct process keeper, struct error *e);
+    void (*output)(void *context, struct str bytes);
+    void (*tick)(void *context, uint64_t elapsed_ms); // about once a second
+};
+
+enum keeper_end {
+    KEEPER_EXITED,
+    KEEPER_SIGNALLED,
+    KEEPER_TIMED_OUT,
+    KEEPER_INTERRUPTED,
+};
+
+struct keeper_result {
+    enum keeper_end end;
+    int status; // exit status or signal, of the command itself
+    uint64_t elapsed_ms, log_bytes;
+    uint64_t oom_kills; // by the kernel in our control group meanwhile
+};
+
+// Fails where the command cannot be started, the log cannot be written or the keeper is lost. The
+// watch may take from the same arena.
+bool keeper_run(struct keeper_result *r, struct arena *a, const struct keeper_job *job,
+                const struct keeper_watch *watch, struct error *e) MUST_USE;
+
+// The same without waiting: a server that lives until keeper_end. Its output goes to the log
+// directly.
+struct keeper {
+    pid_t pid;
+    int control; // closing it ends everything
+};
+bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_job *job,
+                  struct error *e) MUST_USE;
+void keeper_end(struct keeper *k);
+
+uint64_t monotonic_ms(void);
+
+#endif

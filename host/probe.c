@@ -1,0 +1,530 @@
+// The run: cells from lists, a prediction for each, and hunts whose trials are made here.
+#include "host/probe.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "core/allocator/torch.h"
+#include "core/base/units.h"
+#include "core/model/model.h"
+#include "core/report/probe.h"
+#include "host/file.h"
+#include "host/gpu_source.h"
+#include "host/interrupts.h"
+#include "host/probe_trial.h"
+#include "host/shipped.h"
+#include "host/torch_server.h"
+
+enum { SCRATCH_BYTES = 32 << 20 };
+
+struct run {
+    struct arena *arena;
+    struct arena scratch; // of one trial
+    const struct settings *settings;
+    const struct probe_console *console;
+    struct probe_options options;
+    struct store *store;
+    struct interrupts interrupts;
+    struct torch_server server;
+    struct str card;    // "A100-80G", empty where none is known
+    bool limited;       // torch is to be kept to a card's memory
+    struct str shipped; // folder
+    struct probe_story story;
+};
+
+// One cell while it is hunted through.
+struct hunting {
+    struct run *run;
+    struct probe_cell *cell;
+    struct settings settings, plan;
+    struct hunt hunt;
+    struct str model_name, title, config, machine;
+    int64_t id;
+    struct trials trials;
+};
+
+static void say(const struct run *r, const char *format, ...) PRINTF_LIKE(2, 3);
+
+static void say(const struct run *r, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, format);
+    int n = vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    n = n < (int)sizeof text ? n : (int)sizeof text - 1;
+    r->console->line(r->console->context, (struct str){text, n});
+}
+
+// ------------------------------------------------------------------ cells
+
+// The part of a path or an id after its last slash.
+static struct str name_of(struct str model)
+{
+    if (!model.n)
+        return STR("model");
+    while (str_ends(model, STR("/")))
+        model = str_slice(model, 0, model.n - 1);
+    struct str_cut cut = str_cut_last(model, '/');
+    struct str name = cut.found ? cut.tail : model;
+    return str_ends(name, STR(".json")) ? str_slice(name, 0, name.n - 5) : name;
+}
+
+static bool find_card(struct run *r, struct error *e)
+{
+    const struct setting *as = settings_find_z(r->settings, "as");
+    const struct setting *limit = settings_find_z(r->settings, "memory-limit");
+    struct settings found = settings_in(r->arena);
+    struct error none = {0};
+    struct hardware hardware;
+    r->limited = as || limit;
+    if (as) {
+        r->card = as->value;
+        return hardware_from_spec(&hardware, r->arena, as, e) &&
+               (hardware_gpus(&hardware) == 1 ||
+                FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many"));
+    }
+    if (!settings_add(&found, (struct setting){STR("gpu"), STR("auto"), STR("NVML")}, e))
+        return false;
+    if (gpu_source_resolve(&found, &none))
+        r->card = str_cut(settings_find_z(&found, "gpu")->value, 'x').tail;
+    return true;
+}
+
+static bool read_count(uint64_t *value, const struct setting *item, struct error *e)
+{
+    return setting_number(value, item, UNIT_COUNT, (struct range){1, 65536}, e);
+}
+
+// What the published test leaves out: sizes that do not divide the GPUs or the heads.
+static void check_possible(struct probe_cell *c, struct arena *a, const struct model *m)
+{
+    unsigned long long sp = c->sp;
+    c->possible = true;
+    if (c->gpus % c->sp)
+        c->refusal =
+            str_format(a, "sp %llu does not divide the %llu GPUs", sp, (unsigned long long)c->gpus);
+    else if (m && m->heads % c->sp)
+        c->refusal = str_format(a, "sp %llu does not divide the %llu attention heads", sp,
+                                (unsigned long long)m->heads);
+    c->possible = !c->refusal.n;
+}
+
+// The settings of a prediction: the machine's card, and the torch that really runs.
+static bool make_plan(struct hunting *h, struct error *e)
+{
+    struct run *r = h->run;
+    struct str machine =
+        str_format(r->arena, "%llux%.*s", (unsigned long long)h->cell->gpus, STR_ARGS(r->card));
+    h->plan = settings_in(r->arena);
+    h->machine = r->card.n ? machine : STR_NONE;
+    if (!probe_plan_settings(&h->plan, &h->settings, e) ||
+        !settings_set(&h->plan, (struct setting){STR("gpu"), machine, STR("--as")}, e))
+        return false;
+    const char *recipe = r->options.engine->recipe;
+    if (recipe &&
+        !settings_set(&h->plan, (struct setting){STR("recipe"), str_from(recipe), STR("--engine")},
+                      e))
+        return false;
+    int minor;
+    struct error unknown = {0};
+    bool known = r->server.torch.n && torch_version_parse(&minor, r->server.torch, &unknown);
+    return !known || settings_find_z(&h->plan, "torch") ||
+           settings_set(&h->plan, (struct setting){STR("torch"), r->server.torch, STR("--torch")},
+                        e);
+}
+
+static void expect(struct hunting *h)
+{
+    struct run *r = h->run;
+    struct probe_cell *c = h->cell;
+    static const char *const unmodelled[] = {"entropy-saving"};
+    struct expectation x = {0};
+    if (!h->config.n)
+        x.why_not = STR("no model is given");
+    else if (!r->card.n)
+        x.why_not = STR("this machine's card is not known, and --as names none");
+    for (ptrdiff_t i = 0; i < COUNT_OF(unmodelled); i++) {
+        const struct setting *item = settings_find_z(&h->settings, unmodelled[i]);
+        if (item && !str_is(item->value, "off"))
+            x.why_not = str_format(r->arena, "%s is not modelled", unmodelled[i]);
+    }
+    if (!x.why_not.n)
+        expect_longest(&x, r->arena, &h->plan, &h->hunt.grid);
+    c->predicted = h->hunt.predicted = x.known;
+    c->expected = h->hunt.expected = x.longest;
+    c->unpredicted = x.why_not;
+}
+
+// ------------------------------------------------------------------ one cell
+
+static struct str log_path(const struct hunting *h, uint64_t context, int try)
+{
+    struct run *r = h->run;
+    struct str again = try > 1 ? str_format(r->arena, ".try%d", try) : STR_NONE;
+    return str_format(r->arena, "%.*s/%.*s/gpu-%llu/sp-%llu/model_len-%llu%.*s.log",
+                      STR_ARGS(r->options.log_folder), STR_ARGS(h->model_name),
+                      (unsigned long long)h->cell->gpus, (unsigned long long)h->cell->sp,
+                      (unsigned long long)context, STR_ARGS(again));
+}
+
+// A catalogue's name means the model on the hub.
+static struct str model_for_engine(struct arena *a, const struct settings *s)
+{
+    const struct setting *model = settings_find_z(s, "model");
+    if (!model)
+        return STR_NONE;
+    const struct catalog_model *row = catalog_model_find(model->value);
+    bool bare = row && !str_cut(model->value, '/').found;
+    return bare ? str_format(a, "%s/%s", row->owner, row->name) : model->value;
+}
+
+static struct trial_run prepare_trial(const struct hunting *h, const struct hunt_step *step)
+{
+    struct run *r = h->run;
+    const struct setting *checkpoints = settings_find_z(r->settings, "checkpoint-path");
+    struct trial_run t = {.options = &r->options,
+                          .console = r->console,
+                          .store = r->store,
+                          .cell = h->id,
+                          .interrupts = r->interrupts.fd,
+                          .scratch = r->scratch};
+    t.title = h->title;
+    if (h->cell->predicted)
+        expect_trial(&t.expected, *r->arena, &h->plan, step->context);
+    struct str folder =
+        checkpoints ? checkpoints->value
+                    : str_format(r->arena, "%.*s/checkpoints", STR_ARGS(r->options.log_folder));
+    t.request = (struct trial_request){
+        .cell = &h->settings,
+        .model = model_for_engine(r->arena, &h->settings),
+        .model_name = h->model_name,
+        .config = h->config,
+        .machine = h->machine,
+        .context = step->context,
+        .gpus = h->cell->gpus,
+        .sp = h->cell->sp,
+        .max_position = h->cell->max_position,
+        .limit_bytes = r->limited ? t.expected.limit_bytes : 0,
+        .try = step->try,
+        .log = log_path(h, step->context, step->try),
+        .shipped = r->shipped,
+        .socket = r->server.socket,
+        .checkpoints = str_format(r->arena, "%.*s/fathom-trial", STR_ARGS(folder)),
+    };
+    return t;
+}
+
+static void tell_trial(const struct run *r, const struct trial_run *t,
+                       const struct attempt_record *done)
+{
+    struct arena scratch = *r->arena;
+    struct buf b = buf_in(&scratch);
+    buf_printf(&b, "%.*s: %llu tokens: %s", STR_ARGS(t->title), (unsigned long long)done->context,
+               outcome_rows[done->outcome].title);
+    if (done->peaks.reserved_bytes) {
+        buf_put_z(&b, ", reserved ");
+        put_gib(&b, done->peaks.reserved_bytes);
+    }
+    if (t->expected.known)
+        buf_printf(&b, ", predicted to %s", t->expected.fits ? "fit with " : "fail");
+    if (t->expected.known && t->expected.fits)
+        put_gib(&b, t->expected.reserved_bytes);
+    buf_printf(&b, ", %.1f s", (double)(done->ended_ms - done->started_ms) / 1000);
+    if (outcome_rows[done->outcome].verdict == LENGTH_UNDECIDED && done->detail.n)
+        buf_printf(&b, " (%.*s)", STR_ARGS(done->detail));
+    say(r, "%.*s\n", STR_ARGS(buf_str(&b)));
+}
+
+static bool try_length(struct hunting *h, const struct hunt_step *step, struct error *e)
+{
+    struct run *r = h->run;
+    struct trial_run t = prepare_trial(h, step);
+    struct attempt_record done;
+    if (!trial_run(&done, r->arena, &t, e))
+        return false;
+    tell_trial(r, &t, &done);
+    h->cell->launches++;
+    h->cell->detail = done.detail;
+    struct trials *known = &h->trials;
+    known->items =
+        arena_grow(r->arena, known->items, sizeof(struct trial), known->count, &known->capacity);
+    known->items[known->count++] = (struct trial){step->context, done.outcome};
+    return true;
+}
+
+static bool interrupted(const struct run *r, struct error *e)
+{
+    (void)r;
+    FAIL(e, CHILD, STR_NONE, "interrupted; every finished trial is kept");
+    return HINT(e, "the same command goes on from there");
+}
+
+// Why the whole run ends here; true where the next cell may still be tried.
+static bool goes_on(const struct hunting *h, struct error *e)
+{
+    const struct hunt_step *end = &h->cell->end;
+    if (end->state != HUNT_STOPPED || outcome_rows[end->reason].transient)
+        return true;
+    if (end->reason == OUTCOME_INTERRUPTED)
+        return interrupted(h->run, e);
+    FAIL(e, CHILD, STR_NONE,
+         "the trial of %llu tokens ended: %s; another length would not change it%s%.*s",
+         (unsigned long long)end->context, outcome_rows[end->reason].title,
+         h->cell->detail.n ? ": " : "", STR_ARGS(str_short(h->cell->detail)));
+    return HINT(e, "its log is %.*s", STR_ARGS(log_path(h, end->context, end->try)));
+}
+
+static bool hunt_through(struct hunting *h, struct error *e)
+{
+    struct run *r = h->run;
+    struct probe_cell *c = h->cell;
+    uint64_t began = monotonic_ms();
+    for (;;) {
+        struct hunt_step step = hunt_next(&h->hunt, h->trials.items, h->trials.count);
+        c->end = step;
+        c->seconds = (monotonic_ms() - began) / 1000;
+        if (step.state != HUNT_TRY)
+            break;
+        if (interrupts_pending(&r->interrupts))
+            return interrupted(r, e);
+        if (!try_length(h, &step, e))
+            return false;
+    }
+    c->settled = true;
+    c->linear_launches = hunt_linear_launches(&h->hunt, &c->end);
+    if (c->end.state == HUNT_DONE) {
+        struct arena scratch = *r->arena;
+        struct buf line = buf_in(&scratch);
+        report_probe_line(&line, c);
+        say(r, "%.*s", STR_ARGS(buf_str(&line)));
+    }
+    return goes_on(h, e);
+}
+
+static bool recall(struct hunting *h, struct error *e)
+{
+    struct run *r = h->run;
+    struct cell_record record = {.key = probe_cell_key(r->arena, &h->settings),
+                                 .model = h->model_name,
+                                 .engine = str_from(r->options.engine->name),
+                                 .card = r->card,
+                                 .gpus = h->cell->gpus,
+                                 .sp = h->cell->sp,
+                                 .max_position = h->cell->max_position};
+    if (!store_cell(&h->id, r->store, &record, e))
+        return false;
+    if (r->options.resume && !store_trials(&h->trials, r->store, r->arena, h->id, e))
+        return false;
+    h->cell->known = (uint64_t)h->trials.count;
+    return true;
+}
+
+static void tell_expectation(const struct hunting *h)
+{
+    const struct probe_cell *c = h->cell;
+    if (c->predicted)
+        say(h->run, "%.*s: predicted %llu tokens%s\n", STR_ARGS(h->title),
+            (unsigned long long)c->expected, c->known ? ", going on" : "");
+    else
+        say(h->run, "%.*s: no prediction (%.*s)\n", STR_ARGS(h->title), STR_ARGS(c->unpredicted));
+}
+
+// The commands of the first trials, if the first fits.
+static bool show_commands(struct hunting *h, struct error *e)
+{
+    struct run *r = h->run;
+    struct trial first = {0};
+    for (ptrdiff_t i = 0; i < 2; i++) {
+        struct hunt_step step = hunt_next(&h->hunt, &first, i);
+        struct launch *l = NEW(r->arena, struct launch, 1);
+        struct buf b = buf_in(r->arena);
+        if (step.state != HUNT_TRY)
+            return true;
+        struct trial_run t = prepare_trial(h, &step);
+        if (!r->options.engine->build(l, r->arena, &t.request, e))
+            return false;
+        launch_print(&b, l);
+        say(r, "%.*s\n", STR_ARGS(buf_str(&b)));
+        first = (struct trial){step.context, OUTCOME_FITS};
+    }
+    return true;
+}
+
+// "Qwen3-0.6B, 2 GPUs, sp 2".
+static struct str title_of(struct arena *a, const struct probe_cell *c)
+{
+    return str_format(a, "%.*s, %llu GPU%s, sp %llu", STR_ARGS(c->model),
+                      (unsigned long long)c->gpus, c->gpus == 1 ? "" : "s",
+                      (unsigned long long)c->sp);
+}
+
+static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_choice *choice,
+                       struct error *e)
+{
+    struct hunting h = {.run = r, .cell = c, .hunt = r->options.hunt};
+    struct model *m = NEW(r->arena, struct model, 1);
+    bool modelled = choice->model.n > 0;
+    h.settings = settings_in(r->arena);
+    h.model_name = c->model = name_of(choice->model);
+    h.title = title_of(r->arena, c);
+    c->card = r->card;
+    if (!probe_cell_settings(&h.settings, r->settings, choice, e))
+        return false;
+    h.config = model_config_json(r->arena, &h.settings);
+    if (modelled && !model_from_settings(m, r->arena, &h.settings, e))
+        return false;
+    c->max_position = h.hunt.grid.max_position = m->max_position;
+    if (r->options.engine->within && (!h.hunt.until || h.hunt.until > m->max_position))
+        h.hunt.until = m->max_position;
+    check_possible(c, r->arena, modelled ? m : NULL);
+    if (!c->possible)
+        return true;
+    if (!make_plan(&h, e))
+        return false;
+    expect(&h);
+    if (r->options.dry_run) {
+        tell_expectation(&h);
+        return show_commands(&h, e);
+    }
+    if (!recall(&h, e))
+        return false;
+    tell_expectation(&h);
+    return hunt_through(&h, e);
+}
+
+// ------------------------------------------------------------------ the run
+
+// Models, then GPUs, then sizes, the last changing fastest.
+static bool probe_cells(struct run *r, struct error *e)
+{
+    const struct probe_options *o = &r->options;
+    ptrdiff_t of_model = o->gpus.count * o->sizes.count, all = o->models.count * of_model;
+    r->story.cells = NEW(r->arena, struct probe_cell, all);
+    for (ptrdiff_t i = 0; i < all; i++) {
+        struct probe_cell *c = &r->story.cells[r->story.count++];
+        const struct setting *gpus = &o->gpus.items[i % of_model / o->sizes.count];
+        const struct setting *size = &o->sizes.items[i % o->sizes.count];
+        struct cell_choice choice = {o->models.items[i / of_model].value, gpus->value, size->value};
+        if (!read_count(&c->gpus, gpus, e) || !read_count(&c->sp, size, e) ||
+            !probe_cell(r, c, &choice, e))
+            return false;
+    }
+    return true;
+}
+
+// Cells whose trials failed again and again for passing reasons have no answer.
+static bool all_decided(const struct run *r, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < r->story.count; i++) {
+        const struct probe_cell *c = &r->story.cells[i];
+        if (c->settled && c->end.state == HUNT_STOPPED)
+            return FAIL(e, CHILD, STR_NONE,
+                        "%llu GPUs with sp %llu stay undecided: %s at %llu tokens",
+                        (unsigned long long)c->gpus, (unsigned long long)c->sp,
+                        outcome_rows[c->end.reason].title, (unsigned long long)c->end.context);
+    }
+    return true;
+}
+
+static bool open_store(struct run *r, struct error *e)
+{
+    ptrdiff_t left;
+    if (!store_open(&r->store, r->arena, r->options.store, STORE_WORK, e) ||
+        !store_settle(&left, r->store, e))
+        return false;
+    if (left)
+        say(r, "%d trial was running when fathom ended; it will be made again\n", (int)left);
+    return true;
+}
+
+static bool start_server(struct run *r, struct error *e)
+{
+    struct trial_request request = {.cell = r->settings, .shipped = r->shipped};
+    if (!r->options.engine->serves || r->options.launcher != LAUNCHER_LOCAL)
+        return true;
+    r->server.interrupts = r->interrupts.fd;
+    return torch_server_start(&r->server, r->arena, &request, &r->options, e);
+}
+
+static bool work(struct run *r, struct error *e)
+{
+    r->shipped = path_join(r->arena, r->options.log_folder, STR("share"));
+    if (!find_card(r, e))
+        return false;
+    if (r->options.dry_run)
+        return probe_cells(r, e);
+    return open_store(r, e) && shipped_write(*r->arena, r->shipped, e) && start_server(r, e) &&
+           probe_cells(r, e) && all_decided(r, e);
+}
+
+static void answer(struct answer *a, const struct query *q, const struct run *r)
+{
+    a->negative = r->story.count > 0 && !r->options.dry_run;
+    for (ptrdiff_t i = 0; i < r->story.count; i++)
+        if (r->story.cells[i].end.longest)
+            a->negative = false;
+    if (r->options.dry_run)
+        return;
+    if (!q->json) {
+        report_probe(&a->out, &q->view, &r->story);
+        return;
+    }
+    struct json_out j = json_out_to(&a->out);
+    json_out_object(&j);
+    json_out_key(&j, "settings");
+    settings_json(&j, q->settings);
+    report_probe_json(&j, &r->story);
+    json_out_object_end(&j);
+    json_out_end(&j);
+}
+
+static bool show_store(struct answer *a, const struct query *q, const struct probe_options *o,
+                       struct error *e)
+{
+    struct store *store;
+    struct cell_record *cells;
+    struct records r = {0};
+    if (!store_open(&store, q->arena, o->store, STORE_READ, e))
+        return false;
+    bool ok = store_read(&cells, &r.count, store, q->arena, e);
+    store_close(store);
+    if (!ok)
+        return false;
+    r.cells = cells;
+    if (q->json || o->export == EXPORT_JSON) {
+        struct json_out j = json_out_to(&a->out);
+        json_out_object(&j);
+        report_records_json(&j, &r);
+        json_out_object_end(&j);
+        json_out_end(&j);
+    } else if (o->export == EXPORT_CSV) {
+        report_records_csv(&a->out, &r);
+    } else if (o->export == EXPORT_MARKDOWN) {
+        report_records_markdown(&a->out, &r);
+    } else {
+        report_records(&a->out, &q->view, &r);
+    }
+    return true;
+}
+
+bool probe_command(struct answer *a, const struct query *q, const struct probe_console *console,
+                   struct error *e)
+{
+    struct run r = {.arena = q->arena, .settings = q->settings, .console = console};
+    if (!probe_options_read(&r.options, q->arena, q->settings, e))
+        return false;
+    if (r.options.list || r.options.export)
+        return show_store(a, q, &r.options, e);
+    uint64_t began = monotonic_ms();
+    r.scratch = arena_over(NEW(q->arena, char, SCRATCH_BYTES), SCRATCH_BYTES, q->arena->exhausted);
+    r.interrupts = interrupts_catch();
+    bool ok = work(&r, e);
+    torch_server_end(&r.server);
+    store_close(r.store);
+    interrupts_release(&r.interrupts);
+    r.story.seconds = (monotonic_ms() - began) / 1000;
+    if (r.store)
+        answer(a, q, &r);
+    return ok;
+}

@@ -1,0 +1,28 @@
+// One trial: its command built, written down as running, kept until it ends, classified, and
+// written down again.
+#ifndef FATHOM_HOST_PROBE_TRIAL_H
+#define FATHOM_HOST_PROBE_TRIAL_H
+
+#include "core/probe/engine.h"
+#include "core/probe/expect.h"
+#include "core/probe/options.h"
+#include "host/probe.h"
+#include "host/store.h"
+
+struct trial_run {
+    const struct probe_options *options;
+    const struct probe_console *console;
+    struct store *store;
+    int64_t cell;
+    struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
+    int interrupts;   // a signalfd
+    struct trial_request request;
+    struct expected_trial expected;
+    struct arena scratch; // of the readers, apart from the arena that results are taken from
+};
+
+// Texts of the record are taken from `a`.
+bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_run *run,
+               struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,50 @@
+// Every trial ever started, in a SQLite file. A trial is written down as running before it starts
+// and finished in one transaction after it ends, so that a crash, kill -9 or a power cut loses at
+// most the trial that ran. One process at a time works with a store; others may read it.
+//
+// Tables: `cell`, one configuration whose longest context is hunted for, and `attempt`, one trial
+// of it. The schema's version is the file's user_version; older files are brought up to date.
+#ifndef FATHOM_HOST_STORE_H
+#define FATHOM_HOST_STORE_H
+
+#include "core/probe/hunt.h"
+#include "core/probe/record.h"
+#include "host/keeper.h"
+
+struct store;
+
+enum store_access { STORE_READ, STORE_WORK };
+
+// STORE_WORK makes the file where there is none, and takes the lock.
+bool store_open(struct store **s, struct arena *a, struct str path, enum store_access access,
+                struct error *e) MUST_USE;
+void store_close(struct store *s); // NULL is fine
+
+// The cell of this key, added where there is none.
+bool store_cell(int64_t *id, struct store *s, const struct cell_record *c,
+                struct error *e) MUST_USE;
+
+// ------------------------------------------------------------------ one trial, in this order
+
+bool store_begin(int64_t *id, struct store *s, int64_t cell, const struct attempt_record *a,
+                 struct error *e) MUST_USE;
+bool store_keeper(struct store *s, int64_t attempt, struct process keeper,
+                  struct error *e) MUST_USE;
+bool store_finish(struct store *s, int64_t attempt, const struct attempt_record *a,
+                  struct error *e) MUST_USE;
+
+// ------------------------------------------------------------------ what is known
+
+// The trials of a cell that decided about their length, in their order.
+bool store_trials(struct trials *trials, struct store *s, struct arena *a, int64_t cell,
+                  struct error *e) MUST_USE;
+
+// Trials that were running when their Fathom died: waits until their keepers have ended what they
+// kept, and marks them interrupted.
+bool store_settle(ptrdiff_t *count, struct store *s, struct error *e) MUST_USE;
+
+// Everything, cells in the order in which they were added, each with its attempts.
+bool store_read(struct cell_record **cells, ptrdiff_t *count, struct store *s, struct arena *a,
+                struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,110 @@
+// Output comes in pieces of any size; a line that does not begin as ours does is passed over.
+#include "host/worker_lines.h"
+
+#include <string.h>
+
+#include "core/base/units.h"
+#include "host/json_tree.h"
+
+// What our worker prints, and what the training script of `fathom emit` says at the end of a trial.
+static const char *const beginnings[] = {"{\"fathom\":", "measured peak: "};
+
+static void keep_largest(uint64_t *largest, const struct value *line, const char *key)
+{
+    uint64_t value;
+    if (value_u64(&value, value_get(line, key)) && value > *largest)
+        *largest = value;
+}
+
+static struct str text_of(const struct value *line, const char *key)
+{
+    struct str text = STR_NONE;
+    (void)!value_str(&text, value_get(line, key));
+    return text;
+}
+
+static void read_start(struct worker_lines *w, const struct value *line)
+{
+    struct str torch = text_of(line, "torch"), transformers = text_of(line, "transformers");
+    struct str gpu = text_of(line, "gpu");
+    (void)snprintf(w->versions, sizeof w->versions, "torch %.*s%s%.*s", STR_ARGS(torch),
+                   transformers.n ? ", transformers " : "", STR_ARGS(transformers));
+    (void)snprintf(w->gpu, sizeof w->gpu, "%.*s", STR_ARGS(gpu));
+}
+
+static void read_line(struct worker_lines *w)
+{
+    struct error ignored = {0};
+    struct arena scratch = w->scratch;
+    struct value line;
+    struct str kind, text = {w->line, w->length};
+    if (!json_tree(&line, &scratch, text, STR_NONE, &ignored) ||
+        !value_str(&kind, value_get(&line, "fathom")))
+        return;
+    if (str_is(kind, "start"))
+        read_start(w, &line);
+    w->peaks.steps += str_is(kind, "step");
+    keep_largest(&w->peaks.allocated_bytes, &line, "allocated_bytes");
+    keep_largest(&w->peaks.requested_bytes, &line, "requested_bytes");
+    keep_largest(&w->peaks.reserved_bytes, &line, "reserved_bytes");
+    keep_largest(&w->peaks.retries, &line, "retries");
+}
+
+// "measured peak: 61.55 GiB reserved, 55.00 GiB allocated"
+static void read_peak(struct worker_lines *w)
+{
+    double reserved, allocated;
+    char text[128];
+    (void)snprintf(text, sizeof text, "%.*s", (int)w->length, w->line);
+    // NOLINTNEXTLINE(cert-err34-c): numbers that our own script prints
+    if (sscanf(text, "measured peak: %lf GiB reserved, %lf GiB allocated", &reserved, &allocated) !=
+        2)
+        return;
+    bool sensible = reserved > 0 && reserved < 1e6 && allocated > 0 && allocated < 1e6;
+    w->peaks.reserved_bytes = sensible ? (uint64_t)(reserved * (double)GIB) : 0;
+    w->peaks.allocated_bytes = sensible ? (uint64_t)(allocated * (double)GIB) : 0;
+}
+
+static void end_line(struct worker_lines *w)
+{
+    if (w->length > 0 && w->line[0] == '{')
+        read_line(w);
+    else if (w->length > 0)
+        read_peak(w);
+    w->length = 0;
+}
+
+static bool begins_as_ours(struct str line)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(beginnings); i++) {
+        struct str known = str_from(beginnings[i]);
+        ptrdiff_t n = line.n < known.n ? line.n : known.n;
+        if (str_equal(str_slice(line, 0, n), str_slice(known, 0, n)))
+            return true;
+    }
+    return false;
+}
+
+static void add_bytes(struct worker_lines *w, struct str bytes)
+{
+    if (w->length < 0)
+        return;
+    bool fits = w->length + bytes.n <= WORKER_LINE_BYTES;
+    if (fits && bytes.n)
+        memcpy(w->line + w->length, bytes.p, (size_t)bytes.n);
+    w->length = fits ? w->length + bytes.n : -1;
+    if (w->length > 0 && !begins_as_ours((struct str){w->line, w->length}))
+        w->length = -1;
+}
+
+void worker_lines_feed(struct worker_lines *w, struct str bytes)
+{
+    while (bytes.n) {
+        struct str_cut cut = str_cut(bytes, '\n');
+        add_bytes(w, cut.head);
+        if (!cut.found)
+            return;
+        end_line(w);
+        bytes = cut.tail;
+    }
+}

@@ -1,0 +1,160 @@
+// What engines make of a trial: command, environment, files. Pure.
+#include "core/base/buf.h"
+#include "core/probe/options.h"
+#include "tests/t.h"
+
+static char block[4 << 20];
+
+static struct arena fresh(void)
+{
+    return arena_over(block, sizeof block, NULL);
+}
+
+static struct settings settings_of(struct arena *a, const char *text)
+{
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    CHECK(settings_read(&s, str_from(text), '\n', STR("test"), &e));
+    return s;
+}
+
+static struct str build(struct arena *a, const char *engine, const struct trial_request *r,
+                        struct launch *l, struct error *e)
+{
+    *l = (struct launch){0};
+    struct buf b = buf_in(a);
+    if (!engine_find(str_from(engine))->build(l, a, r, e))
+        return STR_NONE;
+    launch_print(&b, l);
+    return buf_str(&b);
+}
+
+static struct trial_request request_of(const struct settings *s)
+{
+    return (struct trial_request){.cell = s,
+                                  .model = STR("my model"),
+                                  .context = 51200,
+                                  .gpus = 4,
+                                  .sp = 2,
+                                  .max_position = 40960,
+                                  .try = 1,
+                                  .log = STR("logs/x.log"),
+                                  .shipped = STR("share"),
+                                  .checkpoints = STR("c/t")};
+}
+
+TEST(a_template_is_filled_and_quoted)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=train --len {context} -n {gpus} --sp {sp} -m "
+                                        "{model} ${HOME} {{context} {yarn_factor}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    build(&a, "command", &r, &l, &e);
+    CHECK_STR(str_from(l.arguments[2]),
+              "train --len '51200' -n '4' --sp '2' -m 'my model' ${HOME} {context} '1.25'");
+    CHECK_STR(str_from(l.arguments[0]), "sh");
+}
+
+TEST(a_template_that_means_nothing)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=train {length}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK_U64((uint64_t)build(&a, "command", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message), "'{length}' stands for nothing");
+}
+
+TEST(a_torch_trial_is_a_file)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "recipe=trinity\none-gpu=on\nbatch=2k\nsave-hf=never\n"
+                                        "python=/opt/py\nmodel=Qwen3-0.6B\ntorch=2.8");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.config = STR("{}");
+    r.limit_bytes = 7;
+    r.socket = STR("/tmp/s");
+    CHECK_STR(build(&a, "torch", &r, &l, &e),
+              "/opt/py -u share/torch_worker.py --ask /tmp/s logs/x.json");
+    CHECK_U64((uint64_t)l.file_count, 1);
+    CHECK_STR(l.files[0].path, "logs/x.json");
+    CHECK_STR(
+        l.files[0].content,
+        "{\n  \"context\": 51200,\n  \"world\": 4,\n  \"sp\": 2,\n  \"recipe\": \"trinity\",\n"
+        "  \"batch\": 2048,\n  \"save_hf\": \"never\",\n  \"one_gpu\": true,\n"
+        "  \"limit_bytes\": 7,\n  \"yarn_factor\": 1.25,\n  \"config\": {}\n}\n");
+}
+
+TEST(accelerate_gets_the_files_of_emit)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "model=Qwen3-0.6B\nstrategy=fsdp2");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.context = 4096;
+    r.config = STR("{}");
+    CHECK_U64((uint64_t)build(&a, "accelerate", &r, &l, &e).n, 0); // for which machine?
+    e = (struct error){0};
+    r.machine = STR("4xH100-80G");
+    CHECK_STR(build(&a, "accelerate", &r, &l, &e), "bash logs/x/launch.sh --trial --model model");
+    CHECK_U64((uint64_t)l.file_count, 4);
+    CHECK_STR(l.files[3].path, "logs/x/model/config.json");
+    s = settings_of(&a, "model=Qwen3-0.6B\nlayers=2");
+    CHECK_U64((uint64_t)build(&a, "deepspeed", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message), "the deepspeed engine has no layers");
+}
+
+TEST(trinity_gets_its_environment)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "offload=all\nexpandable=on\ndlc=on");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK_STR(build(&a, "trinity", &r, &l, &e),
+              "FATHOM_OFFLOAD=true FATHOM_ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false "
+              "FATHOM_GPUS=5 FATHOM_ROLLOUT_GPUS=1 FATHOM_SP=2 FATHOM_SEQUENCES=16 "
+              "FATHOM_CONTEXT=51200 FATHOM_MODEL='my model' FATHOM_STRATEGY=fsdp2 "
+              "FATHOM_SAVE_HF=last FATHOM_CHECKPOINTS=c/t FATHOM_ROPE_SCALING='{rope_type: yarn, "
+              "factor: 1.25, original_max_position_embeddings: 40960}' "
+              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True trinity run --config "
+              "share/trinity_capacity.yaml --plugin-dir share/trinity_plugin --dlc");
+    s = settings_of(&a, "batch=4");
+    CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "the trinity engine runs the published test, which sets batch itself");
+}
+
+TEST(configurations_are_made_whole_again)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "config.model_type=x\nconfig.text_config.hidden_size=64\n"
+                                        "config.text_config.eps=1e-06\nconfig.kinds.0=full\n"
+                                        "config.kinds.1=slide\nconfig.tie=true\nconfig.none=null\n"
+                                        "config.version=4.5.0\nconfig.low=-1.5");
+    CHECK_STR(model_config_json(&a, &s),
+              "{\n  \"model_type\": \"x\",\n  \"text_config\": {\n    \"hidden_size\": 64,\n"
+              "    \"eps\": 1e-06\n  },\n  \"kinds\": [\n    \"full\",\n    \"slide\"\n  ],\n"
+              "  \"tie\": true,\n  \"none\": null,\n  \"version\": \"4.5.0\",\n  \"low\": -1.5\n}");
+    s = settings_of(&a, "model=Qwen3-0.6B");
+    CHECK(str_starts(model_config_json(&a, &s),
+                     STR("{\n  \"model_type\": \"qwen3\",\n  \"hidden_size\": 1024,\n")));
+}
+
+TEST(keys_hold_what_makes_a_cell)
+{
+    struct arena a = fresh();
+    struct error e = {0};
+    struct settings s =
+        settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64");
+    struct settings cell = settings_in(&a);
+    struct cell_choice choice = {STR("m"), STR("2"), STR("1")};
+    CHECK(probe_cell_settings(&cell, &s, &choice, &e));
+    CHECK_STR(probe_cell_key(&a, &cell), "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\n");
+}
