@@ -285,7 +285,7 @@ void coordinator_enter(struct coordinator *c, int module)
 
 static bool comes_again_soon(const struct coordinator *c, int parameter)
 {
-    for (ptrdiff_t i = c->step; i < c->module_count; i++) {
+    for (int64_t i = c->step; i < c->module_count; i++) {
         if (c->before[i] - c->before[c->step] >= MOST_REUSE_DISTANCE)
             return false;
         struct module m = module_at(c, c->modules[i]);
