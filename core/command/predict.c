@@ -26,8 +26,7 @@ static bool use_checkpointing(struct plan *p)
 
 static bool use_chunked_loss(struct plan *p)
 {
-    bool changed =
-        p->loss == LOSS_FULL && p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_ZERO3;
+    bool changed = p->loss == LOSS_FULL;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
     p->loss_chunk = changed ? 2048 : p->loss_chunk;
     p->checkpointing = p->expandable = true;
@@ -36,11 +35,7 @@ static bool use_chunked_loss(struct plan *p)
 
 static bool use_ulysses(struct plan *p, uint64_t size)
 {
-    const struct model *m = &p->model;
-    bool possible = p->ulysses < size && p->ring == 1 && p->strategy == STRATEGY_FSDP2 &&
-                    plan_ranks(p) % size == 0 && m->heads % size == 0 && p->context % size == 0 &&
-                    (m->kv_heads % size == 0 || size % m->kv_heads == 0) &&
-                    !(m->features & (FEATURE_MLA | FEATURE_SINKS));
+    bool possible = p->ulysses < size && p->context % size == 0;
     p->checkpointing = p->expandable = true;
     p->ulysses = size;
     return possible;
@@ -63,11 +58,15 @@ static bool use_eight(struct plan *p)
 
 static bool use_offload(struct plan *p)
 {
-    bool possible = !p->offload && (p->strategy == STRATEGY_FSDP2 || p->strategy == STRATEGY_ZERO3);
+    bool possible = !p->offload;
+    if (p->recipe == RECIPE_TRINITY)
+        p->strategy = STRATEGY_FSDP2;
     p->checkpointing = p->expandable = true;
     p->offload = OFFLOAD_ALL;
     return possible;
 }
+
+enum { CHECKPOINTING_ROW = 1 }; // those after it use it too
 
 static const struct remedy_row remedy_rows[] = {
     {"expandable segments", "--expandable on", use_expandable},
@@ -85,9 +84,13 @@ bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
         struct plan changed = *s->plan;
         struct remedy *r = &s->remedies[s->remedy_count];
         struct arena scratch = *a;
-        if (!remedy_rows[i].apply(&changed))
+        struct error reason = {0};
+        if (!remedy_rows[i].apply(&changed) || !plan_check(&changed, STR_NONE, &reason))
             continue;
         *r = (struct remedy){.what = remedy_rows[i].what, .options = remedy_rows[i].options};
+        if (changed.checkpointing && !s->plan->checkpointing && i > CHECKPOINTING_ROW)
+            r->options = str_format(a, "%s --checkpointing on", r->options).p;
+        scratch = *a;
         if (!predict(&r->prediction, &scratch, &changed, e))
             return false;
         s->remedy_count++;

@@ -254,7 +254,7 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
     struct buf b = buf_in(out->arena);
     if (p->fits) {
         buf_put_z(&b, "The simulated run fits, with ");
-        put_bytes(&b, p->limit_bytes - p->reserved_bytes);
+        put_bytes(&b, p->limit_bytes > p->reserved_bytes ? p->limit_bytes - p->reserved_bytes : 0);
         buf_put_z(&b, " to spare: the run was another than these settings describe, or something "
                       "that is not simulated took memory.");
     } else {

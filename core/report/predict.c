@@ -23,7 +23,8 @@ static void print_verdict(struct buf *out, const struct view *v, const struct pr
     struct buf b = buf_in(out->arena);
     if (p->fits) {
         buf_put_z(&b, ", ");
-        put_bytes(&b, p->limit_bytes - p->reserved_bytes);
+        // expandable segments may end up to a page beyond the limit
+        put_bytes(&b, p->limit_bytes > p->reserved_bytes ? p->limit_bytes - p->reserved_bytes : 0);
         buf_put_z(&b, " to spare");
     } else {
         buf_printf(&b, ": step %d runs out of memory in the %s, asking for ", p->step,

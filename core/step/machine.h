@@ -54,7 +54,7 @@ struct storage {
     uint64_t bytes;
     uint32_t block;
     uint16_t stream;
-    uint16_t references;
+    uint32_t references;
     uint64_t done_at;     // of one that waits for another stream: when that is done
     struct storage *next; // spare, or waiting
 };

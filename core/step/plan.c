@@ -149,6 +149,9 @@ static bool read_numbers(struct reader *r, struct plan *p)
     p->recipe = (enum recipe)recipe;
     read_choice(r, &offload, "offload");
     read_choice(r, &save, "save-hf");
+    if (p->recipe != RECIPE_TRINITY && settings_find_z(r->settings, "save-hf"))
+        return FAIL(r->error, BAD_INPUT, STR("--save-hf"),
+                    "only trinity's checkpoint is modelled; give --recipe trinity or leave it out");
     p->save_hf = (enum save)save;
     p->offload = (enum offload)offload;
     if (p->recipe == RECIPE_TRINITY)
@@ -348,6 +351,17 @@ static bool is_possible_trinity(const struct plan *p, struct error *e)
 
 static bool is_possible_recipe(const struct plan *p, struct error *e)
 {
+    if (p->recipe == RECIPE_DEEPSPEED && !plan_is_zero(p))
+        return FAIL(e, BAD_INPUT, STR("--strategy"),
+                    "DeepSpeed's strategies are zero1, zero2 and zero3");
+    if (p->recipe == RECIPE_TRL && p->ulysses > 1)
+        return FAIL(
+            e, UNSUPPORTED, STR("--sp"),
+            "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's "
+            "context parallel is --cp");
+    if (!p->reshard && !plan_is_sharded(p))
+        return FAIL(e, BAD_INPUT, STR("--reshard"),
+                    "nothing is sharded here; reshard is a policy of fsdp2");
     if (p->recipe != RECIPE_TRINITY && p->fused_kernels)
         return FAIL(
             e, BAD_INPUT, STR("--fused-kernels"),
@@ -464,6 +478,11 @@ static bool is_possible(const struct plan *p, struct error *e)
            is_possible_library(p, e);
 }
 
+bool plan_check(const struct plan *p, struct str where, struct error *e)
+{
+    return is_possible(p, e) && is_modelled(p, where, e) && is_countable(p, e);
+}
+
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s, struct error *e)
 {
     struct plan found = {.batch = 1,
@@ -483,7 +502,7 @@ bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *
         !parameters_of(&found.parameters, a, &found.model, e) ||
         !hardware_from_settings(&found.hardware, a, s, e) ||
         !recipe_fill(effective, s, plan_ranks(&found) > 1, e) || !read_numbers(&r, &found) ||
-        !is_possible(&found, e) || !is_modelled(&found, where, e) || !is_countable(&found, e))
+        !plan_check(&found, where, e))
         return false;
     *p = found;
     return true;

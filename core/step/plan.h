@@ -69,6 +69,9 @@ struct plan {
 bool plan_from_settings(struct plan *p, struct arena *a, const struct settings *s,
                         struct error *e) MUST_USE;
 
+// Whether the plan is possible, modelled and of a size that can be counted; says why not.
+bool plan_check(const struct plan *p, struct str where, struct error *e) MUST_USE;
+
 bool plan_attends_eagerly(const struct plan *p); // operator by operator, scores of all pairs
 bool plan_masks_windows(const struct plan *p);   // layers with a window need a mask
 bool plan_is_sharded(const struct plan *p);
