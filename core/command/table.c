@@ -29,7 +29,8 @@ const struct command commands[] = {
     {.name = "predict",
      .summary = "whether a training configuration fits, its peak, and who is alive there",
      .description =
-         "Simulates three training steps tensor by tensor and replays them through torch's "
+         "Simulates three training steps (two under trinity) tensor by tensor and replays them "
+         "through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
      .settings = PLAN_SETTINGS " explain timeline trace store",

@@ -66,6 +66,20 @@ static void put_adapters(struct buf *b, const struct plan *plan)
         buf_put_z(b, " over nf4 weights");
 }
 
+static void put_loss(struct buf *b, const struct plan *plan)
+{
+    static const char *const words[] = {
+        [LOSS_FULL] = "",          [LOSS_CHUNKED] = ", loss in chunks of ",
+        [LOSS_NONE] = ", no head", [LOSS_LIGER] = ", Liger's loss",
+        [LOSS_POLICY] = "",
+    };
+    buf_put_z(b, words[plan->loss]);
+    if (plan->loss == LOSS_CHUNKED)
+        buf_printf(b, "%llu", (unsigned long long)plan->loss_chunk);
+    if (plan->fused_kernels)
+        buf_put_z(b, ", fused kernels");
+}
+
 void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
 {
     struct buf b = buf_in(out->arena);
@@ -75,13 +89,12 @@ void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
     buf_put_z(&b, ", ");
     put_word(&b, "optimizer", (int)plan->optimizer);
     buf_put_z(&b, plan->checkpointing ? ", checkpointing" : ", no checkpointing");
-    if (plan->loss == LOSS_CHUNKED)
-        buf_printf(&b, ", loss in chunks of %llu", (unsigned long long)plan->loss_chunk);
-    if (plan->loss == LOSS_NONE)
-        buf_put_z(&b, ", no head");
-    if (plan->loss == LOSS_LIGER)
-        buf_put_z(&b, ", Liger's loss");
+    put_loss(&b, plan);
     put_adapters(&b, plan);
+    if (plan->accumulation > 1)
+        buf_printf(&b, ", %llu micro-batches", (unsigned long long)plan->accumulation);
+    if (!plan->reshard)
+        buf_put_z(&b, ", not resharded");
     if (plan->ulysses > 1)
         buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
     if (plan->ring > 1)

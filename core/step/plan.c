@@ -129,11 +129,10 @@ static bool read_token_limit(struct reader *r, struct plan *p)
     if (!read_count(r, &tokens, "max-token-len"))
         return false;
     if (sat_mul(tokens, p->ulysses) < p->context)
-        return FAIL(
-            r->error, BAD_INPUT, item->where,
-            "one sequence of %llu tokens over %llu GPUs does not fit into %llu tokens a GPU",
-            (unsigned long long)p->context, (unsigned long long)p->ulysses,
-            (unsigned long long)tokens);
+        return FAIL(r->error, BAD_INPUT, item->where,
+                    "one sequence of %llu tokens with sp %llu does not fit into %llu tokens a GPU",
+                    (unsigned long long)p->context, (unsigned long long)p->ulysses,
+                    (unsigned long long)tokens);
     p->accumulation = u64_divide_up(SEQUENCES * p->context, tokens * p->ulysses);
     p->batch = u64_divide_up(SEQUENCES, p->accumulation);
     return true;

@@ -359,7 +359,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity loss=full",
      "the trinity recipe has a loss of its own"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity max-token-len=2048",
-     "one sequence of 4096 tokens over 1 GPUs does not fit into 2048 tokens a GPU"},
+     "one sequence of 4096 tokens with sp 1 does not fit into 2048 tokens a GPU"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k max-token-len=4096",
      "max-token-len is a setting of trinity"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k fused-kernels=on",
