@@ -479,6 +479,7 @@ static bool is_possible(const struct plan *p, struct error *e)
 
 bool plan_check(const struct plan *p, struct str where, struct error *e)
 {
+    ASSERT(p->ulysses && p->ring && p->batch && p->accumulation);
     return is_possible(p, e) && is_modelled(p, where, e) && is_countable(p, e);
 }
 
