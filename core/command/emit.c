@@ -100,11 +100,13 @@ static void say_peak(struct emission *m, struct arena *a)
     // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
     const char *doubt =
         job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP." : "";
+    bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
     m->sentence =
         p->fits ? str_format(a,
                              "Predicted peak: %.*s reserved, %.*s allocated, of the %.*s that "
-                             "torch may take.%s",
-                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit), doubt)
+                             "torch may take.%s%s",
+                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit), doubt,
+                             full_trl ? " TRL's loss over all logits is not measured." : "")
                 : str_format(a, "Predicted not to fit into the %.*s that torch may take.",
                              STR_ARGS(limit));
 }
