@@ -11,48 +11,81 @@ struct emission {
     struct str sentence;
 };
 
-// The step that predict means, where that is a matter of choice.
-static bool choose_recipe(struct settings *s, const char *recipe, struct error *e)
+// Settings whose values every target writes into its files, or has fixed. None is left to a
+// recipe's default, which is that of the framework where nothing is written.
+static const char *const written_texts[] = {"precision", "batch", "accum",     "sp",
+                                            "cp",        "torch", "optimizer", "offload"};
+
+static const struct {
+    const char *setting;
+    uint64_t trait;
+} written_switches[] = {
+    {"checkpointing", IS_CHECKPOINTING},
+    {"reshard", IS_RESHARD},
+    {"expandable", IS_EXPANDABLE},
+};
+
+static bool add_unless_given(struct settings *s, const char *name, struct str value,
+                             struct error *e)
 {
-    const struct command *c = command_find(STR("predict"));
-    if (!command_takes(c, STR("recipe")) || settings_find_z(s, "recipe"))
-        return true;
-    return settings_add(s, (struct setting){STR("recipe"), str_from(recipe), STR("--for")}, e);
+    return settings_find_z(s, name) ||
+           settings_add(s, (struct setting){str_from(name), value, STR("--for")}, e);
+}
+
+// Trinity's trainer is FSDP on one GPU too, and its loss is no setting.
+static bool add_written(struct settings *s, const struct job *j, const struct target *t,
+                        struct error *e)
+{
+    bool trinity = job_is(j, IS_TRINITY, 0);
+    bool wraps_one = trinity && !job_is(j, IS_FSDP, 0);
+    struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
+    struct setting strategy = {STR("strategy"), STR("fsdp1"), STR("--for")};
+    if (!settings_set(s, recipe, e) || (wraps_one && !settings_set(s, strategy, e)) ||
+        !add_unless_given(s, "strategy", job_text(j, "strategy"), e) ||
+        (!trinity && !add_unless_given(s, "loss", job_text(j, "loss"), e)))
+        return false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(written_texts); i++)
+        if (!add_unless_given(s, written_texts[i], job_text(j, written_texts[i]), e))
+            return false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(written_switches); i++) {
+        bool on = job_is(j, written_switches[i].trait, 0);
+        if (!add_unless_given(s, written_switches[i].setting, on ? STR("on") : STR("off"), e))
+            return false;
+    }
+    return true;
 }
 
 // Why nothing is predicted, or NULL. Settings that predict does not take change memory all the
 // same.
-static const char *unpredictable(struct arena *a, const struct settings *s, const struct target *t,
-                                 struct str task)
+static const char *unpredictable(const struct job *j, const struct target *t)
 {
     static const char memory[] = "model gpu context strategy precision batch accum sp cp tp ep "
                                  "checkpointing reshard offload nvme optimizer loss expandable";
     const struct command *c = command_find(STR("predict"));
-    bool recipes = command_takes(c, STR("recipe"));
-    bool rl = str_is(task, "grpo") || str_is(task, "capacity");
-    bool modelled = t->accelerate ? str_is(task, "sft") : recipes && rl;
-    struct words names = words_of(memory, ' ');
-    const struct setting *loss = settings_find_z(s, "loss");
-    if (!modelled)
-        return "the training step of this task and framework is not modelled yet";
-    if (!recipes && loss && !str_is(loss->value, "full"))
-        return "this framework's own chunked loss is not modelled yet";
     struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
+    struct words names = words_of(memory, ' ');
     struct error ignored = {0};
-    if (recipes && !settings_find_z(s, "recipe") &&
-        !setting_check(setting_def_find(recipe.key), &recipe, &ignored))
+    if (!job_is(j, t->accelerate ? IS_SFT : IS_GRPO, 0))
+        return "the training step of this task and framework is not modelled yet";
+    if (!setting_check(setting_def_find(recipe.key), &recipe, &ignored))
         return "the training step of this framework is not modelled yet";
+    if (t == &target_trl && job_is(j, IS_FSDP | IS_ACCUMULATES, 0))
+        return "TRL's step with sync_each_batch is not modelled yet";
     while (words_next(&names))
-        if (settings_find(s, names.word) && !command_takes(c, names.word))
-            return str_z(a, str_format(a, "predict takes no %.*s yet", STR_ARGS(names.word)));
+        if (settings_find(j->settings, names.word) && !command_takes(c, names.word))
+            return str_z(j->arena,
+                         str_format(j->arena, "predict takes no %.*s yet", STR_ARGS(names.word)));
     return NULL;
 }
 
-static bool copy_taken(struct settings *out, const struct settings *s, struct error *e)
+static bool copy_taken(struct settings *out, const struct job *j, struct error *e)
 {
     const struct command *c = command_find(STR("predict"));
+    const struct settings *s = j->settings;
     for (ptrdiff_t i = 0; i < s->count; i++) {
-        bool taken = command_takes(c, s->items[i].key) || setting_is_document(s->items[i].key);
+        struct str key = s->items[i].key;
+        bool taken = command_takes(c, key) || setting_is_document(key);
+        taken &= !(job_is(j, IS_TRINITY, 0) && str_is(key, "loss"));
         if (taken && !settings_add(out, s->items[i], e))
             return false;
     }
@@ -67,24 +100,26 @@ static void say_peak(struct emission *m, struct arena *a)
     // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
     const char *doubt =
         job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP." : "";
+    bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
     m->sentence =
         p->fits ? str_format(a,
                              "Predicted peak: %.*s reserved, %.*s allocated, of the %.*s that "
-                             "torch may take.%s",
-                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit), doubt)
+                             "torch may take.%s%s",
+                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit), doubt,
+                             full_trl ? " TRL's loss over all logits is not measured." : "")
                 : str_format(a, "Predicted not to fit into the %.*s that torch may take.",
                              STR_ARGS(limit));
 }
 
 // A plan that cannot be predicted is still written, and says so.
-static bool predict_job(struct emission *m, struct arena *a, const struct settings *s,
-                        const struct target *t, struct error *e)
+static bool predict_job(struct emission *m, struct arena *a, const struct target *t,
+                        struct error *e)
 {
     struct settings taken = settings_in(a);
     struct plan *plan = NEW(a, struct plan, 1);
     struct error reason = {0};
-    const char *why = unpredictable(a, s, t, job_text(&m->job, "task"));
-    if (!copy_taken(&taken, s, e) || !choose_recipe(&taken, t->recipe, e))
+    const char *why = unpredictable(&m->job, t);
+    if (!copy_taken(&taken, &m->job, e) || !add_written(&taken, &m->job, t, e))
         return false;
     if (!why && plan_from_settings(plan, a, &taken, &reason) &&
         predict(&m->prediction, a, plan, &reason)) {
@@ -92,7 +127,7 @@ static bool predict_job(struct emission *m, struct arena *a, const struct settin
         say_peak(m, a);
         return true;
     }
-    if (!why && reason.code != ERROR_UNSUPPORTED) {
+    if (!why && reason.code != ERROR_UNSUPPORTED && reason.code != ERROR_BAD_INPUT) {
         *e = reason;
         return false;
     }
@@ -186,7 +221,7 @@ bool emit_answer(struct answer *a, const struct query *q, struct error *e)
     const struct target *inner =
         target_find(slurm ? (around ? around->value : STR("accelerate")) : target->value);
     if (!job_from_settings(&m->job, q->arena, q->settings, e) || !emit_check(&m->job, e) ||
-        !predict_job(m, q->arena, q->settings, inner, e))
+        !predict_job(m, q->arena, inner, e))
         return false;
     job_fact(&m->job, "predicted", m->sentence);
     if (!emit_files(&m->files, &m->job, e) || !attach_files(a, q, m, e))

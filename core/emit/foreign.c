@@ -2,6 +2,7 @@
 // stands for the rest of it.
 #include "core/emit/foreign.h"
 
+#include "core/base/num.h"
 #include "core/hardware/hardware.h"
 
 enum effect {
@@ -248,6 +249,20 @@ static uint64_t number_at(const struct settings *file, const char *key, uint64_t
     return value;
 }
 
+// A step's sequences, dealt out to the groups of GPUs that share them, in micro-batches.
+static bool take_micro_batches(struct settings *out, const struct settings *file, uint64_t groups,
+                               uint64_t batch, struct error *e)
+{
+    const struct setting *step = settings_find_z(file, "buffer.train_batch_size");
+    uint64_t sequences = number_at(file, "buffer.train_batch_size", 0);
+    uint64_t together = sat_mul(groups, batch);
+    if (!step || !sequences || !together)
+        return true;
+    uint64_t count = u64_divide_up(sequences, together);
+    struct str accum = str_format(out->arena, "%llu", (unsigned long long)count);
+    return settings_set(out, (struct setting){STR("accum"), accum, step->where}, e);
+}
+
 // The GPUs that train are those that neither generate nor teach. The token limit of a GPU says how
 // many sequences of full length a micro-batch has.
 static bool conclude_trinity(struct settings *out, struct foreign *found,
@@ -274,7 +289,8 @@ static bool conclude_trinity(struct settings *out, struct foreign *found,
                     "only micro-batches of whole sequences are modelled: max_token_len_per_gpu "
                     "times sp must be a multiple of max_model_len");
     struct str batch = str_format(out->arena, "%llu", (unsigned long long)(tokens / context));
-    return settings_set(out, (struct setting){STR("batch"), batch, limit->where}, e);
+    return settings_set(out, (struct setting){STR("batch"), batch, limit->where}, e) &&
+           take_micro_batches(out, file, found->processes / sp, tokens / context, e);
 }
 
 bool foreign_settings(struct settings *out, struct foreign *f, const struct settings *file,

@@ -93,20 +93,27 @@ static const char *usual_task(const struct job *j)
     return job_is(j, IS_RAY, 0) ? "grpo" : "sft";
 }
 
+static const char *usual_strategy(const struct job *j)
+{
+    if (j->gpus == 1)
+        return "single";
+    return job_is(j, IS_CONFIG, 0) ? "zero3" : "fsdp2";
+}
+
 static void take_choices(struct job *j)
 {
     j->traits |= j->gpus > 1 ? IS_SEVERAL : 0;
     j->traits |= j->hardware.nodes > 1 ? IS_NODES : 0;
     take_choice(j, "for", "");
     take_choice(j, "around", job_is(j, IS_SLURM, 0) ? "accelerate" : "");
-    take_choice(j, "strategy", j->gpus > 1 ? "fsdp2" : "single");
+    take_choice(j, "strategy", usual_strategy(j));
     take_choice(j, "precision", j->traits & (IS_FSDP | IS_ZERO | IS_RAY) ? "mixed" : "bf16");
     take_choice(j, "offload", "off");
     take_choice(j, "optimizer", "adamw");
     take_choice(j, "task", usual_task(j));
     take_choice(j, "verl", "0.8");
     take_choice(j, "save-hf", "last");
-    take_choice(j, "torch", "2.11");
+    take_choice(j, "torch", job_is(j, IS_TRINITY, 0) ? "2.8" : "2.11"); // as the recipe's
     take_choice(j, "loss", "full");
     j->traits |= str_starts(job_text(j, "loss"), STR("chunked")) ? IS_CHUNKED : 0;
     j->traits |= settings_find_z(j->settings, "strategy") ? IS_STRATEGY_GIVEN : 0;

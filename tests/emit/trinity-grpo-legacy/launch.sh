@@ -4,7 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-export PYTORCH_ALLOC_CONF=expandable_segments:True
 # Ray is started here unless a cluster is there already.
 ray status >/dev/null 2>&1 ||
     ray start --head --num-gpus 5 --disable-usage-stats

@@ -4,7 +4,6 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-export PYTORCH_ALLOC_CONF=expandable_segments:True
 # The model has 40960 positions; YaRN stretches them by 1.6000.
 [ -f model-yarn/config.json ] ||
     python3 yarn.py Qwen/Qwen3-4B model-yarn 1.6000

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-4B, 8192 tokens a sequence; sequences a step: 32.
-# Peak not predicted: transformers' Trainer keeps whole gradients between micro-batches (no_sync), which is not modelled; hf shards them each time.
+# Peak not predicted: TRL's step with sync_each_batch is not modelled yet.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
