@@ -112,7 +112,7 @@ static void print_peak(struct buf *out, const struct view *v, const struct max_s
     buf_put_z(&b, " reserved of the ");
     put_bytes(&b, c->limit_bytes);
     buf_put_z(&b, " that torch may take, ");
-    put_bytes(&b, c->limit_bytes - c->reserved_bytes);
+    put_bytes(&b, capacity_left_bytes(c));
     buf_put_z(&b, " left");
     if (s->margin_bytes) {
         buf_put_z(&b, " (");
@@ -231,7 +231,7 @@ static void capacity_json(struct json_out *j, const struct capacity *c)
         json_out_null(j);
     peak_json(j, c);
     json_out_field_u64(j, "capacity_bytes", c->limit_bytes);
-    optional_u64(j, "left_bytes", c->limit_bytes - c->reserved_bytes, c->context != 0);
+    optional_u64(j, "left_bytes", capacity_left_bytes(c), c->context != 0);
     stop_json(j, c);
 }
 

@@ -278,3 +278,8 @@ double capacity_yarn_factor(const struct capacity *c)
 {
     return c->max_position ? (double)c->context / (double)c->max_position : 0;
 }
+
+uint64_t capacity_left_bytes(const struct capacity *c)
+{
+    return c->limit_bytes > c->reserved_bytes ? c->limit_bytes - c->reserved_bytes : 0;
+}

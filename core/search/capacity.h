@@ -53,4 +53,7 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
 bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
 double capacity_yarn_factor(const struct capacity *c);
 
+// Of the limit, at `context`. None where whole pages of expandable segments reach past it.
+uint64_t capacity_left_bytes(const struct capacity *c);
+
 #endif

@@ -108,6 +108,14 @@ TEST(a_margin_is_a_lower_limit)
     CHECK_U64(capacity_of(whole, trinity, 30 * GIB).context, 0);
 }
 
+TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
+{
+    struct capacity c = {.limit_bytes = 10 * GIB, .reserved_bytes = 10 * GIB + 1};
+    CHECK_U64(capacity_left_bytes(&c), 0);
+    c.reserved_bytes = 9 * GIB;
+    CHECK_U64(capacity_left_bytes(&c), GIB);
+}
+
 // What is not modelled ends the lengths; it is no failure.
 TEST(lengths_end_where_the_model_of_training_does)
 {
