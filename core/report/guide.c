@@ -69,7 +69,7 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
         buf_printf(&order, "%s%.*s", i ? ", " : "", STR_ARGS(g->sweep.variants[i].name));
     buf_put_z(&order, "; - for none.");
     for (ptrdiff_t i = 0; i < guide_part_count; i++)
-        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text);
+        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text[g->dialect]);
     if (any_beyond(g))
         buf_put_z(&order, " *: longer than the model was trained for, YaRN is needed.");
     buf_wrapped(out, buf_str(&order), 0, v->width);
@@ -217,8 +217,8 @@ static void write_order(const struct page *p, const struct guide *g)
         const struct guide_part *part = &guide_parts[i];
         w->row_begin(p->out);
         w->cell(p->out, str_from(part->name), PAGE_PLAIN);
-        w->cell(p->out, str_from(part->text), PAGE_PLAIN);
-        w->cell(p->out, str_from(g->trinity ? part->trinity : part->hf), PAGE_PLAIN);
+        w->cell(p->out, str_from(part->text[g->dialect]), PAGE_PLAIN);
+        w->cell(p->out, str_from(part->how[g->dialect]), PAGE_PLAIN);
         w->row_end(p->out);
     }
     w->table_end(p->out);
@@ -266,13 +266,14 @@ static void write_yarn(const struct page *p, const struct guide *g)
         w->row_end(p->out);
     }
     w->table_end(p->out);
-    const char *indent = g->trinity ? "  " : "";
+    bool trinity = g->dialect == GUIDE_TRINITY;
+    const char *indent = trinity ? "  " : "";
     struct str trained = trained_text(a, g);
     struct str setting =
         str_format(a,
                    "%s%srope_scaling:\n%s  rope_type: yarn\n%s  factor: FACTOR\n"
                    "%s  original_max_position_embeddings: %.*s\n",
-                   g->trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
+                   trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
     w->code(p->out, setting);
 }
 
@@ -295,12 +296,13 @@ void report_guide_page(const struct page *p, const struct guide *g)
 {
     const struct page_methods *w = p->methods;
     w->begin(p->out, title_of(p->out->arena, g));
-    w->paragraph(
-        p->out, g->trinity ? STR("For the GRPO trainer of Trinity-RFT on verl. GPUs are those of "
-                                 "the trainer. Predicted by simulating the training step tensor by "
-                                 "tensor and replaying it through torch's allocator; not measured.")
-                           : STR("Predicted by simulating the training step tensor by tensor and "
-                                 "replaying it through torch's allocator; not measured."));
+    w->paragraph(p->out,
+                 g->dialect == GUIDE_TRINITY
+                     ? STR("For the GRPO trainer of Trinity-RFT on verl. GPUs are those of "
+                           "the trainer. Predicted by simulating the training step tensor by "
+                           "tensor and replaying it through torch's allocator; not measured.")
+                     : STR("Predicted by simulating the training step tensor by tensor and "
+                           "replaying it through torch's allocator; not measured."));
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
         write_machine(p, g, machine);
     write_order(p, g);

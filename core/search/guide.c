@@ -1,16 +1,23 @@
 // The table of configurations, the order, and the choice.
 #include "core/search/guide.h"
 
+#define EXPANDABLE "expandable segments, which torch's allocator grows in place: less fragmentation"
+#define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#define ULYSSES    "Ulysses sequence parallel, N GPUs share one sequence"
+
 const struct guide_part guide_parts[] = {
-    {"Env", "expandable segments, which torch's allocator grows in place: less fragmentation",
-     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-    {"SP=N", "Ulysses sequence parallel, N GPUs share one sequence", "Ulysses over N GPUs",
-     "trainer.ulysses_sequence_parallel_size: N"},
-    {"Offload", "FSDP2 with parameters, gradients and optimizer in host memory",
-     "fully_shard(..., offload_policy=CPUOffloadPolicy())",
-     "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
-     "trainer.save_hf_checkpoint: never"},
+    {"Env", {EXPANDABLE, EXPANDABLE, EXPANDABLE}, {EXPORT, EXPORT, EXPORT}},
+    {"SP=N",
+     {ULYSSES, ULYSSES, ULYSSES},
+     {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs"}},
+    {"Offload",
+     {"FSDP2 with parameters, gradients and optimizer in host memory",
+      "FSDP2 with parameters, gradients and optimizer in host memory",
+      "ZeRO-3 with parameters, gradients and optimizer in host memory"},
+     {"fully_shard(..., offload_policy=CPUOffloadPolicy())",
+      "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
+      "trainer.save_hf_checkpoint: never",
+      "zero_optimization: stage 3, offload_param.device: cpu, offload_optimizer.device: cpu"}},
 };
 
 const ptrdiff_t guide_part_count = COUNT_OF(guide_parts);
@@ -25,22 +32,28 @@ const struct configuration configurations[] = {
     {"Env + SP=4", "expandable=on sp=4"},
     {"SP=8", "sp=8", .unusual = true},
     {"Env + SP=8", "expandable=on sp=8", .unusual = true},
-    {"Env + Offload", "expandable=on strategy=fsdp2 offload=all", "save-hf=never"},
-    {"Env + Offload + SP=2", "expandable=on strategy=fsdp2 offload=all sp=2", "save-hf=never"},
-    {"Env + Offload + SP=4", "expandable=on strategy=fsdp2 offload=all sp=4", "save-hf=never"},
-    {"Env + Offload + SP=8", "expandable=on strategy=fsdp2 offload=all sp=8", "save-hf=never",
-     .unusual = true},
+    {"Env + Offload", "expandable=on", .offload = true},
+    {"Env + Offload + SP=2", "expandable=on sp=2", .offload = true},
+    {"Env + Offload + SP=4", "expandable=on sp=4", .offload = true},
+    {"Env + Offload + SP=8", "expandable=on sp=8", .offload = true, .unusual = true},
 };
 
 const ptrdiff_t configuration_count = COUNT_OF(configurations);
+
+// DeepSpeed's strategy is that of its recipe.
+const char *const guide_offload[GUIDE_DIALECT_COUNT] = {
+    [GUIDE_TORCH] = "strategy=fsdp2 offload=all",
+    [GUIDE_TRINITY] = "strategy=fsdp2 offload=all save-hf=never",
+    [GUIDE_DEEPSPEED] = "offload=all",
+};
 
 // ------------------------------------------------------------------ the order
 
 static void add_configuration(struct guide *g, struct arena *a, const struct configuration *c)
 {
     struct str settings = str_from(c->settings);
-    if (g->trinity && c->trinity)
-        settings = str_format(a, "%s %s", c->settings, c->trinity);
+    if (c->offload)
+        settings = str_format(a, "%s %s", c->settings, guide_offload[g->dialect]);
     g->sweep.variants[g->sweep.variant_count++] = (struct variant){str_from(c->name), settings};
 }
 
@@ -175,12 +188,19 @@ static bool read_request(struct capacity_request *r, const struct guide *g,
            (!margin || setting_number(&r->margin_bytes, margin, UNIT_BYTES, bytes, e));
 }
 
+static enum guide_dialect dialect_of(const struct setting *recipe)
+{
+    return !recipe                              ? GUIDE_TORCH
+           : str_is(recipe->value, "trinity")   ? GUIDE_TRINITY
+           : str_is(recipe->value, "deepspeed") ? GUIDE_DEEPSPEED
+                                                : GUIDE_TORCH;
+}
+
 bool guide_make(struct guide *g, struct arena *a, const struct settings *settings,
                 const struct runner *runner, struct error *e)
 {
-    const struct setting *recipe = settings_find_z(settings, "recipe");
     struct capacity_request r;
-    *g = (struct guide){.trinity = recipe && str_is(recipe->value, "trinity")};
+    *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe"))};
     if (!sweep_read(&g->sweep, a, settings, e) ||
         !read_order(g, a, settings_find_z(settings, "order"), e) ||
         !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||

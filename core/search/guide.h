@@ -5,12 +5,15 @@
 
 #include "core/search/sweep.h"
 
+// Whose words the guide speaks: plain torch's, those of a configuration of Trinity-RFT, or
+// DeepSpeed's.
+enum guide_dialect { GUIDE_TORCH, GUIDE_TRINITY, GUIDE_DEEPSPEED, GUIDE_DIALECT_COUNT };
+
 // What a configuration is made of.
 struct guide_part {
-    const char *name;    // "Env"
-    const char *text;    // what it means
-    const char *hf;      // how it is switched on: under plain torch,
-    const char *trinity; // and in a configuration of Trinity-RFT
+    const char *name;                      // "Env"
+    const char *text[GUIDE_DIALECT_COUNT]; // what it means
+    const char *how[GUIDE_DIALECT_COUNT];  // how it is switched on
 };
 extern const struct guide_part guide_parts[];
 extern const ptrdiff_t guide_part_count;
@@ -18,17 +21,18 @@ extern const ptrdiff_t guide_part_count;
 struct configuration {
     const char *name;     // "Env + SP=2"
     const char *settings; // that it changes
-    const char *trinity;  // and under that recipe; NULL for none
+    bool offload;         // and with guide_offload
     bool unusual;         // only where --order names it
 };
 extern const struct configuration configurations[];
 extern const ptrdiff_t configuration_count;
+extern const char *const guide_offload[GUIDE_DIALECT_COUNT]; // the settings of Offload
 
 enum { GUIDE_MOST_LENGTHS = 512 };
 
 struct guide {
     struct sweep sweep; // its variants are the configurations in order
-    bool trinity;
+    enum guide_dialect dialect;
     uint64_t *lengths;
     ptrdiff_t length_count;
 };

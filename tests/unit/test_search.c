@@ -267,7 +267,23 @@ TEST(the_table_of_configurations_is_sound)
         struct arena *a = test_arena();
         struct settings *s = settings_of(a, configurations[i].settings);
         CHECK(s->count > 0 || i == 0);
-        if (configurations[i].trinity)
-            CHECK(settings_of(a, configurations[i].trinity)->count == 1);
     }
+    for (ptrdiff_t i = 0; i < GUIDE_DIALECT_COUNT; i++)
+        CHECK(settings_of(test_arena(), guide_offload[i])->count > 0);
+}
+
+TEST(under_deepspeed_offload_keeps_the_strategy_of_the_recipe)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g,
+                     "model=Qwen3-0.6B gpu=2xA100-80G layers=2 memory-limit=16GiB lengths=1k "
+                     "recipe=deepspeed",
+                     "vanilla,Env + Offload", &e));
+    const struct cell *c = sweep_cell(&g.sweep, 0, 1, 0);
+    CHECK(c->possible);
+    CHECK(!settings_find_z(&c->settings, "strategy"));
+    CHECK_STR(settings_find_z(&c->settings, "offload")->value, "all");
+    for (ptrdiff_t i = 0; i < guide_part_count; i++)
+        CHECK(!strstr(guide_parts[i].how[g.dialect], "fully_shard"));
 }
