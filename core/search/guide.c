@@ -133,6 +133,7 @@ static bool read_lengths(struct guide *g, struct arena *a, const struct setting 
     struct setting *items;
     ptrdiff_t count;
     g->lengths = NEW(a, uint64_t, GUIDE_MOST_LENGTHS);
+    g->lengths_are_given = list != NULL;
     if (!list)
         return true;
     if (!list_split(&items, &count, a, list, e))
@@ -221,7 +222,7 @@ ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model
 
 ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine)
 {
-    for (ptrdiff_t row = 0; row < g->length_count; row++) {
+    for (ptrdiff_t row = 0; row < g->length_count && !g->lengths_are_given; row++) {
         bool any = false;
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
             any = any || guide_choice(g, machine, m, g->lengths[row]) >= 0;
@@ -229,6 +230,22 @@ ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine)
             return row + 1;
     }
     return g->length_count;
+}
+
+const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrdiff_t model)
+{
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
+        if (sweep_cell(&g->sweep, machine, v, model)->possible)
+            return NULL;
+    return &sweep_cell(&g->sweep, machine, 0, model)->refusal;
+}
+
+bool guide_is_possible(const struct guide *g, ptrdiff_t configuration)
+{
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
+        if (sweep_row_is_possible(&g->sweep, machine, configuration))
+            return true;
+    return false;
 }
 
 uint64_t guide_max_position(const struct guide *g, ptrdiff_t model)

@@ -35,6 +35,7 @@ struct guide {
     enum guide_dialect dialect;
     uint64_t *lengths;
     ptrdiff_t length_count;
+    bool lengths_are_given; // by the user: all are shown
 };
 
 // Reads the lists, the order, the grid and the margin, and searches.
@@ -44,8 +45,15 @@ bool guide_make(struct guide *g, struct arena *a, const struct settings *setting
 // The first configuration that trains this length; -1 for none.
 ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model, uint64_t length);
 
-// How many of the lengths to show of a machine: up to the first that nothing trains, with it.
+// How many of the lengths to show of a machine: all that were given, else up to the first that
+// nothing trains, with it.
 ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine);
+
+// Why no configuration of this model is possible on this machine; NULL where one is.
+const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
+
+// Whether any machine can be given this configuration.
+bool guide_is_possible(const struct guide *g, ptrdiff_t configuration);
 
 uint64_t guide_max_position(const struct guide *g, ptrdiff_t model); // 0: unknown
 

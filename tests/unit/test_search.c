@@ -260,6 +260,20 @@ TEST(a_guide_of_given_lengths_and_order)
     CHECK(strstr(e.message, "lengths are given"));
 }
 
+TEST(every_given_length_is_shown_and_a_refused_model_has_its_reason)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g,
+                     "model=Qwen3-0.6B,gemma-3-4b gpu=1,2xA100-80G layers=2 memory-limit=16GiB "
+                     "lengths=1k,512k,600k",
+                     "vanilla,SP=2,SP=8", &e));
+    CHECK_U64((uint64_t)guide_rows(&g, 0), 3);
+    CHECK(!guide_refusal(&g, 0, 0));
+    CHECK(strstr(guide_refusal(&g, 0, 1)->message, "is not modelled yet"));
+    CHECK(guide_is_possible(&g, 1) && !guide_is_possible(&g, 2));
+}
+
 // Every name can be given, and what it changes are settings.
 TEST(the_table_of_configurations_is_sound)
 {
