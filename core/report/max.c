@@ -129,10 +129,7 @@ static void print_stop(struct buf *out, const struct view *v, const struct capac
 {
     struct buf b = buf_in(out->arena);
     if (!c->fails_at) {
-        struct str why =
-            c->end.code ? str_from(c->end.message) : STR("no longer one can be asked for");
-        buf_put_z(&b, "longer ones are not modelled: ");
-        buf_put(&b, why);
+        buf_printf(&b, "longer ones are not modelled: %s", capacity_end_text(c));
         buf_wrapped(out, buf_str(&b), 2, v->width);
         return;
     }
@@ -222,7 +219,7 @@ static void optional_u64(struct json_out *j, const char *key, uint64_t value, bo
 static void capacity_json(struct json_out *j, const struct capacity *c)
 {
     json_out_field_u64(j, "max_context", c->context);
-    optional_u64(j, "step", c->fails_at - c->context, c->fails_at != 0);
+    optional_u64(j, "step", c->next - c->context, c->next != 0);
     optional_u64(j, "fails_at", c->fails_at, c->fails_at != 0);
     json_out_key(j, "yarn_factor");
     if (capacity_needs_yarn(c))

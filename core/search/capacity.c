@@ -156,6 +156,12 @@ static void keep_stop(struct capacity *c, const struct prediction *p)
     c->stop.step = p->step;
 }
 
+static uint64_t next_length(const struct search *s, ptrdiff_t index)
+{
+    uint64_t length = grid_length(&s->grid, index + 1);
+    return length == UINT64_MAX ? 0 : length;
+}
+
 static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
@@ -172,6 +178,7 @@ static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
     *v = p.fits ? FITS : FAILS;
     if (p.fits) {
         c->context = grid_length(&s->grid, index);
+        c->next = next_length(s, index);
         keep_peak(c, &p);
     } else {
         c->fails_at = grid_length(&s->grid, index);
@@ -235,6 +242,7 @@ static bool start(struct search *s, struct capacity *c, const struct capacity_re
         return false;
     struct outside outside = outside_of(plan);
     s->grid.max_position = c->max_position = plan->model.max_position;
+    c->next = next_length(s, -1);
     s->limit_bytes = plan->limit_bytes;
     c->limit_bytes = s->limit_bytes + r->margin_bytes;
     c->outside_bytes = outside.context_bytes + outside.modules_bytes + outside.nccl_bytes;
@@ -267,6 +275,11 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
     struct search s = {.request = r, .arena = scratch, .found = c, .error = e};
     ptrdiff_t last_fit;
     return start(&s, c, r) && climb(&last_fit, &s, 0, 1);
+}
+
+const char *capacity_end_text(const struct capacity *c)
+{
+    return c->end.code ? c->end.message : "no longer one can be asked for";
 }
 
 bool capacity_needs_yarn(const struct capacity *c)

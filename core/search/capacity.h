@@ -21,7 +21,8 @@ struct capacity_request {
 
 struct capacity {
     uint64_t context;      // 0: not even the first length fits
-    uint64_t fails_at;     // the next length; 0: it is not modelled, `end` says why
+    uint64_t next;         // the length after it; 0: the list of lengths ends
+    uint64_t fails_at;     // the same, where it fails; 0: it is not modelled, `end` says why
     uint64_t max_position; // of the model
     uint64_t limit_bytes;  // what torch may take, the margin included
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, outside_bytes; // at `context`
@@ -49,6 +50,9 @@ bool capacity_find(struct capacity *c, struct arena scratch, const struct capaci
 // The same by trying every length from the first on.
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e) MUST_USE;
+
+// Why there is no longer length, where none fails.
+const char *capacity_end_text(const struct capacity *c);
 
 bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
 double capacity_yarn_factor(const struct capacity *c);

@@ -123,6 +123,7 @@ TEST(lengths_end_where_the_model_of_training_does)
                                     (struct grid){.step = 1024}, 0);
     CHECK_U64(c.context, 4096);
     CHECK_U64(c.fails_at, 0);
+    CHECK_U64(c.next, 5120);
     CHECK(strstr(c.end.message, "chunks"));
 }
 
