@@ -308,7 +308,7 @@ static struct str factor_text(struct arena *a, const struct guide *g, ptrdiff_t 
     struct buf b = buf_in(a);
     if (!trained || length <= trained)
         return STR("-");
-    put_factor(&b, (double)length / (double)trained);
+    put_factor(&b, yarn_factor(length, trained));
     return buf_str(&b);
 }
 

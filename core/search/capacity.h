@@ -55,6 +55,10 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
 const char *capacity_end_text(const struct capacity *c);
 
 bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
+
+// length / max_position rounded up, so that the factor reaches the length, to what is printed: four
+// digits after the point, of a large one fewer.
+double yarn_factor(uint64_t length, uint64_t max_position);
 double capacity_yarn_factor(const struct capacity *c);
 
 // Of the limit, at `context`. None where whole pages of expandable segments reach past it.

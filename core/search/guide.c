@@ -49,8 +49,12 @@ const char *const guide_offload[GUIDE_DIALECT_COUNT] = {
 
 // ------------------------------------------------------------------ the order
 
+// Once, however often it is named.
 static void add_configuration(struct guide *g, struct arena *a, const struct configuration *c)
 {
+    for (ptrdiff_t i = 0; i < g->sweep.variant_count; i++)
+        if (str_is(g->sweep.variants[i].name, c->name))
+            return;
     struct str settings = str_from(c->settings);
     if (c->offload)
         settings = str_format(a, "%s %s", c->settings, guide_offload[g->dialect]);

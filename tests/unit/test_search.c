@@ -105,7 +105,13 @@ TEST(a_margin_is_a_lower_limit)
     CHECK_U64(with_margin.context, without.context);
     CHECK(with_margin.limit_bytes - with_margin.reserved_bytes >= 8 * GIB);
     CHECK_U64(with_margin.limit_bytes, 24 * GIB);
-    CHECK_U64(capacity_of(whole, trinity, 30 * GIB).context, 0);
+    struct arena *a = test_arena();
+    struct capacity_request all = {settings_of(a, whole), trinity, 24 * GIB};
+    struct capacity c;
+    struct error e = {0};
+    CHECK(!capacity_find(&c, *a, &all, &e));
+    CHECK_STR(str_from(e.message),
+              "a margin of 24.00 GiB leaves nothing of the 24.00 GiB that torch may take");
 }
 
 TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
@@ -131,6 +137,10 @@ TEST(yarn_is_for_lengths_beyond_the_trained_one)
 {
     struct capacity c = {.context = 51200, .max_position = 40960};
     CHECK(capacity_needs_yarn(&c) && capacity_yarn_factor(&c) == 1.25);
+    CHECK(yarn_factor(41984, 40960) == 1.025);
+    CHECK(yarn_factor(40961, 40960) == 1.0001);
+    CHECK(yarn_factor(50000, 30000) == 1.6667);
+    CHECK(yarn_factor(1000000, 3000) == 333.334);
     c.context = 40960;
     CHECK(!capacity_needs_yarn(&c));
 }
@@ -164,6 +174,7 @@ TEST(lists_of_machines)
     check_machines("2x{memory=48GiB,bf16=181TFLOPS},H200",
                    "2x{memory=48GiB,bf16=181TFLOPS} | H200");
     check_machines("H100-80G:memory=94GiB,2xH200", "H100-80G:memory=94GiB | 2xH200");
+    check_machines("2,2xH200,2xH200,H200", "2xH200 | H200");
     check_machines("2,4", "'4' names no card; 1,2,4xA100-80G is an example");
     check_machines("2xH200,", "gpu has an empty item: '2xH200,'");
     check_machines("2xH200,2xH201", "there is no GPU 'H201'");
@@ -249,7 +260,8 @@ TEST(a_guide_of_given_lengths_and_order)
     buf_printf(&b, "%slengths=8000,1k,8000%c", guided, 0);
     struct guide g;
     struct error e;
-    CHECK(make_guide(&g, text, "env + sp=2, ENV,vanilla", &e));
+    CHECK(make_guide(&g, text, "env + sp=2, ENV,vanilla,Env", &e));
+    CHECK_U64((uint64_t)g.sweep.variant_count, 3);
     CHECK_U64((uint64_t)g.length_count, 2);
     CHECK_U64(g.lengths[1], 8000);
     CHECK_STR(g.sweep.variants[guide_choice(&g, 0, 0, 1024)].name, "Env");
