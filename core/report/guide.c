@@ -39,16 +39,21 @@ static bool any_beyond(const struct guide *g)
     return g->length_count && is_beyond(g, g->lengths[g->length_count - 1]);
 }
 
-// "Qwen3-8B is left out: ..."; empty where it is not.
-static struct str refusal_text(struct arena *a, const struct guide *g, ptrdiff_t machine,
-                               ptrdiff_t model)
+// "Qwen3-8B is left out: ...", or why its lengths end; empty where only memory stops it.
+static struct str model_note(struct arena *a, const struct guide *g, ptrdiff_t machine,
+                             ptrdiff_t model)
 {
     const struct error *refusal = guide_refusal(g, machine, model);
+    const struct capacity *end = guide_end(g, machine, model);
     struct buf b = buf_in(a);
-    if (!refusal)
+    if (!refusal && !end)
         return STR_NONE;
     put_plain(&b, model_text(&g->sweep, model));
-    buf_printf(&b, " is left out: %s", refusal->message);
+    if (refusal)
+        buf_printf(&b, " is left out: %s", refusal->message);
+    else
+        buf_printf(&b, ": lengths beyond %llu are not modelled: %s",
+                   (unsigned long long)end->context, end->end.message);
     return buf_str(&b);
 }
 
@@ -101,7 +106,7 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m += MODELS_IN_A_TABLE)
             print_some(out, v, g, machine, m);
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
-            struct str note = refusal_text(out->arena, g, machine, m);
+            struct str note = model_note(out->arena, g, machine, m);
             if (note.n)
                 buf_wrapped(out, note, 2, v->width);
         }
@@ -231,7 +236,7 @@ static void write_machine(const struct page *p, const struct guide *g, ptrdiff_t
     }
     w->table_end(p->out);
     for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
-        struct str note = refusal_text(a, g, machine, m);
+        struct str note = model_note(a, g, machine, m);
         if (note.n)
             w->paragraph(p->out, note);
     }

@@ -244,6 +244,17 @@ const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrd
     return &sweep_cell(&g->sweep, machine, 0, model)->refusal;
 }
 
+const struct capacity *guide_end(const struct guide *g, ptrdiff_t machine, ptrdiff_t model)
+{
+    const struct capacity *longest = NULL;
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+        const struct cell *c = sweep_cell(&g->sweep, machine, v, model);
+        if (c->possible && (!longest || c->capacity.context > longest->context))
+            longest = &c->capacity;
+    }
+    return longest && !longest->fails_at && longest->end.code ? longest : NULL;
+}
+
 bool guide_is_possible(const struct guide *g, ptrdiff_t configuration)
 {
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)

@@ -52,6 +52,10 @@ ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine);
 // Why no configuration of this model is possible on this machine; NULL where one is.
 const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
 
+// The longest context after which a longer one is not modelled, and not what memory stops; NULL
+// where a configuration trains more, or memory stops them all.
+const struct capacity *guide_end(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
+
 // Whether any machine can be given this configuration.
 bool guide_is_possible(const struct guide *g, ptrdiff_t configuration);
 

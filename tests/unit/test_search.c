@@ -287,6 +287,16 @@ TEST(every_given_length_is_shown_and_a_refused_model_has_its_reason)
     CHECK(guide_is_possible(&g, 1) && !guide_is_possible(&g, 2));
 }
 
+TEST(a_guide_knows_lengths_that_end_for_another_reason_than_memory)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g, "model=Qwen3-0.6B gpu=H200 layers=2 loss=chunked:2", "vanilla", &e));
+    CHECK(guide_end(&g, 0, 0) && strstr(guide_end(&g, 0, 0)->end.message, "chunks"));
+    CHECK(make_guide(&g, guided, "vanilla", &e));
+    CHECK(!guide_end(&g, 0, 0));
+}
+
 // Every name can be given, and what it changes are settings.
 TEST(the_table_of_configurations_is_sound)
 {
