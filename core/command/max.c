@@ -15,6 +15,7 @@ static bool read_sizes(struct sweep *s, const struct query *q, struct error *e)
     }
     if (!list_split(&items, &s->variant_count, q->arena, sp, e))
         return false;
+    s->variant_count = list_drop_repeated(items, s->variant_count);
     s->variants = NEW(q->arena, struct variant, s->variant_count);
     for (ptrdiff_t i = 0; i < s->variant_count; i++)
         s->variants[i] = (struct variant){

@@ -1,14 +1,21 @@
-// What a guide says, in each form. A length beyond what a model was trained for has a star.
+// What a guide says, in each form. A length beyond what a model was trained for has a star; a model
+// that no configuration can train on a machine has empty cells there, and a note that says why.
 #include "core/report/guide.h"
 
 #include "core/report/max.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 1 };
 
+#define FIRST_FAILURE                                                                              \
+    "the longest context of a configuration is the last length of the grid before the first that " \
+    "fails"
+
 static struct str config_text(const struct guide *g, ptrdiff_t machine, ptrdiff_t model,
                               uint64_t length)
 {
     ptrdiff_t choice = guide_choice(g, machine, model, length);
+    if (guide_refusal(g, machine, model))
+        return STR("");
     return choice < 0 ? STR("-") : g->sweep.variants[choice].name;
 }
 
@@ -30,6 +37,24 @@ static struct str length_text(struct arena *a, const struct guide *g, uint64_t l
 static bool any_beyond(const struct guide *g)
 {
     return g->length_count && is_beyond(g, g->lengths[g->length_count - 1]);
+}
+
+// "Qwen3-8B is left out: ...", or why its lengths end; empty where only memory stops it.
+static struct str model_note(struct arena *a, const struct guide *g, ptrdiff_t machine,
+                             ptrdiff_t model)
+{
+    const struct error *refusal = guide_refusal(g, machine, model);
+    const struct capacity *end = guide_end(g, machine, model);
+    struct buf b = buf_in(a);
+    if (!refusal && !end)
+        return STR_NONE;
+    put_plain(&b, model_text(&g->sweep, model));
+    if (refusal)
+        buf_printf(&b, " is left out: %s", refusal->message);
+    else
+        buf_printf(&b, ": lengths beyond %llu are not modelled: %s",
+                   (unsigned long long)end->context, end->end.message);
+    return buf_str(&b);
 }
 
 // ------------------------------------------------------------------ the terminal
@@ -54,6 +79,25 @@ static void print_some(struct buf *out, const struct view *v, const struct guide
     table_print(&t, out, v);
 }
 
+static void print_legend(struct buf *out, const struct view *v, const struct guide *g)
+{
+    struct buf order = buf_in(out->arena);
+    const char *comma = "";
+    buf_put_z(&order, "Each cell is the first of these that trains: ");
+    for (ptrdiff_t i = 0; i < g->sweep.variant_count; i++) {
+        if (!guide_is_possible(g, i))
+            continue;
+        buf_printf(&order, "%s%.*s", comma, STR_ARGS(g->sweep.variants[i].name));
+        comma = ", ";
+    }
+    buf_put_z(&order, "; - for none; " FIRST_FAILURE ".");
+    for (ptrdiff_t i = 0; i < guide_part_count; i++)
+        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text[g->dialect]);
+    if (any_beyond(g))
+        buf_put_z(&order, " *: longer than the model was trained for, YaRN is needed.");
+    buf_wrapped(out, buf_str(&order), 0, v->width);
+}
+
 void report_guide(struct buf *out, const struct view *v, const struct guide *g)
 {
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++) {
@@ -61,20 +105,15 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
         buf_char(out, '\n');
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m += MODELS_IN_A_TABLE)
             print_some(out, v, g, machine, m);
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+            struct str note = model_note(out->arena, g, machine, m);
+            if (note.n)
+                buf_wrapped(out, note, 2, v->width);
+        }
         buf_char(out, '\n');
     }
-    struct buf order = buf_in(out->arena);
-    buf_put_z(&order, "Each cell is the first of these that trains: ");
-    for (ptrdiff_t i = 0; i < g->sweep.variant_count; i++)
-        buf_printf(&order, "%s%.*s", i ? ", " : "", STR_ARGS(g->sweep.variants[i].name));
-    buf_put_z(&order, "; - for none.");
-    for (ptrdiff_t i = 0; i < guide_part_count; i++)
-        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text);
-    if (any_beyond(g))
-        buf_put_z(&order, " *: longer than the model was trained for, YaRN is needed.");
-    buf_wrapped(out, buf_str(&order), 0, v->width);
+    print_legend(out, v, g);
 }
-
 // ------------------------------------------------------------------ CSV and JSON
 
 void report_guide_csv(struct buf *out, const struct guide *g)
@@ -100,6 +139,33 @@ static void name_json(struct json_out *j, const struct sweep *s, ptrdiff_t machi
     json_out_field_str(j, "gpu", str_from(h->card.name));
     json_out_field_u64(j, "gpus", hardware_gpus(h));
     json_out_field_str(j, "model", model_text(s, model));
+}
+
+static void left_out_json(struct json_out *j, const struct sweep *s)
+{
+    json_out_key(j, "left_out");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *c = &s->cells[i];
+        if (c->possible)
+            continue;
+        name_json(j, s, c->machine, c->model);
+        json_out_field_str(j, "config", s->variants[c->variant].name);
+        json_out_field_str(j, "reason", str_from(c->refusal.message));
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
+// A model that is refused altogether has no configuration, not even none that fits.
+static void config_json(struct json_out *j, const struct guide *g, ptrdiff_t machine,
+                        ptrdiff_t model, uint64_t length)
+{
+    json_out_key(j, "config");
+    if (guide_refusal(g, machine, model))
+        json_out_null(j);
+    else
+        json_out_str(j, config_text(g, machine, model, length));
 }
 
 static void capacities_json(struct json_out *j, const struct sweep *s)
@@ -128,11 +194,12 @@ void report_guide_json(struct json_out *j, const struct guide *g)
             for (ptrdiff_t m = 0; m < s->model_count; m++) {
                 name_json(j, s, machine, m);
                 json_out_field_u64(j, "context", g->lengths[row]);
-                json_out_field_str(j, "config", config_text(g, machine, m, g->lengths[row]));
+                config_json(j, g, machine, m, g->lengths[row]);
                 json_out_object_end(j);
             }
     json_out_array_end(j);
     capacities_json(j, s);
+    left_out_json(j, s);
 }
 
 // ------------------------------------------------------------------ the document
@@ -168,6 +235,11 @@ static void write_machine(const struct page *p, const struct guide *g, ptrdiff_t
         w->row_end(p->out);
     }
     w->table_end(p->out);
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+        struct str note = model_note(a, g, machine, m);
+        if (note.n)
+            w->paragraph(p->out, note);
+    }
 }
 
 static struct str longest_text(struct arena *a, const struct cell *c)
@@ -178,6 +250,14 @@ static struct str longest_text(struct arena *a, const struct cell *c)
         return STR("-");
     return str_format(a, "%llu%s", (unsigned long long)c->capacity.context,
                       capacity_needs_yarn(&c->capacity) ? "*" : "");
+}
+
+static bool machine_is_possible(const struct guide *g, ptrdiff_t machine)
+{
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
+        if (!guide_refusal(g, machine, m))
+            return true;
+    return false;
 }
 
 static void write_capacities(const struct page *p, const struct guide *g, ptrdiff_t machine)
@@ -207,18 +287,20 @@ static void write_order(const struct page *p, const struct guide *g)
     const struct page_methods *w = p->methods;
     w->heading(p->out, STR("When memory runs out"));
     w->paragraph(p->out, STR("Try these in turn, the simplest first. The tables name the first "
-                             "that trains a length."));
+                             "that trains a length; " FIRST_FAILURE "."));
+    int number = 0;
     w->list_begin(p->out);
     for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
-        w->list_item(p->out, g->sweep.variants[v].name, shade_of(g, v));
+        if (guide_is_possible(g, v))
+            w->list_item(p->out, ++number, g->sweep.variants[v].name, shade_of(g, v));
     w->list_end(p->out);
     w->table_begin(p->out, titles, COUNT_OF(titles));
     for (ptrdiff_t i = 0; i < guide_part_count; i++) {
         const struct guide_part *part = &guide_parts[i];
         w->row_begin(p->out);
         w->cell(p->out, str_from(part->name), PAGE_PLAIN);
-        w->cell(p->out, str_from(part->text), PAGE_PLAIN);
-        w->cell(p->out, str_from(g->trinity ? part->trinity : part->hf), PAGE_PLAIN);
+        w->cell(p->out, str_from(part->text[g->dialect]), PAGE_PLAIN);
+        w->cell(p->out, str_from(part->how[g->dialect]), PAGE_PLAIN);
         w->row_end(p->out);
     }
     w->table_end(p->out);
@@ -231,7 +313,7 @@ static struct str factor_text(struct arena *a, const struct guide *g, ptrdiff_t 
     struct buf b = buf_in(a);
     if (!trained || length <= trained)
         return STR("-");
-    put_factor(&b, (double)length / (double)trained);
+    put_factor(&b, yarn_factor(length, trained));
     return buf_str(&b);
 }
 
@@ -266,13 +348,14 @@ static void write_yarn(const struct page *p, const struct guide *g)
         w->row_end(p->out);
     }
     w->table_end(p->out);
-    const char *indent = g->trinity ? "  " : "";
+    bool trinity = g->dialect == GUIDE_TRINITY;
+    const char *indent = trinity ? "  " : "";
     struct str trained = trained_text(a, g);
     struct str setting =
         str_format(a,
                    "%s%srope_scaling:\n%s  rope_type: yarn\n%s  factor: FACTOR\n"
                    "%s  original_max_position_embeddings: %.*s\n",
-                   g->trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
+                   trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
     w->code(p->out, setting);
 }
 
@@ -295,17 +378,19 @@ void report_guide_page(const struct page *p, const struct guide *g)
 {
     const struct page_methods *w = p->methods;
     w->begin(p->out, title_of(p->out->arena, g));
-    w->paragraph(
-        p->out, g->trinity ? STR("For the GRPO trainer of Trinity-RFT on verl. GPUs are those of "
-                                 "the trainer. Predicted by simulating the training step tensor by "
-                                 "tensor and replaying it through torch's allocator; not measured.")
-                           : STR("Predicted by simulating the training step tensor by tensor and "
-                                 "replaying it through torch's allocator; not measured."));
+    w->paragraph(p->out,
+                 g->dialect == GUIDE_TRINITY
+                     ? STR("For the GRPO trainer of Trinity-RFT on verl. GPUs are those of "
+                           "the trainer. Predicted by simulating the training step tensor by "
+                           "tensor and replaying it through torch's allocator; not measured.")
+                     : STR("Predicted by simulating the training step tensor by tensor and "
+                           "replaying it through torch's allocator; not measured."));
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
         write_machine(p, g, machine);
     write_order(p, g);
     write_yarn(p, g);
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
-        write_capacities(p, g, machine);
+        if (machine_is_possible(g, machine))
+            write_capacities(p, g, machine);
     w->end(p->out);
 }

@@ -112,7 +112,7 @@ static void print_peak(struct buf *out, const struct view *v, const struct max_s
     buf_put_z(&b, " reserved of the ");
     put_bytes(&b, c->limit_bytes);
     buf_put_z(&b, " that torch may take, ");
-    put_bytes(&b, c->limit_bytes - c->reserved_bytes);
+    put_bytes(&b, capacity_left_bytes(c));
     buf_put_z(&b, " left");
     if (s->margin_bytes) {
         buf_put_z(&b, " (");
@@ -129,10 +129,7 @@ static void print_stop(struct buf *out, const struct view *v, const struct capac
 {
     struct buf b = buf_in(out->arena);
     if (!c->fails_at) {
-        struct str why =
-            c->end.code ? str_from(c->end.message) : STR("no longer one can be asked for");
-        buf_put_z(&b, "longer ones are not modelled: ");
-        buf_put(&b, why);
+        buf_printf(&b, "longer ones are not modelled: %s", capacity_end_text(c));
         buf_wrapped(out, buf_str(&b), 2, v->width);
         return;
     }
@@ -222,7 +219,7 @@ static void optional_u64(struct json_out *j, const char *key, uint64_t value, bo
 static void capacity_json(struct json_out *j, const struct capacity *c)
 {
     json_out_field_u64(j, "max_context", c->context);
-    optional_u64(j, "step", c->fails_at - c->context, c->fails_at != 0);
+    optional_u64(j, "step", c->next - c->context, c->next != 0);
     optional_u64(j, "fails_at", c->fails_at, c->fails_at != 0);
     json_out_key(j, "yarn_factor");
     if (capacity_needs_yarn(c))
@@ -231,7 +228,7 @@ static void capacity_json(struct json_out *j, const struct capacity *c)
         json_out_null(j);
     peak_json(j, c);
     json_out_field_u64(j, "capacity_bytes", c->limit_bytes);
-    optional_u64(j, "left_bytes", c->limit_bytes - c->reserved_bytes, c->context != 0);
+    optional_u64(j, "left_bytes", capacity_left_bytes(c), c->context != 0);
     stop_json(j, c);
 }
 

@@ -17,8 +17,9 @@ static struct str cell_text(struct arena *a, const struct cell *c)
         return STR("");
     if (!c->capacity.context)
         return STR("-");
-    return str_format(a, "%llu%s", (unsigned long long)c->capacity.context,
-                      capacity_needs_yarn(&c->capacity) ? "*" : "");
+    return str_format(a, "%llu%s%s", (unsigned long long)c->capacity.context,
+                      capacity_needs_yarn(&c->capacity) ? "*" : "",
+                      c->capacity.fails_at ? "" : "+");
 }
 
 // ------------------------------------------------------------------ notes below a table
@@ -52,6 +53,24 @@ static struct str yarn_note(struct arena *a, const struct sweep *s)
                       STR_ARGS(buf_str(&factors)));
 }
 
+// What ends the lengths of cells that memory does not stop, each reason once.
+static struct str end_note(struct arena *a, const struct sweep *s)
+{
+    struct buf b = buf_in(a);
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *c = &s->cells[i];
+        bool seen = !c->possible || c->capacity.fails_at;
+        for (ptrdiff_t k = 0; k < i && !seen; k++)
+            seen = s->cells[k].possible && !s->cells[k].capacity.fails_at &&
+                   str_is(str_from(capacity_end_text(&s->cells[k].capacity)),
+                          capacity_end_text(&c->capacity));
+        if (!seen)
+            buf_printf(&b, "%s%s", b.n ? "; " : "+ longer ones are not modelled: ",
+                       capacity_end_text(&c->capacity));
+    }
+    return buf_str(&b);
+}
+
 static struct str cell_name(struct arena *a, const struct sweep *s, const struct cell *c)
 {
     struct buf b = buf_in(a);
@@ -67,7 +86,7 @@ static struct str stop_text(struct arena *a, const struct capacity *c)
 {
     struct buf b = buf_in(a);
     if (!c->fails_at) {
-        buf_put_z(&b, c->end.code ? c->end.message : "no longer one can be asked for");
+        buf_printf(&b, "longer ones are not modelled: %s", capacity_end_text(c));
         return buf_str(&b);
     }
     buf_printf(&b, "%llu: %s, step %d, ", (unsigned long long)c->fails_at,
@@ -151,12 +170,15 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
     struct str note = yarn_note(out->arena, s);
     if (note.n)
         buf_wrapped(out, note, 0, v->width);
+    struct str end = end_note(out->arena, s);
+    if (end.n)
+        buf_wrapped(out, end, 0, v->width);
     if (story->explain) {
         print_explanation(out, v, s);
         report_unmeasured(out, v, story->plan);
     } else if (left_out_count(s)) {
-        buf_printf(out, "left out: %d that are not possible; --explain on says why\n",
-                   (int)left_out_count(s));
+        buf_printf(out, "left out: %d that %s not possible; --explain on says why\n",
+                   (int)left_out_count(s), left_out_count(s) == 1 ? "is" : "are");
     }
 }
 
@@ -171,10 +193,9 @@ static void put_markdown_row(struct buf *b, const struct sweep *s, ptrdiff_t mac
     if (has_variants(s))
         buf_printf(b, " %.*s |", STR_ARGS(s->variants[variant].name));
     for (ptrdiff_t m = 0; m < s->model_count; m++) {
-        struct str text = cell_text(a, sweep_cell(s, machine, variant, m));
-        bool star = text.n && text.p[text.n - 1] == '*';
-        struct str number = star ? str_slice(text, 0, text.n - 1) : text;
-        buf_printf(b, " %.*s%s |", STR_ARGS(number), star ? "\\*" : "");
+        struct str_cut star = str_cut(cell_text(a, sweep_cell(s, machine, variant, m)), '*');
+        buf_printf(b, " %.*s%s%.*s |", STR_ARGS(star.head), star.found ? "\\*" : "",
+                   STR_ARGS(star.tail));
     }
     buf_char(b, '\n');
 }
@@ -199,6 +220,9 @@ void report_max_markdown(struct buf *out, const struct max_story *story)
     struct str note = yarn_note(out->arena, s);
     if (note.n)
         buf_printf(out, "\n\\%.*s\n", STR_ARGS(note));
+    struct str end = end_note(out->arena, s);
+    if (end.n)
+        buf_printf(out, "\n\\%.*s\n", STR_ARGS(end));
 }
 
 void report_max_csv(struct buf *out, const struct max_story *story)
@@ -216,15 +240,17 @@ void report_max_csv(struct buf *out, const struct max_story *story)
         buf_printf(out, "%s,%llu,%.*s,", h->card.name, (unsigned long long)hardware_gpus(h),
                    STR_ARGS(variant.n ? variant : STR("1")));
         put_csv(out, model_text(s, cell->model));
-        buf_printf(out, ",%llu,%llu,", (unsigned long long)c->context,
-                   (unsigned long long)c->fails_at);
+        buf_printf(out, ",%llu,", (unsigned long long)c->context);
+        if (c->fails_at)
+            buf_printf(out, "%llu", (unsigned long long)c->fails_at);
+        buf_char(out, ',');
         if (capacity_needs_yarn(c))
             put_factor(out, capacity_yarn_factor(c));
         buf_printf(out, ",%llu,%llu,%llu,%s,%s,%s\n", (unsigned long long)c->allocated_bytes,
                    (unsigned long long)c->reserved_bytes, (unsigned long long)c->limit_bytes,
                    c->fails_at ? phase_name(c->stop.phase) : "",
                    c->fails_at ? memory_kind_name(c->stop.kind) : "",
-                   !c->fails_at                             ? ""
+                   !c->fails_at                             ? "not modelled"
                    : c->stop.oom.cause == OOM_FRAGMENTATION ? "fragmentation"
                                                             : "exhaustion");
     }

@@ -20,7 +20,7 @@ struct page_methods {
     void (*heading)(struct buf *out, struct str text);
     void (*paragraph)(struct buf *out, struct str text);
     void (*list_begin)(struct buf *out);
-    void (*list_item)(struct buf *out, struct str text, int shade);
+    void (*list_item)(struct buf *out, int number, struct str text, int shade);
     void (*list_end)(struct buf *out);
     void (*table_begin)(struct buf *out, const struct str *titles, ptrdiff_t count);
     void (*row_begin)(struct buf *out);

@@ -69,8 +69,9 @@ static void put_shade(struct buf *out, int shade)
         buf_put_z(out, " class=\"n\"");
 }
 
-static void list_item(struct buf *out, struct str text, int shade)
+static void list_item(struct buf *out, int number, struct str text, int shade)
 {
+    (void)number;
     buf_put_z(out, "<li><span");
     put_shade(out, shade);
     buf_char(out, '>');

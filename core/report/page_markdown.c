@@ -41,10 +41,10 @@ static void list_begin(struct buf *out)
     buf_char(out, '\n');
 }
 
-static void list_item(struct buf *out, struct str text, int shade)
+static void list_item(struct buf *out, int number, struct str text, int shade)
 {
     (void)shade;
-    buf_put_z(out, "1. ");
+    buf_printf(out, "%d. ", number);
     put(out, text);
     buf_char(out, '\n');
 }

@@ -3,6 +3,7 @@
 #include "core/search/capacity.h"
 
 #include "core/base/num.h"
+#include "core/base/units.h"
 
 // The share of the limit up to which a floor is safe. Of 900 plans tried length by length (seven
 // models on five cards: single, ddp, fsdp1, fsdp2, offload and trinity; its grid and finer ones) no
@@ -16,6 +17,8 @@ enum { MOST_IN_A_ROW = 32, STRIDES = 16 };
 // By what factor to go up while looking for a length above the safe range; and how many lengths a
 // line may be trusted for.
 enum { GALLOP = 8, NEAR_ENOUGH = 2 };
+
+enum { MOST_FACTOR = 1000000 }; // six digits of a factor are printed
 
 enum { MOST_LENGTHS = 1 << 24 }; // a power of two
 
@@ -34,11 +37,21 @@ struct point {
     uint64_t floor_bytes;
 };
 
-static uint64_t limit_with_margin(const struct plan *plan, uint64_t margin_bytes)
+static bool set_limit(struct plan *plan, struct arena scratch, const struct capacity_request *r,
+                      struct error *e)
 {
     struct outside outside = outside_of(plan);
     uint64_t limit = limit_of(plan, &outside);
-    return limit > margin_bytes ? limit - margin_bytes : 1;
+    if (r->margin_bytes && limit <= r->margin_bytes) {
+        const struct setting *given = settings_find_z(r->settings, "margin");
+        struct str margin = bytes_text(&scratch, r->margin_bytes);
+        struct str whole = bytes_text(&scratch, limit);
+        return FAIL(e, BAD_INPUT, given ? given->where : STR("--margin"),
+                    "a margin of %.*s leaves nothing of the %.*s that torch may take",
+                    STR_ARGS(margin), STR_ARGS(whole));
+    }
+    plan->limit_bytes = limit > r->margin_bytes ? limit - r->margin_bytes : 1;
+    return true;
 }
 
 bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_request *r,
@@ -52,8 +65,7 @@ bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_req
     if (!settings_set(&all, (struct setting){STR("context"), length, STR("--grid")}, e) ||
         !plan_from_settings(plan, a, &all, e))
         return false;
-    plan->limit_bytes = limit_with_margin(plan, r->margin_bytes);
-    return true;
+    return set_limit(plan, *a, r, e);
 }
 
 static bool plan_at(struct plan *plan, struct search *s, struct arena *a, ptrdiff_t index,
@@ -156,6 +168,12 @@ static void keep_stop(struct capacity *c, const struct prediction *p)
     c->stop.step = p->step;
 }
 
+static uint64_t next_length(const struct search *s, ptrdiff_t index)
+{
+    uint64_t length = grid_length(&s->grid, index + 1);
+    return length == UINT64_MAX ? 0 : length;
+}
+
 static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
@@ -172,6 +190,7 @@ static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
     *v = p.fits ? FITS : FAILS;
     if (p.fits) {
         c->context = grid_length(&s->grid, index);
+        c->next = next_length(s, index);
         keep_peak(c, &p);
     } else {
         c->fails_at = grid_length(&s->grid, index);
@@ -235,6 +254,7 @@ static bool start(struct search *s, struct capacity *c, const struct capacity_re
         return false;
     struct outside outside = outside_of(plan);
     s->grid.max_position = c->max_position = plan->model.max_position;
+    c->next = next_length(s, -1);
     s->limit_bytes = plan->limit_bytes;
     c->limit_bytes = s->limit_bytes + r->margin_bytes;
     c->outside_bytes = outside.context_bytes + outside.modules_bytes + outside.nccl_bytes;
@@ -269,12 +289,32 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
     return start(&s, c, r) && climb(&last_fit, &s, 0, 1);
 }
 
+const char *capacity_end_text(const struct capacity *c)
+{
+    return c->end.code ? c->end.message : "no longer one can be asked for";
+}
+
 bool capacity_needs_yarn(const struct capacity *c)
 {
     return c->max_position && c->context > c->max_position;
 }
 
+double yarn_factor(uint64_t length, uint64_t max_position)
+{
+    uint64_t scale = 10000;
+    if (!max_position)
+        return 0;
+    while (scale > 1 && length / max_position >= MOST_FACTOR / scale)
+        scale /= 10;
+    return (double)u64_divide_up(sat_mul(length, scale), max_position) / (double)scale;
+}
+
 double capacity_yarn_factor(const struct capacity *c)
 {
-    return c->max_position ? (double)c->context / (double)c->max_position : 0;
+    return yarn_factor(c->context, c->max_position);
+}
+
+uint64_t capacity_left_bytes(const struct capacity *c)
+{
+    return c->limit_bytes > c->reserved_bytes ? c->limit_bytes - c->reserved_bytes : 0;
 }

@@ -21,7 +21,8 @@ struct capacity_request {
 
 struct capacity {
     uint64_t context;      // 0: not even the first length fits
-    uint64_t fails_at;     // the next length; 0: it is not modelled, `end` says why
+    uint64_t next;         // the length after it; 0: the list of lengths ends
+    uint64_t fails_at;     // the same, where it fails; 0: it is not modelled, `end` says why
     uint64_t max_position; // of the model
     uint64_t limit_bytes;  // what torch may take, the margin included
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, outside_bytes; // at `context`
@@ -50,7 +51,17 @@ bool capacity_find(struct capacity *c, struct arena scratch, const struct capaci
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e) MUST_USE;
 
+// Why there is no longer length, where none fails.
+const char *capacity_end_text(const struct capacity *c);
+
 bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
+
+// length / max_position rounded up, so that the factor reaches the length, to what is printed: four
+// digits after the point, of a large one fewer.
+double yarn_factor(uint64_t length, uint64_t max_position);
 double capacity_yarn_factor(const struct capacity *c);
+
+// Of the limit, at `context`. None where whole pages of expandable segments reach past it.
+uint64_t capacity_left_bytes(const struct capacity *c);
 
 #endif

@@ -1,16 +1,23 @@
 // The table of configurations, the order, and the choice.
 #include "core/search/guide.h"
 
+#define EXPANDABLE "expandable segments, which torch's allocator grows in place: less fragmentation"
+#define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#define ULYSSES    "Ulysses sequence parallel, N GPUs share one sequence"
+
 const struct guide_part guide_parts[] = {
-    {"Env", "expandable segments, which torch's allocator grows in place: less fragmentation",
-     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True",
-     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-    {"SP=N", "Ulysses sequence parallel, N GPUs share one sequence", "Ulysses over N GPUs",
-     "trainer.ulysses_sequence_parallel_size: N"},
-    {"Offload", "FSDP2 with parameters, gradients and optimizer in host memory",
-     "fully_shard(..., offload_policy=CPUOffloadPolicy())",
-     "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
-     "trainer.save_hf_checkpoint: never"},
+    {"Env", {EXPANDABLE, EXPANDABLE, EXPANDABLE}, {EXPORT, EXPORT, EXPORT}},
+    {"SP=N",
+     {ULYSSES, ULYSSES, ULYSSES},
+     {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs"}},
+    {"Offload",
+     {"FSDP2 with parameters, gradients and optimizer in host memory",
+      "FSDP2 with parameters, gradients and optimizer in host memory",
+      "ZeRO-3 with parameters, gradients and optimizer in host memory"},
+     {"fully_shard(..., offload_policy=CPUOffloadPolicy())",
+      "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
+      "trainer.save_hf_checkpoint: never",
+      "zero_optimization: stage 3, offload_param.device: cpu, offload_optimizer.device: cpu"}},
 };
 
 const ptrdiff_t guide_part_count = COUNT_OF(guide_parts);
@@ -25,22 +32,32 @@ const struct configuration configurations[] = {
     {"Env + SP=4", "expandable=on sp=4"},
     {"SP=8", "sp=8", .unusual = true},
     {"Env + SP=8", "expandable=on sp=8", .unusual = true},
-    {"Env + Offload", "expandable=on strategy=fsdp2 offload=all", "save-hf=never"},
-    {"Env + Offload + SP=2", "expandable=on strategy=fsdp2 offload=all sp=2", "save-hf=never"},
-    {"Env + Offload + SP=4", "expandable=on strategy=fsdp2 offload=all sp=4", "save-hf=never"},
-    {"Env + Offload + SP=8", "expandable=on strategy=fsdp2 offload=all sp=8", "save-hf=never",
-     .unusual = true},
+    {"Env + Offload", "expandable=on", .offload = true},
+    {"Env + Offload + SP=2", "expandable=on sp=2", .offload = true},
+    {"Env + Offload + SP=4", "expandable=on sp=4", .offload = true},
+    {"Env + Offload + SP=8", "expandable=on sp=8", .offload = true, .unusual = true},
 };
 
 const ptrdiff_t configuration_count = COUNT_OF(configurations);
 
+// DeepSpeed's strategy is that of its recipe.
+const char *const guide_offload[GUIDE_DIALECT_COUNT] = {
+    [GUIDE_TORCH] = "strategy=fsdp2 offload=all",
+    [GUIDE_TRINITY] = "strategy=fsdp2 offload=all save-hf=never",
+    [GUIDE_DEEPSPEED] = "offload=all",
+};
+
 // ------------------------------------------------------------------ the order
 
+// Once, however often it is named.
 static void add_configuration(struct guide *g, struct arena *a, const struct configuration *c)
 {
+    for (ptrdiff_t i = 0; i < g->sweep.variant_count; i++)
+        if (str_is(g->sweep.variants[i].name, c->name))
+            return;
     struct str settings = str_from(c->settings);
-    if (g->trinity && c->trinity)
-        settings = str_format(a, "%s %s", c->settings, c->trinity);
+    if (c->offload)
+        settings = str_format(a, "%s %s", c->settings, guide_offload[g->dialect]);
     g->sweep.variants[g->sweep.variant_count++] = (struct variant){str_from(c->name), settings};
 }
 
@@ -120,6 +137,7 @@ static bool read_lengths(struct guide *g, struct arena *a, const struct setting 
     struct setting *items;
     ptrdiff_t count;
     g->lengths = NEW(a, uint64_t, GUIDE_MOST_LENGTHS);
+    g->lengths_are_given = list != NULL;
     if (!list)
         return true;
     if (!list_split(&items, &count, a, list, e))
@@ -175,12 +193,19 @@ static bool read_request(struct capacity_request *r, const struct guide *g,
            (!margin || setting_number(&r->margin_bytes, margin, UNIT_BYTES, bytes, e));
 }
 
+static enum guide_dialect dialect_of(const struct setting *recipe)
+{
+    return !recipe                              ? GUIDE_TORCH
+           : str_is(recipe->value, "trinity")   ? GUIDE_TRINITY
+           : str_is(recipe->value, "deepspeed") ? GUIDE_DEEPSPEED
+                                                : GUIDE_TORCH;
+}
+
 bool guide_make(struct guide *g, struct arena *a, const struct settings *settings,
                 const struct runner *runner, struct error *e)
 {
-    const struct setting *recipe = settings_find_z(settings, "recipe");
     struct capacity_request r;
-    *g = (struct guide){.trinity = recipe && str_is(recipe->value, "trinity")};
+    *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe"))};
     if (!sweep_read(&g->sweep, a, settings, e) ||
         !read_order(g, a, settings_find_z(settings, "order"), e) ||
         !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||
@@ -201,7 +226,7 @@ ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model
 
 ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine)
 {
-    for (ptrdiff_t row = 0; row < g->length_count; row++) {
+    for (ptrdiff_t row = 0; row < g->length_count && !g->lengths_are_given; row++) {
         bool any = false;
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m++)
             any = any || guide_choice(g, machine, m, g->lengths[row]) >= 0;
@@ -209,6 +234,33 @@ ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine)
             return row + 1;
     }
     return g->length_count;
+}
+
+const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrdiff_t model)
+{
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
+        if (sweep_cell(&g->sweep, machine, v, model)->possible)
+            return NULL;
+    return &sweep_cell(&g->sweep, machine, 0, model)->refusal;
+}
+
+const struct capacity *guide_end(const struct guide *g, ptrdiff_t machine, ptrdiff_t model)
+{
+    const struct capacity *longest = NULL;
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+        const struct cell *c = sweep_cell(&g->sweep, machine, v, model);
+        if (c->possible && (!longest || c->capacity.context > longest->context))
+            longest = &c->capacity;
+    }
+    return longest && !longest->fails_at && longest->end.code ? longest : NULL;
+}
+
+bool guide_is_possible(const struct guide *g, ptrdiff_t configuration)
+{
+    for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++)
+        if (sweep_row_is_possible(&g->sweep, machine, configuration))
+            return true;
+    return false;
 }
 
 uint64_t guide_max_position(const struct guide *g, ptrdiff_t model)

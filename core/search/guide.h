@@ -5,12 +5,15 @@
 
 #include "core/search/sweep.h"
 
+// Whose words the guide speaks: plain torch's, those of a configuration of Trinity-RFT, or
+// DeepSpeed's.
+enum guide_dialect { GUIDE_TORCH, GUIDE_TRINITY, GUIDE_DEEPSPEED, GUIDE_DIALECT_COUNT };
+
 // What a configuration is made of.
 struct guide_part {
-    const char *name;    // "Env"
-    const char *text;    // what it means
-    const char *hf;      // how it is switched on: under plain torch,
-    const char *trinity; // and in a configuration of Trinity-RFT
+    const char *name;                      // "Env"
+    const char *text[GUIDE_DIALECT_COUNT]; // what it means
+    const char *how[GUIDE_DIALECT_COUNT];  // how it is switched on
 };
 extern const struct guide_part guide_parts[];
 extern const ptrdiff_t guide_part_count;
@@ -18,19 +21,21 @@ extern const ptrdiff_t guide_part_count;
 struct configuration {
     const char *name;     // "Env + SP=2"
     const char *settings; // that it changes
-    const char *trinity;  // and under that recipe; NULL for none
+    bool offload;         // and with guide_offload
     bool unusual;         // only where --order names it
 };
 extern const struct configuration configurations[];
 extern const ptrdiff_t configuration_count;
+extern const char *const guide_offload[GUIDE_DIALECT_COUNT]; // the settings of Offload
 
 enum { GUIDE_MOST_LENGTHS = 512 };
 
 struct guide {
     struct sweep sweep; // its variants are the configurations in order
-    bool trinity;
+    enum guide_dialect dialect;
     uint64_t *lengths;
     ptrdiff_t length_count;
+    bool lengths_are_given; // by the user: all are shown
 };
 
 // Reads the lists, the order, the grid and the margin, and searches.
@@ -40,8 +45,19 @@ bool guide_make(struct guide *g, struct arena *a, const struct settings *setting
 // The first configuration that trains this length; -1 for none.
 ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model, uint64_t length);
 
-// How many of the lengths to show of a machine: up to the first that nothing trains, with it.
+// How many of the lengths to show of a machine: all that were given, else up to the first that
+// nothing trains, with it.
 ptrdiff_t guide_rows(const struct guide *g, ptrdiff_t machine);
+
+// Why no configuration of this model is possible on this machine; NULL where one is.
+const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
+
+// The longest context after which a longer one is not modelled, and not what memory stops; NULL
+// where a configuration trains more, or memory stops them all.
+const struct capacity *guide_end(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
+
+// Whether any machine can be given this configuration.
+bool guide_is_possible(const struct guide *g, ptrdiff_t configuration);
 
 uint64_t guide_max_position(const struct guide *g, ptrdiff_t model); // 0: unknown
 

@@ -48,6 +48,23 @@ bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
     }
 }
 
+static bool is_repeated(const struct setting *items, ptrdiff_t count, struct str value)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (str_equal(items[i].value, value))
+            return true;
+    return false;
+}
+
+ptrdiff_t list_drop_repeated(struct setting *items, ptrdiff_t count)
+{
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (!is_repeated(items, kept, items[i].value))
+            items[kept++] = items[i];
+    return kept;
+}
+
 // "1,2,4xA100-80G" is three machines of the last item's card: a bare number takes its card, and its
 // GPUs a node, from the next item that names one.
 static bool spell_out(struct setting *items, ptrdiff_t count, struct arena *a, struct error *e)
@@ -79,6 +96,7 @@ static bool read_machines(struct sweep *s, struct arena *a, const struct setting
     if (!list_split(&items, &s->machine_count, a, gpu, e) ||
         !spell_out(items, s->machine_count, a, e))
         return false;
+    s->machine_count = list_drop_repeated(items, s->machine_count);
     s->machines = NEW(a, struct machine_spec, s->machine_count);
     for (ptrdiff_t i = 0; i < s->machine_count; i++) {
         s->machines[i].gpu = items[i];
@@ -86,6 +104,18 @@ static bool read_machines(struct sweep *s, struct arena *a, const struct setting
             return false;
     }
     return true;
+}
+
+static void drop_repeated_models(struct sweep *s)
+{
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t i = 0; i < s->model_count; i++) {
+        if (is_repeated(s->models, kept, s->models[i].value))
+            continue;
+        s->model_numbers[kept] = i;
+        s->models[kept++] = s->models[i];
+    }
+    s->model_count = kept;
 }
 
 static bool read_models(struct sweep *s, struct arena *a, const struct settings *settings,
@@ -98,6 +128,7 @@ static bool read_models(struct sweep *s, struct arena *a, const struct settings 
         return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
     if (whole) {
         s->models = NEW(a, struct setting, 1);
+        s->model_numbers = NEW(a, ptrdiff_t, 1);
         s->models[s->model_count++] = model ? *model : (struct setting){STR("model")};
         return true;
     }
@@ -109,6 +140,8 @@ static bool read_models(struct sweep *s, struct arena *a, const struct settings 
         if (!catalog_model_find(s->models[i].value) && !settings_find(settings, type))
             return catalog_model_unknown(s->models[i].value, model->where, e);
     }
+    s->model_numbers = NEW(a, ptrdiff_t, s->model_count);
+    drop_repeated_models(s);
     return true;
 }
 
@@ -144,10 +177,10 @@ static bool set_words(struct settings *out, struct str words, struct error *e)
 }
 
 // The common settings, and what the file of this one of the models says as that of the only one.
-static bool copy_settings(struct settings *out, const struct settings *all, ptrdiff_t model,
+static bool copy_settings(struct settings *out, const struct settings *all, ptrdiff_t number,
                           struct error *e)
 {
-    struct str own = str_format(out->arena, "configs.%d.", (int)model);
+    struct str own = str_format(out->arena, "configs.%d.", (int)number);
     for (ptrdiff_t i = 0; i < all->count; i++) {
         struct setting item = all->items[i];
         bool numbered = str_starts(item.key, STR("configs."));
@@ -166,7 +199,7 @@ static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
                       const struct capacity_request *r, struct error *e)
 {
     c->settings = settings_in(a);
-    if (!copy_settings(&c->settings, r->settings, c->model, e))
+    if (!copy_settings(&c->settings, r->settings, s->model_numbers[c->model], e))
         return false;
     if ((s->models[c->model].value.n && !settings_set(&c->settings, s->models[c->model], e)) ||
         !settings_set(&c->settings, s->machines[c->machine].gpu, e) ||

@@ -29,6 +29,7 @@ enum { SWEEP_MOST_CELLS = 4096 };
 
 struct sweep {
     struct setting *models;
+    ptrdiff_t *model_numbers; // in the list as given, from 0
     struct machine_spec *machines;
     struct variant *variants;
     ptrdiff_t model_count, machine_count, variant_count;
@@ -40,6 +41,9 @@ struct sweep {
 // ("bf16=181TFLOPS") stays with its card.
 bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
                 const struct setting *list, struct error *e) MUST_USE;
+
+// Drops what was there before; returns how many are left.
+ptrdiff_t list_drop_repeated(struct setting *items, ptrdiff_t count);
 
 // Reads the lists of models and machines, and checks each by itself. Fails where one is unknown.
 // The configuration of a model that is not in the catalogue is flattened under "configs.N.", N its

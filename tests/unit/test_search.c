@@ -105,7 +105,21 @@ TEST(a_margin_is_a_lower_limit)
     CHECK_U64(with_margin.context, without.context);
     CHECK(with_margin.limit_bytes - with_margin.reserved_bytes >= 8 * GIB);
     CHECK_U64(with_margin.limit_bytes, 24 * GIB);
-    CHECK_U64(capacity_of(whole, trinity, 30 * GIB).context, 0);
+    struct arena *a = test_arena();
+    struct capacity_request all = {settings_of(a, whole), trinity, 24 * GIB};
+    struct capacity c;
+    struct error e = {0};
+    CHECK(!capacity_find(&c, *a, &all, &e));
+    CHECK_STR(str_from(e.message),
+              "a margin of 24.00 GiB leaves nothing of the 24.00 GiB that torch may take");
+}
+
+TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
+{
+    struct capacity c = {.limit_bytes = 10 * GIB, .reserved_bytes = 10 * GIB + 1};
+    CHECK_U64(capacity_left_bytes(&c), 0);
+    c.reserved_bytes = 9 * GIB;
+    CHECK_U64(capacity_left_bytes(&c), GIB);
 }
 
 // What is not modelled ends the lengths; it is no failure.
@@ -115,6 +129,7 @@ TEST(lengths_end_where_the_model_of_training_does)
                                     (struct grid){.step = 1024}, 0);
     CHECK_U64(c.context, 4096);
     CHECK_U64(c.fails_at, 0);
+    CHECK_U64(c.next, 5120);
     CHECK(strstr(c.end.message, "chunks"));
 }
 
@@ -122,6 +137,10 @@ TEST(yarn_is_for_lengths_beyond_the_trained_one)
 {
     struct capacity c = {.context = 51200, .max_position = 40960};
     CHECK(capacity_needs_yarn(&c) && capacity_yarn_factor(&c) == 1.25);
+    CHECK(yarn_factor(41984, 40960) == 1.025);
+    CHECK(yarn_factor(40961, 40960) == 1.0001);
+    CHECK(yarn_factor(50000, 30000) == 1.6667);
+    CHECK(yarn_factor(1000000, 3000) == 333.334);
     c.context = 40960;
     CHECK(!capacity_needs_yarn(&c));
 }
@@ -155,6 +174,7 @@ TEST(lists_of_machines)
     check_machines("2x{memory=48GiB,bf16=181TFLOPS},H200",
                    "2x{memory=48GiB,bf16=181TFLOPS} | H200");
     check_machines("H100-80G:memory=94GiB,2xH200", "H100-80G:memory=94GiB | 2xH200");
+    check_machines("2,2xH200,2xH200,H200", "2xH200 | H200");
     check_machines("2,4", "'4' names no card; 1,2,4xA100-80G is an example");
     check_machines("2xH200,", "gpu has an empty item: '2xH200,'");
     check_machines("2xH200,2xH201", "there is no GPU 'H201'");
@@ -240,7 +260,8 @@ TEST(a_guide_of_given_lengths_and_order)
     buf_printf(&b, "%slengths=8000,1k,8000%c", guided, 0);
     struct guide g;
     struct error e;
-    CHECK(make_guide(&g, text, "env + sp=2, ENV,vanilla", &e));
+    CHECK(make_guide(&g, text, "env + sp=2, ENV,vanilla,Env", &e));
+    CHECK_U64((uint64_t)g.sweep.variant_count, 3);
     CHECK_U64((uint64_t)g.length_count, 2);
     CHECK_U64(g.lengths[1], 8000);
     CHECK_STR(g.sweep.variants[guide_choice(&g, 0, 0, 1024)].name, "Env");
@@ -252,6 +273,30 @@ TEST(a_guide_of_given_lengths_and_order)
     CHECK(strstr(e.message, "lengths are given"));
 }
 
+TEST(every_given_length_is_shown_and_a_refused_model_has_its_reason)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g,
+                     "model=Qwen3-0.6B,gemma-3-4b gpu=1,2xA100-80G layers=2 memory-limit=16GiB "
+                     "lengths=1k,512k,600k",
+                     "vanilla,SP=2,SP=8", &e));
+    CHECK_U64((uint64_t)guide_rows(&g, 0), 3);
+    CHECK(!guide_refusal(&g, 0, 0));
+    CHECK(strstr(guide_refusal(&g, 0, 1)->message, "is not modelled yet"));
+    CHECK(guide_is_possible(&g, 1) && !guide_is_possible(&g, 2));
+}
+
+TEST(a_guide_knows_lengths_that_end_for_another_reason_than_memory)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g, "model=Qwen3-0.6B gpu=H200 layers=2 loss=chunked:2", "vanilla", &e));
+    CHECK(guide_end(&g, 0, 0) && strstr(guide_end(&g, 0, 0)->end.message, "chunks"));
+    CHECK(make_guide(&g, guided, "vanilla", &e));
+    CHECK(!guide_end(&g, 0, 0));
+}
+
 // Every name can be given, and what it changes are settings.
 TEST(the_table_of_configurations_is_sound)
 {
@@ -259,7 +304,23 @@ TEST(the_table_of_configurations_is_sound)
         struct arena *a = test_arena();
         struct settings *s = settings_of(a, configurations[i].settings);
         CHECK(s->count > 0 || i == 0);
-        if (configurations[i].trinity)
-            CHECK(settings_of(a, configurations[i].trinity)->count == 1);
     }
+    for (ptrdiff_t i = 0; i < GUIDE_DIALECT_COUNT; i++)
+        CHECK(settings_of(test_arena(), guide_offload[i])->count > 0);
+}
+
+TEST(under_deepspeed_offload_keeps_the_strategy_of_the_recipe)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g,
+                     "model=Qwen3-0.6B gpu=2xA100-80G layers=2 memory-limit=16GiB lengths=1k "
+                     "recipe=deepspeed",
+                     "vanilla,Env + Offload", &e));
+    const struct cell *c = sweep_cell(&g.sweep, 0, 1, 0);
+    CHECK(c->possible);
+    CHECK(!settings_find_z(&c->settings, "strategy"));
+    CHECK_STR(settings_find_z(&c->settings, "offload")->value, "all");
+    for (ptrdiff_t i = 0; i < guide_part_count; i++)
+        CHECK(!strstr(guide_parts[i].how[g.dialect], "fully_shard"));
 }
