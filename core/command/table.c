@@ -63,8 +63,10 @@ const struct command commands[] = {
          "a "
          "whole guide: tables for each machine, what to try when memory runs out, YaRN's "
          "settings and the longest context of every configuration. Env is expandable segments, "
-         "SP=N sequence parallel, Offload FSDP2's offload (under trinity without a checkpoint in "
-         "Hugging Face's format); --order gives another list. Exits with 1 when nothing fits.",
+         "SP=N sequence parallel, Offload FSDP2's offload (ZeRO-3's under deepspeed; under "
+         "trinity without a checkpoint in Hugging Face's format); --order gives another list. A "
+         "configuration reaches as far as the longest length before the first that fails. Exits "
+         "with 1 when nothing fits.",
      .settings = "model gpu lengths order grid margin recipe precision batch accum checkpointing "
                  "reshard optimizer loss layers tied memory-limit torch format",
      .answer = guide_answer,
