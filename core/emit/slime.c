@@ -58,8 +58,8 @@ static const struct line head_lines[] = {
          "# SLIME and MEGATRON name the two checkouts."},
     {.text = "set -euo pipefail\n"
              "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
-             "SLIME=${SLIME:-/root/slime}\n"
-             "MEGATRON=${MEGATRON:-/root/Megatron-LM}\n"
+             "SLIME=${SLIME:-$HOME/slime}\n"
+             "MEGATRON=${MEGATRON:-$HOME/Megatron-LM}\n"
              "save=@save-to@\n"
              "[[ $save = /* ]] || save=$here/$save\n"
              "data=@dataset@\n"

@@ -297,6 +297,12 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
             "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
         2, v->width);
     buf_wrapped(out, attention_evidence(s->plan), 2, v->width);
+    if (model_has(&s->plan->model, FEATURE_EXPERTS))
+        buf_wrapped(out,
+                    STR("Every token goes to its experts on this rank, and their products hold all "
+                        "of those rows at once: no size depends on how the router chooses, so "
+                        "experts used unevenly cost time, not memory."),
+                    2, v->width);
     print_libraries(out, v, s->plan);
     print_deepspeed(out, v, s->plan);
 }

@@ -2,9 +2,10 @@
 // that share its shape): one operator a line, and every local variable dropped where Python drops
 // it.
 #include "core/step/backward.h"
+#include "core/step/losses.h"
 #include "core/step/ops.h"
 #include "core/step/trainer.h"
-#include "core/step/trl.h"
+#include "core/step/units.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -516,206 +517,7 @@ static struct var embed(struct trainer *t)
     return scaled;
 }
 
-// ------------------------------------------------------------------ sharded units
-
-static void enter(struct trainer *t, int unit)
-{
-    if (t->sharding && unit >= 0)
-        t->sharding->before_forward(t, unit);
-}
-
-static void leave(struct trainer *t, int unit)
-{
-    if (t->sharding && unit >= 0)
-        t->sharding->after_forward(t, unit);
-}
-
-static int unit_of(const struct trainer *t, enum part part)
-{
-    return t->sharding ? t->sharding->unit_of(t, part) : -1;
-}
-
-static struct var mark(struct trainer *t, struct var x, int unit, bool input)
-{
-    return t->sharding && unit >= 0 ? op_boundary(&t->graph, x, unit, input) : x;
-}
-
-// ------------------------------------------------------------------ losses
-
-// Labels are padded by one and shifted; several sequences make that a copy. Context parallel's were
-// before they were dealt out.
-static struct var shifted_labels(struct trainer *t)
-{
-    struct graph *g = &t->graph;
-    const struct plan *p = t->plan;
-    if (p->ring > 1)
-        return (struct var){NULL, NO_NODE, 8, 0};
-    struct var padded = constant(g, p->batch * (plan_sequence_tokens(p) + 1), 8);
-    if (p->batch == 1)
-        return padded;
-    struct var copy = constant(g, plan_tokens(p), 8);
-    drop(g, padded);
-    return copy;
-}
-
-static struct var full_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    int head = unit_of(t, PART_HEAD);
-    g->kind = MEMORY_LOGITS;
-    enter(t, head);
-    struct var in = mark(t, var_share(hidden), head, true);
-    struct var logits = mark(t, op_linear(g, in, t->head, -1), head, false);
-    drop(g, in);
-    leave(t, head);
-    if (model_has(&t->plan->model, FEATURE_LOGIT_CAP))
-        logits = op_cap(g, logits);
-    struct var wide = op_cast(g, logits, 4);
-    struct var labels = shifted_labels(t);
-    struct var loss = op_cross_entropy(g, wide, labels, plan_tokens(t->plan));
-    drop(g, wide);
-    leave(t, unit_of(t, PART_NORMS));
-    drop(g, logits);
-    drop(g, labels);
-    g->kind = MEMORY_WORKING;
-    return loss;
-}
-
-// One chunk: logits, in fp32, and the sum of their losses.
-static void chunk_loss(struct graph *g, struct var *out, struct var in, void *what)
-{
-    const struct trainer *t = what;
-    struct var logits = op_linear(g, in, t->head, -1);
-    struct var wide = op_cast(g, logits, 4);
-    drop(g, logits);
-    struct var labels = {NULL, NO_NODE, 8, 0}; // a view of all labels
-    *out = op_cross_entropy(g, wide, labels, in.elements);
-    drop(g, wide);
-}
-
-// The head over chunks of tokens, each under checkpoint, the losses added up.
-static struct var chunked_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    const struct plan *p = t->plan;
-    int head = unit_of(t, PART_HEAD);
-    uint64_t left = plan_tokens(p), width = p->model.hidden;
-    int count = (int)((left + p->loss_chunk - 1) / p->loss_chunk);
-    g->kind = MEMORY_LOGITS;
-    enter(t, head);
-    bool trl = p->recipe == RECIPE_TRL;
-    struct var whole = mark(t, var_share(hidden), head, true);
-    whole = trl ? trl_packed(t, whole) : op_chunks(g, whole, count);
-    struct var total = {NULL, NO_NODE, 4, 1};
-    for (int i = 0; i < count; i++) {
-        uint64_t tokens = left < p->loss_chunk ? left : p->loss_chunk;
-        struct var chunk = (trl ? op_slice : op_chunk)(g, whole, tokens * width);
-        struct var loss = graph_checkpoint(g, chunk, trl ? trl_chunk : chunk_loss, t);
-        drop(g, chunk);
-        struct var sum = op_scalar(g, loss, total);
-        drop(g, loss);
-        drop(g, total);
-        total = sum;
-        left -= tokens;
-    }
-    drop(g, whole);
-    struct var mean = op_add_constant(g, total);
-    drop(g, total);
-    mean = mark(t, mean, head, false);
-    leave(t, head);
-    leave(t, unit_of(t, PART_NORMS));
-    g->kind = MEMORY_WORKING;
-    return mean;
-}
-
-static struct var liger_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    g->kind = MEMORY_LOGITS;
-    struct var labels = shifted_labels(t);
-    struct var loss = op_fused_loss(g, hidden, t->head);
-    drop(g, labels);
-    g->kind = MEMORY_WORKING;
-    return loss;
-}
-
-// No head at all: the mean of the last hidden state.
-static struct var hidden_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    struct var wide = op_cast(g, hidden, 4);
-    struct var mean = op_mean(g, wide, 1);
-    drop(g, wide);
-    leave(t, unit_of(t, PART_NORMS));
-    return mean;
-}
-
-// The same without logits of all tokens, where verl's fused kernels are on. Takes hidden over.
-static struct var fused_policy_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    int root = unit_of(t, PART_NORMS);
-    struct var values = op_fused_policy(g, hidden, t->head);
-    drop(g, hidden);
-    leave(t, root);
-    values = mark(t, values, root, false);
-    if (t->is_reference)
-        return values;
-    struct var loss = op_mean(g, values, 1);
-    drop(g, values);
-    return loss;
-}
-
-// What a policy gradient needs of the logits: the log-probability of each token and the entropy
-// (verl 0.5, workers/actor/dp_actor.py). The entropy function is compiled and makes nothing of the
-// logits' size; a model that is only read has no entropy computed.
-// Takes hidden over.
-static struct var policy_loss(struct trainer *t, struct var hidden)
-{
-    struct graph *g = &t->graph;
-    uint64_t tokens = plan_tokens(t->plan);
-    int head = unit_of(t, PART_HEAD), root = unit_of(t, PART_NORMS);
-    g->kind = MEMORY_LOGITS;
-    enter(t, head);
-    struct var in = mark(t, hidden, head, true);
-    struct var logits = mark(t, op_linear(g, in, t->head, -1), head, false);
-    drop(g, in);
-    leave(t, head);
-    leave(t, root);
-    logits = op_divide_view(g, mark(t, logits, root, false));
-    g->kind = MEMORY_WORKING;
-    struct var log_probabilities = op_token_loss(g, logits, tokens);
-    if (t->is_reference) {
-        drop(g, logits);
-        return log_probabilities;
-    }
-    struct var entropy = op_token_loss(g, logits, tokens);
-    drop(g, logits);
-    struct var gain = op_mean(g, log_probabilities, 1), spread = op_mean(g, entropy, 1);
-    drop(g, log_probabilities);
-    drop(g, entropy);
-    struct var loss = op_scalar(g, gain, spread);
-    drop(g, gain);
-    drop(g, spread);
-    return loss;
-}
-
-static struct var loss_of(struct trainer *t, struct var hidden)
-{
-    switch (t->plan->loss) {
-    case LOSS_FULL:
-        return full_loss(t, hidden);
-    case LOSS_CHUNKED:
-        return chunked_loss(t, hidden);
-    case LOSS_NONE:
-        return hidden_loss(t, hidden);
-    case LOSS_LIGER:
-        return liger_loss(t, hidden);
-    case LOSS_POLICY:
-        break;
-    }
-    __builtin_trap();
-}
+// ------------------------------------------------------------------ the model
 
 // Without a graph nothing is recomputed.
 static struct var layers_of(struct trainer *t, struct var hidden)
@@ -730,15 +532,15 @@ static struct var layers_of(struct trainer *t, struct var hidden)
         g->shared_arguments[ARGUMENT_SINE] = also->sine;
         g->shared_arguments[ARGUMENT_MASK] = also->mask;
         g->kind = checkpointing || !g->recording ? MEMORY_WORKING : MEMORY_SAVED;
-        enter(t, i);
-        hidden = mark(t, hidden, i, true);
+        unit_enter(t, i);
+        hidden = unit_mark(t, hidden, i, true);
         if (checkpointing)
             next = graph_checkpoint(g, hidden, decoder_layer, &t->calls[i]);
         else
             decoder_layer(g, &next, hidden, &t->calls[i]);
-        leave(t, i);
+        unit_leave(t, i);
         drop(g, hidden);
-        hidden = mark(t, next, i, false);
+        hidden = unit_mark(t, next, i, false);
     }
     g->checkpoints_on_host = false;
     return hidden;
@@ -749,13 +551,13 @@ struct var trainer_forward(struct trainer *t)
     struct graph *g = &t->graph;
     const struct plan *plan = t->plan;
     bool policy = plan->loss == LOSS_POLICY; // the model ends before its loss
-    int root = unit_of(t, PART_NORMS), embedding = unit_of(t, PART_EMBEDDING);
+    int root = unit_number(t, PART_NORMS), embedding = unit_number(t, PART_EMBEDDING);
     g->recording = g->keeping = !t->is_reference;
     g->kind = MEMORY_WORKING;
-    enter(t, root);
-    enter(t, embedding);
-    struct var hidden = mark(t, embed(t), embedding, false);
-    leave(t, embedding);
+    unit_enter(t, root);
+    unit_enter(t, embedding);
+    struct var hidden = unit_mark(t, embed(t), embedding, false);
+    unit_leave(t, embedding);
     struct var embedded = var_share(hidden); // a local variable of the model's forward
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
@@ -763,19 +565,19 @@ struct var trainer_forward(struct trainer *t)
     if (!t->is_reference)
         machine_phase(t->machine, PHASE_LOSS);
     int tail = t->sharding && t->sharding->tail_of ? t->sharding->tail_of(t) : -1;
-    enter(t, tail);
-    hidden = mark(t, hidden, tail, true);
+    unit_enter(t, tail);
+    hidden = unit_mark(t, hidden, tail, true);
     struct var last = rms_norm(g, hidden, t->final_norm);
     drop(g, hidden);
     drop_masks(t);
     drop(g, embedded);
     if (policy) {
         drop_arguments(t, positions);
-        return (plan->fused_kernels ? fused_policy_loss : policy_loss)(t, last);
+        return loss_of_policy(t, last);
     }
     struct var loss = loss_of(t, last);
     drop(g, last);
     drop_arguments(t, positions);
     graph_end_autocast(g);
-    return mark(t, loss, root, false);
+    return unit_mark(t, loss, root, false);
 }

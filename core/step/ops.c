@@ -509,6 +509,28 @@ static void keep_last(struct node *n, const struct graph *g, struct storage *s)
         n->saved[n->saved_count++] = storage_share(s);
 }
 
+static void keep_inputs_last(struct node *n, const struct graph *g, struct var q, struct var k,
+                             struct var v)
+{
+    keep_last(n, g, v.storage);
+    keep_last(n, g, q.storage);
+    keep_last(n, g, k.storage);
+}
+
+static void link_attention(struct node *n, struct var q, struct var k, struct var v,
+                           struct var log_sum)
+{
+    if (!n)
+        return;
+    n->inputs[0] = q.node;
+    n->inputs[1] = k.node;
+    n->inputs[2] = v.node;
+    n->sizes[0] = bytes_of(q);
+    n->sizes[1] = bytes_of(k);
+    n->sizes[2] = bytes_of(log_sum);
+    n->sizes[3] = bytes_of(v);
+}
+
 // A mask of booleans is turned into numbers for every call, and kept; in a recomputed layer it goes
 // last.
 static struct var number_mask(struct graph *g, const struct attention_shape *shape)
@@ -536,22 +558,12 @@ static struct var attend(struct graph *g, struct var q, struct var k, struct var
     struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     if (!g->stopped)
         machine_scratch(g->machine, 256);
-    if (n) {
-        n->inputs[0] = q.node;
-        n->inputs[1] = k.node;
-        n->inputs[2] = v.node;
-        n->sizes[0] = bytes_of(q);
-        n->sizes[1] = bytes_of(k);
-        n->sizes[2] = bytes_of(log_sum);
-        n->sizes[3] = bytes_of(v);
-    }
+    link_attention(n, q, k, v, log_sum);
     graph_keep(g, n, seed.storage);
     graph_keep(g, n, offset.storage);
     graph_keep(g, n, out.storage);
     graph_keep(g, n, log_sum.storage);
-    keep_last(n, g, v.storage);
-    keep_last(n, g, q.storage);
-    keep_last(n, g, k.storage);
+    keep_inputs_last(n, g, q, k, v);
     if (g->frame)
         keep_last(n, g, mask.storage);
     var_drop(g, &mask);
@@ -574,22 +586,12 @@ static struct var attend_flash(struct graph *g, struct var q, struct var k, stru
     struct var out = graph_output(g, n, q.elements, q.width);
     struct var log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     struct var seed = graph_output(g, NULL, 2, 8), offset = graph_output(g, NULL, 1, 8);
-    if (n) {
-        n->inputs[0] = q.node;
-        n->inputs[1] = k.node;
-        n->inputs[2] = v.node;
-        n->sizes[0] = bytes_of(q);
-        n->sizes[1] = bytes_of(k);
-        n->sizes[2] = bytes_of(log_sum);
-        n->sizes[3] = bytes_of(v);
-    }
+    link_attention(n, q, k, v, log_sum);
     graph_keep(g, n, offset.storage);
     graph_keep(g, n, seed.storage);
     graph_keep(g, n, out.storage);
     graph_keep(g, n, log_sum.storage);
-    keep_last(n, g, v.storage);
-    keep_last(n, g, q.storage);
-    keep_last(n, g, k.storage);
+    keep_inputs_last(n, g, q, k, v);
     var_drop(g, &log_sum);
     var_drop(g, &seed);
     var_drop(g, &offset);

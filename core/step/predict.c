@@ -14,8 +14,8 @@
 // With Ulysses there are two more communicators, over the sequence group and across groups, and
 // all_to_all keeps buffers for every peer. That, and what FlashAttention's and compiled kernels
 // take under verl, is fitted to the 120 published capacities on A100
-// (tests/runs/trinity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32 to 3.45 with
-// sp 2, 4.55 to 5.1 with sp 4.
+// (tests/runs/trinity_capacity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32
+// to 3.45 with sp 2, 4.55 to 5.1 with sp 4.
 #define VERL_KERNELS_BYTES    (150 * MIB)
 #define NCCL_PEER_BYTES       (640 * MIB)
 #define MODULES_SINGLE_BYTES  (240 * MIB)

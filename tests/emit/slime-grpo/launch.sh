@@ -4,8 +4,8 @@
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
-SLIME=${SLIME:-/root/slime}
-MEGATRON=${MEGATRON:-/root/Megatron-LM}
+SLIME=${SLIME:-$HOME/slime}
+MEGATRON=${MEGATRON:-$HOME/Megatron-LM}
 save=checkpoints
 [[ $save = /* ]] || save=$here/$save
 data=/data/prompts.jsonl
