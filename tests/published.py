@@ -4,8 +4,8 @@
 Usage: tests/published.py PROGRAM-FOLDER
 
 Each run is predicted from the settings its authors name; what they do not name is TRL's default, which
-is what --recipe trl sets. Prints a Markdown table and exits 0 if every run is within 10 % or has an
-explanation of its miss.
+is what --recipe trl sets. Prints a Markdown table and exits 0 if every run is within 10 %, or within 10 %
+of the miss that is written down and explained for it.
 """
 import dataclasses
 import json
@@ -26,6 +26,7 @@ class Published:
     gigabytes: float    # peak of a GPU, in 10^9 bytes
     options: dict
     why: str            # which settings are meant; where the figures differ, what makes the difference
+    miss: float = 0.0   # the error that what is not modelled explains; what is left of it must be within the bar
 
 
 # huggingface/trl#6845 and #6846, release notes of v1.13.0: one node of 8 H100, bf16, one sequence a step,
@@ -39,7 +40,7 @@ RUNS = (
               "#6846 advises `fsdp_offload_params` from 30B on; with its states on the GPU they alone are 61 GB"),
     Published("Qwen3-32B", MILLION, 60.8, {"checkpoint-offload": "on", "offload": "all"},
               "#6846 runs the MLP over tiles of 16,384 tokens, which is not modelled: in a layer's backward pass "
-              "the gradients of gate, up and their product, 131,072 x 25,600 in bf16 (6.7 GB) each, shrink to an eighth"),
+              "the gradients of gate, up and their product, 131,072 x 25,600 in bf16 (6.7 GB) each, shrink to an eighth", miss=0.16),
     Published("Qwen3-0.6B", "4096k", 73.7, {"checkpoint-offload": "on"},
               "not said which of #6846's levers were on; merging attention's blocks in bf16 (`convert_to_f32 = "
               "False`, not modelled) would take 8.6 GB off the fp32 sums of outputs and gradients"),
@@ -90,8 +91,9 @@ def section(program):
 def main():
     program = os.path.join(sys.argv[1], "fathom")
     print(section(program))
-    missed = [run for run, _, error in compare(program) if abs(error) > WITHIN]
-    unexplained = [run for run in missed if "not modelled" not in run.why]
+    compared = [(run, error) for run, _, error in compare(program)]
+    missed = [run for run, error in compared if abs(error) > WITHIN]
+    unexplained = [run for run, error in compared if abs(error - run.miss) > WITHIN]
     print(f"\n{len(RUNS) - len(missed)} of {len(RUNS)} within {100 * WITHIN:.0f} %, {len(unexplained)} unexplained")
     return 1 if unexplained else 0
 
