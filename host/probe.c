@@ -206,6 +206,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
         .sp = h->cell->sp,
         .max_position = h->cell->max_position,
         .limit_bytes = r->limited ? t.expected.limit_bytes : 0,
+        .workspace_bytes = r->limited ? t.expected.workspace_bytes : 0,
         .try = step->try,
         .log = log_path(h, step->context, step->try),
         .shipped = r->shipped,

@@ -14,8 +14,9 @@ TRIAL: config (values of a config.json), context, world, sp, strategy (single|dd
 precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none), batch, accum,
 checkpointing, reshard, offload, optimizer (adamw|adamw-fused|sgd), expandable, layers, tied, steps,
 one_gpu (rank 0 of `world`, the others played by torch's fake process group), limit_bytes (what
-torch may reserve), entropy_saving, save_hf (last|always|never), yarn_factor, device (cuda|cpu),
-trace (a file for the allocator's history). Only `config` and `context` must be given.
+torch may reserve), workspace_bytes (cuBLAS's, of another card), entropy_saving, save_hf
+(last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history).
+Only `config` and `context` must be given.
 """
 import array
 import contextlib
@@ -30,7 +31,7 @@ DEFAULTS = {
     "world": 1, "sp": 1, "strategy": None, "precision": None, "recipe": "hf", "loss": "full",
     "batch": 1, "accum": None, "checkpointing": True, "reshard": True, "offload": False,
     "optimizer": "adamw", "expandable": False, "layers": None, "tied": None, "steps": None,
-    "one_gpu": False, "limit_bytes": None, "entropy_saving": False, "save_hf": "last",
+    "one_gpu": False, "limit_bytes": None, "workspace_bytes": None, "entropy_saving": False, "save_hf": "last",
     "yarn_factor": None, "device": "cuda", "trace": None,
 }
 # What Trinity's capacity test does: 8 sequences a group in micro-batches of 2, two steps.
@@ -471,7 +472,16 @@ class Job:
                 rows = self.logits(self.reference, ids, positions)
                 found.append(self.log_prob(rows, ids[0].roll(-1)))
                 del rows
+        if self.trial["reshard"] and self.trial["world"] > 1:
+            self.reshard_root(self.reference)
         return found
+
+    def reshard_root(self, model):
+        """FSDP keeps the root whole after a pass without a backward one; verl lets it go."""
+        if self.trial["strategy"] == "fsdp1":
+            model._handle.reshard(True)
+        elif self.trial["strategy"] == "fsdp2":
+            model.reshard()
 
     def policy_loss(self, ids, positions, reference):
         import torch
@@ -609,9 +619,17 @@ def run_steps(job, memory):
 # ------------------------------------------------------------------ one trial
 
 
+def workspace_text(size):
+    """Blocks of 4 MiB and 16 KiB, as torch's own defaults are made of: ":4096:2:16:8"."""
+    large, rest = divmod(size, 4 << 20)
+    return f":4096:{large}" + (f":16:{rest >> 14}" if rest else "")
+
+
 def prepare_gpu(trial, rank):
     import torch
 
+    if trial["workspace_bytes"]:  # read by torch with the first product
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = workspace_text(trial["workspace_bytes"])
     if not torch.cuda.is_available():
         raise BadTrial("torch sees no GPU here; --device cpu trains without one")
     torch.cuda.set_device(0 if trial["one_gpu"] else rank)

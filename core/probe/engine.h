@@ -13,7 +13,8 @@ struct trial_request {
     struct str config;           // the model's configuration as JSON, empty where unknown
     struct str machine;          // "8xH100-80G", empty where the card is not known
     uint64_t context, gpus, sp, max_position;
-    uint64_t limit_bytes; // what torch may reserve; 0: all there is
+    uint64_t limit_bytes;     // what torch may reserve; 0: all there is
+    uint64_t workspace_bytes; // what cuBLAS may use; 0: what the card's own default is
     int try;
     struct str log;         // other files of the trial stand beside it
     struct str shipped;     // the folder of the files that come with Fathom

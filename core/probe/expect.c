@@ -1,6 +1,8 @@
 // A configuration that is not modelled can still be probed: then nothing is expected of it.
 #include "core/probe/expect.h"
 
+#include "core/step/trainer.h"
+
 void expect_longest(struct expectation *x, struct arena *a, const struct settings *plan,
                     const struct grid *grid)
 {
@@ -25,6 +27,7 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     if (!capacity_plan(p, &scratch, &r, context, &e))
         return;
     x->limit_bytes = p->limit_bytes;
+    x->workspace_bytes = cublas_workspace_bytes(&p->hardware.card);
     if (!predict(made, &scratch, p, &e))
         return;
     x->known = true;

@@ -53,6 +53,8 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
     }
     if (r->limit_bytes)
         json_out_field_u64(&j, "limit_bytes", r->limit_bytes);
+    if (r->workspace_bytes)
+        json_out_field_u64(&j, "workspace_bytes", r->workspace_bytes);
     double factor = trial_yarn_factor(r);
     if (factor > 0) {
         json_out_key(&j, "yarn_factor");

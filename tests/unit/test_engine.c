@@ -78,6 +78,7 @@ TEST(a_torch_trial_is_a_file)
     struct error e = {0};
     r.config = STR("{}");
     r.limit_bytes = 7;
+    r.workspace_bytes = 8;
     r.socket = STR("/tmp/s");
     CHECK_STR(build(&a, "torch", &r, &l, &e),
               "/opt/py -u share/torch_worker.py --ask /tmp/s logs/x.json");
@@ -87,7 +88,8 @@ TEST(a_torch_trial_is_a_file)
         l.files[0].content,
         "{\n  \"context\": 51200,\n  \"world\": 4,\n  \"sp\": 2,\n  \"recipe\": \"trinity\",\n"
         "  \"batch\": 2048,\n  \"save_hf\": \"never\",\n  \"one_gpu\": true,\n"
-        "  \"limit_bytes\": 7,\n  \"yarn_factor\": 1.25,\n  \"config\": {}\n}\n");
+        "  \"limit_bytes\": 7,\n  \"workspace_bytes\": 8,\n  \"yarn_factor\": 1.25,\n  \"config\": "
+        "{}\n}\n");
 }
 
 TEST(accelerate_gets_the_files_of_emit)
