@@ -20,8 +20,12 @@ FATHOM = os.path.join(PROGRAMS, "fathom")
 TRAINER = os.path.join(PROGRAMS, "tests", "fake_trainer")
 
 
+MARK = f"FATHOM_TEST_RUN={os.getpid()}"
+os.environ["FATHOM_TEST_RUN"] = str(os.getpid())
+
+
 def processes():
-    """Ids of trainers and keepers that are alive, ours or not."""
+    """Ids of the trainers and keepers of this run that are alive, whoever their parent is now."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -29,9 +33,11 @@ def processes():
                 name = file.read().strip()
             with open(f"/proc/{pid}/stat") as file:
                 state = file.read().rpartition(")")[2].split()[0]
+            with open(f"/proc/{pid}/environ", "rb") as file:
+                ours = MARK.encode() in file.read().split(b"\0")
         except OSError:
             continue
-        if name in ("fake_trainer", "fathom-keeper") and state != "Z":
+        if ours and name in ("fake_trainer", "fathom-keeper") and state != "Z":
             found.append(int(pid))
     return found
 
@@ -190,7 +196,10 @@ class Probe(unittest.TestCase):
         probe = subprocess.Popen(self.command("stubborn-hang", "--grace", "600")[:-4] +
                                  ["--grace", "600"], cwd=self.folder, stdout=subprocess.DEVNULL,
                                  stderr=subprocess.PIPE, text=True)
-        time.sleep(1)
+        until = time.monotonic() + 20
+        while len(set(processes()) - before) < 3 and time.monotonic() < until:
+            time.sleep(0.05)
+        self.assertGreaterEqual(len(set(processes()) - before), 3, "keeper, trainer and child")
         probe.send_signal(signal.SIGINT)
         time.sleep(0.5)
         probe.send_signal(signal.SIGINT)

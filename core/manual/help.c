@@ -1,6 +1,8 @@
 // `fathom help`: an overview, the settings, or one command.
 #include "core/manual/manual.h"
 
+#include "core/step/recipe.h"
+
 static void print_pair(struct buf *b, struct str left, const char *right, const struct view *v)
 {
     enum { TEXT_COLUMN = 22 };
@@ -24,11 +26,32 @@ static void print_option(struct buf *b, const char *name, const char *values, co
     print_pair(b, left, text, v);
 }
 
+// What recipes set instead: "; trl: mixed with fsdp1|fsdp2".
+static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
+{
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
+        const struct recipe_row *row = &recipe_rows[i];
+        if (!str_is(str_from(d->name), row->setting) || str_is(str_from(d->fallback), row->value))
+            continue;
+        buf_printf(b, "; %s: %s", row->recipe, row->value);
+        if (row->strategies)
+            buf_printf(b, " with %s", row->strategies);
+        if (row->several)
+            buf_put_z(b, " on several GPUs");
+        if (row->offloaded)
+            buf_put_z(b, " with offload");
+    }
+}
+
 static const char *setting_text(struct arena *a, const struct setting_def *d)
 {
     if (!d->fallback)
         return d->text;
-    return str_format(a, "%s (default: %s)", d->text, d->fallback).p;
+    struct buf b = buf_in(a);
+    buf_printf(&b, "%s (default: %s", d->text, d->fallback);
+    put_recipe_defaults(&b, d);
+    buf_put_z(&b, ")");
+    return str_z(a, buf_str(&b));
 }
 
 static void print_setting(struct buf *b, const struct setting_def *d, const struct view *v)

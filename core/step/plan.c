@@ -153,8 +153,6 @@ static bool read_numbers(struct reader *r, struct plan *p)
                     "only trinity's checkpoint is modelled; give --recipe trinity or leave it out");
     p->save_hf = (enum save)save;
     p->offload = (enum offload)offload;
-    if (p->recipe == RECIPE_TRINITY)
-        strategy = (int)(p->offload ? STRATEGY_FSDP2 : STRATEGY_FSDP1);
     read_choice(r, &strategy, "strategy");
     p->strategy = (enum strategy)strategy;
     int precision = plan_is_sharded(p) ? PRECISION_MIXED : PRECISION_BF16;

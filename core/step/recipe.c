@@ -36,6 +36,15 @@ const struct recipe_row recipe_rows[] = {
      .value = "zero3",
      .evidence = "trl/accelerate_configs/zero3.yaml"},
     {.recipe = "trinity",
+     .setting = "strategy",
+     .value = "fsdp2",
+     .offloaded = true,
+     .evidence = "trinity's capacity test: --offload needs trainer_strategy fsdp2"},
+    {.recipe = "trinity",
+     .setting = "strategy",
+     .value = "fsdp1",
+     .evidence = "trinity's capacity test: trainer_strategy fsdp"},
+    {.recipe = "trinity",
      .setting = "batch",
      .value = "2",
      .evidence = "trinity's capacity test: max_token_len_per_gpu holds two sequences"},
@@ -51,7 +60,9 @@ const ptrdiff_t recipe_row_count = COUNT_OF(recipe_rows);
 bool recipe_row_holds(const struct recipe_row *row, const struct settings *effective)
 {
     const struct setting *item = settings_find_z(effective, row->setting);
-    return item && item->value.p == row->value; // a user's text lies elsewhere
+    const struct setting *recipe = settings_find_z(effective, "recipe");
+    return item && recipe && str_is(recipe->value, row->recipe) &&
+           item->value.p == row->value; // a user's text lies elsewhere
 }
 
 // Without one, single on one GPU: the fallback of the setting.
@@ -66,11 +77,17 @@ static bool has_strategy(const struct settings *s, const char *strategies, bool 
     return false;
 }
 
+static bool is_offloaded(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "offload");
+    return item && !str_is(item->value, "off");
+}
+
 static bool applies(const struct recipe_row *row, struct str recipe, const struct settings *s,
                     bool several)
 {
     return str_is(recipe, row->recipe) && !settings_find_z(s, row->setting) &&
-           (several || !row->several) &&
+           (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

@@ -10,6 +10,7 @@ enum recipe { RECIPE_HF, RECIPE_TRL, RECIPE_DEEPSPEED, RECIPE_TRINITY };
 struct recipe_row {
     const char *recipe, *setting, *value;
     bool several;           // only on several GPUs
+    bool offloaded;         // only with offload
     const char *strategies; // only with one of these; NULL: any
     const char *evidence;
 };
