@@ -407,10 +407,10 @@ class Job:
         if size > 1 or trial["recipe"] == "trinity":
             sequences = trial["batch"] if trial["recipe"] == "trinity" else 1
             attention = register_attention(self.group, size, sequences)
-        self.model = build_model(self.config, attention, trial)
         self.reference = None
-        if trial["recipe"] == "trinity":
+        if trial["recipe"] == "trinity":  # whose trainer makes the reference before the policy
             self.reference = build_model(self.config, attention, trial, reference=True)
+        self.model = build_model(self.config, attention, trial)
         self.optimizer = build_optimizer(self.model, trial)
         self.log_prob = log_prob_function()
         self.entropy = entropy_function(trial)
