@@ -47,13 +47,12 @@ static void say(const struct run *r, const char *format, ...) PRINTF_LIKE(2, 3);
 
 static void say(const struct run *r, const char *format, ...)
 {
-    char text[1024];
+    struct arena scratch = *r->arena;
     va_list args;
     va_start(args, format);
-    int n = vsnprintf(text, sizeof text, format, args);
+    struct str text = str_vformat(&scratch, format, args);
     va_end(args);
-    n = n < (int)sizeof text ? n : (int)sizeof text - 1;
-    r->console->line(r->console->context, (struct str){text, n});
+    r->console->line(r->console->context, text);
 }
 
 // ------------------------------------------------------------------ cells

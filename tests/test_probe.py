@@ -77,6 +77,19 @@ class Probe(unittest.TestCase):
         with open(log) as file:
             self.assertIn("CUDA out of memory", file.read())
 
+    def test_models_side_by_side(self):
+        done = self.run_probe("train", "--model", "Qwen3-0.6B,Qwen3-4B", "--gpus", "1,2",
+                              "--sp", "1,2", "--recipe", "hf")
+        table = done.stdout[done.stdout.index("\nGPUs"):].splitlines()[1:5]
+        self.assertEqual([line.split() for line in table],
+                         [["GPUs", "SP", "Qwen3-0.6B", "Qwen3-4B"], ["1", "1", "2048", "2048"],
+                          ["2", "1", "2048", "2048"], ["2", "2", "2048", "2048"]])
+        self.assertIn("not tried: Qwen3-4B on 1 GPU with sp 2: ", done.stdout)
+
+    def test_a_long_command_is_shown_whole(self):
+        done = self.run_probe("train", "--dry-run", more="x" * 2000)
+        self.assertIn("x" * 2000, done.stderr + done.stdout)
+
     def test_nothing_fits(self):
         done = self.run_probe("train", limit=10)
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -36,17 +36,24 @@ struct str str_join(struct arena *a, struct str head, struct str tail)
     return (struct str){p, head.n + tail.n};
 }
 
-struct str str_format(struct arena *a, const char *format, ...)
+struct str str_vformat(struct arena *a, const char *format, va_list args)
 {
-    va_list args, again;
-    va_start(args, format);
+    va_list again;
     va_copy(again, args);
     ptrdiff_t n = fmt_length(format, again);
     va_end(again);
     char *p = NEW(a, char, n + 1);
     fmt_into(p, n + 1, format, args);
-    va_end(args);
     return (struct str){p, n};
+}
+
+struct str str_format(struct arena *a, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    struct str text = str_vformat(a, format, args);
+    va_end(args);
+    return text;
 }
 
 bool str_equal(struct str a, struct str b)

@@ -3,6 +3,7 @@
 #ifndef FATHOM_BASE_STR_H
 #define FATHOM_BASE_STR_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,6 +28,7 @@ struct str str_copy(struct arena *a, struct str s);
 char *str_z(struct arena *a, struct str s);
 struct str str_join(struct arena *a, struct str head, struct str tail);
 struct str str_format(struct arena *a, const char *format, ...) PRINTF_LIKE(2, 3);
+struct str str_vformat(struct arena *a, const char *format, va_list args) PRINTF_LIKE(2, 0);
 
 bool str_equal(struct str a, struct str b);
 bool str_is(struct str s, const char *z);

@@ -1,5 +1,5 @@
-// Tables of what was found, with GPUs and sequence parallel sizes as rows and models as columns, as
-// the published guide has them.
+// Tables of what was found: a row a cell with what it took, and, of several models, the published
+// form with GPUs and sequence parallel sizes as rows and models as columns.
 #include "core/report/probe.h"
 
 #include "core/base/units.h"
@@ -61,6 +61,53 @@ static void print_table(struct buf *b, const struct view *v, const struct probe_
     table_print(&t, b, v);
 }
 
+static bool is_first_of_model(const struct probe_story *s, ptrdiff_t index)
+{
+    for (ptrdiff_t i = 0; i < index; i++)
+        if (str_equal(s->cells[i].model, s->cells[index].model))
+            return false;
+    return true;
+}
+
+static const struct probe_cell *cell_of(const struct probe_story *s, const struct probe_cell *row,
+                                        struct str model)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct probe_cell *c = &s->cells[i];
+        if (str_equal(c->model, model) && c->gpus == row->gpus && c->sp == row->sp)
+            return c;
+    }
+    return NULL;
+}
+
+// A row for each pair that the first model was tried with.
+static void print_by_model(struct buf *b, const struct view *v, const struct probe_story *s)
+{
+    struct column columns[TABLE_MAX_COLUMNS] = {{"GPUs", true, 0, false}, {"SP", true, 0, false}};
+    struct str models[TABLE_MAX_COLUMNS];
+    ptrdiff_t count = 2;
+    for (ptrdiff_t i = 0; i < s->count && count < TABLE_MAX_COLUMNS; i++)
+        if (is_first_of_model(s, i)) {
+            models[count] = s->cells[i].model;
+            columns[count++] = (struct column){str_z(b->arena, s->cells[i].model), true, 0, false};
+        }
+    if (count < 4)
+        return;
+    struct table t = table_in(b->arena, columns, count);
+    for (ptrdiff_t i = 0; i < s->count && str_equal(s->cells[i].model, models[2]); i++) {
+        if (!s->cells[i].possible)
+            continue;
+        table_cell(&t, count_text(b->arena, s->cells[i].gpus));
+        table_cell(&t, count_text(b->arena, s->cells[i].sp));
+        for (ptrdiff_t column = 2; column < count; column++) {
+            const struct probe_cell *c = cell_of(s, &s->cells[i], models[column]);
+            table_cell(&t, c ? found_text(b->arena, c) : STR_NONE);
+        }
+    }
+    table_print(&t, b, v);
+    buf_char(b, '\n');
+}
+
 struct totals {
     uint64_t cells, launches, known, linear, right;
 };
@@ -85,7 +132,8 @@ static void print_refusals(struct buf *b, const struct probe_story *s)
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct probe_cell *c = &s->cells[i];
         if (!c->possible)
-            buf_printf(b, "not tried: %llu GPUs with sp %llu: %.*s\n", (unsigned long long)c->gpus,
+            buf_printf(b, "not tried: %.*s on %llu GPU%s with sp %llu: %.*s\n", STR_ARGS(c->model),
+                       (unsigned long long)c->gpus, c->gpus == 1 ? "" : "s",
                        (unsigned long long)c->sp, STR_ARGS(c->refusal));
     }
 }
@@ -96,6 +144,7 @@ void report_probe(struct buf *b, const struct view *v, const struct probe_story 
     buf_char(b, '\n');
     print_table(b, v, s);
     buf_char(b, '\n');
+    print_by_model(b, v, s);
     print_refusals(b, s);
     buf_printf(b,
                "%llu launches now and %llu before, for %llu cells; the linear order takes %llu. "
