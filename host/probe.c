@@ -309,6 +309,7 @@ static bool recall(struct hunting *h, struct error *e)
                                  .model = h->model_name,
                                  .engine = str_from(r->options.engine->name),
                                  .card = r->card,
+                                 .config = h->config,
                                  .gpus = h->cell->gpus,
                                  .sp = h->cell->sp,
                                  .max_position = h->cell->max_position};
@@ -487,7 +488,7 @@ static bool show_store(struct answer *a, const struct query *q, const struct pro
     struct records r = {0};
     if (!store_open(&store, q->arena, o->store, STORE_READ, e))
         return false;
-    bool ok = store_read(&cells, &r.count, store, q->arena, e);
+    bool ok = store_read(&cells, &r.count, store, q->arena, (struct store_part){0}, e);
     store_close(store);
     if (!ok)
         return false;

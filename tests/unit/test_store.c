@@ -1,6 +1,7 @@
 // The store of trials: what survives, what is refused.
 #include <sqlite3.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -69,7 +70,7 @@ TEST(a_store_is_read_whole)
     CHECK(add_trial(s, cell, 4096, OUTCOME_FITS, &e));
     store_close(s);
     CHECK(store_open(&s, &a, path, STORE_READ, &e));
-    CHECK(store_read(&cells, &count, s, &a, &e));
+    CHECK(store_read(&cells, &count, s, &a, (struct store_part){0}, &e));
     CHECK_U64((uint64_t)count, 1);
     CHECK_U64((uint64_t)cells[0].attempt_count, 1);
     CHECK_STR(cells[0].attempts[0].detail, "it's \"said\"; --");
@@ -120,6 +121,190 @@ TEST(one_at_a_time)
     store_close(first);
 }
 
+// ------------------------------------------------------------------ steps
+
+static const struct step_record two_steps[] = {
+    {1, UINT64_C(69020871680), UINT64_C(69019829256), UINT64_C(83338723328), 8412330496, 3, 13.523},
+    {2, UINT64_C(73789271552), UINT64_C(73788228620), UINT64_C(83336626176), 8412330496, 6, 7.725},
+};
+
+TEST(steps_are_kept_as_they_come)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL, *reader = NULL;
+    int64_t cell = 0;
+    ptrdiff_t count = 0;
+    struct cell_record *cells = NULL;
+    struct attempt_record t = {.context = 4096, .try = 1, .limit_bytes = 83360609280};
+    struct attempt_record place = {.total_bytes = UINT64_C(150109880320)};
+    place.versions = STR("torch 2.11.0");
+    place.gpu = STR("NVIDIA H200");
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e) &&
+          store_begin(&t.id, s, cell, &t, &e) && store_started(s, t.id, &place, &e) &&
+          store_step(s, t.id, &two_steps[0], &e));
+    // Another process sees them while the trial runs.
+    CHECK(store_open(&reader, &a, path, STORE_READ, &e) &&
+          store_read(&cells, &count, reader, &a, (struct store_part){0}, &e));
+    CHECK(count == 1 && cells[0].attempt_count == 1 && !cells[0].attempts[0].finished);
+    CHECK_U64((uint64_t)cells[0].attempts[0].step_count, 1);
+    CHECK_STR(cells[0].attempts[0].gpu, "NVIDIA H200");
+    store_close(reader);
+    // A second rank had more in one respect.
+    struct step_record rank = two_steps[0];
+    rank.reserved_bytes++;
+    rank.allocated_bytes--;
+    CHECK(store_step(s, t.id, &two_steps[1], &e) && store_step(s, t.id, &rank, &e));
+    store_close(s); // without an end: as if it were killed
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_settle(&count, s, &e) && count == 1);
+    CHECK(store_read(&cells, &count, s, &a, (struct store_part){0}, &e));
+    const struct attempt_record *kept = &cells[0].attempts[0];
+    CHECK(kept->finished && kept->outcome == OUTCOME_INTERRUPTED);
+    CHECK_U64((uint64_t)kept->step_count, 2);
+    CHECK_U64(kept->steps[0].reserved_bytes, two_steps[0].reserved_bytes + 1);
+    CHECK_U64(kept->steps[0].allocated_bytes, two_steps[0].allocated_bytes);
+    CHECK_U64(kept->steps[1].end_allocated_bytes, 8412330496);
+    CHECK(kept->steps[1].seconds == 7.725 && kept->steps[1].number == 2);
+    CHECK_U64(kept->peaks.steps, 2);
+    CHECK_U64(kept->peaks.allocated_bytes, two_steps[1].allocated_bytes);
+    CHECK_U64(kept->limit_bytes, 83360609280);
+    CHECK_U64(kept->total_bytes, UINT64_C(150109880320));
+    store_close(s);
+}
+
+TEST(a_part_is_read)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell = 0, other = 0;
+    ptrdiff_t count = 0;
+    struct cell_record *cells = NULL, four = one_cell;
+    four.key = STR("engine=torch\ngpus=4\n");
+    four.gpus = 4;
+    four.config = STR("{\"a\": 1}");
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e) &&
+          store_cell(&other, s, &four, &e));
+    CHECK(add_trial(s, cell, 4096, OUTCOME_FITS, &e) &&
+          add_trial(s, other, 4096, OUTCOME_FITS, &e) &&
+          add_trial(s, other, 8192, OUTCOME_FITS, &e));
+    CHECK(store_read(&cells, &count, s, &a, (struct store_part){.gpus = 4, .context = 8192}, &e));
+    CHECK(count == 1 && cells[0].id == other && cells[0].attempt_count == 1);
+    CHECK_U64(cells[0].attempts[0].context, 8192);
+    CHECK_STR(cells[0].config, "{\"a\": 1}");
+    CHECK(store_read(&cells, &count, s, &a, (struct store_part){.gpus = 2, .context = 8192}, &e));
+    CHECK_U64((uint64_t)count, 0);
+    store_close(s);
+}
+
+// ------------------------------------------------------------------ older files
+
+// The first version of the schema, as it was released, and a trial in it.
+static const char first_version[] =
+    "PRAGMA journal_mode = WAL;"
+    "CREATE TABLE cell (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, model TEXT NOT NULL,"
+    " engine TEXT NOT NULL, card TEXT NOT NULL, gpus INTEGER NOT NULL, sp INTEGER NOT NULL,"
+    " max_position INTEGER NOT NULL) STRICT;"
+    "CREATE TABLE attempt (id INTEGER PRIMARY KEY, cell INTEGER NOT NULL REFERENCES cell (id),"
+    " context INTEGER NOT NULL, try INTEGER NOT NULL,"
+    " state TEXT NOT NULL CHECK (state IN ('running', 'finished')), outcome TEXT, status INTEGER,"
+    " detail TEXT, log TEXT NOT NULL, command TEXT NOT NULL, versions TEXT, gpu TEXT,"
+    " timeout_ms INTEGER NOT NULL, started_ms INTEGER NOT NULL, ended_ms INTEGER,"
+    " keeper_pid INTEGER, keeper_started INTEGER, predicted_bytes INTEGER NOT NULL,"
+    " predicted_fits INTEGER NOT NULL, steps INTEGER, allocated_bytes INTEGER,"
+    " requested_bytes INTEGER, reserved_bytes INTEGER, retries INTEGER,"
+    " CHECK ((state = 'finished') = (outcome IS NOT NULL))) STRICT;"
+    "CREATE INDEX attempt_of_cell ON attempt (cell, id);"
+    "PRAGMA user_version = 1;"
+    "INSERT INTO cell VALUES (1, 'engine=torch' || char(10), 'Qwen3-0.6B', 'torch', 'A100-80G', 2,"
+    " 1, 40960);"
+    "INSERT INTO attempt VALUES (1, 1, 24576, 1, 'finished', 'fits', 0, '', 'l.log', 'python3',"
+    " 'torch 2.11.0+cu130, transformers 5.17.0', 'NVIDIA H200', 120000, 1794734039107,"
+    " 1794734063532, 474, 4002, 83317751808, 1, 2, 73789271552, 73788228620, 83338723328, 6);";
+
+static void make_database(struct arena scratch, struct str path, const char *sql)
+{
+    sqlite3 *db;
+    CHECK(sqlite3_open(str_z(&scratch, path), &db) == SQLITE_OK);
+    CHECK(sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK);
+    sqlite3_close(db);
+}
+
+static int64_t version_of(struct arena scratch, struct str path)
+{
+    sqlite3 *db;
+    sqlite3_stmt *sql = NULL;
+    CHECK(sqlite3_open(str_z(&scratch, path), &db) == SQLITE_OK);
+    CHECK(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &sql, NULL) == SQLITE_OK);
+    int64_t version = sqlite3_step(sql) == SQLITE_ROW ? sqlite3_column_int64(sql, 0) : -1;
+    sqlite3_finalize(sql);
+    sqlite3_close(db);
+    return version;
+}
+
+static void check_old_trial(struct arena *a, struct store *s)
+{
+    struct error e = {0};
+    struct cell_record *cells = NULL;
+    ptrdiff_t count = 0;
+    CHECK(store_read(&cells, &count, s, a, (struct store_part){0}, &e));
+    CHECK(count == 1 && cells[0].attempt_count == 1);
+    CHECK_U64(cells[0].attempts[0].peaks.reserved_bytes, UINT64_C(83338723328));
+    CHECK_U64(cells[0].attempts[0].peaks.steps, 2);
+    CHECK_U64((uint64_t)cells[0].attempts[0].step_count, 0);
+    CHECK_U64(cells[0].attempts[0].limit_bytes, 0);
+    CHECK_STR(cells[0].attempts[0].gpu, "NVIDIA H200");
+    CHECK_STR(cells[0].config, "");
+}
+
+TEST(an_older_store_is_read_as_it_is)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db")), before, after;
+    struct error e = {0};
+    struct store *s = NULL;
+    make_database(a, path, first_version);
+    CHECK(file_read(&before, &a, path, 1 << 20, &e));
+    CHECK(store_open(&s, &a, path, STORE_GLANCE, &e));
+    check_old_trial(&a, s);
+    store_close(s);
+    CHECK(file_read(&after, &a, path, 1 << 20, &e) && str_equal(before, after));
+    CHECK_U64((uint64_t)version_of(a, path), 1);
+}
+
+TEST(an_older_store_is_brought_up_to_date)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell = 0;
+    struct trials trials = {0};
+    struct attempt_record t = {.context = 28672, .try = 1};
+    make_database(a, path, first_version);
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e));
+    check_old_trial(&a, s);
+    struct cell_record same = one_cell;
+    same.config = STR("{}");
+    CHECK(store_cell(&cell, s, &same, &e) && cell == 1); // its trials count
+    CHECK(store_trials(&trials, s, &a, cell, &e) && trials.count == 1);
+    CHECK(store_begin(&t.id, s, cell, &t, &e) && store_step(s, t.id, &two_steps[0], &e) &&
+          store_finish(s, t.id, &t, &e));
+    store_close(s);
+    CHECK_U64((uint64_t)version_of(a, path), 2);
+    CHECK(store_open(&s, &a, path, STORE_READ, &e));
+    struct cell_record *cells = NULL;
+    ptrdiff_t count = 0;
+    CHECK(store_read(&cells, &count, s, &a, (struct store_part){0}, &e));
+    CHECK(count == 1 && cells[0].attempt_count == 2 && cells[0].attempts[1].step_count == 1);
+    CHECK_STR(cells[0].config, "{}");
+    store_close(s);
+}
+
+// ------------------------------------------------------------------ what is refused
+
 static void refused(struct arena *a, struct str path, enum store_access access,
                     enum error_code code, const char *message)
 {
@@ -150,10 +335,150 @@ TEST(a_newer_store_is_left_alone)
 {
     struct arena a = fresh();
     struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
-    sqlite3 *db;
-    CHECK(sqlite3_open(str_z(&a, path), &db) == SQLITE_OK);
-    CHECK(sqlite3_exec(db, "PRAGMA user_version = 99; CREATE TABLE t (x);", NULL, NULL, NULL) ==
-          SQLITE_OK);
-    sqlite3_close(db);
+    make_database(a, path,
+                  "PRAGMA user_version = 99; CREATE TABLE cell (x); CREATE TABLE attempt (x);");
     refused(&a, path, STORE_WORK, ERROR_UNSUPPORTED, "this store was made by a newer fathom");
+    refused(&a, path, STORE_READ, ERROR_UNSUPPORTED, "this store was made by a newer fathom");
+}
+
+TEST(another_programs_database_is_left_alone)
+{
+    static const char *const others[] = {
+        "CREATE TABLE bookmark (url TEXT);", // a fresh store has no version either
+        "PRAGMA user_version = 1; CREATE TABLE cell (x);",
+        "PRAGMA user_version = 42; CREATE TABLE bookmark (url TEXT);"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(others); i++) {
+        struct arena a = fresh();
+        struct str path = path_join(&a, temp_folder(&a), STR("other.db")), before, after;
+        struct error e = {0};
+        make_database(a, path, others[i]);
+        CHECK(file_read(&before, &a, path, 1 << 20, &e));
+        for (enum store_access access = STORE_GLANCE; access <= STORE_WORK; access++)
+            refused(&a, path, access, ERROR_BAD_INPUT,
+                    "this is a database, but not a store of trials");
+        CHECK(file_read(&after, &a, path, 1 << 20, &e) && str_equal(before, after));
+    }
+}
+
+// Cut at every page, and in the middle of one: never a crash, and never trials that are not there.
+TEST(a_truncated_store)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db")), whole;
+    struct error e = {0};
+    int refusals = 0;
+    make_database(a, path, first_version);
+    CHECK(file_read(&whole, &a, path, 1 << 20, &e));
+    for (ptrdiff_t n = 100; n < whole.n; n += 1000) {
+        struct arena scratch = a;
+        struct store *s = NULL;
+        struct cell_record *cells = NULL;
+        ptrdiff_t count = 0;
+        struct error cut = {0};
+        CHECK(file_write(scratch, path, str_slice(whole, 0, n), FILE_REPLACE, &e));
+        bool ok = store_open(&s, &scratch, path, STORE_READ, &cut);
+        bool read = ok && store_read(&cells, &count, s, &scratch, (struct store_part){0}, &cut);
+        if (ok)
+            store_close(s);
+        CHECK(read || str_is(str_from(cut.message),
+                             "this file is not a store of trials, or it is damaged"));
+        refusals += !read;
+    }
+    CHECK(refusals > 5);
+}
+
+TEST(an_empty_file_has_no_trials)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    struct cell_record *cells = NULL;
+    ptrdiff_t count = 1;
+    CHECK(file_write(a, path, STR_NONE, FILE_REPLACE, &e));
+    CHECK(store_open(&s, &a, path, STORE_READ, &e) &&
+          store_read(&cells, &count, s, &a, (struct store_part){0}, &e));
+    CHECK_U64((uint64_t)count, 0);
+    store_close(s);
+}
+
+TEST(a_locked_store_is_not_waited_for_long)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    sqlite3 *db;
+    make_database(a, path, first_version);
+    make_database(a, path, "PRAGMA journal_mode = DELETE;");
+    CHECK(sqlite3_open(str_z(&a, path), &db) == SQLITE_OK &&
+          sqlite3_exec(db, "BEGIN EXCLUSIVE", NULL, NULL, NULL) == SQLITE_OK);
+    uint64_t began = monotonic_ms();
+    refused(&a, path, STORE_GLANCE, ERROR_IO, "another program holds this store locked");
+    CHECK(monotonic_ms() - began < 3000);
+    sqlite3_close(db);
+}
+
+// Root may write anywhere, so the test becomes somebody else.
+static int as_nobody(bool (*check)(struct arena a, struct str path), struct arena a,
+                     struct str path)
+{
+    int status = -1;
+    pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534) != 0)
+            _exit(2);
+        _exit(check(a, path) ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    return status;
+}
+
+static bool reads_one_trial(struct arena a, struct str path)
+{
+    struct error e = {0};
+    struct store *s = NULL;
+    struct cell_record *cells = NULL;
+    ptrdiff_t count = 0;
+    return store_open(&s, &a, path, STORE_READ, &e) &&
+           store_read(&cells, &count, s, &a, (struct store_part){0}, &e) && count == 1;
+}
+
+static bool may_not_work(struct arena a, struct str path)
+{
+    struct error e = {0};
+    struct store *s = NULL;
+    return !store_open(&s, &a, path, STORE_WORK, &e) &&
+           str_is(str_from(e.message), "this store may not be written (Permission denied)");
+}
+
+static bool is_left_unfinished(struct arena a, struct str path)
+{
+    struct error e = {0};
+    struct store *s = NULL;
+    return !store_open(&s, &a, path, STORE_READ, &e) &&
+           str_starts(str_from(e.message), STR("this store was left unfinished in a folder"));
+}
+
+TEST(a_folder_that_may_not_be_written)
+{
+    struct arena a = fresh();
+    struct str folder = temp_folder(&a), old = path_join(&a, folder, STR("old.db"));
+    struct str path = path_join(&a, folder, STR("a %20?#.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell;
+    make_database(a, old, first_version);
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e));
+    store_close(s);
+    CHECK(unlink(str_z(&a, str_join(&a, path, STR(".lock")))) == 0);
+    CHECK(chmod(str_z(&a, folder), 0555) == 0);
+    struct str paths[] = {old, path};
+    for (ptrdiff_t i = 0; i < COUNT_OF(paths); i++) {
+        CHECK(as_nobody(reads_one_trial, a, paths[i]) == 0);
+        CHECK(as_nobody(may_not_work, a, paths[i]) == 0);
+    }
+    CHECK(chmod(str_z(&a, folder), 0755) == 0);
+    CHECK(file_write(a, str_join(&a, path, STR("-wal")), STR("rest"), FILE_REPLACE, &e));
+    CHECK(chmod(str_z(&a, folder), 0555) == 0);
+    CHECK(as_nobody(is_left_unfinished, a, path) == 0);
+    CHECK(chmod(str_z(&a, folder), 0755) == 0);
 }
