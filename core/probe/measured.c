@@ -95,9 +95,8 @@ bool measured_trial_settings(struct settings *out, const struct cell_record *c,
 // ------------------------------------------------------------------ the same configuration
 
 // A configuration that was read from a file goes by its content, another by its name.
-static bool same_model(struct arena scratch, const struct cell_record *c, const struct settings *s)
+static bool same_model(const struct cell_record *c, struct str key)
 {
-    struct str key = probe_cell_key(&scratch, s);
     struct str theirs = measured_setting(c, "config"), ours = value_in(key, STR("config"));
     if (theirs.n || ours.n)
         return str_equal(theirs, ours);
@@ -166,11 +165,12 @@ struct measured measured_find(struct arena scratch, const struct cell_record *ce
     struct plan *wanted = NEW(&scratch, struct plan, 1);
     if (!plan_from_settings(wanted, &scratch, settings, &ignored))
         return found;
-    for (ptrdiff_t i = 0; i < count; i++) {
+    struct str key = probe_cell_key(&scratch, settings);
+    for (ptrdiff_t i = count - 1; i >= 0; i--) {
         const struct cell_record *c = &cells[i];
-        if (c->gpus != plan_ranks(wanted) || !same_model(scratch, c, settings))
+        if (c->gpus != plan_ranks(wanted) || !same_model(c, key))
             continue;
-        for (ptrdiff_t k = 0; k < c->attempt_count; k++) {
+        for (ptrdiff_t k = c->attempt_count - 1; k >= 0; k--) {
             struct measured m = {c, &c->attempts[k]};
             bool newer = !found.attempt || m.attempt->id > found.attempt->id;
             if (newer && means_the_same(scratch, &m, wanted, settings))
