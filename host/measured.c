@@ -33,13 +33,13 @@ static bool add_trial(struct settings *s, const struct measured *m, struct error
            add_text(s, "measured.log", t->log, e);
 }
 
-static bool read_cells(struct cell_record **cells, ptrdiff_t *count, struct arena *a,
-                       struct str path, struct store_part part, struct error *e)
+static bool read_store(struct store_content *out, struct arena *a, struct str path,
+                       struct store_part part, struct error *e)
 {
     struct store *store;
     if (!store_open(&store, a, path, STORE_GLANCE, e))
         return false;
-    bool ok = store_read(cells, count, store, a, part, e);
+    bool ok = store_read(out, store, a, part, e);
     store_close(store);
     return ok;
 }
@@ -64,12 +64,11 @@ bool measured_resolve(struct settings *s, struct error *e)
     struct str path = named ? named->value : STR("logs/probe.db");
     struct error ignored = {0};
     struct store_part part = {0};
-    struct cell_record *cells;
-    ptrdiff_t count;
+    struct store_content content;
     if (!read_question(&part, s) || (!named && path_kind(*s->arena, path) != PATH_FILE))
         return true;
-    if (!read_cells(&cells, &count, s->arena, path, part, named ? e : &ignored))
+    if (!read_store(&content, s->arena, path, part, named ? e : &ignored))
         return !named;
-    struct measured found = measured_find(*s->arena, cells, count, s);
+    struct measured found = measured_find(*s->arena, content.cells, content.count, s);
     return !found.cell || add_trial(s, &found, e);
 }

@@ -484,15 +484,14 @@ static bool show_store(struct answer *a, const struct query *q, const struct pro
                        struct error *e)
 {
     struct store *store;
-    struct cell_record *cells;
-    struct records r = {0};
+    struct store_content content;
     if (!store_open(&store, q->arena, o->store, STORE_READ, e))
         return false;
-    bool ok = store_read(&cells, &r.count, store, q->arena, (struct store_part){0}, e);
+    bool ok = store_read(&content, store, q->arena, (struct store_part){0}, e);
     store_close(store);
     if (!ok)
         return false;
-    r.cells = cells;
+    struct records r = {content.cells, content.count};
     if (q->json || o->export == EXPORT_JSON) {
         struct json_out j = json_out_to(&a->out);
         json_out_object(&j);

@@ -247,8 +247,8 @@ static struct cell_record cell_at(struct statement *t, struct arena *a)
     return c;
 }
 
-bool store_read(struct cell_record **cells, ptrdiff_t *count, struct store *s, struct arena *a,
-                struct store_part part, struct error *e)
+bool store_read(struct store_content *out, struct store *s, struct arena *a, struct store_part part,
+                struct error *e)
 {
     ptrdiff_t capacity = 0;
     struct statement t =
@@ -258,17 +258,16 @@ bool store_read(struct cell_record **cells, ptrdiff_t *count, struct store *s, s
                         " ORDER BY id");
     put_count(&t, part.gpus);
     put_count(&t, part.context);
-    *cells = NULL;
-    *count = 0;
+    *out = (struct store_content){0};
     while (statement_row(&t)) {
         struct cell_record c = cell_at(&t, a);
-        *cells = arena_grow(a, *cells, sizeof c, *count, &capacity);
-        (*cells)[(*count)++] = c;
+        out->cells = arena_grow(a, out->cells, sizeof c, out->count, &capacity);
+        out->cells[out->count++] = c;
     }
     if (!statement_finish(&t, e))
         return false;
-    for (ptrdiff_t i = 0; i < *count; i++)
-        if (!read_attempts(&(*cells)[i], s, a, part.context, e))
+    for (ptrdiff_t i = 0; i < out->count; i++)
+        if (!read_attempts(&out->cells[i], s, a, part.context, e))
             return false;
     return true;
 }

@@ -57,8 +57,13 @@ struct store_part {
     uint64_t gpus, context;
 };
 
+struct store_content {
+    struct cell_record *cells;
+    ptrdiff_t count;
+};
+
 // Cells in the order in which they were added, each with its attempts and their steps.
-bool store_read(struct cell_record **cells, ptrdiff_t *count, struct store *s, struct arena *a,
-                struct store_part part, struct error *e) MUST_USE;
+bool store_read(struct store_content *out, struct store *s, struct arena *a, struct store_part part,
+                struct error *e) MUST_USE;
 
 #endif
