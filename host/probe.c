@@ -218,8 +218,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
 static void tell_trial(const struct run *r, const struct trial_run *t,
                        const struct attempt_record *done)
 {
-    struct arena scratch = *r->arena;
-    struct buf b = buf_in(&scratch);
+    struct buf b = buf_in(r->arena);
     buf_printf(&b, "%.*s: %llu tokens: %s", STR_ARGS(t->title), (unsigned long long)done->context,
                outcome_rows[done->outcome].title);
     if (done->peaks.reserved_bytes) {
@@ -294,8 +293,7 @@ static bool hunt_through(struct hunting *h, struct error *e)
     c->settled = true;
     c->linear_launches = hunt_linear_launches(&h->hunt, &c->end);
     if (c->end.state == HUNT_DONE) {
-        struct arena scratch = *r->arena;
-        struct buf line = buf_in(&scratch);
+        struct buf line = buf_in(r->arena);
         report_probe_line(&line, c);
         say(r, "%.*s", STR_ARGS(buf_str(&line)));
     }
