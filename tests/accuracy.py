@@ -383,8 +383,13 @@ def error_cell(run, metric):
     return f"**{error:+.2f} % missed**" if abs(error) > allowed(metric, run) else f"{error:+.2f} %"
 
 
+# (died, predicted to fit): what is said of it.
+ENDINGS = {(False, True): "", (False, False): ", **said not to fit**",
+           (True, False): ", died as predicted", (True, True): ", died, **said to fit**"}
+
+
 def run_row(run):
-    cells = [str(run.row), label(run.settings) + ("" if run.fits else ", **said not to fit**")]
+    cells = [str(run.row), label(run.settings) + ENDINGS[run.died, run.fits]]
     for metric in ("allocated", "reserved"):
         cells += [gib(peak[metric] for peak in run.peaks),
                   gib(step[metric + "_bytes"] for step in run.steps), error_cell(run, metric)]
@@ -428,6 +433,12 @@ def counts(runs):
     verdict_only = len(runs) - refused - len(compared(runs))
     text = f"{len(runs)} runs: {len(compared(runs))} predicted, {refused} not modelled"
     return text + (f", {verdict_only} died in the first step" if verdict_only else "")
+
+
+def early_deaths(runs):
+    """Those of which there is nothing to compare."""
+    rows = [run.row for run in runs if run.died and run.fits is False and not run.peaks]
+    return f"\n\nDied in their first step, as predicted: row {ranges(rows)}." if rows else ""
 
 
 # ---- The document
@@ -555,7 +566,7 @@ def document(runs, file, elsewhere, capacities):
         overall=overall, files=files, strategies=strategies, models=models, published=elsewhere, trinity=capacities,
         refused="\n".join(refusals(runs)) or "Every run is modelled.",
         not_measured="\n".join(f"- {line}" for line in not_measured(runs)),
-        coverage=coverage(runs), runs=runs_table(compared(runs)))
+        coverage=coverage(runs), runs=runs_table(compared(runs)) + early_deaths(runs))
 
 
 def points(runs, metric):

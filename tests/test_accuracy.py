@@ -149,6 +149,14 @@ class Trials(unittest.TestCase):
                       accuracy.agreement([good, fooled]))
         self.assertIn("**fits**", accuracy.trial_row(fooled))
 
+    def test_deaths(self):
+        early, later = self.run_of(oom=True, peaks=[]), self.run_of(oom=True)
+        early.fits = later.fits = False
+        self.assertIn("Died in their first step, as predicted: row 1.", accuracy.early_deaths([early, later]))
+        self.assertEqual(accuracy.early_deaths([self.run_of(), later]), "")
+        self.assertTrue(accuracy.run_row(later)[1].endswith(", died as predicted"))
+        self.assertTrue(accuracy.run_row(self.run_of(oom=True))[1].endswith(", died, **said to fit**"))
+
     def test_document_tells_of_them(self):
         text = accuracy.document([self.run_of(), self.run_of(oom=True)], "r.jsonl", "a table", "another")
         self.assertIn("Runs of `h200_probe.jsonl` are trials of `fathom probe`", text)
