@@ -47,11 +47,11 @@ static bool read_status(struct status *out, long pid)
     return true;
 }
 
-static bool descends_from(long pid, long ancestor)
+static bool descends_from(long pid, long ancestor, long spared)
 {
     struct status s;
     for (int depth = 0; depth < DEEPEST && pid > 1; depth++) {
-        if (!read_status(&s, pid))
+        if (pid == spared || !read_status(&s, pid) || (depth == 0 && s.state == 'Z'))
             return false;
         if (s.parent == ancestor)
             return true;
@@ -60,22 +60,25 @@ static bool descends_from(long pid, long ancestor)
     return false;
 }
 
-void descendants_signal(int signal_number)
+ptrdiff_t descendants_signal(int signal_number, pid_t spared)
 {
+    ptrdiff_t count = 0;
     DIR *folder = opendir("/proc");
     long self = getpid();
     struct dirent *entry;
     while (folder && (entry = readdir(folder))) {
         char *end;
         long pid = strtol(entry->d_name, &end, 10);
-        if (pid <= 1 || *end || pid == self || !descends_from(pid, self))
+        if (pid <= 1 || *end || pid == self || !descends_from(pid, self, spared))
             continue;
+        count++;
         kill((pid_t)pid, signal_number);
         if (signal_number == SIGTERM)
             kill((pid_t)pid, SIGCONT);
     }
     if (folder)
         closedir(folder);
+    return count;
 }
 
 struct process process_of(pid_t pid)

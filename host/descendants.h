@@ -6,8 +6,9 @@
 #include "core/base/arena.h"
 #include "host/keeper.h"
 
-// Sends it to every process that descends from this one, however far.
-void descendants_signal(int signal_number);
+// Sends it to every process that descends from this one, however far, but not through `spared`, and
+// says how many are alive; 0 is no signal.
+ptrdiff_t descendants_signal(int signal_number, pid_t spared);
 
 struct process process_of(pid_t pid); // started is 0 where there is none
 

@@ -25,6 +25,8 @@ bool interrupts_pending(const struct interrupts *i)
 
 void interrupts_release(struct interrupts *i)
 {
+    while (i->fd >= 0 && interrupts_pending(i)) // what came late has nothing left to end
+        continue;
     if (i->fd >= 0)
         close(i->fd);
     sigprocmask(SIG_SETMASK, &i->before, NULL);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,15 +23,17 @@ enum {
     OUTPUT_BYTES = 256 * 1024,
     TICK_MS = 1000,
     KILL_AGAIN_MS = 20,
+    ORPHANS_MS = 5000,
     CANNOT_START = 127,
 };
 
 // What the keeper is told and what it tells.
 enum order { ORDER_GO = 'g', ORDER_END = 'e', ORDER_KILL = 'k' };
-enum news_kind { NEWS_NOT_STARTED, NEWS_ENDED };
+enum news_kind { NEWS_STARTED, NEWS_NOT_STARTED, NEWS_ENDED };
 struct news {
     enum news_kind kind;
-    int value; // errno, or the status of wait
+    int value;  // errno, or the status of wait
+    bool asked; // the command still ran when the keeper was told to end it
 };
 
 uint64_t monotonic_ms(void)
@@ -45,9 +48,10 @@ uint64_t monotonic_ms(void)
 struct kept {
     int orders, news, children; // children: a signalfd
     pid_t command;
-    bool command_ended, ending;
+    bool command_ended, ending, asked;
     int status;
-    uint64_t grace_ms, kill_at_ms;
+    uint64_t grace_ms, farewell_ms;
+    uint64_t kill_at_ms, kill_soonest_ms;
 };
 
 static void set_environment(const char *const *environment)
@@ -98,9 +102,8 @@ NO_RETURN static void become_command(const struct keeper_job *job, int output, i
     _exit(CANNOT_START);
 }
 
-static void tell(int to, enum news_kind kind, int value)
+static void tell(int to, struct news n)
 {
-    struct news n = {kind, value};
     (void)!write(to, &n, sizeof n);
 }
 
@@ -110,7 +113,7 @@ static pid_t start_command(const struct keeper_job *job, int output, int news)
     int failure[2];
     int reason = 0;
     if (pipe2(failure, O_CLOEXEC) != 0) {
-        tell(news, NEWS_NOT_STARTED, errno);
+        tell(news, (struct news){.kind = NEWS_NOT_STARTED, .value = errno});
         return -1;
     }
     pid_t pid = fork();
@@ -121,10 +124,14 @@ static pid_t start_command(const struct keeper_job *job, int output, int news)
     if (pid > 0 && read(failure[0], &reason, sizeof reason) <= 0)
         reason = 0;
     close(failure[0]);
-    if (!reason)
-        return pid;
-    tell(news, NEWS_NOT_STARTED, reason);
-    return -1;
+    struct news n = {.kind = reason ? NEWS_NOT_STARTED : NEWS_STARTED, .value = reason};
+    tell(news, n);
+    return reason ? -1 : pid;
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
 }
 
 static void begin_ending(struct kept *k)
@@ -132,8 +139,9 @@ static void begin_ending(struct kept *k)
     if (k->ending)
         return;
     k->ending = true;
-    k->kill_at_ms = monotonic_ms() + k->grace_ms;
-    descendants_signal(SIGTERM);
+    k->kill_soonest_ms = monotonic_ms() + k->farewell_ms;
+    k->kill_at_ms = monotonic_ms() + larger(k->grace_ms, k->farewell_ms);
+    (void)descendants_signal(SIGTERM, 0);
 }
 
 // Whether anything is left to wait for.
@@ -160,12 +168,14 @@ static void obey(struct kept *k)
     ssize_t n = read(k->orders, &order, 1);
     if (n < 0)
         return;
+    (void)reap(k); // the command may have ended before this order came
+    k->asked |= !k->command_ended;
     begin_ending(k);
     if (n == 0) { // Fathom is dead, and its end of the pipe stays readable
         close(k->orders);
         k->orders = -1;
     } else if (order == ORDER_KILL) {
-        k->kill_at_ms = 0;
+        k->kill_at_ms = k->kill_soonest_ms;
     }
 }
 
@@ -191,7 +201,7 @@ static void keep(struct kept *k)
     while (reap(k)) {
         struct pollfd fds[] = {{k->children, POLLIN, 0}, {k->orders, POLLIN, 0}};
         if (k->ending && monotonic_ms() >= k->kill_at_ms)
-            descendants_signal(SIGKILL);
+            (void)descendants_signal(SIGKILL, 0);
         if (poll(fds, COUNT_OF(fds), milliseconds_to_wait(k)) < 0)
             continue;
         if (fds[0].revents)
@@ -237,7 +247,8 @@ NO_RETURN static void be_keeper(const struct keeper_job *job, int orders, int ne
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     prctl(PR_SET_NAME, "fathom-keeper");
     close_others(own, COUNT_OF(own));
-    struct kept k = {.orders = orders, .news = news, .grace_ms = job->grace_ms};
+    struct kept k = {
+        .orders = orders, .news = news, .grace_ms = job->grace_ms, .farewell_ms = job->farewell_ms};
     k.children = watch_signals();
     // Nothing starts before Fathom has written down who keeps it.
     char first = 0;
@@ -248,7 +259,7 @@ NO_RETURN static void be_keeper(const struct keeper_job *job, int orders, int ne
     if (k.command < 0)
         _exit(CANNOT_START);
     keep(&k);
-    tell(news, NEWS_ENDED, k.status);
+    tell(news, (struct news){.kind = NEWS_ENDED, .value = k.status, .asked = k.asked});
     _exit(0);
 }
 
@@ -268,11 +279,14 @@ static void close_pair(const int *pair)
     close(pair[WRITE_END]);
 }
 
-// `output` is where the command writes; -1 makes a pipe for it.
+// `output` is where the command writes; -1 makes a pipe for it. Orders go through a socket, which
+// can be written to without SIGPIPE when the keeper is dead. What a keeper that was killed leaves
+// behind falls to us.
 static bool start_keeper(struct line *l, const struct keeper_job *job, int output, struct error *e)
 {
     int orders[2], news[2], pipe_of_output[2] = {-1, output};
-    if (pipe2(orders, O_CLOEXEC) != 0)
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, orders) != 0)
         return FAIL(e, IO, STR_NONE, "no pipe can be made (%s)", strerror(errno));
     if (pipe2(news, O_CLOEXEC) != 0) {
         close_pair(orders);
@@ -315,7 +329,8 @@ struct run {
     char *buffer;
     int log, log_error; // errno of the first write that failed
     uint64_t log_bytes, began_ms, next_tick_ms, deadline_ms;
-    bool timed_out, interrupted;
+    bool timed_out, interrupted, lost;
+    uint64_t kill_at_ms; // of what a keeper left behind
     bool has_news;
     struct news news;
 };
@@ -323,7 +338,8 @@ struct run {
 static void give_order(const struct line *l, enum order what)
 {
     char byte = (char)what;
-    (void)!write(l->orders, &byte, 1);
+    if (l->orders >= 0)
+        (void)!send(l->orders, &byte, 1, MSG_NOSIGNAL);
 }
 
 static void write_log(struct run *r, struct str bytes)
@@ -364,11 +380,29 @@ static void read_news(struct run *r)
     ssize_t got = read(r->line.news, &n, sizeof n);
     if (got == (ssize_t)sizeof n) {
         r->news = n;
-        r->has_news = true;
+        r->has_news = n.kind != NEWS_STARTED;
     } else if (got == 0 || (got < 0 && errno != EINTR)) {
         close(r->line.news);
         r->line.news = -1;
+        r->lost = !r->has_news;
     }
+}
+
+// The keeper is dead and what it kept has fallen to us: SIGTERM, the grace, SIGKILL. Whoever still
+// holds the output after that is none of the trial's.
+static void end_orphans(struct run *r)
+{
+    uint64_t now = monotonic_ms();
+    bool first = !r->kill_at_ms;
+    if (first)
+        r->kill_at_ms = now + larger(r->job->grace_ms, r->job->farewell_ms);
+    bool late = now >= r->kill_at_ms;
+    ptrdiff_t left = descendants_signal(first ? SIGTERM : late ? SIGKILL : 0, r->job->spared);
+    if (left == 0 && late && r->line.output >= 0) {
+        close(r->line.output);
+        r->line.output = -1;
+    }
+    r->lost = left > 0 || r->line.output >= 0;
 }
 
 static void read_interrupt(struct run *r)
@@ -377,12 +411,16 @@ static void read_interrupt(struct run *r)
     if (read(r->job->interrupts, &info, sizeof info) != (ssize_t)sizeof info)
         return;
     give_order(&r->line, r->interrupted ? ORDER_KILL : ORDER_END);
+    if (r->interrupted && r->kill_at_ms)
+        r->kill_at_ms = monotonic_ms();
     r->interrupted = true;
 }
 
 static void watch_time(struct run *r)
 {
     uint64_t now = monotonic_ms();
+    if (r->deadline_ms && r->watch->waits && r->watch->waits(r->watch->context))
+        r->deadline_ms = now + r->job->timeout_ms;
     if (r->deadline_ms && now >= r->deadline_ms && !r->timed_out) {
         r->timed_out = true;
         give_order(&r->line, ORDER_END);
@@ -397,6 +435,8 @@ static void watch_time(struct run *r)
 static int until_something(const struct run *r)
 {
     uint64_t now = monotonic_ms(), next = r->next_tick_ms;
+    if (r->lost)
+        return KILL_AGAIN_MS;
     if (r->deadline_ms && !r->timed_out && r->deadline_ms < next)
         next = r->deadline_ms;
     return next <= now ? 0 : (int)(next - now);
@@ -404,7 +444,7 @@ static int until_something(const struct run *r)
 
 static void follow(struct run *r)
 {
-    while (r->line.news >= 0 || r->line.output >= 0) {
+    while (r->line.news >= 0 || r->line.output >= 0 || r->lost) {
         struct pollfd fds[] = {{r->line.output, POLLIN, 0},
                                {r->line.news, POLLIN, 0},
                                {r->job->interrupts, POLLIN, 0}};
@@ -415,6 +455,8 @@ static void follow(struct run *r)
             read_news(r);
         if (ready > 0 && fds[2].revents)
             read_interrupt(r);
+        if (r->lost)
+            end_orphans(r);
         watch_time(r);
     }
 }
@@ -438,23 +480,27 @@ static int open_log(struct arena scratch, struct str path, struct error *e)
     return fd;
 }
 
+static bool not_started(const struct keeper_job *job, int reason, struct error *e)
+{
+    return FAIL(e, BAD_INPUT, STR_NONE, "'%s' cannot be started (%s)", job->arguments[0],
+                strerror(reason));
+}
+
 static bool judge(struct keeper_result *out, const struct run *r, struct error *e)
 {
-    const char *name = r->job->arguments[0];
     if (r->has_news && r->news.kind == NEWS_NOT_STARTED)
-        return FAIL(e, BAD_INPUT, STR_NONE, "'%s' cannot be started (%s)", name,
-                    strerror(r->news.value));
+        return not_started(r->job, r->news.value, e);
     if (r->log_error)
         return cannot_write_log(r->job->log, r->log_error, e);
-    if (!r->has_news)
-        return FAIL(e, CHILD, STR_NONE, "the process that kept '%s' was killed", name);
     bool exited = WIFEXITED(r->news.value);
     *out = (struct keeper_result){
-        .end = r->interrupted ? KEEPER_INTERRUPTED
-               : r->timed_out ? KEEPER_TIMED_OUT
-               : exited       ? KEEPER_EXITED
-                              : KEEPER_SIGNALLED,
+        .end = !r->has_news                      ? KEEPER_LOST
+               : r->news.asked && r->interrupted ? KEEPER_INTERRUPTED
+               : r->news.asked && r->timed_out   ? KEEPER_TIMED_OUT
+               : exited                          ? KEEPER_EXITED
+                                                 : KEEPER_SIGNALLED,
         .status = exited ? WEXITSTATUS(r->news.value) : WTERMSIG(r->news.value),
+        .interrupted = r->interrupted,
         .elapsed_ms = monotonic_ms() - r->began_ms,
         .log_bytes = r->log_bytes,
     };
@@ -491,6 +537,15 @@ bool keeper_run(struct keeper_result *out, struct arena *a, const struct keeper_
     return ok;
 }
 
+// A keeper that was killed has left its command to us.
+static void end_what_is_left(int status)
+{
+    if (!WIFSIGNALED(status))
+        return;
+    for (int ms = 0; ms < ORPHANS_MS && descendants_signal(SIGKILL, 0); ms += KILL_AGAIN_MS)
+        usleep(KILL_AGAIN_MS * 1000);
+}
+
 bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_job *job,
                   struct error *e)
 {
@@ -502,10 +557,26 @@ bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_jo
     close(log);
     if (!ok)
         return false;
+    struct news n = {.kind = NEWS_NOT_STARTED, .value = ESRCH}; // where the keeper is dead already
     give_order(&l, ORDER_GO);
+    while (read(l.news, &n, sizeof n) < 0 && errno == EINTR)
+        continue;
     close(l.news);
-    *k = (struct keeper){l.pid, l.orders};
-    return true;
+    *k = (struct keeper){.pid = l.pid, .control = l.orders};
+    if (n.kind == NEWS_STARTED)
+        return true;
+    keeper_end(k);
+    return not_started(job, n.value, e);
+}
+
+bool keeper_is_alive(struct keeper *k)
+{
+    if (k->pid > 0 && waitpid(k->pid, &k->status, WNOHANG) == k->pid) {
+        close(k->control);
+        end_what_is_left(k->status);
+        k->pid = 0;
+    }
+    return k->pid > 0;
 }
 
 void keeper_end(struct keeper *k)
@@ -513,7 +584,8 @@ void keeper_end(struct keeper *k)
     if (k->pid <= 0)
         return;
     close(k->control);
-    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR)
+    while (waitpid(k->pid, &k->status, 0) < 0 && errno == EINTR)
         continue;
+    end_what_is_left(k->status);
     k->pid = 0;
 }

@@ -36,7 +36,8 @@ bool launcher_wrap(struct launch *l, struct arena *a, enum launcher launcher,
                     str_format(a, "%.*s/%s", STR_ARGS(r->shipped), keepers_of_jobs[launcher]));
     launch_argument(&wrapped, a, path);
     launch_argument(&wrapped, a, str_format(a, "%.*s.job", STR_ARGS(r->log)));
-    launch_argument(&wrapped, a, str_format(a, "%llu", (unsigned long long)r->gpus));
+    uint64_t gpus = l->gpus ? l->gpus : r->gpus;
+    launch_argument(&wrapped, a, str_format(a, "%llu", (unsigned long long)gpus));
     *l = wrapped;
     return true;
 }

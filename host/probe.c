@@ -1,8 +1,10 @@
 // The run: cells from lists, a prediction for each, and hunts whose trials are made here.
 #include "host/probe.h"
 
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "core/allocator/torch.h"
 #include "core/base/units.h"
@@ -15,7 +17,7 @@
 #include "host/shipped.h"
 #include "host/torch_server.h"
 
-enum { SCRATCH_BYTES = 32 << 20 };
+enum { SCRATCH_BYTES = 32 << 20, MOST_DETAIL = 200, SETTLE_STEP_MS = 20 };
 
 struct run {
     struct arena *arena;
@@ -26,6 +28,7 @@ struct run {
     struct store *store;
     struct interrupts interrupts;
     struct torch_server server;
+    bool server_restarted;
     struct str card;    // "A100-80G", empty where none is known
     bool limited;       // torch is to be kept to a card's memory
     struct str shipped; // folder
@@ -39,6 +42,8 @@ struct hunting {
     struct settings settings, plan;
     struct hunt hunt;
     struct str model_name, title, config, machine;
+    struct str log; // of the newest trial
+    bool interrupted;
     int64_t id;
     struct trials trials;
 };
@@ -57,16 +62,25 @@ static void say(const struct run *r, const char *format, ...)
 
 // ------------------------------------------------------------------ cells
 
-// The part of a path or an id after its last slash.
-static struct str name_of(struct str model)
+static struct str last_part(struct str path)
 {
-    if (!model.n)
-        return STR("model");
-    while (str_ends(model, STR("/")))
-        model = str_slice(model, 0, model.n - 1);
-    struct str_cut cut = str_cut_last(model, '/');
-    struct str name = cut.found ? cut.tail : model;
-    return str_ends(name, STR(".json")) ? str_slice(name, 0, name.n - 5) : name;
+    while (str_ends(path, STR("/")))
+        path = str_slice(path, 0, path.n - 1);
+    struct str_cut cut = str_cut_last(path, '/');
+    return cut.found ? cut.tail : path;
+}
+
+// The part of a path or an id after its last slash; "." and ".." are named after what they lead to.
+static struct str name_of(struct arena *a, struct str model)
+{
+    struct str name = last_part(model);
+    if (str_is(name, ".") || str_is(name, "..")) {
+        char *real = realpath(str_z(a, model), NULL);
+        name = real ? last_part(str_copy(a, str_from(real))) : STR_NONE;
+        free(real);
+    }
+    name = str_ends(name, STR(".json")) ? str_slice(name, 0, name.n - 5) : name;
+    return name.n ? name : STR("model");
 }
 
 static bool find_card(struct run *r, struct error *e)
@@ -155,16 +169,55 @@ static void expect(struct hunting *h)
     c->unpredicted = x.why_not;
 }
 
+// ------------------------------------------------------------------ the torch worker's server
+
+static bool start_server(struct run *r, struct error *e)
+{
+    struct trial_request request = {.cell = r->settings, .shipped = r->shipped};
+    if (!r->options.engine->serves || r->options.launcher != LAUNCHER_LOCAL)
+        return true;
+    r->server.interrupts = &r->interrupts;
+    return torch_server_start(&r->server, r->arena, &request, &r->options, e);
+}
+
+// A server that was killed is started once more.
+static bool revive_server(struct run *r, struct error *e)
+{
+    if (!r->server.socket.n || keeper_is_alive(&r->server.keeper))
+        return true;
+    if (r->server_restarted)
+        return FAIL(e, CHILD, STR_NONE, "the torch worker's server was killed twice");
+    r->server_restarted = true;
+    say(r, "the torch worker's server was killed; it is started again\n");
+    return start_server(r, e);
+}
+
 // ------------------------------------------------------------------ one cell
 
-static struct str log_path(const struct hunting *h, uint64_t context, int try)
+static struct str log_path(const struct hunting *h, uint64_t context, int number)
 {
     struct run *r = h->run;
-    struct str again = try > 1 ? str_format(r->arena, ".try%d", try) : STR_NONE;
+    struct str again = number > 1 ? str_format(r->arena, ".%d", number) : STR_NONE;
     return str_format(r->arena, "%.*s/%.*s/gpu-%llu/sp-%llu/model_len-%llu%.*s.log",
                       STR_ARGS(r->options.log_folder), STR_ARGS(h->model_name),
                       (unsigned long long)h->cell->gpus, (unsigned long long)h->cell->sp,
                       (unsigned long long)context, STR_ARGS(again));
+}
+
+// The first name that no other trial's log has, whether the store knows it or not: the length may
+// have been tried before, in another configuration or by a model of the same name.
+static bool choose_log(struct str *log, const struct hunting *h, uint64_t context, struct error *e)
+{
+    bool known = true;
+    uint64_t bytes;
+    for (int number = 1; known; number++) {
+        struct error ignored = {0};
+        *log = log_path(h, context, number);
+        if (!store_has_log(&known, h->run->store, *log, e))
+            return false;
+        known = known || file_size(&bytes, *h->run->arena, *log, &ignored);
+    }
+    return true;
 }
 
 // A catalogue's name means the model on the hub.
@@ -178,7 +231,8 @@ static struct str model_for_engine(struct arena *a, const struct settings *s)
     return bare ? str_format(a, "%s/%s", row->owner, row->name) : model->value;
 }
 
-static struct trial_run prepare_trial(const struct hunting *h, const struct hunt_step *step)
+static struct trial_run prepare_trial(const struct hunting *h, const struct hunt_step *step,
+                                      struct str log)
 {
     struct run *r = h->run;
     const struct setting *checkpoints = settings_find_z(r->settings, "checkpoint-path");
@@ -187,6 +241,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
                           .store = r->store,
                           .cell = h->id,
                           .interrupts = r->interrupts.fd,
+                          .spared = r->server.keeper.pid,
                           .scratch = r->scratch};
     t.title = h->title;
     if (h->cell->predicted)
@@ -207,12 +262,18 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
         .limit_bytes = r->limited ? t.expected.limit_bytes : 0,
         .workspace_bytes = r->limited ? t.expected.workspace_bytes : 0,
         .try = step->try,
-        .log = log_path(h, step->context, step->try),
+        .log = log,
         .shipped = r->shipped,
         .socket = r->server.socket,
         .checkpoints = str_format(r->arena, "%.*s/fathom-trial", STR_ARGS(folder)),
     };
     return t;
+}
+
+static bool interrupted(struct error *e)
+{
+    FAIL(e, CHILD, STR_NONE, "interrupted; every finished trial is kept");
+    return HINT(e, "the same command goes on from there");
 }
 
 static void tell_trial(const struct run *r, const struct trial_run *t,
@@ -238,25 +299,23 @@ static void tell_trial(const struct run *r, const struct trial_run *t,
 static bool try_length(struct hunting *h, const struct hunt_step *step, struct error *e)
 {
     struct run *r = h->run;
-    struct trial_run t = prepare_trial(h, step);
-    struct attempt_record done;
-    if (!trial_run(&done, r->arena, &t, e))
+    struct trial_end end = {0};
+    if (!revive_server(r, e) || !choose_log(&h->log, h, step->context, e))
         return false;
-    tell_trial(r, &t, &done);
-    h->cell->launches++;
-    h->cell->detail = done.detail;
+    struct trial_run t = prepare_trial(h, step, h->log);
+    bool ok = trial_run(&end, r->arena, &t, e);
+    const struct attempt_record *done = &end.record;
+    h->cell->launches += done->id > 0;
+    if (!ok)
+        return false;
+    tell_trial(r, &t, done);
+    h->cell->detail = done->detail;
     struct trials *known = &h->trials;
     known->items =
         arena_grow(r->arena, known->items, sizeof(struct trial), known->count, &known->capacity);
-    known->items[known->count++] = (struct trial){step->context, done.outcome};
+    known->items[known->count++] = (struct trial){step->context, done->outcome};
+    h->interrupted = end.interrupted;
     return true;
-}
-
-static bool interrupted(const struct run *r, struct error *e)
-{
-    (void)r;
-    FAIL(e, CHILD, STR_NONE, "interrupted; every finished trial is kept");
-    return HINT(e, "the same command goes on from there");
 }
 
 // Why the whole run ends here; true where the next cell may still be tried.
@@ -266,12 +325,15 @@ static bool goes_on(const struct hunting *h, struct error *e)
     if (end->state != HUNT_STOPPED || outcome_rows[end->reason].transient)
         return true;
     if (end->reason == OUTCOME_INTERRUPTED)
-        return interrupted(h->run, e);
-    FAIL(e, CHILD, STR_NONE,
-         "the trial of %llu tokens ended: %s; another length would not change it%s%.*s",
+        return interrupted(e);
+    bool any_length = end->reason == OUTCOME_CONFIGURATION || end->reason == OUTCOME_DISK;
+    struct str detail = h->cell->detail;
+    detail = str_slice(detail, 0, detail.n < MOST_DETAIL ? detail.n : MOST_DETAIL);
+    FAIL(e, CHILD, STR_NONE, "the trial of %llu tokens ended: %s%s%s%.*s",
          (unsigned long long)end->context, outcome_rows[end->reason].title,
-         h->cell->detail.n ? ": " : "", STR_ARGS(str_short(h->cell->detail)));
-    return HINT(e, "its log is %.*s", STR_ARGS(log_path(h, end->context, end->try)));
+         any_length ? "; another length would not change it" : "", detail.n ? ": " : "",
+         STR_ARGS(detail));
+    return HINT(e, "its log is %.*s", STR_ARGS(h->log));
 }
 
 static bool hunt_through(struct hunting *h, struct error *e)
@@ -285,8 +347,8 @@ static bool hunt_through(struct hunting *h, struct error *e)
         c->seconds = (monotonic_ms() - began) / 1000;
         if (step.state != HUNT_TRY)
             break;
-        if (interrupts_pending(&r->interrupts))
-            return interrupted(r, e);
+        if (h->interrupted || interrupts_pending(&r->interrupts))
+            return interrupted(e);
         if (!try_length(h, &step, e))
             return false;
     }
@@ -298,6 +360,21 @@ static bool hunt_through(struct hunting *h, struct error *e)
         say(r, "%.*s", STR_ARGS(buf_str(&line)));
     }
     return goes_on(h, e);
+}
+
+// How many trials are known. Failures for passing reasons count on as tries of their length, unless
+// those were all used up or the length is not asked for any more: then there are new ones.
+static uint64_t go_on_from(struct trials *known, const struct hunt *hunt)
+{
+    ptrdiff_t decided = known->count;
+    while (decided > 0 && outcome_rows[known->items[decided - 1].outcome].transient)
+        decided--;
+    ptrdiff_t tries = known->count - decided;
+    uint64_t context = tries ? known->items[decided].context : 0;
+    bool asked_for = context >= hunt->start && (!hunt->until || context <= hunt->until);
+    if (tries >= hunt->most_tries || !asked_for)
+        known->count = decided;
+    return (uint64_t)decided;
 }
 
 static bool recall(struct hunting *h, struct error *e)
@@ -315,7 +392,7 @@ static bool recall(struct hunting *h, struct error *e)
         return false;
     if (r->options.resume && !store_trials(&h->trials, r->store, r->arena, h->id, e))
         return false;
-    h->cell->known = (uint64_t)h->trials.count;
+    h->cell->known = go_on_from(&h->trials, &h->hunt);
     return true;
 }
 
@@ -340,7 +417,7 @@ static bool show_commands(struct hunting *h, struct error *e)
         struct buf b = buf_in(r->arena);
         if (step.state != HUNT_TRY)
             return true;
-        struct trial_run t = prepare_trial(h, &step);
+        struct trial_run t = prepare_trial(h, &step, log_path(h, step.context, 1));
         if (!r->options.engine->build(l, r->arena, &t.request, e))
             return false;
         launch_print(&b, l);
@@ -365,7 +442,7 @@ static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_ch
     struct model *m = NEW(r->arena, struct model, 1);
     bool modelled = choice->model.n > 0;
     h.settings = settings_in(r->arena);
-    h.model_name = c->model = name_of(choice->model);
+    h.model_name = c->model = name_of(r->arena, choice->model);
     h.title = title_of(r->arena, c);
     c->card = r->card;
     if (!probe_cell_settings(&h.settings, r->settings, choice, e))
@@ -426,24 +503,34 @@ static bool all_decided(const struct run *r, struct error *e)
     return true;
 }
 
+// A trial whose fathom was killed has its own grace; nothing starts beside it.
+static bool wait_for_others(struct run *r, struct error *e)
+{
+    struct pollfd interrupt = {r->interrupts.fd, POLLIN, 0};
+    struct process keeper;
+    if (!store_unsettled(&keeper, r->store, e))
+        return false;
+    if (keeper.pid)
+        say(r, "a trial of a fathom that was killed is being ended (process %lld)\n",
+            (long long)keeper.pid);
+    while (keeper.pid) {
+        if (poll(&interrupt, 1, SETTLE_STEP_MS) > 0 && interrupts_pending(&r->interrupts))
+            return interrupted(e);
+        if (!store_unsettled(&keeper, r->store, e))
+            return false;
+    }
+    return true;
+}
+
 static bool open_store(struct run *r, struct error *e)
 {
     ptrdiff_t left;
     if (!store_open(&r->store, r->arena, r->options.store, STORE_WORK, e) ||
-        !store_settle(&left, r->store, e))
+        !wait_for_others(r, e) || !store_settle(&left, r->store, e))
         return false;
     if (left)
         say(r, "%d trial was running when fathom ended; it will be made again\n", (int)left);
     return true;
-}
-
-static bool start_server(struct run *r, struct error *e)
-{
-    struct trial_request request = {.cell = r->settings, .shipped = r->shipped};
-    if (!r->options.engine->serves || r->options.launcher != LAUNCHER_LOCAL)
-        return true;
-    r->server.interrupts = r->interrupts.fd;
-    return torch_server_start(&r->server, r->arena, &request, &r->options, e);
 }
 
 static bool work(struct run *r, struct error *e)
@@ -518,7 +605,7 @@ bool probe_command(struct answer *a, const struct query *q, const struct probe_c
     r.scratch = arena_over(NEW(q->arena, char, SCRATCH_BYTES), SCRATCH_BYTES, q->arena->exhausted);
     r.interrupts = interrupts_catch();
     bool ok = work(&r, e);
-    torch_server_end(&r.server);
+    torch_server_end(&r.server, *q->arena);
     store_close(r.store);
     interrupts_release(&r.interrupts);
     r.story.seconds = (monotonic_ms() - began) / 1000;

@@ -1,16 +1,21 @@
 // A trial's life between the store, the keeper and the readers of its output.
 #include "host/probe_trial.h"
 
+#include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/units.h"
 #include "host/file.h"
+#include "host/last_line.h"
 #include "host/launcher.h"
 #include "host/nvml.h"
 #include "host/worker_lines.h"
 
 // A retry may take longer: so many tenths of what the try before it might.
 enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, SHELL_SIGNAL = 128, LINES_BYTES = 1 << 20 };
+// What a scheduler's command gets to end its job: `ray job stop` takes some seconds.
+enum { FAREWELL_MS = 30000 };
 
 struct watcher {
     const struct trial_run *run;
@@ -18,6 +23,7 @@ struct watcher {
     struct arena *arena;
     struct doctor *doctor;
     struct worker_lines *lines;
+    struct last_line *last_line;
     struct error unwritten; // why a step could not be written down, if one could not
 };
 
@@ -39,6 +45,13 @@ static void on_output(void *context, struct str bytes)
     struct watcher *w = context;
     doctor_feed(w->doctor, bytes);
     worker_lines_feed(w->lines, bytes);
+    last_line_feed(w->last_line, bytes);
+}
+
+static bool on_wait(void *context)
+{
+    const struct watcher *w = context;
+    return w->lines->queued;
 }
 
 static struct attempt_record place_of(const struct worker_lines *lines)
@@ -94,6 +107,8 @@ static void on_tick(void *context, uint64_t elapsed_ms)
     uint64_t used = used_by_gpus(scratch);
     buf_printf(&b, "%.*s: %llu tokens, %llu:%02llu", STR_ARGS(w->run->title),
                (unsigned long long)w->run->request.context, seconds / 60, seconds % 60);
+    if (w->lines->queued)
+        buf_put_z(&b, ", waits for its turn");
     put_memory(&b, "predicted", w->run->expected.reserved_bytes);
     put_memory(&b, "measured", w->lines->peaks.reserved_bytes);
     put_memory(&b, "GPU", used);
@@ -129,12 +144,34 @@ static struct str detail_of(struct arena *a, const struct doctor_result *log)
     return str_format(a, "%s: %.*s", log->cause->kind->title, STR_ARGS(said));
 }
 
+// "SIGSEGV" or "exit status 3", and what was said last.
+static struct str ending_of(struct arena *a, const struct watcher *w,
+                            const struct keeper_result *kept)
+{
+    struct arena scratch = *w->arena;
+    struct str said = last_line_text(w->last_line, &scratch);
+    said = str_slice(said, 0, said.n < DETAIL_BYTES ? said.n : DETAIL_BYTES);
+    struct buf b = buf_in(a);
+    if (kept->end == KEEPER_LOST)
+        buf_put_z(&b, "the process that kept this trial was killed");
+    else if (kept->end == KEEPER_SIGNALLED && sigabbrev_np(kept->status))
+        buf_printf(&b, "ended by SIG%s", sigabbrev_np(kept->status));
+    else if (kept->end == KEEPER_SIGNALLED)
+        buf_printf(&b, "ended by signal %d", kept->status);
+    else
+        buf_printf(&b, "exit status %d", kept->status);
+    if (said.n && kept->end != KEEPER_LOST)
+        buf_printf(&b, ", its last line: %.*s", STR_ARGS(said));
+    return buf_str(&b);
+}
+
 static void judge(struct attempt_record *out, struct arena *a, const struct watcher *w,
                   const struct keeper_result *kept)
 {
     struct doctor_result log = doctor_end(w->doctor, w->arena);
     struct ending ending = {.timed_out = kept->end == KEEPER_TIMED_OUT,
                             .interrupted = kept->end == KEEPER_INTERRUPTED,
+                            .lost = kept->end == KEEPER_LOST,
                             .signalled = kept->end == KEEPER_SIGNALLED,
                             .status = kept->status,
                             .oom_killed = kept->oom_kills > 0};
@@ -144,22 +181,46 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
     out->ended_ms = now_ms();
     out->peaks = w->lines->peaks;
     out->detail = out->outcome == OUTCOME_FITS ? STR_NONE : detail_of(a, &log);
+    bool ordered = ending.timed_out || ending.interrupted;
+    if (ending.lost || (out->outcome != OUTCOME_FITS && !ordered && !log.cause))
+        out->detail = ending_of(a, w, kept);
 }
 
-static bool run_kept(struct attempt_record *out, struct arena *a, const struct trial_run *run,
+// A trial that could not be kept is written down as far as that is possible. The next run finds
+// one that could not be, and marks it interrupted.
+static bool give_up(struct attempt_record *out, struct arena *a, const struct trial_run *run,
+                    const struct error *why)
+{
+    struct error ignored = {0};
+    out->outcome = why->code == ERROR_BAD_INPUT ? OUTCOME_CONFIGURATION
+                   : why->code == ERROR_IO      ? OUTCOME_DISK
+                                                : OUTCOME_FAILED;
+    out->finished = true;
+    out->ended_ms = now_ms();
+    out->detail = str_copy(a, str_from(why->message));
+    (void)!store_finish(run->store, out->id, out, &ignored);
+    return false;
+}
+
+static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_run *run,
                      const struct launch *l, struct error *e)
 {
+    struct attempt_record *out = &end->record;
     struct arena trial = run->scratch;
     struct watcher w = {.run = run, .attempt = out->id, .arena = &trial};
+    bool local = run->options->launcher == LAUNCHER_LOCAL;
     struct keeper_job job = {.arguments = l->arguments,
                              .environment = l->environment,
                              .log = run->request.log,
                              .timeout_ms = out->timeout_ms,
                              .grace_ms = run->options->grace_ms,
-                             .interrupts = run->interrupts};
-    struct keeper_watch watch = {&w, on_start, on_output, on_tick};
+                             .farewell_ms = local ? 0 : FAREWELL_MS,
+                             .interrupts = run->interrupts,
+                             .spared = run->spared};
+    struct keeper_watch watch = {&w, on_start, on_output, on_tick, on_wait};
     struct keeper_result kept;
     w.doctor = doctor_new(&trial);
+    w.last_line = NEW(&trial, struct last_line, 1);
     w.lines = NEW(&trial, struct worker_lines, 1);
     w.lines->scratch =
         arena_over(NEW(&trial, char, LINES_BYTES), LINES_BYTES, run->scratch.exhausted);
@@ -168,8 +229,9 @@ static bool run_kept(struct attempt_record *out, struct arena *a, const struct t
     if (run->console->status)
         run->console->status(run->console->context, STR_NONE);
     if (!ok)
-        return false;
+        return give_up(out, a, run, e);
     judge(out, a, &w, &kept);
+    end->interrupted = kept.interrupted;
     bool finished = store_finish(run->store, out->id, out, e);
     if (w.unwritten.code == ERROR_NONE)
         return finished;
@@ -177,18 +239,19 @@ static bool run_kept(struct attempt_record *out, struct arena *a, const struct t
     return false;
 }
 
-bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_run *run,
-               struct error *e)
+bool trial_run(struct trial_end *end, struct arena *a, const struct trial_run *run, struct error *e)
 {
     const struct trial_request *r = &run->request;
     struct launch *l = NEW(a, struct launch, 1);
     struct buf command = buf_in(a);
     bool saves = run->options->engine->saves;
+    *end = (struct trial_end){0};
     if ((saves && !folder_remove(*a, r->checkpoints, e)) ||
         !run->options->engine->build(l, a, r, e) ||
         !launcher_wrap(l, a, run->options->launcher, r, e) || !write_files(*a, l, e))
         return false;
     launch_print(&command, l);
+    struct attempt_record *out = &end->record;
     *out = (struct attempt_record){
         .context = r->context,
         .try = r->try,
@@ -202,5 +265,5 @@ bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_r
     };
     if (!store_begin(&out->id, run->store, run->cell, out, e))
         return false;
-    return run_kept(out, a, run, l, e) && (!saves || folder_remove(*a, r->checkpoints, e));
+    return run_kept(end, a, run, l, e) && (!saves || folder_remove(*a, r->checkpoints, e));
 }

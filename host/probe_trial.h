@@ -16,13 +16,19 @@ struct trial_run {
     int64_t cell;
     struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
     int interrupts;   // a signalfd
+    pid_t spared;     // the keeper of the torch worker's server, 0 where there is none
     struct trial_request request;
     struct expected_trial expected;
     struct arena scratch; // of the readers, apart from the arena that results are taken from
 };
 
+struct trial_end {
+    struct attempt_record record; // without an id where the trial was not even written down
+    bool interrupted;             // while it ran, however it ended itself
+};
+
 // Texts of the record are taken from `a`.
-bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_run *run,
+bool trial_run(struct trial_end *out, struct arena *a, const struct trial_run *run,
                struct error *e) MUST_USE;
 
 #endif

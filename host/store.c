@@ -115,6 +115,18 @@ bool store_finish(struct store *s, int64_t attempt, const struct attempt_record 
 
 // ------------------------------------------------------------------ reading
 
+// Failures for passing reasons count as long as nothing came after them.
+static void forget_passing(struct trials *trials, const struct trial *next)
+{
+    bool passing = outcome_rows[next->outcome].transient;
+    while (trials->count) {
+        const struct trial *last = &trials->items[trials->count - 1];
+        if (!outcome_rows[last->outcome].transient || (passing && last->context == next->context))
+            return;
+        trials->count--;
+    }
+}
+
 bool store_trials(struct trials *trials, struct store *s, struct arena *a, int64_t cell,
                   struct error *e)
 {
@@ -127,8 +139,10 @@ bool store_trials(struct trials *trials, struct store *s, struct arena *a, int64
         struct arena scratch = *a;
         struct trial found = {.context = (uint64_t)number_at(&t, 0)};
         bool known = outcome_from_name(&found.outcome, text_at(&t, &scratch, 1));
-        if (!known || outcome_rows[found.outcome].verdict == LENGTH_UNDECIDED)
+        const struct outcome_row *row = &outcome_rows[found.outcome];
+        if (!known || (row->verdict == LENGTH_UNDECIDED && !row->transient))
             continue;
+        forget_passing(trials, &found);
         trials->items =
             arena_grow(a, trials->items, sizeof found, trials->count, &trials->capacity);
         trials->items[trials->count++] = found;
@@ -141,6 +155,26 @@ static void wait_for(struct process p)
     struct timespec step = {0, SETTLE_STEP_MS * 1000000L};
     for (int ms = 0; ms < SETTLE_MS && process_is_alive(p); ms += SETTLE_STEP_MS)
         nanosleep(&step, NULL);
+}
+
+bool store_has_log(bool *known, struct store *s, struct str log, struct error *e)
+{
+    struct statement t = statement_of(s, "SELECT 1 FROM attempt WHERE log = ?");
+    put_text(&t, log);
+    *known = statement_row(&t);
+    return statement_finish(&t, e);
+}
+
+bool store_unsettled(struct process *keeper, struct store *s, struct error *e)
+{
+    struct statement t =
+        statement_of(s, "SELECT keeper_pid, keeper_started FROM attempt WHERE state = 'running'");
+    *keeper = (struct process){0};
+    while (!keeper->pid && statement_row(&t)) {
+        struct process p = {number_at(&t, 0), number_at(&t, 1)};
+        *keeper = process_is_alive(p) ? p : (struct process){0};
+    }
+    return statement_finish(&t, e);
 }
 
 bool store_settle(ptrdiff_t *count, struct store *s, struct error *e)

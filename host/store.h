@@ -44,9 +44,16 @@ bool store_finish(struct store *s, int64_t attempt, const struct attempt_record 
 
 // ------------------------------------------------------------------ what is known
 
-// The trials of a cell that decided about their length, in their order.
+// The trials of a cell that decided about their length, in their order, and after them those of the
+// newest length that failed for passing reasons.
 bool store_trials(struct trials *trials, struct store *s, struct arena *a, int64_t cell,
                   struct error *e) MUST_USE;
+
+// Whether an attempt has its log there.
+bool store_has_log(bool *known, struct store *s, struct str log, struct error *e) MUST_USE;
+
+// A keeper that is still ending the trial of a Fathom that died; its pid is 0 where there is none.
+bool store_unsettled(struct process *keeper, struct store *s, struct error *e) MUST_USE;
 
 // Trials that were running when their Fathom died: waits until their keepers have ended what they
 // kept, and marks them interrupted. Their steps stay.

@@ -1,9 +1,21 @@
 // SQLite's C interface, as far as the store needs it.
 #include "host/store_sql.h"
 
+#include <errno.h>
+
+// SQLite calls a full disk by that name only where it writes pages.
+static bool is_full(const struct store *s)
+{
+    int code = sqlite3_errcode(s->db) & 0xFF, reason = sqlite3_system_errno(s->db);
+    return (code == SQLITE_IOERR || code == SQLITE_CANTOPEN) &&
+           (reason == ENOSPC || reason == EDQUOT);
+}
+
 bool store_failed(const struct store *s, struct error *e)
 {
     int code = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
+    if (s->db && is_full(s))
+        code = SQLITE_FULL;
     switch (code & 0xFF) {
     case SQLITE_FULL:
         return FAIL(e, IO, s->path, "the disk is full, so the store cannot be written");

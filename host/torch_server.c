@@ -1,9 +1,14 @@
-// Starting the server and waiting for its "ready" line, which says which torch it is.
+// Starting the server and waiting for its "ready" line, which says which torch it is. Its socket,
+// and what its trials need beside it, is in a folder whose name belongs to the store: whoever works
+// with the store next removes what a fathom that was killed has left there.
 #include "host/torch_server.h"
 
+#include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
-#include <sys/wait.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "host/file.h"
@@ -54,47 +59,56 @@ static bool did_not_start(struct arena a, struct str log, struct error *e)
     return HINT(e, "--python names a Python that has torch and transformers");
 }
 
+static bool make_folder(struct torch_server *s, struct arena *a, struct str store, struct error *e)
+{
+    struct stat found = {0};
+    struct sockaddr_un address;
+    const char *given = getenv("TMPDIR");
+    bool usable = given && *given && strlen(given) + 64 < sizeof address.sun_path;
+    (void)stat(str_z(a, store), &found);
+    s->folder = str_format(a, "%s/fathom-%ld-%llx-%llx", usable ? given : "/tmp", (long)getuid(),
+                           (unsigned long long)found.st_dev, (unsigned long long)found.st_ino);
+    s->socket = path_join(a, s->folder, STR("socket"));
+    if (!folder_remove(*a, s->folder, e))
+        return false;
+    return mkdir(str_z(a, s->folder), 0700) == 0 ||
+           FAIL(e, IO, s->folder, "this folder cannot be made (%s)", strerror(errno));
+}
+
 bool torch_server_start(struct torch_server *s, struct arena *a,
                         const struct trial_request *request, const struct probe_options *o,
                         struct error *e)
 {
     struct trial_request r = *request;
     struct launch *l = NEW(a, struct launch, 1);
-    const char *folder = getenv("TMPDIR");
     struct str log = path_join(a, o->log_folder, STR("torch_server.log"));
-    r.socket =
-        str_format(a, "%s/fathom-%ld.sock", folder && *folder ? folder : "/tmp", (long)getpid());
+    if (!make_folder(s, a, o->store, e))
+        return false;
+    r.socket = s->socket;
     torch_server(l, a, &r);
     struct keeper_job job = {.arguments = l->arguments,
                              .environment = l->environment,
                              .log = log,
                              .grace_ms = SERVER_GRACE_MS,
                              .interrupts = -1};
-    unlink(str_z(a, r.socket));
     if (!keeper_begin(&s->keeper, *a, &job, e))
-        return false;
-    s->socket = r.socket;
+        return HINT(e, "--python names a Python that has torch and transformers");
     for (int ms = 0; ms < READY_MS; ms += STEP_MS) {
-        struct pollfd fd = {s->interrupts, POLLIN, 0};
+        struct pollfd fd = {s->interrupts->fd, POLLIN, 0};
         if (is_ready(s, a, log))
             return true;
-        if (waitpid(s->keeper.pid, NULL, WNOHANG) != 0) {
-            s->keeper.pid = 0;
+        if (!keeper_is_alive(&s->keeper))
             return did_not_start(*a, log, e);
-        }
-        if (poll(&fd, 1, STEP_MS) > 0)
+        if (poll(&fd, 1, STEP_MS) > 0 && interrupts_pending(s->interrupts))
             return FAIL(e, CHILD, STR_NONE, "interrupted before the first trial");
     }
     return did_not_start(*a, log, e);
 }
 
-void torch_server_end(struct torch_server *s)
+void torch_server_end(struct torch_server *s, struct arena scratch)
 {
+    struct error ignored = {0};
     keeper_end(&s->keeper);
-    if (!s->socket.n)
-        return;
-    char name[512];
-    int n = snprintf(name, sizeof name, "%.*s", STR_ARGS(s->socket));
-    if (n > 0 && n < (int)sizeof name)
-        unlink(name);
+    if (s->folder.n)
+        (void)!folder_remove(scratch, s->folder, &ignored);
 }

@@ -3,19 +3,21 @@
 #define FATHOM_HOST_TORCH_SERVER_H
 
 #include "core/probe/options.h"
+#include "host/interrupts.h"
 #include "host/keeper.h"
 
 struct torch_server {
     struct keeper keeper;
-    struct str socket; // empty where none runs
-    struct str torch;  // "2.11"
-    int interrupts;    // a signalfd that ends the wait for it
+    struct str folder;                   // of its own, for what must not outlive it
+    struct str socket;                   // in it; empty where none runs
+    struct str torch;                    // "2.11"
+    const struct interrupts *interrupts; // end the wait for it
 };
 
 // Waits until it answers. `request` needs the cell's settings and the shipped folder only.
 bool torch_server_start(struct torch_server *s, struct arena *a,
                         const struct trial_request *request, const struct probe_options *o,
                         struct error *e) MUST_USE;
-void torch_server_end(struct torch_server *s);
+void torch_server_end(struct torch_server *s, struct arena scratch);
 
 #endif

@@ -82,6 +82,8 @@ static void read_line(struct worker_lines *w)
         return;
     if (str_is(kind, "start"))
         read_start(w, &line);
+    if (str_is(kind, "queued") || str_is(kind, "running"))
+        w->queued = str_is(kind, "queued");
     struct step_record step = step_of(&line);
     read_peaks(w, &step); // saving a checkpoint, which is no step, has peaks too
     if (str_is(kind, "step"))

@@ -22,7 +22,8 @@ struct worker_lines {
     struct worker_watch watch;
     char versions[WORKER_NAME_BYTES], gpu[WORKER_NAME_BYTES]; // of the line "start"
     uint64_t total_bytes;                                     // likewise
-    struct peaks peaks;                                       // the largest over steps
+    bool queued;        // the job has said that it waits for its turn, and not yet that it runs
+    struct peaks peaks; // the largest over steps
     char line[WORKER_LINE_BYTES];
     ptrdiff_t length; // of the unfinished line; -1: it is not for us
 };

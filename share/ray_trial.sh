@@ -4,10 +4,26 @@
 # Ray's asks for its own GPUs.
 script=$1
 job=fathom-$(date +%s)-$$
+trap '' PIPE # a reader that is gone must not keep the job from being stopped
+
+# Nothing of this writes to the trial's output, which may have no reader any more. A job that was only being
+# submitted is not known yet: it is asked for again.
 stop() {
-    ray job stop "$job"
+    trap '' TERM INT HUP
+    kill "$submission" 2>/dev/null
+    for _ in 1 2 3 4 5; do
+        ray job stop "$job" >/dev/null 2>&1 </dev/null && break
+        sleep 1
+    done
     exit 143
 }
+
+submission=
 trap stop TERM INT HUP
-ray job submit --submission-id "$job" -- sh "$(realpath "$script")" &
-wait $!
+(trap - PIPE TERM INT HUP; exec ray job submit --submission-id "$job" -- sh "$(realpath "$script")") &
+submission=$!
+wait "$submission"
+status=$?
+# One that was only lost sight of still runs.
+[ "$status" = 0 ] || ray job stop "$job" >/dev/null 2>&1 </dev/null
+exit "$status"

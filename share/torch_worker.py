@@ -41,6 +41,7 @@ TEMPERATURE = 1.0
 CROSS_ENTROPY_ROWS = 512
 SMALL = 1 << 20
 ENTROPY_ROWS = 2048
+CANNOT_RUN, STOPPED = 126, 128 + signal.SIGTERM  # exit statuses, as shells have them
 
 
 class BadTrial(Exception):
@@ -704,10 +705,17 @@ def leave(status):
     os._exit(status)
 
 
+def say_bad_trial(error):
+    print(f"torch_worker: {error}", file=sys.stderr)
+    return CANNOT_RUN
+
+
 def in_rank(trial, rank, store):
     try:
         run_rank(trial, rank, store)
         leave(0)
+    except BadTrial as error:
+        leave(say_bad_trial(error))
     except BaseException:  # everything must end the process, and be seen
         import traceback
 
@@ -715,15 +723,15 @@ def in_rank(trial, rank, store):
         leave(1)
 
 
-def run_trial(trial):
-    """All ranks of a trial as processes of this one; the first failure ends the rest."""
-    import tempfile
-
+def run_trial(trial, store):
+    """All ranks of a trial as processes of this one; the first failure ends the rest. They find each other
+    through the file `store`, which may be there from a trial that was killed."""
     world = trial["world"]
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    with contextlib.suppress(OSError):
+        os.unlink(store)
     if trial["one_gpu"] or world == 1:
-        in_rank(trial, 0, tempfile.mktemp(prefix="fathom-store-"))
-    store = tempfile.mktemp(prefix="fathom-store-")
+        in_rank(trial, 0, store)
     ranks = set()
     for rank in range(world):
         pid = os.fork()
@@ -748,11 +756,13 @@ def run_trial(trial):
 
 class Server:
     """One process a connection. A connection that ends early takes its process with it; the answer
-    is the process's exit status, a line of text."""
+    is the process's exit status, a line of text. What trials need beside it is in the folder of its socket,
+    which is fathom's to remove."""
 
     def __init__(self, path):
         import selectors
 
+        self.folder = os.path.dirname(path)
         self.listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self.listener.bind(path)
         self.listener.listen(8)
@@ -783,7 +793,9 @@ class Server:
         for target, file in enumerate(files, 1):
             os.dup2(file, target)
         try:
-            leave(run_trial(read_trial(text)))
+            leave(run_trial(read_trial(text), os.path.join(self.folder, f"store-{os.getpid()}")))
+        except BadTrial as error:
+            leave(say_bad_trial(error))
         except BaseException:
             import traceback
 
@@ -865,12 +877,21 @@ def serve(path):
     server.run()
 
 
+def run_here(trial):
+    """Without a server; a trial that is repeated uses the same file again."""
+    import tempfile
+    import zlib
+
+    name = f"fathom-store-{os.getuid()}-{zlib.crc32(os.path.abspath(trial).encode()):08x}"
+    return run_trial(read_trial(trial), os.path.join(tempfile.gettempdir(), name))
+
+
 def ask(path, trial):
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         connection.connect(path)
     except OSError:
-        return run_trial(read_trial(trial))
+        return run_here(trial)
     text = trial.encode()
     if not trial.lstrip().startswith("{"):
         with open(trial, "rb") as file:
@@ -884,7 +905,8 @@ def ask(path, trial):
     while not answer.endswith(b"\n"):
         piece = connection.recv(64)
         if not piece:
-            return 1
+            print("torch_worker: the server ended before its trial did", file=sys.stderr)
+            return STOPPED
         answer += piece
     return int(answer)
 
@@ -896,7 +918,7 @@ def main():
     if len(arguments) == 3 and arguments[0] == "--ask":
         return ask(*arguments[1:])
     if len(arguments) == 1:
-        return run_trial(read_trial(arguments[0]))
+        return run_here(arguments[0])
     print(__doc__, file=sys.stderr)
     return 2
 
@@ -905,5 +927,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BadTrial as error:
-        print(f"torch_worker: {error}", file=sys.stderr)
-        sys.exit(2)
+        sys.exit(say_bad_trial(error))

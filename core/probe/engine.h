@@ -34,6 +34,7 @@ struct launch {
     int argument_count, environment_count;
     struct launch_file files[LAUNCH_MAX_FILES];
     int file_count;
+    uint64_t gpus; // that a scheduler has to give; 0: those of the trial
 };
 
 struct engine {

@@ -13,6 +13,8 @@ enum outcome {
     OUTCOME_HOST_MEMORY,
     OUTCOME_DEVICE_ERROR,
     OUTCOME_TIMEOUT,
+    OUTCOME_RENDEZVOUS, // a port in use, a peer that was not there
+    OUTCOME_STOPPED,    // by somebody else: a scheduler, a signal, a server that died
     OUTCOME_CONFIGURATION,
     OUTCOME_DISK,
     OUTCOME_FAILED,      // for a reason the log does not give
@@ -37,6 +39,7 @@ bool outcome_from_name(enum outcome *o, struct str name);
 // What the supervisor saw of the process.
 struct ending {
     bool timed_out, interrupted;
+    bool lost;      // nobody saw the end
     bool signalled; // `status` is a signal's number, else an exit status
     int status;
     bool oom_killed; // the kernel killed for want of memory meanwhile

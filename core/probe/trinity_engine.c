@@ -74,7 +74,8 @@ bool trinity_build(struct launch *l, struct arena *a, const struct trial_request
         !put_switch(l, a, "FATHOM_FUSED_KERNELS", settings_find_z(s, "fused-kernels"), e))
         return false;
     uint64_t rollout = rollout_gpus(r->gpus);
-    put_count(l, a, "FATHOM_GPUS", r->gpus + rollout);
+    l->gpus = r->gpus + rollout;
+    put_count(l, a, "FATHOM_GPUS", l->gpus);
     put_count(l, a, "FATHOM_ROLLOUT_GPUS", rollout);
     put_count(l, a, "FATHOM_SP", r->sp);
     put_count(l, a, "FATHOM_SEQUENCES", r->gpus / r->sp * 8);

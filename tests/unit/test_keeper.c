@@ -284,3 +284,116 @@ TEST(a_server_lives_until_it_is_ended)
     keeper_end(&k);
     CHECK_U64((uint64_t)left_behind(), 0);
 }
+
+TEST(a_server_that_is_not_there)
+{
+    struct setup *s = set_up("train");
+    struct keeper k;
+    s->arguments[0] = "/nonexistent/python";
+    CHECK(!keeper_begin(&k, s->arena, &s->job, &s->error));
+    CHECK(s->error.code == ERROR_BAD_INPUT);
+    CHECK_STR(str_from(s->error.message),
+              "'/nonexistent/python' cannot be started (No such file or directory)");
+}
+
+static bool kill_after_start(void *context, struct process keeper, struct error *e)
+{
+    (void)e;
+    ((struct seen *)context)->keeper = keeper;
+    if (fork() == 0) {
+        usleep(300000);
+        kill((pid_t)keeper.pid, SIGKILL);
+        _exit(0);
+    }
+    return true;
+}
+
+TEST(when_the_keeper_is_killed_its_orphans_are_ended)
+{
+    int interrupts = signals_as_file();
+    struct setup *s = set_up("stubborn-hang");
+    s->watch.started = kill_after_start;
+    s->job.timeout_ms = 400; // an order to a keeper that is dead must not end us either
+    s->job.interrupts = interrupts;
+    pid_t helper = interrupt_after(450, 1);
+    s->job.spared = helper;
+    CHECK(run(s));
+    waitpid(helper, NULL, 0);
+    CHECK(s->result.end == KEEPER_LOST);
+    CHECK(s->result.interrupted);
+    CHECK(s->result.elapsed_ms >= 500 && s->result.elapsed_ms < 5000);
+    CHECK_U64((uint64_t)left_behind(), 0);
+    close(interrupts);
+}
+
+TEST(a_server_whose_keeper_was_killed_is_ended)
+{
+    struct setup *s = set_up("stubborn-hang");
+    struct keeper k;
+    CHECK(keeper_begin(&k, s->arena, &s->job, &s->error));
+    CHECK(keeper_is_alive(&k));
+    usleep(300000);
+    kill(k.pid, SIGKILL);
+    for (int i = 0; i < 100 && keeper_is_alive(&k); i++)
+        usleep(20000);
+    CHECK(!keeper_is_alive(&k));
+    CHECK_U64((uint64_t)left_behind(), 0);
+    keeper_end(&k);
+}
+
+// The command is done; what it left behind takes the whole grace.
+TEST(a_status_counts_although_the_time_is_over_in_the_grace)
+{
+    int interrupts = signals_as_file();
+    struct setup *s = set_up("stubborn");
+    add(s, "--sleep", "100");
+    s->job.timeout_ms = 500;
+    s->job.grace_ms = 1500;
+    s->job.interrupts = interrupts;
+    pid_t helper = interrupt_after(800, 1);
+    CHECK(run(s));
+    waitpid(helper, NULL, 0);
+    CHECK(s->result.end == KEEPER_EXITED);
+    CHECK_U64((uint64_t)s->result.status, 0);
+    CHECK(s->result.interrupted);
+    CHECK_U64((uint64_t)left_behind(), 0);
+    close(interrupts);
+}
+
+TEST(a_farewell_is_longer_than_the_grace_and_than_two_interruptions)
+{
+    int interrupts = signals_as_file();
+    struct setup *s = set_up("train");
+    const char *script[] = {"sh", "-c",
+                            "trap 'sleep 1; echo stopped; exit 3' TERM; sleep 60 & wait", NULL};
+    s->job.arguments = script;
+    s->job.grace_ms = 100;
+    s->job.farewell_ms = 20000;
+    s->job.interrupts = interrupts;
+    pid_t helper = interrupt_after(300, 2);
+    CHECK(run(s));
+    waitpid(helper, NULL, 0);
+    CHECK(s->result.end == KEEPER_INTERRUPTED);
+    CHECK_U64((uint64_t)s->result.status, 3);
+    CHECK_STR(buf_str(&s->seen.head), "stopped\n");
+    CHECK(s->result.elapsed_ms < 5000);
+    close(interrupts);
+}
+
+static bool waits_for_output(void *context)
+{
+    return ((struct seen *)context)->bytes == 0;
+}
+
+TEST(time_does_not_count_while_a_command_waits_for_its_turn)
+{
+    struct setup *s = set_up("train");
+    const char *script[] = {"sh", "-c", "sleep 1; echo runs; sleep 60", NULL};
+    s->job.arguments = script;
+    s->job.timeout_ms = 500;
+    s->watch.waits = waits_for_output;
+    CHECK(run(s));
+    CHECK(s->result.end == KEEPER_TIMED_OUT);
+    CHECK_STR(buf_str(&s->seen.head), "runs\n");
+    CHECK(s->result.elapsed_ms >= 1500 && s->result.elapsed_ms < 10000);
+}

@@ -151,6 +151,8 @@ TEST(every_outcome_leads_somewhere)
          4},
         {{OUTCOME_DEVICE_ERROR, OUTCOME_FITS, OUTCOMES}, HUNT_TRY, 28672, 1},
         {{OUTCOME_TIMEOUT, OUTCOMES}, HUNT_TRY, 24576, 2},
+        {{OUTCOME_RENDEZVOUS, OUTCOMES}, HUNT_TRY, 24576, 2},
+        {{OUTCOME_STOPPED, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_TIMEOUT, OUTCOME_GPU_MEMORY, OUTCOMES}, HUNT_DONE, 0, 1},
         {{OUTCOME_CONFIGURATION, OUTCOMES}, HUNT_STOPPED, 24576, 1},
         {{OUTCOME_DEVICE_ERROR, OUTCOME_CONFIGURATION, OUTCOMES}, HUNT_STOPPED, 24576, 1},
@@ -189,7 +191,10 @@ TEST(outcomes_by_ending_and_log)
                                     nccl = {.class = DOCTOR_DEVICE_ERROR},
                                     setup = {.class = DOCTOR_CONFIGURATION},
                                     disk = {.class = DOCTOR_DISK},
-                                    stopped = {.class = DOCTOR_STOPPED};
+                                    stopped = {.class = DOCTOR_STOPPED},
+                                    cancelled = {.class = DOCTOR_STOPPED, .transient = true},
+                                    port = {.name = "rendezvous", .class = DOCTOR_TIMEOUT},
+                                    late = {.name = "time-limit", .class = DOCTOR_TIMEOUT};
     static const struct {
         struct ending ending;
         const struct doctor_kind *kind;
@@ -207,6 +212,17 @@ TEST(outcomes_by_ending_and_log)
         {{.status = 137}, &stopped, OUTCOME_HOST_MEMORY},
         {{.status = 9, .signalled = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 11, .signalled = true}, NULL, OUTCOME_FAILED},
+        {{.status = 15, .signalled = true}, NULL, OUTCOME_STOPPED},
+        {{.status = 143}, NULL, OUTCOME_STOPPED},
+        {{.status = 1}, &cancelled, OUTCOME_STOPPED},
+        {{.status = 137}, &cancelled, OUTCOME_HOST_MEMORY},
+        {{.status = 1}, &port, OUTCOME_RENDEZVOUS},
+        {{.status = 1}, &late, OUTCOME_TIMEOUT},
+        {{.status = 126}, NULL, OUTCOME_CONFIGURATION},
+        {{.status = 127}, NULL, OUTCOME_CONFIGURATION},
+        {{.status = 127}, &gpu, OUTCOME_GPU_MEMORY},
+        {{.lost = true}, &gpu, OUTCOME_FAILED},
+        {{.lost = true, .interrupted = true}, NULL, OUTCOME_INTERRUPTED},
         {{.status = 1, .oom_killed = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 15, .signalled = true, .timed_out = true}, NULL, OUTCOME_TIMEOUT},
         {{.timed_out = true}, NULL, OUTCOME_TIMEOUT},
