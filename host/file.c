@@ -230,6 +230,8 @@ bool file_write(struct arena scratch, struct str path, struct str content,
     unlink(temporary);
     if (reason == EEXIST)
         return FAIL(e, BAD_INPUT, path, "this file exists already");
+    if (reason == ENOSPC || reason == EDQUOT)
+        return FAIL(e, IO, path, "the disk is full, so this file cannot be written");
     return FAIL(e, IO, path, "this file cannot be written (%s)", strerror(reason));
 }
 

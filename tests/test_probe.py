@@ -63,6 +63,37 @@ class Probe(unittest.TestCase):
         rows = database.execute("SELECT cell, context, try, state, outcome FROM attempt ORDER BY id")
         return list(rows)
 
+    def column(self, name):
+        database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+        return [row[0] for row in database.execute(f"SELECT {name} FROM attempt ORDER BY id")]
+
+    def shell(self, script, *options):
+        """A probe whose trainer is a few lines of shell."""
+        command = self.command("train", *options)
+        command[command.index("--command") + 1] = script
+        return command
+
+    def run_shell(self, script, *options):
+        return subprocess.run(self.shell(script, *options), cwd=self.folder, timeout=100,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def start(self, command):
+        return subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+
+    def wait_until(self, true, what):
+        until = time.monotonic() + 20
+        while not true():
+            self.assertLess(time.monotonic(), until, what)
+            time.sleep(0.02)
+
+    def in_log(self, text, name="model_len-1024.log"):
+        path = os.path.join(self.folder, "logs/model/gpu-1/sp-1", name)
+        if not os.path.exists(path):
+            return False
+        with open(path) as file:
+            return text in file.read()
+
     def outcomes(self):
         return [(context, outcome) for _, context, _, _, outcome in self.attempts()]
 
@@ -195,10 +226,247 @@ class Probe(unittest.TestCase):
     def test_a_trainer_that_is_not_there(self):
         done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command", "/no/trainer"],
                               cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(done.returncode, 3)
-        self.assertEqual(self.outcomes()[0][1], "failed")
+        self.assertIn("exit status 127, its last line: ", self.one_sentence(done))
+        self.assertIn("/no/trainer: not found", done.stderr)
+        self.assertEqual(self.outcomes()[0][1], "configuration")
+
+    def test_what_ended_a_trial_is_said(self):
+        cases = {"echo loading; kill -SEGV $$": ("failed", "ended by SIGSEGV, its last line: loading"),
+                 "printf 'a\\033[31mb\\033[0m\\rlast\\n\\n'; exit 3":
+                     ("failed", "exit status 3, its last line: last"),
+                 "exit 126": ("configuration", "exit status 126"),
+                 "exec /no/such/python": ("configuration", "/no/such/python: not found")}
+        for script, (outcome, words) in cases.items():
+            with self.subTest(script):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                said = self.one_sentence(self.run_shell(script))
+                self.assertIn(words, said)
+                self.assertEqual("another length would not change it" in said, outcome == "configuration")
+                self.assertEqual(self.outcomes(), [(1024, outcome)])
+
+    def test_what_passes_by_itself_is_tried_again(self):
+        port = ("RuntimeError: The server socket has failed to listen on any local network address. port: "
+                "29500, useIpv6: 0, code: -98, name: EADDRINUSE, message: address already in use.")
+        cases = {"kill -TERM $$": ("stopped", "stopped from outside"),
+                 f"echo '{port}'; exit 1": ("rendezvous", "ranks not brought together")}
+        for script, (outcome, words) in cases.items():
+            with self.subTest(script):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                done = self.run_shell(script, "--tries", "2")
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("timeout", done.stdout + done.stderr)
+                self.assertEqual(self.outcomes(), [(1024, outcome)] * 2)
+
+    # ---------------------------------------------------------------- who ends whom
+
+    def test_a_keeper_that_is_killed(self):
+        for grace in ("1", "30"):
+            with self.subTest(grace):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                before = set(processes())
+                probe = self.start(self.command("stubborn-hang", "--timeout", "3")[:-4] +
+                                   ["--grace", grace, "--timeout", "3"])
+                self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+                keeper = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db")).execute(
+                    "SELECT keeper_pid FROM attempt").fetchone()[0]
+                os.kill(keeper, signal.SIGKILL)
+                time.sleep(0.5)
+                for _ in range(2 if grace == "30" else 0):
+                    probe.send_signal(signal.SIGINT)
+                    time.sleep(0.3)
+                _, said = probe.communicate(timeout=20)
+                self.assertEqual(probe.returncode, 3)
+                self.assertEqual(len(said.splitlines()), 1, said)
+                self.assertEqual(self.outcomes(), [(1024, "failed")])
+                self.assertEqual(self.column("detail"), ["the process that kept this trial was killed"])
+                self.assertEqual(set(processes()) - before, set())
+
+    def test_a_result_counts_although_the_grace_goes_on(self):
+        options = ("--until", "1024", "--timeout", "1", "--grace", "3")
+        command = self.command("stubborn", more="--sleep 300")
+        command[command.index("--grace"):] = options
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        probe = self.start(command)
+        self.wait_until(lambda: self.in_log('"done"'), "the trainer is done")
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        probe.communicate(timeout=30)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_an_interruption_in_the_grace_ends_the_hunt(self):
+        command = self.command("stubborn", more="--sleep 100")
+        command[command.index("--grace"):] = ["--grace", "2"]
+        probe = self.start(command)
+        self.wait_until(lambda: self.in_log('"done"'), "the trainer is done")
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        _, said = probe.communicate(timeout=30)
+        self.assertEqual(probe.returncode, 3)
+        self.assertIn("interrupted; every finished trial is kept", said)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_a_trial_of_a_killed_fathom_is_waited_for(self):
+        before = set(processes())
+        command = self.command("stubborn-hang")
+        command[command.index("--grace"):] = ["--grace", "600"]
+        probe = self.start(command)
+        self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+        probe.kill()
+        probe.communicate()
+        second = self.start(self.command("train"))
+        self.assertIn("a trial of a fathom that was killed is being ended", second.stdout.readline())
+        second.send_signal(signal.SIGINT)
+        _, said = second.communicate(timeout=10)
+        self.assertIn("interrupted", said)
+        self.assertEqual(len(self.column("id")), 1, "nothing was started beside it")
+        third = self.start(self.command("train"))
+        third.stdout.readline()
+        for pid in set(processes()) - before:
+            with open(f"/proc/{pid}/comm") as file:
+                if file.read().strip() == "fake_trainer":
+                    os.kill(pid, signal.SIGKILL)
+        found, _ = third.communicate(timeout=30)
+        self.assertIn("max_model_len = 2048", found)
+
+    # ---------------------------------------------------------------- logs
+
+    def test_no_log_is_written_over(self):
+        self.run_probe("train", "--until", "1024")
+        self.run_probe("train", "--until", "1024", "--resume", "off")
+        self.run_probe("train", "--until", "1024", more="--sleep 1")
+        self.run_shell("test -e again || { touch again; echo 'NCCL error: unhandled system error'; exit 1; }",
+                       "--until", "1024")
+        stem = "logs/model/gpu-1/sp-1/model_len-1024"
+        self.assertEqual(self.column("log"), [f"{stem}.log"] + [f"{stem}.{i}.log" for i in range(2, 6)])
+        self.assertTrue(self.in_log("NCCL error", "model_len-1024.4.log"))
+        os.unlink(os.path.join(self.folder, f"{stem}.log"))
+        self.run_probe("train", "--until", "1024", "--resume", "off")
+        self.assertEqual(self.column("log")[-1], f"{stem}.6.log", "the first is still the first trial's")
+
+    def test_models_of_one_name(self):
+        tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli/files/tiny")
+        for name in ("x/m", "y/m"):
+            shutil.copytree(tiny, os.path.join(self.folder, name))
+            self.run_probe("train", "--until", "1024", "--model", name)
+        logs = [f"logs/m/gpu-1/sp-1/model_len-1024{part}.log" for part in ("", ".2")]
+        self.assertEqual(self.column("log"), logs)
+
+    def test_models_without_a_name(self):
+        tiny = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cli/files/tiny")
+        shutil.copytree(tiny, os.path.join(self.folder, "small"))
+        os.mkdir(os.path.join(self.folder, "small", "inside"))
+        for place, model in (("small", "."), ("small/inside", ".."), ("small/inside", "../.")):
+            with self.subTest(model):
+                subprocess.run(self.command("train", "--until", "1024", "--model", model),
+                               cwd=os.path.join(self.folder, place), capture_output=True, timeout=60)
+                log = os.path.join(self.folder, place, "logs/small/gpu-1/sp-1/model_len-1024.log")
+                self.assertTrue(os.path.exists(log))
+
+    def test_tries_count_on_after_an_interruption(self):
+        script = ("echo launch >>launches; case $(wc -l <launches) in "
+                  "1) echo 'NCCL error: unhandled system error'; exit 1 ;; 2) echo hangs; sleep 60 ;; esac")
+        probe = self.start(self.shell(script, "--until", "1024"))
+        self.wait_until(lambda: self.in_log("hangs", "model_len-1024.2.log"), "the second try runs")
+        probe.send_signal(signal.SIGINT)
+        probe.communicate(timeout=20)
+        done = self.run_shell(script, "--until", "1024", "--json")
+        self.assertEqual(json.loads(done.stdout)["cells"][0]["known"], 0)
+        self.assertEqual([(a[2], a[4]) for a in self.attempts()],
+                         [(1, "device_error"), (2, "interrupted"), (2, "fits")])
+        self.assertEqual(self.column("timeout_ms"), [2400000, 3120000, 3120000])
+
+    # ---------------------------------------------------------------- the torch worker's server
+
+    def torch(self, script, *options):
+        """The torch engine with a Python that is played by a script: -u WORKER --serve|--ask SOCKET [TRIAL]"""
+        path = os.path.join(self.folder, "python")
+        with open(path, "w") as file:
+            file.write("#!/bin/sh\ncase $3 in\n" + script + "\nesac\n")
+        os.chmod(path, 0o755)
+        os.makedirs(os.path.join(self.folder, "tmp"), exist_ok=True)
+        return ["env", "TMPDIR=" + os.path.join(self.folder, "tmp"), FATHOM, "probe", "--engine", "torch",
+                "--python", "./python", "--model", "Qwen3-0.6B", "--as", "A100-80G", "--grid", "1024",
+                "--start", "1024", "--until", "1024", "--grace", "1", *options]
+
+    def left_in_tmp(self):
+        return os.listdir(os.path.join(self.folder, "tmp"))
+
+    READY = """--serve) echo $$ >>servers; touch "$4" "${4%/*}/store-7"
+        echo '{"fathom": "ready", "torch": "2.11.0"}'; exec sleep 1000 ;;"""
+
+    def test_an_interruption_while_torch_is_imported(self):
+        probe = self.start(self.torch("--serve) exec sleep 100 ;;"))
+        self.wait_until(lambda: os.path.exists(os.path.join(self.folder, "logs/torch_server.log")), "it starts")
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        _, said = probe.communicate(timeout=20)
+        self.assertEqual((probe.returncode, said), (3, "fathom: interrupted before the first trial\n"))
+        self.assertEqual(self.left_in_tmp(), [])
+
+    def test_what_a_killed_fathom_leaves_is_used_again(self):
+        first = subprocess.Popen(self.torch(self.READY + "--ask) echo asked; exec sleep 100 ;;"), cwd=self.folder,
+                                 stdout=subprocess.DEVNULL)
+        self.wait_until(lambda: os.path.exists(os.path.join(self.folder, "servers")), "the server runs")
+        time.sleep(0.5)
+        first.kill()
+        first.wait()
+        self.assertEqual(len(self.left_in_tmp()), 1)
+        done = subprocess.run(self.torch(self.READY + "--ask) exit 0 ;;"), cwd=self.folder, timeout=60,
+                              stdout=subprocess.DEVNULL)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.left_in_tmp(), [])
+
+    def test_a_server_that_is_killed_is_started_once_more(self):
+        dies = self.READY + """--ask) kill -9 $(tail -n 1 servers); sleep 0.2; [ -e well ] && exit 0
+            [ -e often ] || touch well
+            echo 'torch_worker: the server ended before its trial did' >&2; exit 143 ;;"""
+        done = subprocess.run(self.torch(dies), cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("the torch worker's server was killed; it is started again\n", done.stdout)
+        self.assertEqual(self.outcomes(), [(1024, "stopped"), (1024, "fits")])
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        os.unlink(os.path.join(self.folder, "well"))
+        open(os.path.join(self.folder, "often"), "w").close()
+        done = subprocess.run(self.torch(dies), cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertIn("the torch worker's server was killed twice", self.one_sentence(done))
+        self.assertEqual(self.left_in_tmp(), [])
+
+    def test_a_python_that_is_not_there(self):
+        command = self.torch("--serve) exit 0 ;;")
+        command[command.index("./python")] = "nosuch"
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("'nosuch' cannot be started (No such file or directory)", done.stderr)
+        self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     # ---------------------------------------------------------------- what Fathom itself runs into
+
+    def test_a_disk_that_is_nearly_full(self):
+        disk = os.path.join(self.folder, "logs")
+        os.mkdir(disk)
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", disk],
+                          stderr=subprocess.DEVNULL).returncode:
+            self.skipTest("no file system can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", "--lazy", disk])
+        said = set()
+        for kept in range(0, 400, 20):
+            for name in os.listdir(disk):
+                path = os.path.join(disk, name)
+                shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
+            with open(os.path.join(disk, "filling"), "wb") as file:
+                file.write(b"x" * (2048 - kept) * 1024)
+            done = self.run_probe("train", "--until", "1024")
+            if done.returncode:
+                said.add(self.one_sentence(done).rpartition(": ")[2])
+        self.assertLessEqual(len(said), 3)
+        for sentence in said:
+            self.assertIn("the disk is full, so ", sentence)
+        os.unlink(os.path.join(disk, "filling"))
+        self.assertEqual(self.run_probe("train").returncode, 0)
+        self.assertNotIn("running", self.column("state"))
 
     def one_sentence(self, done):
         self.assertEqual(done.returncode, 3)
@@ -211,6 +479,8 @@ class Probe(unittest.TestCase):
         os.symlink("/dev/full", os.path.join(folder, "model_len-1024.log"))
         said = self.one_sentence(self.run_probe("train"))
         self.assertIn("the disk is full, so this log cannot be written", said)
+        self.assertEqual(self.outcomes(), [(1024, "disk")])
+        self.assertIn("the disk is full", self.column("detail")[0])
 
     def test_a_folder_that_may_not_be_written(self):
         said = self.one_sentence(self.run_probe("train", "--log-dir", "/proc/1/logs"))
