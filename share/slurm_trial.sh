@@ -73,7 +73,7 @@ submit() {
 
 cancel() {
     trap '' TERM INT HUP
-    [ -n "$job" ] && again 10 scancel "$job"
+    [ -n "$job" ] && again 5 scancel "$job"
     exit "$stopped"
 }
 

@@ -561,18 +561,30 @@ class Probe(unittest.TestCase):
         self.assertEqual(set(processes()) - before, set())
 
 
+# A job's state while it runs is RUNNING, or what "state" in the folder says.
 FAKES = {
     "sbatch": """
+[ -e "$STATE/refused" ] && { cat "$STATE/refused" >&2; exit 1; }
 for last; do :; done
 for word; do case $word in --output=*) output=${word#--output=} ;; esac; done
 echo "$@" >>"$STATE/submitted"
-sh "$last" >"$output" 2>&1 & echo $! >"$STATE/pid"
+env --default-signal=TERM,INT,HUP,PIPE sh "$last" >"$output" 2>&1 & echo $! >"$STATE/pid"
 echo 42
 """,
-    "squeue": 'kill -0 $(cat "$STATE/pid") 2>/dev/null && echo RUNNING',
+    "squeue": """
+echo asked >>"$STATE/asked"
+[ -e "$STATE/flaky" ] && [ $(($(wc -l <"$STATE/asked") % 3)) != 0 ] && exit 1
+[ -e "$STATE/state" ] && { cat "$STATE/state"; exit; }
+kill -0 $(cat "$STATE/pid") 2>/dev/null && echo RUNNING
+""",
+    "srun": """
+echo "$@" >>"$STATE/stepped"
+for last; do :; done
+exec sh "$last"
+""",
     "sacct": 'cat "$STATE/end" 2>/dev/null',
     "scontrol": "exit 1",
-    "scancel": 'echo cancelled >>"$STATE/cancelled"; kill -9 $(cat "$STATE/pid")',
+    "scancel": 'echo cancelled >>"$STATE/cancelled"; kill -9 $(cat "$STATE/pid") || :',
 }
 
 
@@ -603,6 +615,86 @@ class Slurm(Probe):
         found[found.index("--command") + 1] = template
         return found + ["--launcher", "slurm"]
 
+    def put(self, name, text=""):
+        with open(os.path.join(self.state, name), "w") as file:
+            file.write(text)
+
+    def test_questions_without_an_answer_are_asked_again(self):
+        self.put("flaky")
+        done = self.run_probe("train", "--until", "1024", more="--sleep 800")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+        os.unlink(os.path.join(self.state, "end"))
+        os.unlink(os.path.join(self.state, "asked"))
+        probe = self.start(self.command("hang", "--until", "1024"))
+        self.wait_until(lambda: os.path.exists(os.path.join(self.state, "asked")), "it asks")
+        time.sleep(2)
+        self.assertIsNone(probe.poll())
+        probe.send_signal(signal.SIGINT)
+        probe.communicate(timeout=30)
+        self.assertTrue(os.path.exists(os.path.join(self.state, "cancelled")))
+
+    def test_accounting_that_lags_is_waited_for(self):
+        script = f"sleep 0.2; (sleep 1; echo 'COMPLETED|0:0' >{self.state}/end) & exit 0"
+        done = self.run_shell(script + " # slow", "--until", "1024")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_what_slurm_itself_did(self):
+        cases = {"NODE_FAIL": ("stopped", 2), "PREEMPTED": ("stopped", 2), "BOOT_FAIL": ("stopped", 2),
+                 "CANCELLED by 1000": ("stopped", 2), "TIMEOUT": ("timeout", 2),
+                 "OUT_OF_MEMORY": ("host_memory", 1), "FAILED": ("failed", 1)}
+        for state, (outcome, tries) in cases.items():
+            with self.subTest(state):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                done = self.run_shell(f"echo '{state}|1:0' >{self.state}/end; exit 1", "--tries", "2")
+                self.assertEqual(self.outcomes(), [(1024, outcome)] * tries, done.stderr)
+
+    def test_time_in_the_queue_does_not_count(self):
+        self.put("state", "PENDING\n")
+        probe = self.start(self.command("train", "--until", "1024", "--timeout", "1", "--tries", "1"))
+        time.sleep(2.5)
+        self.assertIsNone(probe.poll())
+        os.unlink(os.path.join(self.state, "state"))
+        _, said = probe.communicate(timeout=30)
+        self.assertEqual(probe.returncode, 0, said)
+        self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_a_job_that_is_refused(self):
+        self.put("refused", "sbatch: error: Batch job submission failed: Invalid partition name specified\n")
+        said = self.one_sentence(self.run_probe("train"))
+        self.assertIn("Invalid partition name specified", said)
+        self.assertEqual(self.outcomes(), [(1024, "configuration")])
+
+    def test_output_that_comes_late(self):
+        oom = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB."
+        late = f"(sleep 0.6; echo '{oom}') & echo 'FAILED|1:0' >{self.state}/end; exit 1"
+        os.environ["FATHOM_SLURM_POLL"] = "0.3"
+        self.run_shell(late)
+        self.assertEqual(self.outcomes(), [(1024, "gpu_memory")])
+
+    def test_one_gpu_more_for_the_rollout(self):
+        path = os.path.join(self.folder, "commands", "trinity")
+        with open(path, "w") as file:
+            file.write(f"#!/bin/sh\necho 'COMPLETED|0:0' >{self.state}/end\n")
+        os.chmod(path, 0o755)
+        done = subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "Qwen3-0.6B", "--as",
+                               "A100-80G", "--gpus", "4", "--start", "4096", "--until", "4096", "--launcher",
+                               "slurm"], cwd=self.folder, capture_output=True, text=True, timeout=60)
+        with open(os.path.join(self.state, "submitted")) as file:
+            self.assertIn("--gpus=5", file.readline(), done.stderr)
+
+    def test_steps_of_an_allocation(self):
+        os.environ["SLURM_JOB_ID"] = "7"
+        self.addCleanup(os.environ.pop, "SLURM_JOB_ID")
+        done = self.run_probe("train", "--gpus", "4")
+        self.assertIn("max_model_len = 2048", done.stdout, done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(self.state, "submitted")))
+        with open(os.path.join(self.state, "stepped")) as file:
+            lines = file.read().splitlines()
+        self.assertEqual(len(lines), 3)
+        self.assertIn("--gpus=4", lines[0])
+
     def test_jobs_are_submitted(self):
         self.run_probe("train", "--gpus", "4")
         with open(os.path.join(self.state, "submitted")) as file:
@@ -627,7 +719,7 @@ class Ray(Probe):
             file.write(f"""#!/bin/sh
 case "$2" in
 submit) shift 5; exec "$@" ;;
-stop) echo "$3" >>{self.folder}/stopped ;;
+stop) echo stopping || exit 1; sleep 2; echo stopped || exit 1; echo "$3" >>{self.folder}/stopped ;;
 esac
 """)
         os.chmod(os.path.join(commands, "ray"), 0o755)
@@ -638,6 +730,26 @@ esac
     def command(self, mode, *options, limit=3000, more=""):
         return super().command(mode, *options, limit=limit, more=more) + ["--launcher", "ray"]
 
+    def stopped(self):
+        return os.path.exists(os.path.join(self.folder, "stopped"))
+
+    def test_an_impatient_user_stops_the_job_too(self):
+        probe = self.start(self.command("hang"))
+        self.wait_until(lambda: self.in_log("waiting"), "the job runs")
+        for _ in range(2):
+            probe.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+        probe.communicate(timeout=30)
+        self.assertEqual(probe.returncode, 3)
+        self.assertTrue(self.stopped())
+
+    def test_a_killed_fathom_stops_the_job_too(self):
+        probe = self.start(self.command("hang"))
+        self.wait_until(lambda: self.in_log("waiting"), "the job runs")
+        probe.kill()
+        probe.communicate()
+        self.wait_until(self.stopped, "the job is stopped")
+
     def test_a_timeout_stops_the_job(self):
         self.run_probe("hang", "--timeout", "1", "--tries", "1")
         self.assertEqual(self.outcomes(), [(1024, "timeout")])
@@ -645,11 +757,10 @@ esac
 
 
 # Of the classes above these say something about a launcher.
-KEPT = ("jobs_are", "timeout_cancels", "timeout_stops", "longest_that_fits", "configuration_error",
-        "passing_errors_are_tried")
+KEPT = ("longest_that_fits", "configuration_error", "passing_errors_are_tried")
 for launcher in (Slurm, Ray):
-    for name in [name for name in dir(launcher) if name.startswith("test_")]:
-        if not any(word in name for word in KEPT):
+    for name in [name for name in dir(Probe) if name.startswith("test_")]:
+        if not any(word in name for word in KEPT) and name not in vars(launcher):
             setattr(launcher, name, None)
 
 
