@@ -49,8 +49,10 @@ class Probe(unittest.TestCase):
 
     def command(self, mode, *options, limit=3000, more=""):
         template = f"exec {TRAINER} {mode} --context {{context}} --limit {limit} {more}"
-        return [FATHOM, "probe", "--engine", "command", "--command", template, "--grid", "1024",
-                "--start", "1024", "--grace", "1", *options]
+        defaults = {"--grid": "1024", "--start": "1024", "--grace": "1"}
+        given = [word for name, value in defaults.items() if name not in options
+                 for word in (name, value)]
+        return [FATHOM, "probe", "--engine", "command", "--command", template, *given, *options]
 
     def run_probe(self, mode, *options, **rest):
         done = subprocess.run(self.command(mode, *options, **rest), cwd=self.folder, timeout=100,
@@ -103,6 +105,14 @@ class Probe(unittest.TestCase):
         self.assertEqual(len(self.attempts()), 3)
         again = self.run_probe("train", "--resume", "off", "--json")
         self.assertEqual(json.loads(again.stdout)["cells"][0]["launches"], 3)
+
+    def test_another_grid_invents_nothing(self):
+        self.run_probe("train", "--grid", "4096", "--start", "4096", limit=16500)
+        options = ("--grid", "3000", "--start", "3000", "--json")
+        again = json.loads(self.run_probe("train", *options, limit=16500).stdout)["cells"][0]
+        self.assertEqual((again["max_context"], again["fails_at"]), (15000, 18000))
+        fresh = self.run_probe("train", *options, "--log-dir", "fresh", limit=16500)
+        self.assertEqual(json.loads(fresh.stdout)["cells"][0]["max_context"], 15000)
 
     def test_a_configuration_error_stops_at_once(self):
         done = self.run_probe("config", "--gpus", "1,2")
@@ -206,9 +216,8 @@ class Probe(unittest.TestCase):
 
     def test_a_second_interruption_kills(self):
         before = set(processes())
-        probe = subprocess.Popen(self.command("stubborn-hang", "--grace", "600")[:-4] +
-                                 ["--grace", "600"], cwd=self.folder, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.PIPE, text=True)
+        probe = subprocess.Popen(self.command("stubborn-hang", "--grace", "600"), cwd=self.folder,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + 20
         while len(set(processes()) - before) < 3 and time.monotonic() < until:
             time.sleep(0.05)

@@ -120,6 +120,7 @@ static bool read_hunt(struct probe_options *o, const struct settings *s, struct 
         !read_switch(&o->hunt.linear, s, "linear", e))
         return false;
     o->hunt.most_tries = (int)tries;
+    o->hunt.grid.first = o->hunt.start; // as the published test's start_length
     return !o->hunt.until || o->hunt.until >= o->hunt.start ||
            FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
                 (unsigned long long)o->hunt.start);

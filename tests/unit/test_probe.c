@@ -183,6 +183,46 @@ TEST(a_failure_below_a_fit_bounds_the_answer)
     CHECK_U64(s.fails_at, 12288);
 }
 
+// Trials of another grid count for what they say about this one's lengths.
+TEST(another_grid_rounds_fits_down_and_failures_up)
+{
+    struct hunt h = {.grid = {.step = 3000}, .start = 3000, .most_tries = 3};
+    struct trial trials[] = {{16384, OUTCOME_FITS}, {20480, OUTCOME_GPU_MEMORY}};
+    struct hunt_step s = hunt_next(&h, trials, COUNT_OF(trials));
+    CHECK(s.state == HUNT_TRY);
+    CHECK_U64(s.longest, 15000);
+    CHECK_U64(s.fails_at, 21000);
+    CHECK_U64(s.context, 18000);
+    struct trial below[] = {{2000, OUTCOME_FITS}};
+    s = hunt_next(&h, below, COUNT_OF(below));
+    CHECK(s.state == HUNT_TRY);
+    CHECK_U64(s.longest, 0);
+}
+
+// The neighbour of the end is next, not the start.
+TEST(a_prediction_beyond_the_end_starts_from_the_end)
+{
+    struct hunt h = trinity_hunt(512000);
+    h.until = 92160;
+    struct trial trials[] = {{92160, OUTCOME_GPU_MEMORY}};
+    CHECK_U64(hunt_next(&h, NULL, 0).context, 92160);
+    CHECK_U64(hunt_next(&h, trials, COUNT_OF(trials)).context, 81920);
+}
+
+TEST(the_published_test_begins_at_its_start_length)
+{
+    static const uint64_t lengths[] = {6000, 10096, 14192, 18288, 22384, 26480, 30576};
+    struct hunt h = trinity_hunt(0);
+    h.start = h.grid.first = 6000;
+    h.linear = true;
+    struct played p = play(&h, 62000);
+    for (ptrdiff_t i = 0; i < COUNT_OF(lengths); i++)
+        CHECK_U64(p.trials[i].context, lengths[i]);
+    CHECK_U64(p.trials[9].context, 42864); // the first that is not below 40960
+    CHECK_U64(p.trials[10].context, 53104);
+    CHECK_U64(p.end.longest, 53104);
+}
+
 TEST(outcomes_by_ending_and_log)
 {
     static const struct doctor_kind gpu = {.class = DOCTOR_GPU_MEMORY},
