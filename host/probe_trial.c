@@ -99,13 +99,13 @@ static bool write_files(struct arena scratch, const struct launch *l, struct err
 }
 
 // The cause's title and the first line of what was said.
-static struct str detail_of(struct arena *a, const struct doctor_result *log)
+static struct str detail_of(struct arena *a, const struct doctor_finding *cause)
 {
-    if (!log->cause)
+    if (!cause)
         return STR_NONE;
-    struct str said = str_cut(log->cause->text, '\n').head;
+    struct str said = str_cut(cause->text, '\n').head;
     said = str_slice(said, 0, said.n < DETAIL_BYTES ? said.n : DETAIL_BYTES);
-    return str_format(a, "%s: %.*s", log->cause->kind->title, STR_ARGS(said));
+    return str_format(a, "%s: %.*s", cause->kind->title, STR_ARGS(said));
 }
 
 static void judge(struct attempt_record *out, struct arena *a, const struct watcher *w,
@@ -116,7 +116,9 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
                             .interrupted = kept->end == KEEPER_INTERRUPTED,
                             .signalled = kept->end == KEEPER_SIGNALLED,
                             .status = kept->status,
-                            .oom_killed = kept->oom_kills > 0};
+                            .oom_killed = kept->oom_kills > 0,
+                            .said_done = w->lines->done,
+                            .hides_failures = w->run->options->engine->hides_failures};
     out->outcome = outcome_of(&ending, &log);
     out->finished = true;
     out->status = ending.signalled ? SHELL_SIGNAL + kept->status : kept->status;
@@ -124,7 +126,7 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
     out->peaks = w->lines->peaks;
     out->versions = str_copy(a, str_from(w->lines->versions));
     out->gpu = str_copy(a, str_from(w->lines->gpu));
-    out->detail = out->outcome == OUTCOME_FITS ? STR_NONE : detail_of(a, &log);
+    out->detail = detail_of(a, outcome_cause(&ending, &log));
 }
 
 static bool run_kept(struct attempt_record *out, struct arena *a, const struct trial_run *run,

@@ -44,6 +44,7 @@ static void read_line(struct worker_lines *w)
     if (str_is(kind, "start"))
         read_start(w, &line);
     w->peaks.steps += str_is(kind, "step");
+    w->done |= str_is(kind, "done");
     keep_largest(&w->peaks.allocated_bytes, &line, "allocated_bytes");
     keep_largest(&w->peaks.requested_bytes, &line, "requested_bytes");
     keep_largest(&w->peaks.reserved_bytes, &line, "reserved_bytes");

@@ -13,6 +13,7 @@ struct worker_lines {
     struct arena scratch;
     char versions[WORKER_NAME_BYTES], gpu[WORKER_NAME_BYTES]; // of the line "start"
     struct peaks peaks;                                       // the largest over steps
+    bool done;                                                // of the line "done"
     char line[WORKER_LINE_BYTES];
     ptrdiff_t length; // of the unfinished line; -1: it is not for us
 };

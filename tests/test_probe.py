@@ -138,6 +138,34 @@ class Probe(unittest.TestCase):
         self.assertIn("undecided", done.stderr)
         self.assertEqual(self.outcomes(), [(1024, "device_error")] * 2)
 
+    def test_an_exit_status_of_0_hides_no_failure(self):
+        done = self.run_probe("hidden")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[-1], (3072, "gpu_memory"))
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        piped = self.command("train")
+        place = piped.index("--command") + 1
+        piped[place] = piped[place].removeprefix("exec ") + " | tee x.log"
+        done = subprocess.run(piped, cwd=self.folder, timeout=100, capture_output=True, text=True)
+        self.assertIn("max_model_len = 2048", done.stdout)
+
+    def test_what_a_trainer_catches_is_no_failure(self):
+        done = self.run_probe("halves")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        done = self.run_probe("done")
+        self.assertIn("max_model_len = 2048", done.stdout)
+
+    def test_memory_that_others_took_decides_nothing(self):
+        done = self.run_probe("taken", more="--failures 1 --launches launches")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[:2], [(1024, "memory_taken"), (1024, "fits")])
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        done = self.run_probe("taken", "--tries", "2", more="--failures 9 --launches again")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("undecided: GPU memory taken by other processes", done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "memory_taken")] * 2)
+
     def test_a_timeout_grows(self):
         done = self.run_probe("slow", "--timeout", "1", more="--failures 1 --launches launches",
                               limit=1500)

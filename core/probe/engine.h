@@ -39,10 +39,11 @@ struct launch {
 struct engine {
     const char *name;
     bool needs_model;
-    const char *recipe; // the only one it trains; NULL: the one that is asked for
-    bool serves;        // the torch worker's fork server runs beside it
-    bool within;        // takes no length beyond what the model was trained for
-    bool saves;         // checkpoints, which nobody needs after the trial
+    const char *recipe;  // the only one it trains; NULL: the one that is asked for
+    bool serves;         // the torch worker's fork server runs beside it
+    bool within;         // takes no length beyond what the model was trained for
+    bool saves;          // checkpoints, which nobody needs after the trial
+    bool hides_failures; // its exit status is 0 whatever happened
     bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
                   struct error *e);
 };

@@ -1,12 +1,16 @@
 // The rows, and which of them a trial is.
 #include "core/probe/outcome.h"
 
+#include "core/base/compiler.h"
+
 enum { SIGNAL_KILL = 9, SHELL_SIGNAL = 128 };
 
 const struct outcome_row outcome_rows[OUTCOMES] = {
     [OUTCOME_FITS] = {"fits", "fits", LENGTH_FITS, false},
     [OUTCOME_GPU_MEMORY] = {"gpu_memory", "out of GPU memory", LENGTH_FAILS, false},
     [OUTCOME_HOST_MEMORY] = {"host_memory", "out of host memory", LENGTH_FAILS, false},
+    [OUTCOME_MEMORY_TAKEN] = {"memory_taken", "GPU memory taken by other processes",
+                              LENGTH_UNDECIDED, true},
     [OUTCOME_DEVICE_ERROR] = {"device_error", "NCCL or CUDA error", LENGTH_UNDECIDED, true},
     [OUTCOME_TIMEOUT] = {"timeout", "timeout", LENGTH_UNDECIDED, true},
     [OUTCOME_CONFIGURATION] = {"configuration", "configuration error", LENGTH_UNDECIDED, false},
@@ -14,6 +18,13 @@ const struct outcome_row outcome_rows[OUTCOMES] = {
     [OUTCOME_FAILED] = {"failed", "failed", LENGTH_UNDECIDED, false},
     [OUTCOME_INTERRUPTED] = {"interrupted", "interrupted", LENGTH_UNDECIDED, false},
 };
+
+// Kinds of the doctor's in which the trial would have had its memory without others on the card.
+static const char *const of_others[] = {"other-process", "startup-memory"};
+
+// What a trial that ends well is not believed against.
+static const enum doctor_class fatal[] = {DOCTOR_GPU_MEMORY, DOCTOR_HOST_MEMORY,
+                                          DOCTOR_DEVICE_ERROR, DOCTOR_TIMEOUT};
 
 bool outcome_from_name(enum outcome *o, struct str name)
 {
@@ -31,11 +42,24 @@ static bool was_killed(const struct ending *e)
     return e->signalled ? e->status == SIGNAL_KILL : e->status == SHELL_SIGNAL + SIGNAL_KILL;
 }
 
-static enum outcome outcome_of_class(enum doctor_class class, const struct ending *ending)
+static bool is_memory(const struct doctor_finding *f)
 {
-    switch (class) {
+    return f && (f->kind->class == DOCTOR_GPU_MEMORY || f->kind->class == DOCTOR_HOST_MEMORY);
+}
+
+static enum outcome outcome_of_memory(const struct doctor_kind *kind)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(of_others); i++)
+        if (str_is(str_from(kind->name), of_others[i]))
+            return OUTCOME_MEMORY_TAKEN;
+    return OUTCOME_GPU_MEMORY;
+}
+
+static enum outcome outcome_of_kind(const struct doctor_kind *kind, const struct ending *ending)
+{
+    switch (kind->class) {
     case DOCTOR_GPU_MEMORY:
-        return OUTCOME_GPU_MEMORY;
+        return outcome_of_memory(kind);
     case DOCTOR_HOST_MEMORY:
         return OUTCOME_HOST_MEMORY;
     case DOCTOR_DEVICE_ERROR:
@@ -53,20 +77,53 @@ static enum outcome outcome_of_class(enum doctor_class class, const struct endin
     return OUTCOME_FAILED;
 }
 
+// Whether the run went on after it: the doctor says so, or the last of all steps was reported.
+static bool went_on(const struct doctor_finding *f, const struct doctor_result *log)
+{
+    bool all_steps = log->steps_total > 0 && log->last_step >= log->steps_total;
+    return f->survived || (all_steps && f->step < log->last_step);
+}
+
+// What ended a run whose exit status is 0: launchers that catch everything and pipes hide failures.
+static const struct doctor_finding *hidden_failure(const struct ending *ending,
+                                                   const struct doctor_result *log)
+{
+    const struct doctor_finding *found = NULL;
+    for (ptrdiff_t i = 0; i < log->count; i++) {
+        const struct doctor_finding *f = &log->findings[i];
+        bool counts = ending->hides_failures;
+        for (ptrdiff_t k = 0; k < COUNT_OF(fatal); k++)
+            counts |= f->kind->class == fatal[k];
+        bool heavier = f->kind->weight > (found ? found->kind->weight : DOCTOR_AFTERMATH);
+        if (counts && heavier && !went_on(f, log))
+            found = f;
+    }
+    return found;
+}
+
+const struct doctor_finding *outcome_cause(const struct ending *ending,
+                                           const struct doctor_result *log)
+{
+    bool ended_well = !ending->timed_out && !ending->signalled && ending->status == 0;
+    if (!ended_well)
+        return log->cause;
+    return ending->said_done ? NULL : hidden_failure(ending, log);
+}
+
 // A kill that nobody of ours sent is the kernel's: host memory, as far as anyone can tell.
 enum outcome outcome_of(const struct ending *ending, const struct doctor_result *log)
 {
+    const struct doctor_finding *cause = outcome_cause(ending, log);
+    bool ended_well = !ending->timed_out && !ending->signalled && ending->status == 0;
     if (ending->interrupted)
         return OUTCOME_INTERRUPTED;
-    if (!ending->timed_out && !ending->signalled && ending->status == 0)
-        return OUTCOME_FITS;
-    bool memory = log->cause && (log->cause->kind->class == DOCTOR_GPU_MEMORY ||
-                                 log->cause->kind->class == DOCTOR_HOST_MEMORY);
-    if (ending->timed_out && !memory)
+    if (ending->timed_out && !is_memory(cause))
         return OUTCOME_TIMEOUT;
-    if (ending->oom_killed && !memory)
+    if (!ended_well && ending->oom_killed && !is_memory(cause))
         return OUTCOME_HOST_MEMORY;
-    if (log->cause)
-        return outcome_of_class(log->cause->kind->class, ending);
+    if (cause)
+        return outcome_of_kind(cause->kind, ending);
+    if (ended_well)
+        return OUTCOME_FITS;
     return was_killed(ending) ? OUTCOME_HOST_MEMORY : OUTCOME_FAILED;
 }

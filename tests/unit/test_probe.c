@@ -150,6 +150,7 @@ TEST(every_outcome_leads_somewhere)
          24576,
          4},
         {{OUTCOME_DEVICE_ERROR, OUTCOME_FITS, OUTCOMES}, HUNT_TRY, 28672, 1},
+        {{OUTCOME_MEMORY_TAKEN, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_TIMEOUT, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_TIMEOUT, OUTCOME_GPU_MEMORY, OUTCOMES}, HUNT_DONE, 0, 1},
         {{OUTCOME_CONFIGURATION, OUTCOMES}, HUNT_STOPPED, 24576, 1},
@@ -223,42 +224,85 @@ TEST(the_published_test_begins_at_its_start_length)
     CHECK_U64(p.end.longest, 53104);
 }
 
+static const struct doctor_kind *kind_of(const char *name)
+{
+    for (ptrdiff_t i = 0; i < doctor_kind_count; i++)
+        if (str_is(str_from(doctor_kinds[i].name), name))
+            return &doctor_kinds[i];
+    CHECK(!"the doctor knows it");
+    return NULL;
+}
+
 TEST(outcomes_by_ending_and_log)
 {
-    static const struct doctor_kind gpu = {.class = DOCTOR_GPU_MEMORY},
-                                    nccl = {.class = DOCTOR_DEVICE_ERROR},
-                                    setup = {.class = DOCTOR_CONFIGURATION},
-                                    disk = {.class = DOCTOR_DISK},
-                                    stopped = {.class = DOCTOR_STOPPED};
-    static const struct {
+    const struct doctor_kind *gpu = kind_of("exhaustion"), *host = kind_of("host-memory"),
+                             *nccl = kind_of("nccl-error"), *peer = kind_of("peer-lost"),
+                             *setup = kind_of("configuration"), *other = kind_of("exception"),
+                             *disk = kind_of("disk-full"), *stopped = kind_of("killed"),
+                             *neighbour = kind_of("other-process"),
+                             *startup = kind_of("startup-memory");
+    const struct {
         struct ending ending;
         const struct doctor_kind *kind;
         enum outcome outcome;
     } rows[] = {
         {{0}, NULL, OUTCOME_FITS},
-        {{0}, &gpu, OUTCOME_FITS}, // caught and survived
+        {{0}, gpu, OUTCOME_GPU_MEMORY}, // behind a pipe
+        {{0}, host, OUTCOME_HOST_MEMORY},
+        {{0}, nccl, OUTCOME_DEVICE_ERROR},
+        {{0}, neighbour, OUTCOME_MEMORY_TAKEN},
+        {{0}, peer, OUTCOME_FITS},  // is said at every end
+        {{0}, other, OUTCOME_FITS}, // may have been caught
+        {{.hides_failures = true}, other, OUTCOME_CONFIGURATION},
+        {{.hides_failures = true}, disk, OUTCOME_DISK},
+        {{.hides_failures = true}, gpu, OUTCOME_GPU_MEMORY},
+        {{.hides_failures = true}, peer, OUTCOME_FITS},
+        {{.said_done = true}, gpu, OUTCOME_FITS},
+        {{.said_done = true, .hides_failures = true}, other, OUTCOME_FITS},
+        {{.said_done = true, .status = 1}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 1}, neighbour, OUTCOME_MEMORY_TAKEN},
+        {{.status = 1}, startup, OUTCOME_MEMORY_TAKEN},
         {{.status = 1}, NULL, OUTCOME_FAILED},
-        {{.status = 1}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 1}, &nccl, OUTCOME_DEVICE_ERROR},
-        {{.status = 1}, &setup, OUTCOME_CONFIGURATION},
-        {{.status = 1}, &disk, OUTCOME_DISK},
+        {{.status = 1}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 1}, nccl, OUTCOME_DEVICE_ERROR},
+        {{.status = 1}, setup, OUTCOME_CONFIGURATION},
+        {{.status = 1}, disk, OUTCOME_DISK},
         {{.status = 137}, NULL, OUTCOME_HOST_MEMORY},
-        {{.status = 137}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 137}, &stopped, OUTCOME_HOST_MEMORY},
+        {{.status = 137}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 137}, stopped, OUTCOME_HOST_MEMORY},
         {{.status = 9, .signalled = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 11, .signalled = true}, NULL, OUTCOME_FAILED},
         {{.status = 1, .oom_killed = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 15, .signalled = true, .timed_out = true}, NULL, OUTCOME_TIMEOUT},
         {{.timed_out = true}, NULL, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .timed_out = true}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 15, .signalled = true, .timed_out = true}, &nccl, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .interrupted = true}, &gpu, OUTCOME_INTERRUPTED},
+        {{.status = 15, .signalled = true, .timed_out = true}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 15, .signalled = true, .timed_out = true}, nccl, OUTCOME_TIMEOUT},
+        {{.status = 15, .signalled = true, .interrupted = true}, gpu, OUTCOME_INTERRUPTED},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct doctor_finding cause = {.kind = rows[i].kind};
-        struct doctor_result log = {.cause = rows[i].kind ? &cause : NULL};
+        struct doctor_finding cause = {.kind = rows[i].kind, .step = -1};
+        struct doctor_result log = {.findings = &cause,
+                                    .count = rows[i].kind != NULL,
+                                    .cause = rows[i].kind ? &cause : NULL,
+                                    .last_step = -1,
+                                    .steps_total = -1};
         CHECK(outcome_of(&rows[i].ending, &log) == rows[i].outcome);
     }
+}
+
+// What was caught is told from what was not by the steps after it.
+TEST(a_failure_that_was_caught_is_none)
+{
+    struct ending well = {0};
+    struct doctor_finding f = {.kind = kind_of("exhaustion"), .step = 1, .survived = true};
+    struct doctor_result log = {.findings = &f, .count = 1, .last_step = 9, .steps_total = -1};
+    CHECK(outcome_of(&well, &log) == OUTCOME_FITS);
+    f.survived = false;
+    CHECK(outcome_of(&well, &log) == OUTCOME_GPU_MEMORY);
+    log.last_step = log.steps_total = 2; // the last step, made after it
+    CHECK(outcome_of(&well, &log) == OUTCOME_FITS);
+    f.step = 2;
+    CHECK(outcome_of(&well, &log) == OUTCOME_GPU_MEMORY);
 }
 
 TEST(outcomes_have_names)
