@@ -1,6 +1,8 @@
 // A trial's life between the store, the keeper and the readers of its output.
 #include "host/probe_trial.h"
 
+#include <signal.h>
+#include <string.h>
 #include <time.h>
 
 #include "core/base/units.h"
@@ -12,12 +14,26 @@
 // A retry may take longer: so many tenths of what the try before it might.
 enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, SHELL_SIGNAL = 128, LINES_BYTES = 1 << 20 };
 
+// A trial that ran out of memory is given up when it has been silent for the grace, and for so many
+// times as long as ever before.
+enum { TAIL_BYTES = 512 * 1024, SILENCES = 2 };
+
+// The end of what a trial has said, and since when it is silent.
+struct silence {
+    char *tail;
+    ptrdiff_t length; // of the tail
+    uint64_t since_ms, longest_ms;
+    bool judged; // this one
+};
+
 struct watcher {
     const struct trial_run *run;
     int64_t attempt;
     struct arena *arena;
     struct doctor *doctor;
     struct worker_lines *lines;
+    struct process keeper;
+    struct silence silence;
 };
 
 static int64_t now_ms(void)
@@ -30,7 +46,46 @@ static int64_t now_ms(void)
 static bool on_start(void *context, struct process keeper, struct error *e)
 {
     struct watcher *w = context;
+    w->keeper = keeper;
+    w->silence.since_ms = monotonic_ms();
     return store_keeper(w->run->store, w->attempt, keeper, e);
+}
+
+static void break_silence(struct silence *s, struct str bytes)
+{
+    uint64_t now = monotonic_ms(), lasted = now - s->since_ms;
+    bytes = str_slice(bytes, bytes.n > TAIL_BYTES ? bytes.n - TAIL_BYTES : 0, bytes.n);
+    ptrdiff_t room = TAIL_BYTES - bytes.n, kept = s->length < room ? s->length : room;
+    memmove(s->tail, s->tail + s->length - kept, (size_t)kept);
+    memcpy(s->tail + kept, bytes.p, (size_t)bytes.n);
+    s->length = kept + bytes.n;
+    s->longest_ms = lasted > s->longest_ms ? lasted : s->longest_ms;
+    s->since_ms = now;
+    s->judged = false;
+}
+
+// Whether the last that was said is an out-of-memory error with its traceback. Trainers that catch
+// one say so in words of their own, or go on.
+static bool ended_without_memory(struct arena scratch, struct str tail)
+{
+    struct doctor *d = doctor_new(&scratch);
+    doctor_feed(d, tail);
+    struct doctor_result log = doctor_end(d, &scratch);
+    bool memory = log.cause && (log.cause->kind->class == DOCTOR_GPU_MEMORY ||
+                                log.cause->kind->class == DOCTOR_HOST_MEMORY);
+    return memory && memmem(tail.p, (size_t)tail.n, "Traceback (most recent call last)", 33);
+}
+
+// A rank that has died of it leaves others waiting. The keeper ends them when it is asked to.
+static void give_up_when_silent(struct watcher *w)
+{
+    struct silence *s = &w->silence;
+    uint64_t silent_ms = monotonic_ms() - s->since_ms;
+    if (s->judged || silent_ms < w->run->options->grace_ms || silent_ms < SILENCES * s->longest_ms)
+        return;
+    s->judged = true;
+    if (!w->lines->done && ended_without_memory(*w->arena, (struct str){s->tail, s->length}))
+        (void)kill((pid_t)w->keeper.pid, SIGTERM);
 }
 
 static void on_output(void *context, struct str bytes)
@@ -38,6 +93,7 @@ static void on_output(void *context, struct str bytes)
     struct watcher *w = context;
     doctor_feed(w->doctor, bytes);
     worker_lines_feed(w->lines, bytes);
+    break_silence(&w->silence, bytes);
 }
 
 static uint64_t used_by_gpus(struct arena scratch)
@@ -65,6 +121,7 @@ static void put_memory(struct buf *b, const char *what, uint64_t bytes)
 static void on_tick(void *context, uint64_t elapsed_ms)
 {
     struct watcher *w = context;
+    give_up_when_silent(w);
     if (!w->run->console->status)
         return;
     struct arena scratch = *w->arena;
@@ -143,6 +200,7 @@ static bool run_kept(struct attempt_record *out, struct arena *a, const struct t
     struct keeper_watch watch = {&w, on_start, on_output, on_tick};
     struct keeper_result kept;
     w.doctor = doctor_new(&trial);
+    w.silence.tail = NEW(&trial, char, TAIL_BYTES);
     w.lines = NEW(&trial, struct worker_lines, 1);
     w.lines->scratch =
         arena_over(NEW(&trial, char, LINES_BYTES), LINES_BYTES, run->scratch.exhausted);

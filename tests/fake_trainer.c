@@ -193,6 +193,7 @@ static int hidden(const struct options *o)
 // Runs out of memory, halves its batch, takes its time and goes on.
 static int halves_its_batch(const struct options *o)
 {
+    pause_for(o->sleep_ms);
     run_out_of_memory();
     if (o->context > o->limit)
         return 1;
@@ -200,6 +201,19 @@ static int halves_its_batch(const struct options *o)
     for (int step = 1; step <= 3; step++)
         (void)printf("step %d/3 loss 1.0\n", step);
     return 0;
+}
+
+static int halves_its_batch_aloud(const struct options *o)
+{
+    struct options rest = *o;
+    rest.sleep_ms = 0;
+    run_out_of_memory();
+    for (long slept = 0; slept < o->sleep_ms; slept += 1000) {
+        (void)printf("trying again with half of it\n");
+        (void)fflush(stdout);
+        pause_for(1000);
+    }
+    return halves_its_batch(&rest);
 }
 
 // The worker's own word for it that all steps were made.
@@ -254,6 +268,7 @@ static const struct {
     {"stubborn-hang", stubborn_hang},
     {"hidden", hidden},
     {"halves", halves_its_batch},
+    {"halves-aloud", halves_its_batch_aloud},
     {"done", says_done},
     {"oom-hang", runs_out_and_hangs},
     {"taken", loses_its_memory},

@@ -166,6 +166,21 @@ class Probe(unittest.TestCase):
         self.assertIn("undecided: GPU memory taken by other processes", done.stderr)
         self.assertEqual(self.outcomes(), [(1024, "memory_taken")] * 2)
 
+    def test_a_trial_that_ran_out_and_hangs_is_ended(self):
+        began = time.monotonic()
+        done = self.run_probe("oom-hang", "--timeout", "90")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[-1], (3072, "gpu_memory"))
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_a_trial_that_ran_out_and_goes_on_is_not_ended(self):
+        done = self.run_probe("halves-aloud", "--grace", "2", "--until", "1024",
+                              more="--sleep 5000")
+        self.assertIn("max_model_len = 1024", done.stdout)
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        done = self.run_probe("halves", "--until", "1024", more="--sleep 3000")
+        self.assertIn("max_model_len = 1024", done.stdout)
+
     def test_a_timeout_grows(self):
         done = self.run_probe("slow", "--timeout", "1", more="--failures 1 --launches launches",
                               limit=1500)
