@@ -211,7 +211,8 @@ class Probe(unittest.TestCase):
         self.assertEqual(set(processes()) - before, set())
 
     def test_a_trainer_that_is_not_there(self):
-        done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command", "/no/trainer"],
+        done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command",
+                               "/no/trainer {context}"],
                               cwd=self.folder, capture_output=True, text=True)
         self.assertEqual(done.returncode, 3)
         self.assertEqual(self.outcomes()[0][1], "failed")

@@ -1,6 +1,8 @@
 // The table of engines, and what they share.
 #include "core/probe/engine.h"
 
+#include "core/base/num.h"
+
 const struct engine engines[] = {
     {.name = "torch", .needs_model = true, .serves = true, .build = torch_build},
     {.name = "accelerate", .needs_model = true, .within = true, .build = accelerate_build},
@@ -36,10 +38,24 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
     l->environment[l->environment_count++] = str_z(a, text);
 }
 
+// Frameworks multiply again and cut off the fraction: the product must not come out short of the
+// context. Nine decimals are fewer than one token for any model.
 double trial_yarn_factor(const struct trial_request *r)
 {
-    bool longer = r->max_position && r->context > r->max_position;
-    return longer ? (double)r->context / (double)r->max_position : 0;
+    static const uint64_t scale = 1000000000;
+    if (!r->max_position || r->context <= r->max_position)
+        return 0;
+    uint64_t scaled = u64_divide_up(sat_mul(r->context, scale), r->max_position);
+    double factor = (double)scaled / (double)scale;
+    while (factor * (double)r->max_position < (double)r->context)
+        factor = (double)++scaled / (double)scale;
+    return factor;
+}
+
+struct str trial_yarn_text(struct arena *a, const struct trial_request *r)
+{
+    double factor = trial_yarn_factor(r);
+    return str_format(a, "%.15g", factor > 0 ? factor : 1.0);
 }
 
 static bool is_plain(char c)

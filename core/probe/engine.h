@@ -60,6 +60,7 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
 
 // How far beyond what the model was trained for; 0 where it is not.
 double trial_yarn_factor(const struct trial_request *r);
+struct str trial_yarn_text(struct arena *a, const struct trial_request *r); // "1.25"; else "1"
 
 // Each engine's build.
 bool torch_build(struct launch *l, struct arena *a, const struct trial_request *r,

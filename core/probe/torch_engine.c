@@ -55,10 +55,9 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
         json_out_field_u64(&j, "limit_bytes", r->limit_bytes);
     if (r->workspace_bytes)
         json_out_field_u64(&j, "workspace_bytes", r->workspace_bytes);
-    double factor = trial_yarn_factor(r);
-    if (factor > 0) {
+    if (trial_yarn_factor(r) > 0) {
         json_out_key(&j, "yarn_factor");
-        json_out_double(&j, factor);
+        json_out_literal(&j, trial_yarn_text(a, r));
     }
     json_out_key(&j, "config");
     json_out_literal(&j, r->config);

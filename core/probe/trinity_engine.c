@@ -54,7 +54,7 @@ static void put_rope(struct launch *l, struct arena *a, const struct trial_reque
     if (factor > 0)
         launch_variable(l, a, "FATHOM_ROPE_SCALING",
                         str_format(a,
-                                   "{rope_type: yarn, factor: %.6g, "
+                                   "{rope_type: yarn, factor: %.15g, "
                                    "original_max_position_embeddings: %llu}",
                                    factor, (unsigned long long)r->max_position));
 }

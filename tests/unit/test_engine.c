@@ -1,4 +1,6 @@
 // What engines make of a trial: command, environment, files. Pure.
+#include <stdlib.h>
+
 #include "core/base/buf.h"
 #include "core/probe/options.h"
 #include "tests/t.h"
@@ -55,6 +57,52 @@ TEST(a_template_is_filled_and_quoted)
     CHECK_STR(str_from(l.arguments[2]),
               "train --len '51200' -n '4' --sp '2' -m 'my model' ${HOME} {context} '1.25'");
     CHECK_STR(str_from(l.arguments[0]), "sh");
+}
+
+// A shell takes each of these as one word with the value in it.
+TEST(values_in_quotes_of_the_template)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=f {context} \"a {model} b\" 'c {model} d' \\\" "
+                                        "{model} \"\\\" {model}\" {model}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.model = STR("$x's \"y\"");
+    build(&a, "command", &r, &l, &e);
+    CHECK_STR(str_from(l.arguments[2]),
+              "f '51200' \"a \\$x's \\\"y\\\" b\" 'c $x'\\''s \"y\" d' \\\" '$x'\\''s \"y\"' "
+              "\"\\\" \\$x's \\\"y\\\"\" '$x'\\''s \"y\"'");
+}
+
+TEST(a_template_without_the_length)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=train {{context} {gpus}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK_U64((uint64_t)build(&a, "command", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "without {context} every trial would be the same; it stands for the length");
+}
+
+// Frameworks take int(max_position * factor) as the longest length.
+TEST(yarn_never_comes_out_short)
+{
+    static const uint64_t positions[] = {2048, 4096, 32768, 40960, 131072, 262144, 1000003};
+    for (ptrdiff_t i = 0; i < COUNT_OF(positions); i++)
+        for (uint64_t more = 1; more < 3000000; more = more * 3 + 7) {
+            char block_of_text[64];
+            struct arena a = arena_over(block_of_text, sizeof block_of_text, NULL);
+            struct trial_request r = {.context = positions[i] + more, .max_position = positions[i]};
+            struct str text = trial_yarn_text(&a, &r);
+            double factor = strtod(str_z(&a, text), NULL);
+            CHECK_U64((uint64_t)(factor * (double)positions[i]), r.context);
+        }
+    struct arena a = fresh();
+    struct trial_request r = {.context = 50000, .max_position = 40960};
+    CHECK_STR(trial_yarn_text(&a, &r), "1.220703125");
 }
 
 TEST(a_template_that_means_nothing)
