@@ -38,6 +38,39 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
     l->environment[l->environment_count++] = str_z(a, text);
 }
 
+bool engine_value_is_in(struct str value, const char *values)
+{
+    struct words words = words_of(values, '|');
+    while (words_next(&words))
+        if (str_equal(value, words.word) ||
+            (str_ends(words.word, STR(":")) && str_starts(value, words.word)))
+            return true;
+    return false;
+}
+
+struct str engine_value_text(const struct setting *item)
+{
+    const struct setting_def *def = setting_def_find(item->key);
+    struct error ignored = {0};
+    bool on;
+    bool switches = def && (def->kind == SETTING_SWITCH || def->kind == SETTING_FLAG);
+    if (!switches || !setting_switch(&on, item, &ignored))
+        return item->value;
+    return on ? STR("on") : STR("off");
+}
+
+bool engine_check_values(const char *engine, const struct engine_setting *rows,
+                         const struct settings *cell, struct error *e)
+{
+    for (; rows->name; rows++) {
+        const struct setting *item = settings_find_z(cell, rows->name);
+        if (item && rows->values && !engine_value_is_in(engine_value_text(item), rows->values))
+            return FAIL(e, BAD_INPUT, item->where, "the %s engine does %s %s, not '%.*s'", engine,
+                        rows->name, rows->values, STR_ARGS(str_short(item->value)));
+    }
+    return true;
+}
+
 // Frameworks multiply again and cut off the fraction: the product must not come out short of the
 // context. Nine decimals are fewer than one token for any model.
 double trial_yarn_factor(const struct trial_request *r)

@@ -97,15 +97,23 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
 static bool check_engine(const struct probe_options *o, struct arena scratch,
                          const struct settings *s, struct error *e)
 {
-    struct launch *l = NEW(&scratch, struct launch, 1);
     const struct setting *model = settings_find_z(s, "model");
     bool several =
         model && !settings_find_z(s, "config.model_type") && str_cut(model->value, ',').found;
-    struct trial_request any = {.cell = s, .context = 4096, .gpus = 8, .sp = 1, .try = 1};
-    any.machine = STR("8xH100-80G");
     if (o->engine->within && (several || settings_find_z(s, "sp"))) // lists are the cells' to part
         return true;
-    return o->engine->build(l, &scratch, &any, e);
+    for (ptrdiff_t i = 0; i < o->gpus.count; i++) {
+        struct launch *l = NEW(&scratch, struct launch, 1);
+        struct settings cell = settings_in(&scratch);
+        struct cell_choice choice = {STR_NONE, o->gpus.items[i].value, STR("1")};
+        struct trial_request any = {.cell = &cell, .context = 4096, .sp = 1, .try = 1};
+        any.machine = STR("8xH100-80G");
+        if (!setting_number(&any.gpus, &o->gpus.items[i], UNIT_COUNT, (struct range){1, 65536},
+                            e) ||
+            !probe_cell_settings(&cell, s, &choice, e) || !o->engine->build(l, &scratch, &any, e))
+            return false;
+    }
+    return true;
 }
 
 static bool read_hunt(struct probe_options *o, const struct settings *s, struct error *e)
@@ -163,8 +171,8 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
         return true;
     struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
     struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
-    return read_engine(o, s, e) && check_engine(o, *a, s, e) && read_hunt(o, s, e) &&
-           read_models(o, a, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+    return read_engine(o, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+           check_engine(o, *a, s, e) && read_hunt(o, s, e) && read_models(o, a, s, e) &&
            read_list(&o->sizes, a, s, sizes, e);
 }
 

@@ -45,7 +45,9 @@ static bool check_settings(const struct settings *s, struct error *e)
                         "the trinity engine runs the published test, which sets %s itself",
                         fixed[i]);
     }
-    return true;
+    static const struct engine_setting choices[] = {
+        {"strategy", "fsdp1|fsdp2"}, {"offload", "off|all"}, {0}};
+    return engine_check_values("trinity", choices, s, e);
 }
 
 static void put_rope(struct launch *l, struct arena *a, const struct trial_request *r)
