@@ -39,6 +39,7 @@ struct hunting {
     struct settings settings, plan;
     struct hunt hunt;
     struct str model_name, title, config, machine;
+    struct card_limit limit; // zero where torch has all of the card
     int64_t id;
     struct trials trials;
 };
@@ -204,8 +205,8 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
         .gpus = h->cell->gpus,
         .sp = h->cell->sp,
         .max_position = h->cell->max_position,
-        .limit_bytes = r->limited ? t.expected.limit_bytes : 0,
-        .workspace_bytes = r->limited ? t.expected.workspace_bytes : 0,
+        .limit_bytes = h->limit.limit_bytes,
+        .workspace_bytes = h->limit.workspace_bytes,
         .try = step->try,
         .log = log_path(h, step->context, step->try),
         .shipped = r->shipped,
@@ -380,7 +381,7 @@ static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_ch
     check_possible(c, r->arena, modelled ? m : NULL);
     if (!c->possible)
         return true;
-    if (!make_plan(&h, e))
+    if (!make_plan(&h, e) || (r->limited && !expect_limit(&h.limit, *r->arena, &h.plan, e)))
         return false;
     expect(&h);
     if (r->options.dry_run) {

@@ -8,7 +8,8 @@ Usage: torch_worker.py TRIAL             one trial; TRIAL is a JSON object, or a
                                          server, one trial in this process
 
 What is reported are lines of JSON on standard output, each with a key "fathom": start, phase, step,
-done. An exception is printed as Python prints it, and the status is then not 0.
+done. An exception is printed as Python prints it, and the status is then not 0; 2 where the trial
+itself is refused.
 
 TRIAL: config (values of a config.json), context, world, sp, strategy (single|ddp|fsdp1|fsdp2),
 precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none), batch, accum,
@@ -640,7 +641,10 @@ def prepare_gpu(trial, rank):
         torch.backends.cuda.enable_cudnn_sdp(False)  # verl trains with FlashAttention 2
     free, total = torch.cuda.mem_get_info()
     limit = trial["limit_bytes"]
-    if limit and limit < total:
+    if limit and limit > total:
+        raise BadTrial(f"torch is to be kept to {limit} bytes, and this GPU has {total}: a larger card "
+                       "cannot be played on a smaller one")
+    if limit:
         torch.cuda.set_per_process_memory_fraction(limit / total)
     if trial["trace"]:
         torch.cuda.memory._record_memory_history(context=None, max_entries=3000000)
@@ -704,10 +708,18 @@ def leave(status):
     os._exit(status)
 
 
+def refuse(error):
+    """A trial that cannot be made, as readers of logs know it."""
+    print(f"ValueError: {error}", file=sys.stderr)
+    leave(2)
+
+
 def in_rank(trial, rank, store):
     try:
         run_rank(trial, rank, store)
         leave(0)
+    except BadTrial as error:
+        refuse(error)
     except BaseException:  # everything must end the process, and be seen
         import traceback
 
@@ -784,6 +796,8 @@ class Server:
             os.dup2(file, target)
         try:
             leave(run_trial(read_trial(text)))
+        except BadTrial as error:
+            refuse(error)
         except BaseException:
             import traceback
 
@@ -905,5 +919,4 @@ if __name__ == "__main__":
     try:
         sys.exit(main())
     except BadTrial as error:
-        print(f"torch_worker: {error}", file=sys.stderr)
-        sys.exit(2)
+        refuse(error)

@@ -3,6 +3,7 @@
 
 Usage: tests/test_probe.py PROGRAM-FOLDER [unittest arguments]
 """
+import importlib.util
 import json
 import os
 import random
@@ -13,10 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+import unittest.mock
 
 PROGRAMS = os.path.abspath(sys.argv.pop(1))
 FATHOM = os.path.join(PROGRAMS, "fathom")
+TESTS = os.path.dirname(os.path.abspath(__file__))
 TRAINER = os.path.join(PROGRAMS, "tests", "fake_trainer")
 
 
@@ -307,6 +311,61 @@ class Probe(unittest.TestCase):
             self.assertLessEqual(len(file.readlines()), len(self.attempts()))
         time.sleep(0.2)
         self.assertEqual(set(processes()) - before, set())
+
+
+    def test_a_limit_reaches_trials_that_are_not_modelled(self):
+        for options, wanted in ((("--memory-limit", "10GiB"), 10 << 30),
+                                (("--as", "A100-80G"), 84289781760),
+                                (("--as", "A100-80G", "--memory-limit", "10GiB"), 10 << 30),
+                                (("--as", "A100-80G", "--recipe", "trinity", "--model", "Qwen3-0.6B",
+                                  "--entropy-saving", "on"), 83360609280), ((), 0)):
+            with self.subTest(options):
+                done = self.run_probe("train", "--dry-run", "--until", "1024", *options,
+                                      more="--limited {limit_bytes}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"--limited '\\''{wanted}'\\''", done.stdout)
+        done = self.run_probe("train", "--dry-run", "--as", "custom:memory=1GiB", "--gpus",
+                              "8", "--sp", "8")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--memory-limit says it", done.stderr)
+
+
+class Worker(unittest.TestCase):
+    """The torch worker's own refusals, torch being played."""
+
+    def prepare(self, limit):
+        fractions = []
+        cuda = types.SimpleNamespace(
+            is_available=lambda: True, set_device=lambda index: None, init=lambda: None,
+            mem_get_info=lambda: (70 << 30, 80 << 30), get_device_name=lambda: "Fake",
+            set_per_process_memory_fraction=fractions.append)
+        spec = importlib.util.spec_from_file_location(
+            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
+        worker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(worker)
+        trial = worker.read_trial(json.dumps({"config": {}, "context": 64, "limit_bytes": limit}))
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(cuda=cuda)):
+            try:
+                worker.prepare_gpu(trial, 0)
+            except worker.BadTrial as refusal:
+                return str(refusal)
+        return fractions
+
+    def test_a_smaller_card_is_played(self):
+        self.assertEqual(self.prepare(20 << 30), [0.25])
+        self.assertEqual(self.prepare(None), [])
+
+    def test_a_larger_card_is_refused(self):
+        self.assertIn("a larger card cannot be played on a smaller one", self.prepare(141 << 30))
+
+    def test_a_refusal_is_a_configuration_error(self):
+        worker = os.path.join(TESTS, "..", "share", "torch_worker.py")
+        done = subprocess.run([sys.executable, worker, '{"nothing": 1}'], capture_output=True,
+                              text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        judged = subprocess.run([FATHOM, "doctor", "--json", "-"], input=done.stderr,
+                                capture_output=True, text=True)
+        self.assertIn('"class": "configuration"', judged.stdout)
 
 
 FAKES = {
