@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/allocator/torch.h"
 #include "core/base/units.h"
@@ -11,6 +12,7 @@
 #include "host/file.h"
 #include "host/gpu_source.h"
 #include "host/interrupts.h"
+#include "host/nvml.h"
 #include "host/probe_trial.h"
 #include "host/shipped.h"
 #include "host/torch_server.h"
@@ -27,6 +29,7 @@ struct run {
     struct interrupts interrupts;
     struct torch_server server;
     struct str card;    // "A100-80G", empty where none is known
+    struct str present; // "NVIDIA H200", what trials run on here; empty where that is not known
     bool limited;       // torch is to be kept to a card's memory
     struct str shipped; // folder
     struct probe_story story;
@@ -70,6 +73,23 @@ static struct str name_of(struct str model)
     return str_ends(name, STR(".json")) ? str_slice(name, 0, name.n - 5) : name;
 }
 
+// NVML's names of this machine's GPUs, each kind once. Jobs of a scheduler run elsewhere.
+static struct str cards_present(struct run *r)
+{
+    struct nvml_gpu *gpus;
+    ptrdiff_t count;
+    struct str driver;
+    struct error none = {0};
+    struct buf names = buf_in(r->arena);
+    if (r->options.launcher != LAUNCHER_LOCAL ||
+        !nvml_list(&gpus, &count, &driver, r->arena, &none))
+        return STR_NONE;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(gpus[i].name, gpus[i - 1].name) != 0)
+            buf_printf(&names, "%s%s", i ? ", " : "", gpus[i].name);
+    return buf_str(&names);
+}
+
 static bool find_card(struct run *r, struct error *e)
 {
     const struct setting *as = settings_find_z(r->settings, "as");
@@ -78,6 +98,7 @@ static bool find_card(struct run *r, struct error *e)
     struct error none = {0};
     struct hardware hardware;
     r->limited = as || limit;
+    r->present = cards_present(r);
     if (as) {
         r->card = as->value;
         return hardware_from_spec(&hardware, r->arena, as, e) &&
@@ -306,7 +327,7 @@ static bool hunt_through(struct hunting *h, struct error *e)
 static bool recall(struct hunting *h, struct error *e)
 {
     struct run *r = h->run;
-    struct cell_record record = {.key = probe_cell_key(r->arena, &h->settings),
+    struct cell_record record = {.key = probe_cell_key(r->arena, &h->settings, r->present),
                                  .model = h->model_name,
                                  .engine = str_from(r->options.engine->name),
                                  .card = r->card,

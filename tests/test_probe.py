@@ -110,6 +110,15 @@ class Probe(unittest.TestCase):
         again = self.run_probe("train", "--resume", "off", "--json")
         self.assertEqual(json.loads(again.stdout)["cells"][0]["launches"], 3)
 
+    def test_another_machine_counts_for_itself(self):
+        fake = {"LD_LIBRARY_PATH": os.path.join(PROGRAMS, "tests", "fake")}
+        for machine in ({}, {**fake, "FAKE_NVML": "twins"}, fake):
+            with self.subTest(machine), unittest.mock.patch.dict(os.environ, machine):
+                cell = json.loads(self.run_probe("train", "--json").stdout)["cells"][0]
+                self.assertEqual((cell["known"], cell["launches"]), (0, 3))
+                cell = json.loads(self.run_probe("train", "--json").stdout)["cells"][0]
+                self.assertEqual((cell["known"], cell["launches"]), (3, 0))
+
     def test_another_grid_invents_nothing(self):
         self.run_probe("train", "--grid", "4096", "--start", "4096", limit=16500)
         options = ("--grid", "3000", "--start", "3000", "--json")

@@ -10,7 +10,7 @@ enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEF
 // They change which trials are made or how they are watched, not what a trial does.
 static const char hunting[] = "grid start until linear launcher checkpoint-path log-dir store "
                               "timeout tries grace resume dry-run "
-                              "list export python";
+                              "list export";
 
 const char probe_predicted_settings[] =
     "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
@@ -182,10 +182,8 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (!is_in(hunting, s->items[i].key) && !settings_add(out, s->items[i], e))
             return false;
-    const struct setting *python = settings_find_z(s, "python");
     struct setting model = {STR("model"), choice->model, STR("--model")};
-    return (!python || settings_add(out, *python, e)) &&
-           (!model.value.n || settings_set(out, model, e)) &&
+    return (!model.value.n || settings_set(out, model, e)) &&
            settings_set(out, (struct setting){STR("gpus"), choice->gpus, STR("--gpus")}, e) &&
            settings_set(out, (struct setting){STR("sp"), choice->sp, STR("--sp")}, e);
 }
@@ -210,7 +208,7 @@ static uint64_t hash_of(struct str text)
     return hash;
 }
 
-struct str probe_cell_key(struct arena *a, const struct settings *cell)
+struct str probe_cell_key(struct arena *a, const struct settings *cell, struct str card)
 {
     struct buf b = buf_in(a);
     for (ptrdiff_t i = 0; i < setting_def_count; i++) {
@@ -218,6 +216,8 @@ struct str probe_cell_key(struct arena *a, const struct settings *cell)
         if (item && !is_in(hunting, item->key))
             buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
     }
+    if (card.n)
+        buf_printf(&b, "card=%.*s\n", STR_ARGS(card));
     struct arena scratch = *a;
     uint64_t config = 0;
     if (settings_find_z(cell, "config.model_type"))

@@ -260,9 +260,14 @@ TEST(keys_hold_what_makes_a_cell)
     struct arena a = fresh();
     struct error e = {0};
     struct settings s =
-        settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64");
+        settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64\n"
+                        "python=/opt/py");
     struct settings cell = settings_in(&a);
     struct cell_choice choice = {STR("m"), STR("2"), STR("1")};
     CHECK(probe_cell_settings(&cell, &s, &choice, &e));
-    CHECK_STR(probe_cell_key(&a, &cell), "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\n");
+    CHECK_STR(probe_cell_key(&a, &cell, STR_NONE),
+              "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n");
+    CHECK_STR(probe_cell_key(&a, &cell, STR("NVIDIA H200")),
+              "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n"
+              "card=NVIDIA H200\n");
 }
