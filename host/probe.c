@@ -90,6 +90,17 @@ static struct str cards_present(struct run *r)
     return buf_str(&names);
 }
 
+// An engine that cannot be kept to less memory trains on the card that is there, if one is.
+static bool can_play(const struct run *r, const struct hardware *meant, struct error *e)
+{
+    const struct gpu *here = gpu_find_nvml(r->present);
+    bool same = here && strcmp(here->name, meant->card.name) == 0;
+    return !r->options.engine->whole_card || !r->present.n || same ||
+           FAIL(e, BAD_INPUT, STR("--as"),
+                "the %s engine cannot play another card than the one that is there, %.*s",
+                r->options.engine->name, STR_ARGS(r->present));
+}
+
 static bool find_card(struct run *r, struct error *e)
 {
     const struct setting *as = settings_find_z(r->settings, "as");
@@ -103,7 +114,8 @@ static bool find_card(struct run *r, struct error *e)
         r->card = as->value;
         return hardware_from_spec(&hardware, r->arena, as, e) &&
                (hardware_gpus(&hardware) == 1 ||
-                FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many"));
+                FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many")) &&
+               can_play(r, &hardware, e);
     }
     if (!settings_add(&found, (struct setting){STR("gpu"), STR("auto"), STR("NVML")}, e))
         return false;

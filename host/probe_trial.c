@@ -34,6 +34,7 @@ struct watcher {
     struct worker_lines *lines;
     struct process keeper;
     struct silence silence;
+    bool admits_failure;
 };
 
 static int64_t now_ms(void)
@@ -64,6 +65,21 @@ static void break_silence(struct silence *s, struct str bytes)
     s->judged = false;
 }
 
+static bool says(struct str text, const char *words)
+{
+    return memmem(text.p, (size_t)text.n, words, strlen(words)) != NULL;
+}
+
+// Looks into what is new of the tail, and as far back as the words may have begun.
+static void listen_for_failure(struct watcher *w, ptrdiff_t fresh)
+{
+    const char *words = w->run->options->engine->failure;
+    struct str tail = {w->silence.tail, w->silence.length};
+    ptrdiff_t from = words ? tail.n - fresh - (ptrdiff_t)strlen(words) : 0;
+    if (words && !w->admits_failure)
+        w->admits_failure = says(str_slice(tail, from > 0 ? from : 0, tail.n), words);
+}
+
 // Whether the last that was said is an out-of-memory error with its traceback. Trainers that catch
 // one say so in words of their own, or go on.
 static bool ended_without_memory(struct arena scratch, struct str tail)
@@ -73,7 +89,7 @@ static bool ended_without_memory(struct arena scratch, struct str tail)
     struct doctor_result log = doctor_end(d, &scratch);
     bool memory = log.cause && (log.cause->kind->class == DOCTOR_GPU_MEMORY ||
                                 log.cause->kind->class == DOCTOR_HOST_MEMORY);
-    return memory && memmem(tail.p, (size_t)tail.n, "Traceback (most recent call last)", 33);
+    return memory && says(tail, "Traceback (most recent call last)");
 }
 
 // A rank that has died of it leaves others waiting. The keeper ends them when it is asked to.
@@ -94,6 +110,7 @@ static void on_output(void *context, struct str bytes)
     doctor_feed(w->doctor, bytes);
     worker_lines_feed(w->lines, bytes);
     break_silence(&w->silence, bytes);
+    listen_for_failure(w, bytes.n);
 }
 
 static uint64_t used_by_gpus(struct arena scratch)
@@ -175,7 +192,8 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
                             .status = kept->status,
                             .oom_killed = kept->oom_kills > 0,
                             .said_done = w->lines->done,
-                            .hides_failures = w->run->options->engine->hides_failures};
+                            .hides_failures = w->run->options->engine->hides_failures,
+                            .admits_failure = w->admits_failure};
     out->outcome = outcome_of(&ending, &log);
     out->finished = true;
     out->status = ending.signalled ? SHELL_SIGNAL + kept->status : kept->status;

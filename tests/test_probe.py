@@ -119,6 +119,15 @@ class Probe(unittest.TestCase):
                 cell = json.loads(self.run_probe("train", "--json").stdout)["cells"][0]
                 self.assertEqual((cell["known"], cell["launches"]), (3, 0))
 
+    def test_an_engine_that_cannot_play_another_card(self):
+        fake = {"LD_LIBRARY_PATH": os.path.join(PROGRAMS, "tests", "fake"), "FAKE_NVML": "twins"}
+        for card, status in (("A100-80G", 2), ("H100-80G", 0)):
+            done = subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "Qwen3-0.6B",
+                                   "--as", card, "--dry-run"], cwd=self.folder, text=True,
+                                  capture_output=True, env={**os.environ, **fake})
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stderr, "")
+
     def test_another_grid_invents_nothing(self):
         self.run_probe("train", "--grid", "4096", "--start", "4096", limit=16500)
         options = ("--grid", "3000", "--start", "3000", "--json")
@@ -161,6 +170,22 @@ class Probe(unittest.TestCase):
         piped[place] = piped[place].removeprefix("exec ") + " | tee x.log"
         done = subprocess.run(piped, cwd=self.folder, timeout=100, capture_output=True, text=True)
         self.assertIn("max_model_len = 2048", done.stdout)
+
+    def test_trinity_fails_by_what_it_says(self):
+        commands = os.path.join(self.folder, "commands")
+        os.mkdir(commands)
+        for said, outcome in (("all is well", "fits"), ("Explorer or Trainer failed:", "failed"),
+                              ("Traceback (most recent call last):\nValueError: x", "configuration"),
+                              ("torch.OutOfMemoryError: CUDA out of memory.", "gpu_memory")):
+            with open(os.path.join(commands, "trinity"), "w") as file:
+                file.write(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
+            os.chmod(file.name, 0o755)
+            shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+            with self.subTest(said):
+                subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "Qwen3-0.6B",
+                                "--until", "4096"], cwd=self.folder, capture_output=True,
+                               env={**os.environ, "PATH": commands + ":" + os.environ["PATH"]})
+                self.assertEqual(self.outcomes(), [(4096, outcome)])
 
     def test_what_a_trainer_catches_is_no_failure(self):
         done = self.run_probe("halves")

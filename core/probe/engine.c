@@ -12,7 +12,9 @@ const struct engine engines[] = {
      .needs_model = true,
      .recipe = "trinity",
      .saves = true,
-     .hides_failures = true, // trinity/cli/launcher.py logs what it catches, and returns
+     .hides_failures = true, // trinity/cli/launcher.py (0.6.0) logs what it catches, and returns
+     .failure = "Explorer or Trainer failed",
+     .whole_card = true,
      .build = trinity_build},
     {0},
 };

@@ -44,6 +44,8 @@ struct engine {
     bool within;         // takes no length beyond what the model was trained for
     bool saves;          // checkpoints, which nobody needs after the trial
     bool hides_failures; // its exit status is 0 whatever happened
+    const char *failure; // what it says then; NULL: nothing known
+    bool whole_card;     // trains with all of the card that is there
     bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
                   struct error *e);
 };

@@ -91,6 +91,12 @@ static int passing_failures(const struct trial *trials, ptrdiff_t count)
     return tries;
 }
 
+bool hunt_is_empty(const struct hunt *h)
+{
+    struct bounds b = bounds_of(h, NULL, 0);
+    return b.first > b.last;
+}
+
 struct hunt_step hunt_next(const struct hunt *h, const struct trial *trials, ptrdiff_t count)
 {
     struct bounds b = bounds_of(h, trials, count);

@@ -129,9 +129,13 @@ static bool read_hunt(struct probe_options *o, const struct settings *s, struct 
         return false;
     o->hunt.most_tries = (int)tries;
     o->hunt.grid.first = o->hunt.start; // as the published test's start_length
-    return !o->hunt.until || o->hunt.until >= o->hunt.start ||
-           FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
-                (unsigned long long)o->hunt.start);
+    if (o->hunt.until && o->hunt.until < o->hunt.start)
+        return FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
+                    (unsigned long long)o->hunt.start);
+    return !hunt_is_empty(&o->hunt) ||
+           FAIL(e, BAD_INPUT, STR("--until"),
+                "no length of the grid lies between %llu and %llu tokens",
+                (unsigned long long)o->hunt.start, (unsigned long long)o->hunt.until);
 }
 
 static struct str text_or(const struct settings *s, const char *name, struct str fallback)

@@ -22,9 +22,11 @@ const struct outcome_row outcome_rows[OUTCOMES] = {
 // Kinds of the doctor's in which the trial would have had its memory without others on the card.
 static const char *const of_others[] = {"other-process", "startup-memory"};
 
-// What a trial that ends well is not believed against.
+// What a trial that ends well is not believed against, and kinds of it that runs get over without
+// another word: a hub that is not reached, a port that is taken.
 static const enum doctor_class fatal[] = {DOCTOR_GPU_MEMORY, DOCTOR_HOST_MEMORY,
                                           DOCTOR_DEVICE_ERROR, DOCTOR_TIMEOUT};
+static const char *const harmless[] = {"network", "rendezvous"};
 
 bool outcome_from_name(enum outcome *o, struct str name)
 {
@@ -47,19 +49,20 @@ static bool is_memory(const struct doctor_finding *f)
     return f && (f->kind->class == DOCTOR_GPU_MEMORY || f->kind->class == DOCTOR_HOST_MEMORY);
 }
 
-static enum outcome outcome_of_memory(const struct doctor_kind *kind)
+static bool is_one_of(const struct doctor_kind *kind, const char *const *names, ptrdiff_t count)
 {
-    for (ptrdiff_t i = 0; i < COUNT_OF(of_others); i++)
-        if (str_is(str_from(kind->name), of_others[i]))
-            return OUTCOME_MEMORY_TAKEN;
-    return OUTCOME_GPU_MEMORY;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (str_is(str_from(kind->name), names[i]))
+            return true;
+    return false;
 }
 
 static enum outcome outcome_of_kind(const struct doctor_kind *kind, const struct ending *ending)
 {
     switch (kind->class) {
     case DOCTOR_GPU_MEMORY:
-        return outcome_of_memory(kind);
+        return is_one_of(kind, of_others, COUNT_OF(of_others)) ? OUTCOME_MEMORY_TAKEN
+                                                               : OUTCOME_GPU_MEMORY;
     case DOCTOR_HOST_MEMORY:
         return OUTCOME_HOST_MEMORY;
     case DOCTOR_DEVICE_ERROR:
@@ -84,6 +87,14 @@ static bool went_on(const struct doctor_finding *f, const struct doctor_result *
     return f->survived || (all_steps && f->step < log->last_step);
 }
 
+static bool is_fatal(const struct doctor_kind *kind)
+{
+    bool found = false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(fatal); i++)
+        found |= kind->class == fatal[i];
+    return found && !is_one_of(kind, harmless, COUNT_OF(harmless));
+}
+
 // What ended a run whose exit status is 0: launchers that catch everything and pipes hide failures.
 static const struct doctor_finding *hidden_failure(const struct ending *ending,
                                                    const struct doctor_result *log)
@@ -91,14 +102,12 @@ static const struct doctor_finding *hidden_failure(const struct ending *ending,
     const struct doctor_finding *found = NULL;
     for (ptrdiff_t i = 0; i < log->count; i++) {
         const struct doctor_finding *f = &log->findings[i];
-        bool counts = ending->hides_failures;
-        for (ptrdiff_t k = 0; k < COUNT_OF(fatal); k++)
-            counts |= f->kind->class == fatal[k];
+        bool counts = ending->hides_failures || is_fatal(f->kind);
         bool heavier = f->kind->weight > (found ? found->kind->weight : DOCTOR_AFTERMATH);
         if (counts && heavier && !went_on(f, log))
             found = f;
     }
-    return found;
+    return found || !ending->admits_failure ? found : log->cause;
 }
 
 const struct doctor_finding *outcome_cause(const struct ending *ending,
@@ -123,7 +132,7 @@ enum outcome outcome_of(const struct ending *ending, const struct doctor_result 
         return OUTCOME_HOST_MEMORY;
     if (cause)
         return outcome_of_kind(cause->kind, ending);
-    if (ended_well)
+    if (ended_well && (ending->said_done || !ending->admits_failure))
         return OUTCOME_FITS;
     return was_killed(ending) ? OUTCOME_HOST_MEMORY : OUTCOME_FAILED;
 }

@@ -43,6 +43,7 @@ struct ending {
     bool oom_killed;     // the kernel killed for want of memory meanwhile
     bool said_done;      // a worker reported that it has made all of its steps
     bool hides_failures; // its exit status is 0 whatever happened
+    bool admits_failure; // in words of its own
 };
 
 // The log's word weighs most, then the ending's. A run that ends well fits, unless its log says

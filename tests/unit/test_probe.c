@@ -200,6 +200,16 @@ TEST(another_grid_rounds_fits_down_and_failures_up)
     CHECK_U64(s.longest, 0);
 }
 
+TEST(a_range_without_lengths_is_told)
+{
+    struct hunt h = {.grid = {.step = 1024}, .start = 3100, .until = 3500};
+    CHECK(hunt_is_empty(&h));
+    h.until = 4096;
+    CHECK(!hunt_is_empty(&h));
+    h.until = 0;
+    CHECK(!hunt_is_empty(&h));
+}
+
 // The neighbour of the end is next, not the start.
 TEST(a_prediction_beyond_the_end_starts_from_the_end)
 {
@@ -257,6 +267,10 @@ TEST(outcomes_by_ending_and_log)
         {{.hides_failures = true}, disk, OUTCOME_DISK},
         {{.hides_failures = true}, gpu, OUTCOME_GPU_MEMORY},
         {{.hides_failures = true}, peer, OUTCOME_FITS},
+        {{0}, kind_of("rendezvous"), OUTCOME_FITS}, // another port was found
+        {{.admits_failure = true}, peer, OUTCOME_DEVICE_ERROR},
+        {{.admits_failure = true}, NULL, OUTCOME_FAILED},
+        {{.admits_failure = true, .said_done = true}, NULL, OUTCOME_FITS},
         {{.said_done = true}, gpu, OUTCOME_FITS},
         {{.said_done = true, .hides_failures = true}, other, OUTCOME_FITS},
         {{.said_done = true, .status = 1}, gpu, OUTCOME_GPU_MEMORY},
