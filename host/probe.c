@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/allocator/torch.h"
 #include "core/base/units.h"
@@ -13,6 +14,7 @@
 #include "host/file.h"
 #include "host/gpu_source.h"
 #include "host/interrupts.h"
+#include "host/nvml.h"
 #include "host/probe_trial.h"
 #include "host/shipped.h"
 #include "host/torch_server.h"
@@ -30,6 +32,7 @@ struct run {
     struct torch_server server;
     bool server_restarted;
     struct str card;    // "A100-80G", empty where none is known
+    struct str present; // "NVIDIA H200", what trials run on here; empty where that is not known
     bool limited;       // torch is to be kept to a card's memory
     struct str shipped; // folder
     struct probe_story story;
@@ -44,6 +47,7 @@ struct hunting {
     struct str model_name, title, config, machine;
     struct str log; // of the newest trial
     bool interrupted;
+    struct card_limit limit; // zero where torch has all of the card
     int64_t id;
     struct trials trials;
 };
@@ -83,6 +87,34 @@ static struct str name_of(struct arena *a, struct str model)
     return name.n ? name : STR("model");
 }
 
+// NVML's names of this machine's GPUs, each kind once. Jobs of a scheduler run elsewhere.
+static struct str cards_present(struct run *r)
+{
+    struct nvml_gpu *gpus;
+    ptrdiff_t count;
+    struct str driver;
+    struct error none = {0};
+    struct buf names = buf_in(r->arena);
+    if (r->options.launcher != LAUNCHER_LOCAL ||
+        !nvml_list(&gpus, &count, &driver, r->arena, &none))
+        return STR_NONE;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (i == 0 || strcmp(gpus[i].name, gpus[i - 1].name) != 0)
+            buf_printf(&names, "%s%s", i ? ", " : "", gpus[i].name);
+    return buf_str(&names);
+}
+
+// An engine that cannot be kept to less memory trains on the card that is there, if one is.
+static bool can_play(const struct run *r, const struct hardware *meant, struct error *e)
+{
+    const struct gpu *here = gpu_find_nvml(r->present);
+    bool same = here && strcmp(here->name, meant->card.name) == 0;
+    return !r->options.engine->whole_card || !r->present.n || same ||
+           FAIL(e, BAD_INPUT, STR("--as"),
+                "the %s engine cannot play another card than the one that is there, %.*s",
+                r->options.engine->name, STR_ARGS(r->present));
+}
+
 static bool find_card(struct run *r, struct error *e)
 {
     const struct setting *as = settings_find_z(r->settings, "as");
@@ -91,11 +123,13 @@ static bool find_card(struct run *r, struct error *e)
     struct error none = {0};
     struct hardware hardware;
     r->limited = as || limit;
+    r->present = cards_present(r);
     if (as) {
         r->card = as->value;
         return hardware_from_spec(&hardware, r->arena, as, e) &&
                (hardware_gpus(&hardware) == 1 ||
-                FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many"));
+                FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many")) &&
+               can_play(r, &hardware, e);
     }
     if (!settings_add(&found, (struct setting){STR("gpu"), STR("auto"), STR("NVML")}, e))
         return false;
@@ -259,8 +293,8 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
         .gpus = h->cell->gpus,
         .sp = h->cell->sp,
         .max_position = h->cell->max_position,
-        .limit_bytes = r->limited ? t.expected.limit_bytes : 0,
-        .workspace_bytes = r->limited ? t.expected.workspace_bytes : 0,
+        .limit_bytes = h->limit.limit_bytes,
+        .workspace_bytes = h->limit.workspace_bytes,
         .try = step->try,
         .log = log,
         .shipped = r->shipped,
@@ -380,7 +414,7 @@ static uint64_t go_on_from(struct trials *known, const struct hunt *hunt)
 static bool recall(struct hunting *h, struct error *e)
 {
     struct run *r = h->run;
-    struct cell_record record = {.key = probe_cell_key(r->arena, &h->settings),
+    struct cell_record record = {.key = probe_cell_key(r->arena, &h->settings, r->present),
                                  .model = h->model_name,
                                  .engine = str_from(r->options.engine->name),
                                  .card = r->card,
@@ -456,7 +490,7 @@ static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_ch
     check_possible(c, r->arena, modelled ? m : NULL);
     if (!c->possible)
         return true;
-    if (!make_plan(&h, e))
+    if (!make_plan(&h, e) || (r->limited && !expect_limit(&h.limit, *r->arena, &h.plan, e)))
         return false;
     expect(&h);
     if (r->options.dry_run) {

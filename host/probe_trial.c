@@ -17,6 +17,18 @@ enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, SHELL_SIGNAL = 128, LINES_BYTES =
 // What a scheduler's command gets to end its job: `ray job stop` takes some seconds.
 enum { FAREWELL_MS = 30000 };
 
+// A trial that ran out of memory is given up when it has been silent for the grace, and for so many
+// times as long as ever before.
+enum { TAIL_BYTES = 512 * 1024, SILENCES = 2 };
+
+// The end of what a trial has said, and since when it is silent.
+struct silence {
+    char *tail;
+    ptrdiff_t length; // of the tail
+    uint64_t since_ms, longest_ms;
+    bool judged; // this one
+};
+
 struct watcher {
     const struct trial_run *run;
     int64_t attempt;
@@ -25,6 +37,9 @@ struct watcher {
     struct worker_lines *lines;
     struct last_line *last_line;
     struct error unwritten; // why a step could not be written down, if one could not
+    struct process keeper;
+    struct silence silence;
+    bool admits_failure;
 };
 
 static int64_t now_ms(void)
@@ -37,7 +52,61 @@ static int64_t now_ms(void)
 static bool on_start(void *context, struct process keeper, struct error *e)
 {
     struct watcher *w = context;
+    w->keeper = keeper;
+    w->silence.since_ms = monotonic_ms();
     return store_keeper(w->run->store, w->attempt, keeper, e);
+}
+
+static void break_silence(struct silence *s, struct str bytes)
+{
+    uint64_t now = monotonic_ms(), lasted = now - s->since_ms;
+    bytes = str_slice(bytes, bytes.n > TAIL_BYTES ? bytes.n - TAIL_BYTES : 0, bytes.n);
+    ptrdiff_t room = TAIL_BYTES - bytes.n, kept = s->length < room ? s->length : room;
+    memmove(s->tail, s->tail + s->length - kept, (size_t)kept);
+    memcpy(s->tail + kept, bytes.p, (size_t)bytes.n);
+    s->length = kept + bytes.n;
+    s->longest_ms = lasted > s->longest_ms ? lasted : s->longest_ms;
+    s->since_ms = now;
+    s->judged = false;
+}
+
+static bool says(struct str text, const char *words)
+{
+    return memmem(text.p, (size_t)text.n, words, strlen(words)) != NULL;
+}
+
+// Looks into what is new of the tail, and as far back as the words may have begun.
+static void listen_for_failure(struct watcher *w, ptrdiff_t fresh)
+{
+    const char *words = w->run->options->engine->failure;
+    struct str tail = {w->silence.tail, w->silence.length};
+    ptrdiff_t from = words ? tail.n - fresh - (ptrdiff_t)strlen(words) : 0;
+    if (words && !w->admits_failure)
+        w->admits_failure = says(str_slice(tail, from > 0 ? from : 0, tail.n), words);
+}
+
+// Whether the last that was said is an out-of-memory error with its traceback. Trainers that catch
+// one say so in words of their own, or go on.
+static bool ended_without_memory(struct arena scratch, struct str tail)
+{
+    struct doctor *d = doctor_new(&scratch);
+    doctor_feed(d, tail);
+    struct doctor_result log = doctor_end(d, &scratch);
+    bool memory = log.cause && (log.cause->kind->class == DOCTOR_GPU_MEMORY ||
+                                log.cause->kind->class == DOCTOR_HOST_MEMORY);
+    return memory && says(tail, "Traceback (most recent call last)");
+}
+
+// A rank that has died of it leaves others waiting. The keeper ends them when it is asked to.
+static void give_up_when_silent(struct watcher *w)
+{
+    struct silence *s = &w->silence;
+    uint64_t silent_ms = monotonic_ms() - s->since_ms;
+    if (s->judged || silent_ms < w->run->options->grace_ms || silent_ms < SILENCES * s->longest_ms)
+        return;
+    s->judged = true;
+    if (!w->lines->done && ended_without_memory(*w->arena, (struct str){s->tail, s->length}))
+        (void)kill((pid_t)w->keeper.pid, SIGTERM);
 }
 
 static void on_output(void *context, struct str bytes)
@@ -46,6 +115,8 @@ static void on_output(void *context, struct str bytes)
     doctor_feed(w->doctor, bytes);
     worker_lines_feed(w->lines, bytes);
     last_line_feed(w->last_line, bytes);
+    break_silence(&w->silence, bytes);
+    listen_for_failure(w, bytes.n);
 }
 
 static bool on_wait(void *context)
@@ -99,6 +170,7 @@ static void put_memory(struct buf *b, const char *what, uint64_t bytes)
 static void on_tick(void *context, uint64_t elapsed_ms)
 {
     struct watcher *w = context;
+    give_up_when_silent(w);
     if (!w->run->console->status)
         return;
     struct arena scratch = *w->arena;
@@ -135,13 +207,13 @@ static bool write_files(struct arena scratch, const struct launch *l, struct err
 }
 
 // The cause's title and the first line of what was said.
-static struct str detail_of(struct arena *a, const struct doctor_result *log)
+static struct str detail_of(struct arena *a, const struct doctor_finding *cause)
 {
-    if (!log->cause)
+    if (!cause)
         return STR_NONE;
-    struct str said = str_cut(log->cause->text, '\n').head;
+    struct str said = str_cut(cause->text, '\n').head;
     said = str_slice(said, 0, said.n < DETAIL_BYTES ? said.n : DETAIL_BYTES);
-    return str_format(a, "%s: %.*s", log->cause->kind->title, STR_ARGS(said));
+    return str_format(a, "%s: %.*s", cause->kind->title, STR_ARGS(said));
 }
 
 // "SIGSEGV" or "exit status 3", and what was said last.
@@ -174,15 +246,19 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
                             .lost = kept->end == KEEPER_LOST,
                             .signalled = kept->end == KEEPER_SIGNALLED,
                             .status = kept->status,
-                            .oom_killed = kept->oom_kills > 0};
+                            .oom_killed = kept->oom_kills > 0,
+                            .said_done = w->lines->done,
+                            .hides_failures = w->run->options->engine->hides_failures,
+                            .admits_failure = w->admits_failure};
     out->outcome = outcome_of(&ending, &log);
     out->finished = true;
     out->status = ending.signalled ? SHELL_SIGNAL + kept->status : kept->status;
     out->ended_ms = now_ms();
     out->peaks = w->lines->peaks;
-    out->detail = out->outcome == OUTCOME_FITS ? STR_NONE : detail_of(a, &log);
+    const struct doctor_finding *cause = outcome_cause(&ending, &log);
+    out->detail = detail_of(a, cause);
     bool ordered = ending.timed_out || ending.interrupted;
-    if (ending.lost || (out->outcome != OUTCOME_FITS && !ordered && !log.cause))
+    if (ending.lost || (out->outcome != OUTCOME_FITS && !ordered && !cause))
         out->detail = ending_of(a, w, kept);
 }
 
@@ -221,6 +297,7 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
     struct keeper_result kept;
     w.doctor = doctor_new(&trial);
     w.last_line = NEW(&trial, struct last_line, 1);
+    w.silence.tail = NEW(&trial, char, TAIL_BYTES);
     w.lines = NEW(&trial, struct worker_lines, 1);
     w.lines->scratch =
         arena_over(NEW(&trial, char, LINES_BYTES), LINES_BYTES, run->scratch.exhausted);

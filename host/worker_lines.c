@@ -88,6 +88,7 @@ static void read_line(struct worker_lines *w)
     read_peaks(w, &step); // saving a checkpoint, which is no step, has peaks too
     if (str_is(kind, "step"))
         read_step(w, &step);
+    w->done |= str_is(kind, "done");
 }
 
 // "measured peak: 61.55 GiB reserved, 55.00 GiB allocated"

@@ -24,6 +24,7 @@ struct worker_lines {
     uint64_t total_bytes;                                     // likewise
     bool queued;        // the job has said that it waits for its turn, and not yet that it runs
     struct peaks peaks; // the largest over steps
+    bool done;          // of the line "done"
     char line[WORKER_LINE_BYTES];
     ptrdiff_t length; // of the unfinished line; -1: it is not for us
 };

@@ -8,7 +8,8 @@ Usage: torch_worker.py TRIAL             one trial; TRIAL is a JSON object, or a
                                          server, one trial in this process
 
 What is reported are lines of JSON on standard output, each with a key "fathom": start, phase, step,
-done. An exception is printed as Python prints it, and the status is then not 0.
+done. An exception is printed as Python prints it, and the status is then not 0; 2 where the trial
+itself is refused.
 
 TRIAL: config (values of a config.json), context, world, sp, strategy (single|ddp|fsdp1|fsdp2),
 precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none), batch, accum,
@@ -641,7 +642,10 @@ def prepare_gpu(trial, rank):
         torch.backends.cuda.enable_cudnn_sdp(False)  # verl trains with FlashAttention 2
     free, total = torch.cuda.mem_get_info()
     limit = trial["limit_bytes"]
-    if limit and limit < total:
+    if limit and limit > total:
+        raise BadTrial(f"torch is to be kept to {limit} bytes, and this GPU has {total}: a larger card "
+                       "cannot be played on a smaller one")
+    if limit:
         torch.cuda.set_per_process_memory_fraction(limit / total)
     if trial["trace"]:
         torch.cuda.memory._record_memory_history(context=None, max_entries=3000000)

@@ -39,18 +39,24 @@ static void note_launch(struct options *o)
     close(fd);
 }
 
+static void run_out_of_memory(void)
+{
+    (void)printf(
+        "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 13.91 GiB. GPU 0 has "
+        "a total capacity of 79.15 GiB of which 3.14 GiB is free. Including non-PyTorch "
+        "memory, this process has 76.01 GiB memory in use. Of the allocated memory 71.82 "
+        "GiB is allocated by PyTorch, and 2.03 GiB is reserved by PyTorch but unallocated."
+        "\n");
+    (void)fflush(stdout);
+}
+
 static int train(const struct options *o)
 {
     (void)printf("{\"fathom\": \"start\", \"torch\": \"2.11.0\", \"gpu\": \"Fake\"}\n");
     pause_for(o->sleep_ms);
     if (o->context > o->limit) {
-        (void)printf(
-            "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n"
-            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 13.91 GiB. GPU 0 has "
-            "a total capacity of 79.15 GiB of which 3.14 GiB is free. Including non-PyTorch "
-            "memory, this process has 76.01 GiB memory in use. Of the allocated memory 71.82 "
-            "GiB is allocated by PyTorch, and 2.03 GiB is reserved by PyTorch but unallocated."
-            "\n");
+        run_out_of_memory();
         return 1;
     }
     for (int step = 1; step <= 2; step++)
@@ -174,6 +180,82 @@ static int flaky(const struct options *o)
     return 1;
 }
 
+// As launchers do that log whatever they catch.
+static int hidden(const struct options *o)
+{
+    if (o->context <= o->limit)
+        return train(o);
+    run_out_of_memory();
+    (void)printf("Explorer or Trainer failed.\n");
+    return 0;
+}
+
+// Runs out of memory, halves its batch, takes its time and goes on.
+static int halves_its_batch(const struct options *o)
+{
+    pause_for(o->sleep_ms);
+    run_out_of_memory();
+    if (o->context > o->limit)
+        return 1;
+    pause_for(o->sleep_ms);
+    for (int step = 1; step <= 3; step++)
+        (void)printf("step %d/3 loss 1.0\n", step);
+    return 0;
+}
+
+static int halves_its_batch_aloud(const struct options *o)
+{
+    struct options rest = *o;
+    rest.sleep_ms = 0;
+    run_out_of_memory();
+    for (long slept = 0; slept < o->sleep_ms; slept += 1000) {
+        (void)printf("trying again with half of it\n");
+        (void)fflush(stdout);
+        pause_for(1000);
+    }
+    return halves_its_batch(&rest);
+}
+
+// The same, its steps told in the lines that are meant for fathom.
+static int halves_its_batch_in_json(const struct options *o)
+{
+    run_out_of_memory();
+    if (o->context > o->limit)
+        return 1;
+    for (int step = 1; step <= 3; step++)
+        (void)printf("{\"fathom\": \"step\", \"step\": %d, \"reserved_bytes\": 1}\n", step);
+    return 0;
+}
+
+// The worker's own word for it that all steps were made.
+static int says_done(const struct options *o)
+{
+    run_out_of_memory();
+    return train(o);
+}
+
+static int runs_out_and_hangs(const struct options *o)
+{
+    if (o->context <= o->limit)
+        return train(o);
+    run_out_of_memory();
+    return hang(o);
+}
+
+static int loses_its_memory(const struct options *o)
+{
+    if (o->launch > o->failures)
+        return train(o);
+    (void)printf(
+        "Traceback (most recent call last):\n  File \"train.py\", line 9, in <module>\n"
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total "
+        "capacity of 79.15 GiB of which 1.14 GiB is free. Process 77 has 40.00 GiB memory in use. "
+        "Including non-PyTorch memory, this process has 38.01 GiB memory in use. Of the allocated "
+        "memory 37.00 GiB is allocated by PyTorch, and 0.10 GiB is reserved by PyTorch but "
+        "unallocated.\n");
+    return 1;
+}
+
 static int slow_then_fine(const struct options *o)
 {
     return o->launch > o->failures ? train(o) : hang(o);
@@ -183,10 +265,25 @@ static const struct {
     const char *name;
     int (*run)(const struct options *o);
 } modes[] = {
-    {"train", train},      {"hang", hang},           {"stubborn", stubborn},
-    {"log", talkative},    {"garbled", garbled},     {"killed", killed},
-    {"exit137", exit_137}, {"disk", out_of_disk},    {"config", misconfigured},
-    {"flaky", flaky},      {"slow", slow_then_fine}, {"stubborn-hang", stubborn_hang},
+    {"train", train},
+    {"hang", hang},
+    {"stubborn", stubborn},
+    {"log", talkative},
+    {"garbled", garbled},
+    {"killed", killed},
+    {"exit137", exit_137},
+    {"disk", out_of_disk},
+    {"config", misconfigured},
+    {"flaky", flaky},
+    {"slow", slow_then_fine},
+    {"stubborn-hang", stubborn_hang},
+    {"hidden", hidden},
+    {"halves", halves_its_batch},
+    {"halves-aloud", halves_its_batch_aloud},
+    {"halves-json", halves_its_batch_in_json},
+    {"done", says_done},
+    {"oom-hang", runs_out_and_hangs},
+    {"taken", loses_its_memory},
 };
 
 int main(int argc, char **argv)

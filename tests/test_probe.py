@@ -3,6 +3,7 @@
 
 Usage: tests/test_probe.py PROGRAM-FOLDER [unittest arguments]
 """
+import importlib.util
 import json
 import os
 import random
@@ -13,10 +14,13 @@ import subprocess
 import sys
 import tempfile
 import time
+import types
 import unittest
+import unittest.mock
 
 PROGRAMS = os.path.abspath(sys.argv.pop(1))
 FATHOM = os.path.join(PROGRAMS, "fathom")
+TESTS = os.path.dirname(os.path.abspath(__file__))
 TRAINER = os.path.join(PROGRAMS, "tests", "fake_trainer")
 
 
@@ -49,8 +53,10 @@ class Probe(unittest.TestCase):
 
     def command(self, mode, *options, limit=3000, more=""):
         template = f"exec {TRAINER} {mode} --context {{context}} --limit {limit} {more}"
-        return [FATHOM, "probe", "--engine", "command", "--command", template, "--grid", "1024",
-                "--start", "1024", "--grace", "1", *options]
+        defaults = {"--grid": "1024", "--start": "1024", "--grace": "1"}
+        given = [word for name, value in defaults.items() if name not in options
+                 for word in (name, value)]
+        return [FATHOM, "probe", "--engine", "command", "--command", template, *given, *options]
 
     def run_probe(self, mode, *options, **rest):
         done = subprocess.run(self.command(mode, *options, **rest), cwd=self.folder, timeout=100,
@@ -70,7 +76,7 @@ class Probe(unittest.TestCase):
     def shell(self, script, *options):
         """A probe whose trainer is a few lines of shell."""
         command = self.command("train", *options)
-        command[command.index("--command") + 1] = script
+        command[command.index("--command") + 1] = ": {context}; " + script
         return command
 
     def run_shell(self, script, *options):
@@ -135,6 +141,32 @@ class Probe(unittest.TestCase):
         again = self.run_probe("train", "--resume", "off", "--json")
         self.assertEqual(json.loads(again.stdout)["cells"][0]["launches"], 3)
 
+    def test_another_machine_counts_for_itself(self):
+        fake = {"LD_LIBRARY_PATH": os.path.join(PROGRAMS, "tests", "fake")}
+        for machine in ({}, {**fake, "FAKE_NVML": "twins"}, fake):
+            with self.subTest(machine), unittest.mock.patch.dict(os.environ, machine):
+                cell = json.loads(self.run_probe("train", "--json").stdout)["cells"][0]
+                self.assertEqual((cell["known"], cell["launches"]), (0, 3))
+                cell = json.loads(self.run_probe("train", "--json").stdout)["cells"][0]
+                self.assertEqual((cell["known"], cell["launches"]), (3, 0))
+
+    def test_an_engine_that_cannot_play_another_card(self):
+        fake = {"LD_LIBRARY_PATH": os.path.join(PROGRAMS, "tests", "fake"), "FAKE_NVML": "twins"}
+        for card, status in (("A100-80G", 2), ("H100-80G", 0)):
+            done = subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "Qwen3-0.6B",
+                                   "--as", card, "--dry-run"], cwd=self.folder, text=True,
+                                  capture_output=True, env={**os.environ, **fake})
+            self.assertEqual(done.returncode, status, done.stderr)
+        self.assertEqual(done.stderr, "")
+
+    def test_another_grid_invents_nothing(self):
+        self.run_probe("train", "--grid", "4096", "--start", "4096", limit=16500)
+        options = ("--grid", "3000", "--start", "3000", "--json")
+        again = json.loads(self.run_probe("train", *options, limit=16500).stdout)["cells"][0]
+        self.assertEqual((again["max_context"], again["fails_at"]), (15000, 18000))
+        fresh = self.run_probe("train", *options, "--log-dir", "fresh", limit=16500)
+        self.assertEqual(json.loads(fresh.stdout)["cells"][0]["max_context"], 15000)
+
     def test_a_configuration_error_stops_at_once(self):
         done = self.run_probe("config", "--gpus", "1,2")
         self.assertEqual(done.returncode, 3)
@@ -158,6 +190,64 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 3)
         self.assertIn("undecided", done.stderr)
         self.assertEqual(self.outcomes(), [(1024, "device_error")] * 2)
+
+    def test_an_exit_status_of_0_hides_no_failure(self):
+        done = self.run_probe("hidden")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[-1], (3072, "gpu_memory"))
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        piped = self.command("train")
+        place = piped.index("--command") + 1
+        piped[place] = piped[place].removeprefix("exec ") + " | tee x.log"
+        done = subprocess.run(piped, cwd=self.folder, timeout=100, capture_output=True, text=True)
+        self.assertIn("max_model_len = 2048", done.stdout)
+
+    def test_trinity_fails_by_what_it_says(self):
+        commands = os.path.join(self.folder, "commands")
+        os.mkdir(commands)
+        for said, outcome in (("all is well", "fits"), ("Explorer or Trainer failed:", "failed"),
+                              ("Traceback (most recent call last):\nValueError: x", "configuration"),
+                              ("torch.OutOfMemoryError: CUDA out of memory.", "gpu_memory")):
+            with open(os.path.join(commands, "trinity"), "w") as file:
+                file.write(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
+            os.chmod(file.name, 0o755)
+            shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+            with self.subTest(said):
+                subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "Qwen3-0.6B",
+                                "--until", "4096"], cwd=self.folder, capture_output=True,
+                               env={**os.environ, "PATH": commands + ":" + os.environ["PATH"]})
+                self.assertEqual(self.outcomes(), [(4096, outcome)])
+
+    def test_what_a_trainer_catches_is_no_failure(self):
+        for mode in ("halves", "halves-json", "done"):
+            with self.subTest(mode):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                self.assertIn("max_model_len = 2048", self.run_probe(mode).stdout)
+
+    def test_memory_that_others_took_decides_nothing(self):
+        done = self.run_probe("taken", more="--failures 1 --launches launches")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[:2], [(1024, "memory_taken"), (1024, "fits")])
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        done = self.run_probe("taken", "--tries", "2", more="--failures 9 --launches again")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("undecided: GPU memory taken by other processes", done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "memory_taken")] * 2)
+
+    def test_a_trial_that_ran_out_and_hangs_is_ended(self):
+        began = time.monotonic()
+        done = self.run_probe("oom-hang", "--timeout", "90")
+        self.assertIn("max_model_len = 2048", done.stdout)
+        self.assertEqual(self.outcomes()[-1], (3072, "gpu_memory"))
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_a_trial_that_ran_out_and_goes_on_is_not_ended(self):
+        done = self.run_probe("halves-aloud", "--grace", "2", "--until", "1024",
+                              more="--sleep 5000")
+        self.assertIn("max_model_len = 1024", done.stdout)
+        shutil.rmtree(os.path.join(self.folder, "logs"))
+        done = self.run_probe("halves", "--until", "1024", more="--sleep 3000")
+        self.assertIn("max_model_len = 1024", done.stdout)
 
     def test_a_timeout_grows(self):
         done = self.run_probe("slow", "--timeout", "1", more="--failures 1 --launches launches",
@@ -198,7 +288,8 @@ class Probe(unittest.TestCase):
         line = '{{"fathom": "step", "step": 1, "allocated_bytes": 7, "reserved_bytes": 8}'
         start = '{{"fathom": "start", "torch": "2.11.0", "gpu": "Fake"}'
         command = self.command("train")
-        command[command.index("--command") + 1] = f"echo '{start}'; echo '{line}'; exec sleep 60"
+        command[command.index("--command") + 1] = (
+            f": {{context}}; echo '{start}'; echo '{line}'; exec sleep 60")
         probe = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
@@ -224,7 +315,8 @@ class Probe(unittest.TestCase):
         self.assertEqual(set(processes()) - before, set())
 
     def test_a_trainer_that_is_not_there(self):
-        done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command", "/no/trainer"],
+        done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command",
+                               "/no/trainer {context}"],
                               cwd=self.folder, capture_output=True, text=True)
         self.assertIn("exit status 127, its last line: ", self.one_sentence(done))
         self.assertIn("/no/trainer: not found", done.stderr)
@@ -511,9 +603,8 @@ class Probe(unittest.TestCase):
 
     def test_a_second_interruption_kills(self):
         before = set(processes())
-        probe = subprocess.Popen(self.command("stubborn-hang", "--grace", "600")[:-4] +
-                                 ["--grace", "600"], cwd=self.folder, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.PIPE, text=True)
+        probe = subprocess.Popen(self.command("stubborn-hang", "--grace", "600"), cwd=self.folder,
+                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         until = time.monotonic() + 20
         while len(set(processes()) - before) < 3 and time.monotonic() < until:
             time.sleep(0.05)
@@ -559,6 +650,58 @@ class Probe(unittest.TestCase):
             self.assertLessEqual(len(file.readlines()), len(self.attempts()))
         time.sleep(0.2)
         self.assertEqual(set(processes()) - before, set())
+
+
+    def test_a_limit_reaches_trials_that_are_not_modelled(self):
+        for options, wanted in ((("--memory-limit", "10GiB"), 10 << 30),
+                                (("--as", "A100-80G"), 84289781760),
+                                (("--as", "A100-80G", "--memory-limit", "10GiB"), 10 << 30),
+                                (("--as", "A100-80G", "--recipe", "trinity", "--model", "Qwen3-0.6B",
+                                  "--entropy-saving", "on"), 83360609280), ((), 0)):
+            with self.subTest(options):
+                done = self.run_probe("train", "--dry-run", "--until", "1024", *options,
+                                      more="--limited {limit_bytes}")
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertIn(f"--limited '\\''{wanted}'\\''", done.stdout)
+        done = self.run_probe("train", "--dry-run", "--as", "custom:memory=1GiB", "--gpus",
+                              "8", "--sp", "8")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--memory-limit says it", done.stderr)
+
+
+class Worker(unittest.TestCase):
+    """The torch worker's own refusals, torch being played."""
+
+    def prepare(self, limit):
+        fractions = []
+        cuda = types.SimpleNamespace(
+            is_available=lambda: True, set_device=lambda index: None, init=lambda: None,
+            mem_get_info=lambda: (70 << 30, 80 << 30), get_device_name=lambda: "Fake",
+            set_per_process_memory_fraction=fractions.append)
+        spec = importlib.util.spec_from_file_location(
+            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
+        worker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(worker)
+        trial = worker.read_trial(json.dumps({"config": {}, "context": 64, "limit_bytes": limit}))
+        with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(cuda=cuda)):
+            try:
+                worker.prepare_gpu(trial, 0)
+            except worker.BadTrial as refusal:
+                return str(refusal)
+        return fractions
+
+    def test_a_smaller_card_is_played(self):
+        self.assertEqual(self.prepare(20 << 30), [0.25])
+        self.assertEqual(self.prepare(None), [])
+
+    def test_a_larger_card_is_refused(self):
+        self.assertIn("a larger card cannot be played on a smaller one", self.prepare(141 << 30))
+
+    def test_a_refusal_is_a_configuration_error(self):
+        worker = os.path.join(TESTS, "..", "share", "torch_worker.py")
+        done = subprocess.run([sys.executable, worker, '{"nothing": 1}'], capture_output=True,
+                              text=True)
+        self.assertEqual((done.returncode, done.stdout), (126, ""))
 
 
 # A job's state while it runs is RUNNING, or what "state" in the folder says.

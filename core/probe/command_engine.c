@@ -1,5 +1,5 @@
 // A command of the user's: a template in which {name} stands for a value of the trial. A shell runs
-// it, so values are quoted for one.
+// it, so values are quoted for one; within quotes of the template, as those need it.
 #include "core/base/buf.h"
 #include "core/probe/engine.h"
 
@@ -40,12 +40,6 @@ static struct str try_of(struct arena *a, const struct trial_request *r)
     return str_format(a, "%d", r->try);
 }
 
-static struct str yarn_of(struct arena *a, const struct trial_request *r)
-{
-    double factor = trial_yarn_factor(r);
-    return str_format(a, "%.6g", factor > 0 ? factor : 1.0);
-}
-
 static struct str limit_of_trial(struct arena *a, const struct trial_request *r)
 {
     return count_text(a, r->limit_bytes);
@@ -61,20 +55,51 @@ static const struct {
     {"model", model_of},
     {"log", log_of},
     {"try", try_of},
-    {"yarn_factor", yarn_of},
+    {"yarn_factor", trial_yarn_text},
     {"limit_bytes", limit_of_trial},
 };
 
-static void put_quoted(struct buf *b, struct str value)
+// Where in a shell's text a value stands: outside of quotes, or the quote that is open.
+enum quote { QUOTE_NONE = 0, QUOTE_SINGLE = '\'', QUOTE_DOUBLE = '"' };
+
+struct expansion {
+    struct buf *text;
+    const struct trial_request *request;
+    struct str where;
+    char quote;
+    bool escaped; // by the backslash before
+    bool has_context;
+};
+
+static void follow_quotes(struct expansion *x, char c)
 {
-    buf_char(b, '\'');
+    bool escapes = c == '\\' && x->quote != QUOTE_SINGLE && !x->escaped;
+    bool quotes = (c == QUOTE_SINGLE || c == QUOTE_DOUBLE) && !x->escaped;
+    if (quotes && x->quote == QUOTE_NONE)
+        x->quote = c;
+    else if (quotes && x->quote == c)
+        x->quote = QUOTE_NONE;
+    x->escaped = escapes;
+}
+
+static void put_value(struct expansion *x, struct str value)
+{
+    struct buf *b = x->text;
+    if (x->quote == QUOTE_NONE)
+        buf_char(b, '\'');
     for (ptrdiff_t i = 0; i < value.n; i++) {
-        if (value.p[i] == '\'')
+        char c = value.p[i];
+        bool special = c == '"' || c == '$' || c == '`' || c == '\\';
+        if (c == '\'' && x->quote != QUOTE_DOUBLE) {
             buf_put_z(b, "'\\''");
-        else
-            buf_char(b, value.p[i]);
+            continue;
+        }
+        if (special && x->quote == QUOTE_DOUBLE)
+            buf_char(b, '\\');
+        buf_char(b, c);
     }
-    buf_char(b, '\'');
+    if (x->quote == QUOTE_NONE)
+        buf_char(b, '\'');
 }
 
 // The length of a "{name}" of small letters at the beginning of `s`, 0 where there is none.
@@ -93,35 +118,36 @@ static bool unknown_place(struct str name, struct str where, struct error *e)
                    "{limit_bytes} are known; '{{' is a brace");
 }
 
-static bool put_place(struct buf *b, struct str name, const struct trial_request *r,
-                      struct str where, struct error *e)
+static bool put_place(struct expansion *x, struct str name, struct error *e)
 {
-    struct arena *a = b->arena;
     for (ptrdiff_t i = 0; i < COUNT_OF(places); i++) {
         if (str_is(name, places[i].name)) {
-            struct str value = places[i].text(a, r);
-            put_quoted(b, value);
+            put_value(x, places[i].text(x->text->arena, x->request));
+            x->has_context |= str_is(name, "context");
             return true;
         }
     }
-    return unknown_place(name, where, e);
+    return unknown_place(name, x->where, e);
 }
 
-static bool expand(struct buf *b, struct str text, const struct trial_request *r, struct str where,
-                   struct error *e)
+static bool expand(struct expansion *x, struct str text, struct error *e)
 {
     while (text.n) {
         ptrdiff_t n = place_length(text);
         bool brace = str_starts(text, STR("{{"));
         if (brace)
             n = 2;
-        if (!n || brace)
-            buf_char(b, text.p[0]);
-        else if (!put_place(b, str_slice(text, 1, n - 1), r, where, e))
+        if (n && !brace && !put_place(x, str_slice(text, 1, n - 1), e))
             return false;
+        if (!n || brace) {
+            buf_char(x->text, text.p[0]);
+            follow_quotes(x, text.p[0]);
+        }
         text = str_slice(text, n ? n : 1, text.n);
     }
-    return true;
+    return x->has_context ||
+           FAIL(e, BAD_INPUT, x->where,
+                "without {context} every trial would be the same; it stands for the length");
 }
 
 bool command_build(struct launch *l, struct arena *a, const struct trial_request *r,
@@ -131,7 +157,8 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
     if (!item)
         return FAIL(e, BAD_INPUT, STR("--command"), "the command engine needs --command");
     struct buf text = buf_in(a);
-    if (!expand(&text, item->value, r, item->where, e))
+    struct expansion x = {.text = &text, .request = r, .where = item->where};
+    if (!expand(&x, item->value, e))
         return false;
     const struct setting *expandable = settings_find_z(r->cell, "expandable");
     bool on = false;

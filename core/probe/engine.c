@@ -1,6 +1,8 @@
 // The table of engines, and what they share.
 #include "core/probe/engine.h"
 
+#include "core/base/num.h"
+
 const struct engine engines[] = {
     {.name = "torch", .needs_model = true, .serves = true, .build = torch_build},
     {.name = "accelerate", .needs_model = true, .within = true, .build = accelerate_build},
@@ -10,6 +12,9 @@ const struct engine engines[] = {
      .needs_model = true,
      .recipe = "trinity",
      .saves = true,
+     .hides_failures = true, // trinity/cli/launcher.py (0.6.0) logs what it catches, and returns
+     .failure = "Explorer or Trainer failed",
+     .whole_card = true,
      .build = trinity_build},
     {0},
 };
@@ -35,10 +40,57 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
     l->environment[l->environment_count++] = str_z(a, text);
 }
 
+bool engine_value_is_in(struct str value, const char *values)
+{
+    struct words words = words_of(values, '|');
+    while (words_next(&words))
+        if (str_equal(value, words.word) ||
+            (str_ends(words.word, STR(":")) && str_starts(value, words.word)))
+            return true;
+    return false;
+}
+
+struct str engine_value_text(const struct setting *item)
+{
+    const struct setting_def *def = setting_def_find(item->key);
+    struct error ignored = {0};
+    bool on;
+    bool switches = def && (def->kind == SETTING_SWITCH || def->kind == SETTING_FLAG);
+    if (!switches || !setting_switch(&on, item, &ignored))
+        return item->value;
+    return on ? STR("on") : STR("off");
+}
+
+bool engine_check_values(const char *engine, const struct engine_setting *rows,
+                         const struct settings *cell, struct error *e)
+{
+    for (; rows->name; rows++) {
+        const struct setting *item = settings_find_z(cell, rows->name);
+        if (item && rows->values && !engine_value_is_in(engine_value_text(item), rows->values))
+            return FAIL(e, BAD_INPUT, item->where, "the %s engine does %s %s, not '%.*s'", engine,
+                        rows->name, rows->values, STR_ARGS(str_short(item->value)));
+    }
+    return true;
+}
+
+// Frameworks multiply again and cut off the fraction: the product must not come out short of the
+// context. Nine decimals are fewer than one token for any model.
 double trial_yarn_factor(const struct trial_request *r)
 {
-    bool longer = r->max_position && r->context > r->max_position;
-    return longer ? (double)r->context / (double)r->max_position : 0;
+    static const uint64_t scale = 1000000000;
+    if (!r->max_position || r->context <= r->max_position)
+        return 0;
+    uint64_t scaled = u64_divide_up(sat_mul(r->context, scale), r->max_position);
+    double factor = (double)scaled / (double)scale;
+    while (factor * (double)r->max_position < (double)r->context)
+        factor = (double)++scaled / (double)scale;
+    return factor;
+}
+
+struct str trial_yarn_text(struct arena *a, const struct trial_request *r)
+{
+    double factor = trial_yarn_factor(r);
+    return str_format(a, "%.15g", factor > 0 ? factor : 1.0);
 }
 
 static bool is_plain(char c)

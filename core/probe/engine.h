@@ -40,10 +40,13 @@ struct launch {
 struct engine {
     const char *name;
     bool needs_model;
-    const char *recipe; // the only one it trains; NULL: the one that is asked for
-    bool serves;        // the torch worker's fork server runs beside it
-    bool within;        // takes no length beyond what the model was trained for
-    bool saves;         // checkpoints, which nobody needs after the trial
+    const char *recipe;  // the only one it trains; NULL: the one that is asked for
+    bool serves;         // the torch worker's fork server runs beside it
+    bool within;         // takes no length beyond what the model was trained for
+    bool saves;          // checkpoints, which nobody needs after the trial
+    bool hides_failures; // its exit status is 0 whatever happened
+    const char *failure; // what it says then; NULL: nothing known
+    bool whole_card;     // trains with all of the card that is there
     bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
                   struct error *e);
 };
@@ -58,8 +61,22 @@ void launch_print(struct buf *b, const struct launch *l);
 void launch_argument(struct launch *l, struct arena *a, struct str text);
 void launch_variable(struct launch *l, struct arena *a, const char *name, struct str value);
 
+// A setting that an engine takes, and which of its values, separated by '|'; one that ends with a
+// colon stands for all that begin so. NULL: any.
+struct engine_setting {
+    const char *name, *values;
+};
+
+// Refuses values that an engine does not take. The rows end with an empty one; settings that have
+// none are not looked at.
+bool engine_check_values(const char *engine, const struct engine_setting *rows,
+                         const struct settings *cell, struct error *e) MUST_USE;
+bool engine_value_is_in(struct str value, const char *values);
+struct str engine_value_text(const struct setting *item); // switches as on and off
+
 // How far beyond what the model was trained for; 0 where it is not.
 double trial_yarn_factor(const struct trial_request *r);
+struct str trial_yarn_text(struct arena *a, const struct trial_request *r); // "1.25"; else "1"
 
 // Each engine's build.
 bool torch_build(struct launch *l, struct arena *a, const struct trial_request *r,

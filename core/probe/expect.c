@@ -24,13 +24,51 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     struct prediction *made = NEW(&scratch, struct prediction, 1);
     struct capacity_request r = {.settings = plan};
     *x = (struct expected_trial){0};
-    if (!capacity_plan(p, &scratch, &r, context, &e))
-        return;
-    x->limit_bytes = p->limit_bytes;
-    x->workspace_bytes = cublas_workspace_bytes(&p->hardware.card);
-    if (!predict(made, &scratch, p, &e))
+    if (!capacity_plan(p, &scratch, &r, context, &e) || !predict(made, &scratch, p, &e))
         return;
     x->known = true;
     x->fits = made->fits;
     x->reserved_bytes = made->reserved_bytes;
+}
+
+static int choice_of(const struct settings *s, const char *name, int fallback)
+{
+    const struct setting *item = settings_find_z(s, name);
+    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
+    for (int i = 0; item && words_next(&words); i++)
+        if (str_equal(words.word, item->value))
+            return i;
+    return fallback;
+}
+
+static bool read_number(uint64_t *value, const struct settings *s, const char *name,
+                        enum unit_kind kind, struct error *e)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return !item || setting_number(value, item, kind, (struct range){0, UINT64_MAX}, e);
+}
+
+// Of a plan only what limit_of and outside_of look at is filled in.
+bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *plan,
+                  struct error *e)
+{
+    struct plan *p = NEW(&scratch, struct plan, 1);
+    struct settings effective = settings_in(&scratch);
+    struct error unknown = {0};
+    p->ulysses = 1;
+    bool card = hardware_from_settings(&p->hardware, &scratch, plan, &unknown);
+    if (!recipe_fill(&effective, plan, card && plan_ranks(p) > 1, e) ||
+        !read_number(&p->limit_bytes, plan, "memory-limit", UNIT_BYTES, e) ||
+        !read_number(&p->ulysses, plan, "sp", UNIT_COUNT, e))
+        return false;
+    p->recipe = (enum recipe)choice_of(&effective, "recipe", RECIPE_HF);
+    p->strategy = (enum strategy)choice_of(
+        &effective, "strategy", card && plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
+    struct outside outside = outside_of(p);
+    uint64_t limit = card || p->limit_bytes ? limit_of(p, &outside) : 0;
+    if (!limit)
+        return FAIL(e, BAD_INPUT, STR("--as"),
+                    "what this card leaves torch is not known; --memory-limit says it");
+    *x = (struct card_limit){limit, card ? cublas_workspace_bytes(&p->hardware.card) : 0};
+    return true;
 }

@@ -1,5 +1,6 @@
 // The hunt on indexes of the grid. `low` is the last index known to fit and `high` the first known
-// to fail; both start outside.
+// to fail; both start outside. A trial between two lengths (of another grid) says that the shorter
+// fits, or that the longer fails.
 #include "core/probe/hunt.h"
 
 struct bounds {
@@ -23,11 +24,17 @@ static ptrdiff_t index_of(const struct grid *g, uint64_t context)
     return high;
 }
 
+// The index of the last length that is not above `context`; -1 where all are.
+static ptrdiff_t index_below(const struct grid *g, uint64_t context)
+{
+    return index_of(g, context + 1) - 1;
+}
+
 static struct bounds bounds_of(const struct hunt *h, const struct trial *trials, ptrdiff_t count)
 {
     uint64_t longest = h->until ? h->until : setting_def_find(STR("context"))->max;
     struct bounds b = {.first = index_of(&h->grid, h->start)};
-    b.last = index_of(&h->grid, longest + 1) - 1;
+    b.last = index_below(&h->grid, longest);
     b.high = b.last + 1;
     for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t index = index_of(&h->grid, trials[i].context);
@@ -36,7 +43,7 @@ static struct bounds bounds_of(const struct hunt *h, const struct trial *trials,
     }
     b.low = b.first - 1;
     for (ptrdiff_t i = 0; i < count; i++) {
-        ptrdiff_t index = index_of(&h->grid, trials[i].context);
+        ptrdiff_t index = index_below(&h->grid, trials[i].context);
         bool fits = outcome_rows[trials[i].outcome].verdict == LENGTH_FITS;
         if (fits && index > b.low && index < b.high)
             b.low = index;
@@ -58,6 +65,8 @@ static ptrdiff_t next_index(const struct hunt *h, const struct bounds *b)
     ptrdiff_t origin = b->first;
     if (h->predicted && h->expected >= h->start)
         origin = index_of(&h->grid, h->expected);
+    if (origin > b->last)
+        origin = b->last;
     if (!fit_seen && !failure_seen)
         return clamp(origin, b);
     if (fit_seen && !failure_seen) {
@@ -80,6 +89,12 @@ static int passing_failures(const struct trial *trials, ptrdiff_t count)
             trials[i].context != trials[count - 1].context)
             break;
     return tries;
+}
+
+bool hunt_is_empty(const struct hunt *h)
+{
+    struct bounds b = bounds_of(h, NULL, 0);
+    return b.first > b.last;
 }
 
 struct hunt_step hunt_next(const struct hunt *h, const struct trial *trials, ptrdiff_t count)

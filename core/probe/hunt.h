@@ -48,6 +48,9 @@ struct hunt_step {
     enum outcome reason;
 };
 
+// Whether no length of the grid lies between start and end.
+bool hunt_is_empty(const struct hunt *h);
+
 struct hunt_step hunt_next(const struct hunt *h, const struct trial *trials, ptrdiff_t count);
 
 // How many launches the published test takes for the same answer: from the first length to the

@@ -165,7 +165,7 @@ struct measured measured_find(struct arena scratch, const struct cell_record *ce
     struct plan *wanted = NEW(&scratch, struct plan, 1);
     if (!plan_from_settings(wanted, &scratch, settings, &ignored))
         return found;
-    struct str key = probe_cell_key(&scratch, settings);
+    struct str key = probe_cell_key(&scratch, settings, STR_NONE);
     for (ptrdiff_t i = count - 1; i >= 0; i--) {
         const struct cell_record *c = &cells[i];
         if (c->gpus != plan_ranks(wanted) || !same_model(c, key))

@@ -10,7 +10,7 @@ enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEF
 // They change which trials are made or how they are watched, not what a trial does.
 static const char hunting[] = "grid start until linear launcher checkpoint-path log-dir store "
                               "timeout tries grace resume dry-run "
-                              "list export python";
+                              "list export";
 
 const char probe_predicted_settings[] =
     "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
@@ -97,15 +97,23 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
 static bool check_engine(const struct probe_options *o, struct arena scratch,
                          const struct settings *s, struct error *e)
 {
-    struct launch *l = NEW(&scratch, struct launch, 1);
     const struct setting *model = settings_find_z(s, "model");
     bool several =
         model && !settings_find_z(s, "config.model_type") && str_cut(model->value, ',').found;
-    struct trial_request any = {.cell = s, .context = 4096, .gpus = 8, .sp = 1, .try = 1};
-    any.machine = STR("8xH100-80G");
     if (o->engine->within && (several || settings_find_z(s, "sp"))) // lists are the cells' to part
         return true;
-    return o->engine->build(l, &scratch, &any, e);
+    for (ptrdiff_t i = 0; i < o->gpus.count; i++) {
+        struct launch *l = NEW(&scratch, struct launch, 1);
+        struct settings cell = settings_in(&scratch);
+        struct cell_choice choice = {STR_NONE, o->gpus.items[i].value, STR("1")};
+        struct trial_request any = {.cell = &cell, .context = 4096, .sp = 1, .try = 1};
+        any.machine = STR("8xH100-80G");
+        if (!setting_number(&any.gpus, &o->gpus.items[i], UNIT_COUNT, (struct range){1, 65536},
+                            e) ||
+            !probe_cell_settings(&cell, s, &choice, e) || !o->engine->build(l, &scratch, &any, e))
+            return false;
+    }
+    return true;
 }
 
 static bool read_hunt(struct probe_options *o, const struct settings *s, struct error *e)
@@ -120,9 +128,14 @@ static bool read_hunt(struct probe_options *o, const struct settings *s, struct 
         !read_switch(&o->hunt.linear, s, "linear", e))
         return false;
     o->hunt.most_tries = (int)tries;
-    return !o->hunt.until || o->hunt.until >= o->hunt.start ||
-           FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
-                (unsigned long long)o->hunt.start);
+    o->hunt.grid.first = o->hunt.start; // as the published test's start_length
+    if (o->hunt.until && o->hunt.until < o->hunt.start)
+        return FAIL(e, BAD_INPUT, STR("--until"), "until is shorter than the start, %llu tokens",
+                    (unsigned long long)o->hunt.start);
+    return !hunt_is_empty(&o->hunt) ||
+           FAIL(e, BAD_INPUT, STR("--until"),
+                "no length of the grid lies between %llu and %llu tokens",
+                (unsigned long long)o->hunt.start, (unsigned long long)o->hunt.until);
 }
 
 static struct str text_or(const struct settings *s, const char *name, struct str fallback)
@@ -162,8 +175,8 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
         return true;
     struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
     struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
-    return read_engine(o, s, e) && check_engine(o, *a, s, e) && read_hunt(o, s, e) &&
-           read_models(o, a, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+    return read_engine(o, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+           check_engine(o, *a, s, e) && read_hunt(o, s, e) && read_models(o, a, s, e) &&
            read_list(&o->sizes, a, s, sizes, e);
 }
 
@@ -173,10 +186,8 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (!is_in(hunting, s->items[i].key) && !settings_add(out, s->items[i], e))
             return false;
-    const struct setting *python = settings_find_z(s, "python");
     struct setting model = {STR("model"), choice->model, STR("--model")};
-    return (!python || settings_add(out, *python, e)) &&
-           (!model.value.n || settings_set(out, model, e)) &&
+    return (!model.value.n || settings_set(out, model, e)) &&
            settings_set(out, (struct setting){STR("gpus"), choice->gpus, STR("--gpus")}, e) &&
            settings_set(out, (struct setting){STR("sp"), choice->sp, STR("--sp")}, e);
 }
@@ -201,7 +212,7 @@ static uint64_t hash_of(struct str text)
     return hash;
 }
 
-struct str probe_cell_key(struct arena *a, const struct settings *cell)
+struct str probe_cell_key(struct arena *a, const struct settings *cell, struct str card)
 {
     struct buf b = buf_in(a);
     for (ptrdiff_t i = 0; i < setting_def_count; i++) {
@@ -209,6 +220,8 @@ struct str probe_cell_key(struct arena *a, const struct settings *cell)
         if (item && !is_in(hunting, item->key))
             buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
     }
+    if (card.n)
+        buf_printf(&b, "card=%.*s\n", STR_ARGS(card));
     struct arena scratch = *a;
     uint64_t config = 0;
     if (settings_find_z(cell, "config.model_type"))

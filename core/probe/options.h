@@ -36,8 +36,9 @@ struct cell_choice {
 bool probe_cell_settings(struct settings *out, const struct settings *s,
                          const struct cell_choice *choice, struct error *e) MUST_USE;
 
-// The settings that make a cell what it is, a line each; where trials are the same, so is this.
-struct str probe_cell_key(struct arena *a, const struct settings *cell);
+// The settings that make a cell what it is, a line each, and the card that its trials really run on
+// where that is known; where trials are the same, so is this.
+struct str probe_cell_key(struct arena *a, const struct settings *cell, struct str card);
 
 // Settings that change what a prediction says, separated by spaces.
 extern const char probe_predicted_settings[];

@@ -11,6 +11,7 @@ enum outcome {
     OUTCOME_FITS,
     OUTCOME_GPU_MEMORY,
     OUTCOME_HOST_MEMORY,
+    OUTCOME_MEMORY_TAKEN, // by others: says nothing about the length
     OUTCOME_DEVICE_ERROR,
     OUTCOME_TIMEOUT,
     OUTCOME_RENDEZVOUS, // a port in use, a peer that was not there
@@ -36,16 +37,24 @@ extern const struct outcome_row outcome_rows[OUTCOMES];
 // False where no outcome has this name.
 bool outcome_from_name(enum outcome *o, struct str name);
 
-// What the supervisor saw of the process.
+// What the supervisor saw of the process, and what is known of it.
 struct ending {
     bool timed_out, interrupted;
     bool lost;      // nobody saw the end
     bool signalled; // `status` is a signal's number, else an exit status
     int status;
-    bool oom_killed; // the kernel killed for want of memory meanwhile
+    bool oom_killed;     // the kernel killed for want of memory meanwhile
+    bool said_done;      // a worker reported that it has made all of its steps
+    bool hides_failures; // its exit status is 0 whatever happened
+    bool admits_failure; // in words of its own
 };
 
-// The log's word weighs most, then the ending's. A run that ends well fits, whatever it said.
+// The log's word weighs most, then the ending's. A run that ends well fits, unless its log says
+// that it ran out of memory, or that the GPUs failed, and did not go on.
 enum outcome outcome_of(const struct ending *ending, const struct doctor_result *log);
+
+// The finding that decided, NULL where none did.
+const struct doctor_finding *outcome_cause(const struct ending *ending,
+                                           const struct doctor_result *log);
 
 #endif

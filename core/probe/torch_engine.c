@@ -1,11 +1,99 @@
 // Our own worker, share/torch_worker.py: a trial is a JSON file beside its log.
 #include "core/base/buf.h"
 #include "core/probe/engine.h"
+#include "core/step/recipe.h"
 
-// Settings that the worker reads under the same name, dashes turned into underscores.
-static const char passed[] =
-    "recipe strategy precision batch accum checkpointing reshard offload optimizer loss expandable "
-    "save-hf entropy-saving layers tied one-gpu device";
+// Settings that the worker reads under the same name, dashes turned into underscores, and which of
+// their values it does. What is not here it would leave out, so it is refused.
+static const struct engine_setting worker_settings[] = {
+    {.name = "recipe", .values = "hf|trinity"},
+    {.name = "strategy", .values = "single|ddp|fsdp1|fsdp2"},
+    {.name = "precision", .values = "bf16|autocast|mixed"},
+    {.name = "batch"},
+    {.name = "accum"},
+    {.name = "checkpointing"},
+    {.name = "reshard"},
+    {.name = "offload", .values = "off|all"},
+    {.name = "optimizer", .values = "adamw|adamw-fused|sgd"},
+    {.name = "loss", .values = "full|chunked:|none"},
+    {.name = "expandable"},
+    {.name = "save-hf"},
+    {.name = "entropy-saving"},
+    {.name = "layers"},
+    {.name = "tied"},
+    {.name = "one-gpu"},
+    {.name = "device"},
+    {0},
+};
+
+// Of the settings of a cell, those that are not the worker's to read.
+static const char others[] = "model|gpus|sp|engine|as|memory-limit|torch|python";
+
+// A value that the worker does only together with some values of another setting.
+static const struct {
+    const char *name, *values; // NULL: whatever the value
+    const char *with, *those;
+} conditions[] = {
+    {"loss", NULL, "recipe", "hf"},
+    {"save-hf", NULL, "recipe", "trinity"},
+    {"entropy-saving", "on", "recipe", "trinity"},
+    {"precision", "autocast", "recipe", "hf"},
+    {"precision", "bf16|autocast", "strategy", "single|ddp|fsdp2"},
+    {"precision", "mixed", "strategy", "fsdp1|fsdp2"},
+    {"offload", "all", "strategy", "fsdp1|fsdp2"},
+    {"reshard", "off", "strategy", "fsdp2"},
+};
+
+// What the worker takes where nothing is given: the recipe's rows, then these.
+static struct str value_of(const struct settings *s, const char *name, uint64_t gpus)
+{
+    const struct setting *item = settings_find_z(s, name);
+    if (item)
+        return item->value;
+    bool strategy = str_is(str_from(name), "strategy");
+    return !strategy ? STR("hf") : gpus > 1 ? STR("fsdp2") : STR("single");
+}
+
+static bool check_conditions(const struct settings *given, const struct settings *effective,
+                             uint64_t gpus, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(conditions); i++) {
+        const struct setting *item = settings_find_z(given, conditions[i].name);
+        struct str value = item ? engine_value_text(item) : STR_NONE;
+        bool concerned =
+            item && (!conditions[i].values || engine_value_is_in(value, conditions[i].values));
+        struct str other = value_of(effective, conditions[i].with, gpus);
+        if (concerned && !engine_value_is_in(other, conditions[i].those))
+            return FAIL(e, BAD_INPUT, item->where,
+                        "the torch engine does %s %.*s only with %s %s, not with %.*s",
+                        conditions[i].name, STR_ARGS(str_short(value)), conditions[i].with,
+                        conditions[i].those, STR_ARGS(str_short(other)));
+    }
+    return true;
+}
+
+static bool is_read(struct str name)
+{
+    for (const struct engine_setting *s = worker_settings; s->name; s++)
+        if (str_is(name, s->name))
+            return true;
+    return false;
+}
+
+static bool check_settings(struct arena scratch, const struct trial_request *r, struct error *e)
+{
+    struct settings effective = settings_in(&scratch);
+    for (ptrdiff_t i = 0; i < r->cell->count; i++) {
+        struct setting item = r->cell->items[i];
+        if (!is_read(item.key) && !engine_value_is_in(item.key, others) &&
+            !setting_is_document(item.key))
+            return FAIL(e, BAD_INPUT, item.where, "the torch engine has no %.*s",
+                        STR_ARGS(str_short(item.key)));
+    }
+    return engine_check_values("torch", worker_settings, r->cell, e) &&
+           recipe_fill(&effective, r->cell, r->gpus > 1, e) &&
+           check_conditions(r->cell, &effective, r->gpus, e);
+}
 
 static struct str json_name(struct arena *a, struct str name)
 {
@@ -45,9 +133,8 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
     json_out_field_u64(&j, "context", r->context);
     json_out_field_u64(&j, "world", r->gpus);
     json_out_field_u64(&j, "sp", r->sp);
-    struct words names = words_of(passed, ' ');
-    while (words_next(&names)) {
-        const struct setting *item = settings_find(r->cell, names.word);
+    for (const struct engine_setting *s = worker_settings; s->name; s++) {
+        const struct setting *item = settings_find_z(r->cell, s->name);
         if (item && !put_setting(&j, a, item, e))
             return false;
     }
@@ -55,10 +142,9 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
         json_out_field_u64(&j, "limit_bytes", r->limit_bytes);
     if (r->workspace_bytes)
         json_out_field_u64(&j, "workspace_bytes", r->workspace_bytes);
-    double factor = trial_yarn_factor(r);
-    if (factor > 0) {
+    if (trial_yarn_factor(r) > 0) {
         json_out_key(&j, "yarn_factor");
-        json_out_double(&j, factor);
+        json_out_literal(&j, trial_yarn_text(a, r));
     }
     json_out_key(&j, "config");
     json_out_literal(&j, r->config);
@@ -81,11 +167,7 @@ static struct str worker_of(struct arena *a, const struct trial_request *r)
 bool torch_build(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
 {
     struct buf text = buf_in(a);
-    const struct setting *recipe = settings_find_z(r->cell, "recipe");
-    if (recipe && !str_is(recipe->value, "hf") && !str_is(recipe->value, "trinity"))
-        return FAIL(e, BAD_INPUT, recipe->where,
-                    "the torch engine trains the recipes hf and trinity");
-    if (!trial_json(&text, a, r, e))
+    if (!check_settings(*a, r, e) || !trial_json(&text, a, r, e))
         return false;
     struct str stem = str_ends(r->log, STR(".log")) ? str_slice(r->log, 0, r->log.n - 4) : r->log;
     struct str path = str_format(a, "%.*s.json", STR_ARGS(stem));

@@ -45,7 +45,9 @@ static bool check_settings(const struct settings *s, struct error *e)
                         "the trinity engine runs the published test, which sets %s itself",
                         fixed[i]);
     }
-    return true;
+    static const struct engine_setting choices[] = {
+        {"strategy", "fsdp1|fsdp2"}, {"offload", "off|all"}, {0}};
+    return engine_check_values("trinity", choices, s, e);
 }
 
 static void put_rope(struct launch *l, struct arena *a, const struct trial_request *r)
@@ -54,7 +56,7 @@ static void put_rope(struct launch *l, struct arena *a, const struct trial_reque
     if (factor > 0)
         launch_variable(l, a, "FATHOM_ROPE_SCALING",
                         str_format(a,
-                                   "{rope_type: yarn, factor: %.6g, "
+                                   "{rope_type: yarn, factor: %.15g, "
                                    "original_max_position_embeddings: %llu}",
                                    factor, (unsigned long long)r->max_position));
 }

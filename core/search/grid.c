@@ -1,6 +1,8 @@
-// Trinity's test starts at 4096 tokens and goes up by 4096 while the length is below what the model
-// was trained for, then by a quarter of that.
+// Trinity's test starts at 4096 tokens or at its start_length, and goes up by 4096 while the length
+// is below what the model was trained for, then by a quarter of that.
 #include "core/search/grid.h"
+
+#include "core/base/num.h"
 
 enum { MOST_STEP = 1 << 24 };
 
@@ -18,16 +20,19 @@ bool grid_parse(struct grid *g, const struct setting *item, struct error *e)
     return g->trinity || setting_number(&g->step, item, UNIT_COUNT, range, e);
 }
 
+static uint64_t trinity_length(const struct grid *g, uint64_t index)
+{
+    uint64_t first = g->first ? g->first : TRINITY_STEP, quarter = g->max_position / 4;
+    uint64_t short_of = g->max_position > first ? g->max_position - first : 0;
+    uint64_t small_steps = u64_divide_up(short_of, TRINITY_STEP);
+    if (index <= small_steps || !quarter)
+        return first + index * TRINITY_STEP;
+    return first + small_steps * TRINITY_STEP + (index - small_steps) * quarter;
+}
+
 uint64_t grid_length(const struct grid *g, ptrdiff_t index)
 {
-    uint64_t number = (uint64_t)index + 1;
     if (g->lengths)
         return index < g->length_count ? g->lengths[index] : UINT64_MAX;
-    if (!g->trinity)
-        return number * g->step;
-    uint64_t quarter = g->max_position / 4;
-    uint64_t small_steps = (g->max_position + TRINITY_STEP - 1) / TRINITY_STEP;
-    if (number <= small_steps || !quarter)
-        return number * TRINITY_STEP;
-    return small_steps * TRINITY_STEP + (number - small_steps) * quarter;
+    return g->trinity ? trinity_length(g, (uint64_t)index) : ((uint64_t)index + 1) * g->step;
 }

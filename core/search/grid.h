@@ -7,6 +7,7 @@
 
 struct grid {
     bool trinity;
+    uint64_t first;          // of trinity's lengths; 0: the published TRINITY_STEP
     uint64_t step;           // otherwise: multiples of this
     uint64_t max_position;   // of the model; 0: unknown
     const uint64_t *lengths; // a list instead; NULL for none

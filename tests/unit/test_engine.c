@@ -1,4 +1,6 @@
 // What engines make of a trial: command, environment, files. Pure.
+#include <stdlib.h>
+
 #include "core/base/buf.h"
 #include "core/probe/options.h"
 #include "tests/t.h"
@@ -57,6 +59,52 @@ TEST(a_template_is_filled_and_quoted)
     CHECK_STR(str_from(l.arguments[0]), "sh");
 }
 
+// A shell takes each of these as one word with the value in it.
+TEST(values_in_quotes_of_the_template)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=f {context} \"a {model} b\" 'c {model} d' \\\" "
+                                        "{model} \"\\\" {model}\" {model}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.model = STR("$x's \"y\"");
+    build(&a, "command", &r, &l, &e);
+    CHECK_STR(str_from(l.arguments[2]),
+              "f '51200' \"a \\$x's \\\"y\\\" b\" 'c $x'\\''s \"y\" d' \\\" '$x'\\''s \"y\"' "
+              "\"\\\" \\$x's \\\"y\\\"\" '$x'\\''s \"y\"'");
+}
+
+TEST(a_template_without_the_length)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=train {{context} {gpus}");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK_U64((uint64_t)build(&a, "command", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "without {context} every trial would be the same; it stands for the length");
+}
+
+// Frameworks take int(max_position * factor) as the longest length.
+TEST(yarn_never_comes_out_short)
+{
+    static const uint64_t positions[] = {2048, 4096, 32768, 40960, 131072, 262144, 1000003};
+    for (ptrdiff_t i = 0; i < COUNT_OF(positions); i++)
+        for (uint64_t more = 1; more < 3000000; more = more * 3 + 7) {
+            char block_of_text[64];
+            struct arena a = arena_over(block_of_text, sizeof block_of_text, NULL);
+            struct trial_request r = {.context = positions[i] + more, .max_position = positions[i]};
+            struct str text = trial_yarn_text(&a, &r);
+            double factor = strtod(str_z(&a, text), NULL);
+            CHECK_U64((uint64_t)(factor * (double)positions[i]), r.context);
+        }
+    struct arena a = fresh();
+    struct trial_request r = {.context = 50000, .max_position = 40960};
+    CHECK_STR(trial_yarn_text(&a, &r), "1.220703125");
+}
+
 TEST(a_template_that_means_nothing)
 {
     struct arena a = fresh();
@@ -90,6 +138,64 @@ TEST(a_torch_trial_is_a_file)
         "  \"batch\": 2048,\n  \"save_hf\": \"never\",\n  \"one_gpu\": true,\n"
         "  \"limit_bytes\": 7,\n  \"workspace_bytes\": 8,\n  \"yarn_factor\": 1.25,\n  \"config\": "
         "{}\n}\n");
+}
+
+// What an engine would leave out silently it refuses, and says what it does.
+TEST(engines_refuse_what_they_do_not_do)
+{
+    static const struct {
+        const char *engine, *settings, *message;
+        uint64_t gpus;
+    } rows[] = {
+        {"torch", "strategy=zero3",
+         "the torch engine does strategy single|ddp|fsdp1|fsdp2, not "
+         "'zero3'",
+         4},
+        {"torch", "optimizer=adamw-8bit",
+         "the torch engine does optimizer adamw|adamw-fused|sgd, "
+         "not 'adamw-8bit'",
+         4},
+        {"torch", "loss=liger", "the torch engine does loss full|chunked:|none, not 'liger'", 4},
+        {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
+        {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
+        {"torch", "lora=8", "the torch engine has no lora", 4},
+        {"torch", "cp=2", "the torch engine has no cp", 4},
+        {"torch", "entropy-saving=yes",
+         "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
+        {"torch", "recipe=hf\nsave-hf=never",
+         "the torch engine does save-hf never only with recipe trinity, not with hf", 4},
+        {"torch", "recipe=trinity\nloss=full",
+         "the torch engine does loss full only with recipe hf, not with trinity", 4},
+        {"torch", "offload=all",
+         "the torch engine does offload all only with strategy fsdp1|fsdp2, not with single", 1},
+        {"torch", "reshard=off\nstrategy=ddp",
+         "the torch engine does reshard off only with strategy fsdp2, not with ddp", 4},
+        {"torch", "precision=mixed\nstrategy=ddp",
+         "the torch engine does precision mixed only with strategy fsdp1|fsdp2, not with ddp", 4},
+        {"torch", "precision=bf16\nstrategy=fsdp1",
+         "the torch engine does precision bf16 only with strategy single|ddp|fsdp2, not with fsdp1",
+         4},
+        {"torch", "offload=all", NULL, 2},
+        {"torch", "recipe=trinity\noffload=all\nentropy-saving=on", NULL, 1},
+        {"torch", "recipe=hf\nloss=chunked:2048\nentropy-saving=off\nreshard=on", NULL, 1},
+        {"trinity", "strategy=ddp", "the trinity engine does strategy fsdp1|fsdp2, not 'ddp'", 4},
+        {"trinity", "strategy=zero2", "the trinity engine does strategy fsdp1|fsdp2, not 'zero2'",
+         4},
+        {"trinity", "offload=optimizer", "the trinity engine does offload off|all, not 'optimizer'",
+         4},
+        {"trinity", "strategy=fsdp2\noffload=all", NULL, 4},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = fresh();
+        struct settings s = settings_of(&a, rows[i].settings);
+        struct trial_request r = request_of(&s);
+        struct launch l;
+        struct error e = {0};
+        r.config = STR("{}");
+        r.gpus = rows[i].gpus;
+        CHECK((build(&a, rows[i].engine, &r, &l, &e).n == 0) == (rows[i].message != NULL));
+        CHECK_STR(str_from(e.message), rows[i].message ? rows[i].message : "");
+    }
 }
 
 TEST(accelerate_gets_the_files_of_emit)
@@ -154,9 +260,14 @@ TEST(keys_hold_what_makes_a_cell)
     struct arena a = fresh();
     struct error e = {0};
     struct settings s =
-        settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64");
+        settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64\n"
+                        "python=/opt/py");
     struct settings cell = settings_in(&a);
     struct cell_choice choice = {STR("m"), STR("2"), STR("1")};
     CHECK(probe_cell_settings(&cell, &s, &choice, &e));
-    CHECK_STR(probe_cell_key(&a, &cell), "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\n");
+    CHECK_STR(probe_cell_key(&a, &cell, STR_NONE),
+              "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n");
+    CHECK_STR(probe_cell_key(&a, &cell, STR("NVIDIA H200")),
+              "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n"
+              "card=NVIDIA H200\n");
 }

@@ -117,7 +117,7 @@ static struct str hash_of(struct arena *a, const char *config)
     struct settings s = settings_in(a);
     struct error e = {0};
     CHECK(settings_read(&s, str_from(config), ' ', STR("a test"), &e));
-    struct cell_record c = {.key = probe_cell_key(a, &s)};
+    struct cell_record c = {.key = probe_cell_key(a, &s, STR_NONE)};
     return measured_setting(&c, "config");
 }
 

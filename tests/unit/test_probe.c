@@ -150,6 +150,7 @@ TEST(every_outcome_leads_somewhere)
          24576,
          4},
         {{OUTCOME_DEVICE_ERROR, OUTCOME_FITS, OUTCOMES}, HUNT_TRY, 28672, 1},
+        {{OUTCOME_MEMORY_TAKEN, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_TIMEOUT, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_RENDEZVOUS, OUTCOMES}, HUNT_TRY, 24576, 2},
         {{OUTCOME_STOPPED, OUTCOMES}, HUNT_TRY, 24576, 2},
@@ -185,56 +186,152 @@ TEST(a_failure_below_a_fit_bounds_the_answer)
     CHECK_U64(s.fails_at, 12288);
 }
 
+// Trials of another grid count for what they say about this one's lengths.
+TEST(another_grid_rounds_fits_down_and_failures_up)
+{
+    struct hunt h = {.grid = {.step = 3000}, .start = 3000, .most_tries = 3};
+    struct trial trials[] = {{16384, OUTCOME_FITS}, {20480, OUTCOME_GPU_MEMORY}};
+    struct hunt_step s = hunt_next(&h, trials, COUNT_OF(trials));
+    CHECK(s.state == HUNT_TRY);
+    CHECK_U64(s.longest, 15000);
+    CHECK_U64(s.fails_at, 21000);
+    CHECK_U64(s.context, 18000);
+    struct trial below[] = {{2000, OUTCOME_FITS}};
+    s = hunt_next(&h, below, COUNT_OF(below));
+    CHECK(s.state == HUNT_TRY);
+    CHECK_U64(s.longest, 0);
+}
+
+TEST(a_range_without_lengths_is_told)
+{
+    struct hunt h = {.grid = {.step = 1024}, .start = 3100, .until = 3500};
+    CHECK(hunt_is_empty(&h));
+    h.until = 4096;
+    CHECK(!hunt_is_empty(&h));
+    h.until = 0;
+    CHECK(!hunt_is_empty(&h));
+}
+
+// The neighbour of the end is next, not the start.
+TEST(a_prediction_beyond_the_end_starts_from_the_end)
+{
+    struct hunt h = trinity_hunt(512000);
+    h.until = 92160;
+    struct trial trials[] = {{92160, OUTCOME_GPU_MEMORY}};
+    CHECK_U64(hunt_next(&h, NULL, 0).context, 92160);
+    CHECK_U64(hunt_next(&h, trials, COUNT_OF(trials)).context, 81920);
+}
+
+TEST(the_published_test_begins_at_its_start_length)
+{
+    static const uint64_t lengths[] = {6000, 10096, 14192, 18288, 22384, 26480, 30576};
+    struct hunt h = trinity_hunt(0);
+    h.start = h.grid.first = 6000;
+    h.linear = true;
+    struct played p = play(&h, 62000);
+    for (ptrdiff_t i = 0; i < COUNT_OF(lengths); i++)
+        CHECK_U64(p.trials[i].context, lengths[i]);
+    CHECK_U64(p.trials[9].context, 42864); // the first that is not below 40960
+    CHECK_U64(p.trials[10].context, 53104);
+    CHECK_U64(p.end.longest, 53104);
+}
+
+static const struct doctor_kind *kind_of(const char *name)
+{
+    for (ptrdiff_t i = 0; i < doctor_kind_count; i++)
+        if (str_is(str_from(doctor_kinds[i].name), name))
+            return &doctor_kinds[i];
+    CHECK(!"the doctor knows it");
+    return NULL;
+}
+
 TEST(outcomes_by_ending_and_log)
 {
-    static const struct doctor_kind gpu = {.class = DOCTOR_GPU_MEMORY},
-                                    nccl = {.class = DOCTOR_DEVICE_ERROR},
-                                    setup = {.class = DOCTOR_CONFIGURATION},
-                                    disk = {.class = DOCTOR_DISK},
-                                    stopped = {.class = DOCTOR_STOPPED},
-                                    cancelled = {.class = DOCTOR_STOPPED, .transient = true},
-                                    port = {.name = "rendezvous", .class = DOCTOR_TIMEOUT},
-                                    late = {.name = "time-limit", .class = DOCTOR_TIMEOUT};
-    static const struct {
+    const struct doctor_kind *gpu = kind_of("exhaustion"), *host = kind_of("host-memory"),
+                             *nccl = kind_of("nccl-error"), *peer = kind_of("peer-lost"),
+                             *setup = kind_of("configuration"), *other = kind_of("exception"),
+                             *disk = kind_of("disk-full"), *stopped = kind_of("killed"),
+                             *neighbour = kind_of("other-process"),
+                             *startup = kind_of("startup-memory"),
+                             *cancelled = kind_of("cancelled"), *port = kind_of("rendezvous"),
+                             *late = kind_of("time-limit");
+    const struct {
         struct ending ending;
         const struct doctor_kind *kind;
         enum outcome outcome;
     } rows[] = {
         {{0}, NULL, OUTCOME_FITS},
-        {{0}, &gpu, OUTCOME_FITS}, // caught and survived
+        {{0}, gpu, OUTCOME_GPU_MEMORY}, // behind a pipe
+        {{0}, host, OUTCOME_HOST_MEMORY},
+        {{0}, nccl, OUTCOME_DEVICE_ERROR},
+        {{0}, neighbour, OUTCOME_MEMORY_TAKEN},
+        {{0}, peer, OUTCOME_FITS},  // is said at every end
+        {{0}, other, OUTCOME_FITS}, // may have been caught
+        {{.hides_failures = true}, other, OUTCOME_CONFIGURATION},
+        {{.hides_failures = true}, disk, OUTCOME_DISK},
+        {{.hides_failures = true}, gpu, OUTCOME_GPU_MEMORY},
+        {{.hides_failures = true}, peer, OUTCOME_FITS},
+        {{0}, kind_of("rendezvous"), OUTCOME_FITS}, // another port was found
+        {{.admits_failure = true}, peer, OUTCOME_DEVICE_ERROR},
+        {{.admits_failure = true}, NULL, OUTCOME_FAILED},
+        {{.admits_failure = true, .said_done = true}, NULL, OUTCOME_FITS},
+        {{.said_done = true}, gpu, OUTCOME_FITS},
+        {{.said_done = true, .hides_failures = true}, other, OUTCOME_FITS},
+        {{.said_done = true, .status = 1}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 1}, neighbour, OUTCOME_MEMORY_TAKEN},
+        {{.status = 1}, startup, OUTCOME_MEMORY_TAKEN},
         {{.status = 1}, NULL, OUTCOME_FAILED},
-        {{.status = 1}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 1}, &nccl, OUTCOME_DEVICE_ERROR},
-        {{.status = 1}, &setup, OUTCOME_CONFIGURATION},
-        {{.status = 1}, &disk, OUTCOME_DISK},
+        {{.status = 1}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 1}, nccl, OUTCOME_DEVICE_ERROR},
+        {{.status = 1}, setup, OUTCOME_CONFIGURATION},
+        {{.status = 1}, disk, OUTCOME_DISK},
         {{.status = 137}, NULL, OUTCOME_HOST_MEMORY},
-        {{.status = 137}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 137}, &stopped, OUTCOME_HOST_MEMORY},
+        {{.status = 137}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 137}, stopped, OUTCOME_HOST_MEMORY},
         {{.status = 9, .signalled = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 11, .signalled = true}, NULL, OUTCOME_FAILED},
         {{.status = 15, .signalled = true}, NULL, OUTCOME_STOPPED},
         {{.status = 143}, NULL, OUTCOME_STOPPED},
-        {{.status = 1}, &cancelled, OUTCOME_STOPPED},
-        {{.status = 137}, &cancelled, OUTCOME_HOST_MEMORY},
-        {{.status = 1}, &port, OUTCOME_RENDEZVOUS},
-        {{.status = 1}, &late, OUTCOME_TIMEOUT},
+        {{.status = 1}, cancelled, OUTCOME_STOPPED},
+        {{.status = 137}, cancelled, OUTCOME_HOST_MEMORY},
+        {{.status = 1}, port, OUTCOME_RENDEZVOUS},
+        {{.status = 1}, late, OUTCOME_TIMEOUT},
         {{.status = 126}, NULL, OUTCOME_CONFIGURATION},
         {{.status = 127}, NULL, OUTCOME_CONFIGURATION},
-        {{.status = 127}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.lost = true}, &gpu, OUTCOME_FAILED},
+        {{.status = 127}, gpu, OUTCOME_GPU_MEMORY},
+        {{.lost = true}, gpu, OUTCOME_FAILED},
         {{.lost = true, .interrupted = true}, NULL, OUTCOME_INTERRUPTED},
         {{.status = 1, .oom_killed = true}, NULL, OUTCOME_HOST_MEMORY},
         {{.status = 15, .signalled = true, .timed_out = true}, NULL, OUTCOME_TIMEOUT},
         {{.timed_out = true}, NULL, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .timed_out = true}, &gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 15, .signalled = true, .timed_out = true}, &nccl, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .interrupted = true}, &gpu, OUTCOME_INTERRUPTED},
+        {{.status = 15, .signalled = true, .timed_out = true}, gpu, OUTCOME_GPU_MEMORY},
+        {{.status = 15, .signalled = true, .timed_out = true}, nccl, OUTCOME_TIMEOUT},
+        {{.status = 15, .signalled = true, .interrupted = true}, gpu, OUTCOME_INTERRUPTED},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct doctor_finding cause = {.kind = rows[i].kind};
-        struct doctor_result log = {.cause = rows[i].kind ? &cause : NULL};
+        struct doctor_finding cause = {.kind = rows[i].kind, .step = -1};
+        struct doctor_result log = {.findings = &cause,
+                                    .count = rows[i].kind != NULL,
+                                    .cause = rows[i].kind ? &cause : NULL,
+                                    .last_step = -1,
+                                    .steps_total = -1};
         CHECK(outcome_of(&rows[i].ending, &log) == rows[i].outcome);
     }
+}
+
+// What was caught is told from what was not by the steps after it.
+TEST(a_failure_that_was_caught_is_none)
+{
+    struct ending well = {0};
+    struct doctor_finding f = {.kind = kind_of("exhaustion"), .step = 1, .survived = true};
+    struct doctor_result log = {.findings = &f, .count = 1, .last_step = 9, .steps_total = -1};
+    CHECK(outcome_of(&well, &log) == OUTCOME_FITS);
+    f.survived = false;
+    CHECK(outcome_of(&well, &log) == OUTCOME_GPU_MEMORY);
+    log.last_step = log.steps_total = 2; // the last step, made after it
+    CHECK(outcome_of(&well, &log) == OUTCOME_FITS);
+    f.step = 2;
+    CHECK(outcome_of(&well, &log) == OUTCOME_GPU_MEMORY);
 }
 
 TEST(outcomes_have_names)
