@@ -52,10 +52,14 @@ test-frameworks: build ## the real loaders read what emit writes; makes a Python
 	@python3 tests/frameworks/make_environment.py build/frameworks
 	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH python -W ignore -m unittest discover -s tests/frameworks -v
 
-accuracy: build ## predicts every measured run and writes docs/accuracy.md
+accuracy: build ## predicts every measured run and writes docs/accuracy.md; STORE=logs/probe.db: prints your own trials
+ifdef STORE
+	@python3 tests/accuracy.py build/release "$(STORE)"
+else
 	@python3 tests/accuracy.py build/release tests/runs/h200_*.jsonl --write docs
 	@python3 tests/published.py build/release
 	@python3 tests/trinity.py build/release
+endif
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
 	@scripts/build release bench_allocator bench_predict bench_search bench_doctor

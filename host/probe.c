@@ -218,8 +218,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
 static void tell_trial(const struct run *r, const struct trial_run *t,
                        const struct attempt_record *done)
 {
-    struct arena scratch = *r->arena;
-    struct buf b = buf_in(&scratch);
+    struct buf b = buf_in(r->arena);
     buf_printf(&b, "%.*s: %llu tokens: %s", STR_ARGS(t->title), (unsigned long long)done->context,
                outcome_rows[done->outcome].title);
     if (done->peaks.reserved_bytes) {
@@ -294,8 +293,7 @@ static bool hunt_through(struct hunting *h, struct error *e)
     c->settled = true;
     c->linear_launches = hunt_linear_launches(&h->hunt, &c->end);
     if (c->end.state == HUNT_DONE) {
-        struct arena scratch = *r->arena;
-        struct buf line = buf_in(&scratch);
+        struct buf line = buf_in(r->arena);
         report_probe_line(&line, c);
         say(r, "%.*s", STR_ARGS(buf_str(&line)));
     }
@@ -309,6 +307,7 @@ static bool recall(struct hunting *h, struct error *e)
                                  .model = h->model_name,
                                  .engine = str_from(r->options.engine->name),
                                  .card = r->card,
+                                 .config = h->config,
                                  .gpus = h->cell->gpus,
                                  .sp = h->cell->sp,
                                  .max_position = h->cell->max_position};
@@ -483,15 +482,14 @@ static bool show_store(struct answer *a, const struct query *q, const struct pro
                        struct error *e)
 {
     struct store *store;
-    struct cell_record *cells;
-    struct records r = {0};
+    struct store_content content;
     if (!store_open(&store, q->arena, o->store, STORE_READ, e))
         return false;
-    bool ok = store_read(&cells, &r.count, store, q->arena, e);
+    bool ok = store_read(&content, store, q->arena, (struct store_part){0}, e);
     store_close(store);
     if (!ok)
         return false;
-    r.cells = cells;
+    struct records r = {content.cells, content.count};
     if (q->json || o->export == EXPORT_JSON) {
         struct json_out j = json_out_to(&a->out);
         json_out_object(&j);

@@ -18,6 +18,7 @@ struct watcher {
     struct arena *arena;
     struct doctor *doctor;
     struct worker_lines *lines;
+    struct error unwritten; // why a step could not be written down, if one could not
 };
 
 static int64_t now_ms(void)
@@ -38,6 +39,26 @@ static void on_output(void *context, struct str bytes)
     struct watcher *w = context;
     doctor_feed(w->doctor, bytes);
     worker_lines_feed(w->lines, bytes);
+}
+
+static struct attempt_record place_of(const struct worker_lines *lines)
+{
+    return (struct attempt_record){.versions = str_from(lines->versions),
+                                   .gpu = str_from(lines->gpu),
+                                   .total_bytes = lines->total_bytes};
+}
+
+static void on_worker_start(void *context, const struct worker_lines *lines)
+{
+    struct watcher *w = context;
+    struct attempt_record place = place_of(lines);
+    (void)!store_started(w->run->store, w->attempt, &place, &w->unwritten);
+}
+
+static void on_worker_step(void *context, const struct step_record *step)
+{
+    struct watcher *w = context;
+    (void)!store_step(w->run->store, w->attempt, step, &w->unwritten);
 }
 
 static uint64_t used_by_gpus(struct arena scratch)
@@ -122,8 +143,6 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
     out->status = ending.signalled ? SHELL_SIGNAL + kept->status : kept->status;
     out->ended_ms = now_ms();
     out->peaks = w->lines->peaks;
-    out->versions = str_copy(a, str_from(w->lines->versions));
-    out->gpu = str_copy(a, str_from(w->lines->gpu));
     out->detail = out->outcome == OUTCOME_FITS ? STR_NONE : detail_of(a, &log);
 }
 
@@ -144,12 +163,18 @@ static bool run_kept(struct attempt_record *out, struct arena *a, const struct t
     w.lines = NEW(&trial, struct worker_lines, 1);
     w.lines->scratch =
         arena_over(NEW(&trial, char, LINES_BYTES), LINES_BYTES, run->scratch.exhausted);
+    w.lines->watch = (struct worker_watch){&w, on_worker_start, on_worker_step};
     bool ok = keeper_run(&kept, &trial, &job, &watch, e);
     if (run->console->status)
         run->console->status(run->console->context, STR_NONE);
-    if (ok)
-        judge(out, a, &w, &kept);
-    return ok;
+    if (!ok)
+        return false;
+    judge(out, a, &w, &kept);
+    bool finished = store_finish(run->store, out->id, out, e);
+    if (w.unwritten.code == ERROR_NONE)
+        return finished;
+    *e = w.unwritten;
+    return false;
 }
 
 bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_run *run,
@@ -173,9 +198,9 @@ bool trial_run(struct attempt_record *out, struct arena *a, const struct trial_r
         .started_ms = now_ms(),
         .predicted_bytes = run->expected.reserved_bytes,
         .predicted_fits = run->expected.fits,
+        .limit_bytes = r->limit_bytes,
     };
     if (!store_begin(&out->id, run->store, run->cell, out, e))
         return false;
-    return run_kept(out, a, run, l, e) && store_finish(run->store, out->id, out, e) &&
-           (!saves || folder_remove(*a, r->checkpoints, e));
+    return run_kept(out, a, run, l, e) && (!saves || folder_remove(*a, r->checkpoints, e));
 }

@@ -1,9 +1,11 @@
-// Every trial ever started, in a SQLite file. A trial is written down as running before it starts
-// and finished in one transaction after it ends, so that a crash, kill -9 or a power cut loses at
-// most the trial that ran. One process at a time works with a store; others may read it.
+// Every trial ever started, in a SQLite file. A trial is written down as running before it starts,
+// its steps as they are reported, and its end in one transaction, so that a crash, kill -9 or a
+// power cut loses at most the trial that ran, and of that not the steps it had made. One process
+// at a time works with a store; others may read it.
 //
-// Tables: `cell`, one configuration whose longest context is hunted for, and `attempt`, one trial
-// of it. The schema's version is the file's user_version; older files are brought up to date.
+// Tables: `cell`, one configuration whose longest context is hunted for; `attempt`, one trial of
+// it; `step`, one training step of that. The schema's version is the file's user_version; older
+// files are brought up to date by whoever works with them.
 #ifndef FATHOM_HOST_STORE_H
 #define FATHOM_HOST_STORE_H
 
@@ -13,9 +15,10 @@
 
 struct store;
 
-enum store_access { STORE_READ, STORE_WORK };
+// STORE_WORK makes the file where there is none, and takes the lock. The others never change it;
+// STORE_GLANCE does not wait long for a program that holds it.
+enum store_access { STORE_GLANCE, STORE_READ, STORE_WORK };
 
-// STORE_WORK makes the file where there is none, and takes the lock.
 bool store_open(struct store **s, struct arena *a, struct str path, enum store_access access,
                 struct error *e) MUST_USE;
 void store_close(struct store *s); // NULL is fine
@@ -30,6 +33,12 @@ bool store_begin(int64_t *id, struct store *s, int64_t cell, const struct attemp
                  struct error *e) MUST_USE;
 bool store_keeper(struct store *s, int64_t attempt, struct process keeper,
                   struct error *e) MUST_USE;
+// Once the trainer has said where and with what it runs: versions, gpu and total_bytes of `a`.
+bool store_started(struct store *s, int64_t attempt, const struct attempt_record *a,
+                   struct error *e) MUST_USE;
+// Of ranks that report the same step the largest values are kept.
+bool store_step(struct store *s, int64_t attempt, const struct step_record *step,
+                struct error *e) MUST_USE;
 bool store_finish(struct store *s, int64_t attempt, const struct attempt_record *a,
                   struct error *e) MUST_USE;
 
@@ -40,11 +49,21 @@ bool store_trials(struct trials *trials, struct store *s, struct arena *a, int64
                   struct error *e) MUST_USE;
 
 // Trials that were running when their Fathom died: waits until their keepers have ended what they
-// kept, and marks them interrupted.
+// kept, and marks them interrupted. Their steps stay.
 bool store_settle(ptrdiff_t *count, struct store *s, struct error *e) MUST_USE;
 
-// Everything, cells in the order in which they were added, each with its attempts.
-bool store_read(struct cell_record **cells, ptrdiff_t *count, struct store *s, struct arena *a,
+// What to read; 0 is any.
+struct store_part {
+    uint64_t gpus, context;
+};
+
+struct store_content {
+    struct cell_record *cells;
+    ptrdiff_t count;
+};
+
+// Cells in the order in which they were added, each with its attempts and their steps.
+bool store_read(struct store_content *out, struct store *s, struct arena *a, struct store_part part,
                 struct error *e) MUST_USE;
 
 #endif

@@ -9,11 +9,15 @@
 // What our worker prints, and what the training script of `fathom emit` says at the end of a trial.
 static const char *const beginnings[] = {"{\"fathom\":", "measured peak: "};
 
-static void keep_largest(uint64_t *largest, const struct value *line, const char *key)
+static uint64_t number_of(const struct value *line, const char *key)
 {
     uint64_t value;
-    if (value_u64(&value, value_get(line, key)) && value > *largest)
-        *largest = value;
+    return value_u64(&value, value_get(line, key)) ? value : 0;
+}
+
+static void keep_largest(uint64_t *largest, uint64_t value)
+{
+    *largest = value > *largest ? value : *largest;
 }
 
 static struct str text_of(const struct value *line, const char *key)
@@ -30,6 +34,41 @@ static void read_start(struct worker_lines *w, const struct value *line)
     (void)snprintf(w->versions, sizeof w->versions, "torch %.*s%s%.*s", STR_ARGS(torch),
                    transformers.n ? ", transformers " : "", STR_ARGS(transformers));
     (void)snprintf(w->gpu, sizeof w->gpu, "%.*s", STR_ARGS(gpu));
+    w->total_bytes = number_of(line, "total_bytes");
+    if (w->watch.start)
+        w->watch.start(w->watch.context, w);
+}
+
+static void read_peaks(struct worker_lines *w, const struct step_record *s)
+{
+    keep_largest(&w->peaks.allocated_bytes, s->allocated_bytes);
+    keep_largest(&w->peaks.requested_bytes, s->requested_bytes);
+    keep_largest(&w->peaks.reserved_bytes, s->reserved_bytes);
+    keep_largest(&w->peaks.retries, s->retries);
+}
+
+// A step without a number follows the one before it.
+static void read_step(struct worker_lines *w, struct step_record *s)
+{
+    w->peaks.steps++;
+    s->number = s->number ? s->number : w->peaks.steps;
+    if (w->watch.step && w->peaks.steps <= WORKER_MOST_STEPS)
+        w->watch.step(w->watch.context, s);
+}
+
+static struct step_record step_of(const struct value *line)
+{
+    struct step_record s = {
+        .number = number_of(line, "step"),
+        .allocated_bytes = number_of(line, "allocated_bytes"),
+        .requested_bytes = number_of(line, "requested_bytes"),
+        .reserved_bytes = number_of(line, "reserved_bytes"),
+        .end_allocated_bytes = number_of(line, "end_allocated_bytes"),
+        .retries = number_of(line, "retries"),
+    };
+    bool timed = value_double(&s.seconds, value_get(line, "seconds"));
+    s.seconds = timed && s.seconds > 0 ? s.seconds : 0;
+    return s;
 }
 
 static void read_line(struct worker_lines *w)
@@ -43,11 +82,10 @@ static void read_line(struct worker_lines *w)
         return;
     if (str_is(kind, "start"))
         read_start(w, &line);
-    w->peaks.steps += str_is(kind, "step");
-    keep_largest(&w->peaks.allocated_bytes, &line, "allocated_bytes");
-    keep_largest(&w->peaks.requested_bytes, &line, "requested_bytes");
-    keep_largest(&w->peaks.reserved_bytes, &line, "reserved_bytes");
-    keep_largest(&w->peaks.retries, &line, "retries");
+    struct step_record step = step_of(&line);
+    read_peaks(w, &step); // saving a checkpoint, which is no step, has peaks too
+    if (str_is(kind, "step"))
+        read_step(w, &step);
 }
 
 // "measured peak: 61.55 GiB reserved, 55.00 GiB allocated"

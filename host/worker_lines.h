@@ -1,17 +1,27 @@
-// The lines of JSON that a trainer may print for Fathom among its other output: versions and peaks.
+// The lines of JSON that a trainer may print for Fathom among its other output: versions, and the
+// peaks of each step.
 #ifndef FATHOM_HOST_WORKER_LINES_H
 #define FATHOM_HOST_WORKER_LINES_H
 
 #include "core/base/buf.h"
 #include "core/probe/record.h"
 
-enum { WORKER_LINE_BYTES = 16 * 1024 };
+enum { WORKER_LINE_BYTES = 16 * 1024, WORKER_NAME_BYTES = 128, WORKER_MOST_STEPS = 1000 };
 
-enum { WORKER_NAME_BYTES = 128 };
+struct worker_lines;
+
+// Called as lines come; either may be NULL. Steps after the first WORKER_MOST_STEPS are not told.
+struct worker_watch {
+    void *context;
+    void (*start)(void *context, const struct worker_lines *w);
+    void (*step)(void *context, const struct step_record *step);
+};
 
 struct worker_lines {
     struct arena scratch;
+    struct worker_watch watch;
     char versions[WORKER_NAME_BYTES], gpu[WORKER_NAME_BYTES]; // of the line "start"
+    uint64_t total_bytes;                                     // likewise
     struct peaks peaks;                                       // the largest over steps
     char line[WORKER_LINE_BYTES];
     ptrdiff_t length; // of the unfinished line; -1: it is not for us

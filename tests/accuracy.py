@@ -2,14 +2,16 @@
 """Predicts every measured training run and says how far off the predictions are.
 
 Usage: tests/accuracy.py PROGRAM-FOLDER RUNS.jsonl... [--write DOCS-FOLDER] [--only KEY=VALUE ...] [--rows]
+       tests/accuracy.py PROGRAM-FOLDER STORE [--only KEY=VALUE ...]
 
-RUNS.jsonl has one run a line: `cfg`, its settings, and `peaks`, what torch measured in each step; rows of
-several files are numbered on. A run
+RUNS.jsonl has one run a line: `cfg`, its settings (or `settings`, as `fathom predict` takes them), and `peaks`,
+what torch measured in each step; rows of several files are numbered on. STORE is what `fathom probe` keeps
+(logs/probe.db): its trials are predicted, printed one by one and summed up, and nothing is written. A run
 is predicted from its settings alone. Its error is the largest relative error over its steps. A run whose
 settings the program refuses (exit 2) is not modelled: it is counted and listed. Any other failure of the
 program fails the script. --rows prints every run, the worst first. --only keeps the runs whose cfg says
 so (`--only strategy=fsdp2 seq=4096`; `row=12` is line 12). --write makes accuracy.md and accuracy.svg.
-Exits 0 if every bar is met by the runs that are modelled, else 1.
+Exits 0 if every bar is met by the runs that are modelled, else 1; of a store, 0 if it could be compared.
 """
 import argparse
 import collections
@@ -19,9 +21,11 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 
 import accuracy_plot
 import published
+import store_runs
 import trinity
 
 METRICS = ("allocated", "reserved", "end_allocated")
@@ -39,6 +43,8 @@ BARS = (
     ("end_allocated", "all", "worst", 1.0),
 )
 
+DIED = "runs that died: every run here completed its three steps"
+
 # What fathom predicts, or will, without a measured run behind it. Strike out what has been measured.
 NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
@@ -55,7 +61,7 @@ NOT_MEASURED = (
     "Liger's, or over Mistral and SmolLM3",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
-    "runs that died: every run here completed its three steps",
+    DIED,
 )
 
 
@@ -113,9 +119,11 @@ def options(cfg):
     return {name: write(value) for (name, write), value in pairs}
 
 
-def label(cfg):
+def label(settings):
     """A run in words: what every run has first, then its other settings by name."""
-    named = options(cfg)
+    named = dict(settings)
+    if named.get("memory-limit", "").isdigit():
+        named["memory-limit"] = f"{int(named['memory-limit']) / 2**30:.2f}GiB"
     first = [named.pop(name, "") for name in ("model", "gpu", "strategy", "precision", "context")]
     return " ".join(filter(None, first)) + "".join(f", {name} {value}" for name, value in named.items())
 
@@ -128,20 +136,31 @@ class Run:
     died: bool
     experts: bool = False    # the model is a mixture of experts
     file: str = ""           # that it was read from
+    given: dict = None       # its settings as the program takes them, where there is no cfg
+    config: dict = None      # of a model that is not in the catalogue
+    peak: dict = None        # of the whole run, where its steps are not known
     fits: bool = None
     steps: list = dataclasses.field(default_factory=list)    # predicted, as the program writes them
     refusal: str = None
     crash: str = None
 
+    @property
+    def settings(self):
+        """As `fathom predict` takes them."""
+        return self.given or options(self.cfg)
+
     def errors(self, metric):
         """Signed relative error of each measured step. A step that was not predicted counts as 0 bytes."""
+        if self.peak:
+            highest = max((step[metric + "_bytes"] for step in self.steps), default=0)
+            return [highest / self.peak[metric] - 1] if metric in self.peak else []
         predicted = [step[metric + "_bytes"] for step in self.steps[: len(self.peaks)]]
         predicted += [0] * (len(self.peaks) - len(predicted))
         return [mine / peak[metric] - 1 for mine, peak in zip(predicted, self.peaks)]
 
     def error(self, metric):
         """Signed, of the step that is furthest off."""
-        return max(self.errors(metric), key=abs)
+        return max(self.errors(metric), key=abs, default=0)
 
     def badness(self):
         """The largest error as a part of what the worst run may have; over 1 is a miss."""
@@ -160,13 +179,17 @@ def read_runs(*paths):
         with open(path, encoding="utf-8") as file:
             lines += [(os.path.basename(path), line) for line in file]
     rows = [(number, file, json.loads(line)) for number, (file, line) in enumerate(lines, 1) if line.strip()]
-    return [Run(number, row["cfg"], row.get("peaks", []), bool(row.get("oom")), file=file)
-            for number, file, row in rows]
+    return [run_of(number, file, row) for number, file, row in rows]
+
+
+def run_of(number, file, row):
+    return Run(number, row.get("cfg", {}), row.get("peaks", []), bool(row.get("oom")), file=file,
+               given=row.get("settings"), config=row.get("config"), peak=row.get("peak"))
 
 
 def chosen(run, conditions):
     """Whether the run's cfg has every KEY=VALUE. Values compare as JSON writes them."""
-    said = dict(run.cfg, row=run.row)
+    said = dict(run.given or run.cfg, row=run.row)
     for condition in conditions:
         key, _, value = condition.partition("=")
         got = said.get(key)
@@ -188,11 +211,22 @@ def ask(program, *arguments):
     return done.returncode, reply, done.stderr.decode("utf-8", "replace").strip()
 
 
+def ask_predict(program, run):
+    def with_settings(settings):
+        return ask(program, "predict", *(f"--{name}={value}" for name, value in settings.items()))
+
+    if not run.config:
+        return with_settings(run.settings)
+    with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
+        json.dump(run.config, file)
+        file.flush()
+        return with_settings(dict(run.settings, model=file.name))
+
+
 def predict(program, run):
     """Fills in what the program says: steps and verdict, or why there are none."""
-    arguments = [f"--{name}={value}" for name, value in options(run.cfg).items()]
     try:
-        status, reply, stderr = ask(program, "predict", *arguments)
+        status, reply, stderr = ask_predict(program, run)
     except subprocess.TimeoutExpired:
         run.crash = "no answer in 120 seconds"
         return
@@ -209,7 +243,7 @@ def predict_all(program, runs):
     _, reply, _ = ask(program, "models")
     experts = {entry["name"] for entry in (reply or {}).get("models", []) if "experts" in entry["model"]}
     for run in runs:
-        run.experts = run.cfg["model"] in experts
+        run.experts = run.settings.get("model") in experts
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda run: predict(program, run), runs))
 
@@ -234,7 +268,7 @@ STATISTICS = {
 
 def compared(runs):
     """Those with both a prediction and measured steps."""
-    return [run for run in runs if run.refusal is None and run.crash is None and run.peaks]
+    return [run for run in runs if run.refusal is None and run.crash is None and (run.peaks or run.peak)]
 
 
 def judged(runs):
@@ -245,7 +279,7 @@ def judged(runs):
         "experts": [run for run in compared(runs) if run.experts],
     }
     for metric, over, statistic, limit in BARS:
-        errors = [100 * abs(run.error(metric)) for run in groups[over]]
+        errors = [100 * abs(run.error(metric)) for run in groups[over] if run.errors(metric)]
         yield metric, over, statistic, limit, STATISTICS[statistic](errors) if errors else None
 
 
@@ -301,8 +335,8 @@ def summary_table(first, groups):
     rows = []
     for name, runs, step in groups:
         counted = [run for run in compared(runs) if step is None or step < len(run.peaks)]
-        errors = {metric: [abs(run.error(metric) if step is None else run.errors(metric)[step]) for run in counted]
-                  for metric in METRICS}
+        errors = {metric: [abs(run.error(metric) if step is None else run.errors(metric)[step])
+                           for run in counted if run.errors(metric)] for metric in METRICS}
         rows.append(summary_row(name, errors, len(counted), sum(run.refusal is not None for run in runs)))
     header = (first, "predicted", "not modelled", "allocated: median", "95th", "worst",
               "reserved: median", "95th", "worst", "end_allocated: worst")
@@ -313,7 +347,9 @@ def grouped(runs, key):
     """(value of a cfg key, its runs, None) in the order of the file."""
     groups = collections.defaultdict(list)
     for run in runs:
-        groups[str(run.cfg.get(key))].append(run)
+        said = run.given or run.cfg
+        own = f"{said['recipe']}'s own" if "recipe" in said and key == "strategy" else None
+        groups[str(said.get(key, own))].append(run)
     return [(name, members, None) for name, members in groups.items()]
 
 
@@ -347,8 +383,13 @@ def error_cell(run, metric):
     return f"**{error:+.2f} % missed**" if abs(error) > allowed(metric, run) else f"{error:+.2f} %"
 
 
+# (died, predicted to fit): what is said of it.
+ENDINGS = {(False, True): "", (False, False): ", **said not to fit**",
+           (True, False): ", died as predicted", (True, True): ", died, **said to fit**"}
+
+
 def run_row(run):
-    cells = [str(run.row), label(run.cfg) + ("" if run.fits else ", **said not to fit**")]
+    cells = [str(run.row), label(run.settings) + ENDINGS[run.died, run.fits]]
     for metric in ("allocated", "reserved"):
         cells += [gib(peak[metric] for peak in run.peaks),
                   gib(step[metric + "_bytes"] for step in run.steps), error_cell(run, metric)]
@@ -383,8 +424,8 @@ def refusals(runs):
 
 def verdict_lines(runs):
     fooled, timid = wrong_verdicts(runs)
-    return ([f"- row {run.row} was predicted to fit, but died: {label(run.cfg)}" for run in fooled]
-            + [f"- row {run.row} was predicted not to fit, but completed: {label(run.cfg)}" for run in timid])
+    return ([f"- row {run.row} was predicted to fit, but died: {label(run.settings)}" for run in fooled]
+            + [f"- row {run.row} was predicted not to fit, but completed: {label(run.settings)}" for run in timid])
 
 
 def counts(runs):
@@ -394,13 +435,19 @@ def counts(runs):
     return text + (f", {verdict_only} died in the first step" if verdict_only else "")
 
 
+def early_deaths(runs):
+    """Those of which there is nothing to compare."""
+    rows = [run.row for run in runs if run.died and run.fits is False and not run.peaks]
+    return f"\n\nDied in their first step, as predicted: row {ranges(rows)}." if rows else ""
+
+
 # ---- The document
 
 def coverage(runs):
     """Which values of each setting the runs have, and how many runs each; '-' where a run says nothing."""
     rows = []
-    given = [options(run.cfg) for run in runs]
-    for name in dict.fromkeys(row[0] for row in OPTIONS.values() if row):
+    given = [run.settings for run in runs]
+    for name in dict.fromkeys([row[0] for row in OPTIONS.values() if row] + [name for each in given for name in each]):
         found = collections.Counter(settings.get(name, "-") for settings in given)
         if set(found) != {"-"}:
             ordered = sorted(found.items(), key=lambda item: (item[0] == "-", -item[1], item[0]))
@@ -434,7 +481,7 @@ parallelism, TRL's step), `h200_zero.jsonl` (DeepSpeed 0.19.8) and `h200_lora.js
 transformers' `sdpa`, but for Gemma 2 (soft-capped) and gpt-oss (sinks), which run with `eager`. In 26 runs of
 `h200_lora.jsonl`, marked there, a tied head had memory of its own while the model was built, which no prediction has.
 
-A prediction knows the run's settings and nothing else. The error of a run is its largest relative error
+{probed}A prediction knows the run's settings and nothing else. The error of a run is its largest relative error
 over the steps, predicted / measured - 1; statistics are over absolute errors, percentiles linear between
 the two nearest runs. A step that was not predicted counts as 100 % off.
 
@@ -495,16 +542,31 @@ Peaks of each step in GiB. An error is that of the step furthest off. **Missed**
 """
 
 
+PROBED = """\
+Runs of {files} are trials of `fathom probe` (docs/probe.md): one H200 plays rank 0 of the recipe's job and keeps to
+the memory of the card that is named. Trials that ran out of it are among them; of those the steps before are compared.
+
+"""
+
+def probed(runs):
+    files = dict.fromkeys(f"`{run.file}`" for run in runs if run.given)
+    return PROBED.format(files=", ".join(files)) if files else ""
+
+
+def not_measured(runs):
+    return [line for line in NOT_MEASURED if line != DIED or not any(run.died for run in runs)]
+
+
 def document(runs, file, elsewhere, capacities):
     overall, files, strategies, models = summaries(runs)
     verdicts = verdict_lines(runs)
     return DOCUMENT.format(
-        file=file, counts=counts(runs), bars=bars_table(runs),
+        file=file, counts=counts(runs), probed=probed(runs), bars=bars_table(runs),
         verdicts="\n" + "\n".join(verdicts) + "\n" if verdicts else "",
         overall=overall, files=files, strategies=strategies, models=models, published=elsewhere, trinity=capacities,
         refused="\n".join(refusals(runs)) or "Every run is modelled.",
-        not_measured="\n".join(f"- {line}" for line in NOT_MEASURED),
-        coverage=coverage(runs), runs=runs_table(compared(runs)))
+        not_measured="\n".join(f"- {line}" for line in not_measured(runs)),
+        coverage=coverage(runs), runs=runs_table(compared(runs)) + early_deaths(runs))
 
 
 def points(runs, metric):
@@ -518,6 +580,73 @@ def write_documents(folder, runs, file, program):
         out.write(document(runs, file, published.section(program), trinity.section(program)[0].rstrip()))
     with open(os.path.join(folder, "accuracy.svg"), "w", encoding="utf-8") as out:
         out.write(accuracy_plot.scatter({metric: points(runs, metric) for metric in ("allocated", "reserved")}))
+
+
+# ---- A store of trials
+
+VERDICTS = {True: "fits", False: "out of memory"}
+
+
+def trial_cells(run, metric):
+    """Measured, predicted and the error of the step furthest off."""
+    key = metric + "_bytes"
+    measured = [run.peak[metric]] if run.peak and metric in run.peak else [peak[metric] for peak in run.peaks]
+    if not measured or not run.steps:
+        return ["-", "-", "-"]
+    predicted = [max(step[key] for step in run.steps)] if run.peak else [step[key] for step in run.steps]
+    return [gib(measured), gib(predicted[: len(measured)]), f"{100 * run.error(metric):+.2f} %"]
+
+
+def trial_row(run):
+    said = run.settings
+    name = [said.get("model", ""), said.get("gpu", ""), said.get("sp", "1"), said.get("context", "")]
+    ended, expected = VERDICTS[not run.died], VERDICTS.get(run.fits, "not modelled")
+    cells = [str(run.row), *name, ended, expected if ended == expected else f"**{expected}**"]
+    return cells + [cell for metric in METRICS for cell in trial_cells(run, metric)]
+
+
+def trials_table(runs):
+    header = ["trial", "model", "GPUs", "sp", "tokens", "ended", "predicted"]
+    for metric in METRICS:
+        header += [f"{metric} GiB", "predicted", "error"]
+    return table(header, [trial_row(run) for run in runs])
+
+
+def agreement(runs):
+    answered = [run for run in runs if run.fits is not None]
+    fooled, timid = wrong_verdicts(runs)
+    right = len(answered) - len(fooled) - len(timid)
+    return (f"{right} of {len(answered)} trials ended as predicted. Out of memory, though predicted to fit: "
+            f"{len(fooled)}; fitted, though predicted not to: {len(timid)}.")
+
+
+def common_settings(runs):
+    """What every trial has, in words; the rest is in the table."""
+    shown = ("model", "gpu", "context", "sp")
+    shared = set.intersection(*(set(run.settings.items()) for run in runs))
+    words = [f"--{name} {value}" for name, value in sorted(shared) if name not in shown]
+    return f"All with `{' '.join(words)}`." if words else ""
+
+
+def store_report(runs, left):
+    yield common_settings(runs)
+    yield trials_table(runs)
+    yield "Peaks of each step in GiB, measured and predicted; an error is that of the step furthest off."
+    yield summary_table("trials", overall_groups(runs)[:1] + overall_groups(runs)[3:])
+    yield agreement(runs)
+    if refusals(runs):
+        yield "Not modelled:\n" + "\n".join(refusals(runs))
+    yield "\n".join(store_runs.left_out(left))
+
+
+def is_store(path):
+    """Anything but lines of JSON, so that the program can say what is wrong with it."""
+    return not path.endswith(".jsonl")
+
+
+def read_store(program, path):
+    rows, left = store_runs.read(program, path)
+    return [run_of(number, os.path.basename(path), row) for number, row in enumerate(rows, 1)], left
 
 
 # ---- The command
@@ -544,25 +673,32 @@ def arguments():
     given = parser.parse_args()
     if given.write and given.only:
         parser.error("--write needs every run: leave out --only")
+    given.store = is_store(given.runs[0])
+    if given.store and (given.write or len(given.runs) > 1):
+        parser.error("a store is printed alone; tests/store_runs.py makes runs of it")
     return given
 
 
 def main():
     given = arguments()
-    runs = [run for run in read_runs(*given.runs) if chosen(run, given.only)]
-    if not runs:
-        print("no run matches")
-        return 1
     program = os.path.join(given.programs, "fathom")
+    found, left = read_store(program, given.runs[0]) if given.store else (read_runs(*given.runs), {})
+    runs = [run for run in found if chosen(run, given.only)]
+    if not runs:
+        print("no run matches" if given.only else "no trial to compare",
+              *store_runs.left_out(left), sep="\n")
+        return 1
     predict_all(program, runs)
     crashed = [run for run in runs if run.crash is not None]
     for run in crashed:
         print(f"row {run.row}: {run.crash}: fathom predict " +
-              " ".join(f"--{name}={value}" for name, value in options(run.cfg).items()))
+              " ".join(f"--{name}={value}" for name, value in run.settings.items()))
     if crashed:
         print(f"{len(crashed)} of {len(runs)} predictions failed")
         return 1
-    print("\n\n".join(filter(None, report(runs, given.rows))))
+    print("\n\n".join(filter(None, store_report(runs, left) if given.store else report(runs, given.rows))))
+    if given.store:
+        return 0
     if given.write:
         write_documents(given.write, runs, " ".join(map(os.path.basename, given.runs)), program)
     return 0 if all_met(runs) else 1

@@ -118,6 +118,52 @@ class Verdict(unittest.TestCase):
         self.assertEqual(text, accuracy.document(runs, "r.jsonl", "a table", "another"))
 
 
+class Trials(unittest.TestCase):
+    """Runs that a store of trials gave."""
+    ROW = {"settings": {"model": "M", "gpu": "2xA100-80G", "recipe": "trinity", "context": "8192"},
+           "peaks": [dict.fromkeys(accuracy.METRICS, 100)]}
+
+    def run_of(self, **more):
+        run = accuracy.run_of(1, "h200_probe.jsonl", {**self.ROW, **more})
+        run.fits, run.steps = True, [dict.fromkeys((metric + "_bytes" for metric in accuracy.METRICS), 101)] * 2
+        return run
+
+    def test_settings_are_taken_as_they_are(self):
+        run = self.run_of()
+        self.assertEqual(run.settings, self.ROW["settings"])
+        self.assertEqual(accuracy.label(run.settings), "M 2xA100-80G 8192, recipe trinity")
+        self.assertEqual([name for name, *_ in accuracy.grouped([run], "strategy")], ["trinity's own"])
+        self.assertTrue(accuracy.chosen(run, ["recipe=trinity", "row=1"]))
+
+    def test_a_peak_of_the_whole_run(self):
+        run = self.run_of(peaks=[], peak={"allocated": 100, "reserved": 202})
+        self.assertAlmostEqual(run.error("allocated"), 0.01)
+        self.assertAlmostEqual(run.error("reserved"), -0.5)
+        self.assertEqual(run.errors("end_allocated"), [])
+        self.assertEqual(accuracy.compared([run]), [run])
+        self.assertEqual(accuracy.trial_cells(run, "end_allocated"), ["-", "-", "-"])
+
+    def test_agreement(self):
+        good, fooled = self.run_of(), self.run_of(oom=True)
+        self.assertIn("1 of 2 trials ended as predicted. Out of memory, though predicted to fit: 1;",
+                      accuracy.agreement([good, fooled]))
+        self.assertIn("**fits**", accuracy.trial_row(fooled))
+
+    def test_deaths(self):
+        early, later = self.run_of(oom=True, peaks=[]), self.run_of(oom=True)
+        early.fits = later.fits = False
+        self.assertIn("Died in their first step, as predicted: row 1.", accuracy.early_deaths([early, later]))
+        self.assertEqual(accuracy.early_deaths([self.run_of(), later]), "")
+        self.assertTrue(accuracy.run_row(later)[1].endswith(", died as predicted"))
+        self.assertTrue(accuracy.run_row(self.run_of(oom=True))[1].endswith(", died, **said to fit**"))
+
+    def test_document_tells_of_them(self):
+        text = accuracy.document([self.run_of(), self.run_of(oom=True)], "r.jsonl", "a table", "another")
+        self.assertIn("Runs of `h200_probe.jsonl` are trials of `fathom probe`", text)
+        self.assertNotIn(accuracy.DIED, text)
+        self.assertIn(accuracy.DIED, accuracy.document([made((100, 200, 200))], "r.jsonl", "a table", "another"))
+
+
 class Plot(unittest.TestCase):
     def test_is_xml_inside_its_frame(self):
         plot = accuracy_plot.scatter({"allocated": [(2**30, 2**31), (2**36, 0)], "reserved": [(2**33, 2**33)]})

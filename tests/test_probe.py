@@ -152,6 +152,41 @@ class Probe(unittest.TestCase):
         done = self.run_probe("log", "--until", "1024", more="--bytes 67108864")
         self.assertIn("max_model_len = 1024", done.stdout)
 
+    def rows(self, query):
+        database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+        return list(database.execute(query))
+
+    def test_steps_are_kept(self):
+        self.run_probe("train")
+        steps = self.rows("SELECT context, number, step.reserved_bytes, end_allocated_bytes, seconds FROM step"
+                          " JOIN attempt ON attempt.id = step.attempt ORDER BY attempt, number")
+        self.assertEqual(steps, [(1024, 1, 1126400, 10, 0.5), (1024, 2, 1126400, 10, 0.5),
+                                 (2048, 1, 2252800, 10, 0.5), (2048, 2, 2252800, 10, 0.5)])
+
+    def test_a_killed_trial_keeps_its_steps(self):
+        line = '{{"fathom": "step", "step": 1, "allocated_bytes": 7, "reserved_bytes": 8}'
+        start = '{{"fathom": "start", "torch": "2.11.0", "gpu": "Fake"}'
+        command = self.command("train")
+        command[command.index("--command") + 1] = f"echo '{start}'; echo '{line}'; exec sleep 60"
+        probe = subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 20
+        while time.monotonic() < deadline:
+            try:
+                if self.rows("SELECT count(*) FROM step") == [(1,)]:
+                    break
+            except sqlite3.Error:
+                pass
+            time.sleep(0.05)
+        probe.kill()
+        probe.wait()
+        self.run_probe("train")
+        self.assertEqual(self.rows("SELECT outcome, steps, allocated_bytes, reserved_bytes, gpu, versions FROM attempt"
+                                   " WHERE id = 1"), [("interrupted", 1, 7, 8, "Fake", "torch 2.11.0")])
+        done = subprocess.run([FATHOM, "probe", "--export", "json"], cwd=self.folder, capture_output=True, text=True)
+        first = json.loads(done.stdout)["attempts"][0]
+        self.assertEqual([step["reserved_bytes"] for step in first["steps"]], [8])
+        self.assertEqual(first["unpredicted"], "no model was given")
+
     def test_stubborn_children_end_with_their_trial(self):
         before = set(processes())
         self.run_probe("stubborn", "--until", "1024", more="--sleep 200")

@@ -1,6 +1,7 @@
 // `fathom predict`: one configuration, and where it does not fit, what would help.
 #include "core/report/predict.h"
 #include "core/command/command.h"
+#include "core/probe/outcome.h"
 #include "core/trace/text.h"
 
 // Changes to try, from the cheapest to the dearest. Each changes a plan and says whether that is a
@@ -139,7 +140,9 @@ static void attach_timeline(struct answer *a, const struct query *q, const struc
 }
 
 // A trial of this configuration, if the host found one in a store.
-static const char *const measured_keys[] = {"outcome", "reserved_bytes", "allocated_bytes", "log"};
+static const char *const measured_keys[] = {"outcome",         "steps",    "reserved_bytes",
+                                            "allocated_bytes", "gpu",      "as",
+                                            "one_gpu",         "versions", "log"};
 
 static const struct setting *measured(const struct query *q, const char *key)
 {
@@ -147,19 +150,56 @@ static const struct setting *measured(const struct query *q, const char *key)
     return settings_find(q->settings, str_format(&scratch, "measured.%s", key));
 }
 
-static void put_measured(struct buf *b, const struct query *q)
+static struct str measured_text(const struct query *q, const char *key)
 {
-    const struct setting *outcome = measured(q, "outcome"), *log = measured(q, "log");
-    const struct setting *reserved = measured(q, "reserved_bytes");
-    uint64_t bytes;
-    if (!outcome || !log)
+    const struct setting *item = measured(q, key);
+    return item ? item->value : STR_NONE;
+}
+
+// "reserved 77.62 GiB"; of a trial that died, what the steps before had.
+static void put_measured_peak(struct buf *b, const struct query *q, bool fits)
+{
+    const struct setting *reserved = measured(q, "reserved_bytes"), *steps = measured(q, "steps");
+    uint64_t bytes, count;
+    if (!reserved || unit_parse(&bytes, UNIT_PLAIN, reserved->value) != UNIT_OK)
         return;
-    buf_printf(b, "\n  measured: %.*s", STR_ARGS(outcome->value));
-    if (reserved && unit_parse(&bytes, UNIT_PLAIN, reserved->value) == UNIT_OK) {
-        buf_put_z(b, ", reserved ");
-        put_gib(b, bytes);
-    }
-    buf_printf(b, " (%.*s)\n", STR_ARGS(log->value));
+    bool died_later = !fits && steps && unit_parse(&count, UNIT_PLAIN, steps->value) == UNIT_OK;
+    if (died_later)
+        buf_printf(b, " after %llu step%s", (unsigned long long)count, count == 1 ? "" : "s");
+    buf_put_z(b, died_later ? " with " : ", reserved ");
+    put_gib(b, bytes);
+    buf_put_z(b, died_later ? " reserved" : "");
+}
+
+// ", played on one NVIDIA H200 as A100-80G, torch 2.11.0+cu130, transformers 5.17.0"
+static void put_measured_place(struct buf *b, const struct query *q)
+{
+    struct str gpu = measured_text(q, "gpu"), as = measured_text(q, "as");
+    struct str versions = measured_text(q, "versions");
+    bool played = measured(q, "one_gpu") != NULL, placed = played || gpu.n;
+    buf_put_z(b, played ? ", played on one " : gpu.n ? ", on " : "");
+    put_plain(b, played && !gpu.n ? STR("GPU") : gpu);
+    buf_put_z(b, !as.n ? "" : placed ? " as " : ", as ");
+    put_plain(b, as);
+    buf_put_z(b, versions.n ? ", " : "");
+    put_plain(b, versions);
+}
+
+static void put_measured(struct buf *out, const struct query *q)
+{
+    struct str name = measured_text(q, "outcome"), log = measured_text(q, "log");
+    struct buf b = buf_in(q->arena);
+    enum outcome outcome;
+    if (!outcome_from_name(&outcome, name))
+        return;
+    buf_printf(&b, "measured: %s", outcome_rows[outcome].title);
+    put_measured_peak(&b, q, outcome == OUTCOME_FITS);
+    put_measured_place(&b, q);
+    buf_put_z(&b, " (");
+    put_plain(&b, log);
+    buf_put_z(&b, ")");
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, q->view.width);
 }
 
 static void put_measured_json(struct json_out *j, const struct query *q)
@@ -173,6 +213,8 @@ static void put_measured_json(struct json_out *j, const struct query *q)
         const struct setting *item = measured(q, measured_keys[i]);
         if (item && unit_parse(&bytes, UNIT_PLAIN, item->value) == UNIT_OK)
             json_out_field_u64(j, measured_keys[i], bytes);
+        else if (item && str_is(item->value, "true"))
+            json_out_field_bool(j, measured_keys[i], true);
         else if (item)
             json_out_field_str(j, measured_keys[i], item->value);
     }

@@ -1,10 +1,11 @@
-// A cell's key holds its settings as they were given; a prediction means the same cell when each
-// setting that changes memory has the same text, or is given on neither side.
+// A cell's key holds its settings as they were given, a line "name=value" each. Two ways of writing
+// a configuration are the same when they lead to the same plan.
 #include "core/probe/measured.h"
 
+#include "core/allocator/torch.h"
 #include "core/probe/options.h"
+#include "core/step/plan.h"
 
-// The value of a setting in a key of lines "name=value".
 static struct str value_in(struct str key, struct str name)
 {
     for (struct str_cut line = str_cut(key, '\n'); line.head.n; line = str_cut(line.tail, '\n')) {
@@ -15,39 +16,165 @@ static struct str value_in(struct str key, struct str name)
     return STR_NONE;
 }
 
-static bool same_settings(struct str key, const struct settings *s)
+struct str measured_setting(const struct cell_record *c, const char *name)
 {
-    struct words names = words_of(probe_predicted_settings, ' ');
-    while (words_next(&names)) {
-        const struct setting *item = settings_find(s, names.word);
-        struct str wanted = item ? item->value : STR_NONE, found = value_in(key, names.word);
-        bool size = str_is(names.word, "sp"); // a key always has it
-        if (size && !wanted.n)
-            wanted = STR("1");
-        if (!str_equal(wanted, found))
-            return false;
-    }
+    return value_in(c->key, str_from(name));
+}
+
+// ------------------------------------------------------------------ the settings of a trial
+
+static bool put(struct settings *out, const char *key, struct str value, struct error *e)
+{
+    return settings_set(out, (struct setting){str_from(key), value, STR("the store")}, e);
+}
+
+static bool is_off(struct str value)
+{
+    return !value.n || str_is(value, "off");
+}
+
+// What a trial did that no prediction does.
+static bool is_predictable(const struct cell_record *c, struct error *e)
+{
+    struct str device = measured_setting(c, "device");
+    if (!measured_setting(c, "model").n)
+        return FAIL(e, UNSUPPORTED, STR_NONE, "no model was given");
+    if (!c->card.n)
+        return FAIL(e, UNSUPPORTED, STR_NONE, "the card is not known");
+    if (device.n && !str_is(device, "cuda"))
+        return FAIL(e, UNSUPPORTED, STR_NONE, "it ran on the %.*s", STR_ARGS(device));
+    if (!is_off(measured_setting(c, "entropy-saving")))
+        return FAIL(e, UNSUPPORTED, STR_NONE, "entropy-saving is not modelled");
     return true;
 }
 
-static bool same_machine(const struct cell_record *c, const struct hardware *h)
+// "2.11" of "torch 2.11.0+cu130, transformers 5.17.0"; empty where no prediction knows it.
+static struct str torch_of(struct arena *a, const struct cell_record *c,
+                           const struct attempt_record *t)
 {
-    struct str card = str_cut(c->card, ':').head;
-    return c->gpus == hardware_gpus(h) && str_equal_nocase(card, str_from(h->card.name));
+    struct str given = measured_setting(c, "torch"), said = str_cut(t->versions, ',').head;
+    struct error unknown = {0};
+    int minor;
+    bool told = str_starts(said, STR("torch "));
+    struct str version = told ? str_slice(said, 6, said.n) : given;
+    if (!version.n || !torch_version_parse(&minor, version, &unknown))
+        return given;
+    return str_format(a, "2.%d", minor);
 }
 
-const struct attempt_record *measured_find(const struct cell_record *cells, ptrdiff_t count,
-                                           const struct measured_question *q)
+bool measured_settings(struct settings *out, const struct cell_record *c,
+                       const struct attempt_record *t, struct error *e)
 {
-    const struct attempt_record *found = NULL;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        if (!same_machine(&cells[i], q->hardware) || !same_settings(cells[i].key, q->settings))
+    const struct engine *engine = engine_find(c->engine);
+    struct words names = words_of(probe_predicted_settings, ' ');
+    if (!is_predictable(c, e))
+        return false;
+    while (words_next(&names)) {
+        struct str value = value_in(c->key, names.word);
+        if (value.n && !settings_set(out, (struct setting){names.word, value, STR("the store")}, e))
+            return false;
+    }
+    struct str torch = torch_of(out->arena, c, t);
+    struct str context = str_format(out->arena, "%llu", (unsigned long long)t->context);
+    struct str machine =
+        str_format(out->arena, "%llux%.*s", (unsigned long long)c->gpus, STR_ARGS(c->card));
+    return (!engine || !engine->recipe || put(out, "recipe", str_from(engine->recipe), e)) &&
+           (!torch.n || put(out, "torch", torch, e)) && put(out, "context", context, e) &&
+           put(out, "gpu", machine, e);
+}
+
+// Only our own worker keeps to a limit for certain.
+bool measured_trial_settings(struct settings *out, const struct cell_record *c,
+                             const struct attempt_record *t, struct error *e)
+{
+    bool limited = str_is(c->engine, "torch") && t->limit_bytes;
+    struct str limit = str_format(out->arena, "%lluB", (unsigned long long)t->limit_bytes);
+    return measured_settings(out, c, t, e) && (!limited || put(out, "memory-limit", limit, e));
+}
+
+// ------------------------------------------------------------------ the same configuration
+
+// A configuration that was read from a file goes by its content, another by its name.
+static bool same_model(const struct cell_record *c, struct str key)
+{
+    struct str theirs = measured_setting(c, "config"), ours = value_in(key, STR("config"));
+    if (theirs.n || ours.n)
+        return str_equal(theirs, ours);
+    struct str name = measured_setting(c, "model"), wanted = value_in(key, STR("model"));
+    const struct catalog_model *row = catalog_model_find(name);
+    return str_equal(name, wanted) || (row && row == catalog_model_find(wanted));
+}
+
+static bool same_training(const struct plan *p, const struct plan *q)
+{
+    return p->recipe == q->recipe && p->strategy == q->strategy && p->precision == q->precision &&
+           p->optimizer == q->optimizer && p->loss == q->loss && p->loss_chunk == q->loss_chunk &&
+           p->checkpointing == q->checkpointing && p->reshard == q->reshard &&
+           p->expandable == q->expandable && p->offload == q->offload &&
+           p->checkpoint_offload == q->checkpoint_offload && p->lora_rank == q->lora_rank &&
+           p->lora_targets == q->lora_targets && p->packed == q->packed &&
+           p->limit_bytes == q->limit_bytes && p->fused_kernels == q->fused_kernels &&
+           p->save_hf == q->save_hf;
+}
+
+static bool same_sizes(const struct plan *p, const struct plan *q)
+{
+    return p->context == q->context && p->batch == q->batch && p->accumulation == q->accumulation &&
+           p->ulysses == q->ulysses && p->ring == q->ring && p->ring_rank == q->ring_rank &&
+           p->model.layers == q->model.layers && p->model.features == q->model.features;
+}
+
+static bool same_machine(const struct plan *p, const struct plan *q)
+{
+    return plan_ranks(p) == plan_ranks(q) &&
+           str_equal_nocase(str_from(p->hardware.card.name), str_from(q->hardware.card.name));
+}
+
+// The plan of a trial; documents of the model are those of the question, which has the same one.
+static bool plan_of(struct plan *p, struct arena *a, const struct measured *m,
+                    const struct settings *question)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct error ignored = {0};
+    *s = settings_in(a);
+    if (!measured_settings(s, m->cell, m->attempt, &ignored))
+        return false;
+    for (ptrdiff_t i = 0; i < question->count; i++)
+        if (setting_is_document(question->items[i].key) &&
+            !settings_add(s, question->items[i], &ignored))
+            return false;
+    return plan_from_settings(p, a, s, &ignored);
+}
+
+static bool means_the_same(struct arena scratch, const struct measured *m,
+                           const struct plan *wanted, const struct settings *s)
+{
+    struct plan *p = NEW(&scratch, struct plan, 1);
+    const struct attempt_record *t = m->attempt;
+    bool decided = t->finished && outcome_rows[t->outcome].verdict != LENGTH_UNDECIDED;
+    return decided && t->context == wanted->context && plan_of(p, &scratch, m, s) &&
+           same_machine(p, wanted) && same_sizes(p, wanted) && same_training(p, wanted) &&
+           (!settings_find_z(s, "torch") || p->torch_minor == wanted->torch_minor);
+}
+
+struct measured measured_find(struct arena scratch, const struct cell_record *cells,
+                              ptrdiff_t count, const struct settings *settings)
+{
+    struct measured found = {0};
+    struct error ignored = {0};
+    struct plan *wanted = NEW(&scratch, struct plan, 1);
+    if (!plan_from_settings(wanted, &scratch, settings, &ignored))
+        return found;
+    struct str key = probe_cell_key(&scratch, settings);
+    for (ptrdiff_t i = count - 1; i >= 0; i--) {
+        const struct cell_record *c = &cells[i];
+        if (c->gpus != plan_ranks(wanted) || !same_model(c, key))
             continue;
-        for (ptrdiff_t k = 0; k < cells[i].attempt_count; k++) {
-            const struct attempt_record *t = &cells[i].attempts[k];
-            bool decided = t->finished && outcome_rows[t->outcome].verdict != LENGTH_UNDECIDED;
-            if (decided && t->context == q->context)
-                found = t;
+        for (ptrdiff_t k = c->attempt_count - 1; k >= 0; k--) {
+            struct measured m = {c, &c->attempts[k]};
+            bool newer = !found.attempt || m.attempt->id > found.attempt->id;
+            if (newer && means_the_same(scratch, &m, wanted, settings))
+                found = m;
         }
     }
     return found;

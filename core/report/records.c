@@ -1,5 +1,6 @@
 // The store's trials, one row each; a column is a row of a table here.
 #include "core/base/units.h"
+#include "core/probe/measured.h"
 #include "core/report/probe.h"
 
 struct row {
@@ -232,6 +233,45 @@ void report_records_markdown(struct buf *b, const struct records *r)
     put_rows(b, &markdown, r);
 }
 
+static void put_steps_json(struct json_out *j, const struct attempt_record *t)
+{
+    json_out_key(j, "steps");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < t->step_count; i++) {
+        const struct step_record *s = &t->steps[i];
+        json_out_object(j);
+        json_out_field_u64(j, "step", s->number);
+        json_out_field_u64(j, "allocated_bytes", s->allocated_bytes);
+        json_out_field_u64(j, "requested_bytes", s->requested_bytes);
+        json_out_field_u64(j, "reserved_bytes", s->reserved_bytes);
+        json_out_field_u64(j, "end_allocated_bytes", s->end_allocated_bytes);
+        json_out_field_u64(j, "retries", s->retries);
+        json_out_key(j, "seconds");
+        json_out_double(j, s->seconds);
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
+// What `fathom predict` takes to answer for the same trial, and the model's configuration where no
+// name leads to it.
+static void put_prediction_json(struct json_out *j, const struct row *row)
+{
+    struct settings *s = NEW(j->out->arena, struct settings, 1);
+    struct error why = {0};
+    *s = settings_in(j->out->arena);
+    if (!measured_trial_settings(s, row->cell, row->attempt, &why)) {
+        json_out_field_str(j, "unpredicted", str_from(why.message));
+        return;
+    }
+    json_out_key(j, "predict");
+    settings_json(j, s);
+    if (!measured_setting(row->cell, "config").n || !row->cell->config.n)
+        return;
+    json_out_key(j, "config");
+    json_out_literal(j, row->cell->config);
+}
+
 static void put_attempt_json(struct json_out *j, const struct row *row)
 {
     const struct attempt_record *t = row->attempt;
@@ -251,11 +291,14 @@ static void put_attempt_json(struct json_out *j, const struct row *row)
     json_out_field_u64(j, "ended_ms", (uint64_t)t->ended_ms);
     json_out_field_u64(j, "predicted_reserved_bytes", t->predicted_bytes);
     json_out_field_bool(j, "predicted_fits", t->predicted_fits);
-    json_out_field_u64(j, "steps", t->peaks.steps);
+    json_out_field_u64(j, "limit_bytes", t->limit_bytes);
+    json_out_field_u64(j, "total_bytes", t->total_bytes);
     json_out_field_u64(j, "allocated_bytes", t->peaks.allocated_bytes);
     json_out_field_u64(j, "requested_bytes", t->peaks.requested_bytes);
     json_out_field_u64(j, "reserved_bytes", t->peaks.reserved_bytes);
     json_out_field_u64(j, "retries", t->peaks.retries);
+    put_steps_json(j, t);
+    put_prediction_json(j, row);
     json_out_field_str(j, "gpu", t->gpu);
     json_out_field_str(j, "versions", t->versions);
     json_out_field_str(j, "command", t->command);
