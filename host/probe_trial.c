@@ -169,6 +169,7 @@ static bool run_kept(struct attempt_record *out, struct arena *a, const struct t
         run->console->status(run->console->context, STR_NONE);
     if (!ok)
         return false;
+    worker_lines_end(w.lines);
     judge(out, a, &w, &kept);
     bool finished = store_finish(run->store, out->id, out, e);
     if (w.unwritten.code == ERROR_NONE)
