@@ -307,6 +307,7 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
         run->console->status(run->console->context, STR_NONE);
     if (!ok)
         return give_up(out, a, run, e);
+    worker_lines_end(w.lines);
     judge(out, a, &w, &kept);
     end->interrupted = kept.interrupted;
     bool finished = store_finish(run->store, out->id, out, e);

@@ -1,4 +1,5 @@
 // Output comes in pieces of any size; a line that does not begin as ours does is passed over.
+// Progress bars end theirs with a carriage return, and the last one may have no end at all.
 #include "host/worker_lines.h"
 
 #include <string.h>
@@ -6,8 +7,8 @@
 #include "core/base/units.h"
 #include "host/json_tree.h"
 
-// What our worker prints, and what the training script of `fathom emit` says at the end of a trial.
-static const char *const beginnings[] = {"{\"fathom\":", "measured peak: "};
+// JSON, and what the training script of `fathom emit` says at the end of a trial.
+static const char *const beginnings[] = {"{", "measured peak: "};
 
 static uint64_t number_of(const struct value *line, const char *key)
 {
@@ -106,11 +107,22 @@ static void read_peak(struct worker_lines *w)
     w->peaks.allocated_bytes = sensible ? (uint64_t)(allocated * (double)GIB) : 0;
 }
 
+// A trainer's own lines of JSON are not worth reading.
+static bool names_us(struct str line)
+{
+    struct str key = STR("\"fathom\"");
+    for (ptrdiff_t i = 0; i + key.n <= line.n; i++)
+        if (line.p[i] == '"' && str_equal(str_slice(line, i, i + key.n), key))
+            return true;
+    return false;
+}
+
 static void end_line(struct worker_lines *w)
 {
-    if (w->length > 0 && w->line[0] == '{')
+    bool json = w->length > 0 && w->line[0] == '{';
+    if (json && names_us((struct str){w->line, w->length}))
         read_line(w);
-    else if (w->length > 0)
+    else if (w->length > 0 && !json)
         read_peak(w);
     w->length = 0;
 }
@@ -141,11 +153,18 @@ static void add_bytes(struct worker_lines *w, struct str bytes)
 void worker_lines_feed(struct worker_lines *w, struct str bytes)
 {
     while (bytes.n) {
-        struct str_cut cut = str_cut(bytes, '\n');
-        add_bytes(w, cut.head);
-        if (!cut.found)
+        ptrdiff_t n = 0;
+        while (n < bytes.n && bytes.p[n] != '\n' && bytes.p[n] != '\r')
+            n++;
+        add_bytes(w, str_slice(bytes, 0, n));
+        if (n == bytes.n)
             return;
         end_line(w);
-        bytes = cut.tail;
+        bytes = str_slice(bytes, n + 1, bytes.n);
     }
+}
+
+void worker_lines_end(struct worker_lines *w)
+{
+    end_line(w);
 }

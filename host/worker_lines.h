@@ -30,5 +30,6 @@ struct worker_lines {
 };
 
 void worker_lines_feed(struct worker_lines *w, struct str bytes);
+void worker_lines_end(struct worker_lines *w); // after the last of them
 
 #endif

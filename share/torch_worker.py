@@ -152,19 +152,32 @@ def attend(query, key, value, scaling, sequences):
     return out.transpose(1, 2).flatten(0, 1)[None].transpose(1, 2) if sequences > 1 else out
 
 
-def register_attention(group, size, sequences):
-    """In the place of transformers' own: with Ulysses, over all tokens with a share of the heads."""
+def wait_for_gpu():
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.current_stream().synchronize()
+
+
+def register_attention(group, size, sequences, waits):
+    """In the place of transformers' own: with Ulysses, over all tokens with a share of the heads.
+    Where it `waits`, as transformers does for the longest of packed sequences, the host cannot run
+    ahead of the GPU, and FSDP's buffers are free again in time."""
     from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
     apply = exchange_function()
 
     def alone(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **ignored):
+        if waits:
+            wait_for_gpu()
         return attend(query, key, value, scaling, sequences).transpose(1, 2).contiguous(), None
 
     def spread(module, query, key, value, attention_mask, scaling=None, dropout=0.0, **ignored):
         if key.shape[1] < size:
             key, value = (x.repeat_interleave(size // x.shape[1], 1) for x in (key, value))
         query, key, value = (apply(x, group, size, 2, 1) for x in (query, key, value))
+        if waits:
+            wait_for_gpu()
         out = attend(query, key, value, scaling, sequences)
         return apply(out, group, size, 1, 2).transpose(1, 2).contiguous(), None
 
@@ -407,8 +420,9 @@ class Job:
         size = trial["sp"]
         attention = "sdpa"
         if size > 1 or trial["recipe"] == "trinity":
-            sequences = trial["batch"] if trial["recipe"] == "trinity" else 1
-            attention = register_attention(self.group, size, sequences)
+            trinity = trial["recipe"] == "trinity"
+            sequences = trial["batch"] if trinity else 1
+            attention = register_attention(self.group, size, sequences, waits=trinity)
         self.reference = None
         if trial["recipe"] == "trinity":  # whose trainer makes the reference before the policy
             self.reference = build_model(self.config, attention, trial, reference=True)
@@ -510,6 +524,8 @@ class Job:
 
     def update(self):
         self.clip()
+        if self.trial["recipe"] == "trinity":
+            wait_for_gpu()  # which looks whether the norm is finite
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
@@ -530,6 +546,7 @@ class Job:
         for (ids, positions), before in zip(batches, reference):
             loss = self.policy_loss(ids, positions, before)
             loss.backward()
+            wait_for_gpu()  # the trainer reads the loss
             del loss
         memory.mark("forward and backward")
         self.update()

@@ -6,6 +6,8 @@ Usage: tests/trinity.py PROGRAM-FOLDER
 
 Prints Markdown; exits 0 if every bar is met. The played runs differ from the real job: two micro-batches a
 step (--accum 2), torch 2.11, and a reference model whose root stays gathered after its pass (--reshard off).
+The probed runs are trials of `fathom probe --engine torch --one-gpu --as A100-80G` (docs/probe.md); one of them is
+known to be predicted wrong, and fails this test when it no longer is.
 """
 import json
 import os
@@ -23,6 +25,9 @@ SETTINGS = {
 # What each comparison must reach.
 EXACT, EXACT_VANILLA, TOO_LONG, GUIDE_PERCENT = 116, 36, 1, 95
 ALLOWED = {"allocated": 0.02, "reserved": 0.06}
+# Tokens of the probed runs whose end is predicted wrong: Qwen3-4B on 2 GPUs with sp 2 holds the 28672 (and 32768)
+# with three flushes, where checkpoints in the prediction come to lie in a segment that the logits need later.
+KNOWN_WRONG = {"28672"}
 
 
 def load(name):
@@ -88,6 +93,28 @@ def guide_misses(program):
                             if mine.get((cell["gpus"], cell["model"], cell["len"])) != cell["config"]]
 
 
+def errors_of(reply, peaks):
+    return {metric: max((abs(mine[metric + "_bytes"] / peak[metric] - 1)
+                         for mine, peak in zip(reply["steps"], peaks)), default=0) for metric in ALLOWED}
+
+
+def probed(program):
+    """(Markdown lines, misses)."""
+    lines = ["| model | GPUs | sp | context | probed | predicted | allocated | reserved |", "| --- " * 8 + "|"]
+    misses = 0
+    for run in load("trinity_probed.jsonl"):
+        settings, reply = run["settings"], ask(program, "predict", run["settings"])
+        errors = errors_of(reply, run["peaks"])
+        wrong = reply["fits"] != run["ok"]
+        misses += wrong != (settings["context"] in KNOWN_WRONG)
+        misses += any(errors[metric] > ALLOWED[metric] for metric in ALLOWED)
+        words = {True: "fits", False: "out of memory"}
+        shown = [f"{100 * errors[metric]:.2f} %" if run["peaks"] else "" for metric in ALLOWED]
+        lines.append(f"| {settings['model']} | {settings['gpu'].partition('x')[0]} | {settings['sp']} | "
+                     f"{settings['context']} | {words[run['ok']]} | {words[reply['fits']]} | {shown[0]} | {shown[1]} |")
+    return lines, misses
+
+
 def played(program):
     """(Markdown lines, misses)."""
     lines = ["| model | GPUs | context | played | predicted | allocated | reserved |", "| --- " * 7 + "|"]
@@ -97,9 +124,7 @@ def played(program):
         reply = ask(program, "predict", {
             "recipe": "trinity", "model": cfg["model"], "gpu": f"{cfg['world']}xH200", "context": cfg["seq"],
             "tied": "on" if cfg["tied"] else "off", "memory-limit": f"{cfg['cap_gib']}GiB", "accum": 2, "reshard": "off", "torch": "2.11"})
-        errors = {metric: max((abs(mine[metric + "_bytes"] / peak[metric] - 1)
-                               for mine, peak in zip(reply["steps"], run.get("peaks", []))), default=0)
-                  for metric in ALLOWED}
+        errors = errors_of(reply, run.get("peaks", []))
         ok = reply["fits"] == run["ok"] and all(errors[metric] <= ALLOWED[metric] for metric in ALLOWED)
         misses += not ok
         words = {True: "fits", False: "out of memory"}
@@ -114,6 +139,8 @@ def section(program):
     tables, exact, vanilla, too_long, far = capacity_tables(program)
     cells, guide = guide_misses(program)
     runs, misses = played(program)
+    trials, wrong = probed(program)
+    misses += wrong
     met = (exact >= EXACT and vanilla >= EXACT_VANILLA and too_long <= TOO_LONG and not far and not misses
            and 100 * (cells - len(guide)) >= GUIDE_PERCENT * cells)
     lines = [
@@ -123,7 +150,9 @@ def section(program):
         f"(bar {GUIDE_PERCENT} %). Published in bold where the prediction differs.",
         *tables, "",
         "The job played on one H200 with torch's fake process group and 77.15 GiB allowed (two micro-batches, torch "
-        "2.11, the reference's root left gathered: `--accum 2 --torch 2.11 --reshard off`, and `--tied off` but for the last):", "", *runs]
+        "2.11, the reference's root left gathered: `--accum 2 --torch 2.11 --reshard off`, and `--tied off` but for the last):", "", *runs, "",
+        "Trials of `fathom probe --engine torch --one-gpu --as A100-80G --accum 2 --torch 2.11 --save-hf never` on one H200 "
+        "(docs/probe.md); errors are those of the steps that ended:", "", *trials]
     return "\n".join(lines) + "\n", met
 
 

@@ -95,6 +95,21 @@ TEST(what_is_missing_or_wrong_counts_as_nothing)
     CHECK_U64((uint64_t)h.steps, 1);
 }
 
+TEST(bars_orders_and_missing_ends_lose_nothing)
+{
+    struct heard h = {0};
+    struct worker_lines *w = listener(&h);
+    worker_lines_feed(w, STR(" 50%|##  |\r{\"step\": 1, \"fathom\": \"step\"}\r\n{\"loss\": 2}\n"));
+    CHECK(h.steps == 1);
+    worker_lines_feed(w, STR("{\"fathom\": \"step\", \"reserved_bytes\": 5}"));
+    CHECK(h.steps == 1);
+    worker_lines_end(w);
+    CHECK(h.steps == 2);
+    CHECK_U64(w->peaks.reserved_bytes, 5);
+    worker_lines_end(w);
+    CHECK(h.steps == 2);
+}
+
 TEST(endless_steps_are_not_all_told)
 {
     struct heard h = {0};
