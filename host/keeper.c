@@ -157,6 +157,7 @@ static bool reap(struct kept *k)
         if (pid == k->command) {
             k->command_ended = true;
             k->status = status;
+            shutdown(k->orders, SHUT_WR); // which Fathom sees before all is over
             begin_ending(k);
         }
     }
@@ -571,11 +572,9 @@ bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_jo
 
 bool keeper_is_alive(struct keeper *k)
 {
-    if (k->pid > 0 && waitpid(k->pid, &k->status, WNOHANG) == k->pid) {
-        close(k->control);
-        end_what_is_left(k->status);
-        k->pid = 0;
-    }
+    char byte;
+    if (k->pid > 0 && recv(k->control, &byte, 1, MSG_DONTWAIT) == 0)
+        keeper_end(k);
     return k->pid > 0;
 }
 
@@ -584,8 +583,9 @@ void keeper_end(struct keeper *k)
     if (k->pid <= 0)
         return;
     close(k->control);
-    while (waitpid(k->pid, &k->status, 0) < 0 && errno == EINTR)
+    int status = 0;
+    while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
         continue;
-    end_what_is_left(k->status);
+    end_what_is_left(status);
     k->pid = 0;
 }

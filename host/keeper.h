@@ -67,11 +67,10 @@ bool keeper_run(struct keeper_result *r, struct arena *a, const struct keeper_jo
 struct keeper {
     pid_t pid;
     int control; // closing it ends everything
-    int status;  // of wait, once it is gone
 };
 bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_job *job,
                   struct error *e) MUST_USE;
-bool keeper_is_alive(struct keeper *k); // ends what one that was killed left behind
+bool keeper_is_alive(struct keeper *k); // whether its command is; where not, ends what is left
 void keeper_end(struct keeper *k);
 
 uint64_t monotonic_ms(void);

@@ -400,8 +400,15 @@ class Probe(unittest.TestCase):
         self.assertIn("interrupted; every finished trial is kept", said)
         self.assertEqual(self.outcomes(), [(1024, "fits")])
 
+    def kill_trainers(self, before):
+        for pid in set(processes()) - before:
+            with open(f"/proc/{pid}/comm") as file:
+                if file.read().strip() == "fake_trainer":
+                    os.kill(pid, signal.SIGKILL)
+
     def test_a_trial_of_a_killed_fathom_is_waited_for(self):
         before = set(processes())
+        self.addCleanup(self.kill_trainers, before)
         command = self.command("stubborn-hang")
         command[command.index("--grace"):] = ["--grace", "600"]
         probe = self.start(command)
@@ -416,10 +423,7 @@ class Probe(unittest.TestCase):
         self.assertEqual(len(self.column("id")), 1, "nothing was started beside it")
         third = self.start(self.command("train"))
         third.stdout.readline()
-        for pid in set(processes()) - before:
-            with open(f"/proc/{pid}/comm") as file:
-                if file.read().strip() == "fake_trainer":
-                    os.kill(pid, signal.SIGKILL)
+        self.kill_trainers(before)
         found, _ = third.communicate(timeout=30)
         self.assertIn("max_model_len = 2048", found)
 

@@ -128,6 +128,66 @@ class Slurm(unittest.TestCase):
         with open(log) as file:
             self.assertIn("CUDA out of memory", file.read())
 
+    def rows(self, name):
+        database = sqlite3.connect(os.path.join(self.folder, "work", name, "probe.db"))
+        return database.execute("SELECT outcome, detail FROM attempt ORDER BY id").fetchall()
+
+    def wait_for(self, true):
+        until = time.monotonic() + 30
+        while not true():
+            self.assertLess(time.monotonic(), until)
+            time.sleep(0.2)
+
+    def test_a_job_that_somebody_cancels_is_tried_again(self):
+        probe = subprocess.Popen(self.probe("test -e seen && exit 0; touch seen; sleep 1000",
+                                            "again", "--until", "1024"), cwd=os.path.join(self.folder, "work"),
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.wait_for(lambda: os.path.exists(os.path.join(self.folder, "work", "again", "probe.db")) and
+                      " R " in self.queue())
+        time.sleep(1)
+        subprocess.run(["scancel", "--name=fathom"], check=True)
+        _, said = probe.communicate(timeout=60)
+        self.assertEqual(probe.returncode, 0, said)
+        self.assertEqual([row[0] for row in self.rows("again")], ["stopped", "fits"])
+
+    def test_a_job_that_is_refused(self):
+        done = subprocess.run(["env", "SBATCH_PARTITION=nosuch", *self.probe("true", "refused")],
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("Invalid partition name specified", done.stderr)
+        self.assertEqual(self.rows("refused")[0][0], "configuration")
+
+    def test_time_in_the_queue_does_not_count(self):
+        subprocess.run(["sbatch", "--wrap", "sleep 6", "--output=/dev/null"], check=True,
+                       stdout=subprocess.DEVNULL)
+        done = subprocess.run(self.probe("sleep 1", "queued", "--until", "1024", "--timeout", "4", "--tries", "1"),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+
+    def test_steps_of_one_allocation(self):
+        for way in (["salloc"], ["salloc", "srun"]):
+            with self.subTest(" ".join(way)):
+                name = "steps-" + way[-1]
+                done = subprocess.run([*way, *self.probe(TRAINER, name)], stdout=subprocess.PIPE,
+                                      stderr=subprocess.PIPE, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
+                self.assertIn("max_model_len = 2048", done.stdout)
+                self.assertEqual([row[0] for row in self.rows(name)], ["fits", "fits", "gpu_memory"])
+
+    def test_an_interruption_cancels_the_step(self):
+        mark = os.path.join(self.folder, "work", "pid")
+        allocation = subprocess.Popen(
+            ["salloc", "sh", "-c", 'echo $$ >"$0"; exec "$@"', mark + ".fathom",
+             *self.probe(f"echo $$ >{mark}; exec sleep 1000", "step-hang")],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: os.path.exists(mark) and os.path.getsize(mark))
+        with open(mark + ".fathom") as file:
+            os.kill(int(file.read()), signal.SIGINT)
+        self.assertEqual(allocation.wait(60), 3)
+        with open(mark) as file:
+            self.assertFalse(os.path.exists("/proc/" + file.read().strip()))
+        self.assertEqual(self.rows("step-hang")[0][0], "interrupted")
+
     def test_an_interruption_cancels_the_job(self):
         probe = subprocess.Popen(self.probe("sleep 1000", "hang", "--grace", "5"),
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

@@ -124,6 +124,68 @@ TEST(what_was_running_is_settled)
     waitpid(keeper, NULL, 0);
 }
 
+TEST(tries_count_until_something_else_is_decided)
+{
+    static const struct {
+        uint64_t context;
+        enum outcome outcome;
+        uint64_t count; // of what is known after it
+    } rows[] = {
+        {1024, OUTCOME_DEVICE_ERROR, 1}, {1024, OUTCOME_INTERRUPTED, 1}, {1024, OUTCOME_STOPPED, 2},
+        {1024, OUTCOME_FITS, 1},         {2048, OUTCOME_TIMEOUT, 2},     {4096, OUTCOME_TIMEOUT, 2},
+        {4096, OUTCOME_FAILED, 2},       {2048, OUTCOME_GPU_MEMORY, 2},
+    };
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell = 0;
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e));
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct trials trials = {0};
+        CHECK(add_trial(s, cell, rows[i].context, rows[i].outcome, &e));
+        CHECK(store_trials(&trials, s, &a, cell, &e));
+        CHECK_U64((uint64_t)trials.count, rows[i].count);
+    }
+    store_close(s);
+}
+
+TEST(logs_are_known)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell = 0;
+    bool known = true;
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e));
+    CHECK(store_has_log(&known, s, STR("logs/x.log"), &e) && !known);
+    CHECK(add_trial(s, cell, 1024, OUTCOME_FITS, &e));
+    CHECK(store_has_log(&known, s, STR("logs/x.log"), &e) && known);
+    store_close(s);
+}
+
+TEST(a_keeper_that_still_ends_its_trial_is_found)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    int64_t cell = 0;
+    struct attempt_record running = {.context = 4096, .try = 1};
+    struct process found;
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e) &&
+          store_begin(&running.id, s, cell, &running, &e));
+    CHECK(store_unsettled(&found, s, &e) && found.pid == 0);
+    CHECK(store_keeper(s, running.id, process_of(getpid()), &e));
+    CHECK(store_unsettled(&found, s, &e) && found.pid == getpid());
+    struct process former = process_of(getpid());
+    former.started--; // another process had our number
+    CHECK(store_keeper(s, running.id, former, &e));
+    CHECK(store_unsettled(&found, s, &e) && found.pid == 0);
+    store_close(s);
+}
+
 TEST(one_at_a_time)
 {
     struct arena a = fresh();

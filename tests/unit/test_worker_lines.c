@@ -1,7 +1,9 @@
 // Lines for Fathom among a trainer's other output, in pieces of any size.
 #include <stdio.h>
+#include <string.h>
 
 #include "core/base/units.h"
+#include "host/last_line.h"
 #include "host/worker_lines.h"
 #include "tests/t.h"
 
@@ -130,4 +132,56 @@ TEST(a_script_of_emit_says_its_peak)
     CHECK_U64(w->peaks.reserved_bytes, 123 * GIB / 2);
     CHECK_U64(w->peaks.allocated_bytes, 221 * GIB / 4);
     CHECK_U64((uint64_t)h.steps, 0);
+}
+
+TEST(a_job_says_when_it_waits_and_when_it_runs)
+{
+    struct heard h = {0};
+    struct worker_lines *w = listener(&h);
+    CHECK(!w->queued);
+    worker_lines_feed(w, STR("{\"fathom\": \"queued\", \"state\": \"PENDING\"}\n"));
+    CHECK(w->queued);
+    worker_lines_feed(w, STR("{\"fathom\": \"step\", \"step\": 1}\n"));
+    CHECK(w->queued);
+    worker_lines_feed(w, STR("{\"fathom\": \"running\", \"state\": \"RUNNING\"}\n"));
+    CHECK(!w->queued);
+}
+
+// ------------------------------------------------------------------ the last line
+
+static struct str last_of(const char *text, ptrdiff_t piece)
+{
+    static struct arena a;
+    a = arena_over(block, sizeof block, NULL);
+    struct last_line *l = NEW(&a, struct last_line, 1);
+    struct str all = str_from(text);
+    for (ptrdiff_t i = 0; i < all.n; i += piece)
+        last_line_feed(l, str_slice(all, i, i + piece < all.n ? i + piece : all.n));
+    return last_line_text(l, &a);
+}
+
+TEST(the_last_line_is_plain_and_not_for_fathom)
+{
+    static const char *const rows[][2] = {
+        {"", ""},
+        {"\n\r\n \n", ""},
+        {"one", "one"},
+        {"one\ntwo\n", "two"},
+        {"one\n\033[1;31mtwo\033[0m\a \n\n\n", "two"},
+        {" 10%|#  |\r 20%|## |\r", "20%|## |"},
+        {"one\n{\"fathom\": \"running\"}\n{\"fathom\": \"done\"}\n", "one"},
+        {"{\"fathom\": \"done\"}\n", ""},
+        {"one\n\033[", "one"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        for (ptrdiff_t piece = 1; piece < 40; piece += 6)
+            CHECK_STR(last_of(rows[i][0], piece), rows[i][1]);
+}
+
+TEST(a_line_longer_than_what_is_kept_loses_its_beginning)
+{
+    static char text[3 * LAST_LINE_BYTES];
+    memset(text, 'a', sizeof text - 1);
+    for (ptrdiff_t piece = 1000; piece < (ptrdiff_t)sizeof text; piece += 5000)
+        CHECK_U64((uint64_t)last_of(text, piece).n, LAST_LINE_BYTES);
 }
