@@ -385,20 +385,27 @@ def entropy_of(logits):
     return torch.logsumexp(logits, dim=-1) - torch.sum(probabilities * logits, dim=-1)
 
 
-def entropy_in_chunks(logits):
+def entropy_in_chunks(logits, rows=ENTROPY_ROWS):
     import torch
 
-    return torch.cat([entropy_of(piece.float()) for piece in logits.split(ENTROPY_ROWS)])
+    entropy = torch.zeros(logits.shape[0], device=logits.device)
+    for start in range(0, logits.shape[0], rows):
+        entropy[start:start + rows] = entropy_of(logits[start:start + rows].float())
+    return entropy
 
 
 def entropy_function(trial):
+    """Compiled, and with entropy_saving in chunks under a checkpoint: as the trainer does it, which
+    leaves the kind of checkpoint to torch's default."""
     import torch
+    from torch.utils.checkpoint import checkpoint
 
+    entropy = entropy_in_chunks if trial["entropy_saving"] else entropy_of
+    if trial["device"] == "cuda":
+        entropy = torch.compile(entropy, dynamic=True)
     if trial["entropy_saving"]:
-        from torch.utils.checkpoint import checkpoint
-
-        return lambda logits: checkpoint(entropy_in_chunks, logits, use_reentrant=False)
-    return torch.compile(entropy_of, dynamic=True) if trial["device"] == "cuda" else entropy_of
+        return lambda logits: checkpoint(entropy, logits, use_reentrant=True)
+    return entropy
 
 
 # ------------------------------------------------------------------ one step
@@ -501,8 +508,8 @@ class Job:
         import torch
 
         rows = self.logits(self.model, ids, positions)
-        entropy = self.entropy(rows)
         chosen = self.log_prob(rows, ids[0].roll(-1))
+        entropy = self.entropy(rows)
         del rows
         old = chosen.detach()
         advantage = torch.ones_like(chosen)
