@@ -14,7 +14,8 @@ static const char hunting[] = "grid start until linear launcher checkpoint-path 
 
 const char probe_predicted_settings[] =
     "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
-    "reshard offload optimizer loss expandable save-hf fused-kernels layers tied memory-limit "
+    "reshard offload optimizer loss expandable save-hf fused-kernels entropy-saving layers tied "
+    "memory-limit "
     "torch";
 
 static bool is_in(const char *list, struct str name)
