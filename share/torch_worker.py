@@ -38,7 +38,6 @@ DEFAULTS = {
 TRINITY = {"batch": 2, "accum": 4, "steps": 2, "strategy": "fsdp1", "precision": "mixed"}
 STEPS = 3
 TEMPERATURE = 1.0
-CROSS_ENTROPY_ROWS = 512
 SMALL = 1 << 20
 ENTROPY_ROWS = 2048
 
@@ -348,32 +347,42 @@ def chunked_loss(head, hidden, labels, rows):
     return total / hidden.shape[0]
 
 
-def log_prob_function():
-    """Log-probabilities of labels: slices of rows forward, one gradient of the logits' size."""
+def log_probs_of(logits, labels):
     import torch
+
+    wide = logits.float()
+    normaliser = torch.logsumexp(wide, -1)
+    return wide.gather(1, labels[:, None])[:, 0] - normaliser, normaliser
+
+
+def log_prob_gradient(logits, labels, normaliser, gradient):
+    import torch
+
+    chosen = torch.arange(logits.shape[1], device=logits.device)[None] == labels[:, None]
+    difference = chosen.float() - torch.exp(logits.float() - normaliser[:, None])
+    return (difference * gradient[:, None]).to(logits.dtype)
+
+
+def log_prob_function(trial):
+    """Log-probabilities of labels as FlashAttention's kernel makes them: nothing of the logits' size,
+    and in the backward pass one gradient."""
+    import torch
+
+    forward_pass, backward_pass = log_probs_of, log_prob_gradient
+    if trial["device"] == "cuda":
+        forward_pass = torch.compile(log_probs_of, dynamic=True)
+        backward_pass = torch.compile(log_prob_gradient, dynamic=True)
 
     class LogProb(torch.autograd.Function):
         @staticmethod
         def forward(ctx, logits, labels):
-            normaliser = torch.empty(logits.shape[0], dtype=torch.float32, device=logits.device)
-            for start in range(0, logits.shape[0], CROSS_ENTROPY_ROWS):
-                part = slice(start, start + CROSS_ENTROPY_ROWS)
-                normaliser[part] = torch.logsumexp(logits[part].float(), -1)
-            chosen = logits.gather(1, labels[:, None])[:, 0].float()
+            chosen, normaliser = forward_pass(logits.detach(), labels)
             ctx.save_for_backward(logits, labels, normaliser)
-            return chosen - normaliser
+            return chosen
 
         @staticmethod
         def backward(ctx, gradient):
-            logits, labels, normaliser = ctx.saved_tensors
-            result = torch.empty_like(logits)
-            for start in range(0, logits.shape[0], CROSS_ENTROPY_ROWS):
-                part = slice(start, start + CROSS_ENTROPY_ROWS)
-                piece = torch.exp(logits[part].float() - normaliser[part, None])
-                piece = -piece * gradient[part, None]
-                piece.scatter_add_(1, labels[part, None], gradient[part, None].float())
-                result[part] = piece
-            return result, None
+            return backward_pass(*ctx.saved_tensors, gradient), None
 
     return LogProb.apply
 
@@ -433,7 +442,7 @@ class Job:
             self.reference = build_model(self.config, attention, trial, reference=True)
         self.model = build_model(self.config, attention, trial)
         self.optimizer = build_optimizer(self.model, trial)
-        self.log_prob = log_prob_function()
+        self.log_prob = log_prob_function(trial)
         self.entropy = entropy_function(trial)
 
     def sequence_group(self):
