@@ -378,7 +378,7 @@ static void doubt_strategy(struct buf *b, const struct plan *plan)
          "context parallel with experts, offload, bf16 or several sequences"},
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
          "TRL's step with this strategy or loss"},
-        {plan->fused_kernels, "verl's fused kernels"},
+        {plan->fused_kernels && plan_ranks(plan) > 1, "verl's fused kernels on several GPUs"},
         {ddp && plan->loss == LOSS_LIGER, "Liger's loss under ddp"},
         {ddp && plan_has_8bit_optimizer(plan), "the 8-bit optimizer under ddp"},
     };
