@@ -379,6 +379,7 @@ static void doubt_strategy(struct buf *b, const struct plan *plan)
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
          "TRL's step with this strategy or loss"},
         {plan->fused_kernels && plan_ranks(plan) > 1, "verl's fused kernels on several GPUs"},
+        {plan->entropy_saving && plan_ranks(plan) > 1, "entropy saving on several GPUs"},
         {ddp && plan->loss == LOSS_LIGER, "Liger's loss under ddp"},
         {ddp && plan_has_8bit_optimizer(plan), "the 8-bit optimizer under ddp"},
     };
