@@ -15,6 +15,7 @@ import filecmp
 import glob
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from trinity.common.config import Config
 from trinity.trainer import trainer
 from trinity.utils.dlc_utils import is_running
 
+REMEMBERED = os.path.join(os.environ.get("RAY_TMPDIR", "/tmp"), "ray", "ray_current_cluster")
 RECORD = "fathom_trial.jsonl"
 SECONDS_TO_START_RAY = 120
 GIB = 2**30
@@ -68,14 +70,37 @@ def remove_copies(folder):
             os.remove(copy)
 
 
+def answers(address):
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=2).close()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def cluster_runs():
+    """Asking Ray takes most of a minute where the cluster that it remembers is gone, as after every trial."""
+    if "RAY_ADDRESS" not in os.environ and os.path.exists(REMEMBERED):
+        with open(REMEMBERED) as file:
+            if not answers(file.read().strip()):
+                return False
+    return is_running()
+
+
 def start_ray():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
     beside = os.path.join(os.path.dirname(sys.executable), "ray")
-    command = beside if os.path.exists(beside) else "ray"
-    ray = subprocess.Popen([command, "start", "--head", "--block", "--include-dashboard=false",
-                            "--disable-usage-stats"], stdout=subprocess.DEVNULL)
+    ray = subprocess.Popen(
+        [beside if os.path.exists(beside) else "ray", "start", "--head", "--block", "--node-ip-address=127.0.0.1",
+         f"--port={port}", "--include-dashboard=false", "--disable-usage-stats"], stdout=subprocess.DEVNULL)
+    os.environ["RAY_ADDRESS"] = f"127.0.0.1:{port}"
     end = time.monotonic() + SECONDS_TO_START_RAY
-    while not is_running():
+    while not (answers(os.environ["RAY_ADDRESS"]) and is_running()):
         if ray.poll() is not None or time.monotonic() > end:
+            ray.kill()
             sys.exit("Ray did not start")
         time.sleep(0.5)
     return ray
@@ -121,7 +146,7 @@ def main():
     arguments = parser.parse_args()
     arguments.plugin_dir = os.path.abspath(arguments.plugin_dir)
     os.environ["FATHOM_TASKS"] = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trinity_tasks")
-    ray = None if arguments.dlc or is_running() else start_ray()
+    ray = None if arguments.dlc or cluster_runs() else start_ray()
     try:
         failure = judge(run(arguments))
     finally:

@@ -93,38 +93,43 @@ class Run(unittest.TestCase):
         self.addCleanup(place.cleanup)
         self.folder = place.name
         make_model(os.path.join(self.folder, "tiny"))
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        ray = os.path.join(self.folder, "ray")
-        with open(ray, "w") as out:
+        self.ray = os.path.join(self.folder, "ray")
+        with open(self.ray, "w") as out:
             out.write(f"#!/bin/sh\nexec {sys.executable} -m ray.scripts.scripts \"$@\"\n")
-        os.chmod(ray, 0o755)
+        os.chmod(self.ray, 0o755)
         self.environment = {
             **os.environ, "PATH": f"{self.folder}:{os.path.dirname(sys.executable)}:{os.environ['PATH']}",
             "PYTHONPATH": f"{HERE}/trinity_cpu:{INSTALLED}", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
-            "HF_HUB_OFFLINE": "1", "FATHOM_TEST_LIMIT": "2304", "RAY_ADDRESS": f"127.0.0.1:{port}"}
+            "HF_HUB_OFFLINE": "1", "FATHOM_TEST_LIMIT": "2304", "RAY_TMPDIR": os.path.join(self.folder, "r")}
+        self.environment.pop("RAY_ADDRESS", None)
+        os.makedirs(os.path.join(self.folder, "r", "ray"))
+
+    def start_ray(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
         # Where there is no CUDA verl asks for the other accelerator it knows.
-        self.ray = subprocess.Popen(
-            [ray, "start", "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-gpus=1",
+        ray = subprocess.Popen(
+            [self.ray, "start", "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-gpus=1",
              "--num-cpus=8", "--resources={\"NPU\": 1}", "--include-dashboard=false", "--disable-usage-stats"],
-            env={**self.environment, "RAY_ADDRESS": ""}, cwd=self.folder, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
-        self.addCleanup(self.end_ray)
+            env=self.environment, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(ray.wait)
+        self.addCleanup(ray.terminate)
+        self.environment["RAY_ADDRESS"] = f"127.0.0.1:{port}"
         end = time.monotonic() + 120
-        while subprocess.run([ray, "status"], env=self.environment, capture_output=True).returncode:
-            if self.ray.poll() is not None or time.monotonic() > end:
+        while subprocess.run([self.ray, "status"], env=self.environment, capture_output=True).returncode:
+            if ray.poll() is not None or time.monotonic() > end:
                 self.fail("Ray did not start")
 
-    def end_ray(self):
-        self.ray.terminate()
-        self.ray.wait()
-
-    def test_probe(self):
-        done = subprocess.run(
+    def probe(self, options):
+        return subprocess.run(
             [FATHOM, "probe", "--engine", "trinity", "--train-only", "--model", "./tiny", "--gpus", "1", "--as",
-             "H100-80G", "--strategy", "fsdp2", "--grid", "256", "--start", "2304", "--until", "2560", "--tries", "1",
-             "--timeout", "300", "--json"], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+             "H100-80G", "--strategy", "fsdp2", "--grid", "256", "--tries", "1", "--timeout", "300", "--json",
+             *shlex.split(options)], cwd=self.folder, env=self.environment, capture_output=True, text=True)
+
+    def test_a_length_that_fits_and_one_that_does_not(self):
+        self.start_ray()
+        done = self.probe("--start 2304 --until 2560")
         self.assertEqual(done.returncode, 0, done.stderr)
         cell = json.loads(done.stdout)["cells"][0]
         self.assertEqual((cell["max_context"], cell["fails_at"], cell["launches"]), (2304, 2560, 2), done.stderr)
@@ -132,6 +137,14 @@ class Run(unittest.TestCase):
         self.assertIn("2304 tokens: fits, reserved 2.00 GiB", done.stderr)
         self.assertEqual(os.listdir(os.path.join(self.folder, "logs", "checkpoints")), [])
         self.assertFalse(os.path.exists(os.path.join(INSTALLED, "trinity", "plugins", "synthetic_data.py")))
+
+    def test_a_cluster_of_its_own(self):
+        with open(os.path.join(self.folder, "r", "ray", "ray_current_cluster"), "w") as gone:
+            gone.write("127.0.0.1:1")
+        done = self.probe("--start 2304 --until 2304")
+        self.assertEqual(done.returncode, 3, done.stderr)
+        with open(os.path.join(self.folder, "logs", "tiny", "gpu-1", "sp-1", "model_len-2304.log")) as log:
+            self.assertIn("Total available GPUs 0 is less than total desired GPUs 1", log.read())
 
 
 def sequences_of(config):
