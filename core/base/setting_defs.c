@@ -335,6 +335,11 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_FLAG,
      .values = "on|off",
      .text = "let trinity start its Ray cluster in PAI DLC"},
+    {.name = "train-only",
+     .kind = SETTING_FLAG,
+     .values = "on|off",
+     .text =
+         "trinity without its rollout engine: the trainer alone, on samples made where it runs"},
     {.name = "svg",
      .kind = SETTING_TEXT,
      .values = "FILE",

@@ -89,7 +89,8 @@ const struct command commands[] = {
                  "precision batch accum "
                  "checkpointing reshard offload optimizer loss expandable save-hf entropy-saving "
                  "fused-kernels layers tied memory-limit torch command python device launcher "
-                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc",
+                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc "
+                 "train-only",
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
                    "A100-80G --recipe trinity",

@@ -78,7 +78,8 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
     const struct setting *command = settings_find_z(s, "command");
     if (command && !str_is(item->value, "command"))
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
-    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path"};
+    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path",
+                                               "train-only"};
     for (ptrdiff_t i = 0; i < COUNT_OF(only_trinity); i++) {
         const struct setting *other = settings_find_z(s, only_trinity[i]);
         if (other && !str_is(item->value, "trinity"))
