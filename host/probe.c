@@ -185,17 +185,11 @@ static void expect(struct hunting *h)
 {
     struct run *r = h->run;
     struct probe_cell *c = h->cell;
-    static const char *const unmodelled[] = {"entropy-saving"};
     struct expectation x = {0};
     if (!h->config.n)
         x.why_not = STR("no model is given");
     else if (!r->card.n)
         x.why_not = STR("this machine's card is not known, and --as names none");
-    for (ptrdiff_t i = 0; i < COUNT_OF(unmodelled); i++) {
-        const struct setting *item = settings_find_z(&h->settings, unmodelled[i]);
-        if (item && !str_is(item->value, "off"))
-            x.why_not = str_format(r->arena, "%s is not modelled", unmodelled[i]);
-    }
     if (!x.why_not.n)
         expect_longest(&x, r->arena, &h->plan, &h->hunt.grid);
     c->predicted = h->hunt.predicted = x.known;

@@ -181,7 +181,10 @@ static void on_tick(void *context, uint64_t elapsed_ms)
                (unsigned long long)w->run->request.context, seconds / 60, seconds % 60);
     if (w->lines->queued)
         buf_put_z(&b, ", waits for its turn");
-    put_memory(&b, "predicted", w->run->expected.reserved_bytes);
+    if (w->run->expected.known && !w->run->expected.fits)
+        buf_put_z(&b, ", predicted to fail");
+    else
+        put_memory(&b, "predicted", w->run->expected.reserved_bytes);
     put_memory(&b, "measured", w->lines->peaks.reserved_bytes);
     put_memory(&b, "GPU", used);
     w->run->console->status(w->run->console->context, buf_str(&b));

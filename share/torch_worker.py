@@ -39,7 +39,6 @@ DEFAULTS = {
 TRINITY = {"batch": 2, "accum": 4, "steps": 2, "strategy": "fsdp1", "precision": "mixed"}
 STEPS = 3
 TEMPERATURE = 1.0
-CROSS_ENTROPY_ROWS = 512
 SMALL = 1 << 20
 ENTROPY_ROWS = 2048
 CANNOT_RUN, STOPPED = 126, 128 + signal.SIGTERM  # exit statuses, as shells have them
@@ -350,32 +349,42 @@ def chunked_loss(head, hidden, labels, rows):
     return total / hidden.shape[0]
 
 
-def log_prob_function():
-    """Log-probabilities of labels: slices of rows forward, one gradient of the logits' size."""
+def log_probs_of(logits, labels):
     import torch
+
+    wide = logits.float()
+    normaliser = torch.logsumexp(wide, -1)
+    return wide.gather(1, labels[:, None])[:, 0] - normaliser, normaliser
+
+
+def log_prob_gradient(logits, labels, normaliser, gradient):
+    import torch
+
+    chosen = torch.arange(logits.shape[1], device=logits.device)[None] == labels[:, None]
+    difference = chosen.float() - torch.exp(logits.float() - normaliser[:, None])
+    return (difference * gradient[:, None]).to(logits.dtype)
+
+
+def log_prob_function(trial):
+    """Log-probabilities of labels as FlashAttention's kernel makes them: nothing of the logits' size,
+    and in the backward pass one gradient."""
+    import torch
+
+    forward_pass, backward_pass = log_probs_of, log_prob_gradient
+    if trial["device"] == "cuda":
+        forward_pass = torch.compile(log_probs_of, dynamic=True)
+        backward_pass = torch.compile(log_prob_gradient, dynamic=True)
 
     class LogProb(torch.autograd.Function):
         @staticmethod
         def forward(ctx, logits, labels):
-            normaliser = torch.empty(logits.shape[0], dtype=torch.float32, device=logits.device)
-            for start in range(0, logits.shape[0], CROSS_ENTROPY_ROWS):
-                part = slice(start, start + CROSS_ENTROPY_ROWS)
-                normaliser[part] = torch.logsumexp(logits[part].float(), -1)
-            chosen = logits.gather(1, labels[:, None])[:, 0].float()
+            chosen, normaliser = forward_pass(logits.detach(), labels)
             ctx.save_for_backward(logits, labels, normaliser)
-            return chosen - normaliser
+            return chosen
 
         @staticmethod
         def backward(ctx, gradient):
-            logits, labels, normaliser = ctx.saved_tensors
-            result = torch.empty_like(logits)
-            for start in range(0, logits.shape[0], CROSS_ENTROPY_ROWS):
-                part = slice(start, start + CROSS_ENTROPY_ROWS)
-                piece = torch.exp(logits[part].float() - normaliser[part, None])
-                piece = -piece * gradient[part, None]
-                piece.scatter_add_(1, labels[part, None], gradient[part, None].float())
-                result[part] = piece
-            return result, None
+            return backward_pass(*ctx.saved_tensors, gradient), None
 
     return LogProb.apply
 
@@ -387,20 +396,27 @@ def entropy_of(logits):
     return torch.logsumexp(logits, dim=-1) - torch.sum(probabilities * logits, dim=-1)
 
 
-def entropy_in_chunks(logits):
+def entropy_in_chunks(logits, rows=ENTROPY_ROWS):
     import torch
 
-    return torch.cat([entropy_of(piece.float()) for piece in logits.split(ENTROPY_ROWS)])
+    entropy = torch.zeros(logits.shape[0], device=logits.device)
+    for start in range(0, logits.shape[0], rows):
+        entropy[start:start + rows] = entropy_of(logits[start:start + rows].float())
+    return entropy
 
 
 def entropy_function(trial):
+    """Compiled, and with entropy_saving in chunks under a checkpoint: as the trainer does it, which
+    leaves the kind of checkpoint to torch's default."""
     import torch
+    from torch.utils.checkpoint import checkpoint
 
+    entropy = entropy_in_chunks if trial["entropy_saving"] else entropy_of
+    if trial["device"] == "cuda":
+        entropy = torch.compile(entropy, dynamic=True)
     if trial["entropy_saving"]:
-        from torch.utils.checkpoint import checkpoint
-
-        return lambda logits: checkpoint(entropy_in_chunks, logits, use_reentrant=False)
-    return torch.compile(entropy_of, dynamic=True) if trial["device"] == "cuda" else entropy_of
+        return lambda logits: checkpoint(entropy, logits, use_reentrant=True)
+    return entropy
 
 
 # ------------------------------------------------------------------ one step
@@ -428,7 +444,7 @@ class Job:
             self.reference = build_model(self.config, attention, trial, reference=True)
         self.model = build_model(self.config, attention, trial)
         self.optimizer = build_optimizer(self.model, trial)
-        self.log_prob = log_prob_function()
+        self.log_prob = log_prob_function(trial)
         self.entropy = entropy_function(trial)
 
     def sequence_group(self):
@@ -503,8 +519,8 @@ class Job:
         import torch
 
         rows = self.logits(self.model, ids, positions)
-        entropy = self.entropy(rows)
         chosen = self.log_prob(rows, ids[0].roll(-1))
+        entropy = self.entropy(rows)
         del rows
         old = chosen.detach()
         advantage = torch.ones_like(chosen)

@@ -62,6 +62,7 @@ NOT_MEASURED = (
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,
+    "verl's fused kernels on several GPUs; its entropy in chunks over more than four different numbers of tokens",
 )
 
 
@@ -103,6 +104,10 @@ OPTIONS = {
     "tied": ("tied", switch),
     "expandable": ("expandable", switch),
     "cap_gib": ("memory-limit", "{}GiB".format),
+    "entropy_saving": ("entropy-saving", switch),
+    "fused_kernels": ("fused-kernels", switch),
+    "save_hf": ("save-hf", str),
+    "torch": ("torch", str),
     "steps": None,
     "trace": None,
 }
@@ -480,6 +485,9 @@ parallelism, TRL's step), `h200_zero.jsonl` (DeepSpeed 0.19.8) and `h200_lora.js
 0.50.2, liger_kernel 0.8.5) together with it: there the traces were used to find what was missing. Attention is
 transformers' `sdpa`, but for Gemma 2 (soft-capped) and gpt-oss (sinks), which run with `eager`. In 26 runs of
 `h200_lora.jsonl`, marked there, a tied head had memory of its own while the model was built, which no prediction has.
+`h200_entropy.jsonl` is two steps of the trinity recipe by `share/torch_worker.py` (with verl 0.5's own fused head for
+`--fused-kernels`); its allocated peaks were predicted first, its traces then mended the order inside the fused head.
+There the host ran ahead of the GPU, which verl's does not: 0.6 GiB of the reserved bytes that no prediction has.
 
 {probed}A prediction knows the run's settings and nothing else. The error of a run is its largest relative error
 over the steps, predicted / measured - 1; statistics are over absolute errors, percentiles linear between

@@ -216,17 +216,6 @@ static int halves_its_batch_aloud(const struct options *o)
     return halves_its_batch(&rest);
 }
 
-// The same, its steps told in the lines that are meant for fathom.
-static int halves_its_batch_in_json(const struct options *o)
-{
-    run_out_of_memory();
-    if (o->context > o->limit)
-        return 1;
-    for (int step = 1; step <= 3; step++)
-        (void)printf("{\"fathom\": \"step\", \"step\": %d, \"reserved_bytes\": 1}\n", step);
-    return 0;
-}
-
 // The worker's own word for it that all steps were made.
 static int says_done(const struct options *o)
 {
@@ -280,7 +269,6 @@ static const struct {
     {"hidden", hidden},
     {"halves", halves_its_batch},
     {"halves-aloud", halves_its_batch_aloud},
-    {"halves-json", halves_its_batch_in_json},
     {"done", says_done},
     {"oom-hang", runs_out_and_hangs},
     {"taken", loses_its_memory},

@@ -5,7 +5,7 @@
 #define JOB_SETTINGS                                                     \
     "recipe strategy precision batch accum sp cp cp-rank checkpointing " \
     "checkpoint-offload reshard offload optimizer lora lora-targets "    \
-    "quantize loss expandable save-hf fused-kernels layers tied memory-limit torch"
+    "quantize loss expandable save-hf fused-kernels entropy-saving layers tied memory-limit torch"
 #define PLAN_SETTINGS "model gpu context max-token-len " JOB_SETTINGS
 
 // The options of Trinity-RFT's scripts/context_length_test/search_context_length_capacity.py.
@@ -68,7 +68,7 @@ const struct command commands[] = {
          "configuration reaches as far as the longest length before the first that fails. Exits "
          "with 1 when nothing fits.",
      .settings = "model gpu lengths order grid margin recipe precision batch accum checkpointing "
-                 "reshard optimizer loss layers tied memory-limit torch format",
+                 "reshard optimizer loss entropy-saving layers tied memory-limit torch format",
      .answer = guide_answer,
      .examples = {{"guide --recipe trinity --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4,6xA100-80G",
                    "the tables"},
@@ -89,7 +89,8 @@ const struct command commands[] = {
                  "precision batch accum "
                  "checkpointing reshard offload optimizer loss expandable save-hf entropy-saving "
                  "fused-kernels layers tied memory-limit torch command python device launcher "
-                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc",
+                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc "
+                 "train-only",
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
                    "A100-80G --recipe trinity",

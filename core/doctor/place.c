@@ -151,31 +151,26 @@ static bool step_of_bar(struct progress *g, struct str line)
     return g->found;
 }
 
-// The number that follows such a word.
-static bool step_after(struct progress *g, struct str rest)
-{
-    while (rest.n && strchr(" :='\"[#", rest.p[0]) && rest.p[0])
-        rest = str_slice(rest, 1, rest.n);
-    int64_t step = take_number(&rest);
-    if (step < 0 || (rest.n && strchr(".-ex", rest.p[0]) && rest.p[0]))
-        return false;
-    rest = skip_spaces(rest);
-    struct str after =
-        str_starts(rest, STR("/")) ? skip_spaces(str_slice(rest, 1, rest.n)) : STR_NONE;
-    *g = (struct progress){.step = step, .total = take_number(&after), .found = true};
-    return true;
-}
-
-// "step 120", "Step: 120/1000", "global_step=120", "iteration      120/    1000", "'step': 120";
-// also after such words without a number: {"fathom": "step", "step": 120}.
+// "step 120", "Step: 120/1000", "global_step=120", "iteration      120/    1000", "'step': 120".
 static bool step_of_words(struct progress *g, struct str line)
 {
     static const char *const words[] = {"step", "Step", "iteration", "Iteration", "iter"};
     for (ptrdiff_t i = 0; i < COUNT_OF(words); i++) {
         struct str word = str_from(words[i]);
-        for (ptrdiff_t at = 0; (at = text_find(line, word, at)) >= 0; at += word.n)
-            if (step_after(g, str_slice(line, at + word.n, line.n)))
-                return true;
+        ptrdiff_t at = text_find(line, word, 0);
+        if (at < 0)
+            continue;
+        struct str rest = str_slice(line, at + word.n, line.n);
+        while (rest.n && strchr(" :='\"[#", rest.p[0]) && rest.p[0])
+            rest = str_slice(rest, 1, rest.n);
+        int64_t step = take_number(&rest);
+        if (step < 0 || (rest.n && strchr(".-ex", rest.p[0]) && rest.p[0]))
+            continue;
+        rest = skip_spaces(rest);
+        struct str after =
+            str_starts(rest, STR("/")) ? skip_spaces(str_slice(rest, 1, rest.n)) : STR_NONE;
+        *g = (struct progress){.step = step, .total = take_number(&after), .found = true};
+        return true;
     }
     return false;
 }

@@ -156,9 +156,10 @@ static const struct foreign_row trinity_rows[] = {
     {VERL_ACTOR "fsdp_config.reshard_after_forward", "false", SETS, "reshard", "off"},
     {"trainer.trainer_config.actor_rollout_ref.model.enable_gradient_checkpointing", "false", SETS,
      "checkpointing", "off"},
-    {"trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels", "true", REFUSED, NULL,
-     "fused kernels are not modelled"},
-    {VERL_ACTOR "entropy_*", "true", REFUSED, NULL, "entropy in chunks is not modelled"},
+    {"trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels", "true", SETS,
+     "fused-kernels", "on"},
+    {VERL_ACTOR "entropy_from_logits_with_chunking", "true", SETS, "entropy-saving", "on"},
+    {VERL_ACTOR "entropy_checkpointing", "true", NOTHING}, // of itself a few values a token
     {"trainer.megatron.*", NULL, REFUSED, NULL, "Megatron is not modelled"},
     {"model.lora_configs.*", NULL, REFUSED, NULL, "LoRA is not read from Trinity's files"},
     {"*", NULL, NOTHING},

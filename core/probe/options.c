@@ -14,7 +14,8 @@ static const char hunting[] = "grid start until linear launcher checkpoint-path 
 
 const char probe_predicted_settings[] =
     "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
-    "reshard offload optimizer loss expandable save-hf fused-kernels layers tied memory-limit "
+    "reshard offload optimizer loss expandable save-hf fused-kernels entropy-saving layers tied "
+    "memory-limit "
     "torch";
 
 static bool is_in(const char *list, struct str name)
@@ -77,7 +78,8 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
     const struct setting *command = settings_find_z(s, "command");
     if (command && !str_is(item->value, "command"))
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
-    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path"};
+    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path",
+                                               "train-only"};
     for (ptrdiff_t i = 0; i < COUNT_OF(only_trinity); i++) {
         const struct setting *other = settings_find_z(s, only_trinity[i]);
         if (other && !str_is(item->value, "trinity"))

@@ -1,5 +1,6 @@
 // Trinity-RFT's own trainer, with a configuration and a source of synthetic data that come with
-// Fathom (share/trinity). What changes from trial to trial goes through the environment.
+// Fathom (share/trinity_*). What changes from trial to trial goes through the environment, and a
+// script of ours does what `trinity run` does, because that ends with 0 whatever happened.
 #include "core/base/buf.h"
 #include "core/probe/engine.h"
 
@@ -61,6 +62,20 @@ static void put_rope(struct launch *l, struct arena *a, const struct trial_reque
                                    factor, (unsigned long long)r->max_position));
 }
 
+static void put_command(struct launch *l, struct arena *a, const struct trial_request *r)
+{
+    const struct setting *python = settings_find_z(r->cell, "python");
+    launch_argument(l, a, python ? python->value : STR("python3"));
+    launch_argument(l, a, STR("-u"));
+    launch_argument(l, a, str_format(a, "%.*s/trinity_trial.py", STR_ARGS(r->shipped)));
+    launch_argument(l, a, STR("--config"));
+    launch_argument(l, a, str_format(a, "%.*s/trinity_capacity.yaml", STR_ARGS(r->shipped)));
+    launch_argument(l, a, STR("--plugin-dir"));
+    launch_argument(l, a, str_format(a, "%.*s/trinity_plugin", STR_ARGS(r->shipped)));
+    if (settings_find_z(r->cell, "dlc"))
+        launch_argument(l, a, STR("--dlc"));
+}
+
 bool trinity_build(struct launch *l, struct arena *a, const struct trial_request *r,
                    struct error *e)
 {
@@ -69,14 +84,18 @@ bool trinity_build(struct launch *l, struct arena *a, const struct trial_request
     const struct setting *offload = settings_find_z(s, "offload");
     struct setting offloaded = {STR("offload"), STR("on"), STR("--offload")};
     const struct setting *expandable = settings_find_z(s, "expandable");
-    bool on = false, offloads = offload && str_is(offload->value, "all");
+    const struct setting *lonely = settings_find_z(s, "train-only");
+    bool on = false, alone = false, offloads = offload && str_is(offload->value, "all");
     if (!check_settings(s, e) || (expandable && !setting_switch(&on, expandable, e)) ||
+        (lonely && !setting_switch(&alone, lonely, e)) ||
         !put_switch(l, a, "FATHOM_OFFLOAD", offloads ? &offloaded : NULL, e) ||
         !put_switch(l, a, "FATHOM_ENTROPY_SAVING", settings_find_z(s, "entropy-saving"), e) ||
         !put_switch(l, a, "FATHOM_FUSED_KERNELS", settings_find_z(s, "fused-kernels"), e))
         return false;
     uint64_t rollout = rollout_gpus(r->gpus);
-    l->gpus = r->gpus + rollout;
+    l->gpus = alone ? r->gpus : r->gpus + rollout;
+    launch_variable(l, a, "FATHOM_MODE", alone ? STR("train") : STR("both"));
+    launch_variable(l, a, "FATHOM_SAMPLES", alone ? STR("fathom_synthetic") : STR("default"));
     put_count(l, a, "FATHOM_GPUS", l->gpus);
     put_count(l, a, "FATHOM_ROLLOUT_GPUS", rollout);
     put_count(l, a, "FATHOM_SP", r->sp);
@@ -89,13 +108,6 @@ bool trinity_build(struct launch *l, struct arena *a, const struct trial_request
     put_rope(l, a, r);
     if (on)
         launch_variable(l, a, "PYTORCH_CUDA_ALLOC_CONF", STR("expandable_segments:True"));
-    launch_argument(l, a, STR("trinity"));
-    launch_argument(l, a, STR("run"));
-    launch_argument(l, a, STR("--config"));
-    launch_argument(l, a, str_format(a, "%.*s/trinity_capacity.yaml", STR_ARGS(r->shipped)));
-    launch_argument(l, a, STR("--plugin-dir"));
-    launch_argument(l, a, str_format(a, "%.*s/trinity_plugin", STR_ARGS(r->shipped)));
-    if (settings_find_z(s, "dlc"))
-        launch_argument(l, a, STR("--dlc"));
+    put_command(l, a, r);
     return true;
 }

@@ -78,6 +78,8 @@ static void put_loss(struct buf *b, const struct plan *plan)
         buf_printf(b, "%llu", (unsigned long long)plan->loss_chunk);
     if (plan->fused_kernels)
         buf_put_z(b, ", fused kernels");
+    else if (plan->entropy_saving)
+        buf_put_z(b, ", entropy in chunks");
 }
 
 void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
@@ -231,6 +233,13 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {plan->loss == LOSS_LIGER,
          "The fused loss is liger_kernel 0.8.5's: chunks of logits as large as the hidden states, "
          "up to a power of two, and gradients in the weights' type."},
+        {plan->entropy_saving && !plan->fused_kernels,
+         "The entropy in chunks is verl's entropy_from_logits_with_chunking as torch.compile makes "
+         "it: all chunks in one graph, whose backward pass keeps fp32 pieces of each until one "
+         "last kernel, together about 1.1 times the logits in fp32. From the third chunk on that "
+         "is more than the entropy of all tokens at once takes, which makes one gradient. For "
+         "each other number of tokens it is compiled anew; after four of them Dynamo runs it "
+         "uncompiled, which is not modelled."},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
         if (rows[i].used)
@@ -369,7 +378,8 @@ static void doubt_strategy(struct buf *b, const struct plan *plan)
          "context parallel with experts, offload, bf16 or several sequences"},
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
          "TRL's step with this strategy or loss"},
-        {plan->fused_kernels, "verl's fused kernels"},
+        {plan->fused_kernels && plan_ranks(plan) > 1, "verl's fused kernels on several GPUs"},
+        {plan->entropy_saving && plan_ranks(plan) > 1, "entropy saving on several GPUs"},
         {ddp && plan->loss == LOSS_LIGER, "Liger's loss under ddp"},
         {ddp && plan_has_8bit_optimizer(plan), "the 8-bit optimizer under ddp"},
     };

@@ -65,9 +65,23 @@ static struct str seconds_of(struct arena *a, struct row r)
                : STR_NONE;
 }
 
+static struct str status_of(struct arena *a, struct row r)
+{
+    return r.attempt->finished ? str_format(a, "%d", r.attempt->status) : STR_NONE;
+}
+
+static struct str expected_of(struct arena *a, struct row r)
+{
+    (void)a;
+    if (!r.attempt->predicted_bytes)
+        return STR_NONE;
+    return str_from(r.attempt->predicted_fits ? "fits" : "fails");
+}
+
+// At the peak; what dies has none.
 static struct str predicted_of(struct arena *a, struct row r)
 {
-    return number(a, r.attempt->predicted_bytes);
+    return r.attempt->predicted_fits ? number(a, r.attempt->predicted_bytes) : STR_NONE;
 }
 
 static struct str allocated_of(struct arena *a, struct row r)
@@ -98,6 +112,22 @@ static struct str detail_of(struct arena *a, struct row r)
     return r.attempt->detail;
 }
 
+// "recipe=trinity sp=2 ..."
+static struct str settings_of(struct arena *a, struct row r)
+{
+    struct buf b = buf_in(a);
+    struct words lines = words_of(str_z(a, r.cell->key), '\n');
+    while (words_next(&lines))
+        buf_printf(&b, "%s%.*s", b.n ? " " : "", STR_ARGS(lines.word));
+    return buf_str(&b);
+}
+
+static struct str command_of(struct arena *a, struct row r)
+{
+    (void)a;
+    return r.attempt->command;
+}
+
 static struct str log_of(struct arena *a, struct row r)
 {
     (void)a;
@@ -117,13 +147,17 @@ static const struct {
     {"context", context_of, true},
     {"try", try_of, false},
     {"outcome", outcome_text, true},
+    {"status", status_of, false},
     {"seconds", seconds_of, true},
+    {"predicted", expected_of, false},
     {"predicted_reserved_bytes", predicted_of, false},
     {"allocated_bytes", allocated_of, false},
     {"reserved_bytes", reserved_of, false},
     {"gpu", gpu_of, false},
     {"versions", versions_of, false},
     {"detail", detail_of, false},
+    {"settings", settings_of, false},
+    {"command", command_of, false},
     {"log", log_of, false},
 };
 
@@ -132,6 +166,12 @@ static const struct {
 static struct str gib_text(struct arena *a, uint64_t bytes)
 {
     return bytes ? bytes_text(a, bytes) : STR("-");
+}
+
+static struct str predicted_text(struct arena *a, const struct attempt_record *r)
+{
+    bool fails = r->predicted_bytes && !r->predicted_fits;
+    return fails ? STR("fails") : gib_text(a, r->predicted_bytes);
 }
 
 void report_records(struct buf *b, const struct view *v, const struct records *r)
@@ -150,7 +190,7 @@ void report_records(struct buf *b, const struct view *v, const struct records *r
             for (ptrdiff_t f = 0; f < COUNT_OF(fields); f++)
                 if (fields[f].shown)
                     table_cell(&t, fields[f].text(b->arena, row));
-            table_cell(&t, gib_text(b->arena, row.attempt->predicted_bytes));
+            table_cell(&t, predicted_text(b->arena, row.attempt));
             table_cell(&t, gib_text(b->arena, row.attempt->peaks.reserved_bytes));
         }
     }
@@ -289,8 +329,10 @@ static void put_attempt_json(struct json_out *j, const struct row *row)
     json_out_field_str(j, "detail", t->detail);
     json_out_field_u64(j, "started_ms", (uint64_t)t->started_ms);
     json_out_field_u64(j, "ended_ms", (uint64_t)t->ended_ms);
-    json_out_field_u64(j, "predicted_reserved_bytes", t->predicted_bytes);
-    json_out_field_bool(j, "predicted_fits", t->predicted_fits);
+    if (t->predicted_bytes)
+        json_out_field_bool(j, "predicted_fits", t->predicted_fits);
+    if (t->predicted_fits)
+        json_out_field_u64(j, "predicted_reserved_bytes", t->predicted_bytes);
     json_out_field_u64(j, "limit_bytes", t->limit_bytes);
     json_out_field_u64(j, "total_bytes", t->total_bytes);
     json_out_field_u64(j, "allocated_bytes", t->peaks.allocated_bytes);

@@ -513,6 +513,7 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_LOG_SOFTMAX] = logits,
     [OPERATION_NLL] = logits,
     [OPERATION_TOKEN_LOSS] = logits,
+    [OPERATION_CHUNKED_ENTROPY] = chunked_entropy_backward,
     [OPERATION_FUSED_POLICY] = fused_policy_backward,
     [OPERATION_DIVIDE_VIEW] = divide_view,
     [OPERATION_BOUNDARY] = boundary,

@@ -24,5 +24,7 @@ void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);
 
 void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out); // fused_policy.c
+void chunked_entropy_backward(struct graph *g, struct node *n,
+                              struct outcome *out); // policy_entropy.c
 
 #endif

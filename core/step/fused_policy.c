@@ -1,8 +1,8 @@
 // verl's fused head of a policy gradient (verl 0.5, utils/experimental/torch_functional.py, the
 // torch backend of use_fused_kernels): log-probabilities and entropies from the last hidden state,
 // 512 tokens at a time, without the logits of all tokens. The backward pass makes each chunk's
-// logits again. Read from the source, every local variable dropped where Python drops it; not
-// measured.
+// logits again. Read from the source, every local variable dropped where Python drops it; measured
+// in tests/runs/h200_entropy.jsonl.
 #include "core/step/backward.h"
 #include "core/step/ops.h"
 
@@ -36,9 +36,14 @@ static struct storage *logits_of(struct graph *g, const struct chunk *c)
     return logits;
 }
 
+// logsumexp subtracts the largest value of each row first (ATen/native/ReduceOps.cpp).
 static struct storage *entropy_of(const struct chunk *c)
 {
-    struct storage *sums = take(c, c->rows), *weighted = take(c, c->wide);
+    struct storage *largest = take(c, c->rows), *shifted = take(c, c->wide);
+    struct storage *sums = take(c, c->rows);
+    drop(c, shifted);
+    drop(c, largest);
+    struct storage *weighted = take(c, c->wide);
     struct storage *summed = take(c, c->rows);
     drop(c, weighted);
     struct storage *entropy = take(c, c->rows);
@@ -57,9 +62,21 @@ static void read_chunk(struct graph *g, const struct chunk *c)
         drop(c, done[i]);
 }
 
+struct gradients {
+    struct storage *hidden, *weight;
+};
+
+static struct gradients take_gradients(const struct chunk *c, uint64_t hidden, uint64_t weight)
+{
+    struct gradients made = {.hidden = machine_take(c->machine, hidden, MEMORY_WORKING)};
+    made.weight = machine_take(c->machine, weight, MEMORY_GRADIENTS);
+    return made;
+}
+
 // Of the log-probability, then of the entropy, which is added in place; cast and divided at the
-// end.
-static struct storage *logits_gradient(struct graph *g, const struct chunk *c)
+// end. What has a name lives until the products are done.
+static struct gradients chunk_gradients(struct graph *g, const struct chunk *c, uint64_t hidden,
+                                        uint64_t weight)
 {
     struct storage *logits = logits_of(g, c), *probabilities = take(c, c->wide);
     struct storage *one_hot = take(c, c->wide), *difference = take(c, c->wide);
@@ -73,14 +90,14 @@ static struct storage *logits_gradient(struct graph *g, const struct chunk *c)
     struct storage *signed_part = take(c, c->wide);
     drop(c, weighted);
     drop(c, signed_part);
-    struct storage *narrow = take(c, c->narrow);
-    drop(c, gradient);
-    struct storage *divided = take(c, c->narrow);
+    struct storage *narrow = take(c, c->narrow), *divided = take(c, c->narrow);
     drop(c, narrow);
-    struct storage *const done[] = {entropy, logs, one_hot, probabilities, logits};
+    drop(c, gradient);
+    struct gradients made = take_gradients(c, hidden, weight);
+    struct storage *const done[] = {logits, probabilities, divided, one_hot, logs, entropy};
     for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
         drop(c, done[i]);
-    return divided;
+    return made;
 }
 
 static struct chunk chunk_of(struct machine *m, uint64_t tokens, uint64_t vocabulary)
@@ -120,22 +137,18 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head)
 void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     struct machine *m = g->machine;
-    struct storage *hidden = NULL, *weight = NULL;
+    struct gradients last = {NULL, NULL};
     out[0].gradient = machine_take(m, n->sizes[0], MEMORY_WORKING);
     out[1].gradient = machine_take(m, n->sizes[1], MEMORY_GRADIENTS);
     for (uint64_t at = 0; at < n->sizes[2]; at += CHUNK_TOKENS) {
         uint64_t tokens = least(CHUNK_TOKENS, n->sizes[2] - at);
         struct chunk c = chunk_of(m, tokens, n->sizes[3]);
-        struct storage *gradient = logits_gradient(g, &c);
-        struct storage *next_hidden =
-            machine_take(m, n->sizes[0] / n->sizes[2] * tokens, MEMORY_WORKING);
-        struct storage *next_weight = machine_take(m, n->sizes[1], MEMORY_GRADIENTS);
-        machine_drop(m, gradient);
-        machine_drop(m, hidden);
-        machine_drop(m, weight);
-        hidden = next_hidden;
-        weight = next_weight;
+        uint64_t hidden = n->sizes[0] / n->sizes[2] * tokens;
+        struct gradients next = chunk_gradients(g, &c, hidden, n->sizes[1]);
+        machine_drop(m, last.hidden);
+        machine_drop(m, last.weight);
+        last = next;
     }
-    machine_drop(m, hidden);
-    machine_drop(m, weight);
+    machine_drop(m, last.hidden);
+    machine_drop(m, last.weight);
 }

@@ -58,8 +58,9 @@ enum operation {
     OPERATION_INDEX,  // rows picked by a list of numbers
     OPERATION_MASK,
     OPERATION_GROUPED_PRODUCT,
-    OPERATION_DIVIDE_VIEW, // in place, on a view
-    OPERATION_TOKEN_LOSS,  // of logits, one value a token
+    OPERATION_DIVIDE_VIEW,     // in place, on a view
+    OPERATION_TOKEN_LOSS,      // of logits, one value a token
+    OPERATION_CHUNKED_ENTROPY, // the same, compiled in chunks
     OPERATION_FUSED_POLICY,
     OPERATION_SUM_GROUPS,
     OPERATION_TANH,

@@ -142,8 +142,8 @@ static struct var fused_policy_loss(struct trainer *t, struct var hidden)
 
 // What a policy gradient needs of the logits: the log-probability of each token and the entropy
 // (verl 0.5, workers/actor/dp_actor.py). The entropy function is compiled and makes nothing of the
-// logits' size; a model that is only read has no entropy computed.
-// Takes hidden over.
+// logits' size, unless it is asked to do it in chunks; a model that is only read has no entropy
+// computed. Takes hidden over.
 static struct var policy_loss(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
@@ -163,7 +163,8 @@ static struct var policy_loss(struct trainer *t, struct var hidden)
         drop(g, logits);
         return log_probabilities;
     }
-    struct var entropy = op_token_loss(g, logits, tokens);
+    struct var entropy =
+        (t->plan->entropy_saving ? op_chunked_entropy : op_token_loss)(g, logits, tokens);
     drop(g, logits);
     struct var gain = op_mean(g, log_probabilities, 1), spread = op_mean(g, entropy, 1);
     drop(g, log_probabilities);

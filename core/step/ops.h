@@ -111,6 +111,9 @@ struct var op_divide_view(struct graph *g, struct var x);
 // of the logits' size: cross entropy, or the entropy.
 struct var op_token_loss(struct graph *g, struct var logits, uint64_t tokens);
 
+// policy_entropy.c: the entropy of each token, compiled in chunks and recomputed.
+struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens);
+
 // fused_policy.c: one value a token straight from the last hidden state.
 struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 

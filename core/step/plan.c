@@ -165,7 +165,8 @@ static bool read_numbers(struct reader *r, struct plan *p)
            read_ring(r, p) && read_switch(r, &p->checkpointing, "checkpointing") &&
            read_switch(r, &p->checkpoint_offload, "checkpoint-offload") &&
            read_switch(r, &p->reshard, "reshard") && read_switch(r, &p->expandable, "expandable") &&
-           read_switch(r, &p->fused_kernels, "fused-kernels") && read_loss(r, p) &&
+           read_switch(r, &p->fused_kernels, "fused-kernels") &&
+           read_switch(r, &p->entropy_saving, "entropy-saving") && read_loss(r, p) &&
            read_lora(r, p) && read_token_limit(r, p) &&
            (!limit || setting_number(&p->limit_bytes, limit, UNIT_BYTES,
                                      (struct range){0, UINT64_MAX}, r->error)) &&
@@ -363,6 +364,9 @@ static bool is_possible_recipe(const struct plan *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--fused-kernels"),
             "fused kernels are a setting of trinity; a chunked loss saves logits elsewhere");
+    if (p->recipe != RECIPE_TRINITY && p->entropy_saving)
+        return FAIL(e, BAD_INPUT, STR("--entropy-saving"),
+                    "an entropy is computed under trinity only; give --recipe trinity");
     if (p->recipe == RECIPE_TRL && p->loss == LOSS_NONE)
         return FAIL(e, BAD_INPUT, STR("--loss"), "TRL trains with a head; hf also without");
     if (p->recipe == RECIPE_TRL && plan_is_sharded(p) && p->accumulation > 1)

@@ -62,6 +62,7 @@ struct plan {
     bool packed;              // linear layers in four bits (nf4, double quantisation)
     uint64_t limit_bytes;     // 0: what the card leaves
     bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
+    bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
     enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
 };

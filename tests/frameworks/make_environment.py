@@ -22,6 +22,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REQUIREMENTS = os.path.join(HERE, "requirements.txt")
 DEEPSPEED = "deepspeed==0.19.8"  # its setup imports torch, so it comes after the stand-ins
 ASIDE = ["trinity-rft==0.6.0", "trinity-rft==0.4.0", "verl==0.8.0", "verl==0.9.1", "trl==1.16.0"]
+# What runs Trinity-RFT's trainer: verl as its requirements lead to, and what the two and Ray import, all in one
+# folder, so that no other test meets it.
+TRINITY = [
+    "trinity-rft==0.6.0", "verl==0.8.0", "ray==2.60.0", "tensordict==0.10.0", "absl-py==2.5.1", "aiosqlite==0.22.1",
+    "annotated-doc==0.0.6", "attrs==26.1.0", "cachetools==8.0.0", "cloudpickle==3.1.2", "codetiming==1.4.0",
+    "distro==1.9.0", "fastapi==0.115.12", "greenlet==3.5.6", "importlib_metadata==10.2.0", "jiter==0.19.0",
+    "jsonlines==4.0.0", "jsonschema==4.26.0", "jsonschema-specifications==2025.9.1", "nvidia-ml-py==13.615.71",
+    "openai==3.49.0", "orjson==3.13.0", "peft==0.21.2", "pillow==13.0.0", "protobuf==7.36.2", "pyvers==0.2.3",
+    "referencing==0.37.0", "rpds-py==2026.9.1", "sortedcontainers==2.4.0", "SQLAlchemy==2.1.8", "starlette==0.46.2",
+    "tensorboard==2.21.0", "torchdata==0.11.0", "uvicorn==0.54.0", "zipp==4.1.2",
+]
 NO_DEVICE = 100  # cudaErrorNoDevice
 
 
@@ -89,6 +100,7 @@ def make(folder):
     subprocess.run([*pip, "--no-build-isolation", DEEPSPEED], check=True, env={**os.environ, "DS_BUILD_OPS": "0"})
     for package in ASIDE:
         subprocess.run([*pip, "--target", os.path.join(folder, "aside", package), package], check=True)
+    subprocess.run([*pip, "--target", os.path.join(folder, "aside", "trinity"), *TRINITY], check=True)
     subprocess.run([python, "-c", "import torch; assert torch.ones(2).sum() == 2"], check=True)
 
 

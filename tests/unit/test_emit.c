@@ -405,6 +405,23 @@ TEST(files_of_frameworks)
     }
 }
 
+TEST(switches_of_verl_are_read)
+{
+    static const char file[] =
+        "algorithm.algorithm_type=grpo "
+        "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels=true "
+        "trainer.trainer_config.actor_rollout_ref.actor.entropy_checkpointing=true "
+        "trainer.trainer_config.actor_rollout_ref.actor.entropy_from_logits_with_chunking=true";
+    struct arena *a = test_arena();
+    struct settings flat = settings_in(a), read = settings_in(a);
+    struct foreign f = {0};
+    struct error e = {0};
+    CHECK(settings_read(&flat, STR(file), ' ', STR("file:1"), &e));
+    CHECK(foreign_settings(&read, &f, &flat, &e));
+    CHECK_STR(foreign_value(&read, "fused-kernels"), "on");
+    CHECK_STR(foreign_value(&read, "entropy-saving"), "on");
+}
+
 TEST(a_card_is_multiplied_by_the_processes)
 {
     static const char *const rows[][2] = {

@@ -227,12 +227,19 @@ TEST(trinity_gets_its_environment)
     struct error e = {0};
     CHECK_STR(build(&a, "trinity", &r, &l, &e),
               "FATHOM_OFFLOAD=true FATHOM_ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false "
-              "FATHOM_GPUS=5 FATHOM_ROLLOUT_GPUS=1 FATHOM_SP=2 FATHOM_SEQUENCES=16 "
+              "FATHOM_MODE=both FATHOM_SAMPLES=default FATHOM_GPUS=5 FATHOM_ROLLOUT_GPUS=1 "
+              "FATHOM_SP=2 FATHOM_SEQUENCES=16 "
               "FATHOM_CONTEXT=51200 FATHOM_MODEL='my model' FATHOM_STRATEGY=fsdp2 "
               "FATHOM_SAVE_HF=last FATHOM_CHECKPOINTS=c/t FATHOM_ROPE_SCALING='{rope_type: yarn, "
               "factor: 1.25, original_max_position_embeddings: 40960}' "
-              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True trinity run --config "
-              "share/trinity_capacity.yaml --plugin-dir share/trinity_plugin --dlc");
+              "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 -u share/trinity_trial.py "
+              "--config share/trinity_capacity.yaml --plugin-dir share/trinity_plugin --dlc");
+    s = settings_of(&a, "train-only=on\npython=p");
+    CHECK(build(&a, "trinity", &r, &l, &e).n > 0);
+    CHECK_STR(str_from(l.environment[3]), "FATHOM_MODE=train");
+    CHECK_STR(str_from(l.environment[4]), "FATHOM_SAMPLES=fathom_synthetic");
+    CHECK_STR(str_from(l.environment[5]), "FATHOM_GPUS=4");
+    CHECK_STR(str_from(l.arguments[0]), "p");
     s = settings_of(&a, "batch=4");
     CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message),

@@ -153,6 +153,51 @@ TEST(fused_kernels_need_no_logits_of_all_tokens)
     CHECK(fused.steps[1].end_allocated_bytes - p.steps[1].end_allocated_bytes < 4 * MIB);
 }
 
+static bool is_near(uint64_t mine, uint64_t measured)
+{
+    return (mine > measured ? mine - measured : measured - mine) < measured / 1000;
+}
+
+// Measured on an H200: tests/runs/h200_entropy.jsonl.
+TEST(policy_losses_are_as_measured)
+{
+    static const struct {
+        const char *settings;
+        uint64_t first, second;
+    } rows[] = {
+        {"context=5000 entropy-saving=on", 20242377728, 25012272640},
+        {"context=10240 entropy-saving=on", 34153376768, 38922817024},
+        {"context=10240 fused-kernels=on", 13184285184, 15339695104},
+        {"context=10240 fused-kernels=on entropy-saving=on", 13184285184, 15339695104},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "recipe=trinity model=Qwen3-0.6B gpu=H200 torch=2.11 %s",
+                                     rows[i].settings);
+        struct prediction p = predicted_in(a, text.p);
+        CHECK(is_near(p.steps[0].allocated_bytes, rows[i].first));
+        CHECK(is_near(p.steps[1].allocated_bytes, rows[i].second));
+    }
+}
+
+// Nothing of a chunk's size before the third chunk; none of it is left over.
+TEST(an_entropy_in_chunks_keeps_pieces_until_its_end)
+{
+    static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=%d "
+                                   "entropy-saving=%s";
+    static const struct {
+        int context;
+        bool more;
+    } rows[] = {{2048, false}, {5000, true}, {8192, false}, {10240, true}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct prediction off = predicted_in(a, str_format(a, settings, rows[i].context, "off").p);
+        struct prediction on = predicted_in(a, str_format(a, settings, rows[i].context, "on").p);
+        CHECK((on.allocated_bytes > off.allocated_bytes + 64 * MIB) == rows[i].more);
+        CHECK(on.steps[1].end_allocated_bytes <= off.steps[1].end_allocated_bytes + 4 * MIB);
+    }
+}
+
 // Eight sequences in as few micro-batches as the limit allows.
 TEST(trinity_packs_sequences_by_tokens)
 {
@@ -364,6 +409,8 @@ static const char *const refusals[][2] = {
      "max-token-len is a setting of trinity"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k fused-kernels=on",
      "fused kernels are a setting of trinity"},
+    {"model=Qwen3-8B gpu=2xA100-80G context=4k entropy-saving=on",
+     "an entropy is computed under trinity only"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity strategy=ddp",
      "trinity trains under fsdp1 or fsdp2"},
     {"model=Qwen3-30B-A3B gpu=8xA100-80G context=4k recipe=trinity",
