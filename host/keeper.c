@@ -157,7 +157,8 @@ static bool reap(struct kept *k)
         if (pid == k->command) {
             k->command_ended = true;
             k->status = status;
-            shutdown(k->orders, SHUT_WR); // which Fathom sees before all is over
+            if (k->orders >= 0)
+                shutdown(k->orders, SHUT_WR); // which Fathom sees before all is over
             begin_ending(k);
         }
     }
