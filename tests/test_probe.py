@@ -843,6 +843,10 @@ class Slurm(Probe):
             lines = file.read().splitlines()
         self.assertEqual(len(lines), 3)
         self.assertIn("--gpus=4", lines[0])
+        os.environ["FATHOM_SLURM_STEPS"] = "off"
+        self.addCleanup(os.environ.pop, "FATHOM_SLURM_STEPS")
+        self.run_probe("train", "--until", "1024")
+        self.assertTrue(os.path.exists(os.path.join(self.state, "submitted")))
 
     def test_jobs_are_submitted(self):
         self.run_probe("train", "--gpus", "4")
