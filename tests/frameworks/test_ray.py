@@ -65,8 +65,8 @@ class Ray(unittest.TestCase):
             return {job["submission_id"]: job["status"] for job in json.load(answer)}
 
     def probe(self, command, name, *options):
-        return [FATHOM, "probe", "--engine", "command", "--command", command, "--launcher", "ray", "--grid",
-                "1024", "--start", "1024", "--log-dir", os.path.join(self.folder, name), "--grace", "1", *options]
+        return [FATHOM, "probe", "--engine", "command", "--command", ": {context}; " + command, "--launcher", "ray",
+                "--grid", "1024", "--start", "1024", "--log-dir", os.path.join(self.folder, name), "--grace", "1", *options]
 
     def outcomes(self, name):
         database = sqlite3.connect(os.path.join(self.folder, name, "probe.db"))

@@ -112,7 +112,7 @@ class Slurm(unittest.TestCase):
         shutil.rmtree(cls.folder, ignore_errors=True)
 
     def probe(self, command, name, *options):
-        return [FATHOM, "probe", "--engine", "command", "--command", command, "--launcher", "slurm",
+        return [FATHOM, "probe", "--engine", "command", "--command", ": {context}; " + command, "--launcher", "slurm",
                 "--grid", "1024", "--start", "1024", "--log-dir", os.path.join(self.folder, "work", name),
                 *options]
 
