@@ -45,7 +45,7 @@ cancel_step() {
     exit "$stopped"
 }
 
-if [ -n "$SLURM_JOB_ID" ]; then
+if [ -n "$SLURM_JOB_ID" ] && [ "${FATHOM_SLURM_STEPS-on}" != off ]; then
     name=fathom-$$ step=
     trap cancel_step TERM INT HUP
     # Our own step, if we run in one, holds what this one is to have.

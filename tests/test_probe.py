@@ -573,8 +573,9 @@ class Probe(unittest.TestCase):
         folder = os.path.join(self.folder, "logs/model/gpu-1/sp-1")
         os.makedirs(folder)
         os.symlink("/dev/full", os.path.join(folder, "model_len-1024.log"))
-        said = self.one_sentence(self.run_probe("train"))
-        self.assertIn("the disk is full, so this log cannot be written", said)
+        done = self.run_probe("train")
+        self.assertIn("the disk is full, so this log cannot be written", self.one_sentence(done))
+        self.assertIn("1 launches now", done.stdout)
         self.assertEqual(self.outcomes(), [(1024, "disk")])
         self.assertIn("the disk is full", self.column("detail")[0])
 
@@ -594,7 +595,8 @@ class Probe(unittest.TestCase):
         before = set(processes())
         probe = subprocess.Popen(self.command("train", more="--sleep 400"), cwd=self.folder,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(0.7)
+        second = os.path.join(self.folder, "logs/model/gpu-1/sp-1/model_len-2048.log")
+        self.wait_until(lambda: os.path.exists(second), "the second trial runs")
         probe.send_signal(signal.SIGINT)
         _, said = probe.communicate(timeout=30)
         self.assertEqual(probe.returncode, 3)
@@ -841,6 +843,10 @@ class Slurm(Probe):
             lines = file.read().splitlines()
         self.assertEqual(len(lines), 3)
         self.assertIn("--gpus=4", lines[0])
+        os.environ["FATHOM_SLURM_STEPS"] = "off"
+        self.addCleanup(os.environ.pop, "FATHOM_SLURM_STEPS")
+        self.run_probe("train", "--until", "1024")
+        self.assertTrue(os.path.exists(os.path.join(self.state, "submitted")))
 
     def test_jobs_are_submitted(self):
         self.run_probe("train", "--gpus", "4")

@@ -150,6 +150,14 @@ class Slurm(unittest.TestCase):
         self.assertEqual(probe.returncode, 0, said)
         self.assertEqual([row[0] for row in self.rows("again")], ["stopped", "fits"])
 
+    def test_when_fathom_is_killed_the_job_is_cancelled(self):
+        probe = subprocess.Popen(self.probe("sleep 1000", "killed", "--grace", "1"), stdout=subprocess.DEVNULL,
+                                 stderr=subprocess.DEVNULL)
+        self.wait_for(lambda: " R " in self.queue())
+        probe.kill()
+        probe.wait()
+        self.wait_for(lambda: not self.queue())
+
     def test_a_job_that_is_refused(self):
         done = subprocess.run(["env", "SBATCH_PARTITION=nosuch", *self.probe("true", "refused")],
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, timeout=60)
