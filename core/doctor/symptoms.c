@@ -79,10 +79,40 @@ const struct symptom symptoms[] = {
     {"No space left on device", "/dev/shm", KIND_SHARED_MEMORY, 0},
     {"No space left on device", "</torch_", KIND_SHARED_MEMORY, 0},
 
+    {"is killed by signal: Killed", "DataLoader worker", KIND_HOST_LOADER, 0},
+    {"is killed by signal: Bus error", NULL, KIND_BUS_ERROR, 0},
+    {"is killed by signal: Segmentation fault", NULL, KIND_CRASH, 0},
+    {"is killed by signal: Aborted", NULL, KIND_ABORTED, 0},
+
     // Ends whose reason lies elsewhere.
     {"Signal 9 (SIGKILL)", NULL, KIND_KILLED, 0},
     {"(exitcode: -9)", NULL, KIND_KILLED, 0},
     {"exitcode  : -9 ", NULL, KIND_KILLED, 0},
+    {"exitcode  : -11 ", NULL, KIND_CRASH, 0},
+    {"exitcode  : -4 ", NULL, KIND_CRASH, 0},
+    {"exitcode  : -8 ", NULL, KIND_CRASH, 0},
+    {"exitcode  : -6 ", NULL, KIND_ABORTED, 0},
+    {"exitcode  : -7 ", NULL, KIND_BUS_ERROR, 0},
+    {"exitcode  : -15 ", NULL, KIND_TERMINATED, 0},
+    {"exitcode  : -2 ", NULL, KIND_INTERRUPTED, 0},
+    {"exitcode  : ", NULL, KIND_CHILD, 0},
+    {"terminated with signal SIGKILL", NULL, KIND_KILLED, 0},
+    {"terminated with signal SIGSEGV", NULL, KIND_CRASH, 0},
+    {"terminated with signal SIGABRT", NULL, KIND_ABORTED, 0},
+    {"terminated with signal SIGBUS", NULL, KIND_BUS_ERROR, 0},
+    {"terminated with signal SIGTERM", NULL, KIND_TERMINATED, 0},
+    {"terminated with exit code ", "ProcessExitedException", KIND_CHILD, 0},
+    {"ChildFailedError:", NULL, KIND_CHILD, SYMPTOM_EXCEPTION},
+    {"CalledProcessError: ", NULL, KIND_CHILD, SYMPTOM_EXCEPTION},
+    {"failed (exitcode: ", "of binary", KIND_CHILD, 0},
+    {"ActorDiedError", NULL, KIND_RAY_WORKER, SYMPTOM_EXCEPTION},
+    {"RayActorError", NULL, KIND_RAY_WORKER, SYMPTOM_EXCEPTION},
+    {"WorkerCrashedError", NULL, KIND_RAY_WORKER, SYMPTOM_EXCEPTION},
+    {"KeyboardInterrupt", NULL, KIND_INTERRUPTED, SYMPTOM_EXCEPTION},
+    {"got signal: 2", NULL, KIND_INTERRUPTED, 0},
+    {"Received 2 death signal", NULL, KIND_INTERRUPTED, 0},
+    {"Signals.SIGINT death signal", NULL, KIND_INTERRUPTED, 0},
+    {"<Signals.SIGINT: 2>", NULL, KIND_INTERRUPTED, 0},
     {"return code = -9", NULL, KIND_KILLED, 0},
     {"<Signals.SIGKILL: 9>", NULL, KIND_KILLED, 0},
     {"killed by signal: Killed", NULL, KIND_KILLED, 0},
@@ -94,11 +124,20 @@ const struct symptom symptoms[] = {
     {"Signal 11 (SIGSEGV)", NULL, KIND_CRASH, 0},
     {"(exitcode: -11)", NULL, KIND_CRASH, 0},
     {"return code = -11", NULL, KIND_CRASH, 0},
+    {"return code = -6", NULL, KIND_ABORTED, 0},
+    {"return code = -7", NULL, KIND_BUS_ERROR, 0},
     {"<Signals.SIGSEGV: 11>", NULL, KIND_CRASH, 0},
     {"Segmentation fault", NULL, KIND_CRASH, 0},
+    {"Fatal Python error: Bus error", NULL, KIND_BUS_ERROR, 0},
+    {"Fatal Python error: Aborted", NULL, KIND_ABORTED, 0},
+    {"Fatal Python error: ", NULL, KIND_CRASH, 0},
+    {"Signal 6 (SIGABRT)", NULL, KIND_ABORTED, 0},
+    {"(exitcode: -6)", NULL, KIND_ABORTED, 0},
+    {"<Signals.SIGABRT: 6>", NULL, KIND_ABORTED, 0},
+    {"\nAborted (core dumped)", NULL, KIND_ABORTED, 0},
     {"signal 11: SIGSEGV", NULL, KIND_CRASH, 0},
-    {"Signal 7 (SIGBUS)", NULL, KIND_SHARED_MEMORY, 0},
-    {"(exitcode: -7)", NULL, KIND_SHARED_MEMORY, 0},
+    {"Signal 7 (SIGBUS)", NULL, KIND_BUS_ERROR, 0},
+    {"(exitcode: -7)", NULL, KIND_BUS_ERROR, 0},
     {"Signal 15 (SIGTERM)", NULL, KIND_TERMINATED, 0},
     {"got signal: 15", NULL, KIND_TERMINATED, 0},
     {"Received 15 death signal", NULL, KIND_TERMINATED, 0},
@@ -128,7 +167,12 @@ const struct symptom symptoms[] = {
     {"ncclRemoteError: ", NULL, KIND_PEER_LOST, 0},
     {"Connection closed by remote peer", NULL, KIND_PEER_LOST, 0},
     {"Connection closed by peer", NULL, KIND_PEER_LOST, 0},
-    {"Connection reset by peer", NULL, KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "NCCL", KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "gloo", KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "TCPStore", KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "SocketImpl", KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "DistNetworkError", KIND_PEER_LOST, 0},
+    {"Connection reset by peer", "RuntimeError: Connection reset", KIND_PEER_LOST, 0}, // c10d's
     {"recvValue failed", NULL, KIND_PEER_LOST, 0},
     {"failed to listen on any local network address", NULL, KIND_RENDEZVOUS, 0},
     {"EADDRINUSE", NULL, KIND_RENDEZVOUS, 0},
@@ -184,7 +228,24 @@ const struct symptom symptoms[] = {
     {"FlashAttention only support", NULL, KIND_CONFIGURATION, 0},
     {"Expected all tensors to be on the same device", NULL, KIND_CONFIGURATION, 0},
 
+    // Services elsewhere.
+    {"couldn't connect to 'http", NULL, KIND_NETWORK, 0},
+    {"ConnectionError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"HfHubHTTPError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"LocalEntryNotFoundError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"OfflineModeIsEnabled: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"MaxRetryError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"ConnectTimeout: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"ReadTimeout: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"ConnectError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"HTTPError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"SSLError: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"gaierror: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"wandb.errors.CommError", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+    {"wandb.errors.errors.CommError", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+
     // Any other exception.
+    {"Traceback (most recent call last)", NULL, KIND_EXCEPTION, SYMPTOM_TRACEBACK},
     {"ValueError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
     {"TypeError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
     {"KeyError: ", NULL, KIND_EXCEPTION, SYMPTOM_EXCEPTION},
@@ -204,6 +265,8 @@ const struct symptom symptoms[] = {
 };
 
 const ptrdiff_t symptom_count = COUNT_OF(symptoms);
+
+const struct symptom symptom_exception = {NULL, NULL, KIND_EXCEPTION, 0};
 
 ptrdiff_t text_find(struct str text, struct str part, ptrdiff_t from)
 {
@@ -261,6 +324,6 @@ const struct symptom *symptom_at(const struct scan *s, const struct passage *p)
         return NULL;
     for (ptrdiff_t i = scan_symptom(s, rest, -1); i >= 0; i = scan_symptom(s, rest, i))
         if (meets(&symptoms[i], p))
-            return &symptoms[i];
+            return passage_is_quoted(p) ? NULL : &symptoms[i];
     return NULL;
 }
