@@ -381,7 +381,7 @@ const struct doctor_kind doctor_kinds[] = {
                       "look into dmesg or journalctl -k for kills", MORE_RAM}},
     [KIND_CHILD] =
         {.name = "child-failed",
-         .title = "saw a process that it started fail",
+         .title = "ended with an error that only its launcher reports",
          .class = DOCTOR_STOPPED,
          .weight = DOCTOR_AFTERMATH,
          .meaning = "The launcher reports the exit status of a process; what that process said is "
@@ -465,6 +465,24 @@ const struct doctor_kind doctor_kinds[] = {
          .weight = DOCTOR_FAULT,
          .meaning = "Settings contradict each other or the model. It will fail the same way again.",
          .remedies = {"change the setting that the message names"}},
+    [KIND_RESOURCE_LIMIT] =
+        {.name = "resource-limit",
+         .title = "reached a limit on processes, threads or open files",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_CAUSE,
+         .meaning = "The operating system or the container allows no more of them to this user.",
+         .remedies = {"ulimit -u and ulimit -n, the container's limit on processes",
+                      "fewer data loader workers; OMP_NUM_THREADS=1",
+                      "torch.multiprocessing.set_sharing_strategy('file_system')"}},
+    [KIND_DIVERGED] =
+        {.name = "diverged",
+         .title = "stopped because its numbers were no longer finite",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_FAULT,
+         .meaning =
+             "Gradients or losses overflowed again and again. This is no question of memory.",
+         .remedies = {"bf16 instead of fp16, where the card has it",
+                      "a lower learning rate, more warm-up; look at the batch that did it"}},
     [KIND_EXCEPTION] =
         {.name = "exception",
          .title = "ended with an exception",

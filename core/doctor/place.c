@@ -81,12 +81,13 @@ static int64_t rank_above(struct str line, struct str before)
 void place_read(struct doctor_finding *f, const struct passage *p, struct str before)
 {
     static const struct mark ahead[] = {
-        {"[rank", "]"},                      // torch
-        {"[Rank ", "]"},                     // torch, DeepSpeed
-        {" Rank ", "]"},                     // "[PG 0 Rank 3]"
-        {"[default", "]"},                   // torchrun with --tee
-        {"Worker_TP", " "},                  // vLLM
-        {"Worker rank=", " "}, {" TP", "]"}, // sglang
+        {"[rank", "]"},                       // torch
+        {"[Rank ", "]"},                      // torch, DeepSpeed
+        {" Rank ", "]"},                      // "[PG 0 Rank 3]"
+        {"[default", "]"},                    // torchrun with --tee
+        {"Worker_TP", " "},                   // vLLM
+        {"Error: Rank ", ": "},               // Megatron
+        {"Worker rank=", " "},  {" TP", "]"}, // sglang
     };
     static const struct mark anywhere[] = {
         {" local_rank: ", " (pid"}, {"--local_rank=", ""}, {": task ", ": "}};

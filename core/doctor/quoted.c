@@ -1,6 +1,7 @@
 // Whether a line says something itself or only shows text that says it: trainers print samples of
 // their data and servers their prompts, and those speak of errors too. A message inside a string of
-// a dictionary, a list or a prompt is data, unless its key is one that loggers use.
+// a dictionary, a list or a prompt is data, unless its key is one that loggers use; one between
+// backticks is only mentioned.
 #include <string.h>
 
 #include "core/base/compiler.h"
@@ -21,7 +22,7 @@ static ptrdiff_t open_quote(struct str text)
         bool before_letter = i + 1 < text.n && is_letter(text.p[i + 1]);
         if (c == '\\')
             i++;
-        else if (open < 0 && (c == '"' || c == '\'') && !after_letter)
+        else if (open < 0 && (c == '"' || c == '\'' || c == '`') && !after_letter)
             open = i;
         else if (open >= 0 && c == text.p[open] && !before_letter)
             open = -1;
@@ -116,5 +117,7 @@ bool passage_is_quoted(const struct passage *p)
     if (p->cut ? looks_like_data(before) : has_chat_marks(before))
         return true;
     ptrdiff_t open = p->cut ? -1 : open_quote(before);
-    return is_told(before) || (open >= 0 && is_value_of_data(str_slice(before, 0, open)));
+    bool mentioned = open >= 0 && before.p[open] == '`';
+    return is_told(before) || mentioned ||
+           (open >= 0 && is_value_of_data(str_slice(before, 0, open)));
 }

@@ -28,24 +28,37 @@ static bool is_time(struct str line, ptrdiff_t at)
     return line.p[start] == ':' && start > 0 && char_is_digit(line.p[start - 1]);
 }
 
-static bool has_prefix(struct str line, struct str prefix)
+static ptrdiff_t digits_end(struct str line, ptrdiff_t at)
 {
-    if (line.n < prefix.n)
-        return false;
-    for (ptrdiff_t i = 0; i < prefix.n; i++) {
-        bool same = line.p[i] == prefix.p[i];
-        bool digits = char_is_digit(line.p[i]) && char_is_digit(prefix.p[i]);
-        if (!same && !(digits && is_time(prefix, i)))
-            return false;
+    while (at < line.n && char_is_digit(line.p[at]))
+        at++;
+    return at;
+}
+
+// How much of the line is the prefix, with another time in it; -1: it begins otherwise.
+static ptrdiff_t prefix_length(struct str line, struct str prefix)
+{
+    ptrdiff_t at = 0;
+    for (ptrdiff_t i = 0; i < prefix.n; i++, at++) {
+        if (at == line.n)
+            return -1;
+        if (line.p[at] == prefix.p[i])
+            continue;
+        bool before = i > 0 && at > 0 && char_is_digit(prefix.p[i - 1]); // one has fewer digits
+        bool here = char_is_digit(prefix.p[i]), there = char_is_digit(line.p[at]);
+        if ((!here && !before) || (!there && !before) || !is_time(prefix, here ? i : i - 1))
+            return -1;
+        i = digits_end(prefix, i) - 1;
+        at = digits_end(line, at) - 1;
     }
-    return true;
+    return at;
 }
 
 // Frames and their source are set in; rich draws a box around them.
 static bool is_inside(struct str content)
 {
-    return str_starts(content, STR("  ")) || str_starts(content, STR("\xE2\x94")) ||
-           str_starts(content, STR("\xE2\x95"));
+    return str_starts(content, STR("  ")) || str_starts(content, STR("File \"")) ||
+           str_starts(content, STR("\xE2\x94")) || str_starts(content, STR("\xE2\x95"));
 }
 
 static bool starts_name(char c)
@@ -86,10 +99,11 @@ static struct str exception_name(struct str content, bool boxed)
     return known ? name : STR_NONE;
 }
 
-// These only carry the exception of another process, which is printed after them.
+// These only carry what happened to another process, which is printed after them.
 static bool carries_another(struct str name)
 {
-    return str_ends(name, STR("RemoteTraceback")) || str_ends(name, STR("ProcessRaisedException"));
+    return str_ends(name, STR("RemoteTraceback")) ||
+           str_ends(name, STR("ProcessRaisedException")) || str_ends(name, STR("ChildFailedError"));
 }
 
 // The text before the head in its line: a prefix, what a progress bar left there, or rich's box.
@@ -105,8 +119,20 @@ static struct str prefix_of(struct str text, ptrdiff_t head)
 
 static void take_frame(struct traceback *t, struct str content)
 {
-    if (str_starts(content, STR("  File \"")))
+    if (str_starts(content, STR("  File \"")) || str_starts(content, STR("File \"")))
         t->frame = str_trim(content);
+}
+
+// Some loggers say time and level before the first line of a message only: what stands before the
+// first frame is the part of the prefix that all lines have.
+static struct str shared_prefix(struct str line, struct str prefix)
+{
+    ptrdiff_t frame = text_find(line, STR("  File \""), 0);
+    bool shorter = frame >= 0 && frame < prefix.n;
+    struct str shared = str_slice(prefix, 0, shorter ? frame : 0);
+    if (shorter && prefix_length(line, shared) == frame)
+        return shared;
+    return is_inside(line) && prefix_length(line, prefix) < 0 ? STR_NONE : prefix;
 }
 
 struct traceback traceback_follow(struct str text, ptrdiff_t head)
@@ -121,11 +147,12 @@ struct traceback traceback_follow(struct str text, ptrdiff_t head)
         at += line.n + 1;
         if (at > text.n)
             break; // its end is not in sight
-        if (!begun && !has_prefix(line, prefix) && is_inside(line))
-            prefix = STR_NONE;
-        if (!has_prefix(line, prefix))
+        if (!begun)
+            prefix = shared_prefix(line, prefix);
+        ptrdiff_t skipped = prefix_length(line, prefix);
+        if (skipped < 0)
             continue;
-        struct str content = str_slice(line, prefix.n, line.n);
+        struct str content = str_slice(line, skipped, line.n);
         begun = begun || is_inside(content);
         take_frame(&t, content);
         if (str_starts(content, STR("Traceback (most")))
@@ -133,7 +160,7 @@ struct traceback traceback_follow(struct str text, ptrdiff_t head)
         struct str name = begun && !is_inside(content) ? exception_name(content, boxed) : STR_NONE;
         if (!name.n || carries_another(name))
             continue;
-        fallback = start + prefix.n;
+        fallback = start + skipped;
         if (!str_ends(name, STR("RayTaskError"))) // its cause follows
             break;
     }

@@ -339,6 +339,12 @@ TEST(tracebacks_lead_to_exceptions)
         {"exception", HEAD FRAME "__main__.Odd\n"},
         {"exception", HEAD FRAME "FloatingPointError: the loss is nan\n"},
         {"exception", HEAD FRAME "TimeoutError\n"},
+        {"-", HEAD FRAME "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"},
+        {"exception", "(W pid=1) 09:12:33 [ERROR] " HEAD "(W pid=1)   File \"a.py\", line 3, in f\n"
+                      "(W pid=1)     g()\n(W pid=2) x.Other: no\n(W pid=1) x.Odd: it broke\n"},
+        {"exception", "2025-07-03T14:20:51.565839352Z " HEAD
+                      "2025-07-03T14:20:51.56584Z   File \"a.py\", line 3, in f\n"
+                      "2025-07-03T14:20:51.6Z x.Odd: it broke\n"},
         {"exception", "^C 5%|# | 1/10 [00:01<00:02]" HEAD FRAME "queue.Empty\n"},
         {"interrupted", "^C" HEAD FRAME "KeyboardInterrupt\n"},
         {"network", HEAD FRAME "requests.exceptions.ConnectionError: ('Connection aborted.', "
@@ -440,6 +446,7 @@ TEST(samples_of_data_are_no_messages)
         "INFO request 1: prompt: 'How to fix " QUOTED "', params: SamplingParams(",
         "<|im_start|>user RuntimeError: " QUOTED "<|im_end|>",
         "['hello', 'RuntimeError: " QUOTED "']",
+        "WARNING a low ulimit causes errors like `OSError: [Errno 24] Too many open files`.",
         "When I train it I get RuntimeError: " QUOTED " (GPU 0)",
         "{'instruction': 'It\\'s broken\\nOSError: [Errno 28] No space left on device'}",
     };
