@@ -101,11 +101,10 @@ static bool is_told(struct str before)
         while (start > 0 && before.p[start - 1] != ' ')
             start--;
         struct str word = str_slice(before, start, before.n);
-        if (is_one_of(word, "get got getting gets see seeing saw says encounter avoid fix prevent"))
-            return true;
         bool name = str_ends(word, STR(":")) || (word.n && char_lower(word.p[0]) != word.p[0]);
         if (!name)
-            return false;
+            return is_one_of(word, "get got getting gets see seeing saw says encounter avoid fix "
+                                   "prevent");
         before = str_slice(before, 0, start);
     }
     return false;

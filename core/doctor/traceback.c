@@ -44,9 +44,10 @@ static ptrdiff_t prefix_length(struct str line, struct str prefix)
             return -1;
         if (line.p[at] == prefix.p[i])
             continue;
-        bool before = i > 0 && at > 0 && char_is_digit(prefix.p[i - 1]); // one has fewer digits
         bool here = char_is_digit(prefix.p[i]), there = char_is_digit(line.p[at]);
-        if ((!here && !before) || (!there && !before) || !is_time(prefix, here ? i : i - 1))
+        bool after_digit = i > 0 && char_is_digit(prefix.p[i - 1]); // one may have fewer digits
+        bool digits = (here && there) || ((here || there) && after_digit);
+        if (!digits || !is_time(prefix, here ? i : i - 1))
             return -1;
         i = digits_end(prefix, i) - 1;
         at = digits_end(line, at) - 1;

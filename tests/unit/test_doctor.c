@@ -359,6 +359,7 @@ TEST(tracebacks_lead_to_exceptions)
         {"-", HEAD FRAME "and then nothing\nLoss: 5\n"},
         {"-", "Exception ignored in: <function F.__del__>\n" HEAD FRAME "TypeError: no\n"},
         {"-", "Traceback (most recent call last):\n"},
+        {"-", "09:12:3x " HEAD "09:12:3y   File \"a.py\", line 3, in f\n09:12:3y x.Odd: no\n"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct doctor_result r = read_text(test_arena(), rows[i].text);
