@@ -89,8 +89,10 @@ void place_read(struct doctor_finding *f, const struct passage *p, struct str be
         {"Error: Rank ", ": "},               // Megatron
         {"Worker rank=", " "},  {" TP", "]"}, // sglang
     };
-    static const struct mark anywhere[] = {
-        {" local_rank: ", " (pid"}, {"--local_rank=", ""}, {": task ", ": "}};
+    static const struct mark anywhere[] = {{" local_rank: ", " (pid"},
+                                           {"--local_rank=", ""},
+                                           {": task ", ": "},
+                                           {"process rank ", " with PID"}};
     static const struct mark gpus[] = {{"GPU ", " has a total"},
                                        {"(GPU ", ";"},
                                        {"(NPU ", ";"},

@@ -116,7 +116,8 @@ bool passage_is_quoted(const struct passage *p)
     if (p->cut ? looks_like_data(before) : has_chat_marks(before))
         return true;
     ptrdiff_t open = p->cut ? -1 : open_quote(before);
-    bool mentioned = open >= 0 && before.p[open] == '`';
+    bool mentioned = open >= 0 && before.p[open] == '`' &&
+                     text_has(str_slice(p->line, p->anchor, p->line.n), "`");
     return is_told(before) || mentioned ||
            (open >= 0 && is_value_of_data(str_slice(before, 0, open)));
 }

@@ -507,6 +507,20 @@ TEST(signals_as_launchers_name_them)
     static const struct {
         const char *kind, *text;
     } rows[] = {
+        {"killed", "mpirun noticed that process rank 3 with PID 9 on node n exited on signal 9 "
+                   "(Killed).\n"},
+        {"crash", "=   KILLED BY SIGNAL: 11 (Segmentation fault)\n"},
+        {"aborted",
+         "run.sh: line 4: 12345 Aborted                 (core dumped) python train.py\n"},
+        {"aborted", "terminate called after throwing an instance of 'std::runtime_error'\n"},
+        {"crash", "run.sh: line 4: 12345 Illegal instruction     (core dumped) python a.py\n"},
+        {"killed", "srun: error: n1: task 3: Killed\n"},
+        {"child-failed", "srun: error: n1: task 3: Exited with exit code 1\n"},
+        {"child-failed",
+         "[ERROR] [launch.py:322:sigkill_handler] ['a'] exits with return code = 1\n"},
+        {"killed", "[ERROR] [launch.py:322:sigkill_handler] ['a'] exits with return code = -9\n"},
+        {"slurm-memory", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n"},
+        {"time-limit", "=>> PBS: job killed: walltime 3636 exceeded limit 3600\n"},
         {"aborted", "  rank      : 5 (local_rank: 5)\n  exitcode  : -6 (pid: 1)\n"},
         {"killed", "  exitcode  : -9 (pid: 1)\n"},
         {"crash", "  exitcode  : -11 (pid: 1)\n"},
@@ -517,6 +531,32 @@ TEST(signals_as_launchers_name_them)
         {"bus-error", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. "},
         {"crash", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Segmentation "
                   "fault. "},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "'%s' is %s", rows[i].text, kind_of(&r));
+    }
+}
+
+TEST(messages_of_drivers_and_libraries)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"gpu-hardware", "NVRM: Xid (PCI:0000:44:00): 79, pid=1, GPU has fallen off\n"},
+        {"gpu-hardware", "NVRM: Xid (PCI:0000:44:00): 48, pid=1, An uncorrectable double bit\n"},
+        {"cuda-fault", "NVRM: Xid (PCI:0000:44:00): 31, pid=1, MMU Fault\n"},
+        {"cuda-fault", "Indexing.cu:1093: f: block: [0,0,0], thread: [4,0,0] Assertion `i < n` "
+                       "failed.\n"},
+        {"gpu-setup", "RuntimeError: No CUDA GPUs are available\n"},
+        {"gpu-setup", "RuntimeError: HIP error: invalid device function\n"},
+        {"missing-module", "OSError: version `GLIBC_2.32' not found (required by x.so)\n"},
+        {"configuration", "ValueError: The checkpoint has model type `q` but Transformers does "
+                          "not recognize this architecture.\n"},
+        {"peer-lost", "torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n"},
+        {"resource-limit", "RuntimeError: can't start new thread\n"},
+        {"host-memory", "systemd-oomd[1]: Killed /user.slice/x due to memory pressure\n"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct doctor_result r = read_text(test_arena(), rows[i].text);
