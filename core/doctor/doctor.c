@@ -236,6 +236,7 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
         g->first_place = place;
     }
     g->first.count += !is_first;
+    g->first.root = g->first.root || f.root;
     if (!g->first.known) { // the kernel and NCCL say the sizes on a line of their own
         g->first.known = f.known;
         memcpy(g->first.bytes, f.bytes, sizeof f.bytes);
@@ -329,8 +330,9 @@ static bool take_expected(struct expected *x, struct doctor *d, ptrdiff_t start,
 static struct str frame_of(const struct doctor *d, const struct expected *x)
 {
     bool in_sight = x->frame_bytes && x->frame_place >= d->dropped;
-    return in_sight ? (struct str){d->window + (x->frame_place - d->dropped), x->frame_bytes}
-                    : STR_NONE;
+    return in_sight
+               ? (struct str){d->window + (ptrdiff_t)(x->frame_place - d->dropped), x->frame_bytes}
+               : STR_NONE;
 }
 
 // ------------------------------------------------------------------ one line
@@ -516,7 +518,8 @@ static enum doctor_weight weight_of(const struct doctor_finding *f)
 static bool explains_better(const struct doctor_finding *f, const struct doctor_finding *cause)
 {
     enum doctor_weight a = weight_of(f), b = weight_of(cause);
-    return a > b || (a == b && is_another_story(cause, f));
+    bool root = f->kind == cause->kind && f->root && !cause->root;
+    return a > b || (a == b && (root || is_another_story(cause, f)));
 }
 
 static const struct doctor_finding *find_cause(const struct doctor_finding *f, ptrdiff_t count)

@@ -89,6 +89,7 @@ struct doctor_finding {
     uint64_t ranks;       // how many ranks say something of this kind
     struct str rank_list; // which, as "0-2, 5"; empty below two
     bool survived;        // steps were reported after it
+    bool root;            // torchrun calls it the first failure it saw
 };
 
 enum { DOCTOR_TEXT_BYTES = 1000, DOCTOR_RAISED_BYTES = 300 };

@@ -139,6 +139,7 @@ const struct symptom symptoms[] = {
     {"KILLED BY SIGNAL: 11 ", NULL, KIND_CRASH, 0},
     {" Aborted      ", NULL, KIND_ABORTED, 0},
     {" Terminated      ", NULL, KIND_TERMINATED, 0},
+    {"Caught signal 7 (Bus error", NULL, KIND_BUS_ERROR, 0}, // UCX's
     {"Bus error (core dumped)", NULL, KIND_BUS_ERROR, 0},
     {" Bus error      ", NULL, KIND_BUS_ERROR, 0},
     {"Illegal instruction", "core dumped", KIND_CRASH, 0},

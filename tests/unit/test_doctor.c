@@ -539,6 +539,17 @@ TEST(signals_as_launchers_name_them)
     }
 }
 
+TEST(the_root_of_a_summary)
+{
+    struct doctor_result r = read_text(test_arena(), "[1]:\n  rank      : 3 (local_rank: 3)\n"
+                                                     "  exitcode  : -6 (pid: 1)\n"
+                                                     "Root Cause (first observed failure):\n"
+                                                     "[0]:\n  rank      : 5 (local_rank: 5)\n"
+                                                     "  exitcode  : -6 (pid: 2)\n");
+    CHECK_U64((uint64_t)r.cause->rank, 5);
+    CHECK_U64(r.cause->ranks, 2);
+}
+
 TEST(messages_of_drivers_and_libraries)
 {
     static const struct {
