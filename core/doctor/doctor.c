@@ -370,6 +370,15 @@ static struct sighting heaviest(struct doctor *d, const struct passage *line, pt
     return best;
 }
 
+// A sample of the data may have many lines.
+static bool is_sample(const struct doctor *d, ptrdiff_t place)
+{
+    ptrdiff_t from = place > LINE_BEHIND ? place - LINE_BEHIND : 0;
+    ptrdiff_t to = place + LINE_BEHIND < d->filled ? place + LINE_BEHIND : d->filled;
+    struct str before = {d->window + from, place - from}, after = {d->window + place, to - place};
+    return is_in_turn(before, after);
+}
+
 // Where to go on from.
 static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
 {
@@ -385,7 +394,7 @@ static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
     }
     bool ignored =
         raised && x.ignored && doctor_kinds[seen.symptom->kind].weight <= DOCTOR_CIRCUMSTANCE;
-    if (seen.symptom && !ignored)
+    if (seen.symptom && !ignored && !is_sample(d, seen.place))
         examine(d, seen.symptom, &seen.passage, seen.place, raised ? frame_of(d, &x) : STR_NONE);
     bool took_line_end = d->window[place] == '\n' && line.line.n > 1;
     return took_line_end ? end - 1 : end;

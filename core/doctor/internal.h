@@ -109,6 +109,9 @@ bool text_has(struct str text, const char *part);
 // Whether the line only shows text that says it: a sample of the data, a prompt.
 bool passage_is_quoted(const struct passage *p);
 
+// Whether the place between the two texts lies in a turn of a conversation that is printed whole.
+bool is_in_turn(struct str before, struct str after);
+
 // The symptom that this place shows, or NULL.
 const struct symptom *symptom_at(const struct scan *s, const struct passage *p);
 

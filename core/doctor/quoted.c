@@ -80,14 +80,44 @@ static bool looks_like_data(struct str before)
            text_has(before, "\":\"");
 }
 
+// How chat templates begin and end what somebody says.
+static const struct {
+    const char *begin, *end;
+} turns[] = {
+    {"<|im_start|>", "<|im_end|>"},
+    {"<|start_header_id|>", "<|eot_id|>"},
+    {"<start_of_turn>", "<end_of_turn>"},
+    {"<|user|>", "<|end|>"},
+    {"[INST]", "[/INST]"},
+};
+
 static bool has_chat_marks(struct str before)
 {
-    static const char *const marks[] = {"<|im_start|>",     "<|user|>", "<|start_header_id|>",
-                                        "<start_of_turn>",  "[INST]",   "<|endoftext|>",
-                                        "<|begin_of_text|>"};
-    for (ptrdiff_t i = 0; i < COUNT_OF(marks); i++)
-        if (text_has(before, marks[i]))
+    for (ptrdiff_t i = 0; i < COUNT_OF(turns); i++)
+        if (text_has(before, turns[i].begin))
             return true;
+    return false;
+}
+
+static ptrdiff_t last_place(struct str text, const char *part)
+{
+    ptrdiff_t last = -1;
+    for (ptrdiff_t at = 0; (at = text_find(text, str_from(part), at)) >= 0; at++)
+        last = at;
+    return last;
+}
+
+bool is_in_turn(struct str before, struct str after)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(turns); i++) {
+        ptrdiff_t begun = last_place(before, turns[i].begin);
+        if (begun < 0 || last_place(before, turns[i].end) > begun)
+            continue;
+        ptrdiff_t ended = text_find(after, str_from(turns[i].end), 0);
+        ptrdiff_t next = text_find(after, str_from(turns[i].begin), 0);
+        if (ended >= 0 && (next < 0 || ended < next))
+            return true;
+    }
     return false;
 }
 

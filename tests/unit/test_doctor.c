@@ -448,6 +448,9 @@ TEST(samples_of_data_are_no_messages)
         "<|im_start|>user RuntimeError: " QUOTED "<|im_end|>",
         "['hello', 'RuntimeError: " QUOTED "']",
         "WARNING a low ulimit causes errors like `OSError: [Errno 24] Too many open files`.",
+        "<|im_start|>user\nI see this:\nRuntimeError: " QUOTED "\nHelp!<|im_end|>\n"
+        "<|im_start|>assistant\nSmaller batches.<|im_end|>\n",
+        "<|im_start|>user\nWhy?\n" HEAD FRAME "RuntimeError: " QUOTED "\n<|im_end|>\n",
         "When I train it I get RuntimeError: " QUOTED " (GPU 0)",
         "{'instruction': 'It\\'s broken\\nOSError: [Errno 28] No space left on device'}",
     };
@@ -459,6 +462,8 @@ TEST(samples_of_data_are_no_messages)
         "terminate called after throwing\n  what():  " QUOTED,
         "File \"a.py\" failed: RuntimeError: " QUOTED,
         "WARNING:root:" QUOTED,
+        "prompt <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nRuntimeError: " QUOTED
+        "\nprompt <|im_start|>user\nHi<|im_end|>\n",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(data); i++) {
         struct doctor_result r = read_text(test_arena(), data[i]);
