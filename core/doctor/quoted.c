@@ -88,7 +88,6 @@ static const struct {
     {"<|start_header_id|>", "<|eot_id|>"},
     {"<start_of_turn>", "<end_of_turn>"},
     {"<|user|>", "<|end|>"},
-    {"[INST]", "[/INST]"},
 };
 
 static bool has_chat_marks(struct str before)
@@ -96,7 +95,7 @@ static bool has_chat_marks(struct str before)
     for (ptrdiff_t i = 0; i < COUNT_OF(turns); i++)
         if (text_has(before, turns[i].begin))
             return true;
-    return false;
+    return text_has(before, "[INST]");
 }
 
 static ptrdiff_t last_place(struct str text, const char *part)
@@ -109,6 +108,8 @@ static ptrdiff_t last_place(struct str text, const char *part)
 
 bool is_in_turn(struct str before, struct str after)
 {
+    if (!text_has(before, "<")) // which is nearly always so
+        return false;
     for (ptrdiff_t i = 0; i < COUNT_OF(turns); i++) {
         ptrdiff_t begun = last_place(before, turns[i].begin);
         if (begun < 0 || last_place(before, turns[i].end) > begun)
