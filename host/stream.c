@@ -13,6 +13,7 @@
 
 enum {
     PIECE_BYTES = 256 << 10,
+    DECODED_BYTES = UTF16_GROWTH * (PIECE_BYTES + 1),
     ANY_HEADER = 15 + 32
 }; // largest window, zlib or gzip by its header
 
@@ -20,7 +21,7 @@ struct stream {
     struct str name;
     int fd;
     char *read, *unpacked; // [PIECE_BYTES]
-    char *decoded;         // [UTF16_GROWTH * (PIECE_BYTES + 1)], where the text is UTF-16
+    char *decoded;         // [DECODED_BYTES], where the text is UTF-16
     struct str ready;      // read and not yet passed on
     z_stream z;
     struct utf16 utf16;
@@ -150,7 +151,7 @@ static bool begin_text(struct stream *s, struct str start, struct error *e)
     if (!encoding_check(start, s->name, e))
         return false;
     if (encoding != ENCODING_BYTES)
-        s->decoded = NEW(s->arena, char, UTF16_GROWTH *(PIECE_BYTES + 1));
+        s->decoded = NEW(s->arena, char, DECODED_BYTES);
     s->utf16.big_endian = encoding == ENCODING_UTF16_BE;
     return true;
 }

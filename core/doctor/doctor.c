@@ -25,6 +25,7 @@ enum {
     MESSAGE_LINES = 8,
     TEXT_BEHIND = 200,
     TEXTS_BYTES = DOCTOR_TEXT_BYTES + DOCTOR_RAISED_BYTES,
+    BOTH_TEXTS_BYTES = 2 * TEXTS_BYTES,
     FINDINGS_PER_KIND = 9, // ranks; the last is for all others together
     FINDINGS_MOST = KIND_COUNT * FINDINGS_PER_KIND,
     ESCAPE = 0x1B,
@@ -224,7 +225,7 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
 {
     struct group *g = group_of(d, &f);
     if (!g->texts)
-        g->texts = NEW(d->arena, char, 2 * TEXTS_BYTES);
+        g->texts = NEW(d->arena, char, BOTH_TEXTS_BYTES);
     bool is_first = g->first.count == 0 || is_another_story(&g->first, &f);
     char *room = g->texts + (is_first ? 0 : TEXTS_BYTES);
     f.text = put_text(room, quotation(p), DOCTOR_TEXT_BYTES);

@@ -58,7 +58,9 @@ static struct str last_word(struct str text)
 static bool is_value_of_data(struct str before)
 {
     before = trim_end(before);
-    char mark = before.n ? before.p[before.n - 1] : ' ';
+    if (!before.n)
+        return false;
+    char mark = before.p[before.n - 1];
     if (mark == '[' || mark == '{' || mark == ',')
         return true;
     if (mark != ':' && mark != '=')
