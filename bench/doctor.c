@@ -56,6 +56,19 @@ static void put_tracebacks(struct buf *b, int i)
                i % 8, i % 3000, i % 8);
 }
 
+// Whole tracebacks, of eight ranks in each other's lines.
+static void put_exceptions(struct buf *b, int i)
+{
+    static const char *const lines[] = {"Traceback (most recent call last):",
+                                        "  File \"/app/train.py\", line 71, in <module>",
+                                        "    main()",
+                                        "  File \"/app/train.py\", line 40, in main",
+                                        "    trainer.train(resume_from_checkpoint=None)",
+                                        "module.DataGone: shard 7 is not there"};
+    const int count = (int)(sizeof lines / sizeof *lines);
+    buf_printf(b, "[rank%d]: %s\n", i % 8, lines[i / 8 % count]);
+}
+
 static void run(struct arena a, const char *name, void (*put)(struct buf *b, int i), int pieces)
 {
     char *block = NEW(&a, char, PIECE_BYTES + 4096);
@@ -82,6 +95,7 @@ int main(void)
     run(a, "training", put_training, PIECES);
     run(a, "tracebacks", put_tracebacks, PIECES);
     run(a, "nothing but failures", put_failures, PIECES / 10);
+    run(a, "nothing but exceptions", put_exceptions, PIECES / 10);
     free(block);
     return EXIT_SUCCESS;
 }

@@ -140,6 +140,8 @@ static bool read_log(struct query *q, struct str path, struct error *e)
     q->log = doctor_new(q->arena);
     while (ok && (ok = stream_next(&piece, s, e)) && piece.n)
         doctor_feed(q->log, piece);
+    if (ok && stream_is_cut(s))
+        doctor_cut(q->log);
     if (s)
         stream_close(s);
     return ok;

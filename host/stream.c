@@ -1,5 +1,5 @@
-// Reading and unpacking with two buffers. What a file is shows in its first two bytes, which a pipe
-// may give one at a time, so the first piece is filled before it is looked at.
+// Reading, unpacking and decoding with a buffer each. What a file is shows in its first bytes,
+// which a pipe may give one at a time, so the first piece is filled before it is looked at.
 #include "host/stream.h"
 
 #include <errno.h>
@@ -8,10 +8,12 @@
 #define ZLIB_CONST // inputs are const
 #include <zlib.h>
 
+#include "host/encoding.h"
 #include "host/file.h"
 
 enum {
     PIECE_BYTES = 256 << 10,
+    DECODED_BYTES = UTF16_GROWTH * (PIECE_BYTES + 1),
     ANY_HEADER = 15 + 32
 }; // largest window, zlib or gzip by its header
 
@@ -19,9 +21,13 @@ struct stream {
     struct str name;
     int fd;
     char *read, *unpacked; // [PIECE_BYTES]
+    char *decoded;         // [DECODED_BYTES], where the text is UTF-16
     struct str ready;      // read and not yet passed on
     z_stream z;
-    bool started, packed, member_ended;
+    struct utf16 utf16;
+    struct arena *arena;
+    bool started, packed, member_ended, cut, text_begun;
+    uint64_t unpacked_bytes;
 };
 
 struct stream *stream_open(struct arena *a, struct str path, struct error *e)
@@ -31,6 +37,7 @@ struct stream *stream_open(struct arena *a, struct str path, struct error *e)
     if (fd < 0)
         return NULL;
     struct stream *s = NEW(a, struct stream, 1);
+    s->arena = a;
     s->name = standard_input ? STR("standard input") : path;
     s->fd = fd;
     s->read = NEW(a, char, PIECE_BYTES);
@@ -72,7 +79,7 @@ static bool is_packed(struct str in)
 
 static bool start(struct stream *s, struct error *e)
 {
-    if (!fill(s, 2, e))
+    if (!fill(s, PIECE_BYTES, e))
         return false;
     s->started = true;
     s->packed = is_packed(s->ready);
@@ -83,9 +90,13 @@ static bool start(struct stream *s, struct error *e)
     return true;
 }
 
-static bool damaged(const struct stream *s, struct error *e)
+// What could be unpacked is worth reading: the rest is only missing.
+static bool damaged(struct stream *s, struct error *e)
 {
-    return FAIL(e, BAD_INPUT, s->name, "this compressed file is damaged or cut off");
+    if (!s->unpacked_bytes && s->z.avail_out == PIECE_BYTES)
+        return FAIL(e, BAD_INPUT, s->name, "this compressed file is damaged or cut off");
+    s->cut = true;
+    return true;
 }
 
 // One call of zlib; what follows the last member and is none itself is passed over, as gzip does.
@@ -108,7 +119,7 @@ static bool unpack_some(struct str *piece, struct stream *s, struct error *e)
 {
     s->z.next_out = (Bytef *)s->unpacked;
     s->z.avail_out = PIECE_BYTES;
-    while (s->z.avail_out == PIECE_BYTES) {
+    while (s->z.avail_out == PIECE_BYTES && !s->cut) {
         if (!s->ready.n && !fill(s, 1, e))
             return false;
         if (!s->ready.n)
@@ -117,14 +128,12 @@ static bool unpack_some(struct str *piece, struct stream *s, struct error *e)
             return false;
     }
     *piece = (struct str){s->unpacked, PIECE_BYTES - (ptrdiff_t)s->z.avail_out};
+    s->unpacked_bytes += (uint64_t)piece->n;
     return true;
 }
 
-bool stream_next(struct str *piece, struct stream *s, struct error *e)
+static bool next_bytes(struct str *piece, struct stream *s, struct error *e)
 {
-    *piece = STR_NONE;
-    if (!s->started && !start(s, e))
-        return false;
     if (s->packed)
         return unpack_some(piece, s, e);
     if (!s->ready.n && !fill(s, 1, e))
@@ -132,4 +141,38 @@ bool stream_next(struct str *piece, struct stream *s, struct error *e)
     *piece = s->ready;
     s->ready = STR_NONE;
     return true;
+}
+
+// What kind of text it is shows at its start.
+static bool begin_text(struct stream *s, struct str start, struct error *e)
+{
+    enum encoding encoding = encoding_of(start);
+    s->text_begun = true;
+    if (!encoding_check(start, s->name, e))
+        return false;
+    if (encoding != ENCODING_BYTES)
+        s->decoded = NEW(s->arena, char, DECODED_BYTES);
+    s->utf16.big_endian = encoding == ENCODING_UTF16_BE;
+    return true;
+}
+
+bool stream_next(struct str *piece, struct stream *s, struct error *e)
+{
+    *piece = STR_NONE;
+    if ((!s->started && !start(s, e)) || !next_bytes(piece, s, e) ||
+        (!s->text_begun && !begin_text(s, *piece, e)))
+        return false;
+    while (s->decoded && piece->n) {
+        *piece = utf16_decode(s->decoded, &s->utf16, *piece);
+        if (piece->n)
+            break;
+        if (!next_bytes(piece, s, e)) // a piece that was half a character
+            return false;
+    }
+    return true;
+}
+
+bool stream_is_cut(const struct stream *s)
+{
+    return s->cut;
 }

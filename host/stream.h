@@ -1,5 +1,6 @@
 // A file read piece by piece, for commands that need not hold it: a regular file, a pipe or "-" for
-// standard input, unpacked on the way where it is a zlib or gzip stream (of several members too).
+// standard input, unpacked on the way where it is a zlib or gzip stream (of several members too),
+// as UTF-8 where it is UTF-16. What is no text is refused.
 #ifndef FATHOM_HOST_STREAM_H
 #define FATHOM_HOST_STREAM_H
 
@@ -16,6 +17,9 @@ struct stream *stream_open(struct arena *a, struct str path, struct error *e);
 
 // The next piece, valid until the next call; empty at the end.
 bool stream_next(struct str *piece, struct stream *s, struct error *e) MUST_USE;
+
+// Whether a compressed file ended, or broke off, in its middle; known after the last piece.
+bool stream_is_cut(const struct stream *s);
 
 void stream_close(struct stream *s);
 

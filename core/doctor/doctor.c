@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "core/base/buf.h"
 #include "core/doctor/internal.h"
 
 enum {
@@ -13,12 +14,19 @@ enum {
     STEP_BEHIND = 256 << 10, // where a step is looked for
     LINE_BEHIND = 4 << 10,   // of a line, before the anchor
     BEHIND_BYTES = STEP_BEHIND + LINE_BEHIND,
-    LINE_AHEAD = 7 << 10,  // and after it
-    AHEAD_BYTES = 8 << 10, // with a whole anchor at its end
+    LINE_AHEAD = 7 << 10,                      // and after it
+    TRACEBACK_BYTES = 128 << 10,               // of many ranks at once
+    AHEAD_BYTES = TRACEBACK_BYTES + (8 << 10), // with a whole anchor at its end
+    MOST_TRACEBACKS = 256,                     // that are open at once
+    FOLLOWED_MOST = 64 << 20,                  // bytes, and as many again as the text has
+    CALM_LINES = 300,                          // after which an exception is another story
+    MOST_RANKS = 4096,
+    RANK_LIST_BYTES = 60,
     MESSAGE_LINES = 8,
     TEXT_BEHIND = 200,
-    TEXTS_BYTES = 2 * DOCTOR_TEXT_BYTES,
-    FINDINGS_PER_KIND = 8, // ranks; more are counted with the last
+    TEXTS_BYTES = DOCTOR_TEXT_BYTES + DOCTOR_RAISED_BYTES,
+    BOTH_TEXTS_BYTES = 2 * TEXTS_BYTES,
+    FINDINGS_PER_KIND = 9, // ranks; the last is for all others together
     FINDINGS_MOST = KIND_COUNT * FINDINGS_PER_KIND,
     ESCAPE = 0x1B,
 };
@@ -29,7 +37,16 @@ enum escape { ESCAPE_NONE, ESCAPE_BEGUN, ESCAPE_CONTROL, ESCAPE_STRING };
 struct group {
     struct doctor_finding first, last;
     uint64_t first_place, last_place;
+    bool mixed;  // of several ranks
     char *texts; // room for both
+};
+
+// Where a traceback will name its exception.
+struct expected {
+    uint64_t place;
+    uint64_t frame_place;
+    ptrdiff_t frame_bytes;
+    bool ignored; // by Python, which says so before the traceback
 };
 
 struct doctor {
@@ -47,6 +64,11 @@ struct doctor {
     uint64_t progress_sought; // steps have been looked for up to here
     struct group *groups[KIND_COUNT];
     int group_count[KIND_COUNT];
+    uint64_t *ranks[KIND_COUNT];               // bits
+    struct expected expected[MOST_TRACEBACKS]; // in the order of their places
+    int expected_count;
+    bool cut;
+    uint64_t followed; // bytes looked through for the ends of tracebacks
 };
 
 struct doctor *doctor_new(struct arena *a)
@@ -110,7 +132,9 @@ static struct passage passage_at(const struct doctor *d, ptrdiff_t place)
     ptrdiff_t end = line_end(text, at_line_end ? place + 1 : place, limit);
     if (at_line_end && end < limit)
         end++;
-    return (struct passage){.line = {text + start, end - start}, .anchor = place - start};
+    bool cut = start > 0 && start == earliest && text[start - 1] != '\n';
+    return (struct passage){
+        .line = {text + start, end - start}, .anchor = place - start, .cut = cut};
 }
 
 // A message that goes on over the next lines.
@@ -157,30 +181,63 @@ static struct group *group_of(struct doctor *d, const struct doctor_finding *f)
         d->groups[kind] = NEW(d->arena, struct group, FINDINGS_PER_KIND);
     for (int i = 0; i < *count; i++) {
         struct group *g = &d->groups[kind][i];
-        if (g->first.rank == f->rank && g->first.gpu == f->gpu)
+        if (!g->mixed && g->first.rank == f->rank && g->first.gpu == f->gpu)
             return g;
     }
     if (*count < FINDINGS_PER_KIND)
         return &d->groups[kind][(*count)++];
+    d->groups[kind][FINDINGS_PER_KIND - 1].mixed = true;
     return &d->groups[kind][FINDINGS_PER_KIND - 1];
+}
+
+static void count_rank(struct doctor *d, const struct doctor_finding *f)
+{
+    ptrdiff_t kind = f->kind - doctor_kinds;
+    if (f->rank < 0 || f->rank >= MOST_RANKS)
+        return;
+    if (!d->ranks[kind])
+        d->ranks[kind] = NEW(d->arena, uint64_t, MOST_RANKS / 64);
+    d->ranks[kind][f->rank / 64] |= UINT64_C(1) << f->rank % 64;
+}
+
+static bool is_exception(const struct doctor_kind *kind)
+{
+    ptrdiff_t i = kind - doctor_kinds;
+    return i == KIND_EXCEPTION || i == KIND_MISSING_MODULE || i == KIND_NETWORK;
+}
+
+// Whether a story ended before this one began: what follows so much later was not caused by it.
+static bool is_another_story(const struct doctor_finding *earlier, const struct doctor_finding *f)
+{
+    return earlier->kind->weight == DOCTOR_CIRCUMSTANCE && is_exception(earlier->kind) &&
+           is_exception(f->kind) && f->line > earlier->last_line + CALM_LINES;
+}
+
+static struct str put_text(char *room, struct str text, ptrdiff_t most)
+{
+    text = str_slice(text, 0, text.n < most ? text.n : most);
+    if (text.n)
+        memcpy(room, text.p, (size_t)text.n);
+    return (struct str){room, text.n};
 }
 
 static void keep(struct doctor *d, struct doctor_finding f, const struct passage *p, uint64_t place)
 {
     struct group *g = group_of(d, &f);
-    struct str text = quotation(p);
-    bool is_first = g->first.count == 0;
-    if (is_first)
-        g->texts = NEW(d->arena, char, TEXTS_BYTES);
-    char *room = g->texts + (is_first ? 0 : DOCTOR_TEXT_BYTES);
-    memcpy(room, text.p, (size_t)text.n);
-    f.text = (struct str){room, text.n};
+    if (!g->texts)
+        g->texts = NEW(d->arena, char, BOTH_TEXTS_BYTES);
+    bool is_first = g->first.count == 0 || is_another_story(&g->first, &f);
+    char *room = g->texts + (is_first ? 0 : TEXTS_BYTES);
+    f.text = put_text(room, quotation(p), DOCTOR_TEXT_BYTES);
+    f.raised = put_text(room + DOCTOR_TEXT_BYTES, f.raised, DOCTOR_RAISED_BYTES);
     f.count = 1;
+    count_rank(d, &f);
     if (is_first) {
         g->first = f;
         g->first_place = place;
     }
     g->first.count += !is_first;
+    g->first.root = g->first.root || f.root;
     if (!g->first.known) { // the kernel and NCCL say the sizes on a line of their own
         g->first.known = f.known;
         memcpy(g->first.bytes, f.bytes, sizeof f.bytes);
@@ -192,9 +249,9 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
 }
 
 static void examine(struct doctor *d, const struct symptom *s, const struct passage *p,
-                    ptrdiff_t place)
+                    ptrdiff_t place, struct str frame)
 {
-    struct doctor_finding f = {.kind = &doctor_kinds[s->kind]};
+    struct doctor_finding f = {.kind = &doctor_kinds[s->kind], .raised = frame};
     ptrdiff_t start = place - p->anchor;
     f.line = line_at(d, d->window[place] == '\n' ? place + 1 : place);
     follow_progress(d, place);
@@ -207,26 +264,140 @@ static void examine(struct doctor *d, const struct symptom *s, const struct pass
     keep(d, f, p, d->dropped + (uint64_t)place);
 }
 
-// The heaviest symptom among those that the line shows from `place` on; where to go on from.
+// ------------------------------------------------------------------ tracebacks
+
+// Python says so of exceptions that nothing comes of.
+static bool is_ignored(struct str before)
+{
+    enum { LINE_BYTES = 300 };
+    before = str_slice(before, before.n > LINE_BYTES ? before.n - LINE_BYTES : 0, before.n);
+    before = str_trim(before);
+    struct str_cut line = str_cut_last(before, '\n');
+    before = line.found ? line.tail : before;
+    return text_has(before, "Exception ignored in") || text_has(before, "--- Logging error ---");
+}
+
+static void expect(struct doctor *d, struct expected x)
+{
+    int at = d->expected_count;
+    for (int i = 0; i < at; i++)
+        if (d->expected[i].place == x.place)
+            return;
+    if (at == MOST_TRACEBACKS)
+        return;
+    for (; at > 0 && d->expected[at - 1].place > x.place; at--)
+        d->expected[at] = d->expected[at - 1];
+    d->expected[at] = x;
+    d->expected_count++;
+}
+
+// Looks from the head of a traceback for its exception, which is examined in its turn.
+static void follow_traceback(struct doctor *d, ptrdiff_t head, const struct passage *p)
+{
+    ptrdiff_t start = head - p->anchor;
+    ptrdiff_t limit = head + TRACEBACK_BYTES < d->filled ? head + TRACEBACK_BYTES : d->filled;
+    uint64_t place = d->dropped + (uint64_t)start;
+    if (d->followed > FOLLOWED_MOST + place)
+        return;
+    struct traceback t =
+        traceback_follow((struct str){d->window + start, limit - start}, p->anchor);
+    d->followed += (uint64_t)(t.exception < 0 ? limit - head : t.exception);
+    if (t.exception < 0)
+        return;
+    struct expected x = {.place = place + (uint64_t)t.exception,
+                         .frame_bytes = t.frame.n,
+                         .ignored = is_ignored((struct str){d->window, start})};
+    x.frame_place = t.frame.n ? d->dropped + (uint64_t)(t.frame.p - d->window) : 0;
+    expect(d, x);
+}
+
+// Takes what was expected before `end`; true with the one that lies behind `start`.
+static bool take_expected(struct expected *x, struct doctor *d, ptrdiff_t start, ptrdiff_t end)
+{
+    bool found = false;
+    int taken = 0;
+    for (; taken < d->expected_count; taken++) {
+        uint64_t place = d->expected[taken].place;
+        if (place >= d->dropped + (uint64_t)end)
+            break;
+        found = found || place >= d->dropped + (uint64_t)start;
+        *x = d->expected[taken];
+    }
+    d->expected_count -= taken;
+    memmove(d->expected, d->expected + taken, (size_t)d->expected_count * sizeof *d->expected);
+    return found;
+}
+
+static struct str frame_of(const struct doctor *d, const struct expected *x)
+{
+    bool in_sight = x->frame_bytes && x->frame_place >= d->dropped;
+    return in_sight
+               ? (struct str){d->window + (ptrdiff_t)(x->frame_place - d->dropped), x->frame_bytes}
+               : STR_NONE;
+}
+
+// ------------------------------------------------------------------ one line
+
+// An exception of no special meaning is the least that a line can say.
+static bool outweighs(const struct symptom *s, const struct symptom *t)
+{
+    enum doctor_weight a = doctor_kinds[s->kind].weight, b = doctor_kinds[t->kind].weight;
+    if (s->kind == KIND_EXCEPTION || t->kind == KIND_EXCEPTION)
+        return s->kind != KIND_EXCEPTION && a > DOCTOR_WEIGHS_NOTHING;
+    return a > b;
+}
+
+struct sighting {
+    const struct symptom *symptom;
+    struct passage passage;
+    ptrdiff_t place;
+};
+
+// The heaviest symptom among those that the line shows from `place` on.
+static struct sighting heaviest(struct doctor *d, const struct passage *line, ptrdiff_t place)
+{
+    struct sighting best = {.passage = *line, .place = place};
+    struct str text = {d->window, d->filled};
+    ptrdiff_t end = place - line->anchor + line->line.n;
+    for (ptrdiff_t at = place; at < end; at = scan_next(d->scan, text, at + 1, end)) {
+        struct passage p = *line;
+        p.anchor = line->anchor + at - place;
+        const struct symptom *s = symptom_at(d->scan, &p);
+        if (s && s->flags & SYMPTOM_TRACEBACK)
+            follow_traceback(d, at, &p);
+        else if (s && (!best.symptom || outweighs(s, best.symptom)))
+            best = (struct sighting){s, p, at};
+    }
+    return best;
+}
+
+// A sample of the data may have many lines.
+static bool is_sample(const struct doctor *d, ptrdiff_t place)
+{
+    ptrdiff_t from = place > LINE_BEHIND ? place - LINE_BEHIND : 0;
+    ptrdiff_t to = place + LINE_BEHIND < d->filled ? place + LINE_BEHIND : d->filled;
+    struct str before = {d->window + from, place - from}, after = {d->window + place, to - place};
+    return is_in_turn(before, after);
+}
+
+// Where to go on from.
 static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
 {
-    struct passage first = passage_at(d, place), best = first;
-    struct str text = {d->window, d->filled};
-    ptrdiff_t end = place - first.anchor + first.line.n, best_place = place;
-    const struct symptom *found = NULL;
-    for (ptrdiff_t at = place; at < end; at = scan_next(d->scan, text, at + 1, end)) {
-        struct passage p = first;
-        p.anchor = first.anchor + at - place;
-        const struct symptom *s = symptom_at(d->scan, &p);
-        if (!s || (found && doctor_kinds[s->kind].weight <= doctor_kinds[found->kind].weight))
-            continue;
-        found = s;
-        best = p;
-        best_place = at;
+    struct passage line = passage_at(d, place);
+    struct sighting seen = heaviest(d, &line, place);
+    ptrdiff_t start = place - line.anchor, end = start + line.line.n;
+    struct expected x = {0};
+    bool raised = take_expected(&x, d, start, end);
+    if (raised && !seen.symptom) {
+        seen.symptom = &symptom_exception;
+        seen.place = (ptrdiff_t)(x.place - d->dropped);
+        seen.passage.anchor = seen.place - start;
     }
-    if (found)
-        examine(d, found, &best, best_place);
-    bool took_line_end = d->window[place] == '\n' && first.line.n > 1;
+    bool ignored =
+        raised && x.ignored && doctor_kinds[seen.symptom->kind].weight <= DOCTOR_CIRCUMSTANCE;
+    if (seen.symptom && !ignored && !is_sample(d, seen.place))
+        examine(d, seen.symptom, &seen.passage, seen.place, raised ? frame_of(d, &x) : STR_NONE);
+    bool took_line_end = d->window[place] == '\n' && line.line.n > 1;
     return took_line_end ? end - 1 : end;
 }
 
@@ -245,11 +416,19 @@ static void drop_old(struct doctor *d)
     d->dropped += (uint64_t)drop;
 }
 
+static ptrdiff_t next_expected(const struct doctor *d, ptrdiff_t limit)
+{
+    if (!d->expected_count || d->expected[0].place >= d->dropped + (uint64_t)limit)
+        return limit;
+    return (ptrdiff_t)(d->expected[0].place - d->dropped);
+}
+
 static void scan_window(struct doctor *d, ptrdiff_t limit)
 {
     struct str text = {d->window, d->filled};
     while (d->scanned < limit) {
-        ptrdiff_t place = scan_next(d->scan, text, d->scanned, limit);
+        ptrdiff_t stop = next_expected(d, limit);
+        ptrdiff_t place = scan_next(d->scan, text, d->scanned, stop);
         d->scanned = place < limit ? examine_line(d, place) : limit;
     }
 }
@@ -313,6 +492,11 @@ void doctor_feed(struct doctor *d, struct str chunk)
     }
 }
 
+void doctor_cut(struct doctor *d)
+{
+    d->cut = true;
+}
+
 // ------------------------------------------------------------------ the end
 
 // Whether steps were reported after it: one more is only another rank's, or a bar drawn again.
@@ -341,13 +525,69 @@ static enum doctor_weight weight_of(const struct doctor_finding *f)
     return f->survived ? DOCTOR_WEIGHS_NOTHING : f->kind->weight;
 }
 
+static bool explains_better(const struct doctor_finding *f, const struct doctor_finding *cause)
+{
+    enum doctor_weight a = weight_of(f), b = weight_of(cause);
+    bool root = f->kind == cause->kind && f->root && !cause->root;
+    return a > b || (a == b && (root || is_another_story(cause, f)));
+}
+
 static const struct doctor_finding *find_cause(const struct doctor_finding *f, ptrdiff_t count)
 {
     const struct doctor_finding *cause = NULL;
     for (ptrdiff_t i = 0; i < count; i++)
-        if (weight_of(&f[i]) > (cause ? weight_of(cause) : DOCTOR_WEIGHS_NOTHING))
+        if (!cause ? weight_of(&f[i]) > DOCTOR_WEIGHS_NOTHING : explains_better(&f[i], cause))
             cause = &f[i];
     return cause;
+}
+
+// "0-2, 5" of the bits that are set.
+static uint64_t put_ranks(struct buf *b, const uint64_t *bits)
+{
+    uint64_t count = 0;
+    int first = -1;
+    for (int i = 0; i <= MOST_RANKS; i++) {
+        bool set = i < MOST_RANKS && bits[i / 64] >> i % 64 & 1;
+        count += set;
+        if (set && first < 0)
+            first = i;
+        if (set || first < 0)
+            continue;
+        if (b->n < RANK_LIST_BYTES) {
+            buf_put_z(b, b->n ? ", " : "");
+            buf_printf(b, i - 1 == first ? "%d" : "%d-%d", first, i - 1);
+        }
+        first = -1;
+    }
+    buf_put_z(b, b->n < RANK_LIST_BYTES ? "" : ", ...");
+    return count;
+}
+
+static struct doctor_finding finding_of(const struct doctor *d, struct group *g)
+{
+    g->first.survived = survived(d, &g->first, g->first_place);
+    g->last.survived = survived(d, &g->last, g->last_place);
+    bool first_explains = !g->first.survived || g->last.survived;
+    struct doctor_finding f = first_explains ? g->first : g->last;
+    if (g->mixed)
+        f.rank = f.gpu = -1;
+    return f;
+}
+
+// All findings of a kind know which ranks have one.
+static ptrdiff_t insert_kind(struct doctor_finding *findings, ptrdiff_t count, struct doctor *d,
+                             int kind, struct arena *a)
+{
+    struct buf list = buf_in(a);
+    uint64_t ranks = d->ranks[kind] ? put_ranks(&list, d->ranks[kind]) : 0;
+    struct str rank_list = ranks > 1 ? buf_str(&list) : STR_NONE;
+    for (int i = 0; i < d->group_count[kind]; i++) {
+        struct doctor_finding f = finding_of(d, &d->groups[kind][i]);
+        f.ranks = ranks;
+        f.rank_list = rank_list;
+        insert(findings, count++, f);
+    }
+    return count;
 }
 
 struct doctor_result doctor_end(struct doctor *d, struct arena *a)
@@ -359,13 +599,7 @@ struct doctor_result doctor_end(struct doctor *d, struct arena *a)
     scan_window(d, d->filled);
     follow_progress(d, d->filled);
     for (int kind = 0; kind < KIND_COUNT; kind++)
-        for (int i = 0; i < d->group_count[kind]; i++) {
-            struct group *g = &d->groups[kind][i];
-            g->first.survived = survived(d, &g->first, g->first_place);
-            g->last.survived = survived(d, &g->last, g->last_place);
-            bool first_explains = !g->first.survived || g->last.survived;
-            insert(findings, count++, first_explains ? g->first : g->last);
-        }
+        count = insert_kind(findings, count, d, kind, a);
     return (struct doctor_result){
         .findings = findings,
         .count = count,
@@ -374,5 +608,6 @@ struct doctor_result doctor_end(struct doctor *d, struct arena *a)
         .bytes = d->bytes,
         .last_step = d->progress.step,
         .steps_total = d->progress.total,
+        .cut = d->cut,
     };
 }

@@ -21,7 +21,7 @@
 enum doctor_class {
     DOCTOR_GPU_MEMORY,
     DOCTOR_HOST_MEMORY,
-    DOCTOR_DEVICE_ERROR, // NCCL, CUDA, the network between ranks
+    DOCTOR_DEVICE_ERROR, // NCCL, CUDA, the network
     DOCTOR_TIMEOUT,
     DOCTOR_CONFIGURATION, // would fail the same way again
     DOCTOR_DISK,
@@ -84,11 +84,15 @@ struct doctor_finding {
     uint64_t count, last_line; // of this kind and rank
     unsigned known;            // bits of doctor_field
     uint64_t bytes[DOCTOR_FIELDS];
-    struct str text; // the message as written, without colour, at most DOCTOR_TEXT_BYTES
-    bool survived;   // steps were reported after it
+    struct str text;      // the message as written, without colour, at most DOCTOR_TEXT_BYTES
+    struct str raised;    // 'File "train.py", line 7, in main' of its traceback; empty: not said
+    uint64_t ranks;       // how many ranks say something of this kind
+    struct str rank_list; // which, as "0-2, 5"; empty below two
+    bool survived;        // steps were reported after it
+    bool root;            // torchrun calls it the first failure it saw
 };
 
-enum { DOCTOR_TEXT_BYTES = 1000 };
+enum { DOCTOR_TEXT_BYTES = 1000, DOCTOR_RAISED_BYTES = 300 };
 
 struct doctor_result {
     const struct doctor_finding *findings; // in the order of their lines
@@ -96,12 +100,15 @@ struct doctor_result {
     const struct doctor_finding *cause; // NULL: the log does not say
     uint64_t lines, bytes;
     int64_t last_step, steps_total; // -1: none was reported
+    bool cut;                       // the text goes on, but could not be read
 };
 
 struct doctor;
 
 struct doctor *doctor_new(struct arena *a);
 void doctor_feed(struct doctor *d, struct str chunk);
+
+void doctor_cut(struct doctor *d); // what follows could not be read
 
 // Ends the reading: nothing may be fed after it.
 struct doctor_result doctor_end(struct doctor *d, struct arena *a);

@@ -29,7 +29,9 @@ enum kind {
     KIND_HOST_SLURM,
     KIND_HOST_RAY,
     KIND_HOST_ALLOCATION,
+    KIND_HOST_LOADER,
     KIND_SHARED_MEMORY,
+    KIND_BUS_ERROR,
     KIND_KILLED,
     KIND_DISK,
     KIND_NCCL_ERROR,
@@ -40,6 +42,11 @@ enum kind {
     KIND_RENDEZVOUS,
     KIND_PEER_LOST,
     KIND_CRASH,
+    KIND_ABORTED,
+    KIND_RAY_WORKER,
+    KIND_CHILD,
+    KIND_INTERRUPTED,
+    KIND_NETWORK,
     KIND_TIME_LIMIT,
     KIND_CANCELLED,
     KIND_TERMINATED,
@@ -48,6 +55,8 @@ enum kind {
     KIND_MODEL_MISSING,
     KIND_ARGUMENTS,
     KIND_CONFIGURATION,
+    KIND_RESOURCE_LIMIT,
+    KIND_DIVERGED,
     KIND_EXCEPTION,
     KIND_COUNT,
 };
@@ -56,6 +65,7 @@ enum symptom_flag {
     SYMPTOM_TORCH = 1,     // the numbers decide which kind it is
     SYMPTOM_LINES = 2,     // the message goes on over the next lines
     SYMPTOM_EXCEPTION = 4, // a Python exception's name, where one would be printed
+    SYMPTOM_TRACEBACK = 8, // the head of a traceback: no symptom itself, but its end is one
 };
 
 // One way to say something: a line that holds `anchor` and each of the `needs`.
@@ -90,13 +100,30 @@ ptrdiff_t scan_symptom(const struct scan *s, struct str text, ptrdiff_t previous
 struct passage {
     struct str line;
     ptrdiff_t anchor; // in the line
+    bool cut;         // the line begins before it
 };
 
 ptrdiff_t text_find(struct str text, struct str part, ptrdiff_t from); // -1: not there
 bool text_has(struct str text, const char *part);
 
+// Whether the line only shows text that says it: a sample of the data, a prompt.
+bool passage_is_quoted(const struct passage *p);
+
+// Whether the place between the two texts lies in a turn of a conversation that is printed whole.
+bool is_in_turn(struct str before, struct str after);
+
 // The symptom that this place shows, or NULL.
 const struct symptom *symptom_at(const struct scan *s, const struct passage *p);
+
+// What a line shows that a traceback leads to, where nothing more special is said in it.
+extern const struct symptom symptom_exception;
+
+// Where the traceback whose head is at `head` names its exception; -1: nowhere in the text.
+struct traceback {
+    ptrdiff_t exception;
+    struct str frame; // 'File "train.py", line 7, in main', the last
+};
+struct traceback traceback_follow(struct str text, ptrdiff_t head);
 
 // The numbers in a message, and what those of torch's allocator say.
 void numbers_read(struct doctor_finding *f, struct str text);

@@ -232,6 +232,16 @@ const struct doctor_kind doctor_kinds[] = {
          .meaning = "The operating system refused memory to the process itself.",
          .remedies = {"check ulimit -v and the container's limit",
                       MORE_RAM, "load weights on one rank and broadcast them, or memory-map them"}},
+    [KIND_HOST_LOADER] =
+        {.name = "loader-killed",
+         .title = "lost a data loader worker to a kill (SIGKILL)",
+         .class = DOCTOR_HOST_MEMORY,
+         .weight = DOCTOR_FAULT,
+         .meaning = "Nobody but the kernel's out-of-memory killer usually ends such a worker: the "
+                    "host or the container ran out of memory.",
+         .remedies = {"fewer data loader workers and a smaller prefetch",
+                      "look into dmesg or journalctl -k, or at the container's last state",
+                      MORE_RAM}},
     [KIND_SHARED_MEMORY] =
         {.name = "shared-memory",
          .title = "ran out of shared memory (/dev/shm)",
@@ -242,6 +252,17 @@ const struct doctor_kind doctor_kinds[] = {
          .remedies = {"docker run --shm-size=16g (or --ipc=host), an emptyDir of medium Memory "
                       "in Kubernetes",
                       "fewer data loader workers"}},
+    [KIND_BUS_ERROR] =
+        {.name = "bus-error",
+         .title = "died of a bus error (SIGBUS)",
+         .class = DOCTOR_HOST_MEMORY,
+         .weight = DOCTOR_FAULT,
+         .meaning =
+             "Memory that is backed by a file could not be had. That is most often /dev/shm, "
+             "which containers make small; or a mapped file was cut under the process.",
+         .remedies = {"docker run --shm-size=16g (or --ipc=host), an emptyDir of medium Memory "
+                      "in Kubernetes",
+                      "fewer data loader workers", "df -h for the disks of mapped files"}},
     [KIND_KILLED] =
         {.name = "killed",
          .title = "was killed (SIGKILL)",
@@ -339,6 +360,51 @@ const struct doctor_kind doctor_kinds[] = {
                     "an exception.",
          .remedies = {"python -X faulthandler for the Python side of the stack",
                       "extensions built for this torch and Python version"}},
+    [KIND_ABORTED] =
+        {.name = "aborted",
+         .title = "aborted in native code (SIGABRT)",
+         .class = DOCTOR_DEVICE_ERROR,
+         .weight = DOCTOR_CIRCUMSTANCE,
+         .meaning = "A library gave up: an exception of C++ that nobody caught, a failed check, or "
+                    "NCCL's watchdog. It has usually said why, just before.",
+         .remedies = {"read what this rank printed before it",
+                      "python -X faulthandler for the Python side of the stack"}},
+    [KIND_RAY_WORKER] =
+        {.name = "ray-worker-lost",
+         .title = "lost a Ray worker",
+         .class = DOCTOR_STOPPED,
+         .weight = DOCTOR_AFTERMATH,
+         .meaning =
+             "A worker's process ended. If it says nothing itself, it was killed (most often "
+             "for the host's memory) or crashed in native code.",
+         .remedies = {"read the worker's own files under /tmp/ray/session_latest/logs",
+                      "look into dmesg or journalctl -k for kills", MORE_RAM}},
+    [KIND_CHILD] =
+        {.name = "child-failed",
+         .title = "ended with an error that only its launcher reports",
+         .class = DOCTOR_STOPPED,
+         .weight = DOCTOR_AFTERMATH,
+         .meaning = "The launcher reports the exit status of a process; what that process said is "
+                    "not in this log.",
+         .remedies = {"read the log of the process itself (torchrun --log-dir, --tee 3)",
+                      "decorate the entry point with torch.distributed.elastic's @record"}},
+    [KIND_INTERRUPTED] = {.name = "interrupted",
+                          .title = "was interrupted (Ctrl-C)",
+                          .class = DOCTOR_STOPPED,
+                          .weight = DOCTOR_CIRCUMSTANCE,
+                          .meaning = "Somebody, or the launcher, sent SIGINT.",
+                          .remedies = {"resume from the last checkpoint"}},
+    [KIND_NETWORK] =
+        {.name = "network",
+         .title = "could not reach a server",
+         .class = DOCTOR_DEVICE_ERROR,
+         .weight = DOCTOR_CIRCUMSTANCE,
+         .transient = true,
+         .meaning = "A request to a hub, a tracker or another service failed. This is not the "
+                    "network between ranks.",
+         .remedies = {"check that the node can reach the server (proxies, name resolution)",
+                      "download on a node that can, then HF_HUB_OFFLINE=1 or a local path",
+                      "WANDB_MODE=offline where the tracker is meant"}},
     [KIND_TIME_LIMIT] = {.name = "time-limit",
                          .title = "reached the time limit of its job",
                          .class = DOCTOR_TIMEOUT,
@@ -399,6 +465,24 @@ const struct doctor_kind doctor_kinds[] = {
          .weight = DOCTOR_FAULT,
          .meaning = "Settings contradict each other or the model. It will fail the same way again.",
          .remedies = {"change the setting that the message names"}},
+    [KIND_RESOURCE_LIMIT] =
+        {.name = "resource-limit",
+         .title = "reached a limit on processes, threads or open files",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_CAUSE,
+         .meaning = "The operating system or the container allows no more of them to this user.",
+         .remedies = {"ulimit -u and ulimit -n, the container's limit on processes",
+                      "fewer data loader workers; OMP_NUM_THREADS=1",
+                      "torch.multiprocessing.set_sharing_strategy('file_system')"}},
+    [KIND_DIVERGED] =
+        {.name = "diverged",
+         .title = "stopped because its numbers were no longer finite",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_FAULT,
+         .meaning =
+             "Gradients or losses overflowed again and again. This is no question of memory.",
+         .remedies = {"bf16 instead of fp16, where the card has it",
+                      "a lower learning rate, more warm-up; look at the batch that did it"}},
     [KIND_EXCEPTION] =
         {.name = "exception",
          .title = "ended with an exception",

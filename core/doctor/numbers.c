@@ -297,7 +297,9 @@ static uint64_t held_by_others(const struct doctor_finding *f)
     uint64_t others = 0;
     if (doctor_knows(f, DOCTOR_OTHERS))
         others = f->bytes[DOCTOR_OTHERS];
-    if (!doctor_knows(f, DOCTOR_CAPACITY))
+    bool mine_known = doctor_knows(f, DOCTOR_PROCESS) || doctor_knows(f, DOCTOR_RESERVED) ||
+                      doctor_knows(f, DOCTOR_ALLOCATED);
+    if (!doctor_knows(f, DOCTOR_CAPACITY) || !mine_known)
         return others;
     uint64_t mine = doctor_knows(f, DOCTOR_PROCESS) ? f->bytes[DOCTOR_PROCESS]
                                                     : held_by_torch(f) + OWN_OUTSIDE_MOST;

@@ -78,18 +78,30 @@ static int64_t rank_above(struct str line, struct str before)
     return last < 0 ? -1 : number_in(str_slice(near, last, near.n), &above[0]);
 }
 
+// torchrun's summary lists all failures and then, under a title, the first it saw.
+static bool is_root(struct str line, struct str before)
+{
+    enum { BLOCK_BYTES = 400 };
+    ptrdiff_t from = before.n > BLOCK_BYTES ? before.n - BLOCK_BYTES : 0;
+    return (text_has(line, "exitcode  : ") || text_has(line, "traceback : ")) &&
+           text_has(str_slice(before, from, before.n), "Root Cause (first observed failure)");
+}
+
 void place_read(struct doctor_finding *f, const struct passage *p, struct str before)
 {
     static const struct mark ahead[] = {
-        {"[rank", "]"},                      // torch
-        {"[Rank ", "]"},                     // torch, DeepSpeed
-        {" Rank ", "]"},                     // "[PG 0 Rank 3]"
-        {"[default", "]"},                   // torchrun with --tee
-        {"Worker_TP", " "},                  // vLLM
-        {"Worker rank=", " "}, {" TP", "]"}, // sglang
+        {"[rank", "]"},                       // torch
+        {"[Rank ", "]"},                      // torch, DeepSpeed
+        {" Rank ", "]"},                      // "[PG 0 Rank 3]"
+        {"[default", "]"},                    // torchrun with --tee
+        {"Worker_TP", " "},                   // vLLM
+        {"Error: Rank ", ": "},               // Megatron
+        {"Worker rank=", " "},  {" TP", "]"}, // sglang
     };
-    static const struct mark anywhere[] = {
-        {" local_rank: ", " (pid"}, {"--local_rank=", ""}, {": task ", ": "}};
+    static const struct mark anywhere[] = {{" local_rank: ", " (pid"},
+                                           {"--local_rank=", ""},
+                                           {": task ", ": "},
+                                           {"process rank ", " with PID"}};
     static const struct mark gpus[] = {{"GPU ", " has a total"},
                                        {"(GPU ", ";"},
                                        {"(NPU ", ";"},
@@ -103,6 +115,7 @@ void place_read(struct doctor_finding *f, const struct passage *p, struct str be
         f->rank = first_number_in(p->line, anywhere, COUNT_OF(anywhere));
     if (f->rank < 0)
         f->rank = rank_above(p->line, before);
+    f->root = is_root(p->line, before);
     f->gpu = first_number_in(p->line, gpus, COUNT_OF(gpus));
     if (f->gpu < 0 && text_has(p->line, " NCCL WARN "))
         f->gpu = number_in(p->line, &nccl[0]);

@@ -4,7 +4,7 @@
 
 #include "core/base/units.h"
 
-enum { BAR_CELLS = 60, OTHERS_SHOWN = 8, QUOTE_BYTES = 400 };
+enum { BAR_CELLS = 60, OTHERS_SHOWN = 8, QUOTE_BYTES = 400, WHO_BYTES = 24 };
 
 // Torch prints two decimals: three numbers in GiB leave this much unexplained.
 #define ROUNDING (16 * MIB)
@@ -43,6 +43,22 @@ static struct str quotation(struct str text)
     return str_slice(text, 0, end < QUOTE_BYTES ? end : QUOTE_BYTES);
 }
 
+// What all ranks say of one kind together, as one finding: the earliest, with the sum of the
+// counts.
+static struct doctor_finding together(const struct doctor_result *r, const struct doctor_finding *f)
+{
+    struct doctor_finding all = *f;
+    all.count = 0;
+    for (ptrdiff_t i = 0; i < r->count; i++) {
+        const struct doctor_finding *g = &r->findings[i];
+        if (g->kind != f->kind || g->survived != f->survived)
+            continue;
+        all.count += g->count;
+        all.last_line = g->last_line > all.last_line ? g->last_line : all.last_line;
+    }
+    return all;
+}
+
 static void print_message(struct buf *out, const struct view *v, const struct doctor_finding *f)
 {
     struct buf b = buf_in(out->arena);
@@ -63,18 +79,38 @@ static void print_message(struct buf *out, const struct view *v, const struct do
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
-static void print_verdict(struct buf *out, const struct view *v, const struct doctor_finding *f)
+// Where it was raised, and who else says so.
+static void print_details(struct buf *out, const struct view *v, const struct doctor_finding *f)
 {
     struct buf b = buf_in(out->arena);
-    buf_put(&b, who(out->arena, f));
-    buf_printf(&b, " %s", f->kind->title);
+    if (f->raised.n) {
+        struct str_cut file = str_cut(str_cut(f->raised, '"').tail, '"');
+        buf_put_z(&b, "raised in ");
+        put_plain(&b, file.head);
+        put_plain(&b, file.tail);
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+    }
+    if (f->ranks > 1) {
+        struct str list = str_format(out->arena, "%llu ranks say so: %.*s",
+                                     (unsigned long long)f->ranks, STR_ARGS(f->rank_list));
+        buf_wrapped(out, list, 2, v->width);
+    }
+}
+
+static void print_verdict(struct buf *out, const struct view *v, const struct doctor_result *r)
+{
+    struct doctor_finding f = together(r, r->cause);
+    struct buf b = buf_in(out->arena);
+    buf_put(&b, who(out->arena, &f));
+    buf_printf(&b, " %s", f.kind->title);
     put_ink(out, v, INK_BAD, buf_str(&b));
-    if (f->step >= 0) {
+    if (f.step >= 0) {
         buf_put_z(out, "; last progress: ");
-        put_progress(out, f->step, f->steps_total);
+        put_progress(out, f.step, f.steps_total);
     }
     buf_char(out, '\n');
-    print_message(out, v, f);
+    print_message(out, v, &f);
+    print_details(out, v, &f);
 }
 
 // ------------------------------------------------------------------ the card
@@ -192,6 +228,26 @@ static void print_advice(struct buf *out, const struct view *v, const struct doc
     }
 }
 
+static bool is_first_of_its_kind(const struct doctor_result *r, ptrdiff_t at)
+{
+    const struct doctor_finding *f = &r->findings[at];
+    if (r->cause && f->kind == r->cause->kind && f->survived == r->cause->survived)
+        return false;
+    for (ptrdiff_t i = 0; i < at; i++)
+        if (r->findings[i].kind == f->kind && r->findings[i].survived == f->survived)
+            return false;
+    return true;
+}
+
+static struct str all_of_them(struct arena *a, const struct doctor_finding *f)
+{
+    if (f->ranks < 2)
+        return who(a, f);
+    bool few = f->rank_list.n <= WHO_BYTES;
+    return few ? str_format(a, "ranks %.*s", STR_ARGS(f->rank_list))
+               : str_format(a, "%llu ranks", (unsigned long long)f->ranks);
+}
+
 static void print_others(struct buf *out, const struct view *v, const struct doctor_result *r)
 {
     static const struct column columns[] = {
@@ -199,15 +255,15 @@ static void print_others(struct buf *out, const struct view *v, const struct doc
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     int shown = 0;
     for (ptrdiff_t i = 0; i < r->count && shown < OTHERS_SHOWN; i++) {
-        const struct doctor_finding *f = &r->findings[i];
-        if (f == r->cause)
+        if (!is_first_of_its_kind(r, i))
             continue;
+        struct doctor_finding f = together(r, &r->findings[i]);
         shown++;
-        table_cell(&t, grouped_text(t.arena, f->line));
-        table_cell(&t, grouped_text(t.arena, f->count));
-        table_cell(&t, who(t.arena, f));
-        table_cell(&t, str_format(t.arena, "%s%s", f->kind->title,
-                                  f->survived ? "; the run went on" : ""));
+        table_cell(&t, grouped_text(t.arena, f.line));
+        table_cell(&t, grouped_text(t.arena, f.count));
+        table_cell(&t, all_of_them(t.arena, &f));
+        table_cell(
+            &t, str_format(t.arena, "%s%s", f.kind->title, f.survived ? "; the run went on" : ""));
     }
     if (!shown)
         return;
@@ -223,14 +279,19 @@ static struct str known_text(struct arena *a, const struct doctor_finding *f,
     return f && doctor_knows(f, field) ? bytes_text(a, f->bytes[field]) : STR("-");
 }
 
-static void print_comparison(struct buf *out, const struct view *v, const struct doctor_story *s)
+static uint64_t predicted_card(const struct predict_story *s)
+{
+    const struct outside *o = &s->prediction.outside;
+    return s->prediction.limit_bytes + o->context_bytes + o->modules_bytes + o->nccl_bytes;
+}
+
+static void print_columns(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
     static const struct column columns[] = {
         {"  beside the prediction"}, {"log", .right = true}, {"predicted", .right = true}};
     const struct prediction *p = &s->plan->prediction;
     const struct doctor_finding *f = s->result.cause;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    uint64_t outside = p->outside.context_bytes + p->outside.modules_bytes + p->outside.nccl_bytes;
     const struct {
         const char *name;
         enum doctor_field field;
@@ -242,7 +303,7 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
          p->fits ? p->allocated_bytes : p->oom.allocated_bytes, true},
         {"  reserved by torch", DOCTOR_RESERVED,
          p->fits ? p->reserved_bytes : p->oom.allocated_bytes + p->oom.unallocated_bytes, true},
-        {"  the card", DOCTOR_CAPACITY, p->limit_bytes + outside, !s->plan->plan->limit_bytes},
+        {"  the card", DOCTOR_CAPACITY, predicted_card(s->plan), !s->plan->plan->limit_bytes},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         table_cell_z(&t, rows[i].name);
@@ -251,16 +312,86 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
     }
     buf_char(out, '\n');
     table_print(&t, out, v);
-    struct buf b = buf_in(out->arena);
-    if (p->fits) {
-        buf_put_z(&b, "The simulated run fits, with ");
-        put_bytes(&b, p->limit_bytes > p->reserved_bytes ? p->limit_bytes - p->reserved_bytes : 0);
-        buf_put_z(&b, " to spare: the run was another than these settings describe, or something "
-                      "that is not simulated took memory.");
-    } else {
-        buf_printf(&b, "The simulated run fails too: in step %d, in the %s.", p->step,
+}
+
+// Whether the log's card is another than the one that was predicted for; drivers keep different
+// shares of the same card for themselves, under a fiftieth.
+static bool is_another_card(const struct doctor_story *s)
+{
+    enum { SHARE = 50 };
+    const struct doctor_finding *f = s->result.cause;
+    uint64_t predicted = predicted_card(s->plan), found = f->bytes[DOCTOR_CAPACITY];
+    if (!doctor_knows(f, DOCTOR_CAPACITY) || s->plan->plan->limit_bytes)
+        return false;
+    return less(predicted, found) + less(found, predicted) > predicted / SHARE;
+}
+
+static void put_fit(struct buf *b, const struct prediction *p)
+{
+    if (!p->fits) {
+        buf_printf(b, "The simulated run fails too: in step %d, in the %s.", p->step,
                    phase_name(p->phase));
+        return;
     }
+    buf_put_z(b, "The simulated run fits, with ");
+    put_bytes(b, less(p->limit_bytes, p->reserved_bytes));
+    buf_put_z(b, " to spare");
+}
+
+static void print_comparison(struct buf *out, const struct view *v, const struct doctor_story *s)
+{
+    const struct prediction *p = &s->plan->prediction;
+    print_columns(out, v, s);
+    bool another = is_another_card(s);
+    if (another) {
+        struct buf card = buf_in(out->arena);
+        buf_put_z(&card, "The log's card has ");
+        put_bytes(&card, s->result.cause->bytes[DOCTOR_CAPACITY]);
+        buf_put_z(&card, ": the prediction is for another, of ");
+        put_bytes(&card, predicted_card(s->plan));
+        buf_char(&card, '.');
+        buf_wrapped(out, buf_str(&card), 2, v->width);
+    }
+    struct buf b = buf_in(out->arena);
+    put_fit(&b, p);
+    if (p->fits)
+        buf_put_z(&b, another ? "."
+                              : ": the run was another than these settings describe, or something "
+                                "that is not simulated took memory.");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+// Of the host the prediction knows only what is offloaded.
+static void print_host(struct buf *out, const struct view *v, const struct doctor_story *s)
+{
+    uint64_t bytes = s->plan->prediction.host_bytes;
+    struct buf b = buf_in(out->arena);
+    if (bytes) {
+        buf_put_z(&b, "With these settings ");
+        put_bytes(&b, bytes);
+        buf_put_z(&b, " lie in the memory of each node, beside what the processes, data loaders "
+                      "and the page cache take there.");
+    } else {
+        buf_put_z(&b, "With these settings nothing is offloaded: the host's memory went to the "
+                      "processes, data loaders or the loading of weights, which are not "
+                      "simulated.");
+    }
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+// The prediction has no part in an end that was not one of memory.
+static void print_aside(struct buf *out, const struct view *v, const struct doctor_story *s)
+{
+    struct buf b = buf_in(out->arena);
+    const struct prediction *p = &s->plan->prediction;
+    if (p->fits) {
+        put_fit(&b, p);
+        buf_put_z(&b, s->result.cause ? "; this end was not one of memory." : ".");
+    } else {
+        buf_put_z(&b, "The simulated run does not fit, but the log says nothing of memory.");
+    }
+    buf_char(out, '\n');
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
@@ -289,31 +420,52 @@ static void print_savings(struct buf *out, const struct view *v, const struct do
         table_print(&t, out, v);
 }
 
+static void print_prediction(struct buf *out, const struct view *v, const struct doctor_story *s)
+{
+    const struct doctor_finding *f = s->result.cause;
+    if (f && f->kind->class == DOCTOR_GPU_MEMORY) {
+        print_comparison(out, v, s);
+        print_savings(out, v, s);
+    } else if (f && f->kind->class == DOCTOR_HOST_MEMORY) {
+        print_host(out, v, s);
+    } else {
+        print_aside(out, v, s);
+    }
+}
+
+static void print_silence(struct buf *out, const struct doctor_result *r)
+{
+    struct str lines = grouped_text(out->arena, r->lines);
+    buf_printf(out, "this log names no cause (%.*s line%s", STR_ARGS(lines),
+               r->lines == 1 ? "" : "s");
+    if (r->last_step >= 0) {
+        buf_put_z(out, ", last progress: ");
+        put_progress(out, r->last_step, r->steps_total);
+    }
+    buf_put_z(out, ")\n");
+}
+
 void report_doctor(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
     const struct doctor_finding *f = s->result.cause;
     if (f) {
-        print_verdict(out, v, f);
+        print_verdict(out, v, &s->result);
         if (doctor_knows(f, DOCTOR_CAPACITY) && f->bytes[DOCTOR_CAPACITY] >= MIB)
             print_card(out, f);
         else
             print_sizes(out, f);
         print_advice(out, v, f);
     } else {
-        struct str lines = grouped_text(out->arena, s->result.lines);
-        buf_printf(out, "this log names no cause (%.*s line%s", STR_ARGS(lines),
-                   s->result.lines == 1 ? "" : "s");
-        if (s->result.last_step >= 0) {
-            buf_put_z(out, ", last progress: ");
-            put_progress(out, s->result.last_step, s->result.steps_total);
-        }
-        buf_put_z(out, ")\n");
+        print_silence(out, &s->result);
     }
     print_others(out, v, &s->result);
-    if (s->plan) {
-        print_comparison(out, v, s);
-        print_savings(out, v, s);
+    if (s->result.cut) {
+        struct str lines = grouped_text(out->arena, s->result.lines);
+        buf_printf(out, "\n  The compressed file is cut off: nothing after line %.*s was read.\n",
+                   STR_ARGS(lines));
     }
+    if (s->plan)
+        print_prediction(out, v, s);
 }
 
 // ------------------------------------------------------------------ JSON
@@ -345,6 +497,12 @@ static void finding_json(struct json_out *j, const struct doctor_finding *f)
     for (int i = 0; i < DOCTOR_FIELDS; i++)
         if (doctor_knows(f, (enum doctor_field)i))
             json_out_field_u64(j, doctor_field_name((enum doctor_field)i), f->bytes[i]);
+    if (f->ranks > 1) {
+        json_out_field_u64(j, "rank_count", f->ranks);
+        json_out_field_str(j, "ranks", f->rank_list);
+    }
+    if (f->raised.n)
+        json_out_field_str(j, "raised", f->raised);
     json_out_field_str(j, "text", f->text);
     json_out_object_end(j);
 }
@@ -393,6 +551,7 @@ void report_doctor_json(struct json_out *j, const struct doctor_story *s)
     json_out_array_end(j);
     json_out_field_u64(j, "lines", r->lines);
     json_out_field_u64(j, "bytes", r->bytes);
+    json_out_field_bool(j, "cut", r->cut);
     number_json(j, "last_step", r->last_step);
     number_json(j, "steps_total", r->steps_total);
     prediction_json(j, s);

@@ -23,14 +23,15 @@ static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdif
 static bool is_sound(const struct doctor_finding *f, uint64_t lines)
 {
     bool in_text = f->line >= 1 && f->line <= f->last_line && f->last_line <= lines;
-    return in_text && f->count && f->text.n <= DOCTOR_TEXT_BYTES && f->rank >= -1 && f->gpu >= -1 &&
-           f->step >= -1 && f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count;
+    return in_text && f->count && f->text.n <= DOCTOR_TEXT_BYTES &&
+           f->raised.n <= DOCTOR_RAISED_BYTES && f->rank >= -1 && f->gpu >= -1 && f->step >= -1 &&
+           f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count;
 }
 
 static bool is_same(const struct doctor_finding *f, const struct doctor_finding *g)
 {
     return f->kind == g->kind && f->line == g->line && f->known == g->known && f->rank == g->rank &&
-           f->step == g->step && str_equal(f->text, g->text);
+           f->step == g->step && str_equal(f->text, g->text) && str_equal(f->raised, g->raised);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

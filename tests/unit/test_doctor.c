@@ -51,7 +51,7 @@ static uint32_t next_random(uint32_t *state)
 // What logs are made of, the bad with the good.
 static void put_noise(struct buf *b, uint32_t r)
 {
-    switch (r % 9) {
+    switch (r % 10) {
     case 0:
         buf_printf(b,
                    "[rank%u]: CUDA out of memory. Tried to allocate %u.00 MiB. GPU %u has a "
@@ -80,6 +80,12 @@ static void put_noise(struct buf *b, uint32_t r)
         return;
     case 7:
         buf_put_z(b, "  exitcode  : -9 (pid: 1)\n\n");
+        return;
+    case 8:
+        buf_printf(b,
+                   "[rank%u]: Traceback (most recent call last):\n[rank%u]:   File \"a.py\", line "
+                   "%u, in f\n[rank%u]: a.Odd: %u\n",
+                   r % 3, r % 2, r % 50, r % 3, r);
         return;
     default:
         buf_repeat(b, '\n', (ptrdiff_t)(r % 5));
@@ -127,7 +133,7 @@ static struct str long_story(struct arena *a, ptrdiff_t start)
 // At every distance from where the window is moved, the same is found.
 TEST(edges_of_the_window)
 {
-    enum { WINDOW = 2 << 20, AHEAD = 8 << 10, KEPT = 260 << 10 };
+    enum { WINDOW = 2 << 20, AHEAD = 136 << 10, KEPT = 260 << 10 };
     static const ptrdiff_t edges[] = {WINDOW - 2 * AHEAD, WINDOW - AHEAD, WINDOW,
                                       2 * WINDOW - AHEAD - KEPT};
     for (ptrdiff_t i = 0; i < COUNT_OF(edges); i++)
@@ -318,6 +324,261 @@ TEST(the_heaviest_earliest_is_the_cause)
     CHECK_U64((uint64_t)r.cause->rank, 2);
     CHECK_U64((uint64_t)r.count, 5);
     CHECK_U64((uint64_t)r.findings[4].rank, 7);
+}
+
+#define HEAD  "Traceback (most recent call last):\n"
+#define FRAME "  File \"a.py\", line 3, in f\n    g()\n"
+
+// Every exception that a traceback leads to is one, whatever its class.
+TEST(tracebacks_lead_to_exceptions)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"exception", HEAD FRAME "__main__.Odd: it broke\n"},
+        {"exception", HEAD FRAME "__main__.Odd\n"},
+        {"exception", HEAD FRAME "FloatingPointError: the loss is nan\n"},
+        {"exception", HEAD FRAME "TimeoutError\n"},
+        {"-", HEAD FRAME "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"},
+        {"exception", "(W pid=1) 09:12:33 [ERROR] " HEAD "(W pid=1)   File \"a.py\", line 3, in f\n"
+                      "(W pid=1)     g()\n(W pid=2) x.Other: no\n(W pid=1) x.Odd: it broke\n"},
+        {"exception", "2025-07-03T14:20:51.565839352Z " HEAD
+                      "2025-07-03T14:20:51.56584Z   File \"a.py\", line 3, in f\n"
+                      "2025-07-03T14:20:51.6Z x.Odd: it broke\n"},
+        {"exception", "^C 5%|# | 1/10 [00:01<00:02]" HEAD FRAME "queue.Empty\n"},
+        {"interrupted", "^C" HEAD FRAME "KeyboardInterrupt\n"},
+        {"network", HEAD FRAME "requests.exceptions.ConnectionError: ('Connection aborted.', "
+                               "ConnectionResetError(104, 'Connection reset by peer'))\n"},
+        {"network", HEAD FRAME "huggingface_hub.errors.HfHubHTTPError: 504 Server Error\n"},
+        {"child-failed", HEAD FRAME "subprocess.CalledProcessError: Command '['x']' returned\n"},
+        {"ray-worker-lost", HEAD FRAME "ray.exceptions.ActorDiedError: The actor died.\n"},
+        {"ray-worker-lost", HEAD FRAME "ray.exceptions.WorkerCrashedError: The worker died\n"},
+        {"killed", HEAD FRAME "torch.multiprocessing.spawn.ProcessExitedException: process 1 "
+                              "terminated with signal SIGKILL\n"},
+        {"missing-module", HEAD FRAME "ModuleNotFoundError: No module named 'x'\n"},
+        {"-", HEAD FRAME "and then nothing\nLoss: 5\n"},
+        {"-", "Exception ignored in: <function F.__del__>\n" HEAD FRAME "TypeError: no\n"},
+        {"-", "Traceback (most recent call last):\n"},
+        {"-", "09:12:3x " HEAD "09:12:3y   File \"a.py\", line 3, in f\n09:12:3y x.Odd: no\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+        if (r.cause && !str_is(r.cause->raised, "File \"a.py\", line 3, in f"))
+            test_failed(__FILE__, __LINE__, "row %td is raised in %.*s", i,
+                        STR_ARGS(r.cause->raised));
+    }
+}
+
+// The exception of another process is printed after the one that carries it.
+TEST(carried_exceptions)
+{
+    static const struct {
+        const char *said, *text;
+    } rows[] = {
+        {"__main__.Odd: it broke",
+         HEAD FRAME "ray.exceptions.RayTaskError(Odd): ray::f() (pid=1, ip=2)\n" FRAME
+                    "__main__.Odd: it broke\n"},
+        {"__main__.Odd: it broke",
+         HEAD FRAME "multiprocessing.pool.RemoteTraceback: \n\"\"\"\n" HEAD FRAME
+                    "__main__.Odd: it broke\n\"\"\"\n"},
+        {"__main__.Odd: it broke",
+         HEAD FRAME "torch.multiprocessing.spawn.ProcessRaisedException: \n\n-- Process 0 "
+                    "terminated with the following error:\n" HEAD FRAME "__main__.Odd: it broke\n"},
+        {"__main__.Odd: it broke", HEAD FRAME "__main__.Odd: it broke\n\nDuring handling of the "
+                                              "above exception, another exception occurred:\n"
+                                              "\n" HEAD FRAME "x.Other: went too\n"},
+        {"Odd: it broke",
+         "\xE2\x95\xAD\xE2\x94\x80 Traceback (most recent call last) \xE2\x94\x80\n"
+         "\xE2\x94\x82 a.py:3 in f\n\xE2\x95\xB0\xE2\x94\x80\nOdd: it broke\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (!r.cause || !str_is(r.cause->text, rows[i].said))
+            test_failed(__FILE__, __LINE__, "row %td is %.*s", i,
+                        STR_ARGS(r.cause ? r.cause->text : STR("nothing")));
+    }
+}
+
+// Ranks print their tracebacks at once, loggers put times before the lines.
+TEST(tracebacks_in_each_others_lines)
+{
+    struct arena *a = test_arena();
+    struct buf text = buf_in(a);
+    static const char *const lines[] = {"Traceback (most recent call last):",
+                                        "  File \"a.py\", line 3, in f", "    g()", "m.Odd: it"};
+    for (int line = 0; line < 4; line++)
+        for (int rank = 0; rank < 64; rank++)
+            buf_printf(&text, "[rank%d]: 09:12:%d,%d ERROR %s\n", rank, 10 + rank % 50 + line,
+                       100 + line, lines[line]);
+    struct doctor_result r = read_pieces(a, buf_str(&text), text.n);
+    CHECK_STR(str_from(kind_of(&r)), "exception");
+    CHECK_U64(r.cause->line, 3 * 64 + 1);
+    CHECK_U64((uint64_t)r.cause->rank, 0);
+    CHECK_U64(r.cause->ranks, 64);
+    CHECK_STR(r.cause->rank_list, "0-63");
+    CHECK_U64(r.cause->count, 1);
+    CHECK_U64(r.findings[r.count - 1].count, 64 - 8); // those without a finding of their own
+    CHECK(r.findings[r.count - 1].rank == -1);
+}
+
+// What was caught long before is another story.
+TEST(an_exception_long_before)
+{
+    struct arena *a = test_arena();
+    for (int lines = 200; lines <= 400; lines += 200) {
+        struct buf text = buf_in(a);
+        buf_put_z(&text, HEAD FRAME "ImportError: no triton\n");
+        buf_repeat(&text, '\n', lines);
+        buf_put_z(&text, HEAD FRAME "m.Odd: it broke\n");
+        struct doctor_result r = read_pieces(a, buf_str(&text), text.n);
+        CHECK_STR(str_from(kind_of(&r)), lines < 300 ? "missing-module" : "exception");
+    }
+}
+
+#define QUOTED "CUDA out of memory. Tried to allocate 2.00 GiB"
+
+TEST(samples_of_data_are_no_messages)
+{
+    static const char *const data[] = {
+        "{'messages': [{'role': 'user', 'content': \"RuntimeError: " QUOTED "\"}]}",
+        "{\"text\": \"torch.OutOfMemoryError: " QUOTED "\"}",
+        "INFO request 1: prompt: 'How to fix " QUOTED "', params: SamplingParams(",
+        "<|im_start|>user RuntimeError: " QUOTED "<|im_end|>",
+        "['hello', 'RuntimeError: " QUOTED "']",
+        "WARNING a low ulimit causes errors like `OSError: [Errno 24] Too many open files`.",
+        "<|im_start|>user\nI see this:\nRuntimeError: " QUOTED "\nHelp!<|im_end|>\n"
+        "<|im_start|>assistant\nSmaller batches.<|im_end|>\n",
+        "<|im_start|>user\nWhy?\n" HEAD FRAME "RuntimeError: " QUOTED "\n<|im_end|>\n",
+        "When I train it I get RuntimeError: " QUOTED " (GPU 0)",
+        "{'instruction': 'It\\'s broken\\nOSError: [Errno 28] No space left on device'}",
+    };
+    static const char *const messages[] = {
+        "{\"log\":\"[rank0]: RuntimeError: " QUOTED "\\n\",\"stream\":\"stderr\"}",
+        "{\"level\": \"error\", \"message\": \"" QUOTED "\"}",
+        "ERROR:root:OutOfMemoryError('" QUOTED "')",
+        "the model's batch is too large: " QUOTED,
+        "terminate called after throwing\n  what():  " QUOTED,
+        "File \"a.py\" failed: RuntimeError: " QUOTED,
+        "WARNING:root:" QUOTED,
+        "prompt <|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nRuntimeError: " QUOTED
+        "\nprompt <|im_start|>user\nHi<|im_end|>\n",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(data); i++) {
+        struct doctor_result r = read_text(test_arena(), data[i]);
+        if (r.count)
+            test_failed(__FILE__, __LINE__, "'%s' counts as %s", data[i], kind_of(&r));
+    }
+    for (ptrdiff_t i = 0; i < COUNT_OF(messages); i++) {
+        struct doctor_result r = read_text(test_arena(), messages[i]);
+        if (strcmp(kind_of(&r), "gpu-memory") != 0)
+            test_failed(__FILE__, __LINE__, "'%s' is %s", messages[i], kind_of(&r));
+    }
+}
+
+TEST(a_sample_longer_than_is_looked_at)
+{
+    struct arena *a = test_arena();
+    struct buf text = buf_in(a);
+    buf_put_z(&text, "{'text': 'A question.");
+    buf_repeat(&text, 'x', 9000);
+    buf_put_z(&text, "\\nRuntimeError: " QUOTED "'}\n");
+    struct doctor_result r = read_pieces(a, buf_str(&text), text.n);
+    CHECK_U64((uint64_t)r.count, 0);
+}
+
+// A reset connection is another rank's end only where the line says so.
+TEST(connections)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"peer-lost", "RuntimeError: [pair.cc:525] /gloo/ Read error: Connection reset by peer"},
+        {"peer-lost", "[W TCPStore.cpp:141] recvValue failed: Connection reset by peer"},
+        {"peer-lost", "RuntimeError: Connection reset by peer"},
+        {"-", "wandb: ConnectionResetError(104, 'Connection reset by peer'), retrying"},
+        {"-", "urllib3 Retrying after connection broken by 'Connection reset by peer'"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "'%s' is %s", rows[i].text, kind_of(&r));
+    }
+}
+
+TEST(signals_as_launchers_name_them)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"killed", "mpirun noticed that process rank 3 with PID 9 on node n exited on signal 9 "
+                   "(Killed).\n"},
+        {"crash", "=   KILLED BY SIGNAL: 11 (Segmentation fault)\n"},
+        {"aborted",
+         "run.sh: line 4: 12345 Aborted                 (core dumped) python train.py\n"},
+        {"aborted", "terminate called after throwing an instance of 'std::runtime_error'\n"},
+        {"crash", "run.sh: line 4: 12345 Illegal instruction     (core dumped) python a.py\n"},
+        {"killed", "srun: error: n1: task 3: Killed\n"},
+        {"child-failed", "srun: error: n1: task 3: Exited with exit code 1\n"},
+        {"child-failed",
+         "[ERROR] [launch.py:322:sigkill_handler] ['a'] exits with return code = 1\n"},
+        {"killed", "[ERROR] [launch.py:322:sigkill_handler] ['a'] exits with return code = -9\n"},
+        {"slurm-memory", "TERM_MEMLIMIT: job killed after reaching LSF memory usage limit.\n"},
+        {"time-limit", "=>> PBS: job killed: walltime 3636 exceeded limit 3600\n"},
+        {"aborted", "  rank      : 5 (local_rank: 5)\n  exitcode  : -6 (pid: 1)\n"},
+        {"killed", "  exitcode  : -9 (pid: 1)\n"},
+        {"crash", "  exitcode  : -11 (pid: 1)\n"},
+        {"child-failed", "  exitcode  : 1 (pid: 1)\n"},
+        {"bus-error", "Fatal Python error: Bus error\n"},
+        {"crash", "Fatal Python error: Segmentation fault\n"},
+        {"loader-killed", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Killed. "},
+        {"bus-error", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Bus error. "},
+        {"crash", "RuntimeError: DataLoader worker (pid 7) is killed by signal: Segmentation "
+                  "fault. "},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "'%s' is %s", rows[i].text, kind_of(&r));
+    }
+}
+
+TEST(the_root_of_a_summary)
+{
+    struct doctor_result r = read_text(test_arena(), "[1]:\n  rank      : 3 (local_rank: 3)\n"
+                                                     "  exitcode  : -6 (pid: 1)\n"
+                                                     "Root Cause (first observed failure):\n"
+                                                     "[0]:\n  rank      : 5 (local_rank: 5)\n"
+                                                     "  exitcode  : -6 (pid: 2)\n");
+    CHECK_U64((uint64_t)r.cause->rank, 5);
+    CHECK_U64(r.cause->ranks, 2);
+}
+
+TEST(messages_of_drivers_and_libraries)
+{
+    static const struct {
+        const char *kind, *text;
+    } rows[] = {
+        {"gpu-hardware", "NVRM: Xid (PCI:0000:44:00): 79, pid=1, GPU has fallen off\n"},
+        {"gpu-hardware", "NVRM: Xid (PCI:0000:44:00): 48, pid=1, An uncorrectable double bit\n"},
+        {"cuda-fault", "NVRM: Xid (PCI:0000:44:00): 31, pid=1, MMU Fault\n"},
+        {"cuda-fault", "Indexing.cu:1093: f: block: [0,0,0], thread: [4,0,0] Assertion `i < n` "
+                       "failed.\n"},
+        {"gpu-setup", "RuntimeError: No CUDA GPUs are available\n"},
+        {"gpu-setup", "RuntimeError: HIP error: invalid device function\n"},
+        {"missing-module", "OSError: version `GLIBC_2.32' not found (required by x.so)\n"},
+        {"configuration", "ValueError: The checkpoint has model type `q` but Transformers does "
+                          "not recognize this architecture.\n"},
+        {"peer-lost", "torch.distributed.DistNetworkError: failed to recv, got 0 bytes\n"},
+        {"resource-limit", "RuntimeError: can't start new thread\n"},
+        {"host-memory", "systemd-oomd[1]: Killed /user.slice/x due to memory pressure\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i].text);
+        if (strcmp(kind_of(&r), rows[i].kind) != 0)
+            test_failed(__FILE__, __LINE__, "'%s' is %s", rows[i].text, kind_of(&r));
+    }
 }
 
 TEST(silence)

@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/buf.h"
+#include "core/base/compiler.h"
+#include "host/encoding.h"
 #include "host/memory.h"
 #include "tests/t.h"
 #include "tests/temp.h"
@@ -208,4 +211,65 @@ TEST(host_memory_is_usable_and_given_back)
     host_memory_release(&m);
     CHECK(!m.block && m.bytes == 0);
     host_memory_release(&m);
+}
+
+// "a", e with an accent, a snowman, a musical clef in two halves, half a clef, "b".
+TEST(utf16_in_pieces)
+{
+    static const char little[] = "\xFF\xFE"
+                                 "a\0"
+                                 "\xE9\0"
+                                 "\x03\x26"
+                                 "\x34\xD8\x1E\xDD"
+                                 "\x34\xD8"
+                                 "b\0";
+    static const char wanted[] = "a\xC3\xA9\xE2\x98\x83\xF0\x9D\x84\x9E\xEF\xBF\xBD"
+                                 "b";
+    struct str text = {little, sizeof little - 1};
+    CHECK(encoding_of(text) == ENCODING_UTF16_LE);
+    for (ptrdiff_t piece = 1; piece <= text.n; piece++) {
+        struct utf16 u = {0};
+        char room[UTF16_GROWTH * (sizeof little + 1)];
+        struct buf out = buf_in(test_arena());
+        for (ptrdiff_t at = 0; at < text.n; at += piece)
+            buf_put(&out,
+                    utf16_decode(room, &u,
+                                 str_slice(text, at, at + piece < text.n ? at + piece : text.n)));
+        CHECK_STR(buf_str(&out), wanted);
+    }
+    struct utf16 big = {.big_endian = true};
+    char room[UTF16_GROWTH * 8];
+    CHECK_STR(utf16_decode(room, &big, (struct str){"\xFE\xFF\0a\x26\x03", 6}), "a\xE2\x98\x83");
+}
+
+TEST(what_is_no_text)
+{
+    static const struct {
+        bool text;
+        const char *bytes, *said;
+    } rows[] = {
+        {true, "a log\n", ""},
+        {true, "BZh is a word\n", ""},
+        {true, "PK is one too\n", ""},
+        {true,
+         "colours \033[31m and bars \b\b\r and some \001 more, which is long enough to judge\n",
+         ""},
+        {false,
+         "\xFD"
+         "7zXZ",
+         "xz -dc"},
+        {false, "\x28\xB5\x2F\xFD", "zstd -dc"},
+        {false, "BZh91AY&SY", "bzip2 -dc"},
+        {false, "PK\x03\x04", "unzip -p"},
+        {false,
+         "\001\002\003\004\005\006\001\002 and sixty more bytes of something that is half of a "
+         "pickle",
+         "no text"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct error e = {0};
+        bool text = encoding_check(str_from(rows[i].bytes), STR("x"), &e);
+        if (text != rows[i].text || !strstr(e.message, rows[i].said))
+            test_failed(__FILE__, __LINE__, "row %td: %s", i, e.message);
+    }
 }

@@ -245,77 +245,71 @@ static const struct doctor_kind *kind_of(const char *name)
     return NULL;
 }
 
+static const struct {
+    struct ending ending;
+    const char *kind; // of the cause, NULL where the log is silent
+    enum outcome outcome;
+} endings[] = {
+    {{0}, NULL, OUTCOME_FITS},
+    {{0}, "exhaustion", OUTCOME_GPU_MEMORY}, // behind a pipe
+    {{0}, "host-memory", OUTCOME_HOST_MEMORY},
+    {{0}, "nccl-error", OUTCOME_DEVICE_ERROR},
+    {{0}, "other-process", OUTCOME_MEMORY_TAKEN},
+    {{0}, "peer-lost", OUTCOME_FITS}, // is said at every end
+    {{0}, "exception", OUTCOME_FITS}, // may have been caught
+    {{.hides_failures = true}, "exception", OUTCOME_CONFIGURATION},
+    {{.hides_failures = true}, "disk-full", OUTCOME_DISK},
+    {{.hides_failures = true}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.hides_failures = true}, "peer-lost", OUTCOME_FITS},
+    {{0}, "rendezvous", OUTCOME_FITS}, // another port was found
+    {{.admits_failure = true}, "peer-lost", OUTCOME_DEVICE_ERROR},
+    {{.admits_failure = true}, NULL, OUTCOME_FAILED},
+    {{.admits_failure = true, .said_done = true}, NULL, OUTCOME_FITS},
+    {{.said_done = true}, "exhaustion", OUTCOME_FITS},
+    {{.said_done = true, .hides_failures = true}, "exception", OUTCOME_FITS},
+    {{.said_done = true, .status = 1}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.status = 1}, "other-process", OUTCOME_MEMORY_TAKEN},
+    {{.status = 1}, "startup-memory", OUTCOME_MEMORY_TAKEN},
+    {{.status = 1}, NULL, OUTCOME_FAILED},
+    {{.status = 1}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.status = 1}, "nccl-error", OUTCOME_DEVICE_ERROR},
+    {{.status = 1}, "configuration", OUTCOME_CONFIGURATION},
+    {{.status = 1}, "disk-full", OUTCOME_DISK},
+    {{.status = 137}, NULL, OUTCOME_HOST_MEMORY},
+    {{.status = 137}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.status = 137}, "killed", OUTCOME_HOST_MEMORY},
+    {{.status = 9, .signalled = true}, NULL, OUTCOME_HOST_MEMORY},
+    {{.status = 11, .signalled = true}, NULL, OUTCOME_FAILED},
+    {{.status = 15, .signalled = true}, NULL, OUTCOME_STOPPED},
+    {{.status = 143}, NULL, OUTCOME_STOPPED},
+    {{.status = 1}, "cancelled", OUTCOME_STOPPED},
+    {{.status = 137}, "cancelled", OUTCOME_HOST_MEMORY},
+    {{.status = 1}, "rendezvous", OUTCOME_RENDEZVOUS},
+    {{.status = 1}, "time-limit", OUTCOME_TIMEOUT},
+    {{.status = 126}, NULL, OUTCOME_CONFIGURATION},
+    {{.status = 127}, NULL, OUTCOME_CONFIGURATION},
+    {{.status = 127}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.lost = true}, "exhaustion", OUTCOME_FAILED},
+    {{.lost = true, .interrupted = true}, NULL, OUTCOME_INTERRUPTED},
+    {{.status = 1, .oom_killed = true}, NULL, OUTCOME_HOST_MEMORY},
+    {{.status = 15, .signalled = true, .timed_out = true}, NULL, OUTCOME_TIMEOUT},
+    {{.timed_out = true}, NULL, OUTCOME_TIMEOUT},
+    {{.status = 15, .signalled = true, .timed_out = true}, "exhaustion", OUTCOME_GPU_MEMORY},
+    {{.status = 15, .signalled = true, .timed_out = true}, "nccl-error", OUTCOME_TIMEOUT},
+    {{.status = 15, .signalled = true, .interrupted = true}, "exhaustion", OUTCOME_INTERRUPTED},
+};
+
 TEST(outcomes_by_ending_and_log)
 {
-    const struct doctor_kind *gpu = kind_of("exhaustion"), *host = kind_of("host-memory"),
-                             *nccl = kind_of("nccl-error"), *peer = kind_of("peer-lost"),
-                             *setup = kind_of("configuration"), *other = kind_of("exception"),
-                             *disk = kind_of("disk-full"), *stopped = kind_of("killed"),
-                             *neighbour = kind_of("other-process"),
-                             *startup = kind_of("startup-memory"),
-                             *cancelled = kind_of("cancelled"), *port = kind_of("rendezvous"),
-                             *late = kind_of("time-limit");
-    const struct {
-        struct ending ending;
-        const struct doctor_kind *kind;
-        enum outcome outcome;
-    } rows[] = {
-        {{0}, NULL, OUTCOME_FITS},
-        {{0}, gpu, OUTCOME_GPU_MEMORY}, // behind a pipe
-        {{0}, host, OUTCOME_HOST_MEMORY},
-        {{0}, nccl, OUTCOME_DEVICE_ERROR},
-        {{0}, neighbour, OUTCOME_MEMORY_TAKEN},
-        {{0}, peer, OUTCOME_FITS},  // is said at every end
-        {{0}, other, OUTCOME_FITS}, // may have been caught
-        {{.hides_failures = true}, other, OUTCOME_CONFIGURATION},
-        {{.hides_failures = true}, disk, OUTCOME_DISK},
-        {{.hides_failures = true}, gpu, OUTCOME_GPU_MEMORY},
-        {{.hides_failures = true}, peer, OUTCOME_FITS},
-        {{0}, kind_of("rendezvous"), OUTCOME_FITS}, // another port was found
-        {{.admits_failure = true}, peer, OUTCOME_DEVICE_ERROR},
-        {{.admits_failure = true}, NULL, OUTCOME_FAILED},
-        {{.admits_failure = true, .said_done = true}, NULL, OUTCOME_FITS},
-        {{.said_done = true}, gpu, OUTCOME_FITS},
-        {{.said_done = true, .hides_failures = true}, other, OUTCOME_FITS},
-        {{.said_done = true, .status = 1}, gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 1}, neighbour, OUTCOME_MEMORY_TAKEN},
-        {{.status = 1}, startup, OUTCOME_MEMORY_TAKEN},
-        {{.status = 1}, NULL, OUTCOME_FAILED},
-        {{.status = 1}, gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 1}, nccl, OUTCOME_DEVICE_ERROR},
-        {{.status = 1}, setup, OUTCOME_CONFIGURATION},
-        {{.status = 1}, disk, OUTCOME_DISK},
-        {{.status = 137}, NULL, OUTCOME_HOST_MEMORY},
-        {{.status = 137}, gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 137}, stopped, OUTCOME_HOST_MEMORY},
-        {{.status = 9, .signalled = true}, NULL, OUTCOME_HOST_MEMORY},
-        {{.status = 11, .signalled = true}, NULL, OUTCOME_FAILED},
-        {{.status = 15, .signalled = true}, NULL, OUTCOME_STOPPED},
-        {{.status = 143}, NULL, OUTCOME_STOPPED},
-        {{.status = 1}, cancelled, OUTCOME_STOPPED},
-        {{.status = 137}, cancelled, OUTCOME_HOST_MEMORY},
-        {{.status = 1}, port, OUTCOME_RENDEZVOUS},
-        {{.status = 1}, late, OUTCOME_TIMEOUT},
-        {{.status = 126}, NULL, OUTCOME_CONFIGURATION},
-        {{.status = 127}, NULL, OUTCOME_CONFIGURATION},
-        {{.status = 127}, gpu, OUTCOME_GPU_MEMORY},
-        {{.lost = true}, gpu, OUTCOME_FAILED},
-        {{.lost = true, .interrupted = true}, NULL, OUTCOME_INTERRUPTED},
-        {{.status = 1, .oom_killed = true}, NULL, OUTCOME_HOST_MEMORY},
-        {{.status = 15, .signalled = true, .timed_out = true}, NULL, OUTCOME_TIMEOUT},
-        {{.timed_out = true}, NULL, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .timed_out = true}, gpu, OUTCOME_GPU_MEMORY},
-        {{.status = 15, .signalled = true, .timed_out = true}, nccl, OUTCOME_TIMEOUT},
-        {{.status = 15, .signalled = true, .interrupted = true}, gpu, OUTCOME_INTERRUPTED},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct doctor_finding cause = {.kind = rows[i].kind, .step = -1};
+    for (ptrdiff_t i = 0; i < COUNT_OF(endings); i++) {
+        const char *kind = endings[i].kind;
+        struct doctor_finding cause = {.kind = kind ? kind_of(kind) : NULL, .step = -1};
         struct doctor_result log = {.findings = &cause,
-                                    .count = rows[i].kind != NULL,
-                                    .cause = rows[i].kind ? &cause : NULL,
+                                    .count = kind != NULL,
+                                    .cause = kind ? &cause : NULL,
                                     .last_step = -1,
                                     .steps_total = -1};
-        CHECK(outcome_of(&rows[i].ending, &log) == rows[i].outcome);
+        CHECK(outcome_of(&endings[i].ending, &log) == endings[i].outcome);
     }
 }
 
