@@ -42,7 +42,7 @@ class Store(unittest.TestCase):
     def brought_up_to_date(self):
         """The same in today's version, with steps and limits."""
         store = self.played()
-        self.fathom("probe", "--engine", "command", "--command", "true", "--until", "4096", "--store", store)
+        self.fathom("probe", "--engine", "command", "--command", "true {context}", "--until", "4096", "--store", store)
         database = sqlite3.connect(store)
         database.executemany("INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, ?, ?)", STEPS)
         database.execute("UPDATE attempt SET limit_bytes = 83360609280, total_bytes = 150109880320 WHERE cell = 1")
