@@ -89,7 +89,7 @@ static const struct line launch_lines[] = {
     {.text = "#!/usr/bin/env bash\n"
              "# @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
              "# @predicted@\n"
-             "# With --trial: three steps on random weights and tokens, and the measured peak."},
+             "# With --trial: three steps on random weights and tokens, and the measured peaks."},
 };
 
 static const struct line run_lines[] = {
