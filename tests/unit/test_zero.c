@@ -131,7 +131,7 @@ TEST(an_optimizer_in_host_memory_takes_room_there)
 TEST(what_is_not_modelled_is_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
-        {"model=Qwen3-8B gpu=H200 strategy=zero2", "zero2 has nothing to shard over on one GPU"},
+        {"model=Qwen3-8B gpu=H200 strategy=zero3", "zero3 on one GPU is not modelled"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 precision=bf16",
          "DeepSpeed is modelled in mixed precision only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero1 precision=autocast",
