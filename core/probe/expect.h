@@ -17,12 +17,19 @@ void expect_longest(struct expectation *x, struct arena *a, const struct setting
 
 struct expected_trial {
     bool known, fits;
-    uint64_t reserved_bytes;  // at the peak
-    uint64_t limit_bytes;     // what torch may reserve
-    uint64_t workspace_bytes; // of cuBLAS on the card that is meant
+    uint64_t reserved_bytes; // at the peak
 };
 
 void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *plan,
                   uint64_t context);
+
+struct expected_limits {
+    uint64_t limit_bytes;     // what torch may reserve
+    uint64_t workspace_bytes; // of cuBLAS on the card that is meant
+};
+
+// Also where the configuration is not modelled; zeros where they are not known.
+struct expected_limits expect_limits(struct arena scratch, const struct settings *plan,
+                                     uint64_t context);
 
 #endif

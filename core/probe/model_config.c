@@ -57,8 +57,11 @@ static bool seen_before(const struct settings *s, ptrdiff_t end, struct str pref
     return false;
 }
 
+// Names of classes are an object with numbers for keys (transformers/configuration_utils.py).
 static bool is_list(const struct settings *s, struct str prefix)
 {
+    if (str_ends(prefix, STR("id2label.")))
+        return false;
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (str_starts(s->items[i].key, prefix))
             return is_number(part_after(s->items[i].key, prefix));

@@ -31,10 +31,16 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
 
 // The settings of one cell: those of a prediction, and those that only engines read.
 struct cell_choice {
-    struct str model, gpus, sp;
+    struct str model;
+    ptrdiff_t number; // of the model in the list
+    struct str gpus, sp;
 };
 bool probe_cell_settings(struct settings *out, const struct settings *s,
                          const struct cell_choice *choice, struct error *e) MUST_USE;
+
+// What a model's logs and rows are called: the last part of its path or id, of "a/config.json" the
+// folder's.
+struct str probe_model_name(struct str model);
 
 // The settings that make a cell what it is, a line each; where trials are the same, so is this.
 struct str probe_cell_key(struct arena *a, const struct settings *cell);
