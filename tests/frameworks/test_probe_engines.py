@@ -27,8 +27,14 @@ class Engines(unittest.TestCase):
         with open(os.path.join(self.folder, "tiny", "config.json"), "w") as file:
             json.dump({**TINY, "max_position_embeddings": POSITIONS}, file)
 
-    def fathom(self, *arguments):
-        environment = {**os.environ, "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"], **ENVIRONMENT}
+    def fathom(self, *arguments, bare=False):
+        """With `bare`, an `accelerate` that does nothing: the files are made all the same."""
+        programs = self.folder if bare else os.path.dirname(sys.executable)
+        environment = {**os.environ, "PATH": programs + ":" + os.environ["PATH"], **ENVIRONMENT}
+        if bare:
+            with open(os.path.join(self.folder, "accelerate"), "w") as out:
+                out.write("#!/bin/sh\n")
+            os.chmod(out.name, 0o755)
         done = subprocess.run([os.environ.get("FATHOM", FATHOM), "probe", *arguments], cwd=self.folder,
                               env=environment, capture_output=True, text=True, timeout=600)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -57,6 +63,22 @@ class Engines(unittest.TestCase):
         trials = self.fathom("--export", "json")["attempts"]
         self.assertEqual([(trial["outcome"], trial["steps"]) for trial in trials], [("fits", 3)] * count)
         self.assertIn("torch 2", trials[0]["versions"])
+
+    def test_configurations_come_back(self):
+        """What a trial's model is made from is the file that was given, for every family."""
+        from transformers import AutoConfig
+
+        catalogue = subprocess.run([os.environ.get("FATHOM", FATHOM), "models", "--json"], capture_output=True,
+                                   text=True, check=True).stdout
+        families = {row["model"]["family"] for row in json.loads(catalogue)["models"]}
+        for family in sorted(name for name in families if "_vl" not in name):  # those have no default that fits
+            AutoConfig.for_model(family, num_labels=3).save_pretrained(os.path.join(self.folder, family))
+            with self.subTest(family):
+                self.fathom("--model", family, "--as", "H200", "--until", "1k", "--engine", "accelerate", "--json",
+                            "--start", "1k", bare=True)
+                given, kept = (AutoConfig.from_pretrained(os.path.join(self.folder, path)).to_dict() for path in
+                               (family, f"logs/{family}/gpu-1/sp-1/model_len-1024/model"))
+                self.assertEqual({**kept, "_name_or_path": ""}, {**given, "_name_or_path": ""})
 
     def test_accelerate(self):
         self.assertEqual(self.probe("--engine", "accelerate", "--gpus", "1,2"), [(1, 128), (2, 128)])
