@@ -131,25 +131,28 @@ TEST(accelerate_gets_the_files_of_emit)
     CHECK_STR(str_from(e.message), "the deepspeed engine has no layers");
 }
 
+static void check_yarn(const char *engine)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "model=Qwen3-0.6B");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.config = STR("{}");
+    r.machine = STR("4xH100-80G");
+    r.limit_bytes = 7;
+    CHECK_STR(build(&a, engine, &r, &l, &e), "bash logs/x/launch.sh --trial --limit-bytes 7");
+    struct str launch = file_of(&l, "logs/x/launch.sh");
+    CHECK(holds(launch, "python3 yarn.py model model-yarn 1.2500\n"));
+    CHECK(holds(launch, "--model model-yarn\n"));
+    CHECK(file_of(&l, "logs/x/yarn.py").n > 0);
+    CHECK(file_of(&l, "logs/x/model/config.json").n > 0);
+}
+
 TEST(longer_lengths_get_yarn_from_the_files)
 {
-    static const char *const names[] = {"accelerate", "deepspeed"};
-    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++) {
-        struct arena a = fresh();
-        struct settings s = settings_of(&a, "model=Qwen3-0.6B");
-        struct trial_request r = request_of(&s);
-        struct launch l;
-        struct error e = {0};
-        r.config = STR("{}");
-        r.machine = STR("4xH100-80G");
-        r.limit_bytes = 7;
-        CHECK_STR(build(&a, names[i], &r, &l, &e), "bash logs/x/launch.sh --trial --limit-bytes 7");
-        struct str launch = file_of(&l, "logs/x/launch.sh");
-        CHECK(holds(launch, "python3 yarn.py model model-yarn 1.2500\n"));
-        CHECK(holds(launch, "--model model-yarn\n"));
-        CHECK(file_of(&l, "logs/x/yarn.py").n > 0);
-        CHECK(file_of(&l, "logs/x/model/config.json").n > 0);
-    }
+    check_yarn("accelerate");
+    check_yarn("deepspeed");
 }
 
 TEST(deepspeed_trains_on_one_gpu_too)
