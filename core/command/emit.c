@@ -97,9 +97,15 @@ static void say_peak(struct emission *m, struct arena *a)
     const struct prediction *p = &m->prediction;
     struct str reserved = bytes_text(a, p->reserved_bytes), limit = bytes_text(a, p->limit_bytes);
     struct str allocated = bytes_text(a, p->allocated_bytes);
-    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
-    const char *doubt =
-        job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP." : "";
+    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head. Its
+    // YAML has no key for DeepSpeed's buckets, whose default is 500 million elements
+    // (zero/config.py).
+    const char *doubt = job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP."
+                        : job_is(&m->job, IS_ZERO, IS_CONFIG)
+                            ? " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; "
+                              "--for deepspeed writes "
+                              "a smaller one."
+                            : "";
     bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
     m->sentence =
         p->fits ? str_format(a,
