@@ -105,6 +105,8 @@ static void say_peak(struct emission *m, struct arena *a)
                             ? " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; "
                               "--for deepspeed writes "
                               "a smaller one."
+                        : job_is(&m->job, IS_ZERO3, IS_SEVERAL)
+                            ? " Stage 3 on one GPU is not measured."
                             : "";
     bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
     m->sentence =

@@ -457,9 +457,6 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "single trains on one GPU, not on %llu; fsdp2 shards over them",
                     (unsigned long long)plan_ranks(p));
-    if (p->strategy == STRATEGY_ZERO3 && plan_ranks(p) == 1) // gathers are views there
-        return FAIL(e, UNSUPPORTED, STR("--strategy"),
-                    "zero3 on one GPU is not modelled; zero1, zero2 and single are");
     if (plan_is_sharded(p) && !plan_is_zero(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%s has nothing to shard over on one GPU; single trains there",
