@@ -55,6 +55,18 @@ static void use_config_alone(struct job *j)
         job_fact(j, "model", folder);
 }
 
+// As on the card that is meant: blocks of 4 MiB and 16 KiB, which torch's own defaults are made of.
+static void put_workspace(struct launch *l, struct arena *a, uint64_t bytes)
+{
+    enum { LARGE = 4 << 20, SMALL = 16 << 10 };
+    unsigned long long large = bytes / LARGE, small = bytes % LARGE / SMALL;
+    if (!bytes)
+        return;
+    launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG",
+                    small ? str_format(a, ":4096:%llu:16:%llu", large, small)
+                          : str_format(a, ":4096:%llu", large));
+}
+
 static void add_file(struct launch *l, struct str path, struct str content)
 {
     ASSERT(l->file_count < LAUNCH_MAX_FILES);
@@ -88,6 +100,7 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
     launch_argument(l, a, STR("--trial"));
+    put_workspace(l, a, r->workspace_bytes);
     if (r->limit_bytes) {
         launch_argument(l, a, STR("--limit-bytes"));
         launch_argument(l, a, str_format(a, "%llu", (unsigned long long)r->limit_bytes));

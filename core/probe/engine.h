@@ -41,6 +41,7 @@ struct engine {
     bool needs_model;
     const char *recipe; // the only one it trains; NULL: the one that is asked for
     bool serves;        // the torch worker's fork server runs beside it
+    bool limits;        // keeps torch to a limit
     bool saves;         // checkpoints, which nobody needs after the trial
     bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
                   struct error *e);

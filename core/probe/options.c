@@ -117,17 +117,17 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
     if (command && !str_is(item->value, "command"))
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
     static const struct {
-        const char *setting, *engine;
+        const char *setting, *engines;
     } only[] = {{"fused-kernels", "trinity"},
                 {"dlc", "trinity"},
                 {"checkpoint-path", "trinity"},
                 {"train-only", "trinity"},
-                {"python", "torch"}};
+                {"python", "torch or trinity"}};
     for (ptrdiff_t i = 0; i < COUNT_OF(only); i++) {
         const struct setting *other = settings_find_z(s, only[i].setting);
-        if (other && !str_is(item->value, only[i].engine))
+        if (other && !is_in(only[i].engines, item->value))
             return FAIL(e, BAD_INPUT, other->where, "%s is for --engine %s only", only[i].setting,
-                        only[i].engine);
+                        only[i].engines);
     }
     const struct setting *recipe = settings_find_z(s, "recipe");
     if (recipe && o->engine->recipe && !str_is(recipe->value, o->engine->recipe))

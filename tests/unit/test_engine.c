@@ -141,7 +141,9 @@ static void check_yarn(const char *engine)
     r.config = STR("{}");
     r.machine = STR("4xH100-80G");
     r.limit_bytes = 7;
-    CHECK_STR(build(&a, engine, &r, &l, &e), "bash logs/x/launch.sh --trial --limit-bytes 7");
+    r.workspace_bytes = UINT64_C(8519680); // an A100's
+    CHECK_STR(build(&a, engine, &r, &l, &e), "CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 "
+                                             "bash logs/x/launch.sh --trial --limit-bytes 7");
     struct str launch = file_of(&l, "logs/x/launch.sh");
     CHECK(holds(launch, "python3 yarn.py model model-yarn 1.2500\n"));
     CHECK(holds(launch, "--model model-yarn\n"));
@@ -275,7 +277,8 @@ TEST(what_every_cell_refuses_is_refused_at_once)
         {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=2,4\nsp=1,2", ""},
         {"engine=deepspeed\nmodel=Qwen3-0.6B\ngpus=1,2,4\nsp=1,2", ""},
         {"engine=deepspeed\nmodel=Qwen3-0.6B\nrecipe=hf", "trains the deepspeed recipe only"},
-        {"engine=accelerate\nmodel=Qwen3-0.6B\npython=p", "python is for --engine torch only"},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\npython=p",
+         "python is for --engine torch or trinity"},
         {"engine=torch\nmodel=Qwen3-0.6B,Qwen/Qwen3-0.6B", "are called 'Qwen3-0.6B'"},
         {"engine=torch\nmodel=Qwen3-0.6B,Qwen3-4B\npython=p", ""},
     };
