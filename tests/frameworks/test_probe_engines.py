@@ -61,7 +61,8 @@ class Engines(unittest.TestCase):
 
     def check_kept(self, count):
         trials = self.fathom("--export", "json")["attempts"]
-        self.assertEqual([(trial["outcome"], trial["steps"]) for trial in trials], [("fits", 3)] * count)
+        self.assertEqual([trial["outcome"] for trial in trials], ["fits"] * count)
+        self.assertEqual([[step["step"] for step in trial["steps"]] for trial in trials], [[1, 2, 3]] * count)
         self.assertIn("torch 2", trials[0]["versions"])
 
     def test_configurations_come_back(self):
