@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -31,6 +32,15 @@ struct str path_join(struct arena *a, struct str folder, struct str name)
 {
     const char *slash = folder.n && folder.p[folder.n - 1] != '/' ? "/" : "";
     return str_format(a, "%.*s%s%.*s", STR_ARGS(folder), slash, STR_ARGS(name));
+}
+
+struct str path_real(struct arena *a, struct str path)
+{
+    struct arena scratch = *a;
+    char *found = holds_nul(path) ? NULL : realpath(str_z(&scratch, path), NULL);
+    struct str real = found ? str_copy(a, str_from(found)) : path;
+    free(found);
+    return real;
 }
 
 static bool cannot_open(struct str path, int reason, struct error *e)

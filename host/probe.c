@@ -36,6 +36,7 @@ struct run {
     bool limited;       // torch is to be kept to a card's memory
     struct str shipped; // folder
     struct probe_story story;
+    struct error refusal; // the first of a cell that is left out
 };
 
 // One cell while it is hunted through.
@@ -66,25 +67,12 @@ static void say(const struct run *r, const char *format, ...)
 
 // ------------------------------------------------------------------ cells
 
-static struct str last_part(struct str path)
-{
-    while (str_ends(path, STR("/")))
-        path = str_slice(path, 0, path.n - 1);
-    struct str_cut cut = str_cut_last(path, '/');
-    return cut.found ? cut.tail : path;
-}
-
-// The part of a path or an id after its last slash; "." and ".." are named after what they lead to.
+// Of a place such as "." the name of the folder it is.
 static struct str name_of(struct arena *a, struct str model)
 {
-    struct str name = last_part(model);
-    if (str_is(name, ".") || str_is(name, "..")) {
-        char *real = realpath(str_z(a, model), NULL);
-        name = real ? last_part(str_copy(a, str_from(real))) : STR_NONE;
-        free(real);
-    }
-    name = str_ends(name, STR(".json")) ? str_slice(name, 0, name.n - 5) : name;
-    return name.n ? name : STR("model");
+    struct str name = probe_model_name(model);
+    bool here = str_is(name, ".") || str_is(name, "..") || str_is(model, "config.json");
+    return here ? probe_model_name(path_real(a, model)) : name;
 }
 
 // NVML's names of this machine's GPUs, each kind once. Jobs of a scheduler run elsewhere.
@@ -248,15 +236,21 @@ static bool choose_log(struct str *log, const struct hunting *h, uint64_t contex
     return true;
 }
 
-// A catalogue's name means the model on the hub.
-static struct str model_for_engine(struct arena *a, const struct settings *s)
+// A catalogue's name means the model on the hub. Frameworks find a folder from wherever they run.
+static struct str model_for_engine(struct arena *a, const struct engine *engine,
+                                   const struct settings *s)
 {
     const struct setting *model = settings_find_z(s, "model");
     if (!model)
         return STR_NONE;
     const struct catalog_model *row = catalog_model_find(model->value);
     bool bare = row && !str_cut(model->value, '/').found;
-    return bare ? str_format(a, "%s/%s", row->owner, row->name) : model->value;
+    if (bare)
+        return str_format(a, "%s/%s", row->owner, row->name);
+    if (row || !engine->needs_model || path_kind(*a, model->value) == PATH_NONE)
+        return model->value;
+    struct str path = path_real(a, model->value), file = STR("/config.json");
+    return str_ends(path, file) ? str_slice(path, 0, path.n - file.n) : path;
 }
 
 static struct trial_run prepare_trial(const struct hunting *h, const struct hunt_step *step,
@@ -279,7 +273,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
                     : str_format(r->arena, "%.*s/checkpoints", STR_ARGS(r->options.log_folder));
     t.request = (struct trial_request){
         .cell = &h->settings,
-        .model = model_for_engine(r->arena, &h->settings),
+        .model = model_for_engine(r->arena, r->options.engine, &h->settings),
         .model_name = h->model_name,
         .config = h->config,
         .machine = h->machine,
@@ -455,6 +449,23 @@ static bool show_commands(struct hunting *h, struct error *e)
     return true;
 }
 
+// A cell that the engine has no files for is left out.
+static void ask_engine(struct hunting *h)
+{
+    struct run *r = h->run;
+    struct hunt_step first = {.context = grid_length(&h->hunt.grid, 0), .try = 1};
+    struct trial_run t = prepare_trial(h, &first, log_path(h, first.context, 1));
+    struct launch *l = NEW(r->arena, struct launch, 1);
+    struct error refusal = {0};
+    h->cell->possible = r->options.engine->build(l, r->arena, &t.request, &refusal);
+    if (h->cell->possible)
+        return;
+    h->cell->refusal = str_copy(r->arena, str_from(refusal.message));
+    r->refusal = r->refusal.code ? r->refusal : refusal;
+    if (r->options.dry_run) // else the report says it
+        say(r, "%.*s: not tried (%.*s)\n", STR_ARGS(h->title), STR_ARGS(h->cell->refusal));
+}
+
 // "Qwen3-0.6B, 2 GPUs, sp 2".
 static struct str title_of(struct arena *a, const struct probe_cell *c)
 {
@@ -479,13 +490,14 @@ static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_ch
     if (modelled && !model_from_settings(m, r->arena, &h.settings, e))
         return false;
     c->max_position = h.hunt.grid.max_position = m->max_position;
-    if (r->options.engine->within && (!h.hunt.until || h.hunt.until > m->max_position))
-        h.hunt.until = m->max_position;
     check_possible(c, r->arena, modelled ? m : NULL);
     if (!c->possible)
         return true;
     if (!make_plan(&h, e) || (r->limited && !expect_limit(&h.limit, *r->arena, &h.plan, e)))
         return false;
+    ask_engine(&h);
+    if (!c->possible)
+        return true;
     expect(&h);
     if (r->options.dry_run) {
         tell_expectation(&h);
@@ -504,17 +516,21 @@ static bool probe_cells(struct run *r, struct error *e)
 {
     const struct probe_options *o = &r->options;
     ptrdiff_t of_model = o->gpus.count * o->sizes.count, all = o->models.count * of_model;
+    bool possible = false;
     r->story.cells = NEW(r->arena, struct probe_cell, all);
     for (ptrdiff_t i = 0; i < all; i++) {
         struct probe_cell *c = &r->story.cells[r->story.count++];
         const struct setting *gpus = &o->gpus.items[i % of_model / o->sizes.count];
         const struct setting *size = &o->sizes.items[i % o->sizes.count];
-        struct cell_choice choice = {o->models.items[i / of_model].value, gpus->value, size->value};
+        struct cell_choice choice = {o->models.items[i / of_model].value, i / of_model, gpus->value,
+                                     size->value};
         if (!read_count(&c->gpus, gpus, e) || !read_count(&c->sp, size, e) ||
             !probe_cell(r, c, &choice, e))
             return false;
+        possible |= c->possible;
     }
-    return true;
+    *e = possible ? *e : r->refusal;
+    return !e->code;
 }
 
 // Cells whose trials failed again and again for passing reasons have no answer.

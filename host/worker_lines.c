@@ -97,6 +97,8 @@ static void read_peak(struct worker_lines *w)
 {
     double reserved, allocated;
     char text[128];
+    if (w->peaks.steps) // said exactly already
+        return;
     (void)snprintf(text, sizeof text, "%.*s", (int)w->length, w->line);
     // NOLINTNEXTLINE(cert-err34-c): numbers that our own script prints
     if (sscanf(text, "measured peak: %lf GiB reserved, %lf GiB allocated", &reserved, &allocated) !=

@@ -52,7 +52,7 @@ NOT_MEASURED = (
     "experts under sequence parallel or offload; windows, soft caps and sinks under sequence parallel",
     "Gemma 1 and OLMo 3, whose layers are those of measured families",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
-    "DeepSpeed with experts, sequence parallel, its own optimizers or more than 32768 tokens",
+    "DeepSpeed with experts, sequence parallel, its own optimizers, more than 32768 tokens or one GPU",
     "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",

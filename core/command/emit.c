@@ -92,14 +92,34 @@ static bool copy_taken(struct settings *out, const struct job *j, struct error *
     return true;
 }
 
+// What stands in the files and is not behind the prediction; the first that holds is said.
+static const struct {
+    uint64_t when, unless;
+    const char *text;
+} doubts[] = {
+    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
+    {IS_FSDP, 0, " Not measured under this framework's FSDP."},
+    // Accelerate's YAML has no key for it; 500 million elements (deepspeed/runtime/zero/config.py).
+    {IS_ZERO, IS_CONFIG,
+     " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a "
+     "smaller one."},
+    {IS_ZERO3, IS_SEVERAL, " Stage 3 on one GPU is not measured."},
+};
+
+static const char *doubt_of(const struct job *j)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(doubts); i++)
+        if (job_is(j, doubts[i].when, doubts[i].unless))
+            return doubts[i].text;
+    return "";
+}
+
 static void say_peak(struct emission *m, struct arena *a)
 {
     const struct prediction *p = &m->prediction;
     struct str reserved = bytes_text(a, p->reserved_bytes), limit = bytes_text(a, p->limit_bytes);
     struct str allocated = bytes_text(a, p->allocated_bytes);
-    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
-    const char *doubt =
-        job_is(&m->job, IS_FSDP, 0) ? " Not measured under this framework's FSDP." : "";
+    const char *doubt = doubt_of(&m->job);
     bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
     m->sentence =
         p->fits ? str_format(a,

@@ -8,7 +8,7 @@ static const struct row accelerate_rows[] = {
      .note = "Accelerate: @strategy@ on @gpus@ x @gpu@, @name@, @context@ tokens a sequence.\n"
              "@predicted@"},
     {"compute_environment", ROW_TEXT, "LOCAL_MACHINE"},
-    {"distributed_type", ROW_TEXT, "NO", 0, IS_SEVERAL},
+    {"distributed_type", ROW_TEXT, "NO", 0, IS_SEVERAL | IS_ZERO},
     {"distributed_type", ROW_TEXT, "MULTI_GPU", IS_DDP},
     {"distributed_type", ROW_TEXT, "FSDP", IS_FSDP},
     {"distributed_type", ROW_TEXT, "DEEPSPEED", IS_ZERO},
@@ -89,7 +89,7 @@ static const struct line launch_lines[] = {
     {.text = "#!/usr/bin/env bash\n"
              "# @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
              "# @predicted@\n"
-             "# With --trial: three steps on random weights and tokens, and the measured peak."},
+             "# With --trial: three steps on random weights and tokens, and the measured peaks."},
 };
 
 static const struct line run_lines[] = {

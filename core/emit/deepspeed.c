@@ -44,24 +44,12 @@ static const struct refusal refusals[] = {
     {IS_NVME, IS_ZERO3, "nvme", "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
 };
 
-static uint64_t layer_elements(const struct job *j)
-{
-    uint64_t sum = 0;
-    for (ptrdiff_t i = 0; i < j->parameters.tensor_count; i++) {
-        const struct tensor *t = &j->parameters.tensors[i];
-        if (t->part != PART_EMBEDDING && t->part != PART_HEAD && t->part != PART_VISION)
-            sum = sat_add(sum, sat_mul(t->elements, t->copies));
-    }
-    return sum / j->model.layers;
-}
-
-// Stages 1 and 2 reduce a layer's gradients at once. Stage 3 follows transformers' "auto"
-// (integrations/deepspeed.py): h*h elements, nine tenths of that ahead, 10*h kept whole.
+// What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine
+// tenths of that ahead, 10*h kept whole. Predictions and the measured runs have the same buckets.
 static bool prepare(struct job *j, struct error *e)
 {
     (void)e;
-    uint64_t layer = layer_elements(j), h = j->model.hidden;
-    uint64_t bucket = job_is(j, IS_ZERO3, 0) ? sat_mul(h, h) : layer;
+    uint64_t h = j->model.hidden, bucket = sat_mul(h, h);
     uint64_t shard = u64_divide_up(j->parameters.total, j->gpus);
     job_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
     job_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);

@@ -95,9 +95,9 @@ static const char *usual_task(const struct job *j)
 
 static const char *usual_strategy(const struct job *j)
 {
-    if (j->gpus == 1)
-        return "single";
-    return job_is(j, IS_CONFIG, 0) ? "zero3" : "fsdp2";
+    if (job_is(j, IS_CONFIG, 0))
+        return "zero3";
+    return j->gpus > 1 ? "fsdp2" : "single";
 }
 
 static void take_choices(struct job *j)
@@ -259,7 +259,7 @@ static bool is_possible(struct job *j, uint64_t ep, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "single trains on one GPU, not on %llu; fsdp2 shards over them",
                     (unsigned long long)j->gpus);
-    if (j->gpus == 1 && j->traits & (IS_DDP | IS_FSDP | IS_ZERO))
+    if (j->gpus == 1 && j->traits & (IS_DDP | IS_FSDP))
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%.*s needs several GPUs; single trains on one",
                     STR_ARGS(job_text(j, "strategy")));

@@ -1,6 +1,6 @@
 // Accelerate and DeepSpeed: the files that `fathom emit` writes, and their own trial of three steps
-// on random weights and tokens. The model's configuration goes with them, so that nothing is
-// downloaded.
+// on random weights and tokens. The model's configuration goes with them as the folder "model", so
+// that nothing is downloaded; where positions end, the files stretch it by YaRN.
 #include "core/base/buf.h"
 #include "core/emit/emit.h"
 #include "core/probe/engine.h"
@@ -20,12 +20,11 @@ static bool is_taken(struct str name)
 
 static bool check_settings(const struct settings *s, const char *target, struct error *e)
 {
-    static const char *const others[] = {"recipe",         "layers",  "tied",   "memory-limit",
-                                         "entropy-saving", "one-gpu", "device", "save-hf"};
+    static const char *const others[] = {"layers",  "tied",   "entropy-saving",
+                                         "one-gpu", "device", "save-hf"};
     for (ptrdiff_t i = 0; i < COUNT_OF(others); i++) {
         const struct setting *item = settings_find_z(s, others[i]);
-        bool plain = item && str_is(item->key, "recipe") && str_is(item->value, "hf");
-        if (item && !plain)
+        if (item)
             return FAIL(e, BAD_INPUT, item->where, "the %s engine has no %s", target, others[i]);
     }
     return true;
@@ -45,6 +44,27 @@ static bool emit_settings(struct settings *out, const struct trial_request *r, c
         if (!settings_set(out, more[i], e))
             return false;
     return true;
+}
+
+// The trial's own folder instead of the weights that a user would train.
+static void use_config_alone(struct job *j)
+{
+    struct str folder = STR("model");
+    job_fact(j, "weights", folder);
+    if (!job_is(j, IS_YARN, 0))
+        job_fact(j, "model", folder);
+}
+
+// As on the card that is meant: blocks of 4 MiB and 16 KiB, which torch's own defaults are made of.
+static void put_workspace(struct launch *l, struct arena *a, uint64_t bytes)
+{
+    enum { LARGE = 4 << 20, SMALL = 16 << 10 };
+    unsigned long long large = bytes / LARGE, small = bytes % LARGE / SMALL;
+    if (!bytes)
+        return;
+    launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG",
+                    small ? str_format(a, ":4096:%llu:16:%llu", large, small)
+                          : str_format(a, ":4096:%llu", large));
 }
 
 static void add_file(struct launch *l, struct str path, struct str content)
@@ -68,6 +88,7 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
                     target);
     if (!emit_settings(s, r, target, e) || !job_from_settings(j, a, s, e) || !emit_check(j, e))
         return false;
+    use_config_alone(j);
     job_fact(j, "predicted", STR("A trial of fathom probe."));
     if (!emit_files(&files, j, e))
         return false;
@@ -79,8 +100,11 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
     launch_argument(l, a, STR("--trial"));
-    launch_argument(l, a, STR("--model"));
-    launch_argument(l, a, STR("model"));
+    put_workspace(l, a, r->workspace_bytes);
+    if (r->limit_bytes) {
+        launch_argument(l, a, STR("--limit-bytes"));
+        launch_argument(l, a, str_format(a, "%llu", (unsigned long long)r->limit_bytes));
+    }
     return true;
 }
 

@@ -4,9 +4,17 @@
 #include "core/base/num.h"
 
 const struct engine engines[] = {
-    {.name = "torch", .needs_model = true, .serves = true, .build = torch_build},
-    {.name = "accelerate", .needs_model = true, .within = true, .build = accelerate_build},
-    {.name = "deepspeed", .needs_model = true, .within = true, .build = deepspeed_build},
+    {.name = "torch", .needs_model = true, .serves = true, .limits = true, .build = torch_build},
+    {.name = "accelerate",
+     .needs_model = true,
+     .recipe = "hf",
+     .limits = true,
+     .build = accelerate_build},
+    {.name = "deepspeed",
+     .needs_model = true,
+     .recipe = "deepspeed",
+     .limits = true,
+     .build = deepspeed_build},
     {.name = "command", .build = command_build},
     {.name = "trinity",
      .needs_model = true,

@@ -42,7 +42,7 @@ struct engine {
     bool needs_model;
     const char *recipe;  // the only one it trains; NULL: the one that is asked for
     bool serves;         // the torch worker's fork server runs beside it
-    bool within;         // takes no length beyond what the model was trained for
+    bool limits;         // keeps torch to a limit
     bool saves;          // checkpoints, which nobody needs after the trial
     bool hides_failures; // its exit status is 0 whatever happened
     const char *failure; // what it says then; NULL: nothing known

@@ -83,11 +83,11 @@ bool measured_settings(struct settings *out, const struct cell_record *c,
            put(out, "gpu", machine, e);
 }
 
-// Only our own worker keeps to a limit for certain.
 bool measured_trial_settings(struct settings *out, const struct cell_record *c,
                              const struct attempt_record *t, struct error *e)
 {
-    bool limited = str_is(c->engine, "torch") && t->limit_bytes;
+    const struct engine *engine = engine_find(c->engine);
+    bool limited = engine && engine->limits && t->limit_bytes;
     struct str limit = str_format(out->arena, "%lluB", (unsigned long long)t->limit_bytes);
     return measured_settings(out, c, t, e) && (!limited || put(out, "memory-limit", limit, e));
 }

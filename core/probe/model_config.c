@@ -32,6 +32,27 @@ static bool is_number(struct str s)
     return good && i == s.n;
 }
 
+// Values that transformers' configuration classes take as real numbers only (5.17, every family of
+// ours). Flattening makes 30 of 30.0.
+static const char reals[] =
+    "attn_logit_softcapping final_logit_softcapping initializer_range layer_norm_eps rms_norm_eps "
+    "routed_scaling_factor router_aux_loss_coef router_jitter_noise";
+
+static bool is_real(struct str name)
+{
+    struct words names = words_of(reals, ' ');
+    while (words_next(&names))
+        if (str_equal(names.word, name))
+            return true;
+    return false;
+}
+
+static bool is_whole(struct str value)
+{
+    ptrdiff_t begin = str_starts(value, STR("-")) ? 1 : 0;
+    return value.n > begin && after_digits(value, begin) == value.n;
+}
+
 static void put_scalar(struct json_out *j, struct str value)
 {
     bool literal = str_is(value, "true") || str_is(value, "false") || str_is(value, "null") ||
@@ -57,8 +78,11 @@ static bool seen_before(const struct settings *s, ptrdiff_t end, struct str pref
     return false;
 }
 
+// Names of classes are an object with numbers for keys (transformers/configuration_utils.py).
 static bool is_list(const struct settings *s, struct str prefix)
 {
+    if (str_ends(prefix, STR("id2label.")))
+        return false;
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (str_starts(s->items[i].key, prefix))
             return is_number(part_after(s->items[i].key, prefix));
@@ -77,8 +101,11 @@ static void put_group(struct json_out *j, const struct settings *s, struct str p
             continue;
         if (!list)
             json_out_key_str(j, part);
+        struct str value = s->items[i].value;
+        if (is_real(part) && is_whole(value))
+            value = str_join(s->arena, value, STR(".0"));
         if (prefix.n + part.n == key.n)
-            put_scalar(j, s->items[i].value);
+            put_scalar(j, value);
         else
             put_group(j, s, str_slice(key, 0, prefix.n + part.n + 1), depth + 1);
     }

@@ -3,6 +3,7 @@
 #include "core/probe/options.h"
 
 #include "core/base/buf.h"
+#include "core/model/model.h"
 #include "core/search/sweep.h"
 
 enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEFAULT_TRIES = 3 };
@@ -66,6 +67,43 @@ static bool read_models(struct probe_options *o, struct arena *a, const struct s
     return true;
 }
 
+static bool read_lists(struct probe_options *o, struct arena *a, const struct settings *s,
+                       struct error *e)
+{
+    struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
+    struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
+    return read_models(o, a, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
+           read_list(&o->sizes, a, s, sizes, e);
+}
+
+// The same name would be the same logs.
+static bool check_names(const struct probe_options *o, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < o->models.count; i++)
+        for (ptrdiff_t k = 0; k < i; k++) {
+            struct str name = probe_model_name(o->models.items[i].value);
+            if (str_equal(name, probe_model_name(o->models.items[k].value)))
+                return FAIL(e, BAD_INPUT, o->models.items[i].where,
+                            "two models of the list are called '%.*s', and so would be their logs",
+                            STR_ARGS(str_short(name)));
+        }
+    return true;
+}
+
+static bool check_models(const struct probe_options *o, struct arena scratch,
+                         const struct settings *s, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < o->models.count && o->models.items[i].value.n; i++) {
+        struct arena a = scratch;
+        struct settings cell = settings_in(&a);
+        struct model *m = NEW(&a, struct model, 1);
+        struct cell_choice choice = {o->models.items[i].value, i, STR("1"), STR("1")};
+        if (!probe_cell_settings(&cell, s, &choice, e) || !model_from_settings(m, &a, &cell, e))
+            return false;
+    }
+    return check_names(o, e);
+}
+
 static bool read_engine(struct probe_options *o, const struct settings *s, struct error *e)
 {
     const struct setting *item = settings_find_z(s, "engine");
@@ -78,13 +116,18 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
     const struct setting *command = settings_find_z(s, "command");
     if (command && !str_is(item->value, "command"))
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
-    static const char *const only_trinity[] = {"fused-kernels", "dlc", "checkpoint-path",
-                                               "train-only"};
-    for (ptrdiff_t i = 0; i < COUNT_OF(only_trinity); i++) {
-        const struct setting *other = settings_find_z(s, only_trinity[i]);
-        if (other && !str_is(item->value, "trinity"))
-            return FAIL(e, BAD_INPUT, other->where, "%s is for --engine trinity only",
-                        only_trinity[i]);
+    static const struct {
+        const char *setting, *engines;
+    } only[] = {{"fused-kernels", "trinity"},
+                {"dlc", "trinity"},
+                {"checkpoint-path", "trinity"},
+                {"train-only", "trinity"},
+                {"python", "torch or trinity"}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(only); i++) {
+        const struct setting *other = settings_find_z(s, only[i].setting);
+        if (other && !is_in(only[i].engines, item->value))
+            return FAIL(e, BAD_INPUT, other->where, "%s is for --engine %s only", only[i].setting,
+                        only[i].engines);
     }
     const struct setting *recipe = settings_find_z(s, "recipe");
     if (recipe && o->engine->recipe && !str_is(recipe->value, o->engine->recipe))
@@ -95,27 +138,41 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
     return true;
 }
 
-// What an engine refuses, it refuses before anything starts.
+static bool engine_takes(const struct probe_options *o, struct arena scratch,
+                         const struct settings *s, const struct cell_choice *choice,
+                         struct error *e)
+{
+    struct launch *l = NEW(&scratch, struct launch, 1);
+    struct settings cell = settings_in(&scratch);
+    struct setting gpus = {STR("gpus"), choice->gpus, STR("--gpus")};
+    struct setting sp = {STR("sp"), choice->sp, STR("--sp")};
+    struct trial_request any = {
+        .cell = &cell, .context = grid_length(&o->hunt.grid, 0), .try = 1, .model = choice->model};
+    struct range range = {1, UINT16_MAX};
+    if (!probe_cell_settings(&cell, s, choice, e) ||
+        !setting_number(&any.gpus, &gpus, UNIT_COUNT, range, e) ||
+        !setting_number(&any.sp, &sp, UNIT_COUNT, range, e))
+        return false;
+    any.machine = str_format(&scratch, "%lluxH100-80G", (unsigned long long)any.gpus);
+    return o->engine->build(l, &scratch, &any, e);
+}
+
+// What an engine refuses in every cell, it refuses before anything starts.
 static bool check_engine(const struct probe_options *o, struct arena scratch,
                          const struct settings *s, struct error *e)
 {
-    const struct setting *model = settings_find_z(s, "model");
-    bool several =
-        model && !settings_find_z(s, "config.model_type") && str_cut(model->value, ',').found;
-    if (o->engine->within && (several || settings_find_z(s, "sp"))) // lists are the cells' to part
-        return true;
-    for (ptrdiff_t i = 0; i < o->gpus.count; i++) {
-        struct launch *l = NEW(&scratch, struct launch, 1);
-        struct settings cell = settings_in(&scratch);
-        struct cell_choice choice = {STR_NONE, o->gpus.items[i].value, STR("1")};
-        struct trial_request any = {.cell = &cell, .context = 4096, .sp = 1, .try = 1};
-        any.machine = STR("8xH100-80G");
-        if (!setting_number(&any.gpus, &o->gpus.items[i], UNIT_COUNT, (struct range){1, 65536},
-                            e) ||
-            !probe_cell_settings(&cell, s, &choice, e) || !o->engine->build(l, &scratch, &any, e))
-            return false;
-    }
-    return true;
+    struct error first = {0};
+    for (ptrdiff_t i = 0; i < o->gpus.count; i++)
+        for (ptrdiff_t k = 0; k < o->sizes.count; k++) {
+            struct error refusal = {0};
+            struct cell_choice choice = {o->models.items[0].value, 0, o->gpus.items[i].value,
+                                         o->sizes.items[k].value};
+            if (engine_takes(o, scratch, s, &choice, &refusal))
+                return true;
+            first = first.code ? first : refusal;
+        }
+    *e = first;
+    return false;
 }
 
 static bool read_hunt(struct probe_options *o, const struct settings *s, struct error *e)
@@ -124,7 +181,8 @@ static bool read_hunt(struct probe_options *o, const struct settings *s, struct 
     const struct setting *recipe = settings_find_z(s, "recipe");
     uint64_t tries = DEFAULT_TRIES;
     o->hunt = (struct hunt){.grid = {.step = GRID_DEFAULT_STEP}, .start = DEFAULT_START};
-    o->hunt.grid.trinity = o->engine->recipe || (recipe && str_is(recipe->value, "trinity"));
+    struct str only = str_from(o->engine->recipe ? o->engine->recipe : "");
+    o->hunt.grid.trinity = str_is(recipe ? recipe->value : only, "trinity");
     if (!grid_parse(&o->hunt.grid, grid, e) || !read_number(&o->hunt.start, s, "start", e) ||
         !read_number(&o->hunt.until, s, "until", e) || !read_number(&tries, s, "tries", e) ||
         !read_switch(&o->hunt.linear, s, "linear", e))
@@ -175,18 +233,34 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
     o->grace_ms = grace * 1000;
     if (o->list || o->export)
         return true;
-    struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
-    struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
-    return read_engine(o, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
-           check_engine(o, *a, s, e) && read_hunt(o, s, e) && read_models(o, a, s, e) &&
-           read_list(&o->sizes, a, s, sizes, e);
+    if (!read_engine(o, s, e) || !read_hunt(o, s, e) || !read_lists(o, a, s, e) ||
+        !check_models(o, *a, s, e))
+        return false;
+    return check_engine(o, *a, s, e);
+}
+
+struct str probe_model_name(struct str model)
+{
+    struct str file = STR("/config.json");
+    if (str_ends(model, file))
+        model = str_slice(model, 0, model.n - file.n);
+    while (str_ends(model, STR("/")))
+        model = str_slice(model, 0, model.n - 1);
+    struct str_cut cut = str_cut_last(model, '/');
+    struct str name = cut.found ? cut.tail : model;
+    if (str_ends(name, STR(".json")))
+        name = str_slice(name, 0, name.n - STR(".json").n);
+    return name.n ? name : STR("model");
 }
 
 bool probe_cell_settings(struct settings *out, const struct settings *s,
                          const struct cell_choice *choice, struct error *e)
 {
-    for (ptrdiff_t i = 0; i < s->count; i++)
-        if (!is_in(hunting, s->items[i].key) && !settings_add(out, s->items[i], e))
+    struct settings own = settings_in(out->arena);
+    if (!list_model_settings(&own, s, choice->number, e))
+        return false;
+    for (ptrdiff_t i = 0; i < own.count; i++)
+        if (!is_in(hunting, own.items[i].key) && !settings_add(out, own.items[i], e))
             return false;
     struct setting model = {STR("model"), choice->model, STR("--model")};
     return (!model.value.n || settings_set(out, model, e)) &&

@@ -31,7 +31,9 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
 
 // The settings of one cell: those of a prediction, and those that only engines read.
 struct cell_choice {
-    struct str model, gpus, sp;
+    struct str model;
+    ptrdiff_t number; // of the model in the list
+    struct str gpus, sp;
 };
 bool probe_cell_settings(struct settings *out, const struct settings *s,
                          const struct cell_choice *choice, struct error *e) MUST_USE;
@@ -39,6 +41,10 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
 // The settings that make a cell what it is, a line each, and the card that its trials really run on
 // where that is known; where trials are the same, so is this.
 struct str probe_cell_key(struct arena *a, const struct settings *cell, struct str card);
+
+// What a model's logs and rows are called: the last part of its path or id, of "a/config.json" the
+// folder's.
+struct str probe_model_name(struct str model);
 
 // Settings that change what a prediction says, separated by spaces.
 extern const char probe_predicted_settings[];

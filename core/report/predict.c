@@ -374,6 +374,8 @@ static void doubt_strategy(struct buf *b, const struct plan *plan)
         {plan->strategy == STRATEGY_ZERO3 && plan_tokens(plan) > ZERO3_MEASURED_TOKENS,
          "how far the host runs ahead of the card under zero3 with a context this long, for which "
          "more is reserved"},
+        {plan_is_zero(plan) && plan_ranks(plan) == 1,
+         "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less"},
         {plan->ring > 1 && !is_measured_ring(plan),
          "context parallel with experts, offload, bf16 or several sequences"},
         {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),

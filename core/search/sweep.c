@@ -176,9 +176,8 @@ static bool set_words(struct settings *out, struct str words, struct error *e)
     return true;
 }
 
-// The common settings, and what the file of this one of the models says as that of the only one.
-static bool copy_settings(struct settings *out, const struct settings *all, ptrdiff_t number,
-                          struct error *e)
+bool list_model_settings(struct settings *out, const struct settings *all, ptrdiff_t number,
+                         struct error *e)
 {
     struct str own = str_format(out->arena, "configs.%d.", (int)number);
     for (ptrdiff_t i = 0; i < all->count; i++) {
@@ -199,7 +198,7 @@ static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
                       const struct capacity_request *r, struct error *e)
 {
     c->settings = settings_in(a);
-    if (!copy_settings(&c->settings, r->settings, s->model_numbers[c->model], e))
+    if (!list_model_settings(&c->settings, r->settings, s->model_numbers[c->model], e))
         return false;
     if ((s->models[c->model].value.n && !settings_set(&c->settings, s->models[c->model], e)) ||
         !settings_set(&c->settings, s->machines[c->machine].gpu, e) ||

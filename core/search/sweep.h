@@ -45,6 +45,10 @@ bool list_split(struct setting **items, ptrdiff_t *count, struct arena *a,
 // Drops what was there before; returns how many are left.
 ptrdiff_t list_drop_repeated(struct setting *items, ptrdiff_t count);
 
+// The settings of the model with this number in the list: those of all, and what its own file says.
+bool list_model_settings(struct settings *out, const struct settings *all, ptrdiff_t number,
+                         struct error *e) MUST_USE;
+
 // Reads the lists of models and machines, and checks each by itself. Fails where one is unknown.
 // The configuration of a model that is not in the catalogue is flattened under "configs.N.", N its
 // number in the list from 0, or for a single model under "config." as elsewhere.

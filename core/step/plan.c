@@ -457,7 +457,7 @@ static bool is_possible(const struct plan *p, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "single trains on one GPU, not on %llu; fsdp2 shards over them",
                     (unsigned long long)plan_ranks(p));
-    if (plan_is_sharded(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
+    if (plan_is_sharded(p) && !plan_is_zero(p) && plan_ranks(p) == 1 && p->recipe != RECIPE_TRINITY)
         return FAIL(e, BAD_INPUT, STR("--strategy"),
                     "%s has nothing to shard over on one GPU; single trains there",
                     strategy_names[p->strategy]);

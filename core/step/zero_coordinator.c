@@ -107,6 +107,13 @@ static void fetch_from_host(struct coordinator *c, const struct gathering *g)
         machine_drop(m, fetched[i]);
 }
 
+// One rank has the whole: what is gathered is a view of its part (_no_gather_coalesced in
+// deepspeed/runtime/zero/partition_parameters.py).
+static bool views_its_part(const struct coordinator *c)
+{
+    return c->ranks == 1 && c->trainer->plan->offload != OFFLOAD_ALL;
+}
+
 static void start(struct coordinator *c, struct gathering *g)
 {
     uint64_t elements = 0;
@@ -118,6 +125,8 @@ static void start(struct coordinator *c, struct gathering *g)
         p->gathering = g;
     }
     g->waiting = g->count;
+    if (views_its_part(c))
+        return;
     struct storage *whole = take(c, elements);
     fetch_from_host(c, g);
     if (g->count == 1)
@@ -325,7 +334,9 @@ void coordinator_gather_persistent(struct coordinator *c)
         struct piece *p = &c->pieces[i];
         if (!p->persists || p->status != STATUS_AWAY)
             continue;
-        *whole_of(c, i) = machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+        if (!views_its_part(c))
+            *whole_of(c, i) =
+                machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
         p->status = STATUS_HERE;
     }
 }

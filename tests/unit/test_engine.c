@@ -31,6 +31,23 @@ static struct str build(struct arena *a, const char *engine, const struct trial_
     return buf_str(&b);
 }
 
+static bool holds(struct str text, const char *part)
+{
+    struct str wanted = str_from(part);
+    for (ptrdiff_t i = 0; i + wanted.n <= text.n; i++)
+        if (str_equal(str_slice(text, i, i + wanted.n), wanted))
+            return true;
+    return false;
+}
+
+static struct str file_of(const struct launch *l, const char *path)
+{
+    for (int i = 0; i < l->file_count; i++)
+        if (str_is(l->files[i].path, path))
+            return l->files[i].content;
+    return STR_NONE;
+}
+
 static struct trial_request request_of(const struct settings *s)
 {
     return (struct trial_request){.cell = s,
@@ -210,12 +227,54 @@ TEST(accelerate_gets_the_files_of_emit)
     CHECK_U64((uint64_t)build(&a, "accelerate", &r, &l, &e).n, 0); // for which machine?
     e = (struct error){0};
     r.machine = STR("4xH100-80G");
-    CHECK_STR(build(&a, "accelerate", &r, &l, &e), "bash logs/x/launch.sh --trial --model model");
+    CHECK_STR(build(&a, "accelerate", &r, &l, &e), "bash logs/x/launch.sh --trial");
     CHECK_U64((uint64_t)l.file_count, 4);
+    CHECK_STR(l.files[1].path, "logs/x/launch.sh");
+    CHECK(holds(l.files[1].content, "--model model\n"));
     CHECK_STR(l.files[3].path, "logs/x/model/config.json");
     s = settings_of(&a, "model=Qwen3-0.6B\nlayers=2");
     CHECK_U64((uint64_t)build(&a, "deepspeed", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message), "the deepspeed engine has no layers");
+}
+
+static void check_yarn(const char *engine)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "model=Qwen3-0.6B");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.config = STR("{}");
+    r.machine = STR("4xH100-80G");
+    r.limit_bytes = 7;
+    r.workspace_bytes = UINT64_C(8519680); // an A100's
+    CHECK_STR(build(&a, engine, &r, &l, &e), "CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 "
+                                             "bash logs/x/launch.sh --trial --limit-bytes 7");
+    struct str launch = file_of(&l, "logs/x/launch.sh");
+    CHECK(holds(launch, "python3 yarn.py model model-yarn 1.2500\n"));
+    CHECK(holds(launch, "--model model-yarn\n"));
+    CHECK(file_of(&l, "logs/x/yarn.py").n > 0);
+    CHECK(file_of(&l, "logs/x/model/config.json").n > 0);
+}
+
+TEST(longer_lengths_get_yarn_from_the_files)
+{
+    check_yarn("accelerate");
+    check_yarn("deepspeed");
+}
+
+TEST(deepspeed_trains_on_one_gpu_too)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "model=Qwen3-0.6B");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.machine = STR("1xH100-80G");
+    r.context = 4096;
+    CHECK(build(&a, "deepspeed", &r, &l, &e).n > 0);
+    CHECK(holds(file_of(&l, "logs/x/deepspeed.json"), "\"stage\": 3"));
+    CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: DEEPSPEED\n"));
 }
 
 TEST(trinity_gets_its_environment)
@@ -252,11 +311,16 @@ TEST(configurations_are_made_whole_again)
     struct settings s = settings_of(&a, "config.model_type=x\nconfig.text_config.hidden_size=64\n"
                                         "config.text_config.eps=1e-06\nconfig.kinds.0=full\n"
                                         "config.kinds.1=slide\nconfig.tie=true\nconfig.none=null\n"
-                                        "config.version=4.5.0\nconfig.low=-1.5");
+                                        "config.version=4.5.0\nconfig.low=-1.5\n"
+                                        "config.id2label.0=no\nconfig.id2label.1=yes\n"
+                                        "config.final_logit_softcapping=30\n"
+                                        "config.rms_norm_eps=1e-06");
     CHECK_STR(model_config_json(&a, &s),
               "{\n  \"model_type\": \"x\",\n  \"text_config\": {\n    \"hidden_size\": 64,\n"
               "    \"eps\": 1e-06\n  },\n  \"kinds\": [\n    \"full\",\n    \"slide\"\n  ],\n"
-              "  \"tie\": true,\n  \"none\": null,\n  \"version\": \"4.5.0\",\n  \"low\": -1.5\n}");
+              "  \"tie\": true,\n  \"none\": null,\n  \"version\": \"4.5.0\",\n  \"low\": -1.5,\n"
+              "  \"id2label\": {\n    \"0\": \"no\",\n    \"1\": \"yes\"\n  },\n"
+              "  \"final_logit_softcapping\": 30.0,\n  \"rms_norm_eps\": 1e-06\n}");
     s = settings_of(&a, "model=Qwen3-0.6B");
     CHECK(str_starts(model_config_json(&a, &s),
                      STR("{\n  \"model_type\": \"qwen3\",\n  \"hidden_size\": 1024,\n")));
@@ -270,11 +334,72 @@ TEST(keys_hold_what_makes_a_cell)
         settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64\n"
                         "python=/opt/py");
     struct settings cell = settings_in(&a);
-    struct cell_choice choice = {STR("m"), STR("2"), STR("1")};
+    struct cell_choice choice = {STR("m"), 0, STR("2"), STR("1")};
     CHECK(probe_cell_settings(&cell, &s, &choice, &e));
     CHECK_STR(probe_cell_key(&a, &cell, STR_NONE),
               "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n");
     CHECK_STR(probe_cell_key(&a, &cell, STR("NVIDIA H200")),
               "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n"
               "card=NVIDIA H200\n");
+}
+
+TEST(models_of_a_list_have_their_own_files)
+{
+    struct arena a = fresh();
+    struct error e = {0};
+    struct settings s = settings_of(&a, "model=./a,Qwen3-0.6B,b/config.json\ngpus=2\n"
+                                        "configs.0.model_type=qwen3\nconfigs.0.hidden_size=64\n"
+                                        "configs.2.model_type=llama\nconfigs.2.hidden_size=32");
+    static const char *const types[] = {"qwen3", NULL, "llama"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(types); i++) {
+        struct settings cell = settings_in(&a);
+        struct cell_choice choice = {STR("m"), i, STR("2"), STR("1")};
+        CHECK(probe_cell_settings(&cell, &s, &choice, &e));
+        const struct setting *type = settings_find_z(&cell, "config.model_type");
+        CHECK_STR(type ? type->value : STR_NONE, types[i] ? types[i] : "");
+        CHECK(!settings_find_z(&cell, "configs.0.model_type"));
+        CHECK_STR(settings_find_z(&cell, "model")->value, "m");
+    }
+}
+
+TEST(models_are_called_by_the_end_of_their_path)
+{
+    static const char *const rows[][2] = {
+        {"", "model"},
+        {"Qwen3-0.6B", "Qwen3-0.6B"},
+        {"Qwen/Qwen3-0.6B", "Qwen3-0.6B"},
+        {"/models/my-model", "my-model"},
+        {"/models/my-model//", "my-model"},
+        {"./my-model/config.json", "my-model"},
+        {"./my-model//config.json", "my-model"},
+        {"other.json", "other"},
+        {"/", "model"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK_STR(probe_model_name(str_from(rows[i][0])), rows[i][1]);
+}
+
+TEST(what_every_cell_refuses_is_refused_at_once)
+{
+    static const char *const rows[][2] = {
+        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=1\nstrategy=fsdp2", "needs several GPUs"},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=1,2\nstrategy=fsdp2", ""},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=2,4\nsp=2", "through DeepSpeed only"},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=2,4\nsp=1,2", ""},
+        {"engine=deepspeed\nmodel=Qwen3-0.6B\ngpus=1,2,4\nsp=1,2", ""},
+        {"engine=deepspeed\nmodel=Qwen3-0.6B\nrecipe=hf", "trains the deepspeed recipe only"},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\npython=p",
+         "python is for --engine torch or trinity"},
+        {"engine=torch\nmodel=Qwen3-0.6B,Qwen/Qwen3-0.6B", "are called 'Qwen3-0.6B'"},
+        {"engine=torch\nmodel=Qwen3-0.6B,Qwen3-4B\npython=p", ""},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = fresh();
+        struct settings s = settings_of(&a, rows[i][0]);
+        struct probe_options o;
+        struct error e = {0};
+        bool ok = probe_options_read(&o, &a, &s, &e);
+        if (ok != !rows[i][1][0] || !holds(str_from(e.message), rows[i][1]))
+            test_failed(__FILE__, __LINE__, "%s: '%s'", rows[i][0], e.message);
+    }
 }

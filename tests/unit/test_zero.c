@@ -128,10 +128,21 @@ TEST(an_optimizer_in_host_memory_takes_room_there)
     CHECK(all.host_bytes >= some.host_bytes + UINT64_C(2) * 8190735360);
 }
 
+// bf16 parameters, reduced gradients, fp32 copies and two moments of all; nothing is gathered.
+TEST(one_rank_holds_all_and_gathers_nothing)
+{
+    uint64_t all = 596049920;
+    struct prediction two = predicted("model=Qwen3-0.6B gpu=H200 context=4k strategy=zero2");
+    struct prediction three = predicted("model=Qwen3-0.6B gpu=H200 context=4k strategy=zero3");
+    CHECK(two.steps[2].end_allocated_bytes >= 14 * all);
+    CHECK(three.steps[2].end_allocated_bytes >= 16 * all);
+    CHECK(three.steps[2].end_allocated_bytes < 16 * all + (128 << 20));
+    CHECK_U64(three.by_kind[MEMORY_GATHERED], 0);
+}
+
 TEST(what_is_not_modelled_is_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
-        {"model=Qwen3-8B gpu=H200 strategy=zero2", "zero2 has nothing to shard over on one GPU"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 precision=bf16",
          "DeepSpeed is modelled in mixed precision only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero1 precision=autocast",

@@ -3,13 +3,23 @@
 
 The dataset is a JSON-lines file or a Hugging Face dataset with a column "text" or "messages"; its
 documents are joined and cut. --trial needs neither weights nor data: random weights from the model's
-config.json, random tokens, three steps, and the peak of memory that torch measured.
+config.json, random tokens, three steps, and the peaks of memory that torch measured, each step's as a
+line of JSON.
 """
 import argparse
+import json
 import os
 
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, Trainer, TrainingArguments
+import transformers
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    Trainer,
+    TrainerCallback,
+    TrainingArguments,
+)
 from transformers.trainer_utils import get_last_checkpoint
 
 OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd"}
@@ -32,6 +42,7 @@ def read_arguments():
     parser.add_argument("--dataset")
     parser.add_argument("--save-to", default="checkpoints")
     parser.add_argument("--trial", action="store_true")
+    parser.add_argument("--limit-bytes", type=int, help="of GPU memory that torch may reserve in a trial")
     return parser.parse_args()
 
 
@@ -104,19 +115,56 @@ def accumulation_of(args):
     return None
 
 
-def say_peak():
-    if torch.cuda.is_available():
-        gib = 1 << 30
-        print(
-            f"measured peak: {torch.cuda.max_memory_reserved() / gib:.2f} GiB reserved, "
-            f"{torch.cuda.max_memory_allocated() / gib:.2f} GiB allocated"
-        )
+class Peaks(TrainerCallback):
+    """Reports what torch held at most while the job was built and in each step, on the first process."""
+
+    def __init__(self):
+        self.largest = {}
+        self.measures = torch.cuda.is_available()
+        if self.measures:
+            torch.cuda.reset_peak_memory_stats()
+
+    def take(self):
+        if not self.measures:
+            return {}
+        stats = torch.cuda.memory_stats()
+        found = {f"{key}_bytes": stats[f"{key}_bytes.all.peak"] for key in ("allocated", "requested", "reserved")}
+        self.largest = {key: max(found[key], self.largest.get(key, 0)) for key in found}
+        torch.cuda.reset_peak_memory_stats()
+        return {**found, "end_allocated_bytes": stats["allocated_bytes.all.current"],
+                "retries": stats["num_alloc_retries"]}
+
+    def report(self, state, kind, **values):
+        if state.is_world_process_zero:
+            print(json.dumps({"fathom": kind, **values}), flush=True)
+
+    def on_train_begin(self, args, state, control, **others):
+        card = {"gpu": torch.cuda.get_device_name()} if self.measures else {}
+        self.report(state, "start", torch=torch.__version__, transformers=transformers.__version__, **card)
+        self.report(state, "phase", phase="built", **self.take())
+
+    def on_step_end(self, args, state, control, **others):
+        self.report(state, "step", step=state.global_step, **self.take())
+
+    def on_train_end(self, args, state, control, **others):
+        if state.is_world_process_zero and self.measures:
+            reserved, allocated = (self.largest[f"{key}_bytes"] / (1 << 30) for key in ("reserved", "allocated"))
+            print(f"measured peak: {reserved:.2f} GiB reserved, {allocated:.2f} GiB allocated", flush=True)
+
+
+def keep_to(limit):
+    """As on a card with less memory than this one."""
+    if limit and torch.cuda.is_available():
+        total = torch.cuda.mem_get_info()[1]
+        torch.cuda.set_per_process_memory_fraction(min(1.0, limit / total))
 
 
 def main():
     args = read_arguments()
     if not args.trial and not args.dataset:
         raise SystemExit("no dataset is given: --dataset FILE, or --trial for random tokens")
+    if args.limit_bytes and not args.trial:
+        raise SystemExit("--limit-bytes is for trials")
     training = TrainingArguments(
         output_dir=args.save_to,
         per_device_train_batch_size=args.batch,
@@ -135,20 +183,21 @@ def main():
         logging_steps=1,
         use_cpu=not torch.cuda.is_available(),
         report_to="none",
+        disable_tqdm=args.trial,  # a bar would stand in front of the lines that a trial reports
         remove_unused_columns=False,
         dataloader_drop_last=True,
     )
+    keep_to(args.limit_bytes)
     model = load_model(args)
     if args.trial:
         rows = TRIAL_STEPS * args.batch * args.accum * training.world_size
         dataset = RandomTokens(rows, args.context, model.config.vocab_size)
     else:
         dataset = packed_dataset(args)
-    trainer = Trainer(model=model, args=training, train_dataset=dataset)
+    peaks = [Peaks()] if args.trial else []
+    trainer = Trainer(model=model, args=training, train_dataset=dataset, callbacks=peaks)
     resume = not args.trial and os.path.isdir(args.save_to)
     trainer.train(resume_from_checkpoint=get_last_checkpoint(args.save_to) if resume else None)
-    if trainer.is_world_process_zero():
-        say_peak()
     if not args.trial:
         trainer.save_model()
 

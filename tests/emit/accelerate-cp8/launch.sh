@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 262144 tokens a sequence; sequences a step: 1.
 # Predicted not to fit into the 77.63 GiB that torch may take.
-# With --trial: three steps on random weights and tokens, and the measured peak.
+# With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"
 # The model has 40960 positions; YaRN stretches them by 6.4000.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 16384 tokens a sequence; sequences a step: 16.
 # Predicted peak: 60.63 GiB reserved, 49.31 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
-# With --trial: three steps on random weights and tokens, and the measured peak.
+# With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=()

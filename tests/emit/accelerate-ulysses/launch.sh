@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 32768 tokens a sequence; sequences a step: 2.
 # Peak not predicted: sequence parallel is not modelled under DeepSpeed; fsdp2 has it.
-# With --trial: three steps on random weights and tokens, and the measured peak.
+# With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=()
