@@ -161,7 +161,7 @@ class Run:
             return [highest / self.peak[metric] - 1] if metric in self.peak else []
         predicted = [step[metric + "_bytes"] for step in self.steps[: len(self.peaks)]]
         predicted += [0] * (len(self.peaks) - len(predicted))
-        return [mine / peak[metric] - 1 for mine, peak in zip(predicted, self.peaks)]
+        return [mine / peak[metric] - 1 for mine, peak in zip(predicted, self.peaks) if metric in peak]
 
     def error(self, metric):
         """Signed, of the step that is furthest off."""

@@ -34,7 +34,9 @@ def key_of(attempt):
 
 
 def peak_of(step):
-    return {**{metric: step[metric + "_bytes"] for metric in METRICS}, "retries": step["retries"]}
+    """What the trainer reported; the store has 0 where it did not."""
+    told = {metric: step[metric + "_bytes"] for metric in METRICS if step[metric + "_bytes"]}
+    return {**told, "retries": step["retries"]}
 
 
 def why_not(attempt):

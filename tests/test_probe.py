@@ -127,6 +127,19 @@ class Probe(unittest.TestCase):
         done = self.run_probe("train", "--dry-run", more="x" * 2000)
         self.assertIn("x" * 2000, done.stderr + done.stdout)
 
+    def test_a_pipe_hides_no_failure(self):
+        template = "python3 -c 'import no_such_module' {context} 2>&1 | cat"
+        done = subprocess.run([FATHOM, "probe", "--engine", "command", "--command", template], cwd=self.folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stdout)
+        self.assertEqual([outcome for _, outcome in self.outcomes()], ["configuration"])
+
+    def test_what_is_no_loss_is_refused(self):
+        for loss in ("foo", "chunked", "chunked:0", "chunked:abc"):
+            done = self.run_probe("train", "--loss", loss, "--dry-run")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn("loss must be one of full|chunked:N|none|liger", done.stderr)
+
     def test_nothing_fits(self):
         done = self.run_probe("train", limit=10)
         self.assertEqual(done.returncode, 1, done.stderr)
@@ -319,7 +332,7 @@ class Probe(unittest.TestCase):
                                "/no/trainer {context}"],
                               cwd=self.folder, capture_output=True, text=True)
         self.assertIn("exit status 127, its last line: ", self.one_sentence(done))
-        self.assertIn("/no/trainer: not found", done.stderr)
+        self.assertIn("/no/trainer: No such file or directory", done.stderr)
         self.assertEqual(self.outcomes()[0][1], "configuration")
 
     def test_what_ended_a_trial_is_said(self):
@@ -327,7 +340,7 @@ class Probe(unittest.TestCase):
                  "printf 'a\\033[31mb\\033[0m\\rlast\\n\\n'; exit 3":
                      ("failed", "exit status 3, its last line: last"),
                  "exit 126": ("configuration", "exit status 126"),
-                 "exec /no/such/python": ("configuration", "/no/such/python: not found")}
+                 "exec /no/such/python": ("configuration", "/no/such/python: No such file")}
         for script, (outcome, words) in cases.items():
             with self.subTest(script):
                 shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)

@@ -215,11 +215,22 @@ bool setting_switch(bool *value, const struct setting *item, struct error *e)
 }
 
 // `words` is "a|b|c", as help shows it.
+// "chunked:N" stands for a count after the colon.
+static bool is_choice(struct str value, struct str word)
+{
+    struct str_cut given = str_cut(value, ':');
+    uint64_t count;
+    if (!str_ends(word, STR(":N")))
+        return str_equal(value, word);
+    return given.found && str_equal(given.head, str_slice(word, 0, word.n - 2)) &&
+           unit_parse(&count, UNIT_COUNT, given.tail) == UNIT_OK && count > 0;
+}
+
 bool setting_choice(const struct setting *item, const char *words, struct error *e)
 {
     struct str_nearest nearest = str_nearest_to(item->value);
     for (struct str_cut c = str_cut(str_from(words), '|');; c = str_cut(c.tail, '|')) {
-        if (str_equal(item->value, c.head))
+        if (is_choice(item->value, c.head))
             return true;
         str_nearest_offer(&nearest, c.head);
         if (!c.found)

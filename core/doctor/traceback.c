@@ -78,8 +78,17 @@ static bool ends_as_exceptions_do(struct str name)
     return false;
 }
 
+// "DataGone", where "Epoch" is more likely another line that came in between.
+static bool is_camel(struct str name)
+{
+    for (ptrdiff_t i = 1; i < name.n; i++)
+        if (name.p[i] >= 'A' && name.p[i] <= 'Z' && name.p[i - 1] >= 'a' && name.p[i - 1] <= 'z')
+            return true;
+    return false;
+}
+
 // What an exception is called, with its module: builtin ones have none and end like "Error", rich
-// leaves the module out. Empty where the line is another.
+// leaves the module out, and a script's own have none either. Empty where the line is another.
 static struct str exception_name(struct str content, bool boxed)
 {
     ptrdiff_t end = 0;
@@ -96,7 +105,8 @@ static struct str exception_name(struct str content, bool boxed)
     struct str_cut module = str_cut_last(name, '.');
     struct str class = module.found ? module.tail : name;
     bool capital = class.n && class.p[0] >= 'A' && class.p[0] <= 'Z';
-    bool known = ends_as_exceptions_do(class) || (capital && (module.found || boxed));
+    bool known =
+        ends_as_exceptions_do(class) || (capital && (module.found || boxed || is_camel(class)));
     return known ? name : STR_NONE;
 }
 

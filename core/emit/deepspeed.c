@@ -42,6 +42,8 @@ static const struct row rows[] = {
 
 static const struct refusal refusals[] = {
     {IS_NVME, IS_ZERO3, "nvme", "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
+    {IS_CHUNKED, 0, "loss", "train.py computes the full loss; --for trl has a chunked one"},
+    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
 };
 
 // What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine

@@ -33,6 +33,6 @@ const struct line node_lines[] = {
      ": \"${NODE_RANK:?set it to 0 on the first node, 1 on the second, and so on}\"\n"
      "launch=(--machine_rank \"$NODE_RANK\" --main_process_ip \"$MASTER_ADDR\"\n"
      "        --main_process_port \"${MASTER_PORT:-29500}\")"},
-    {0, IS_NODES, "launch=()"},
+    {0, IS_NODES, "launch=(${MASTER_PORT:+--main_process_port \"$MASTER_PORT\"})"},
 };
 const ptrdiff_t node_line_count = COUNT_OF(node_lines);

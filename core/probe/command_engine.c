@@ -168,7 +168,9 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
         launch_variable(l, a, "PYTORCH_CUDA_ALLOC_CONF", STR("expandable_segments:True"));
     if (on)
         launch_variable(l, a, "PYTORCH_ALLOC_CONF", STR("expandable_segments:True"));
-    launch_argument(l, a, STR("sh"));
+    launch_argument(l, a, STR("bash"));
+    launch_argument(l, a, STR("-o"));
+    launch_argument(l, a, STR("pipefail")); // a failure before "| tee" is one
     launch_argument(l, a, STR("-c"));
     launch_argument(l, a, buf_str(&text));
     return true;

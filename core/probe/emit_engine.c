@@ -101,6 +101,8 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
     launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
     launch_argument(l, a, STR("--trial"));
     put_workspace(l, a, r->workspace_bytes);
+    if (r->gpus > 1 || str_is(str_from(target), "deepspeed"))
+        launch_variable(l, a, "MASTER_PORT", STR("0")); // accelerate takes one that is free
     if (r->limit_bytes) {
         launch_argument(l, a, STR("--limit-bytes"));
         launch_argument(l, a, str_format(a, "%llu", (unsigned long long)r->limit_bytes));

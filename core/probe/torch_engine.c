@@ -54,6 +54,15 @@ static struct str value_of(const struct settings *s, const char *name, uint64_t 
     return !strategy ? STR("hf") : gpus > 1 ? STR("fsdp2") : STR("single");
 }
 
+static bool check_single(const struct settings *given, uint64_t gpus, struct error *e)
+{
+    const struct setting *item = settings_find_z(given, "strategy");
+    if (gpus > 1 && item && str_is(item->value, "single"))
+        return FAIL(e, BAD_INPUT, item->where, "single trains on one GPU, not on %llu",
+                    (unsigned long long)gpus);
+    return true;
+}
+
 static bool check_conditions(const struct settings *given, const struct settings *effective,
                              uint64_t gpus, struct error *e)
 {
@@ -91,7 +100,7 @@ static bool check_settings(struct arena scratch, const struct trial_request *r, 
                         STR_ARGS(str_short(item.key)));
     }
     return engine_check_values("torch", worker_settings, r->cell, e) &&
-           recipe_fill(&effective, r->cell, r->gpus > 1, e) &&
+           recipe_fill(&effective, r->cell, r->gpus > 1, e) && check_single(r->cell, r->gpus, e) &&
            check_conditions(r->cell, &effective, r->gpus, e);
 }
 

@@ -61,7 +61,8 @@ class Engines(unittest.TestCase):
 
     def check_kept(self, count):
         trials = self.fathom("--export", "json")["attempts"]
-        self.assertEqual([trial["outcome"] for trial in trials], ["fits"] * count)
+        self.assertEqual([trial["outcome"] for trial in trials], ["fits"] * count,
+                         [(trial["outcome"], trial["status"], trial["detail"]) for trial in trials])
         self.assertEqual([[step["step"] for step in trial["steps"]] for trial in trials], [[1, 2, 3]] * count)
         self.assertIn("torch 2", trials[0]["versions"])
 

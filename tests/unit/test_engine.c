@@ -71,9 +71,9 @@ TEST(a_template_is_filled_and_quoted)
     struct launch l;
     struct error e = {0};
     build(&a, "command", &r, &l, &e);
-    CHECK_STR(str_from(l.arguments[2]),
+    CHECK_STR(str_from(l.arguments[4]),
               "train --len '51200' -n '4' --sp '2' -m 'my model' ${HOME} {context} '1.25'");
-    CHECK_STR(str_from(l.arguments[0]), "sh");
+    CHECK_STR(str_from(l.arguments[0]), "bash");
 }
 
 // A shell takes each of these as one word with the value in it.
@@ -87,7 +87,7 @@ TEST(values_in_quotes_of_the_template)
     struct error e = {0};
     r.model = STR("$x's \"y\"");
     build(&a, "command", &r, &l, &e);
-    CHECK_STR(str_from(l.arguments[2]),
+    CHECK_STR(str_from(l.arguments[4]),
               "f '51200' \"a \\$x's \\\"y\\\" b\" 'c $x'\\''s \"y\" d' \\\" '$x'\\''s \"y\"' "
               "\"\\\" \\$x's \\\"y\\\"\" '$x'\\''s \"y\"'");
 }
@@ -227,7 +227,7 @@ TEST(accelerate_gets_the_files_of_emit)
     CHECK_U64((uint64_t)build(&a, "accelerate", &r, &l, &e).n, 0); // for which machine?
     e = (struct error){0};
     r.machine = STR("4xH100-80G");
-    CHECK_STR(build(&a, "accelerate", &r, &l, &e), "bash logs/x/launch.sh --trial");
+    CHECK_STR(build(&a, "accelerate", &r, &l, &e), "MASTER_PORT=0 bash logs/x/launch.sh --trial");
     CHECK_U64((uint64_t)l.file_count, 4);
     CHECK_STR(l.files[1].path, "logs/x/launch.sh");
     CHECK(holds(l.files[1].content, "--model model\n"));
@@ -248,7 +248,7 @@ static void check_yarn(const char *engine)
     r.machine = STR("4xH100-80G");
     r.limit_bytes = 7;
     r.workspace_bytes = UINT64_C(8519680); // an A100's
-    CHECK_STR(build(&a, engine, &r, &l, &e), "CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 "
+    CHECK_STR(build(&a, engine, &r, &l, &e), "CUBLAS_WORKSPACE_CONFIG=:4096:2:16:8 MASTER_PORT=0 "
                                              "bash logs/x/launch.sh --trial --limit-bytes 7");
     struct str launch = file_of(&l, "logs/x/launch.sh");
     CHECK(holds(launch, "python3 yarn.py model model-yarn 1.2500\n"));

@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
-launch=()
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 arguments=(
     --model Qwen/Qwen3-32B
     --context 8192

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 export PYTORCH_ALLOC_CONF=expandable_segments:True
-launch=()
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 arguments=(
     --model Qwen/Qwen3-0.6B
     --context 8192

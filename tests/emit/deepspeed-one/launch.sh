@@ -4,7 +4,7 @@
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"
-launch=()
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 arguments=(
     --model Qwen/Qwen3-0.6B
     --context 8192

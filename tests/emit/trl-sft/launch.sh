@@ -4,7 +4,7 @@
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
-launch=()
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 save=checkpoints
 newest=
 [ ! -d "$save" ] ||
