@@ -241,7 +241,7 @@ static const struct doctor_kind *kind_of(const char *name)
     for (ptrdiff_t i = 0; i < doctor_kind_count; i++)
         if (str_is(str_from(doctor_kinds[i].name), name))
             return &doctor_kinds[i];
-    CHECK(!"the doctor knows it");
+    CHECK(false); // the doctor knows it
     return NULL;
 }
 
