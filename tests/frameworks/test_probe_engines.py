@@ -60,9 +60,11 @@ class Engines(unittest.TestCase):
         self.assertGreaterEqual(config.max_position_embeddings, 128)
 
     def check_kept(self, count):
-        trials = self.fathom("--export", "json")["attempts"]
+        made = self.fathom("--export", "json")["attempts"]
+        # gloo may abort a rank whose peer has gone before it, which is tried again.
+        trials = [trial for trial in made if "SIGABRT" not in trial["detail"]]
         self.assertEqual([trial["outcome"] for trial in trials], ["fits"] * count,
-                         [(trial["outcome"], trial["status"], trial["detail"]) for trial in trials])
+                         [(trial["outcome"], trial["status"], trial["detail"]) for trial in made])
         self.assertEqual([[step["step"] for step in trial["steps"]] for trial in trials], [[1, 2, 3]] * count)
         self.assertIn("torch 2", trials[0]["versions"])
 

@@ -1,6 +1,9 @@
 """On a machine without a GPU Accelerate trains by DDP whatever its file says (state.py: only other
 device types turn into FSDP or DeepSpeed). This makes it follow the file on the CPU too, where gloo can."""
+import atexit
+import datetime
 import os
+import sys
 
 
 def say(text):
@@ -45,3 +48,18 @@ if os.environ.get("ACCELERATE_USE_DEEPSPEED") == "true":
 
     ops.__compatible_ops__["deepspeed_shm_comm"] = False  # compiling it takes minutes
     follow("DEEPSPEED", "deepspeed_plugin", follow_deepspeed)
+
+
+def leave_together():
+    """gloo's threads now and then abort a process whose peer has gone before it."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.distributed.is_available() or not torch.distributed.is_initialized():
+        return
+    try:
+        torch.distributed.monitored_barrier(timeout=datetime.timedelta(seconds=10))
+        torch.distributed.destroy_process_group()
+    except Exception:  # a rank that failed has gone already; its own message says why
+        pass
+
+
+atexit.register(leave_together)
