@@ -3,8 +3,6 @@
 
 #include <poll.h>
 #include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/allocator/torch.h"

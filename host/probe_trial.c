@@ -13,7 +13,7 @@
 #include "host/worker_lines.h"
 
 // A retry may take longer: so many tenths of what the try before it might.
-enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, SHELL_SIGNAL = 128, LINES_BYTES = 1 << 20 };
+enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, LINES_BYTES = 1 << 20 };
 // What a scheduler's command gets to end its job: `ray job stop` takes some seconds.
 enum { FAREWELL_MS = 30000 };
 

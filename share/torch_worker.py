@@ -8,15 +8,15 @@ Usage: torch_worker.py TRIAL             one trial; TRIAL is a JSON object, or a
                                          server, one trial in this process
 
 What is reported are lines of JSON on standard output, each with a key "fathom": start, phase, step,
-done. An exception is printed as Python prints it, and the status is then not 0; 2 where the trial
+done. An exception is printed as Python prints it, and the status is then not 0; 126 where the trial
 itself is refused.
 
 TRIAL: config (values of a config.json), context, world, sp, strategy (single|ddp|fsdp1|fsdp2),
 precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none), batch, accum,
 checkpointing, reshard, offload, optimizer (adamw|adamw-fused|sgd), expandable, layers, tied, steps,
 one_gpu (rank 0 of `world`, the others played by torch's fake process group), limit_bytes (what
-torch may reserve), workspace_bytes (cuBLAS's, of another card), entropy_saving, save_hf
-(last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history).
+torch may reserve), workspace (cuBLAS's, as on another card: CUBLAS_WORKSPACE_CONFIG), entropy_saving,
+save_hf (last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history).
 Only `config` and `context` must be given.
 """
 import array
@@ -32,8 +32,8 @@ DEFAULTS = {
     "world": 1, "sp": 1, "strategy": None, "precision": None, "recipe": "hf", "loss": "full",
     "batch": 1, "accum": None, "checkpointing": True, "reshard": True, "offload": False,
     "optimizer": "adamw", "expandable": False, "layers": None, "tied": None, "steps": None,
-    "one_gpu": False, "limit_bytes": None, "workspace_bytes": None, "entropy_saving": False, "save_hf": "last",
-    "yarn_factor": None, "device": "cuda", "trace": None,
+    "one_gpu": False, "limit_bytes": None, "workspace": None, "entropy_saving": False,
+    "save_hf": "last", "yarn_factor": None, "device": "cuda", "trace": None,
 }
 # What Trinity's capacity test does: 8 sequences a group in micro-batches of 2, two steps.
 TRINITY = {"batch": 2, "accum": 4, "steps": 2, "strategy": "fsdp1", "precision": "mixed"}
@@ -654,17 +654,11 @@ def run_steps(job, memory):
 # ------------------------------------------------------------------ one trial
 
 
-def workspace_text(size):
-    """Blocks of 4 MiB and 16 KiB, as torch's own defaults are made of: ":4096:2:16:8"."""
-    large, rest = divmod(size, 4 << 20)
-    return f":4096:{large}" + (f":16:{rest >> 14}" if rest else "")
-
-
 def prepare_gpu(trial, rank):
     import torch
 
-    if trial["workspace_bytes"]:  # read by torch with the first product
-        os.environ["CUBLAS_WORKSPACE_CONFIG"] = workspace_text(trial["workspace_bytes"])
+    if trial["workspace"]:  # read by torch with the first product
+        os.environ["CUBLAS_WORKSPACE_CONFIG"] = trial["workspace"]
     if not torch.cuda.is_available():
         raise BadTrial("torch sees no GPU here; --device cpu trains without one")
     torch.cuda.set_device(0 if trial["one_gpu"] else rank)

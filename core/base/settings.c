@@ -243,6 +243,16 @@ bool setting_choice(const struct setting *item, const char *words, struct error 
     return false;
 }
 
+int settings_choice(const struct settings *s, const char *name, int fallback)
+{
+    const struct setting *item = settings_find_z(s, name);
+    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
+    for (int i = 0; item && words_next(&words); i++)
+        if (str_equal(words.word, item->value))
+            return i;
+    return fallback;
+}
+
 static void setting_value_json(struct json_out *j, const struct setting_def *def, struct str value)
 {
     uint64_t number;

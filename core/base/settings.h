@@ -94,6 +94,8 @@ bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind 
                     struct range range, struct error *e) MUST_USE;
 bool setting_switch(bool *value, const struct setting *item, struct error *e) MUST_USE;
 
+// Which of the values of its row the setting has, counted from 0; `fallback` where it is not given.
+int settings_choice(const struct settings *s, const char *name, int fallback);
 bool setting_choice(const struct setting *item, const char *words, struct error *e) MUST_USE;
 
 // The list as the JSON object that replies carry under "settings"; only keys of the table.

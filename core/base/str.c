@@ -166,6 +166,15 @@ bool words_next(struct words *w)
     return true;
 }
 
+bool words_have(const char *list, char separator, struct str word)
+{
+    struct words w = words_of(list, separator);
+    while (words_next(&w))
+        if (str_equal(w.word, word))
+            return true;
+    return false;
+}
+
 static int min_int(int a, int b)
 {
     return a < b ? a : b;

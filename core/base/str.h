@@ -51,6 +51,7 @@ struct words {
 };
 struct words words_of(const char *list, char separator);
 bool words_next(struct words *w);
+bool words_have(const char *list, char separator, struct str word);
 
 // Characters to insert, delete, replace or swap to turn one into the other, letters compared
 // without case; stops counting at `limit` + 1.

@@ -243,11 +243,7 @@ bool command_unknown(struct str name, struct error *e)
 
 bool command_takes(const struct command *c, struct str setting)
 {
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names))
-        if (str_equal(names.word, setting))
-            return true;
-    return false;
+    return words_have(c->settings, ' ', setting);
 }
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file)

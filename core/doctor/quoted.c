@@ -37,15 +37,6 @@ static struct str trim_end(struct str text)
     return text;
 }
 
-static bool is_one_of(struct str word, const char *list)
-{
-    struct words w = words_of(list, ' ');
-    while (words_next(&w))
-        if (str_equal(w.word, word))
-            return true;
-    return false;
-}
-
 static struct str last_word(struct str text)
 {
     ptrdiff_t start = text.n;
@@ -53,6 +44,16 @@ static struct str last_word(struct str text)
         start--;
     return str_slice(text, start, text.n);
 }
+
+// Keys under which loggers put what happened, names under which data is printed, and what people
+// say of an error that they had.
+static const char logged_keys[] =
+    "log message msg error exception exc_info event detail traceback stderr error_message line "
+    "textPayload reason stack_trace";
+static const char data_names[] =
+    "prompt content text question instruction input output response completion answer query";
+static const char tellings[] =
+    "get got getting gets see seeing saw says encounter avoid fix prevent";
 
 // What the string is the value of, `before` being all that stands before its opening quote.
 static bool is_value_of_data(struct str before)
@@ -69,10 +70,8 @@ static bool is_value_of_data(struct str before)
     bool quoted = before.n && (before.p[before.n - 1] == '"' || before.p[before.n - 1] == '\'');
     struct str key = last_word(quoted ? str_slice(before, 0, before.n - 1) : before);
     if (quoted)
-        return !is_one_of(key, "log message msg error exception exc_info event detail traceback "
-                               "stderr error_message line textPayload reason stack_trace");
-    return is_one_of(key, "prompt content text question instruction input output response "
-                          "completion answer query");
+        return !words_have(logged_keys, ' ', key);
+    return words_have(data_names, ' ', key);
 }
 
 // A line too long to be seen from its start has its quotes elsewhere.
@@ -136,8 +135,7 @@ static bool is_told(struct str before)
         struct str word = str_slice(before, start, before.n);
         bool name = str_ends(word, STR(":")) || (word.n && char_lower(word.p[0]) != word.p[0]);
         if (!name)
-            return is_one_of(word, "get got getting gets see seeing saw says encounter avoid fix "
-                                   "prevent");
+            return words_have(tellings, ' ', word);
         before = str_slice(before, 0, start);
     }
     return false;

@@ -11,11 +11,7 @@ static const char taken[] = "model strategy precision batch accum sp checkpointi
 
 static bool is_taken(struct str name)
 {
-    struct words names = words_of(taken, ' ');
-    while (words_next(&names))
-        if (str_equal(names.word, name))
-            return true;
-    return setting_is_document(name);
+    return words_have(taken, ' ', name) || setting_is_document(name);
 }
 
 static bool check_settings(const struct settings *s, const char *target, struct error *e)
@@ -55,18 +51,6 @@ static void use_config_alone(struct job *j)
         job_fact(j, "model", folder);
 }
 
-// As on the card that is meant: blocks of 4 MiB and 16 KiB, which torch's own defaults are made of.
-static void put_workspace(struct launch *l, struct arena *a, uint64_t bytes)
-{
-    enum { LARGE = 4 << 20, SMALL = 16 << 10 };
-    unsigned long long large = bytes / LARGE, small = bytes % LARGE / SMALL;
-    if (!bytes)
-        return;
-    launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG",
-                    small ? str_format(a, ":4096:%llu:16:%llu", large, small)
-                          : str_format(a, ":4096:%llu", large));
-}
-
 static void add_file(struct launch *l, struct str path, struct str content)
 {
     ASSERT(l->file_count < LAUNCH_MAX_FILES);
@@ -100,7 +84,9 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
     launch_argument(l, a, STR("--trial"));
-    put_workspace(l, a, r->workspace_bytes);
+    struct str workspace = trial_workspace_text(a, r);
+    if (workspace.n)
+        launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG", workspace);
     if (r->gpus > 1 || str_is(str_from(target), "deepspeed"))
         launch_variable(l, a, "MASTER_PORT", STR("0")); // accelerate takes one that is free
     if (r->limit_bytes) {

@@ -95,6 +95,18 @@ double trial_yarn_factor(const struct trial_request *r)
     return factor;
 }
 
+// Blocks of 4 MiB and 16 KiB, which torch's own defaults are made of.
+struct str trial_workspace_text(struct arena *a, const struct trial_request *r)
+{
+    enum { LARGE = 4 << 20, SMALL = 16 << 10 };
+    unsigned long long large = r->workspace_bytes / LARGE;
+    unsigned long long small = r->workspace_bytes % LARGE / SMALL;
+    if (!r->workspace_bytes)
+        return STR_NONE;
+    return small ? str_format(a, ":4096:%llu:16:%llu", large, small)
+                 : str_format(a, ":4096:%llu", large);
+}
+
 struct str trial_yarn_text(struct arena *a, const struct trial_request *r)
 {
     double factor = trial_yarn_factor(r);

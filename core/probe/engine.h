@@ -76,6 +76,9 @@ struct str engine_value_text(const struct setting *item); // switches as on and 
 
 // How far beyond what the model was trained for; 0 where it is not.
 double trial_yarn_factor(const struct trial_request *r);
+// Of cuBLAS, as CUBLAS_WORKSPACE_CONFIG takes it; empty where the card's own default holds.
+struct str trial_workspace_text(struct arena *a, const struct trial_request *r);
+
 struct str trial_yarn_text(struct arena *a, const struct trial_request *r); // "1.25"; else "1"
 
 // Each engine's build.

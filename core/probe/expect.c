@@ -31,16 +31,6 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     x->reserved_bytes = made->reserved_bytes;
 }
 
-static int choice_of(const struct settings *s, const char *name, int fallback)
-{
-    const struct setting *item = settings_find_z(s, name);
-    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
-    for (int i = 0; item && words_next(&words); i++)
-        if (str_equal(words.word, item->value))
-            return i;
-    return fallback;
-}
-
 static bool read_number(uint64_t *value, const struct settings *s, const char *name,
                         enum unit_kind kind, struct error *e)
 {
@@ -61,8 +51,8 @@ bool expect_limit(struct card_limit *x, struct arena scratch, const struct setti
         !read_number(&p->limit_bytes, plan, "memory-limit", UNIT_BYTES, e) ||
         !read_number(&p->ulysses, plan, "sp", UNIT_COUNT, e))
         return false;
-    p->recipe = (enum recipe)choice_of(&effective, "recipe", RECIPE_HF);
-    p->strategy = (enum strategy)choice_of(
+    p->recipe = (enum recipe)settings_choice(&effective, "recipe", RECIPE_HF);
+    p->strategy = (enum strategy)settings_choice(
         &effective, "strategy", card && plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
     struct outside outside = outside_of(p);
     uint64_t limit = card || p->limit_bytes ? limit_of(p, &outside) : 0;

@@ -28,11 +28,6 @@ static bool put(struct settings *out, const char *key, struct str value, struct 
     return settings_set(out, (struct setting){str_from(key), value, STR("the store")}, e);
 }
 
-static bool is_off(struct str value)
-{
-    return !value.n || str_is(value, "off");
-}
-
 // What a trial did that no prediction does.
 static bool is_predictable(const struct cell_record *c, struct error *e)
 {
@@ -43,8 +38,6 @@ static bool is_predictable(const struct cell_record *c, struct error *e)
         return FAIL(e, UNSUPPORTED, STR_NONE, "the card is not known");
     if (device.n && !str_is(device, "cuda"))
         return FAIL(e, UNSUPPORTED, STR_NONE, "it ran on the %.*s", STR_ARGS(device));
-    if (!is_off(measured_setting(c, "entropy-saving")))
-        return FAIL(e, UNSUPPORTED, STR_NONE, "entropy-saving is not modelled");
     return true;
 }
 
@@ -114,7 +107,7 @@ static bool same_training(const struct plan *p, const struct plan *q)
            p->checkpoint_offload == q->checkpoint_offload && p->lora_rank == q->lora_rank &&
            p->lora_targets == q->lora_targets && p->packed == q->packed &&
            p->limit_bytes == q->limit_bytes && p->fused_kernels == q->fused_kernels &&
-           p->save_hf == q->save_hf;
+           p->entropy_saving == q->entropy_saving && p->save_hf == q->save_hf;
 }
 
 static bool same_sizes(const struct plan *p, const struct plan *q)

@@ -38,15 +38,6 @@ static const char reals[] =
     "attn_logit_softcapping final_logit_softcapping initializer_range layer_norm_eps rms_norm_eps "
     "routed_scaling_factor router_aux_loss_coef router_jitter_noise";
 
-static bool is_real(struct str name)
-{
-    struct words names = words_of(reals, ' ');
-    while (words_next(&names))
-        if (str_equal(names.word, name))
-            return true;
-    return false;
-}
-
 static bool is_whole(struct str value)
 {
     ptrdiff_t begin = str_starts(value, STR("-")) ? 1 : 0;
@@ -102,7 +93,7 @@ static void put_group(struct json_out *j, const struct settings *s, struct str p
         if (!list)
             json_out_key_str(j, part);
         struct str value = s->items[i].value;
-        if (is_real(part) && is_whole(value))
+        if (words_have(reals, ' ', part) && is_whole(value))
             value = str_join(s->arena, value, STR(".0"));
         if (prefix.n + part.n == key.n)
             put_scalar(j, value);

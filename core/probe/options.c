@@ -16,17 +16,7 @@ static const char hunting[] = "grid start until linear launcher checkpoint-path 
 const char probe_predicted_settings[] =
     "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
     "reshard offload optimizer loss expandable save-hf fused-kernels entropy-saving layers tied "
-    "memory-limit "
-    "torch";
-
-static bool is_in(const char *list, struct str name)
-{
-    struct words names = words_of(list, ' ');
-    while (words_next(&names))
-        if (str_equal(names.word, name))
-            return true;
-    return false;
-}
+    "memory-limit torch";
 
 static bool read_number(uint64_t *value, const struct settings *s, const char *name,
                         struct error *e)
@@ -125,7 +115,7 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
                 {"python", "torch or trinity"}};
     for (ptrdiff_t i = 0; i < COUNT_OF(only); i++) {
         const struct setting *other = settings_find_z(s, only[i].setting);
-        if (other && !is_in(only[i].engines, item->value))
+        if (other && !words_have(only[i].engines, ' ', item->value))
             return FAIL(e, BAD_INPUT, other->where, "%s is for --engine %s only", only[i].setting,
                         only[i].engines);
     }
@@ -260,7 +250,7 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
     if (!list_model_settings(&own, s, choice->number, e))
         return false;
     for (ptrdiff_t i = 0; i < own.count; i++)
-        if (!is_in(hunting, own.items[i].key) && !settings_add(out, own.items[i], e))
+        if (!words_have(hunting, ' ', own.items[i].key) && !settings_add(out, own.items[i], e))
             return false;
     struct setting model = {STR("model"), choice->model, STR("--model")};
     return (!model.value.n || settings_set(out, model, e)) &&
@@ -272,7 +262,7 @@ bool probe_plan_settings(struct settings *out, const struct settings *cell, stru
 {
     for (ptrdiff_t i = 0; i < cell->count; i++) {
         struct str key = cell->items[i].key;
-        if ((is_in(probe_predicted_settings, key) || setting_is_document(key)) &&
+        if ((words_have(probe_predicted_settings, ' ', key) || setting_is_document(key)) &&
             !settings_add(out, cell->items[i], e))
             return false;
     }
@@ -293,7 +283,7 @@ struct str probe_cell_key(struct arena *a, const struct settings *cell, struct s
     struct buf b = buf_in(a);
     for (ptrdiff_t i = 0; i < setting_def_count; i++) {
         const struct setting *item = settings_find_z(cell, setting_defs[i].name);
-        if (item && !is_in(hunting, item->key))
+        if (item && !words_have(hunting, ' ', item->key))
             buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
     }
     if (card.n)

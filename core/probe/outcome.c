@@ -3,8 +3,8 @@
 
 #include "core/base/compiler.h"
 
-// Exit statuses of shells: a command that may not be run, one that is not there, a signal.
-enum { CANNOT_RUN = 126, NOT_FOUND = 127, SHELL_SIGNAL = 128 };
+// Exit statuses of shells: a command that may not be run, one that is not there.
+enum { CANNOT_RUN = 126, NOT_FOUND = 127 };
 enum { SIGNAL_HANGUP = 1, SIGNAL_INTERRUPT = 2, SIGNAL_KILL = 9, SIGNAL_END = 15 };
 
 const struct outcome_row outcome_rows[OUTCOMES] = {

@@ -37,6 +37,8 @@ extern const struct outcome_row outcome_rows[OUTCOMES];
 // False where no outcome has this name.
 bool outcome_from_name(enum outcome *o, struct str name);
 
+enum { SHELL_SIGNAL = 128 }; // and the signal: the exit status that shells give for one
+
 // What the supervisor saw of the process, and what is known of it.
 struct ending {
     bool timed_out, interrupted;

@@ -150,7 +150,7 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
     if (r->limit_bytes)
         json_out_field_u64(&j, "limit_bytes", r->limit_bytes);
     if (r->workspace_bytes)
-        json_out_field_u64(&j, "workspace_bytes", r->workspace_bytes);
+        json_out_field_str(&j, "workspace", trial_workspace_text(a, r));
     if (trial_yarn_factor(r) > 0) {
         json_out_key(&j, "yarn_factor");
         json_out_literal(&j, trial_yarn_text(a, r));

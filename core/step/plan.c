@@ -27,15 +27,6 @@ static bool read_switch(struct reader *r, bool *value, const char *name)
 }
 
 // The position of the value among the setting's choices.
-static void read_choice(struct reader *r, int *value, const char *name)
-{
-    const struct setting *item = settings_find_z(r->settings, name);
-    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
-    for (int i = 0; item && words_next(&words); i++)
-        if (str_equal(words.word, item->value))
-            *value = i;
-}
-
 // full, chunked:N, none or liger.
 static bool read_loss(struct reader *r, struct plan *p)
 {
@@ -95,7 +86,7 @@ static bool read_lora(struct reader *r, struct plan *p)
     const struct setting *rank = settings_find_z(r->settings, "lora");
     const struct setting *targets = settings_find_z(r->settings, "lora-targets");
     int packed = 0;
-    read_choice(r, &packed, "quantize");
+    packed = settings_choice(r->settings, "quantize", packed);
     p->packed = packed > 0;
     if (!read_count(r, &p->lora_rank, "lora"))
         return false;
@@ -144,20 +135,20 @@ static bool read_numbers(struct reader *r, struct plan *p)
     const struct setting *torch = settings_find_z(r->settings, "torch");
     int strategy = (int)(plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
     int optimizer = OPTIMIZER_ADAMW, offload = 0, recipe = RECIPE_HF, save = SAVE_LAST;
-    read_choice(r, &recipe, "recipe");
+    recipe = settings_choice(r->settings, "recipe", recipe);
     p->recipe = (enum recipe)recipe;
-    read_choice(r, &offload, "offload");
-    read_choice(r, &save, "save-hf");
+    offload = settings_choice(r->settings, "offload", offload);
+    save = settings_choice(r->settings, "save-hf", save);
     if (p->recipe != RECIPE_TRINITY && settings_find_z(r->settings, "save-hf"))
         return FAIL(r->error, BAD_INPUT, STR("--save-hf"),
                     "only trinity's checkpoint is modelled; give --recipe trinity or leave it out");
     p->save_hf = (enum save)save;
     p->offload = (enum offload)offload;
-    read_choice(r, &strategy, "strategy");
+    strategy = settings_choice(r->settings, "strategy", strategy);
     p->strategy = (enum strategy)strategy;
     int precision = plan_is_sharded(p) ? PRECISION_MIXED : PRECISION_BF16;
-    read_choice(r, &precision, "precision");
-    read_choice(r, &optimizer, "optimizer");
+    precision = settings_choice(r->settings, "precision", precision);
+    optimizer = settings_choice(r->settings, "optimizer", optimizer);
     p->precision = (enum precision)precision;
     p->optimizer = (enum optimizer)optimizer;
     return read_count(r, &p->context, "context") && read_count(r, &p->batch, "batch") &&

@@ -70,11 +70,7 @@ static bool has_strategy(const struct settings *s, const char *strategies, bool 
 {
     const struct setting *given = settings_find_z(s, "strategy");
     struct str strategy = given ? given->value : several ? STR("fsdp2") : STR("single");
-    struct words words = words_of(strategies, '|');
-    while (words_next(&words))
-        if (str_equal(words.word, strategy))
-            return true;
-    return false;
+    return words_have(strategies, '|', strategy);
 }
 
 static bool is_offloaded(const struct settings *s)

@@ -2,7 +2,6 @@
 """The torch worker on the CPU, with the torch and transformers of this Python: every strategy takes its
 steps, and `fathom probe --engine torch` drives it. FATHOM may name another program than the release's.
 """
-import importlib.util
 import json
 import os
 import shutil
@@ -90,15 +89,6 @@ class Server(unittest.TestCase):
         children = subprocess.run(["ps", "--ppid", str(self.server.pid), "-o", "stat="],
                                   stdout=subprocess.PIPE, text=True).stdout.split()
         self.assertEqual([state for state in children if not state.startswith("Z")], [])
-
-
-class Worker(unittest.TestCase):
-    def test_a_workspace_is_written_as_torch_reads_it(self):
-        spec = importlib.util.spec_from_file_location("torch_worker", WORKER)
-        worker = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(worker)
-        self.assertEqual(worker.workspace_text(8519680), ":4096:2:16:8")
-        self.assertEqual(worker.workspace_text(32 << 20), ":4096:8")
 
 
 class Probe(unittest.TestCase):

@@ -143,7 +143,7 @@ TEST(a_torch_trial_is_a_file)
     struct error e = {0};
     r.config = STR("{}");
     r.limit_bytes = 7;
-    r.workspace_bytes = 8;
+    r.workspace_bytes = UINT64_C(32) << 20;
     r.socket = STR("/tmp/s");
     CHECK_STR(build(&a, "torch", &r, &l, &e),
               "/opt/py -u share/torch_worker.py --ask /tmp/s logs/x.json");
@@ -153,7 +153,7 @@ TEST(a_torch_trial_is_a_file)
         l.files[0].content,
         "{\n  \"context\": 51200,\n  \"world\": 4,\n  \"sp\": 2,\n  \"recipe\": \"trinity\",\n"
         "  \"batch\": 2048,\n  \"save_hf\": \"never\",\n  \"one_gpu\": true,\n"
-        "  \"limit_bytes\": 7,\n  \"workspace_bytes\": 8,\n  \"yarn_factor\": 1.25,\n  \"config\": "
+        "  \"limit_bytes\": 7,\n  \"workspace\": \":4096:8\",\n  \"yarn_factor\": 1.25,\n  \"config\": "
         "{}\n}\n");
 }
 
