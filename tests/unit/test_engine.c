@@ -153,7 +153,8 @@ TEST(a_torch_trial_is_a_file)
         l.files[0].content,
         "{\n  \"context\": 51200,\n  \"world\": 4,\n  \"sp\": 2,\n  \"recipe\": \"trinity\",\n"
         "  \"batch\": 2048,\n  \"save_hf\": \"never\",\n  \"one_gpu\": true,\n"
-        "  \"limit_bytes\": 7,\n  \"workspace\": \":4096:8\",\n  \"yarn_factor\": 1.25,\n  \"config\": "
+        "  \"limit_bytes\": 7,\n  \"workspace\": \":4096:8\",\n  \"yarn_factor\": 1.25,\n  "
+        "\"config\": "
         "{}\n}\n");
 }
 
