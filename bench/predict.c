@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 
 enum { ARENA_BYTES = 1 << 30, ROUNDS = 20 };
 
@@ -20,10 +20,10 @@ static bool run(struct arena a, const char *settings)
 {
     struct settings s = settings_in(&a);
     struct error e = {0};
-    struct plan plan;
+    struct job job;
     struct prediction p;
     return settings_read(&s, str_from(settings), ' ', STR("bench"), &e) &&
-           plan_from_settings(&plan, &a, &s, &e) && predict(&p, &a, &plan, &e);
+           job_from_settings(&job, &a, &s, &e) && predict(&p, &a, &job, &e);
 }
 
 int main(void)

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/base/settings.h"
 #include "core/command/command.h"
+#include "core/settings/settings.h"
 
 struct options {
     const struct command *command;

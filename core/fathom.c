@@ -2,9 +2,9 @@
 // in here too.
 #include "fathom/fathom.h"
 
-#include "core/base/settings.h"
 #include "core/command/command.h"
 #include "core/error_json.h"
+#include "core/settings/settings.h"
 
 // The question's command and settings: "command" is not a setting, so it is taken out.
 static bool read_question(const struct command **c, struct settings *s, struct str text,

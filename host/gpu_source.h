@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 
 // Does nothing unless the gpu setting is "auto".
 bool gpu_source_resolve(struct settings *s, struct error *e) MUST_USE;

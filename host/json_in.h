@@ -8,8 +8,8 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/base/settings.h"
 #include "core/base/str.h"
+#include "core/settings/settings.h"
 
 // Adds the document's values under prefix + key; each one's place is `source`. Duplicate keys,
 // nesting beyond 32 levels and a top level that is not an object are refused. Integers are exact;

@@ -3,7 +3,7 @@
 #ifndef FATHOM_HOST_MEASURED_H
 #define FATHOM_HOST_MEASURED_H
 
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 
 // Looks into the store that the settings name, or into logs/probe.db where that is there.
 bool measured_resolve(struct settings *s, struct error *e) MUST_USE;

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 #include "host/file.h"
 #include "host/hub.h"
 

@@ -41,7 +41,7 @@ struct run {
 struct hunting {
     struct run *run;
     struct probe_cell *cell;
-    struct settings settings, plan;
+    struct settings settings, job;
     struct hunt hunt;
     struct str model_name, title, config, machine;
     struct str log; // of the newest trial
@@ -149,21 +149,21 @@ static bool make_plan(struct hunting *h, struct error *e)
     struct run *r = h->run;
     struct str machine =
         str_format(r->arena, "%llux%.*s", (unsigned long long)h->cell->gpus, STR_ARGS(r->card));
-    h->plan = settings_in(r->arena);
+    h->job = settings_in(r->arena);
     h->machine = r->card.n ? machine : STR_NONE;
-    if (!probe_plan_settings(&h->plan, &h->settings, e) ||
-        !settings_set(&h->plan, (struct setting){STR("gpu"), machine, STR("--as")}, e))
+    if (!probe_job_settings(&h->job, &h->settings, e) ||
+        !settings_set(&h->job, (struct setting){STR("gpu"), machine, STR("--as")}, e))
         return false;
     const char *recipe = r->options.engine->recipe;
     if (recipe &&
-        !settings_set(&h->plan, (struct setting){STR("recipe"), str_from(recipe), STR("--engine")},
+        !settings_set(&h->job, (struct setting){STR("recipe"), str_from(recipe), STR("--engine")},
                       e))
         return false;
     int minor;
     struct error unknown = {0};
     bool known = r->server.torch.n && torch_version_parse(&minor, r->server.torch, &unknown);
-    return !known || settings_find_z(&h->plan, "torch") ||
-           settings_set(&h->plan, (struct setting){STR("torch"), r->server.torch, STR("--torch")},
+    return !known || settings_find_z(&h->job, "torch") ||
+           settings_set(&h->job, (struct setting){STR("torch"), r->server.torch, STR("--torch")},
                         e);
 }
 
@@ -177,7 +177,7 @@ static void expect(struct hunting *h)
     else if (!r->card.n)
         x.why_not = STR("this machine's card is not known, and --as names none");
     if (!x.why_not.n)
-        expect_longest(&x, r->arena, &h->plan, &h->hunt.grid);
+        expect_longest(&x, r->arena, &h->job, &h->hunt.grid);
     c->predicted = h->hunt.predicted = x.known;
     c->expected = h->hunt.expected = x.longest;
     c->unpredicted = x.why_not;
@@ -265,7 +265,7 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
                           .scratch = r->scratch};
     t.title = h->title;
     if (h->cell->predicted)
-        expect_trial(&t.expected, *r->arena, &h->plan, step->context);
+        expect_trial(&t.expected, *r->arena, &h->job, step->context);
     struct str folder =
         checkpoints ? checkpoints->value
                     : str_format(r->arena, "%.*s/checkpoints", STR_ARGS(r->options.log_folder));
@@ -491,7 +491,7 @@ static bool probe_cell(struct run *r, struct probe_cell *c, const struct cell_ch
     check_possible(c, r->arena, modelled ? m : NULL);
     if (!c->possible)
         return true;
-    if (!make_plan(&h, e) || (r->limited && !expect_limit(&h.limit, *r->arena, &h.plan, e)))
+    if (!make_plan(&h, e) || (r->limited && !expect_limit(&h.limit, *r->arena, &h.job, e)))
         return false;
     ask_engine(&h);
     if (!c->possible)

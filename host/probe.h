@@ -2,8 +2,8 @@
 #ifndef FATHOM_HOST_PROBE_H
 #define FATHOM_HOST_PROBE_H
 
-#include "core/base/settings.h"
 #include "core/command/command.h"
+#include "core/settings/settings.h"
 
 // Where a run tells what it does. A line ends with a line feed; a status replaces the one before
 // and is empty when there is nothing to say.

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 
 #include "core/base/error.h"
-#include "core/base/settings.h"
 #include "core/base/str.h"
+#include "core/settings/settings.h"
 
 // Adds the document's values; an empty document adds nothing. Scalars keep the text the user wrote
 // (yes stays "yes"); an unquoted null, ~ or nothing counts as absent. Two values under one flat key

@@ -12,10 +12,10 @@
 #include "core/base/error.h"
 #include "core/base/json_out.h"
 #include "core/base/runner.h"
-#include "core/base/settings.h"
 #include "core/base/value.h"
 #include "core/base/view.h"
 #include "core/doctor/doctor.h"
+#include "core/settings/settings.h"
 
 struct predict_story;
 
@@ -99,7 +99,7 @@ extern const ptrdiff_t global_option_count;
 
 // Said where both are given.
 #define JSON_AND_FORMAT "--json is a format already; give one of them"
-// What would make a plan smaller, each change predicted.
+// What would make a job smaller, each change predicted.
 bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e) MUST_USE;
 
 // The answers, each in its own file.

@@ -2,19 +2,19 @@
 #include "core/report/doctor.h"
 #include "core/command/command.h"
 
-// More than any card: what a plan would take if nothing stopped it.
+// More than any card: what a job would take if nothing stopped it.
 #define NO_LIMIT (UINT64_C(1) << 50)
 
 static bool predict_plan(struct predict_story **story, const struct query *q, uint64_t limit_bytes,
                          struct error *e)
 {
-    struct plan *plan = NEW(q->arena, struct plan, 1);
+    struct job *job = NEW(q->arena, struct job, 1);
     struct predict_story *s = NEW(q->arena, struct predict_story, 1);
-    s->plan = plan;
-    if (!plan_from_settings(plan, q->arena, q->settings, e))
+    s->job = job;
+    if (!job_from_settings(job, q->arena, q->settings, e))
         return false;
-    plan->limit_bytes = limit_bytes ? limit_bytes : plan->limit_bytes;
-    if (!predict(&s->prediction, q->arena, plan, e) || !predict_remedies(s, q->arena, e))
+    job->limit_bytes = limit_bytes ? limit_bytes : job->limit_bytes;
+    if (!predict(&s->prediction, q->arena, job, e) || !predict_remedies(s, q->arena, e))
         return false;
     *story = s;
     return true;
@@ -31,7 +31,7 @@ bool doctor_answer(struct answer *a, const struct query *q, struct error *e)
     s->name = file->value;
     s->result = doctor_end(q->log, q->arena);
     bool described = q->settings->count > 1;
-    if (described && (!predict_plan(&s->plan, q, 0, e) || !predict_plan(&s->need, q, NO_LIMIT, e)))
+    if (described && (!predict_plan(&s->job, q, 0, e) || !predict_plan(&s->need, q, NO_LIMIT, e)))
         return false;
     a->negative = !s->result.cause;
     if (!q->json) {

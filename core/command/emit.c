@@ -1,10 +1,10 @@
 // `fathom emit`: a job's files, with what is predicted of its memory in their comments.
 #include "core/emit/emit.h"
 #include "core/command/command.h"
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 
 struct emission {
-    struct job job;
+    struct draft draft;
     struct emit_files files;
     struct prediction prediction;
     bool predicted;
@@ -33,22 +33,22 @@ static bool add_unless_given(struct settings *s, const char *name, struct str va
 }
 
 // Trinity's trainer is FSDP on one GPU too, and its loss is no setting.
-static bool add_written(struct settings *s, const struct job *j, const struct target *t,
+static bool add_written(struct settings *s, const struct draft *j, const struct target *t,
                         struct error *e)
 {
-    bool trinity = job_is(j, IS_TRINITY, 0);
-    bool wraps_one = trinity && !job_is(j, IS_FSDP, 0);
+    bool trinity = draft_is(j, IS_TRINITY, 0);
+    bool wraps_one = trinity && !draft_is(j, IS_FSDP, 0);
     struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
     struct setting strategy = {STR("strategy"), STR("fsdp1"), STR("--for")};
     if (!settings_set(s, recipe, e) || (wraps_one && !settings_set(s, strategy, e)) ||
-        !add_unless_given(s, "strategy", job_text(j, "strategy"), e) ||
-        (!trinity && !add_unless_given(s, "loss", job_text(j, "loss"), e)))
+        !add_unless_given(s, "strategy", draft_text(j, "strategy"), e) ||
+        (!trinity && !add_unless_given(s, "loss", draft_text(j, "loss"), e)))
         return false;
     for (ptrdiff_t i = 0; i < COUNT_OF(written_texts); i++)
-        if (!add_unless_given(s, written_texts[i], job_text(j, written_texts[i]), e))
+        if (!add_unless_given(s, written_texts[i], draft_text(j, written_texts[i]), e))
             return false;
     for (ptrdiff_t i = 0; i < COUNT_OF(written_switches); i++) {
-        bool on = job_is(j, written_switches[i].trait, 0);
+        bool on = draft_is(j, written_switches[i].trait, 0);
         if (!add_unless_given(s, written_switches[i].setting, on ? STR("on") : STR("off"), e))
             return false;
     }
@@ -57,7 +57,7 @@ static bool add_written(struct settings *s, const struct job *j, const struct ta
 
 // Why nothing is predicted, or NULL. Settings that predict does not take change memory all the
 // same.
-static const char *unpredictable(const struct job *j, const struct target *t)
+static const char *unpredictable(const struct draft *j, const struct target *t)
 {
     static const char memory[] = "model gpu context strategy precision batch accum sp cp tp ep "
                                  "checkpointing reshard offload nvme optimizer loss expandable";
@@ -65,11 +65,11 @@ static const char *unpredictable(const struct job *j, const struct target *t)
     struct setting recipe = {STR("recipe"), str_from(t->recipe), STR("--for")};
     struct words names = words_of(memory, ' ');
     struct error ignored = {0};
-    if (!job_is(j, t->accelerate ? IS_SFT : IS_GRPO, 0))
+    if (!draft_is(j, t->accelerate ? IS_SFT : IS_GRPO, 0))
         return "the training step of this task and framework is not modelled yet";
     if (!setting_check(setting_def_find(recipe.key), &recipe, &ignored))
         return "the training step of this framework is not modelled yet";
-    if (t == &target_trl && job_is(j, IS_FSDP | IS_ACCUMULATES, 0))
+    if (t == &target_trl && draft_is(j, IS_FSDP | IS_ACCUMULATES, 0))
         return "TRL's step with sync_each_batch is not modelled yet";
     while (words_next(&names))
         if (settings_find(j->settings, names.word) && !command_takes(c, names.word))
@@ -78,14 +78,14 @@ static const char *unpredictable(const struct job *j, const struct target *t)
     return NULL;
 }
 
-static bool copy_taken(struct settings *out, const struct job *j, struct error *e)
+static bool copy_taken(struct settings *out, const struct draft *j, struct error *e)
 {
     const struct command *c = command_find(STR("predict"));
     const struct settings *s = j->settings;
     for (ptrdiff_t i = 0; i < s->count; i++) {
         struct str key = s->items[i].key;
         bool taken = command_takes(c, key) || setting_is_document(key);
-        taken &= !(job_is(j, IS_TRINITY, 0) && str_is(key, "loss"));
+        taken &= !(draft_is(j, IS_TRINITY, 0) && str_is(key, "loss"));
         if (taken && !settings_add(out, s->items[i], e))
             return false;
     }
@@ -106,10 +106,10 @@ static const struct {
     {IS_ZERO3, IS_SEVERAL, " Stage 3 on one GPU is not measured."},
 };
 
-static const char *doubt_of(const struct job *j)
+static const char *doubt_of(const struct draft *j)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(doubts); i++)
-        if (job_is(j, doubts[i].when, doubts[i].unless))
+        if (draft_is(j, doubts[i].when, doubts[i].unless))
             return doubts[i].text;
     return "";
 }
@@ -119,8 +119,8 @@ static void say_peak(struct emission *m, struct arena *a)
     const struct prediction *p = &m->prediction;
     struct str reserved = bytes_text(a, p->reserved_bytes), limit = bytes_text(a, p->limit_bytes);
     struct str allocated = bytes_text(a, p->allocated_bytes);
-    const char *doubt = doubt_of(&m->job);
-    bool full_trl = target_of(&m->job) == &target_trl && !job_is(&m->job, IS_CHUNKED, 0);
+    const char *doubt = doubt_of(&m->draft);
+    bool full_trl = target_of(&m->draft) == &target_trl && !draft_is(&m->draft, IS_CHUNKED, 0);
     m->sentence =
         p->fits ? str_format(a,
                              "Predicted peak: %.*s reserved, %.*s allocated, of the %.*s that "
@@ -131,18 +131,18 @@ static void say_peak(struct emission *m, struct arena *a)
                              STR_ARGS(limit));
 }
 
-// A plan that cannot be predicted is still written, and says so.
-static bool predict_job(struct emission *m, struct arena *a, const struct target *t,
-                        struct error *e)
+// A job that cannot be predicted is still written, and says so.
+static bool predict_draft(struct emission *m, struct arena *a, const struct target *t,
+                          struct error *e)
 {
     struct settings taken = settings_in(a);
-    struct plan *plan = NEW(a, struct plan, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct error reason = {0};
-    const char *why = unpredictable(&m->job, t);
-    if (!copy_taken(&taken, &m->job, e) || !add_written(&taken, &m->job, t, e))
+    const char *why = unpredictable(&m->draft, t);
+    if (!copy_taken(&taken, &m->draft, e) || !add_written(&taken, &m->draft, t, e))
         return false;
-    if (!why && plan_from_settings(plan, a, &taken, &reason) &&
-        predict(&m->prediction, a, plan, &reason)) {
+    if (!why && job_from_settings(job, a, &taken, &reason) &&
+        predict(&m->prediction, a, job, &reason)) {
         m->predicted = true;
         say_peak(m, a);
         return true;
@@ -240,11 +240,11 @@ bool emit_answer(struct answer *a, const struct query *q, struct error *e)
         return FAIL(e, BAD_INPUT, around->where, "around says what a Slurm job runs: --for slurm");
     const struct target *inner =
         target_find(slurm ? (around ? around->value : STR("accelerate")) : target->value);
-    if (!job_from_settings(&m->job, q->arena, q->settings, e) || !emit_check(&m->job, e) ||
-        !predict_job(m, q->arena, inner, e))
+    if (!draft_from_settings(&m->draft, q->arena, q->settings, e) || !emit_check(&m->draft, e) ||
+        !predict_draft(m, q->arena, inner, e))
         return false;
-    job_fact(&m->job, "predicted", m->sentence);
-    if (!emit_files(&m->files, &m->job, e) || !attach_files(a, q, m, e))
+    draft_fact(&m->draft, "predicted", m->sentence);
+    if (!emit_files(&m->files, &m->draft, e) || !attach_files(a, q, m, e))
         return false;
     a->negative = m->predicted && !m->prediction.fits;
     if (q->json)

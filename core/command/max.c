@@ -88,16 +88,16 @@ static bool nothing_fits(const struct sweep *s)
     return true;
 }
 
-static bool plan_last(const struct plan **plan, const struct query *q,
-                      const struct capacity_request *r, const struct sweep *s, struct error *e)
+static bool job_last(const struct job **job, const struct query *q,
+                     const struct capacity_request *r, const struct sweep *s, struct error *e)
 {
     struct capacity_request last = *r;
-    struct plan *found = NEW(q->arena, struct plan, 1);
+    struct job *found = NEW(q->arena, struct job, 1);
     for (ptrdiff_t i = 0; i < s->cell_count; i++)
         if (s->cells[i].possible)
             last.settings = &s->cells[i].settings;
-    *plan = found;
-    return capacity_plan(found, q->arena, &last, grid_length(&r->grid, 0), e);
+    *job = found;
+    return capacity_job(found, q->arena, &last, grid_length(&r->grid, 0), e);
 }
 
 bool max_answer(struct answer *a, const struct query *q, struct error *e)
@@ -116,7 +116,7 @@ bool max_answer(struct answer *a, const struct query *q, struct error *e)
         !sweep_run(sweep, q->arena, q->runner, &r, e))
         return false;
     s.margin_bytes = r.margin_bytes;
-    if (!plan_last(&s.plan, q, &r, sweep, e))
+    if (!job_last(&s.job, q, &r, sweep, e))
         return false;
     a->negative = nothing_fits(sweep);
     attach_map(a, q, &s);

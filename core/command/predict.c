@@ -4,28 +4,28 @@
 #include "core/probe/outcome.h"
 #include "core/trace/text.h"
 
-// Changes to try, from the cheapest to the dearest. Each changes a plan and says whether that is a
+// Changes to try, from the cheapest to the dearest. Each changes a job and says whether that is a
 // change at all.
 struct remedy_row {
     const char *what, *options;
-    bool (*apply)(struct plan *p);
+    bool (*apply)(struct job *p);
 };
 
-static bool use_expandable(struct plan *p)
+static bool use_expandable(struct job *p)
 {
     bool changed = !p->expandable;
     p->expandable = true;
     return changed;
 }
 
-static bool use_checkpointing(struct plan *p)
+static bool use_checkpointing(struct job *p)
 {
     bool changed = !p->checkpointing;
     p->checkpointing = p->expandable = true;
     return changed;
 }
 
-static bool use_chunked_loss(struct plan *p)
+static bool use_chunked_loss(struct job *p)
 {
     bool changed = p->loss == LOSS_FULL;
     p->loss = changed ? LOSS_CHUNKED : p->loss;
@@ -34,7 +34,7 @@ static bool use_chunked_loss(struct plan *p)
     return changed;
 }
 
-static bool use_ulysses(struct plan *p, uint64_t size)
+static bool use_ulysses(struct job *p, uint64_t size)
 {
     bool possible = p->ulysses < size && p->context % size == 0;
     p->checkpointing = p->expandable = true;
@@ -42,22 +42,22 @@ static bool use_ulysses(struct plan *p, uint64_t size)
     return possible;
 }
 
-static bool use_two(struct plan *p)
+static bool use_two(struct job *p)
 {
     return use_ulysses(p, 2);
 }
 
-static bool use_four(struct plan *p)
+static bool use_four(struct job *p)
 {
     return use_ulysses(p, 4);
 }
 
-static bool use_eight(struct plan *p)
+static bool use_eight(struct job *p)
 {
     return use_ulysses(p, 8);
 }
 
-static bool use_offload(struct plan *p)
+static bool use_offload(struct job *p)
 {
     bool possible = !p->offload;
     if (p->recipe == RECIPE_TRINITY)
@@ -82,14 +82,14 @@ static const struct remedy_row remedy_rows[] = {
 bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(remedy_rows); i++) {
-        struct plan changed = *s->plan;
+        struct job changed = *s->job;
         struct remedy *r = &s->remedies[s->remedy_count];
         struct arena scratch = *a;
         struct error reason = {0};
-        if (!remedy_rows[i].apply(&changed) || !plan_check(&changed, STR_NONE, &reason))
+        if (!remedy_rows[i].apply(&changed) || !job_check(&changed, STR_NONE, &reason))
             continue;
         *r = (struct remedy){.what = remedy_rows[i].what, .options = remedy_rows[i].options};
-        if (changed.checkpointing && !s->plan->checkpointing && i > CHECKPOINTING_ROW)
+        if (changed.checkpointing && !s->job->checkpointing && i > CHECKPOINTING_ROW)
             r->options = str_format(a, "%s --checkpointing on", r->options).p;
         scratch = *a;
         if (!predict(&r->prediction, &scratch, &changed, e))
@@ -106,8 +106,8 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
     const struct setting *path = settings_find_z(q->settings, "trace");
     if (!path)
         return true;
-    struct allocator_options o = allocator_options_default(s->plan->torch_minor);
-    o.expandable = s->plan->expandable;
+    struct allocator_options o = allocator_options_default(s->job->torch_minor);
+    o.expandable = s->job->expandable;
     o.limited = true;
     o.limit_bytes = s->prediction.limit_bytes;
     struct trace log = trace_in(q->arena);
@@ -133,8 +133,8 @@ static void attach_timeline(struct answer *a, const struct query *q, const struc
         return;
     struct buf svg = buf_in(q->arena);
     struct str title =
-        str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->plan->model.name)),
-                   (unsigned long long)s->plan->context);
+        str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->job->model.name)),
+                   (unsigned long long)s->job->context);
     report_timeline(&svg, &s->prediction, title.p);
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
 }
@@ -223,13 +223,13 @@ static void put_measured_json(struct json_out *j, const struct query *q)
 
 bool predict_answer(struct answer *a, const struct query *q, struct error *e)
 {
-    struct plan *plan = NEW(q->arena, struct plan, 1);
+    struct job *job = NEW(q->arena, struct job, 1);
     struct predict_story *s = NEW(q->arena, struct predict_story, 1);
     const struct setting *explain = settings_find_z(q->settings, "explain");
-    s->plan = plan;
-    if (!plan_from_settings(plan, q->arena, q->settings, e) ||
+    s->job = job;
+    if (!job_from_settings(job, q->arena, q->settings, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
-        !predict(&s->prediction, q->arena, plan, e) ||
+        !predict(&s->prediction, q->arena, job, e) ||
         (!s->prediction.fits && !predict_remedies(s, q->arena, e)) || !attach_trace(a, q, s, e))
         return false;
     attach_timeline(a, q, s);
@@ -242,7 +242,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     struct json_out j = json_out_to(&a->out);
     json_out_object(&j);
     json_out_key(&j, "settings");
-    settings_json(&j, plan->settings);
+    settings_json(&j, job->settings);
     report_predict_json(&j, s);
     put_measured_json(&j, q);
     json_out_object_end(&j);

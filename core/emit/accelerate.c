@@ -142,12 +142,12 @@ const struct refusal training_refusals[] = {
 };
 const ptrdiff_t training_refusal_count = COUNT_OF(training_refusals);
 
-void emit_accelerate_yaml(struct emit_files *files, const struct job *j)
+void emit_accelerate_yaml(struct emit_files *files, const struct draft *j)
 {
     emit_yaml(files, j, "accelerate.yaml", accelerate_rows, COUNT_OF(accelerate_rows));
 }
 
-void emit_accelerate_training(struct emit_files *files, const struct job *j)
+void emit_accelerate_training(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     emit_accelerate_yaml(files, j);

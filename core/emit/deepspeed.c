@@ -48,21 +48,21 @@ static const struct refusal refusals[] = {
 
 // What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine
 // tenths of that ahead, 10*h kept whole. Predictions and the measured runs have the same buckets.
-static bool prepare(struct job *j, struct error *e)
+static bool prepare(struct draft *j, struct error *e)
 {
     (void)e;
     uint64_t h = j->model.hidden, bucket = sat_mul(h, h);
     uint64_t shard = u64_divide_up(j->parameters.total, j->gpus);
-    job_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
-    job_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);
-    job_count(j, "persistence", sat_mul(10, h));
+    draft_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
+    draft_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);
+    draft_count(j, "persistence", sat_mul(10, h));
     // A shard below a thousand million elements would be stepped at once, with 6 bytes an element
     // beside it (runtime/zero/stage3.py); in groups of a hundred million it takes 0.6 GB.
-    job_count(j, "sub_group", shard < 1000000000 ? 100000000 : 1000000000);
+    draft_count(j, "sub_group", shard < 1000000000 ? 100000000 : 1000000000);
     return true;
 }
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     emit_json(files, j, "deepspeed.json", rows, COUNT_OF(rows));
     emit_accelerate_training(files, j);

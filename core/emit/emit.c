@@ -14,49 +14,49 @@ const struct target *target_find(struct str name)
     return NULL;
 }
 
-const struct target *target_of(const struct job *j)
+const struct target *target_of(const struct draft *j)
 {
-    return target_find(job_text(j, job_is(j, IS_SLURM, 0) ? "around" : "for"));
+    return target_find(draft_text(j, draft_is(j, IS_SLURM, 0) ? "around" : "for"));
 }
 
-static bool any_refuses(const struct refusal *rows, ptrdiff_t count, const struct job *j,
+static bool any_refuses(const struct refusal *rows, ptrdiff_t count, const struct draft *j,
                         struct error *e)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         const struct refusal *r = &rows[i];
         struct str why;
-        if (!job_is(j, r->when, r->unless))
+        if (!draft_is(j, r->when, r->unless))
             continue;
-        why = job_expand(j, str_from(r->why), EXPAND_NOTE);
+        why = draft_expand(j, str_from(r->why), EXPAND_NOTE);
         FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", r->setting), "%.*s", STR_ARGS(why));
         return true;
     }
     return false;
 }
 
-static bool is_refused(const struct target *t, const struct job *j, struct error *e)
+static bool is_refused(const struct target *t, const struct draft *j, struct error *e)
 {
     return (t->accelerate && any_refuses(accelerate_refusals, accelerate_refusal_count, j, e)) ||
            any_refuses(t->refusals, t->refusal_count, j, e);
 }
 
 // The nodes of a Slurm job: those of Ray's cluster, where a target has one.
-static void slurm_facts(struct job *j)
+static void slurm_facts(struct draft *j)
 {
     enum { CPUS_PER_GPU = 8 };
-    bool ray = job_is(j, IS_RAY, 0);
+    bool ray = draft_is(j, IS_RAY, 0);
     uint64_t beside = j->rollout_gpus + j->teacher_gpus, gpus = j->hardware.gpus_per_node;
-    bool own_nodes = ray && job_is(j, IS_NODES, 0);
+    bool own_nodes = ray && draft_is(j, IS_NODES, 0);
     uint64_t nodes = j->hardware.nodes + (own_nodes ? beside / gpus : 0);
     gpus += own_nodes ? 0 : beside;
-    job_count(j, "job_nodes", nodes);
-    job_count(j, "job_gpus", gpus);
-    job_count(j, "job_cpus", gpus * CPUS_PER_GPU);
+    draft_count(j, "job_nodes", nodes);
+    draft_count(j, "job_gpus", gpus);
+    draft_count(j, "job_cpus", gpus * CPUS_PER_GPU);
     j->traits |= own_nodes ? IS_OVER_NODES : 0;
 }
 
 // What a target does not know it would silently ignore.
-static bool takes_all(const struct target *t, const struct job *j, struct error *e)
+static bool takes_all(const struct target *t, const struct draft *j, struct error *e)
 {
     struct words names = words_of("tp ep nvme verl save-hf teacher rollout", ' ');
     while (words_next(&names)) {
@@ -71,22 +71,22 @@ static bool takes_all(const struct target *t, const struct job *j, struct error 
     }
     const struct setting *teacher = settings_find_z(j->settings, "teacher");
     const struct setting *rollout = settings_find_z(j->settings, "rollout");
-    if (teacher && !job_is(j, IS_OPD, 0))
+    if (teacher && !draft_is(j, IS_OPD, 0))
         return FAIL(e, BAD_INPUT, teacher->where, "only --task opd has a teacher");
-    if (rollout && !job_is(j, IS_ROLLOUT, 0))
+    if (rollout && !draft_is(j, IS_ROLLOUT, 0))
         return FAIL(e, BAD_INPUT, rollout->where, "nothing is generated in this task");
     return true;
 }
 
-bool emit_check(const struct job *j, struct error *e)
+bool emit_check(const struct draft *j, struct error *e)
 {
     const struct target *t = target_of(j);
     return takes_all(t, j, e) && !is_refused(t, j, e);
 }
 
-bool emit_files(struct emit_files *files, struct job *j, struct error *e)
+bool emit_files(struct emit_files *files, struct draft *j, struct error *e)
 {
-    const struct target *asked = target_find(job_text(j, "for")), *inner = target_of(j);
+    const struct target *asked = target_find(draft_text(j, "for")), *inner = target_of(j);
     *files = (struct emit_files){.arena = j->arena};
     if ((inner->prepare && !inner->prepare(j, e)) || (asked != inner && is_refused(asked, j, e)))
         return false;
@@ -105,41 +105,42 @@ void emit_add(struct emit_files *files, const char *name, struct str content)
     files->items[files->count++] = (struct emit_file){str_from(name), content};
 }
 
-static void take_row(struct node *n, const struct job *j, const struct row *r)
+static void take_row(struct node *n, const struct draft *j, const struct row *r)
 {
     static const enum node_kind kinds[] = {
         [ROW_LITERAL] = NODE_LITERAL, [ROW_TEXT] = NODE_TEXT, [ROW_TRAIT] = NODE_LITERAL};
     if (r->note) {
-        struct str note = job_expand(j, str_from(r->note), EXPAND_NOTE);
+        struct str note = draft_expand(j, str_from(r->note), EXPAND_NOTE);
         n->note = n->note.n ? str_format(j->arena, "%.*s\n%.*s", STR_ARGS(n->note), STR_ARGS(note))
                             : note;
     }
     if (r->kind == ROW_NOTE)
         return;
     n->kind = kinds[r->kind];
-    n->value = r->kind == ROW_TRAIT ? (job_is(j, r->trait, 0) ? STR("true") : STR("false"))
-                                    : job_expand(j, str_from(r->value), EXPAND_PLAIN);
+    n->value = r->kind == ROW_TRAIT ? (draft_is(j, r->trait, 0) ? STR("true") : STR("false"))
+                                    : draft_expand(j, str_from(r->value), EXPAND_PLAIN);
 }
 
-void rows_into(struct node *root, const struct job *j, const struct row *rows, ptrdiff_t count)
+void rows_into(struct node *root, const struct draft *j, const struct row *rows, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++)
-        if (job_is(j, rows[i].when, rows[i].unless))
+        if (draft_is(j, rows[i].when, rows[i].unless))
             take_row(document_at(root, j->arena, str_from(rows[i].path)), j, &rows[i]);
 }
 
-void lines_into(struct buf *out, const struct job *j, const struct line *lines, ptrdiff_t count)
+void lines_into(struct buf *out, const struct draft *j, const struct line *lines, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
-        if (!job_is(j, lines[i].when, lines[i].unless))
+        if (!draft_is(j, lines[i].when, lines[i].unless))
             continue;
         bool comment = lines[i].text[0] == '#';
-        buf_put(out, job_expand(j, str_from(lines[i].text), comment ? EXPAND_NOTE : EXPAND_SHELL));
+        buf_put(out,
+                draft_expand(j, str_from(lines[i].text), comment ? EXPAND_NOTE : EXPAND_SHELL));
         buf_char(out, '\n');
     }
 }
 
-void emit_yaml(struct emit_files *files, const struct job *j, const char *name,
+void emit_yaml(struct emit_files *files, const struct draft *j, const char *name,
                const struct row *rows, ptrdiff_t count)
 {
     struct buf out = buf_in(j->arena);
@@ -149,7 +150,7 @@ void emit_yaml(struct emit_files *files, const struct job *j, const char *name,
     emit_add(files, name, buf_str(&out));
 }
 
-void emit_json(struct emit_files *files, const struct job *j, const char *name,
+void emit_json(struct emit_files *files, const struct draft *j, const char *name,
                const struct row *rows, ptrdiff_t count)
 {
     struct buf out = buf_in(j->arena);
@@ -159,7 +160,7 @@ void emit_json(struct emit_files *files, const struct job *j, const char *name,
     emit_add(files, name, buf_str(&out));
 }
 
-void emit_script(struct emit_files *files, const struct job *j, const char *name,
+void emit_script(struct emit_files *files, const struct draft *j, const char *name,
                  const struct line *lines, ptrdiff_t count)
 {
     struct buf out = buf_in(j->arena);

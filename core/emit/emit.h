@@ -4,7 +4,7 @@
 #define FATHOM_EMIT_EMIT_H
 
 #include "core/emit/document.h"
-#include "core/emit/job.h"
+#include "core/emit/draft.h"
 
 struct emit_file {
     struct str name, content;
@@ -17,10 +17,10 @@ struct emit_files {
 };
 
 // Fails with one sentence where the framework would reject or silently ignore a part of the job.
-bool emit_check(const struct job *j, struct error *e) MUST_USE;
+bool emit_check(const struct draft *j, struct error *e) MUST_USE;
 
 // Everything that a checked job's --for asks for.
-bool emit_files(struct emit_files *files, struct job *j, struct error *e) MUST_USE;
+bool emit_files(struct emit_files *files, struct draft *j, struct error *e) MUST_USE;
 
 // ------------------------------------------------------------------ what targets are made of
 
@@ -54,34 +54,34 @@ struct target {
     const char *recipe; // whose training step a prediction means
     const char *takes;  // of the settings that not every target has
     bool accelerate;    // launched by Accelerate: what that refuses is refused here too
-    bool (*prepare)(struct job *j, struct error *e); // facts of its own, NULL for none
+    bool (*prepare)(struct draft *j, struct error *e); // facts of its own, NULL for none
     const struct refusal *refusals;
     ptrdiff_t refusal_count;
-    void (*emit)(struct emit_files *files, const struct job *j);
+    void (*emit)(struct emit_files *files, const struct draft *j);
 };
 
 extern const struct target target_accelerate, target_deepspeed, target_trl, target_trinity,
     target_verl, target_slime, target_slurm;
 
 const struct target *target_find(struct str name);
-const struct target *target_of(const struct job *j); // slurm's is the one it is around
+const struct target *target_of(const struct draft *j); // slurm's is the one it is around
 
 void emit_add(struct emit_files *files, const char *name, struct str content);
-void emit_yaml(struct emit_files *files, const struct job *j, const char *name,
+void emit_yaml(struct emit_files *files, const struct draft *j, const char *name,
                const struct row *rows, ptrdiff_t count);
-void emit_json(struct emit_files *files, const struct job *j, const char *name,
+void emit_json(struct emit_files *files, const struct draft *j, const char *name,
                const struct row *rows, ptrdiff_t count);
-void emit_script(struct emit_files *files, const struct job *j, const char *name,
+void emit_script(struct emit_files *files, const struct draft *j, const char *name,
                  const struct line *lines, ptrdiff_t count);
 
 // Rows and lines that hold, added to what is there.
-void rows_into(struct node *root, const struct job *j, const struct row *rows, ptrdiff_t count);
-void lines_into(struct buf *out, const struct job *j, const struct line *lines, ptrdiff_t count);
+void rows_into(struct node *root, const struct draft *j, const struct row *rows, ptrdiff_t count);
+void lines_into(struct buf *out, const struct draft *j, const struct line *lines, ptrdiff_t count);
 
 // Shared by several targets.
-void emit_accelerate_yaml(struct emit_files *files, const struct job *j);
+void emit_accelerate_yaml(struct emit_files *files, const struct draft *j);
 void emit_training_script(struct emit_files *files);
-void emit_yarn_script(struct emit_files *files, const struct job *j);
+void emit_yarn_script(struct emit_files *files, const struct draft *j);
 #define RAY_CLUSTER_LINE                                                                          \
     "# A Ray cluster of all nodes must be running: 'ray start --head' on the first, 'ray start\n" \
     "# --address' on the others; fathom emit --for slurm writes a job that does it."
@@ -89,7 +89,7 @@ extern const struct line environment_lines[]; // the allocator's setting, the mo
 extern const ptrdiff_t environment_line_count;
 extern const struct line node_lines[]; // which node this is, where there are several
 extern const ptrdiff_t node_line_count;
-void emit_accelerate_training(struct emit_files *files, const struct job *j); // with train.py
+void emit_accelerate_training(struct emit_files *files, const struct draft *j); // with train.py
 extern const struct refusal training_refusals[];
 extern const ptrdiff_t training_refusal_count;
 extern const struct refusal accelerate_refusals[];

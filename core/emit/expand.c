@@ -1,7 +1,7 @@
 // Facts by name, and templates that name them.
-#include "core/emit/job.h"
+#include "core/emit/draft.h"
 
-void job_fact(struct job *j, const char *name, struct str text)
+void draft_fact(struct draft *j, const char *name, struct str text)
 {
     for (int i = 0; i < j->fact_count; i++) {
         if (str_is(str_from(name), j->facts[i].name)) {
@@ -9,16 +9,16 @@ void job_fact(struct job *j, const char *name, struct str text)
             return;
         }
     }
-    ASSERT(j->fact_count < JOB_MAX_FACTS);
+    ASSERT(j->fact_count < DRAFT_MAX_FACTS);
     j->facts[j->fact_count++] = (struct fact){name, text};
 }
 
-void job_count(struct job *j, const char *name, uint64_t value)
+void draft_count(struct draft *j, const char *name, uint64_t value)
 {
-    job_fact(j, name, str_format(j->arena, "%llu", (unsigned long long)value));
+    draft_fact(j, name, str_format(j->arena, "%llu", (unsigned long long)value));
 }
 
-static const struct fact *find(const struct job *j, struct str name)
+static const struct fact *find(const struct draft *j, struct str name)
 {
     for (int i = 0; i < j->fact_count; i++)
         if (str_is(name, j->facts[i].name))
@@ -26,7 +26,7 @@ static const struct fact *find(const struct job *j, struct str name)
     return NULL;
 }
 
-struct str job_text(const struct job *j, const char *name)
+struct str draft_text(const struct draft *j, const char *name)
 {
     const struct fact *f = find(j, str_from(name));
     ASSERT(f);
@@ -90,7 +90,7 @@ static bool is_name(struct str text)
     return text.n > 0;
 }
 
-struct str job_expand(const struct job *j, struct str text, enum expansion how)
+struct str draft_expand(const struct draft *j, struct str text, enum expansion how)
 {
     struct buf out = buf_in(j->arena);
     for (struct str_cut c = str_cut(text, '@');; c = str_cut(c.tail, '@')) {

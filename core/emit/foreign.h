@@ -3,7 +3,7 @@
 #ifndef FATHOM_EMIT_FOREIGN_H
 #define FATHOM_EMIT_FOREIGN_H
 
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 
 struct foreign {
     const char *format; // NULL: a request of our own

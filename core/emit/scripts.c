@@ -9,9 +9,9 @@ void emit_training_script(struct emit_files *files)
     emit_add(files, "train.py", (struct str){train_script, sizeof train_script});
 }
 
-void emit_yarn_script(struct emit_files *files, const struct job *j)
+void emit_yarn_script(struct emit_files *files, const struct draft *j)
 {
-    if (job_is(j, IS_YARN, IS_OWN_YARN))
+    if (draft_is(j, IS_YARN, IS_OWN_YARN))
         emit_add(files, "yarn.py", (struct str){yarn_script, sizeof yarn_script});
 }
 

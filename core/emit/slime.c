@@ -218,52 +218,52 @@ static struct str devices(struct arena *a, uint64_t first, uint64_t count)
     return buf_str(&out);
 }
 
-static bool find_script(struct job *j, struct error *e)
+static bool find_script(struct draft *j, struct error *e)
 {
-    const struct catalog_model *row = catalog_model_find(job_text(j, "weights"));
+    const struct catalog_model *row = catalog_model_find(draft_text(j, "weights"));
     for (ptrdiff_t i = 0; row && i < COUNT_OF(model_rows); i++) {
         if (!str_is(str_from(row->name), model_rows[i].name))
             continue;
-        job_fact(j, "model_script", str_from(model_rows[i].script));
+        draft_fact(j, "model_script", str_from(model_rows[i].script));
         return true;
     }
     return FAIL(e, BAD_INPUT, STR("--model"),
                 "slime ships no Megatron arguments for this model; Qwen3-8B is one it has");
 }
 
-static void place_teacher(struct job *j)
+static void place_teacher(struct draft *j)
 {
     uint64_t usual = j->hardware.card.per_node ? j->hardware.card.per_node : 8;
     uint64_t ray = j->hardware.gpus_per_node + (j->hardware.nodes == 1 ? j->rollout_gpus : 0);
     bool apart = j->hardware.nodes > 1 || ray + j->teacher_gpus > usual;
     j->traits |= apart ? IS_TEACHER_APART : 0;
-    job_count(j, "node_gpus", ray);
-    job_fact(j, "ray_devices", devices(j->arena, 0, ray));
-    job_fact(j, "teacher_devices", devices(j->arena, apart ? 0 : ray, j->teacher_gpus));
+    draft_count(j, "node_gpus", ray);
+    draft_fact(j, "ray_devices", devices(j->arena, 0, ray));
+    draft_fact(j, "teacher_devices", devices(j->arena, apart ? 0 : ray, j->teacher_gpus));
 }
 
-static bool prepare(struct job *j, struct error *e)
+static bool prepare(struct draft *j, struct error *e)
 {
     uint64_t repeat = 8;
     while (j->sequences % repeat)
         repeat /= 2;
-    if (job_is(j, IS_GRPO, 0) && repeat < 2)
+    if (draft_is(j, IS_GRPO, 0) && repeat < 2)
         return FAIL(e, BAD_INPUT, STR("--batch"),
                     "GRPO compares at least two answers to a prompt, and %llu a step are odd",
                     (unsigned long long)j->sequences);
-    job_count(j, "rollout", j->rollout_gpus);
-    job_count(j, "repeat_times", repeat);
-    job_count(j, "prompts", j->sequences / repeat);
-    job_count(j, "prompt", j->context / 4);
-    job_count(j, "response", j->context - j->context / 4);
-    job_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->cp));
-    if (!find_script(j, e) || !job_teacher(j, e))
+    draft_count(j, "rollout", j->rollout_gpus);
+    draft_count(j, "repeat_times", repeat);
+    draft_count(j, "prompts", j->sequences / repeat);
+    draft_count(j, "prompt", j->context / 4);
+    draft_count(j, "response", j->context - j->context / 4);
+    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->cp));
+    if (!find_script(j, e) || !draft_teacher(j, e))
         return false;
     place_teacher(j);
     return true;
 }
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
@@ -271,7 +271,7 @@ static void emit(struct emit_files *files, const struct job *j)
     lines_into(&launch, j, argument_lines, COUNT_OF(argument_lines));
     lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
     emit_add(files, "launch.sh", buf_str(&launch));
-    if (job_is(j, IS_OPD, 0))
+    if (draft_is(j, IS_OPD, 0))
         emit_script(files, j, "teacher.sh", teacher_lines, COUNT_OF(teacher_lines));
 }
 

@@ -72,7 +72,7 @@ static const struct refusal refusals[] = {
      "the teacher does not fit beside the trainer, and one Slurm job here has one kind of node"},
 };
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     emit_script(files, j, "job.sbatch", lines, COUNT_OF(lines));
 }

@@ -1,6 +1,6 @@
 // The teacher of a distillation: how many GPUs its bf16 weights need, with room for keys and
 // values.
-#include "core/emit/job.h"
+#include "core/emit/draft.h"
 
 enum { WEIGHTS_PERCENT = 70 }; // of the card, as most; the rest is for keys, values and the engine
 
@@ -9,15 +9,15 @@ static bool heads_allow(const struct model *m, uint64_t gpus)
     return m->heads % gpus == 0 && (m->kv_heads % gpus == 0 || gpus % m->kv_heads == 0);
 }
 
-bool job_teacher(struct job *j, struct error *e)
+bool draft_teacher(struct draft *j, struct error *e)
 {
     const struct setting *name = settings_find_z(j->settings, "teacher");
     struct settings alone = settings_in(j->arena);
     struct model m;
     struct parameters p;
     uint64_t room = j->hardware.card.memory.value / 100 * WEIGHTS_PERCENT;
-    job_count(j, "teacher_gpus", 0);
-    if (!job_is(j, IS_OPD, 0))
+    draft_count(j, "teacher_gpus", 0);
+    if (!draft_is(j, IS_OPD, 0))
         return true;
     if (!name)
         return FAIL(e, BAD_INPUT, STR("--teacher"), "opd needs a teacher, such as Qwen3-32B");
@@ -37,6 +37,6 @@ bool job_teacher(struct job *j, struct error *e)
     if (!j->teacher_gpus)
         return FAIL(e, BAD_INPUT, name->where,
                     "the teacher's weights do not fit on its heads' GPUs");
-    job_count(j, "teacher_gpus", j->teacher_gpus);
+    draft_count(j, "teacher_gpus", j->teacher_gpus);
     return true;
 }

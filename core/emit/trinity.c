@@ -212,7 +212,7 @@ static const struct refusal refusals[] = {
 };
 
 // The engines and the teacher share a node with the trainer where they fit, else have whole ones.
-static bool place_engines(struct job *j, struct error *e)
+static bool place_engines(struct draft *j, struct error *e)
 {
     uint64_t per_node = j->hardware.gpus_per_node, usual = j->hardware.card.per_node;
     uint64_t beside = j->rollout_gpus + j->teacher_gpus;
@@ -222,35 +222,35 @@ static bool place_engines(struct job *j, struct error *e)
                     "%llu GPUs that generate or teach must fill whole nodes of %llu beside those "
                     "that train",
                     (unsigned long long)beside, (unsigned long long)per_node);
-    job_count(j, "cluster_nodes", shared ? 1 : j->hardware.nodes + beside / per_node);
-    job_count(j, "cluster_gpus", shared ? per_node + beside : per_node);
+    draft_count(j, "cluster_nodes", shared ? 1 : j->hardware.nodes + beside / per_node);
+    draft_count(j, "cluster_gpus", shared ? per_node + beside : per_node);
     if (!shared && beside)
         j->traits |= IS_NODES;
     return true;
 }
 
-static bool prepare(struct job *j, struct error *e)
+static bool prepare(struct draft *j, struct error *e)
 {
-    uint64_t repeat = job_is(j, IS_CAPACITY, 0) ? j->sequences : 8;
-    uint64_t prompt = job_is(j, IS_CAPACITY, 0) && j->context >= 4096 ? 2048 : j->context / 4;
-    bool alone = !job_is(j, IS_ROLLOUT, 0);
+    uint64_t repeat = draft_is(j, IS_CAPACITY, 0) ? j->sequences : 8;
+    uint64_t prompt = draft_is(j, IS_CAPACITY, 0) && j->context >= 4096 ? 2048 : j->context / 4;
+    bool alone = !draft_is(j, IS_ROLLOUT, 0);
     uint64_t usual = j->gpus < 8 ? 1 : j->hardware.gpus_per_node;
     while (j->sequences % repeat)
         repeat /= 2;
     j->rollout_gpus = alone ? 0 : j->rollout_gpus ? j->rollout_gpus : usual;
-    job_count(j, "rollout", j->rollout_gpus);
-    job_count(j, "repeat_times", repeat);
-    job_count(j, "prompts", j->sequences / repeat);
-    job_count(j, "prompt", prompt);
-    job_count(j, "response", j->context - prompt);
-    job_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
-    j->traits |= str_starts(job_text(j, "save-to"), STR("/")) ? IS_ABSOLUTE_SAVE : 0;
-    if (job_is(j, IS_LEGACY, 0))
+    draft_count(j, "rollout", j->rollout_gpus);
+    draft_count(j, "repeat_times", repeat);
+    draft_count(j, "prompts", j->sequences / repeat);
+    draft_count(j, "prompt", prompt);
+    draft_count(j, "response", j->context - prompt);
+    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
+    j->traits |= str_starts(draft_text(j, "save-to"), STR("/")) ? IS_ABSOLUTE_SAVE : 0;
+    if (draft_is(j, IS_LEGACY, 0))
         j->traits |= IS_OWN_YARN;
-    return job_teacher(j, e) && place_engines(j, e);
+    return draft_teacher(j, e) && place_engines(j, e);
 }
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     emit_yaml(files, j, "trinity.yaml", rows, COUNT_OF(rows));
@@ -258,7 +258,7 @@ static void emit(struct emit_files *files, const struct job *j)
     lines_into(&launch, j, environment_lines, environment_line_count);
     lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
     emit_add(files, "launch.sh", buf_str(&launch));
-    if (job_is(j, IS_CAPACITY, 0))
+    if (draft_is(j, IS_CAPACITY, 0))
         emit_script(files, j, "synthetic_workflow.py", workflow_lines, COUNT_OF(workflow_lines));
     emit_yarn_script(files, j);
 }

@@ -110,28 +110,28 @@ static bool ends_as_file(struct str dataset)
 }
 
 // GRPO compares the completions of one prompt: their number divides a step's.
-static bool prepare(struct job *j, struct error *e)
+static bool prepare(struct draft *j, struct error *e)
 {
     uint64_t sequences = 0, generations = 8;
-    struct setting item = {STR("sequences"), job_text(j, "sequences"), STR("--batch")};
-    j->traits |= ends_as_file(job_text(j, "dataset")) ? IS_FILE_DATASET : 0;
+    struct setting item = {STR("sequences"), draft_text(j, "sequences"), STR("--batch")};
+    j->traits |= ends_as_file(draft_text(j, "dataset")) ? IS_FILE_DATASET : 0;
     if (!setting_number(&sequences, &item, UNIT_PLAIN, (struct range){1, UINT64_MAX}, e))
         return false;
     while (generations > 1 && sequences % generations)
         generations /= 2;
-    if (job_is(j, IS_GRPO, 0) && generations < 2)
+    if (draft_is(j, IS_GRPO, 0) && generations < 2)
         return FAIL(e, BAD_INPUT, STR("--batch"),
                     "GRPO compares at least two completions of a prompt, and %llu a step are odd",
                     (unsigned long long)sequences);
-    job_count(j, "generations", generations);
-    job_count(j, "completion", j->context - j->context / 4);
+    draft_count(j, "generations", generations);
+    draft_count(j, "completion", j->context - j->context / 4);
     return true;
 }
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
-    struct str config = job_expand(j, STR("@task@.yaml"), EXPAND_PLAIN);
+    struct str config = draft_expand(j, STR("@task@.yaml"), EXPAND_PLAIN);
     emit_yaml(files, j, str_z(j->arena, config), rows, COUNT_OF(rows));
     emit_accelerate_yaml(files, j);
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));

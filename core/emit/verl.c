@@ -96,12 +96,12 @@ static bool is_hydra_plain(struct str text)
     return true;
 }
 
-static bool prepare(struct job *j, struct error *e)
+static bool prepare(struct draft *j, struct error *e)
 {
     static const char *const texts[] = {"model", "dataset", "save-to"};
     uint64_t repeat = 8;
     for (ptrdiff_t i = 0; i < COUNT_OF(texts); i++)
-        if (!is_hydra_plain(job_text(j, texts[i])))
+        if (!is_hydra_plain(draft_text(j, texts[i])))
             return FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", texts[i]),
                         "%s holds a character that Hydra's overrides read as their own", texts[i]);
     while (j->sequences % repeat)
@@ -110,16 +110,16 @@ static bool prepare(struct job *j, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--batch"),
                     "GRPO compares at least two answers to a prompt, and %llu a step are odd",
                     (unsigned long long)j->sequences);
-    job_count(j, "repeat_times", repeat);
-    job_count(j, "prompts", j->sequences / repeat);
-    job_count(j, "prompt", j->context / 4);
-    job_count(j, "response", j->context - j->context / 4);
-    job_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
-    job_fact(j, "experiment", str_format(j->arena, "%.*s-grpo", STR_ARGS(job_text(j, "name"))));
+    draft_count(j, "repeat_times", repeat);
+    draft_count(j, "prompts", j->sequences / repeat);
+    draft_count(j, "prompt", j->context / 4);
+    draft_count(j, "response", j->context - j->context / 4);
+    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
+    draft_fact(j, "experiment", str_format(j->arena, "%.*s-grpo", STR_ARGS(draft_text(j, "name"))));
     return true;
 }
 
-static void emit(struct emit_files *files, const struct job *j)
+static void emit(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));

@@ -9,8 +9,8 @@
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
-#include "core/base/settings.h"
 #include "core/base/str.h"
+#include "core/settings/settings.h"
 
 // A value of 0 is unknown. `source` is never NULL where the value is known.
 struct figure {

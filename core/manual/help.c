@@ -1,7 +1,7 @@
 // `fathom help`: an overview, the settings, or one command.
 #include "core/manual/manual.h"
 
-#include "core/step/recipe.h"
+#include "core/job/recipe.h"
 
 static void print_pair(struct buf *b, struct str left, const char *right, const struct view *v)
 {

@@ -13,8 +13,8 @@
 
 #include "core/base/arena.h"
 #include "core/base/error.h"
-#include "core/base/settings.h"
 #include "core/base/str.h"
+#include "core/settings/settings.h"
 
 enum feature {
     FEATURE_TIED = 1 << 0,             // the head is the embedding

@@ -43,12 +43,12 @@ static bool emit_settings(struct settings *out, const struct trial_request *r, c
 }
 
 // The trial's own folder instead of the weights that a user would train.
-static void use_config_alone(struct job *j)
+static void use_config_alone(struct draft *j)
 {
     struct str folder = STR("model");
-    job_fact(j, "weights", folder);
-    if (!job_is(j, IS_YARN, 0))
-        job_fact(j, "model", folder);
+    draft_fact(j, "weights", folder);
+    if (!draft_is(j, IS_YARN, 0))
+        draft_fact(j, "model", folder);
 }
 
 static void add_file(struct launch *l, struct str path, struct str content)
@@ -61,7 +61,7 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
                        const char *target, struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
-    struct job *j = NEW(a, struct job, 1);
+    struct draft *j = NEW(a, struct draft, 1);
     struct emit_files files = {0};
     *s = settings_in(a);
     if (!check_settings(r->cell, target, e))
@@ -70,10 +70,10 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
         return FAIL(e, BAD_INPUT, STR("--as"),
                     "the %s engine writes files for a machine, and this one's card is not known",
                     target);
-    if (!emit_settings(s, r, target, e) || !job_from_settings(j, a, s, e) || !emit_check(j, e))
+    if (!emit_settings(s, r, target, e) || !draft_from_settings(j, a, s, e) || !emit_check(j, e))
         return false;
     use_config_alone(j);
-    job_fact(j, "predicted", STR("A trial of fathom probe."));
+    draft_fact(j, "predicted", STR("A trial of fathom probe."));
     if (!emit_files(&files, j, e))
         return false;
     struct str stem = str_ends(r->log, STR(".log")) ? str_slice(r->log, 0, r->log.n - 4) : r->log;

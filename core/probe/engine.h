@@ -3,7 +3,7 @@
 #ifndef FATHOM_PROBE_ENGINE_H
 #define FATHOM_PROBE_ENGINE_H
 
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 
 // One trial, as far as a command depends on it.
 struct trial_request {

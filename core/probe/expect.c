@@ -1,14 +1,14 @@
 // A configuration that is not modelled can still be probed: then nothing is expected of it.
 #include "core/probe/expect.h"
 
-#include "core/step/trainer.h"
+#include "core/models/trainer.h"
 
-void expect_longest(struct expectation *x, struct arena *a, const struct settings *plan,
+void expect_longest(struct expectation *x, struct arena *a, const struct settings *job,
                     const struct grid *grid)
 {
     struct error e = {0};
     struct capacity c;
-    struct capacity_request r = {.settings = plan, .grid = *grid};
+    struct capacity_request r = {.settings = job, .grid = *grid};
     *x = (struct expectation){0};
     if (capacity_find(&c, *a, &r, &e))
         *x = (struct expectation){.known = true, .longest = c.context};
@@ -16,15 +16,15 @@ void expect_longest(struct expectation *x, struct arena *a, const struct setting
         x->why_not = str_copy(a, str_from(e.message));
 }
 
-void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *plan,
+void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *job,
                   uint64_t context)
 {
     struct error e = {0};
-    struct plan *p = NEW(&scratch, struct plan, 1);
+    struct job *p = NEW(&scratch, struct job, 1);
     struct prediction *made = NEW(&scratch, struct prediction, 1);
-    struct capacity_request r = {.settings = plan};
+    struct capacity_request r = {.settings = job};
     *x = (struct expected_trial){0};
-    if (!capacity_plan(p, &scratch, &r, context, &e) || !predict(made, &scratch, p, &e))
+    if (!capacity_job(p, &scratch, &r, context, &e) || !predict(made, &scratch, p, &e))
         return;
     x->known = true;
     x->fits = made->fits;
@@ -38,22 +38,22 @@ static bool read_number(uint64_t *value, const struct settings *s, const char *n
     return !item || setting_number(value, item, kind, (struct range){0, UINT64_MAX}, e);
 }
 
-// Of a plan only what limit_of and outside_of look at is filled in.
-bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *plan,
+// Of a job only what limit_of and outside_of look at is filled in.
+bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *job,
                   struct error *e)
 {
-    struct plan *p = NEW(&scratch, struct plan, 1);
+    struct job *p = NEW(&scratch, struct job, 1);
     struct settings effective = settings_in(&scratch);
     struct error unknown = {0};
     p->ulysses = 1;
-    bool card = hardware_from_settings(&p->hardware, &scratch, plan, &unknown);
-    if (!recipe_fill(&effective, plan, card && plan_ranks(p) > 1, e) ||
-        !read_number(&p->limit_bytes, plan, "memory-limit", UNIT_BYTES, e) ||
-        !read_number(&p->ulysses, plan, "sp", UNIT_COUNT, e))
+    bool card = hardware_from_settings(&p->hardware, &scratch, job, &unknown);
+    if (!recipe_fill(&effective, job, card && job_ranks(p) > 1, e) ||
+        !read_number(&p->limit_bytes, job, "memory-limit", UNIT_BYTES, e) ||
+        !read_number(&p->ulysses, job, "sp", UNIT_COUNT, e))
         return false;
     p->recipe = (enum recipe)settings_choice(&effective, "recipe", RECIPE_HF);
     p->strategy = (enum strategy)settings_choice(
-        &effective, "strategy", card && plan_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
+        &effective, "strategy", card && job_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
     struct outside outside = outside_of(p);
     uint64_t limit = card || p->limit_bytes ? limit_of(p, &outside) : 0;
     if (!limit)

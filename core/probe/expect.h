@@ -3,8 +3,8 @@
 #ifndef FATHOM_PROBE_EXPECT_H
 #define FATHOM_PROBE_EXPECT_H
 
-#include "core/base/settings.h"
 #include "core/search/capacity.h"
+#include "core/settings/settings.h"
 
 struct expectation {
     bool known;
@@ -12,8 +12,8 @@ struct expectation {
     uint64_t longest; // 0: none fits
 };
 
-// `plan` holds the settings of a prediction, the machine among them.
-void expect_longest(struct expectation *x, struct arena *a, const struct settings *plan,
+// `job` holds the settings of a prediction, the machine among them.
+void expect_longest(struct expectation *x, struct arena *a, const struct settings *job,
                     const struct grid *grid);
 
 struct expected_trial {
@@ -21,7 +21,7 @@ struct expected_trial {
     uint64_t reserved_bytes; // at the peak
 };
 
-void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *plan,
+void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *job,
                   uint64_t context);
 
 struct card_limit {
@@ -31,7 +31,7 @@ struct card_limit {
 
 // The memory limit that is given, else what the card leaves under this recipe: neither depends on
 // whether the step is modelled. Fails where nothing can be said.
-bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *plan,
+bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *job,
                   struct error *e) MUST_USE;
 
 #endif

@@ -1,10 +1,10 @@
 // A cell's key holds its settings as they were given, a line "name=value" each. Two ways of writing
-// a configuration are the same when they lead to the same plan.
+// a configuration are the same when they lead to the same job.
 #include "core/probe/measured.h"
 
 #include "core/allocator/torch.h"
+#include "core/job/job.h"
 #include "core/probe/options.h"
-#include "core/step/plan.h"
 
 static struct str value_in(struct str key, struct str name)
 {
@@ -98,7 +98,7 @@ static bool same_model(const struct cell_record *c, struct str key)
     return str_equal(name, wanted) || (row && row == catalog_model_find(wanted));
 }
 
-static bool same_training(const struct plan *p, const struct plan *q)
+static bool same_training(const struct job *p, const struct job *q)
 {
     return p->recipe == q->recipe && p->strategy == q->strategy && p->precision == q->precision &&
            p->optimizer == q->optimizer && p->loss == q->loss && p->loss_chunk == q->loss_chunk &&
@@ -110,22 +110,22 @@ static bool same_training(const struct plan *p, const struct plan *q)
            p->entropy_saving == q->entropy_saving && p->save_hf == q->save_hf;
 }
 
-static bool same_sizes(const struct plan *p, const struct plan *q)
+static bool same_sizes(const struct job *p, const struct job *q)
 {
     return p->context == q->context && p->batch == q->batch && p->accumulation == q->accumulation &&
            p->ulysses == q->ulysses && p->ring == q->ring && p->ring_rank == q->ring_rank &&
            p->model.layers == q->model.layers && p->model.features == q->model.features;
 }
 
-static bool same_machine(const struct plan *p, const struct plan *q)
+static bool same_machine(const struct job *p, const struct job *q)
 {
-    return plan_ranks(p) == plan_ranks(q) &&
+    return job_ranks(p) == job_ranks(q) &&
            str_equal_nocase(str_from(p->hardware.card.name), str_from(q->hardware.card.name));
 }
 
-// The plan of a trial; documents of the model are those of the question, which has the same one.
-static bool plan_of(struct plan *p, struct arena *a, const struct measured *m,
-                    const struct settings *question)
+// The job of a trial; documents of the model are those of the question, which has the same one.
+static bool job_of(struct job *p, struct arena *a, const struct measured *m,
+                   const struct settings *question)
 {
     struct settings *s = NEW(a, struct settings, 1);
     struct error ignored = {0};
@@ -136,16 +136,16 @@ static bool plan_of(struct plan *p, struct arena *a, const struct measured *m,
         if (setting_is_document(question->items[i].key) &&
             !settings_add(s, question->items[i], &ignored))
             return false;
-    return plan_from_settings(p, a, s, &ignored);
+    return job_from_settings(p, a, s, &ignored);
 }
 
-static bool means_the_same(struct arena scratch, const struct measured *m,
-                           const struct plan *wanted, const struct settings *s)
+static bool means_the_same(struct arena scratch, const struct measured *m, const struct job *wanted,
+                           const struct settings *s)
 {
-    struct plan *p = NEW(&scratch, struct plan, 1);
+    struct job *p = NEW(&scratch, struct job, 1);
     const struct attempt_record *t = m->attempt;
     bool decided = t->finished && outcome_rows[t->outcome].verdict != LENGTH_UNDECIDED;
-    return decided && t->context == wanted->context && plan_of(p, &scratch, m, s) &&
+    return decided && t->context == wanted->context && job_of(p, &scratch, m, s) &&
            same_machine(p, wanted) && same_sizes(p, wanted) && same_training(p, wanted) &&
            (!settings_find_z(s, "torch") || p->torch_minor == wanted->torch_minor);
 }
@@ -155,13 +155,13 @@ struct measured measured_find(struct arena scratch, const struct cell_record *ce
 {
     struct measured found = {0};
     struct error ignored = {0};
-    struct plan *wanted = NEW(&scratch, struct plan, 1);
-    if (!plan_from_settings(wanted, &scratch, settings, &ignored))
+    struct job *wanted = NEW(&scratch, struct job, 1);
+    if (!job_from_settings(wanted, &scratch, settings, &ignored))
         return found;
     struct str key = probe_cell_key(&scratch, settings, STR_NONE);
     for (ptrdiff_t i = count - 1; i >= 0; i--) {
         const struct cell_record *c = &cells[i];
-        if (c->gpus != plan_ranks(wanted) || !same_model(c, key))
+        if (c->gpus != job_ranks(wanted) || !same_model(c, key))
             continue;
         for (ptrdiff_t k = c->attempt_count - 1; k >= 0; k--) {
             struct measured m = {c, &c->attempts[k]};

@@ -3,8 +3,8 @@
 #ifndef FATHOM_PROBE_MEASURED_H
 #define FATHOM_PROBE_MEASURED_H
 
-#include "core/base/settings.h"
 #include "core/probe/record.h"
+#include "core/settings/settings.h"
 
 // What `fathom predict` takes for the configuration of this trial, the card being the one that was
 // meant (--as). False where there is no such prediction, and why.

@@ -258,7 +258,7 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
            settings_set(out, (struct setting){STR("sp"), choice->sp, STR("--sp")}, e);
 }
 
-bool probe_plan_settings(struct settings *out, const struct settings *cell, struct error *e)
+bool probe_job_settings(struct settings *out, const struct settings *cell, struct error *e)
 {
     for (ptrdiff_t i = 0; i < cell->count; i++) {
         struct str key = cell->items[i].key;

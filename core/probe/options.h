@@ -3,9 +3,9 @@
 #ifndef FATHOM_PROBE_OPTIONS_H
 #define FATHOM_PROBE_OPTIONS_H
 
-#include "core/base/settings.h"
 #include "core/probe/engine.h"
 #include "core/probe/hunt.h"
+#include "core/settings/settings.h"
 
 enum launcher { LAUNCHER_LOCAL, LAUNCHER_SLURM, LAUNCHER_RAY };
 enum export_form { EXPORT_NONE, EXPORT_CSV, EXPORT_JSON, EXPORT_MARKDOWN };
@@ -50,7 +50,7 @@ struct str probe_model_name(struct str model);
 extern const char probe_predicted_settings[];
 
 // Of the settings of a cell those that predictions take.
-bool probe_plan_settings(struct settings *out, const struct settings *cell,
-                         struct error *e) MUST_USE;
+bool probe_job_settings(struct settings *out, const struct settings *cell,
+                        struct error *e) MUST_USE;
 
 #endif

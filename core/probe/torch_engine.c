@@ -1,7 +1,7 @@
 // Our own worker, share/torch_worker.py: a trial is a JSON file beside its log.
 #include "core/base/buf.h"
+#include "core/job/recipe.h"
 #include "core/probe/engine.h"
-#include "core/step/recipe.h"
 
 // Settings that the worker reads under the same name, dashes turned into underscores, and which of
 // their values it does. What is not here it would leave out, so it is refused.

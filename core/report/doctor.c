@@ -289,7 +289,7 @@ static void print_columns(struct buf *out, const struct view *v, const struct do
 {
     static const struct column columns[] = {
         {"  beside the prediction"}, {"log", .right = true}, {"predicted", .right = true}};
-    const struct prediction *p = &s->plan->prediction;
+    const struct prediction *p = &s->job->prediction;
     const struct doctor_finding *f = s->result.cause;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     const struct {
@@ -303,7 +303,7 @@ static void print_columns(struct buf *out, const struct view *v, const struct do
          p->fits ? p->allocated_bytes : p->oom.allocated_bytes, true},
         {"  reserved by torch", DOCTOR_RESERVED,
          p->fits ? p->reserved_bytes : p->oom.allocated_bytes + p->oom.unallocated_bytes, true},
-        {"  the card", DOCTOR_CAPACITY, predicted_card(s->plan), !s->plan->plan->limit_bytes},
+        {"  the card", DOCTOR_CAPACITY, predicted_card(s->job), !s->job->job->limit_bytes},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         table_cell_z(&t, rows[i].name);
@@ -320,8 +320,8 @@ static bool is_another_card(const struct doctor_story *s)
 {
     enum { SHARE = 50 };
     const struct doctor_finding *f = s->result.cause;
-    uint64_t predicted = predicted_card(s->plan), found = f->bytes[DOCTOR_CAPACITY];
-    if (!doctor_knows(f, DOCTOR_CAPACITY) || s->plan->plan->limit_bytes)
+    uint64_t predicted = predicted_card(s->job), found = f->bytes[DOCTOR_CAPACITY];
+    if (!doctor_knows(f, DOCTOR_CAPACITY) || s->job->job->limit_bytes)
         return false;
     return less(predicted, found) + less(found, predicted) > predicted / SHARE;
 }
@@ -340,7 +340,7 @@ static void put_fit(struct buf *b, const struct prediction *p)
 
 static void print_comparison(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
-    const struct prediction *p = &s->plan->prediction;
+    const struct prediction *p = &s->job->prediction;
     print_columns(out, v, s);
     bool another = is_another_card(s);
     if (another) {
@@ -348,7 +348,7 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
         buf_put_z(&card, "The log's card has ");
         put_bytes(&card, s->result.cause->bytes[DOCTOR_CAPACITY]);
         buf_put_z(&card, ": the prediction is for another, of ");
-        put_bytes(&card, predicted_card(s->plan));
+        put_bytes(&card, predicted_card(s->job));
         buf_char(&card, '.');
         buf_wrapped(out, buf_str(&card), 2, v->width);
     }
@@ -364,7 +364,7 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
 // Of the host the prediction knows only what is offloaded.
 static void print_host(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
-    uint64_t bytes = s->plan->prediction.host_bytes;
+    uint64_t bytes = s->job->prediction.host_bytes;
     struct buf b = buf_in(out->arena);
     if (bytes) {
         buf_put_z(&b, "With these settings ");
@@ -384,7 +384,7 @@ static void print_host(struct buf *out, const struct view *v, const struct docto
 static void print_aside(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
     struct buf b = buf_in(out->arena);
-    const struct prediction *p = &s->plan->prediction;
+    const struct prediction *p = &s->job->prediction;
     if (p->fits) {
         put_fit(&b, p);
         buf_put_z(&b, s->result.cause ? "; this end was not one of memory." : ".");
@@ -404,8 +404,8 @@ static void print_savings(struct buf *out, const struct view *v, const struct do
                                             {"option", .priority = 1}};
     uint64_t now = s->need->prediction.allocated_bytes;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (int i = 0; i < s->plan->remedy_count; i++) {
-        const struct remedy *r = &s->plan->remedies[i];
+    for (int i = 0; i < s->job->remedy_count; i++) {
+        const struct remedy *r = &s->job->remedies[i];
         uint64_t peak = s->need->remedies[i].prediction.allocated_bytes;
         table_cell(&t, str_format(t.arena, "  %s", r->what));
         table_cell(&t, bytes_text(t.arena, peak));
@@ -464,7 +464,7 @@ void report_doctor(struct buf *out, const struct view *v, const struct doctor_st
         buf_printf(out, "\n  The compressed file is cut off: nothing after line %.*s was read.\n",
                    STR_ARGS(lines));
     }
-    if (s->plan)
+    if (s->job)
         print_prediction(out, v, s);
 }
 
@@ -519,12 +519,12 @@ static void advice_json(struct json_out *j, const struct doctor_finding *f)
 static void prediction_json(struct json_out *j, const struct doctor_story *s)
 {
     json_out_key(j, "prediction");
-    if (!s->plan) {
+    if (!s->job) {
         json_out_null(j);
         return;
     }
     json_out_object(j);
-    report_predict_json(j, s->plan);
+    report_predict_json(j, s->job);
     json_out_field_u64(j, "needed_allocated_bytes", s->need->prediction.allocated_bytes);
     json_out_key(j, "remedies_allocated_bytes");
     json_out_array(j);

@@ -8,7 +8,7 @@
 struct doctor_story {
     struct str name; // of the log
     struct doctor_result result;
-    struct predict_story *plan; // NULL: the run is not described
+    struct predict_story *job;  // NULL: the run is not described
     struct predict_story *need; // the same on a card without end, remedies in the same order
 };
 

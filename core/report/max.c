@@ -159,14 +159,14 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     const struct capacity *c = &s->sweep->cells[0].capacity;
     print_verdict(out, v, c);
     buf_put_z(out, "  ");
-    put_plain(out, s->plan->model.name);
-    struct str machine = machine_text(out->arena, &s->plan->hardware);
+    put_plain(out, s->job->model.name);
+    struct str machine = machine_text(out->arena, &s->job->hardware);
     buf_printf(out, " on %.*s\n", STR_ARGS(machine));
-    report_plan(out, v, s->plan);
+    report_job(out, v, s->job);
     buf_char(out, '\n');
     print_peak(out, v, s, c);
     print_stop(out, v, c);
-    report_unmeasured(out, v, s->plan);
+    report_unmeasured(out, v, s->job);
     if (s->explain)
         print_work(out, v, c);
 }

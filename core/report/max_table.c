@@ -175,7 +175,7 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
         buf_wrapped(out, end, 0, v->width);
     if (story->explain) {
         print_explanation(out, v, s);
-        report_unmeasured(out, v, story->plan);
+        report_unmeasured(out, v, story->job);
     } else if (left_out_count(s)) {
         buf_printf(out, "left out: %d that %s not possible; --explain on says why\n",
                    (int)left_out_count(s), left_out_count(s) == 1 ? "is" : "are");

@@ -3,7 +3,7 @@
 #include "core/report/predict.h"
 
 #include "core/base/units.h"
-#include "core/step/trainer.h"
+#include "core/models/trainer.h"
 
 enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
 enum { ZERO3_MEASURED_TOKENS = 32768 }; // tests/runs/h200_zero.jsonl
@@ -18,7 +18,7 @@ static uint64_t outside_bytes(const struct prediction *p)
 static void print_verdict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
-    const struct plan *plan = s->plan;
+    const struct job *job = s->job;
     put_ink(out, v, p->fits ? INK_GOOD : INK_BAD, p->fits ? STR("fits") : STR("does not fit"));
     struct buf b = buf_in(out->arena);
     if (p->fits) {
@@ -34,12 +34,11 @@ static void print_verdict(struct buf *out, const struct view *v, const struct pr
     }
     buf_put(out, buf_str(&b));
     buf_put_z(out, "\n  ");
-    put_plain(out, plan->model.name);
-    buf_printf(out, ", %llu tokens", (unsigned long long)plan->context);
-    if (plan->batch > 1)
-        buf_printf(out, " x %llu", (unsigned long long)plan->batch);
-    buf_printf(out, " on %llu x %s\n", (unsigned long long)plan_ranks(plan),
-               plan->hardware.card.name);
+    put_plain(out, job->model.name);
+    buf_printf(out, ", %llu tokens", (unsigned long long)job->context);
+    if (job->batch > 1)
+        buf_printf(out, " x %llu", (unsigned long long)job->batch);
+    buf_printf(out, " on %llu x %s\n", (unsigned long long)job_ranks(job), job->hardware.card.name);
 }
 
 static const char *word_of(const char *setting, int choice)
@@ -56,59 +55,59 @@ static void put_word(struct buf *b, const char *setting, int choice)
     buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
 }
 
-static void put_adapters(struct buf *b, const struct plan *plan)
+static void put_adapters(struct buf *b, const struct job *job)
 {
-    if (!plan->lora_rank)
+    if (!job->lora_rank)
         return;
-    buf_printf(b, ", LoRA of rank %llu on ", (unsigned long long)plan->lora_rank);
-    plan_put_targets(b, plan);
-    if (plan->packed)
+    buf_printf(b, ", LoRA of rank %llu on ", (unsigned long long)job->lora_rank);
+    job_put_targets(b, job);
+    if (job->packed)
         buf_put_z(b, " over nf4 weights");
 }
 
-static void put_loss(struct buf *b, const struct plan *plan)
+static void put_loss(struct buf *b, const struct job *job)
 {
     static const char *const words[] = {
         [LOSS_FULL] = "",          [LOSS_CHUNKED] = ", loss in chunks of ",
         [LOSS_NONE] = ", no head", [LOSS_LIGER] = ", Liger's loss",
         [LOSS_POLICY] = "",
     };
-    buf_put_z(b, words[plan->loss]);
-    if (plan->loss == LOSS_CHUNKED)
-        buf_printf(b, "%llu", (unsigned long long)plan->loss_chunk);
-    if (plan->fused_kernels)
+    buf_put_z(b, words[job->loss]);
+    if (job->loss == LOSS_CHUNKED)
+        buf_printf(b, "%llu", (unsigned long long)job->loss_chunk);
+    if (job->fused_kernels)
         buf_put_z(b, ", fused kernels");
-    else if (plan->entropy_saving)
+    else if (job->entropy_saving)
         buf_put_z(b, ", entropy in chunks");
 }
 
-void report_plan(struct buf *out, const struct view *v, const struct plan *plan)
+void report_job(struct buf *out, const struct view *v, const struct job *job)
 {
     struct buf b = buf_in(out->arena);
-    put_word(&b, "strategy", (int)plan->strategy);
+    put_word(&b, "strategy", (int)job->strategy);
     buf_put_z(&b, ", ");
-    put_word(&b, "precision", (int)plan->precision);
+    put_word(&b, "precision", (int)job->precision);
     buf_put_z(&b, ", ");
-    put_word(&b, "optimizer", (int)plan->optimizer);
-    buf_put_z(&b, plan->checkpointing ? ", checkpointing" : ", no checkpointing");
-    put_loss(&b, plan);
-    put_adapters(&b, plan);
-    if (plan->accumulation > 1)
-        buf_printf(&b, ", %llu micro-batches", (unsigned long long)plan->accumulation);
-    if (!plan->reshard)
+    put_word(&b, "optimizer", (int)job->optimizer);
+    buf_put_z(&b, job->checkpointing ? ", checkpointing" : ", no checkpointing");
+    put_loss(&b, job);
+    put_adapters(&b, job);
+    if (job->accumulation > 1)
+        buf_printf(&b, ", %llu micro-batches", (unsigned long long)job->accumulation);
+    if (!job->reshard)
         buf_put_z(&b, ", not resharded");
-    if (plan->ulysses > 1)
-        buf_printf(&b, ", sequence parallel %llu", (unsigned long long)plan->ulysses);
-    if (plan->ring > 1)
-        buf_printf(&b, ", context parallel %llu (rank %llu)", (unsigned long long)plan->ring,
-                   (unsigned long long)plan->ring_rank);
-    if (plan->checkpoint_offload)
+    if (job->ulysses > 1)
+        buf_printf(&b, ", sequence parallel %llu", (unsigned long long)job->ulysses);
+    if (job->ring > 1)
+        buf_printf(&b, ", context parallel %llu (rank %llu)", (unsigned long long)job->ring,
+                   (unsigned long long)job->ring_rank);
+    if (job->checkpoint_offload)
         buf_put_z(&b, ", checkpoints in host memory");
-    if (plan->offload)
-        buf_put_z(&b, plan->offload == OFFLOAD_OPTIMIZER ? ", optimizer offloaded to the host"
-                                                         : ", offloaded to the host");
-    buf_printf(&b, ", %s segments, torch 2.%d", plan->expandable ? "expandable" : "classic",
-               plan->torch_minor);
+    if (job->offload)
+        buf_put_z(&b, job->offload == OFFLOAD_OPTIMIZER ? ", optimizer offloaded to the host"
+                                                        : ", offloaded to the host");
+    buf_printf(&b, ", %s segments, torch 2.%d", job->expandable ? "expandable" : "classic",
+               job->torch_minor);
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
@@ -180,14 +179,14 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
 }
 
 // What the recipe set, and why.
-static void print_recipe(struct buf *out, const struct view *v, const struct plan *plan)
+static void print_recipe(struct buf *out, const struct view *v, const struct job *job)
 {
     static const struct column columns[] = {
         {"  set by the recipe"}, {"value"}, {"evidence", .wraps = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
         const struct recipe_row *row = &recipe_rows[i];
-        if (!recipe_row_holds(row, plan->settings))
+        if (!recipe_row_holds(row, job->settings))
             continue;
         table_cell(&t, str_format(t.arena, "  %s", row->setting));
         table_cell_z(&t, row->value);
@@ -199,12 +198,12 @@ static void print_recipe(struct buf *out, const struct view *v, const struct pla
     table_print(&t, out, v);
 }
 
-static struct str attention_evidence(const struct plan *plan)
+static struct str attention_evidence(const struct job *job)
 {
-    if (plan_attends_eagerly(plan))
+    if (job_attends_eagerly(job))
         return STR("Attention runs operator by operator (transformers' eager), which alone caps "
                    "scores and knows sinks without further kernels.");
-    if (plan_uses_flash(plan))
+    if (job_uses_flash(job))
         return STR("Attention is FlashAttention 2, as torch chooses before 2.9 and on other cards "
                    "than compute capability 9.0 and 10.0, and verl everywhere; its scratch is as "
                    "recorded on an H200.");
@@ -213,27 +212,27 @@ static struct str attention_evidence(const struct plan *plan)
 }
 
 // Whose behaviour stands behind what torch and transformers have no part in.
-static void print_libraries(struct buf *out, const struct view *v, const struct plan *plan)
+static void print_libraries(struct buf *out, const struct view *v, const struct job *job)
 {
     const struct {
         bool used;
         const char *text;
     } rows[] = {
-        {plan->lora_rank && !plan->packed,
+        {job->lora_rank && !job->packed,
          "Adapters are peft 0.21's, in fp32 as it makes them, without dropout; under "
          "checkpointing the embedding's output requires a gradient, as TRL sees to."},
-        {plan->packed,
+        {job->packed,
          "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
          "element, a byte for 64 and four for 16384 of them. As in TRL 1.16 adapters are bf16, and "
          "norms and embedding stay bf16 (prepare_model_for_kbit_training is not called). With no "
          "more than 1536 tokens a kernel may need no unpacked weight: not measured."},
-        {plan_has_8bit_optimizer(plan),
+        {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},
-        {plan->loss == LOSS_LIGER,
+        {job->loss == LOSS_LIGER,
          "The fused loss is liger_kernel 0.8.5's: chunks of logits as large as the hidden states, "
          "up to a power of two, and gradients in the weights' type."},
-        {plan->entropy_saving && !plan->fused_kernels,
+        {job->entropy_saving && !job->fused_kernels,
          "The entropy in chunks is verl's entropy_from_logits_with_chunking as torch.compile makes "
          "it: all chunks in one graph, whose backward pass keeps fp32 pieces of each until one "
          "last kernel, together about 1.1 times the logits in fp32. From the third chunk on that "
@@ -246,9 +245,9 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
             buf_wrapped(out, str_from(rows[i].text), 2, v->width);
 }
 
-static void print_deepspeed(struct buf *out, const struct view *v, const struct plan *plan)
+static void print_deepspeed(struct buf *out, const struct view *v, const struct job *job)
 {
-    if (!plan_is_zero(plan))
+    if (!job_is_zero(job))
         return;
     buf_wrapped(
         out,
@@ -268,7 +267,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
 {
     static const struct column columns[] = {
         {"  constant"}, {"value", .right = true}, {"evidence", .wraps = true}};
-    const struct gpu *card = &s->plan->hardware.card;
+    const struct gpu *card = &s->job->hardware.card;
     const struct outside *o = &s->prediction.outside;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     const struct {
@@ -284,11 +283,11 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
          "320 with FSDP; 150 MiB more under verl, fitted to Trinity's published capacities; not "
          "measured on other cards"},
         {"  NCCL buffers", o->nccl_bytes,
-         s->plan->ulysses > 1 ? "three communicators of 688 MB (nccl#964) and 640 MiB for each "
-                                "peer of an all_to_all, fitted to Trinity's published "
-                                "capacities; not measured"
-         : plan_ranks(s->plan) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
-                                   : "558 MiB with ddp, measured on one H200; else none"},
+         s->job->ulysses > 1     ? "three communicators of 688 MB (nccl#964) and 640 MiB for each "
+                                   "peer of an all_to_all, fitted to Trinity's published "
+                                   "capacities; not measured"
+         : job_ranks(s->job) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
+                                 : "558 MiB with ddp, measured on one H200; else none"},
         {"  cuBLAS workspace, twice", cublas_workspace_bytes(card),
          "ATen/cuda/CublasHandlePool.cpp by compute capability; recorded on an H200"},
     };
@@ -299,44 +298,44 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     }
     buf_char(out, '\n');
     table_print(&t, out, v);
-    print_recipe(out, v, s->plan);
+    print_recipe(out, v, s->job);
     buf_wrapped(
         out,
         STR("Operators, saved tensors, gradients and FSDP2's buffers follow transformers 5.17 "
             "and torch 2.11 event for event as recorded on an H200 (docs/accuracy.md)."),
         2, v->width);
-    buf_wrapped(out, attention_evidence(s->plan), 2, v->width);
-    if (model_has(&s->plan->model, FEATURE_EXPERTS))
+    buf_wrapped(out, attention_evidence(s->job), 2, v->width);
+    if (model_has(&s->job->model, FEATURE_EXPERTS))
         buf_wrapped(out,
                     STR("Every token goes to its experts on this rank, and their products hold all "
                         "of those rows at once: no size depends on how the router chooses, so "
                         "experts used unevenly cost time, not memory."),
                     2, v->width);
-    print_libraries(out, v, s->plan);
-    print_deepspeed(out, v, s->plan);
+    print_libraries(out, v, s->job);
+    print_deepspeed(out, v, s->job);
 }
 
 // As the runs of tests/runs/h200_cp.jsonl are.
-static bool is_measured_ring(const struct plan *plan)
+static bool is_measured_ring(const struct job *job)
 {
-    return plan->precision == PRECISION_MIXED && plan->batch == 1 && !plan->offload &&
-           !model_has(&plan->model, FEATURE_EXPERTS);
+    return job->precision == PRECISION_MIXED && job->batch == 1 && !job->offload &&
+           !model_has(&job->model, FEATURE_EXPERTS);
 }
 
-static bool is_measured_trl(const struct plan *plan)
+static bool is_measured_trl(const struct job *job)
 {
-    return plan->strategy == STRATEGY_FSDP2 && plan->precision == PRECISION_MIXED &&
-           plan->loss == LOSS_CHUNKED && plan->checkpointing;
+    return job->strategy == STRATEGY_FSDP2 && job->precision == PRECISION_MIXED &&
+           job->loss == LOSS_CHUNKED && job->checkpointing;
 }
 
 // As in tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
-static bool is_measured_adapter(const struct plan *plan)
+static bool is_measured_adapter(const struct job *job)
 {
-    const char *type = plan->model.family->model_type;
+    const char *type = job->model.family->model_type;
     struct words words = words_of("llama|qwen2|qwen3", '|');
     while (words_next(&words))
         if (str_is(words.word, type))
-            return plan->loss == LOSS_FULL || plan->loss == LOSS_LIGER;
+            return job->loss == LOSS_FULL || job->loss == LOSS_LIGER;
     return false;
 }
 
@@ -352,65 +351,65 @@ static void put_doubts(struct buf *b, const struct doubt *rows, ptrdiff_t count)
             buf_printf(b, "%s%s", b->n ? "; " : "", rows[i].what);
 }
 
-static void doubt_machine(struct buf *b, const struct plan *plan)
+static void doubt_machine(struct buf *b, const struct job *job)
 {
     struct str versions =
         str_format(b->arena, "the operators of torch 2.%d (those of 2.%d are simulated)",
-                   plan->torch_minor, TORCH_NEWEST);
+                   job->torch_minor, TORCH_NEWEST);
     const struct doubt rows[] = {
-        {plan_ranks(plan) > 1, "NCCL's buffers"},
-        {plan->hardware.card.capability != 90,
+        {job_ranks(job) > 1, "NCCL's buffers"},
+        {job->hardware.card.capability != 90,
          "the scratch of attention and sums on this card (taken as on an H200)"},
-        {plan->torch_minor != TORCH_NEWEST, versions.p},
-        {(plan->offload && !plan_is_zero(plan)) || plan->checkpoint_offload, "host memory"},
+        {job->torch_minor != TORCH_NEWEST, versions.p},
+        {(job->offload && !job_is_zero(job)) || job->checkpoint_offload, "host memory"},
     };
     put_doubts(b, rows, COUNT_OF(rows));
 }
 
-static void doubt_strategy(struct buf *b, const struct plan *plan)
+static void doubt_strategy(struct buf *b, const struct job *job)
 {
-    bool ddp = plan->strategy == STRATEGY_DDP;
+    bool ddp = job->strategy == STRATEGY_DDP;
     const struct doubt rows[] = {
-        {plan->strategy == STRATEGY_ZERO3 && plan_tokens(plan) > ZERO3_MEASURED_TOKENS,
+        {job->strategy == STRATEGY_ZERO3 && job_tokens(job) > ZERO3_MEASURED_TOKENS,
          "how far the host runs ahead of the card under zero3 with a context this long, for which "
          "more is reserved"},
-        {plan_is_zero(plan) && plan_ranks(plan) == 1,
+        {job_is_zero(job) && job_ranks(job) == 1,
          "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less"},
-        {plan->ring > 1 && !is_measured_ring(plan),
+        {job->ring > 1 && !is_measured_ring(job),
          "context parallel with experts, offload, bf16 or several sequences"},
-        {plan->recipe == RECIPE_TRL && !is_measured_trl(plan),
+        {job->recipe == RECIPE_TRL && !is_measured_trl(job),
          "TRL's step with this strategy or loss"},
-        {plan->fused_kernels && plan_ranks(plan) > 1, "verl's fused kernels on several GPUs"},
-        {plan->entropy_saving && plan_ranks(plan) > 1, "entropy saving on several GPUs"},
-        {ddp && plan->loss == LOSS_LIGER, "Liger's loss under ddp"},
-        {ddp && plan_has_8bit_optimizer(plan), "the 8-bit optimizer under ddp"},
+        {job->fused_kernels && job_ranks(job) > 1, "verl's fused kernels on several GPUs"},
+        {job->entropy_saving && job_ranks(job) > 1, "entropy saving on several GPUs"},
+        {ddp && job->loss == LOSS_LIGER, "Liger's loss under ddp"},
+        {ddp && job_has_8bit_optimizer(job), "the 8-bit optimizer under ddp"},
     };
     put_doubts(b, rows, COUNT_OF(rows));
 }
 
-static void doubt_model(struct buf *b, const struct plan *plan)
+static void doubt_model(struct buf *b, const struct job *job)
 {
-    const struct model *m = &plan->model;
+    const struct model *m = &job->model;
     bool windows = m->sliding_window != 0;
     const struct doubt rows[] = {
         {m->family->unmeasured, "this family"},
-        {model_has(m, FEATURE_MLA) && (plan_ranks(plan) > 1 || !plan->checkpointing),
+        {model_has(m, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing),
          "latent attention on several GPUs or without checkpointing"},
-        {plan->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
+        {job->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
          "sequence parallel over this family's attention"},
-        {plan->lora_rank && !is_measured_adapter(plan), "adapters with this family or loss"},
-        {plan->packed && plan_tokens(plan) <= 1536, "packed weights with so few tokens"},
+        {job->lora_rank && !is_measured_adapter(job), "adapters with this family or loss"},
+        {job->packed && job_tokens(job) <= 1536, "packed weights with so few tokens"},
     };
     put_doubts(b, rows, COUNT_OF(rows));
 }
 
 // What this answer rests on that nobody measured.
-void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan)
+void report_unmeasured(struct buf *out, const struct view *v, const struct job *job)
 {
     struct buf b = buf_in(out->arena);
-    doubt_machine(&b, plan);
-    doubt_strategy(&b, plan);
-    doubt_model(&b, plan);
+    doubt_machine(&b, job);
+    doubt_strategy(&b, job);
+    doubt_model(&b, job);
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));
@@ -421,14 +420,14 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
 {
     const struct prediction *p = &s->prediction;
     print_verdict(out, v, s);
-    report_plan(out, v, s->plan);
+    report_job(out, v, s->job);
     print_steps(out, v, p);
     print_alive(out, p);
     if (p->host_bytes) {
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
-    report_unmeasured(out, v, s->plan);
+    report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
     if (s->explain)
         print_explanation(out, v, s);

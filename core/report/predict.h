@@ -4,10 +4,10 @@
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"
+#include "core/predict/predict.h"
 #include "core/report/chart.h"
-#include "core/step/predict.h"
 
-// A change of the plan that may make it fit, with what it would do.
+// A change of the job that may make it fit, with what it would do.
 struct remedy {
     const char *what;    // "chunked loss"
     const char *options; // "--loss chunked:2048"
@@ -17,7 +17,7 @@ struct remedy {
 enum { REMEDIES_MOST = 8 };
 
 struct predict_story {
-    const struct plan *plan;
+    const struct job *job;
     struct prediction prediction;
     struct remedy remedies[REMEDIES_MOST];
     int remedy_count;
@@ -25,10 +25,10 @@ struct predict_story {
 };
 
 // What is trained and how, in one sentence.
-void report_plan(struct buf *out, const struct view *v, const struct plan *plan);
+void report_job(struct buf *out, const struct view *v, const struct job *job);
 
 // What a prediction of it rests on that nobody measured, if anything.
-void report_unmeasured(struct buf *out, const struct view *v, const struct plan *plan);
+void report_unmeasured(struct buf *out, const struct view *v, const struct job *job);
 
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object

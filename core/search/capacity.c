@@ -37,11 +37,11 @@ struct point {
     uint64_t floor_bytes;
 };
 
-static bool set_limit(struct plan *plan, struct arena scratch, const struct capacity_request *r,
+static bool set_limit(struct job *job, struct arena scratch, const struct capacity_request *r,
                       struct error *e)
 {
-    struct outside outside = outside_of(plan);
-    uint64_t limit = limit_of(plan, &outside);
+    struct outside outside = outside_of(job);
+    uint64_t limit = limit_of(job, &outside);
     if (r->margin_bytes && limit <= r->margin_bytes) {
         const struct setting *given = settings_find_z(r->settings, "margin");
         struct str margin = bytes_text(&scratch, r->margin_bytes);
@@ -50,12 +50,12 @@ static bool set_limit(struct plan *plan, struct arena scratch, const struct capa
                     "a margin of %.*s leaves nothing of the %.*s that torch may take",
                     STR_ARGS(margin), STR_ARGS(whole));
     }
-    plan->limit_bytes = limit > r->margin_bytes ? limit - r->margin_bytes : 1;
+    job->limit_bytes = limit > r->margin_bytes ? limit - r->margin_bytes : 1;
     return true;
 }
 
-bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_request *r,
-                   uint64_t context, struct error *e)
+bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,
+                  uint64_t context, struct error *e)
 {
     struct settings all = settings_in(a);
     struct str length = str_format(a, "%llu", (unsigned long long)context);
@@ -63,22 +63,22 @@ bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_req
         if (!settings_add(&all, r->settings->items[i], e))
             return false;
     if (!settings_set(&all, (struct setting){STR("context"), length, STR("--grid")}, e) ||
-        !plan_from_settings(plan, a, &all, e))
+        !job_from_settings(job, a, &all, e))
         return false;
-    return set_limit(plan, *a, r, e);
+    return set_limit(job, *a, r, e);
 }
 
-static bool plan_at(struct plan *plan, struct search *s, struct arena *a, ptrdiff_t index,
-                    struct error *e)
+static bool job_at(struct job *job, struct search *s, struct arena *a, ptrdiff_t index,
+                   struct error *e)
 {
-    return capacity_plan(plan, a, s->request, grid_length(&s->grid, index), e);
+    return capacity_job(job, a, s->request, grid_length(&s->grid, index), e);
 }
 
 // False: not modelled, and no longer length is.
-static bool try_plan(struct plan *plan, struct search *s, struct arena *a, ptrdiff_t index)
+static bool try_job(struct job *job, struct search *s, struct arena *a, ptrdiff_t index)
 {
     struct error refusal = {0};
-    if (index <= s->last && plan_at(plan, s, a, index, &refusal))
+    if (index <= s->last && job_at(job, s, a, index, &refusal))
         return true;
     if (index <= s->last) {
         s->last = index - 1;
@@ -91,13 +91,13 @@ static bool try_plan(struct plan *plan, struct search *s, struct arena *a, ptrdi
 static bool floor_at(struct point *p, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
-    struct plan *plan = NEW(&a, struct plan, 1);
+    struct job *job = NEW(&a, struct job, 1);
     struct prediction made;
     *p = (struct point){index, U64_SATURATED};
-    if (!try_plan(plan, s, &a, index))
+    if (!try_job(job, s, &a, index))
         return true;
     s->found->simulations++;
-    if (!predict_floor(&made, &a, plan, s->error))
+    if (!predict_floor(&made, &a, job, s->error))
         return false;
     p->floor_bytes = made.floor_bytes;
     return true;
@@ -177,15 +177,15 @@ static uint64_t next_length(const struct search *s, ptrdiff_t index)
 static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
-    struct plan *plan = NEW(&a, struct plan, 1);
+    struct job *job = NEW(&a, struct job, 1);
     struct capacity *c = s->found;
     struct prediction p;
     *v = NOT_MODELLED;
-    if (!try_plan(plan, s, &a, index))
+    if (!try_job(job, s, &a, index))
         return true;
     c->simulations++;
     c->replays++;
-    if (!predict_fit(&p, &a, plan, s->error))
+    if (!predict_fit(&p, &a, job, s->error))
         return false;
     *v = p.fits ? FITS : FAILS;
     if (p.fits) {
@@ -247,18 +247,18 @@ static bool start(struct search *s, struct capacity *c, const struct capacity_re
     *c = (struct capacity){0};
     uint64_t longest = setting_def_find(STR("context"))->max;
     struct arena a = s->arena;
-    struct plan *plan = NEW(&a, struct plan, 1);
+    struct job *job = NEW(&a, struct job, 1);
     // Any first length shows the model; the grid's own needs it.
     s->grid = r->grid;
-    if (!plan_at(plan, s, &a, 0, s->error))
+    if (!job_at(job, s, &a, 0, s->error))
         return false;
-    struct outside outside = outside_of(plan);
-    s->grid.max_position = c->max_position = plan->model.max_position;
+    struct outside outside = outside_of(job);
+    s->grid.max_position = c->max_position = job->model.max_position;
     c->next = next_length(s, -1);
-    s->limit_bytes = plan->limit_bytes;
+    s->limit_bytes = job->limit_bytes;
     c->limit_bytes = s->limit_bytes + r->margin_bytes;
     c->outside_bytes = outside.context_bytes + outside.modules_bytes + outside.nccl_bytes;
-    int safe = plan->expandable ? SAFE_EXPANDABLE : SAFE_CLASSIC;
+    int safe = job->expandable ? SAFE_EXPANDABLE : SAFE_CLASSIC;
     s->safe_bytes = s->limit_bytes / WHOLE * (uint64_t)safe;
     for (ptrdiff_t more = MOST_LENGTHS; more; more /= 2)
         if (grid_length(&s->grid, s->last + more) <= longest)

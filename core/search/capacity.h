@@ -2,7 +2,7 @@
 // what a test that starts at the smallest and stops at the first failure reports, found without
 // trying them all; and what stops the next one.
 //
-// The floor of a plan (predict.h) is a lower bound of its memory and never falls with the length.
+// The floor of a job (predict.h) is a lower bound of its memory and never falls with the length.
 // Above the limit a length fails for certain. Well below it none has been seen to fail. In between
 // every length is tried, from below: there fragmentation decides, and a length may fail though a
 // longer one fits. Where a grid is so fine that there are too many of these, only one in `stride`
@@ -10,8 +10,8 @@
 #ifndef FATHOM_SEARCH_CAPACITY_H
 #define FATHOM_SEARCH_CAPACITY_H
 
+#include "core/predict/predict.h"
 #include "core/search/grid.h"
-#include "core/step/predict.h"
 
 struct capacity_request {
     const struct settings *settings; // of a prediction; the context is added
@@ -39,9 +39,9 @@ struct capacity {
     int stride;
 };
 
-// The plan of one length, with the margin taken from its limit.
-bool capacity_plan(struct plan *plan, struct arena *a, const struct capacity_request *r,
-                   uint64_t context, struct error *e) MUST_USE;
+// The job of one length, with the margin taken from its limit.
+bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,
+                  uint64_t context, struct error *e) MUST_USE;
 
 // Fails where the first length cannot be planned.
 bool capacity_find(struct capacity *c, struct arena scratch, const struct capacity_request *r,

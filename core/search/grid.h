@@ -3,7 +3,7 @@
 #ifndef FATHOM_SEARCH_GRID_H
 #define FATHOM_SEARCH_GRID_H
 
-#include "core/base/settings.h"
+#include "core/settings/settings.h"
 
 struct grid {
     bool trinity;

@@ -205,10 +205,10 @@ static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
         !set_words(&c->settings, s->variants[c->variant].settings, e))
         return false;
     struct arena scratch = *a;
-    struct plan *plan = NEW(&scratch, struct plan, 1);
+    struct job *job = NEW(&scratch, struct job, 1);
     struct capacity_request first = *r;
     first.settings = &c->settings;
-    c->possible = capacity_plan(plan, &scratch, &first, grid_length(&r->grid, 0), &c->refusal);
+    c->possible = capacity_job(job, &scratch, &first, grid_length(&r->grid, 0), &c->refusal);
     return true;
 }
 

@@ -2,25 +2,25 @@
 // loss. How close they are to real runs is tests/accuracy.py's business (tests/runs/h200_lora).
 #include <string.h>
 
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 #include "tests/t.h"
 
-static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
 {
     struct settings s = settings_in(a);
     *e = (struct error){0};
     return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           plan_from_settings(p, a, &s, e);
+           job_from_settings(p, a, &s, e);
 }
 
 // Of Qwen3-0.6B with two layers on an H200.
 static struct prediction predicted_in(struct arena *a, const char *more)
 {
-    struct plan *plan = NEW(a, struct plan, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct str text = str_format(a, "model=Qwen3-0.6B layers=2 gpu=H200 context=2048 %s", more);
     struct prediction p = {0};
     struct error e;
-    if (!plan_of(plan, a, text.p, &e) || !predict(&p, a, plan, &e))
+    if (!job_of(job, a, text.p, &e) || !predict(&p, a, job, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
     return p;
 }
@@ -170,9 +170,9 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         struct arena *a = test_arena();
         struct str text =
             str_format(a, "model=Qwen3-0.6B layers=2 gpu=H200 context=2k %s", rows[i][0]);
-        struct plan p;
+        struct job p;
         struct error e;
-        if (plan_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
+        if (job_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }

@@ -5,8 +5,8 @@
 #include "core/base/buf.h"
 #include "core/base/json_out.h"
 #include "core/base/num.h"
-#include "core/base/settings.h"
 #include "core/base/view.h"
+#include "core/settings/settings.h"
 #include "tests/t.h"
 
 TEST(arena_gives_zeroed_aligned_memory)

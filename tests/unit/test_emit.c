@@ -170,26 +170,26 @@ TEST(a_document_as_it_is_written)
 TEST(facts_in_templates)
 {
     struct arena *a = test_arena();
-    struct job *j = NEW(a, struct job, 1);
+    struct draft *j = NEW(a, struct draft, 1);
     j->arena = a;
-    job_fact(j, "path", STR("it's a\nfile"));
-    job_fact(j, "word", STR("a/b-c.d"));
-    CHECK_STR(job_expand(j, STR("x @word@ y@z \"${a[@]}\""), EXPAND_SHELL),
+    draft_fact(j, "path", STR("it's a\nfile"));
+    draft_fact(j, "word", STR("a/b-c.d"));
+    CHECK_STR(draft_expand(j, STR("x @word@ y@z \"${a[@]}\""), EXPAND_SHELL),
               "x a/b-c.d y@z \"${a[@]}\"");
-    CHECK_STR(job_expand(j, STR("@path@"), EXPAND_SHELL), "'it'\\''s a\nfile'");
-    CHECK_STR(job_expand(j, STR("# @path@"), EXPAND_NOTE), "# it's a file");
-    CHECK_STR(job_expand(j, STR("@path@"), EXPAND_PLAIN), "it's a\nfile");
+    CHECK_STR(draft_expand(j, STR("@path@"), EXPAND_SHELL), "'it'\\''s a\nfile'");
+    CHECK_STR(draft_expand(j, STR("# @path@"), EXPAND_NOTE), "# it's a file");
+    CHECK_STR(draft_expand(j, STR("@path@"), EXPAND_PLAIN), "it's a\nfile");
 }
 
 static bool emits(struct emit_files *files, struct arena *a, const char *request, struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
-    struct job *j = NEW(a, struct job, 1);
+    struct draft *j = NEW(a, struct draft, 1);
     *s = settings_in(a);
     if (!settings_read(s, str_from(request), ' ', STR("test"), e) || !settings_check(s, e) ||
-        !job_from_settings(j, a, s, e))
+        !draft_from_settings(j, a, s, e))
         return false;
-    job_fact(j, "predicted", STR("predicted"));
+    draft_fact(j, "predicted", STR("predicted"));
     return emit_check(j, e) && emit_files(files, j, e);
 }
 

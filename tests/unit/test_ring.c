@@ -2,32 +2,32 @@
 // runs is tests/accuracy.py's business.
 #include <string.h>
 
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 #include "tests/t.h"
 
-static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
 {
     struct settings s = settings_in(a);
     *e = (struct error){0};
     return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           plan_from_settings(p, a, &s, e);
+           job_from_settings(p, a, &s, e);
 }
 
-static struct plan planned(struct arena *a, const char *settings)
+static struct job planned(struct arena *a, const char *settings)
 {
-    struct plan p = {0};
+    struct job p = {0};
     struct error e;
-    if (!plan_of(&p, a, settings, &e))
+    if (!job_of(&p, a, settings, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
     return p;
 }
 
 static struct prediction predicted_in(struct arena *a, const char *settings)
 {
-    struct plan *plan = NEW(a, struct plan, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct prediction p = {0};
     struct error e;
-    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+    if (!job_of(job, a, settings, &e) || !predict(&p, a, job, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
     return p;
 }
@@ -86,7 +86,7 @@ TEST(checkpoints_in_host_memory_leave_the_card)
 TEST(a_recipe_fills_in_what_is_not_given)
 {
     struct arena *a = test_arena();
-    struct plan p = planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl");
+    struct job p = planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl");
     CHECK(p.strategy == STRATEGY_FSDP2 && p.precision == PRECISION_MIXED && p.checkpointing);
     CHECK(p.optimizer == OPTIMIZER_ADAMW_FUSED && p.loss == LOSS_CHUNKED);
     CHECK_U64(p.loss_chunk, 256);
@@ -96,7 +96,7 @@ TEST(a_recipe_fills_in_what_is_not_given)
 TEST(a_recipe_leaves_what_is_given_and_follows_the_strategy)
 {
     struct arena *a = test_arena();
-    struct plan p =
+    struct job p =
         planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl loss=full optimizer=sgd");
     CHECK(p.loss == LOSS_FULL && p.optimizer == OPTIMIZER_SGD);
     p = planned(a, "model=Qwen3-8B gpu=H200 context=4k recipe=trl");
@@ -124,12 +124,12 @@ TEST(bad_rings_are_refused_in_one_sentence)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
-        struct plan p;
+        struct job p;
         struct error e;
         bool has_context = strstr(rows[i][0], "context=") != NULL;
         struct str text =
             str_format(a, "model=Qwen3-8B %s%s", rows[i][0], has_context ? "" : " context=4k");
-        if (plan_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
+        if (job_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s gives '%s'", text.p, e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }

@@ -2,24 +2,24 @@
 // How close it is to real runs is tests/accuracy.py's business.
 #include <string.h>
 
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 #include "tests/t.h"
 
-static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
 {
     struct settings s = settings_in(a);
     *e = (struct error){0};
     return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           plan_from_settings(p, a, &s, e);
+           job_from_settings(p, a, &s, e);
 }
 
 // In what is left of the test's arena, which may hold the settings.
 static struct prediction predicted_in(struct arena *a, const char *settings)
 {
-    struct plan *plan = NEW(a, struct plan, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct prediction p = {0};
     struct error e;
-    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+    if (!job_of(job, a, settings, &e) || !predict(&p, a, job, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
     return p;
 }
@@ -93,7 +93,7 @@ TEST(more_context_never_needs_less)
             state = before;
             struct prediction p = predicted_at(random_settings(test_arena(), &state), context);
             if (p.requested_bytes < last)
-                test_failed(__FILE__, __LINE__, "plan %d needs less at %llu tokens", i,
+                test_failed(__FILE__, __LINE__, "job %d needs less at %llu tokens", i,
                             (unsigned long long)context);
             last = p.requested_bytes;
         }
@@ -206,14 +206,14 @@ TEST(trinity_packs_sequences_by_tokens)
         uint64_t batch, accumulation;
     } rows[] = {{"8192", 1, 8}, {"16384", 2, 4}, {"20000", 2, 4}, {"24576", 3, 3}, {"65536", 8, 1}};
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct plan p = {0};
+        struct job p = {0};
         struct error e = {0};
         struct arena *a = test_arena();
         struct str text = str_format(a,
                                      "recipe=trinity model=Qwen3-8B gpu=4xH200 context=8192 "
                                      "max-token-len=%s",
                                      rows[i].limit);
-        CHECK(plan_of(&p, a, text.p, &e));
+        CHECK(job_of(&p, a, text.p, &e));
         CHECK_U64(p.batch, rows[i].batch);
         CHECK_U64(p.accumulation, rows[i].accumulation);
     }
@@ -444,9 +444,9 @@ static const char *const refusals[][2] = {
 TEST(bad_combinations_are_refused_in_one_sentence)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(refusals); i++) {
-        struct plan p;
+        struct job p;
         struct error e;
-        if (plan_of(&p, test_arena(), refusals[i][0], &e) || !strstr(e.message, refusals[i][1]))
+        if (job_of(&p, test_arena(), refusals[i][0], &e) || !strstr(e.message, refusals[i][1]))
             test_failed(__FILE__, __LINE__, "%s gives '%s'", refusals[i][0], e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }

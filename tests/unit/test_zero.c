@@ -3,26 +3,26 @@
 #include <string.h>
 
 #include "core/base/units.h"
-#include "core/step/predict.h"
+#include "core/predict/predict.h"
 #include "tests/t.h"
 
 enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
 
-static bool plan_of(struct plan *p, struct arena *a, const char *settings, struct error *e)
+static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
 {
     struct settings s = settings_in(a);
     *e = (struct error){0};
     return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           plan_from_settings(p, a, &s, e);
+           job_from_settings(p, a, &s, e);
 }
 
 // In what is left of the test's arena, which may hold the settings.
 static struct prediction predicted_in(struct arena *a, const char *settings)
 {
-    struct plan *plan = NEW(a, struct plan, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct prediction p = {0};
     struct error e;
-    if (!plan_of(plan, a, settings, &e) || !predict(&p, a, plan, &e))
+    if (!job_of(job, a, settings, &e) || !predict(&p, a, job, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
     return p;
 }
@@ -162,10 +162,10 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
-        struct plan p;
+        struct job p;
         struct error e;
         struct str s = str_format(a, "%s context=4k", rows[i][0]);
-        if (plan_of(&p, a, s.p, &e) || !strstr(e.message, rows[i][1]))
+        if (job_of(&p, a, s.p, &e) || !strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }

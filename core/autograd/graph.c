@@ -1,0 +1,415 @@
+// The tape of nodes and the engine that runs it backwards.
+#include "core/autograd/graph.h"
+
+#include "core/autograd/backward.h"
+
+enum { FIRST_PARAMETER = -2 };
+
+int32_t input_of_parameter(int parameter)
+{
+    return FIRST_PARAMETER - parameter;
+}
+
+// CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
+// idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
+// in the recording t07.
+static void load_kernels(struct graph *g, enum operation operation, bool backward)
+{
+    if (!g->loaded[operation][backward])
+        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    g->loaded[operation][backward] = true;
+}
+
+struct node *graph_add(struct graph *g, enum operation operation)
+{
+    load_kernels(g, operation, false);
+    if (!g->recording)
+        return NULL;
+    g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
+    struct node *n = &g->nodes[g->count++];
+    *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
+    if (g->keeping)
+        n->frame = g->frame;
+    return n;
+}
+
+bool graph_wants(const struct graph *g, struct var v)
+{
+    return !g->recording || v.node != NO_NODE;
+}
+
+struct node *graph_add_for(struct graph *g, enum operation operation, struct var x)
+{
+    if (graph_wants(g, x))
+        return graph_add(g, operation);
+    load_kernels(g, operation, false);
+    return NULL;
+}
+
+void graph_keep(struct graph *g, struct node *n, struct storage *s)
+{
+    if (g->rehearsing && n)
+        g->frame->last_keeper = (int32_t)(n - g->nodes);
+    if (g->frame && !g->keeping)
+        g->frame->kept++; // the first run counts what the second will keep
+    if (g->stopped || !g->keeping)
+        return;
+    if (n) {
+        ASSERT(n->saved_count < NODE_SAVED);
+        n->saved[n->saved_count++] = storage_share(s);
+    }
+    if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
+        g->stopped = true;
+}
+
+struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width)
+{
+    struct storage *s = g->stopped ? NULL : machine_take(g->machine, elements * width, g->kind);
+    return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
+}
+
+void graph_may_be_tail(struct graph *g, uint64_t bytes)
+{
+    if (!g->frame || g->keeping)
+        return;
+    struct frame *f = g->frame;
+    if (f->tail_bytes && f->kept_before_tail == f->kept) {
+        f->tail_through = bytes;
+        return;
+    }
+    f->tail_bytes = bytes;
+    f->tail_through = 0;
+    f->kept_before_tail = f->kept;
+}
+
+void var_drop(struct graph *g, struct var *v)
+{
+    machine_drop(g->machine, v->storage);
+    v->storage = NULL;
+}
+
+struct var var_share(struct var v)
+{
+    storage_share(v.storage);
+    return v;
+}
+
+static void drop_arguments(struct graph *g, struct frame *f)
+{
+    for (int i = FRAME_ALSO - 1; i >= 0; i--)
+        var_drop(g, &f->also[i]);
+    var_drop(g, &f->input);
+}
+
+void graph_hold_cast(struct graph *g, struct storage *s)
+{
+    g->casts =
+        arena_grow(g->machine->arena, g->casts, sizeof *g->casts, g->cast_count, &g->cast_capacity);
+    g->casts[g->cast_count++] = s;
+}
+
+void graph_end_autocast(struct graph *g)
+{
+    while (g->cast_count)
+        machine_drop(g->machine, g->casts[--g->cast_count]);
+}
+
+struct var graph_checkpoint(struct graph *g, struct var in,
+                            void (*forward)(struct graph *g, struct var *out, struct var in,
+                                            void *what),
+                            void *what)
+{
+    bool recording = g->recording;
+    struct frame *f = NEW(g->machine->arena, struct frame, 1);
+    *f = (struct frame){
+        .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
+    if (f->input_on_host)
+        f->input.storage = NULL;
+    else
+        storage_share(in.storage);
+    for (int i = 0; i < FRAME_ALSO; i++)
+        f->also[i] = var_share(g->shared_arguments[i]);
+    struct var out;
+    g->recording = g->keeping = false;
+    g->frame = f;
+    forward(g, &out, in, what);
+    g->frame = NULL;
+    g->recording = g->keeping = recording;
+    struct node *n = graph_add(g, OPERATION_CHECKPOINT);
+    if (!n) {
+        drop_arguments(g, f);
+        return out;
+    }
+    n->inputs[0] = in.node;
+    n->frame = f;
+    out.node = (int32_t)(n - g->nodes);
+    return out;
+}
+
+static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
+{
+    if (s->stream == stream)
+        machine_drop(m, s);
+    else
+        machine_drop_after(m, s, stream);
+}
+
+// A parameter that is used more than once gathers its gradients as any tensor does, on the stream
+// that it was made on.
+static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
+{
+    struct parameter *p = &g->parameters[parameter];
+    struct storage *s = o->gradient;
+    p->ready = g->ready_count++;
+    if (!p->gradient) {
+        p->gradient = s;
+        p->gradient_is_view = o->view;
+        return;
+    }
+    uint16_t stream = g->parameter_stream;
+    if (p->gradient_is_view) {
+        struct storage *sum = machine_take_on(g->machine, stream, s->bytes, MEMORY_GRADIENTS);
+        drop_used_on(g->machine, p->gradient, stream);
+        p->gradient = sum;
+        p->gradient_is_view = false;
+    }
+    drop_used_on(g->machine, s, stream);
+}
+
+static void hand_on(struct graph *g, int32_t input, const struct outcome *o)
+{
+    if (input <= FIRST_PARAMETER) {
+        give_to_parameter(g, FIRST_PARAMETER - input, o);
+        return;
+    }
+    if (input == NO_NODE) {
+        machine_drop(g->machine, o->gradient);
+        return;
+    }
+    struct node *n = &g->nodes[input];
+    if (!n->has_gradient) {
+        n->has_gradient = true;
+        n->gradient = o->gradient;
+        n->gradient_is_view = o->view;
+        return;
+    }
+    bool in_place = n->gradient && n->gradient->references == 1 && !n->gradient_is_view;
+    if (!in_place) {
+        struct storage *sum = machine_take(g->machine, o->gradient->bytes, MEMORY_WORKING);
+        machine_drop(g->machine, n->gradient);
+        n->gradient = sum;
+        n->gradient_is_view = false;
+    }
+    machine_drop(g->machine, o->gradient);
+}
+
+static void let_go(struct graph *g, struct node *n)
+{
+    for (int i = 0; i < n->saved_count; i++)
+        machine_drop(g->machine, n->saved[i]);
+    n->saved_count = 0;
+}
+
+static void reduce(struct graph *g, struct outcome *o)
+{
+    struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
+    reduction_scratch(g, &o->reduction);
+    machine_drop(g->machine, o->gradient);
+    o->gradient = sum;
+}
+
+static void cast(struct graph *g, struct outcome *o)
+{
+    struct storage *narrow = machine_take(g->machine, o->cast_bytes, MEMORY_WORKING);
+    machine_drop(g->machine, o->gradient);
+    o->gradient = narrow;
+}
+
+static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
+
+static void make_tail(struct graph *g, struct frame *f)
+{
+    struct storage *through = NULL;
+    if (f->tail_through)
+        through = machine_take(g->machine, f->tail_through, MEMORY_WORKING);
+    f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
+    machine_drop(g->machine, through);
+}
+
+// Behind the last tensor that a checkpoint keeps, torch runs nodes before it recomputes. With
+// adapters there are several, so they are run as nodes: the layer is gone through once without
+// memory, for its nodes, and what is waiting at the others is handed to those of the recomputation.
+struct waiting {
+    struct node *nodes; // from the leaf on
+    int32_t count;
+};
+
+static struct waiting run_tail(struct graph *g, struct frame *f, int32_t leaf, struct var in,
+                               const struct outcome *seed)
+{
+    struct var out;
+    g->frame = f;
+    f->last_keeper = leaf;
+    g->keeping = g->stopped = g->rehearsing = true;
+    f->forward(g, &out, in, f->what);
+    g->stopped = g->rehearsing = false;
+    g->frame = NULL;
+    hand_on(g, out.node, seed);
+    run_nodes(g, g->count - 1, f->last_keeper + 1);
+    struct waiting w = {.count = f->last_keeper + 1 - leaf};
+    w.nodes = NEW(g->machine->arena, struct node, w.count);
+    for (int32_t i = 0; i < w.count; i++)
+        w.nodes[i] = g->nodes[leaf + i];
+    g->count = leaf + 1;
+    return w;
+}
+
+static void hand_over(struct graph *g, int32_t leaf, const struct waiting *w)
+{
+    for (int32_t i = 0; i < w->count; i++) {
+        struct node *n = &g->nodes[leaf + i];
+        n->gradient = w->nodes[i].gradient;
+        n->gradient_is_view = w->nodes[i].gradient_is_view;
+        n->has_gradient = w->nodes[i].has_gradient;
+    }
+}
+
+static void run_checkpoint(struct graph *g, int32_t index)
+{
+    struct node n = g->nodes[index]; // the array may move while nodes are added
+    struct frame *f = n.frame;
+    int32_t leaf = g->count;
+    graph_add(g, OPERATION_PASS);
+    if (f->input_on_host)
+        f->input.storage =
+            machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
+    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
+    struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
+    struct waiting waiting = {0};
+    if (g->runs_tails)
+        waiting = run_tail(g, f, leaf, in, &seed);
+    else if (f->tail_bytes && f->kept_before_tail == f->kept)
+        make_tail(g, f);
+    g->frame = f;
+    g->keeping = true;
+    f->kept_so_far = 0;
+    g->kind = MEMORY_SAVED;
+    f->forward(g, &out, in, f->what);
+    g->kind = MEMORY_WORKING;
+    if (f->input_on_host)
+        var_drop(g, &f->input);
+    var_drop(g, &out);
+    graph_end_autocast(g);
+    g->frame = NULL;
+    g->stopped = false;
+    f->releases_left = 0;
+    for (int32_t i = leaf + 1; i < g->count; i++)
+        f->releases_left += g->nodes[i].saved_count > 0;
+    if (g->runs_tails)
+        hand_over(g, leaf, &waiting);
+    else
+        hand_on(g, out.node, &seed);
+    run_nodes(g, g->count - 1, leaf + 1);
+    struct outcome result = {.gradient = g->nodes[leaf].gradient,
+                             .view = g->nodes[leaf].gradient_is_view};
+    g->count = leaf;
+    hand_on(g, n.inputs[0], &result);
+}
+
+static void release(struct graph *g, struct node *n, bool had_kept)
+{
+    if (!n->frame) {
+        let_go(g, n);
+        return;
+    }
+    if (had_kept && --n->frame->releases_left == 0)
+        drop_arguments(g, n->frame);
+}
+
+static void hand_on_inputs(struct graph *g, const struct node *n, const struct outcome *out)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] > FIRST_PARAMETER)
+            hand_on(g, n->inputs[i], &out[i]);
+}
+
+static void give_to_parameters(struct graph *g, const struct node *n, const struct outcome *out)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
+            hand_on(g, n->inputs[i], &out[i]);
+    for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
+        if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
+            g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
+}
+
+void graph_at_module(struct graph *g, int parameter, enum operation operation,
+                     enum module_moment moment)
+{
+    if (g->module && !g->stopped)
+        g->module(g, parameter, operation, moment);
+}
+
+static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
+{
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] <= FIRST_PARAMETER) {
+            graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
+            return;
+        }
+}
+
+static void run_node(struct graph *g, int32_t index)
+{
+    struct node *n = &g->nodes[index];
+    at_module_of(g, n, MOMENT_BACKWARD);
+    struct outcome out[NODE_INPUTS] = {0};
+    bool had_kept = n->saved_count > 0;
+    load_kernels(g, n->operation, true);
+    backward_of(g, n, out);
+    if (n->frame)
+        let_go(g, n);
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && out[i].reduced_bytes)
+            reduce(g, &out[i]);
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (out[i].gradient && out[i].cast_bytes)
+            cast(g, &out[i]);
+    machine_drop(g->machine, n->gradient);
+    n->gradient = NULL;
+    release(g, n, had_kept);
+    if (!g->module) // else a hook comes between a module and its input
+        hand_on_inputs(g, n, out);
+    give_to_parameters(g, n, out);
+    if (g->module)
+        hand_on_inputs(g, n, out);
+    at_module_of(g, n, MOMENT_BACKWARD_DONE);
+}
+
+static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
+{
+    for (int32_t i = from; i >= down_to; i--) {
+        if (!g->nodes[i].has_gradient)
+            continue;
+        if (g->nodes[i].operation == OPERATION_CHECKPOINT)
+            run_checkpoint(g, i);
+        else
+            run_node(g, i);
+    }
+}
+
+void graph_backward(struct graph *g, struct var loss)
+{
+    struct machine *m = g->machine;
+    g->in_backward = true;
+    g->ready_count = 0;
+    g->kind = MEMORY_WORKING;
+    struct storage *one = machine_take(m, 4, MEMORY_WORKING);
+    struct outcome seed = {.gradient = storage_share(one)};
+    hand_on(g, loss.node, &seed);
+    run_nodes(g, g->count - 1, 0);
+    machine_drop(m, one);
+    var_drop(g, &loss);
+    g->in_backward = false;
+    g->count = 0;
+}

@@ -1,0 +1,79 @@
+// Liger's fused linear cross entropy (liger_kernel 0.8.5, ops/fused_linear_cross_entropy.py): the
+// head over chunks of tokens, each chunk's logits turned into their gradient in place, and the
+// gradients of hidden states and head added up in the forward pass. The backward pass only hands
+// them on.
+#include "core/autograd/backward.h"
+#include "core/autograd/ops.h"
+#include "core/base/num.h"
+
+static void drop(struct graph *g, struct var v)
+{
+    var_drop(g, &v);
+}
+
+// As many tokens as make logits about as large as the hidden states, up to a power of two.
+static uint64_t chunk_of(uint64_t tokens, uint64_t vocabulary, uint64_t hidden)
+{
+    uint64_t fewest = u64_divide_up(tokens, u64_divide_up(vocabulary, hidden)), chunk = 1;
+    while (chunk < fewest)
+        chunk *= 2;
+    return chunk < tokens ? chunk : tokens;
+}
+
+// One chunk under autocast, where nothing is reused: inputs are cast for each product. The weight
+// as it is autocast caches where it is trained; its transpose, a view, it does not.
+static void chunk_under_autocast(struct graph *g, uint64_t tokens, int head, bool cached)
+{
+    const struct parameter *p = &g->parameters[head];
+    uint64_t size = p->rows * p->columns, inputs = tokens * p->columns;
+    struct var in = graph_output(g, NULL, inputs, 2), transposed = graph_output(g, NULL, size, 2);
+    struct var logits = graph_output(g, NULL, tokens * p->rows, 2);
+    drop(g, transposed);
+    drop(g, in);
+    struct var weight = {NULL, NO_NODE, 2, size};
+    if (!cached)
+        weight = graph_output(g, NULL, size, 2);
+    drop(g, graph_output(g, NULL, inputs, 2)); // copied into the gradient
+    if (p->frozen)
+        drop(g, weight);
+    else if (!cached)
+        graph_hold_cast(g, weight.storage);
+    if (!p->frozen)
+        drop(g, graph_output(g, NULL, inputs, 2)); // the input once more
+    drop(g, logits);
+}
+
+struct var op_fused_loss(struct graph *g, struct var hidden, int head)
+{
+    const struct parameter *p = &g->parameters[head];
+    uint64_t tokens = hidden.elements / p->columns;
+    struct node *n = graph_add_for(g, OPERATION_FUSED_LOSS, hidden);
+    struct machine *m = g->machine;
+    uint64_t head_bytes = p->frozen ? 0 : p->rows * p->columns * p->width;
+    struct storage *for_hidden = machine_take(m, hidden.elements * hidden.width, MEMORY_WORKING);
+    struct storage *for_head = machine_take(m, head_bytes, MEMORY_GRADIENTS);
+    struct var losses = graph_output(g, NULL, tokens, 4), mask = graph_output(g, NULL, tokens, 1);
+    machine_scratch(m, 8); // how many tokens count
+    uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
+    gemm_workspace(g);
+    if (g->autocast)
+        for (uint64_t done = 0; done < tokens; done += chunk)
+            chunk_under_autocast(g, tokens - done < chunk ? tokens - done : chunk, head,
+                                 done && !p->frozen);
+    else
+        drop(g, graph_output(g, NULL, chunk * p->rows, hidden.width)); // one buffer for all chunks
+    struct var loss = graph_output(g, n, 1, 4);
+    drop(g, mask);
+    drop(g, losses);
+    graph_keep(g, n, for_hidden);
+    if (for_head)
+        graph_keep(g, n, for_head);
+    if (n) {
+        n->inputs[0] = hidden.node;
+        n->inputs[1] = p->frozen ? NO_NODE : input_of_parameter(head);
+    }
+    machine_drop(m, for_hidden);
+    machine_drop(m, for_head);
+    m->flops += (p->frozen ? 4 : 6) * tokens * p->rows * p->columns;
+    return loss;
+}

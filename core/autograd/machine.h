@@ -1,0 +1,104 @@
+// The memory of a simulated training process: storages that are allocated, shared and let go, each
+// change an event of a history that torch's allocator is later given to replay. Nothing here knows
+// what a storage is for, beyond the kind that a report names it by.
+#ifndef FATHOM_AUTOGRAD_MACHINE_H
+#define FATHOM_AUTOGRAD_MACHINE_H
+
+#include "core/base/arena.h"
+#include "core/trace/trace.h"
+
+// What memory is used for; the tag of its events.
+enum memory_kind {
+    MEMORY_UNKNOWN,
+    MEMORY_PARAMETERS,
+    MEMORY_REFERENCE, // parameters of a model that is only read
+    MEMORY_GRADIENTS,
+    MEMORY_OPTIMIZER,
+    MEMORY_CHECKPOINTS, // inputs of layers, kept for recomputation
+    MEMORY_LOGITS,      // and their copies
+    MEMORY_SAVED,       // kept by operators for their backward
+    MEMORY_WORKING,
+    MEMORY_GATHERED, // whole layers put together from shards
+    MEMORY_WORKSPACE,
+    MEMORY_INPUTS,
+    MEMORY_KINDS,
+};
+
+const char *memory_kind_name(enum memory_kind kind);
+
+// What the process is doing.
+enum phase {
+    PHASE_BUILD,
+    PHASE_REFERENCE, // the forward pass of a model that is only read
+    PHASE_FORWARD,
+    PHASE_LOSS,
+    PHASE_BACKWARD,
+    PHASE_OPTIMIZER,
+    PHASE_SYNC, // weights go to whoever generates with them
+    PHASE_SAVE,
+    PHASE_COUNT
+};
+
+const char *phase_name(enum phase phase);
+
+struct phase_mark {
+    ptrdiff_t event; // the first of this phase
+    enum phase phase;
+    int step; // from 1; 0 while building
+};
+
+// The compute stream, and three for each of two models.
+enum { STREAM_COMPUTE = 0, FIRST_SIDE_STREAM = 1, MODEL_STREAMS = 3, MACHINE_STREAMS = 7 };
+
+struct storage {
+    uint64_t bytes;
+    uint32_t block;
+    uint16_t stream;
+    uint32_t references;
+    uint64_t done_at;     // of one that waits for another stream: when that is done
+    struct storage *next; // spare, or waiting
+};
+
+struct machine {
+    struct arena *arena;
+    struct trace *trace;
+    struct storage *spare;
+    uint32_t *spare_blocks;
+    ptrdiff_t spare_block_count, spare_block_capacity;
+    uint16_t stream; // where the next allocation goes
+    // Time is counted in allocations of the compute stream; other streams add nothing to it, they
+    // only come after what they have waited for.
+    uint64_t clock[MACHINE_STREAMS];
+    uint64_t host_clock;           // what the host knows to be done
+    struct storage *first_waiting; // let go while another stream may still use them, oldest first
+    struct storage *last_waiting;
+    uint64_t next_done; // no later than the first of them is done
+    // What no allocator could do without: live blocks in whole units of it. A flush completes the
+    // frees that wait for other streams, so these count as done.
+    uint64_t live_bytes, floor_bytes;
+    struct phase_mark *phases;
+    ptrdiff_t phase_count, phase_capacity;
+    int step;
+    uint64_t flops; // of all operators so far
+    uint64_t moved_bytes;
+};
+
+struct machine machine_with(struct arena *a, struct trace *trace);
+
+// One reference is the caller's. Of no bytes: NULL, as torch allocates nothing then.
+struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind);
+struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t bytes,
+                                enum memory_kind kind);
+struct storage *storage_share(struct storage *s);        // NULL passes through
+void machine_drop(struct machine *m, struct storage *s); // one reference less
+
+// Tensor.record_stream, then one reference less: if it was the last, the block may be used again
+// from the first allocation that finds `stream`'s work so far done.
+void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream);
+void machine_wait(struct machine *m, uint16_t stream, uint16_t other); // for the other's work
+void machine_synchronize(struct machine *m, uint64_t clock); // the host waits for a clock's value
+void machine_scratch(struct machine *m, uint64_t bytes);     // taken and given back at once
+void machine_mark(struct machine *m, enum event_kind kind);
+void machine_phase(struct machine *m, enum phase phase);
+
+#endif

@@ -1,0 +1,173 @@
+// LoRA and QLoRA: frozen weights with a trained product of two thin matrices beside them, as peft
+// 0.21 runs it (tuners/lora/layer.py and bnb.py), over weights in bf16, in fp32 under autocast, or
+// packed to four bits by bitsandbytes 0.50.
+//
+// The types are those that TRL 1.16 ends up with: adapters in fp32 (peft's autocast_adapter_dtype),
+// but in bf16 over a packed base; under checkpointing the embedding's output requires a gradient;
+// prepare_model_for_kbit_training, which would make norms and embedding fp32, is not called.
+// Dropout is 0.
+#include "core/models/adapters.h"
+
+#include "core/autograd/backward.h"
+#include "core/autograd/ops.h"
+#include "core/base/num.h"
+
+// bitsandbytes/functional.py: a scale for 64 elements, itself packed to 8 bits with a scale for
+// 256; tables of 16 and 256 numbers and an offset for each weight.
+enum { PACKED_BLOCK = 64, SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
+
+static void drop(struct graph *g, struct var v)
+{
+    var_drop(g, &v);
+}
+
+// ------------------------------------------------------------------ building
+
+uint64_t packed_scale_bytes(uint64_t elements)
+{
+    return 4 * u64_divide_up(elements, PACKED_BLOCK);
+}
+
+// A weight comes to the card in bf16 and is packed there.
+struct storage *packed_weight(struct trainer *t, uint64_t elements)
+{
+    struct machine *m = t->machine;
+    uint64_t scales = u64_divide_up(elements, PACKED_BLOCK);
+    struct storage *whole = machine_take(m, 2 * elements, MEMORY_PARAMETERS);
+    struct storage *wide = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
+    struct storage *packed = machine_take(m, u64_divide_up(elements, 2), MEMORY_PARAMETERS);
+    machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    machine_take(m, 4, MEMORY_PARAMETERS); // the offset: the scales' mean
+    struct storage *shifted = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
+    if (!t->has_scale_code)
+        machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
+    t->has_scale_code = true;
+    machine_take(m, 4 * u64_divide_up(scales, SCALE_BLOCK), MEMORY_PARAMETERS);
+    machine_take(m, scales, MEMORY_PARAMETERS);
+    machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS); // a copy of the one that all share
+    machine_drop(m, shifted);
+    machine_drop(m, wide);
+    machine_drop(m, whole);
+    return packed;
+}
+
+static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
+{
+    struct graph *g = &t->graph;
+    struct parameter *p = &g->parameters[g->parameter_count];
+    *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
+    p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
+    return g->parameter_count++;
+}
+
+static void add_adapter(struct trainer *t, int weight)
+{
+    uint64_t rank = t->job->lora_rank;
+    struct parameter *p = &t->graph.parameters[weight];
+    p->adapter = add_thin(t, "lora_A.weight", rank, p->columns);
+    add_thin(t, "lora_B.weight", p->rows, rank);
+}
+
+// Once all have been made in the type that the base computes in.
+static void cast_adapters(struct trainer *t, int first, uint32_t width)
+{
+    struct graph *g = &t->graph;
+    for (int i = first; i < g->parameter_count; i++) {
+        struct parameter *p = &g->parameters[i];
+        struct storage *cast =
+            machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
+        machine_drop(t->machine, p->weight);
+        p->weight = cast;
+        p->width = width;
+    }
+}
+
+void adapters_build(struct trainer *t)
+{
+    const struct job *job = t->job;
+    struct graph *g = &t->graph;
+    int first = g->parameter_count;
+    for (int i = 0; i < first; i++)
+        g->parameters[i].frozen = true;
+    for (int i = 0; i < (int)job->model.layers; i++) {
+        const struct layer_parameters *l = &t->layers[i];
+        const int weights[] = {
+            [TARGET_Q] = l->q,       [TARGET_K] = l->k,   [TARGET_V] = l->v,      [TARGET_O] = l->o,
+            [TARGET_GATE] = l->gate, [TARGET_UP] = l->up, [TARGET_DOWN] = l->down};
+        for (int target = 0; target < TARGET_COUNT; target++)
+            if (job->lora_targets & 1u << target)
+                add_adapter(t, weights[target]);
+    }
+    if (t->width != 4)
+        cast_adapters(t, first, 4);
+    if (job->packed)
+        cast_adapters(t, first, 2);
+    g->runs_tails = true;
+    g->embedding_is_leaf = job->checkpointing;
+}
+
+// ------------------------------------------------------------------ forward
+
+// More than 1536 rows: the scales and the weight are unpacked, then multiplied as any other
+// (bitsandbytes/backends/cuda/ops.py; with fewer some cards have a kernel that needs no copy).
+// Nothing is kept: the weight is unpacked again in the backward pass.
+struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    uint64_t elements = p->rows * p->columns;
+    struct node *n = graph_add_for(g, OPERATION_PACKED_LINEAR, x);
+    struct var scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
+    struct var shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
+    struct var weight = graph_output(g, NULL, elements, 2);
+    struct var out = op_unary(g, n, x, x.elements / p->columns * p->rows, x.width);
+    if (n)
+        n->sizes[1] = elements;
+    if (!g->stopped && bias >= 0)
+        fused_bias_workspace(g);
+    else if (!g->stopped)
+        gemm_workspace(g);
+    drop(g, shifted);
+    drop(g, scales);
+    drop(g, weight);
+    return out;
+}
+
+// lora_B(lora_A(x)) * scaling
+static struct var thin_product(struct graph *g, struct var x, int adapter)
+{
+    struct var low = op_linear(g, x, adapter, -1);
+    struct var high = op_linear(g, low, adapter + 1, -1);
+    drop(g, low);
+    struct var out = op_scale(g, high);
+    drop(g, high);
+    return out;
+}
+
+// peft clones what bitsandbytes returns.
+static struct var packed_adapter(struct graph *g, struct var x, struct var result, int adapter)
+{
+    struct var copy = op_unary(g, graph_add_for(g, OPERATION_PASS, result), result, result.elements,
+                               result.width);
+    drop(g, result);
+    struct var delta = thin_product(g, x, adapter);
+    struct var sum = op_add(g, copy, delta);
+    drop(g, copy);
+    drop(g, delta);
+    return sum;
+}
+
+struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter)
+{
+    int adapter = g->parameters[parameter].adapter;
+    if (g->parameters[parameter].packed)
+        return packed_adapter(g, x, result, adapter);
+    struct var in = op_cast(g, x, g->parameters[adapter].width);
+    struct var delta = thin_product(g, in, adapter);
+    struct var sum = op_add(g, result, delta);
+    drop(g, delta);
+    drop(g, result);
+    struct var out = op_cast(g, sum, result.width);
+    drop(g, sum);
+    drop(g, in);
+    return out;
+}

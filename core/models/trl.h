@@ -1,0 +1,13 @@
+// TRL's chunked loss.
+#ifndef FATHOM_MODELS_TRL_H
+#define FATHOM_MODELS_TRL_H
+
+#include "core/models/trainer.h"
+
+// The last hidden state with the tokens that have labels first. Takes it over.
+struct var trl_packed(struct trainer *t, struct var hidden);
+
+// One chunk of it, as graph_checkpoint calls it; `what` is the trainer.
+void trl_chunk(struct graph *g, struct var *out, struct var in, void *what);
+
+#endif

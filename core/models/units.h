@@ -1,0 +1,15 @@
+// The model's forward pass seen by what shards its parameters: where a unit's parameters must be
+// there, and where its gradients pass. Without sharding nothing happens.
+#ifndef FATHOM_MODELS_UNITS_H
+#define FATHOM_MODELS_UNITS_H
+
+#include "core/models/trainer.h"
+
+int unit_number(const struct trainer *t, enum part part); // -1 where the part is no unit
+void unit_enter(struct trainer *t, int unit);
+void unit_leave(struct trainer *t, int unit);
+
+// Marks x as the unit's input or output. Takes x over.
+struct var unit_mark(struct trainer *t, struct var x, int unit, bool input);
+
+#endif

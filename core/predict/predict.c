@@ -1,0 +1,222 @@
+// Simulating, then replaying step by step: peaks are reset before each step, as a measurement does.
+#include "core/predict/predict.h"
+
+#include <string.h>
+
+#include "core/base/num.h"
+#include "core/recipes/run.h"
+#include "core/replay/moment.h"
+#include "core/strategies/zero.h"
+
+// Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
+// 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
+// took 688 MB on A100s (nccl#964); not measured here.
+// With Ulysses there are two more communicators, over the sequence group and across groups, and
+// all_to_all keeps buffers for every peer. That, and what FlashAttention's and compiled kernels
+// take under verl, is fitted to the 120 published capacities on A100
+// (tests/runs/trinity_capacity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32
+// to 3.45 with sp 2, 4.55 to 5.1 with sp 4.
+#define VERL_KERNELS_BYTES    (150 * MIB)
+#define NCCL_PEER_BYTES       (640 * MIB)
+#define MODULES_SINGLE_BYTES  (240 * MIB)
+#define MODULES_SHARDED_BYTES (320 * MIB)
+#define NCCL_ALONE_BYTES      (558 * MIB)
+#define NCCL_BYTES            UINT64_C(688000000)
+
+// With offload, host memory holds fp32 shards, gradients and two moments (not measured).
+// Checkpoints wait there in the compute type, in pinned memory.
+enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_CHECKPOINT = 2 };
+
+struct outside outside_of(const struct job *job)
+{
+    bool several = job_ranks(job) > 1, trinity = job->recipe == RECIPE_TRINITY;
+    struct outside o = {job->hardware.card.context.value,
+                        several || trinity ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
+                        several || trinity              ? NCCL_BYTES
+                        : job->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
+                                                        : 0};
+    if (trinity)
+        o.modules_bytes += VERL_KERNELS_BYTES;
+    if (job->ulysses > 1)
+        o.nccl_bytes += 2 * NCCL_BYTES + (job->ulysses - 1) * NCCL_PEER_BYTES;
+    return o;
+}
+
+uint64_t limit_of(const struct job *job, const struct outside *o)
+{
+    uint64_t taken = o->context_bytes + o->modules_bytes + o->nccl_bytes;
+    uint64_t card = job->hardware.card.memory.value;
+    if (job->limit_bytes)
+        return job->limit_bytes;
+    return card > taken ? card - taken : 0;
+}
+
+static struct allocator_options options_of(const struct job *job, uint64_t limit_bytes)
+{
+    struct allocator_options o = allocator_options_default(job->torch_minor);
+    o.expandable = job->expandable;
+    o.limited = true;
+    o.limit_bytes = limit_bytes;
+    return o;
+}
+
+static struct step_peak peak_of(const struct allocator_stats *s)
+{
+    return (struct step_peak){s->allocated_bytes.peak, s->requested_bytes.peak,
+                              s->reserved_bytes.peak, s->allocated_bytes.current, s->retries};
+}
+
+static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t event)
+{
+    for (ptrdiff_t i = 0; i < m->phase_count && m->phases[i].event <= event; i++) {
+        p->phase = m->phases[i].phase;
+        p->step = m->phases[i].step;
+    }
+}
+
+// Replays once more up to the peak, or to where memory ran out, to see who is alive.
+static bool look_at_peak(struct prediction *p, struct arena a, struct replay_request q,
+                         ptrdiff_t event, struct error *e)
+{
+    struct replay_result r;
+    q.stop_after = event + (p->fits ? 1 : 0);
+    if (q.stop_after == 0)
+        return true;
+    if (!replay_run(&r, &a, &q, e))
+        return false;
+    moment_by_tag(r.allocator, p->by_kind, MEMORY_KINDS);
+    p->reserved_there_bytes = r.stats.reserved_bytes.current;
+    p->allocated_there_bytes = r.stats.allocated_bytes.current;
+    return true;
+}
+
+// A history in the making, with the events that end its steps. The history grows in the lower half
+// of the memory there is, where nothing else is taken, so that it never moves; what makes it works
+// in the upper half.
+struct simulation {
+    struct arena history, work;
+    struct machine machine;
+    ptrdiff_t ends[PREDICT_STEPS];
+};
+
+static void share_memory(struct simulation *s, const struct arena *a)
+{
+    ptrdiff_t half = (a->end - a->begin) / 2;
+    s->history = s->work = *a;
+    s->history.end = s->work.begin = a->begin + half;
+}
+
+static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
+{
+    struct run *run = NEW(&s->work, struct run, 1);
+    machine_phase(&s->machine, PHASE_BUILD);
+    run_build(run, job, &s->machine);
+    p->steps_asked = run->kind->steps;
+    for (int i = 0; i < p->steps_asked; i++) {
+        machine_mark(&s->machine, EVENT_RESET_PEAKS);
+        run_step(run);
+        s->ends[i] = p->trace.count;
+    }
+    run_finish(run);
+}
+
+// Leaves the history and the marks of its phases in the arena.
+static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
+                     const struct job *job, struct error *e)
+{
+    uint16_t stream;
+    share_memory(s, a);
+    *p = (struct prediction){.trace = trace_in(&s->history), .outside = outside_of(job)};
+    p->limit_bytes = limit_of(job, &p->outside);
+    for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
+        if (!trace_stream(&stream, &p->trace, i, e))
+            return false;
+    s->machine = machine_with(&s->work, &p->trace);
+    make_history(p, s, job);
+    a->begin = s->history.begin;
+    p->trace.arena = a;
+    p->floor_bytes = s->machine.floor_bytes;
+    struct phase_mark *phases = NEW(a, struct phase_mark, s->machine.phase_count);
+    memcpy(phases, s->machine.phases, (size_t)s->machine.phase_count * sizeof *phases);
+    s->machine.phases = phases;
+    return true;
+}
+
+static void take_over(struct prediction *p, const struct machine *m, const struct replay_result *r)
+{
+    p->fits = r->ooms == 0;
+    p->oom = r->oom;
+    p->allocated_bytes = r->allocated.bytes;
+    p->requested_bytes = r->requested.bytes;
+    p->reserved_bytes = r->reserved.bytes;
+    if (!p->fits)
+        p->oom_kind = (enum memory_kind)p->trace.events[r->oom_event].tag;
+    find_phase(p, m, p->fits ? r->allocated.event : r->oom_event);
+}
+
+static bool replay_history(struct replay_result *r, struct arena *a, const struct replay_request *q,
+                           struct error *e)
+{
+    struct error cause = {0};
+    return replay_run(r, a, q, &cause) ||
+           FAIL(e, BUG, STR_NONE, "the simulated history cannot be replayed");
+}
+
+static uint64_t host_bytes_of(const struct job *job)
+{
+    uint64_t state = 0, checkpoints = 0;
+    if (job_is_zero(job))
+        state = zero_host_bytes(job);
+    else if (job->offload)
+        state =
+            sat_mul(u64_divide_up(job->parameters.total, job_ranks(job)), HOST_BYTES_PER_PARAMETER);
+    if (job->checkpoint_offload)
+        checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
+                              HOST_BYTES_PER_CHECKPOINT * job->model.layers);
+    return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
+}
+
+bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    struct simulation s;
+    struct replay_result r;
+    struct arena scratch;
+    struct allocator_stats at_ends[PREDICT_STEPS];
+    if (!simulate(p, &s, a, job, e))
+        return false;
+    struct replay_request q = {.trace = &p->trace,
+                               .options = options_of(job, p->limit_bytes),
+                               .stops = s.ends,
+                               .stop_count = p->steps_asked,
+                               .at_stops = at_ends};
+    scratch = *a;
+    if (!replay_history(&r, &scratch, &q, e))
+        return false;
+    p->steps_done = (int)r.stops_reached;
+    for (int i = 0; i < p->steps_done; i++)
+        p->steps[i] = peak_of(&at_ends[i]);
+    take_over(p, &s.machine, &r);
+    p->host_bytes = host_bytes_of(job);
+    q.stop_count = 0;
+    return look_at_peak(p, *a, q, p->fits ? r.allocated.event : r.oom_event, e);
+}
+
+bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    struct simulation s;
+    struct replay_result r;
+    if (!simulate(p, &s, a, job, e))
+        return false;
+    struct replay_request q = {.trace = &p->trace, .options = options_of(job, p->limit_bytes)};
+    struct arena scratch = *a;
+    if (!replay_history(&r, &scratch, &q, e))
+        return false;
+    take_over(p, &s.machine, &r);
+    return true;
+}
+
+bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    struct simulation s;
+    return simulate(p, &s, a, job, e);
+}

@@ -1,0 +1,55 @@
+// The prediction: three steps of the job from a fresh process, simulated and replayed.
+#ifndef FATHOM_PREDICT_PREDICT_H
+#define FATHOM_PREDICT_PREDICT_H
+
+#include "core/autograd/machine.h"
+#include "core/job/job.h"
+#include "core/replay/replay.h"
+
+enum { PREDICT_STEPS = 3 };
+
+struct step_peak {
+    uint64_t allocated_bytes, requested_bytes, reserved_bytes, end_allocated_bytes, retries;
+};
+
+// What lives on the card beside torch's allocator.
+struct outside {
+    uint64_t context_bytes; // of a bare process
+    uint64_t modules_bytes; // kernels and libraries loaded in the first steps
+    uint64_t nccl_bytes;    // buffers of collectives
+};
+
+struct prediction {
+    struct trace trace;
+    struct step_peak steps[PREDICT_STEPS];
+    int steps_asked, steps_done;
+    bool fits;
+    struct outside outside;
+    uint64_t limit_bytes;                                      // what torch may reserve
+    uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
+    uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
+    struct allocator_oom oom; // where it does not fit
+    enum memory_kind oom_kind;
+    enum phase phase; // of the allocated peak, or the failure
+    int step;
+    uint64_t by_kind[MEMORY_KINDS]; // alive there
+    uint64_t reserved_there_bytes, allocated_there_bytes;
+    uint64_t host_bytes; // of all ranks of one node; 0 without offload
+};
+
+bool predict(struct prediction *p, struct arena *a, const struct job *job,
+             struct error *e) MUST_USE;
+
+// Whether it fits and the largest figures of the job, for less work: the peaks of single steps and
+// who is alive are left out.
+bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
+                 struct error *e) MUST_USE;
+
+// Only the floor.
+bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
+                   struct error *e) MUST_USE;
+
+struct outside outside_of(const struct job *job);
+uint64_t limit_of(const struct job *job, const struct outside *o); // what torch may reserve
+
+#endif

@@ -1,0 +1,279 @@
+// The list of settings and the checks of single values. The table itself is in table.c.
+#include "core/settings/settings.h"
+
+struct settings settings_in(struct arena *a)
+{
+    return (struct settings){.arena = a};
+}
+
+bool settings_add(struct settings *s, struct setting item, struct error *e)
+{
+    if (s->count == SETTINGS_MAX)
+        return FAIL(e, BAD_INPUT, item.where, "more than %d values are given", SETTINGS_MAX);
+    s->items = arena_grow(s->arena, s->items, sizeof *s->items, s->count, &s->capacity);
+    s->items[s->count++] = item;
+    return true;
+}
+
+bool settings_read(struct settings *s, struct str text, char separator, struct str source,
+                   struct error *e)
+{
+    for (struct str_cut c = str_cut(text, separator);; c = str_cut(c.tail, separator)) {
+        struct str piece = str_trim(c.head);
+        struct str_cut pair = str_cut(piece, '=');
+        if (piece.n && (!pair.found || !str_trim(pair.head).n))
+            return FAIL(e, BAD_INPUT, source, "'%.*s' is not of the form key=value",
+                        STR_ARGS(str_short(piece)));
+        struct setting item = {str_trim(pair.head), str_trim(pair.tail), source};
+        if (piece.n && !settings_add(s, item, e))
+            return false;
+        if (!c.found)
+            return true;
+    }
+}
+
+bool settings_set(struct settings *s, struct setting item, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        if (str_equal(s->items[i].key, item.key)) {
+            s->items[i] = item;
+            return true;
+        }
+    }
+    return settings_add(s, item, e);
+}
+
+const struct setting *settings_find(const struct settings *s, struct str key)
+{
+    for (ptrdiff_t i = s->count - 1; i >= 0; i--)
+        if (str_equal(s->items[i].key, key))
+            return &s->items[i];
+    return NULL;
+}
+
+const struct setting *settings_find_z(const struct settings *s, const char *key)
+{
+    return settings_find(s, str_from(key));
+}
+
+const struct setting_def *setting_def_find(struct str name)
+{
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        if (str_is(name, setting_defs[i].name))
+            return &setting_defs[i];
+    return NULL;
+}
+
+static bool unknown_key(const struct setting *item, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(item->key);
+    for (ptrdiff_t i = 0; i < setting_def_count; i++)
+        str_nearest_offer(&nearest, str_from(setting_defs[i].name));
+    FAIL(e, BAD_INPUT, item->where, "there is no setting '%.*s'", STR_ARGS(str_short(item->key)));
+    if (nearest.best.n)
+        HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    else
+        HINT(e, "'fathom help settings' lists them");
+    return false;
+}
+
+bool setting_is_document(struct str key)
+{
+    return str_starts(key, STR("config.")) || str_starts(key, STR("configs.")) ||
+           str_starts(key, STR("weights.")) || str_starts(key, STR("measured."));
+}
+
+bool settings_check(const struct settings *s, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct setting_def *def = setting_def_find(s->items[i].key);
+        if (setting_is_document(s->items[i].key))
+            continue;
+        if (!def)
+            return unknown_key(&s->items[i], e);
+        if (!setting_check(def, &s->items[i], e))
+            return false;
+    }
+    return true;
+}
+
+// "sp" of "sp.0", or nothing.
+static struct str sequence_name(struct str key)
+{
+    struct str_cut cut = str_cut_last(key, '.');
+    const struct setting_def *def = cut.found ? setting_def_find(cut.head) : NULL;
+    bool number = cut.tail.n > 0;
+    for (ptrdiff_t i = 0; i < cut.tail.n; i++)
+        number = number && char_is_digit(cut.tail.p[i]);
+    return def && def->list && number ? cut.head : STR_NONE;
+}
+
+bool settings_join_lists(struct settings *s, struct error *e)
+{
+    struct settings joined = settings_in(s->arena);
+    struct str last = STR_NONE;
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        struct setting item = s->items[i];
+        struct str name = sequence_name(item.key);
+        if (name.n && joined.count && str_equal(name, last)) {
+            struct setting *whole = &joined.items[joined.count - 1];
+            whole->value =
+                str_format(s->arena, "%.*s,%.*s", STR_ARGS(whole->value), STR_ARGS(item.value));
+            continue;
+        }
+        item.key = name.n ? name : item.key;
+        last = name;
+        if (!settings_add(&joined, item, e))
+            return false;
+    }
+    *s = joined;
+    return true;
+}
+
+static bool check_value(const struct setting_def *def, const struct setting *item, struct error *e)
+{
+    switch (def->kind) {
+    case SETTING_TEXT:
+        if (!item->value.n)
+            return FAIL(e, BAD_INPUT, item->where, "%s must not be empty", def->name);
+        return true;
+    case SETTING_CHOICE:
+        return setting_choice(item, def->values, e);
+    case SETTING_COUNT:
+    case SETTING_BYTES: {
+        uint64_t value;
+        enum unit_kind kind = def->kind == SETTING_COUNT ? UNIT_COUNT : UNIT_BYTES;
+        return setting_number(&value, item, kind, (struct range){def->min, def->max}, e);
+    }
+    case SETTING_FLAG:
+    case SETTING_SWITCH: {
+        bool value;
+        return setting_switch(&value, item, e);
+    }
+    }
+    __builtin_trap();
+}
+
+bool setting_check(const struct setting_def *def, const struct setting *item, struct error *e)
+{
+    if (!def->list || def->kind == SETTING_TEXT)
+        return check_value(def, item, e);
+    for (struct str_cut c = str_cut(item->value, ',');; c = str_cut(c.tail, ',')) {
+        struct setting one = {item->key, str_trim(c.head), item->where};
+        if (!check_value(def, &one, e))
+            return false;
+        if (!c.found)
+            return true;
+    }
+}
+
+static bool out_of_range(const struct setting *item, enum unit_kind kind, struct range range,
+                         struct error *e)
+{
+    char block[128];
+    struct buf limits = buf_over(block, sizeof block);
+    put_unit(&limits, kind, range.min);
+    buf_put_z(&limits, " and ");
+    put_unit(&limits, kind, range.max);
+    return FAIL(e, BAD_INPUT, item->where, "%.*s must be between %.*s, not '%.*s'",
+                STR_ARGS(item->key), STR_ARGS(buf_str(&limits)), STR_ARGS(str_short(item->value)));
+}
+
+bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind kind,
+                    struct range range, struct error *e)
+{
+    uint64_t number;
+    switch (unit_parse(&number, kind, item->value)) {
+    case UNIT_OK:
+        break;
+    case UNIT_NEGATIVE:
+    case UNIT_TOO_LARGE:
+        return out_of_range(item, kind, range, e);
+    case UNIT_NOT_A_NUMBER:
+    case UNIT_UNKNOWN_SUFFIX:
+        return FAIL(e, BAD_INPUT, item->where, "%.*s must be %s, not '%.*s'", STR_ARGS(item->key),
+                    unit_examples(kind), STR_ARGS(str_short(item->value)));
+    }
+    if (number < range.min || number > range.max)
+        return out_of_range(item, kind, range, e);
+    *value = number;
+    return true;
+}
+
+bool setting_switch(bool *value, const struct setting *item, struct error *e)
+{
+    static const char *const words[][2] = {{"on", "off"}, {"true", "false"}, {"yes", "no"}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++) {
+        bool on = str_equal_nocase(item->value, str_from(words[i][0]));
+        if (on || str_equal_nocase(item->value, str_from(words[i][1]))) {
+            *value = on;
+            return true;
+        }
+    }
+    return FAIL(e, BAD_INPUT, item->where, "%.*s must be on or off, not '%.*s'",
+                STR_ARGS(item->key), STR_ARGS(str_short(item->value)));
+}
+
+// `words` is "a|b|c", as help shows it.
+// "chunked:N" stands for a count after the colon.
+static bool is_choice(struct str value, struct str word)
+{
+    struct str_cut given = str_cut(value, ':');
+    uint64_t count;
+    if (!str_ends(word, STR(":N")))
+        return str_equal(value, word);
+    return given.found && str_equal(given.head, str_slice(word, 0, word.n - 2)) &&
+           unit_parse(&count, UNIT_COUNT, given.tail) == UNIT_OK && count > 0;
+}
+
+bool setting_choice(const struct setting *item, const char *words, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(item->value);
+    for (struct str_cut c = str_cut(str_from(words), '|');; c = str_cut(c.tail, '|')) {
+        if (is_choice(item->value, c.head))
+            return true;
+        str_nearest_offer(&nearest, c.head);
+        if (!c.found)
+            break;
+    }
+    FAIL(e, BAD_INPUT, item->where, "%.*s must be one of %s, not '%.*s'", STR_ARGS(item->key),
+         words, STR_ARGS(str_short(item->value)));
+    if (nearest.best.n)
+        HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return false;
+}
+
+int settings_choice(const struct settings *s, const char *name, int fallback)
+{
+    const struct setting *item = settings_find_z(s, name);
+    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
+    for (int i = 0; item && words_next(&words); i++)
+        if (str_equal(words.word, item->value))
+            return i;
+    return fallback;
+}
+
+static void setting_value_json(struct json_out *j, const struct setting_def *def, struct str value)
+{
+    uint64_t number;
+    bool counted =
+        (def->kind == SETTING_COUNT && unit_parse(&number, UNIT_COUNT, value) == UNIT_OK) ||
+        (def->kind == SETTING_BYTES && unit_parse(&number, UNIT_BYTES, value) == UNIT_OK);
+    if (counted)
+        json_out_u64(j, number);
+    else
+        json_out_str(j, value);
+}
+
+void settings_json(struct json_out *j, const struct settings *s)
+{
+    json_out_object(j);
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting *item = settings_find_z(s, setting_defs[i].name);
+        if (!item)
+            continue;
+        json_out_key(j, setting_defs[i].name);
+        setting_value_json(j, &setting_defs[i], item->value);
+    }
+    json_out_object_end(j);
+}

@@ -1,0 +1,526 @@
+// What FSDP1 takes and gives back, event for event as in the recordings t07 and v2. Four streams:
+// shards are cast on one, gathered on a second, gradients reduced on a third. A tensor that was
+// made on one stream and used on another goes with record_stream: its memory comes back only when
+// that use is known to be over.
+//
+// On one rank nothing is gathered (NO_SHARD): the cast of a unit is what the operators use, and it
+// goes after the forward pass even of the root (recording v0). A model that is only read may keep
+// its shards in host memory; on one rank its copy on the card then stays between passes.
+//
+// When that is known depends on the speed of host and card. Here the card is the slower one, as it
+// is with long contexts: the host runs ahead until it waits, which FSDP makes it do before every
+// gathering but two. With short contexts memory really comes back earlier than here, so that up to
+// 5.4 % too much is predicted to be reserved (4096 tokens on two ranks).
+#include "core/strategies/fsdp1.h"
+
+#include "core/base/num.h"
+
+enum { REDUCE_WIDTH = 4, GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
+
+struct unit {
+    int *parameters; // in the order of the flat parameter
+    int count;
+    uint64_t elements, shard_elements;
+    struct storage *full;
+    struct trained *trained; // its shard
+};
+
+struct shards {
+    struct unit *units; // the layers, then the root
+    int root;
+    uint64_t ranks;
+    uint32_t stored_width;
+    uint16_t cast_stream, gather_stream, reduce_stream;
+    bool is_ready;                    // the first forward pass has begun
+    struct storage *zero;             // a scalar of clipping, kept
+    uint64_t releases[MOST_RELEASES]; // when gathered units were let go, oldest first
+    int release_count;
+};
+
+static struct shards *shards_of(const struct trainer *t)
+{
+    return t->shards;
+}
+
+static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
+{
+    return u->shard_elements * shards_of(t)->ranks;
+}
+
+static bool is_whole(const struct trainer *t)
+{
+    return shards_of(t)->ranks == 1;
+}
+
+// ------------------------------------------------------------------ gathering
+
+// limit_all_gathers: the host waits until the oldest of two units let go is really unused.
+static void limit_gatherings(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    if (s->release_count < GATHERINGS_AHEAD)
+        return;
+    machine_synchronize(t->machine, s->releases[0]);
+    s->release_count--;
+    for (int i = 0; i < s->release_count; i++)
+        s->releases[i] = s->releases[i + 1];
+}
+
+// A cast, or a copy from host memory. A unit that is still there is not gathered again.
+static void gather(struct trainer *t, struct unit *u)
+{
+    struct machine *m = t->machine;
+    const struct shards *s = shards_of(t);
+    struct storage *part = NULL;
+    if (t->is_reference || s->stored_width != t->width)
+        part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
+    machine_wait(m, s->gather_stream, s->cast_stream);
+    if (u->full) {
+        machine_drop(m, part);
+        return;
+    }
+    limit_gatherings(t);
+    u->full =
+        machine_take_on(m, s->gather_stream, padded_elements(t, u) * t->width, MEMORY_GATHERED);
+    machine_drop_after(m, part, s->gather_stream);
+}
+
+// On one rank: the whole unit in the compute type. What a model that is only read had before, the
+// copy that its building left or the one of the last pass, goes then.
+static void make_whole(struct trainer *t, struct unit *u)
+{
+    struct machine *m = t->machine;
+    struct storage *before = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
+    u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
+                              t->is_reference ? MEMORY_REFERENCE : MEMORY_GATHERED);
+    machine_wait(m, STREAM_COMPUTE, shards_of(t)->cast_stream);
+    machine_drop(m, before);
+    if (t->is_reference)
+        u->trained->weight = NULL;
+}
+
+static void bring(struct trainer *t, struct unit *u)
+{
+    (is_whole(t) ? make_whole : gather)(t, u);
+}
+
+static void let_go(struct trainer *t, struct unit *u, uint16_t stream)
+{
+    struct shards *s = shards_of(t);
+    uint16_t own = is_whole(t) ? s->cast_stream : s->gather_stream;
+    if (stream == own)
+        machine_drop(t->machine, u->full);
+    else
+        machine_drop_after(t->machine, u->full, stream);
+    u->full = NULL;
+    if (is_whole(t))
+        return;
+    ASSERT(s->release_count < MOST_RELEASES);
+    s->releases[s->release_count++] = t->machine->clock[stream];
+}
+
+// Buffers are made once to get their sizes, root first, and freed at once (_lazy_init).
+static void make_ready(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    if (s->is_ready)
+        return;
+    s->is_ready = true;
+    if (is_whole(t) && t->is_reference)
+        return;
+    for (int i = 0; i <= s->root; i++) {
+        const struct unit *u = &s->units[i ? i - 1 : s->root];
+        bool cast = s->stored_width != t->width;
+        if (cast)
+            machine_scratch(t->machine, u->shard_elements * t->width);
+        if (is_whole(t))
+            continue;
+        machine_scratch(t->machine, padded_elements(t, u) * t->width);
+        if (cast)
+            machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
+    }
+}
+
+static void before_forward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    struct machine *m = t->machine;
+    if (unit == s->root) {
+        make_ready(t);
+        machine_wait(m, s->gather_stream, STREAM_COMPUTE);
+        machine_wait(m, s->cast_stream, STREAM_COMPUTE);
+    }
+    if (unit == 0) // transformers has looked at a value on the card to choose a mask
+        machine_synchronize(m, m->clock[STREAM_COMPUTE]);
+    bring(t, &s->units[unit]);
+}
+
+static void after_forward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    bool stays = is_whole(t) ? t->is_reference : unit == s->root;
+    if (!stays)
+        let_go(t, &s->units[unit], STREAM_COMPUTE);
+}
+
+// The unit itself is there: the root since the forward pass, a layer since the one after it.
+static void before_backward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    if (unit == s->root && is_whole(t))
+        make_whole(t, &s->units[unit]);
+    else if (unit == s->root)
+        limit_gatherings(t);
+    if (unit > 0)
+        bring(t, &s->units[unit - 1]);
+}
+
+// verl reshards the root of the model it has read, with several ranks (workers/fsdp_workers.py).
+static void end_reading(struct trainer *t)
+{
+    struct unit *root = &shards_of(t)->units[shards_of(t)->root];
+    if (!is_whole(t) && t->job->reshard)
+        let_go(t, root, STREAM_COMPUTE);
+}
+
+// summon_full_params of the root, then of each layer: all in fp32, on the compute stream.
+static void publish(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    make_ready(t);
+    for (int i = 0; i <= s->root && !is_whole(t); i++) {
+        const struct unit *u = &s->units[i ? i - 1 : s->root];
+        machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
+    }
+}
+
+// A state dict of several ranks: the root is there while each layer comes and goes.
+static void gather_state(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    struct storage *root = machine_take(
+        t->machine, padded_elements(t, &s->units[s->root]) * s->stored_width, MEMORY_GATHERED);
+    for (int i = 0; i < s->root; i++)
+        machine_scratch(t->machine, padded_elements(t, &s->units[i]) * s->stored_width);
+    machine_drop(t->machine, root);
+}
+
+// On one rank a state dict clones every parameter on the card, and a thread writes the clones.
+static struct storage **clone_state(struct trainer *t, uint32_t width)
+{
+    struct shards *s = shards_of(t);
+    struct storage **clones = NEW(t->machine->arena, struct storage *, s->root + 1);
+    for (int i = 0; i <= s->root; i++)
+        clones[i] = machine_take(t->machine, s->units[i].elements * width, MEMORY_WORKING);
+    return clones;
+}
+
+static void drop_state(struct trainer *t, struct storage **clones)
+{
+    for (int i = 0; i <= shards_of(t)->root; i++)
+        machine_drop(t->machine, clones[i]);
+}
+
+// trinity/trainer/verl/fsdp_checkpoint_manager.py: the shards, then with `hf` all of it, cast to
+// bf16 at the end.
+static void save(struct trainer *t, bool hf)
+{
+    if (!is_whole(t)) {
+        gather_state(t);
+        if (hf)
+            gather_state(t);
+        return;
+    }
+    struct storage **shards = clone_state(t, shards_of(t)->stored_width);
+    if (hf) {
+        struct storage **wide = clone_state(t, shards_of(t)->stored_width);
+        struct storage **narrow = clone_state(t, 2);
+        drop_state(t, narrow);
+        drop_state(t, wide);
+    }
+    drop_state(t, shards);
+}
+
+// ------------------------------------------------------------------ gradients
+
+// The parameters' gradients are joined on the stream of gatherings, since their views were made
+// there.
+static struct storage *join_gradients(struct trainer *t, struct unit *u)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = shards_of(t)->gather_stream;
+    machine_wait(m, stream, STREAM_COMPUTE);
+    struct storage *flat = machine_take_on(m, stream, u->elements * t->width, MEMORY_GRADIENTS);
+    for (int i = 0; i < u->count; i++) {
+        struct parameter *p = &t->graph.parameters[u->parameters[i]];
+        machine_drop_after(m, p->gradient, stream);
+        p->gradient = NULL;
+    }
+    return flat;
+}
+
+// On one rank the first micro-batch's gradient is made fp32, the others are added to it.
+static void keep_gradient(struct trainer *t, struct unit *u, struct storage *flat)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = shards_of(t)->reduce_stream;
+    if (!u->trained->gradient)
+        u->trained->gradient =
+            machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    machine_drop_after(m, flat, stream);
+}
+
+static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *flat)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = shards_of(t)->reduce_stream;
+    uint64_t padded = padded_elements(t, u);
+    struct storage *padding = NULL;
+    struct storage *wide = machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    // The driver makes this buffer in the first step, which takes so long that the card catches up
+    // (recorded with Gemma 2: frees of the layers' gradients follow at once).
+    if (u == &shards_of(t)->units[shards_of(t)->root] && m->step == 1)
+        machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
+    if (padded != u->elements)
+        padding = machine_take_on(m, stream, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    struct storage *mine =
+        machine_take_on(m, stream, u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    machine_drop(m, padding);
+    machine_drop(m, wide);
+    if (u->trained->gradient)
+        machine_drop(m, mine); // added in place
+    else
+        u->trained->gradient = mine;
+    machine_drop_after(m, flat, stream);
+}
+
+static void after_backward(struct trainer *t, int unit)
+{
+    const struct shards *s = shards_of(t);
+    struct unit *u = &s->units[unit];
+    struct storage *flat = join_gradients(t, u);
+    let_go(t, u, s->gather_stream);
+    machine_wait(t->machine, s->reduce_stream, s->gather_stream);
+    (is_whole(t) ? keep_gradient : reduce_gradient)(t, u, flat);
+}
+
+static void end_backward(struct trainer *t)
+{
+    after_backward(t, shards_of(t)->root);
+}
+
+// ------------------------------------------------------------------ clipping
+
+// The norm of one long vector: partial results of thread blocks of 512, each thread of which has at
+// least 16 and at most 256 values (ATen/native/cuda/Reduce.cuh).
+static void norm_scratch(struct trainer *t, uint64_t elements)
+{
+    enum { THREADS = 512, FEWEST = 16, MOST = 256 };
+    const struct graph *g = &t->graph;
+    uint64_t values = u64_divide_up(elements, THREADS);
+    uint64_t target = g->multiprocessors * (g->threads_per_multiprocessor / THREADS);
+    uint64_t splits = u64_divide_up(values, FEWEST);
+    if (values < MOST)
+        return;
+    splits = splits < target ? splits : target;
+    if (splits < u64_divide_up(values, MOST))
+        splits = u64_divide_up(values, MOST);
+    struct storage *partial = machine_take(t->machine, 4 * splits, MEMORY_WORKSPACE);
+    machine_scratch(t->machine, 4);
+    machine_drop(t->machine, partial);
+}
+
+static struct storage *scalar(struct trainer *t)
+{
+    return machine_take(t->machine, 4, MEMORY_WORKSPACE);
+}
+
+// FullyShardedDataParallel.clip_grad_norm_: a norm for every unit, no foreach; then the power, its
+// sum over the ranks, the root and the factor.
+static void clip(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    struct machine *m = t->machine;
+    struct storage **norms = NEW(m->arena, struct storage *, t->trained_count);
+    if (!s->zero)
+        s->zero = scalar(t);
+    for (int i = 0; i < t->trained_count; i++) {
+        norms[i] = scalar(t);
+        norm_scratch(t, t->trained[i].elements);
+    }
+    struct storage *stacked = machine_take(m, 4 * (uint64_t)t->trained_count, MEMORY_WORKSPACE);
+    for (int i = t->trained_count - 1; i >= 0; i--)
+        machine_drop(m, norms[i]);
+    struct storage *norm = scalar(t);
+    machine_drop(m, stacked);
+    struct storage *power = scalar(t), *total = scalar(t);
+    machine_drop(m, power);
+    struct storage *sum = scalar(t), *quotient = scalar(t), *factor = scalar(t);
+    machine_drop(m, quotient);
+    machine_drop(m, sum);
+    struct storage *clamped = scalar(t);
+    machine_drop(m, norm);
+    machine_drop(m, factor);
+    machine_drop(m, clamped);
+    machine_drop(m, total);
+}
+
+// The step is over once its loss has been read.
+static void zero(struct trainer *t)
+{
+    optimizer_zero(t);
+    machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
+}
+
+// ------------------------------------------------------------------ building
+
+// verl makes an untied model on the meta device on every rank but the first. There each module is
+// then made on the card and the cache emptied (utils/fsdp_utils.py, init_fn), which leaves worse
+// holes than the first rank has: it is such a rank that is simulated.
+static bool is_made_on_meta(const struct trainer *t)
+{
+    return t->job->recipe == RECIPE_TRINITY && !is_whole(t) && t->head != t->embedding;
+}
+
+static void take_whole(struct trainer *t, int parameter)
+{
+    struct parameter *p = &t->graph.parameters[parameter];
+    p->weight = machine_take(t->machine, p->rows * p->columns * shards_of(t)->stored_width,
+                             MEMORY_PARAMETERS);
+    if (is_made_on_meta(t))
+        machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
+static void drop_whole(struct trainer *t, int parameter)
+{
+    machine_drop(t->machine, t->graph.parameters[parameter].weight);
+    t->graph.parameters[parameter].weight = NULL;
+}
+
+// One bucket of sync_module_states; a tensor alone is sent as it is.
+static struct storage *fill_bucket(struct trainer *t, uint64_t bytes, int tensors)
+{
+    return tensors > 1 ? machine_take(t->machine, bytes, MEMORY_WORKING) : NULL;
+}
+
+// sync_module_states: the first rank's buffers and parameters are sent to the others, joined in
+// buckets that are closed at 250 MiB, two of them on their way at a time
+// (torch/csrc/distributed/c10d/comm.cpp, broadcast_coalesced). What is kept lies in their holes.
+static void broadcast_unit(struct trainer *t, const struct unit *u, uint64_t buffer_bytes)
+{
+    static const uint64_t limit = 250 * MIB;
+    struct storage *on_their_way[2] = {NULL, NULL}; // the older one first
+    uint64_t bytes = buffer_bytes;
+    int tensors = buffer_bytes ? 2 : 0;
+    for (int i = 0; i < u->count; i++) {
+        const struct parameter *p = &t->graph.parameters[u->parameters[i]];
+        bytes += p->rows * p->columns * shards_of(t)->stored_width;
+        tensors++;
+        if (bytes < limit && i + 1 < u->count)
+            continue;
+        machine_drop(t->machine, on_their_way[0]);
+        on_their_way[0] = on_their_way[1];
+        on_their_way[1] = fill_bucket(t, bytes, tensors);
+        bytes = 0;
+        tensors = 0;
+    }
+    machine_drop(t->machine, on_their_way[0]);
+    machine_drop(t->machine, on_their_way[1]);
+}
+
+// Parameters come to the card module by module, the nearer ones first: `first` of them are the
+// unit's own. They are joined, and this rank's part of that is kept, on the card or in host memory.
+static void shard_unit(struct trainer *t, struct unit *u, int first)
+{
+    struct machine *m = t->machine;
+    uint32_t width = shards_of(t)->stored_width;
+    enum memory_kind kind = t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS;
+    for (int i = first; i < u->count; i++)
+        take_whole(t, u->parameters[i]);
+    for (int i = 0; i < first; i++)
+        take_whole(t, u->parameters[i]);
+    if (t->job->recipe == RECIPE_TRINITY) // the root has two buffers of rotary frequencies
+        broadcast_unit(
+            t, u, u == &shards_of(t)->units[shards_of(t)->root] ? 4 * t->job->model.head_dim : 0);
+    u->trained->weight = machine_take(m, u->elements * width, kind);
+    if (!is_whole(t)) {
+        struct storage *flat = u->trained->weight;
+        u->trained->weight = machine_take(m, u->shard_elements * width, kind);
+        machine_drop(m, flat);
+    }
+    if (t->is_reference && !is_whole(t)) {
+        machine_drop(m, u->trained->weight);
+        u->trained->weight = NULL;
+    }
+    for (int i = u->count - 1; i >= 0; i--)
+        drop_whole(t, u->parameters[i]);
+}
+
+static void add_parameter(struct trainer *t, struct unit *u, int parameter)
+{
+    const struct parameter *p = &t->graph.parameters[parameter];
+    u->parameters[u->count++] = parameter;
+    u->elements += p->rows * p->columns;
+}
+
+static void make_units(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    int per_layer = (t->final_norm - t->embedding - 1) / s->root;
+    for (int i = 0; i <= s->root; i++) {
+        struct unit *u = &s->units[i];
+        u->parameters = NEW(t->machine->arena, int, per_layer + 3);
+        u->trained = &t->trained[i == s->root ? 0 : i + 1];
+        for (int j = 0; i < s->root && j < per_layer; j++)
+            add_parameter(t, u, t->embedding + 1 + i * per_layer + j);
+    }
+    struct unit *root = &s->units[s->root];
+    add_parameter(t, root, t->embedding);
+    add_parameter(t, root, t->final_norm);
+    if (t->head != t->embedding)
+        add_parameter(t, root, t->head);
+}
+
+static void build(struct trainer *t)
+{
+    enum { LAYER_NORMS = 2, HEAD = 1 };
+    struct shards *s = NEW(t->machine->arena, struct shards, 1);
+    t->shards = s;
+    s->ranks = job_ranks(t->job);
+    s->root = (int)t->job->model.layers;
+    s->stored_width = t->is_reference ? t->width : 4;
+    s->cast_stream = t->first_stream;
+    s->gather_stream = t->first_stream + 1;
+    s->reduce_stream = t->first_stream + 2;
+    t->graph.parameter_stream = s->gather_stream;
+    s->units = NEW(t->machine->arena, struct unit, s->root + 1);
+    t->trained_count = s->root + 1;
+    t->trained = NEW(t->machine->arena, struct trained, t->trained_count);
+    make_units(t);
+    for (int i = 0; i <= s->root; i++) {
+        struct unit *u = &s->units[i];
+        u->shard_elements = u64_divide_up(u->elements, s->ranks);
+        *u->trained = (struct trained){.elements = u->shard_elements, .width = s->stored_width};
+        shard_unit(t, u, u->count - (i < s->root ? LAYER_NORMS : HEAD));
+    }
+}
+
+static int unit_of(const struct trainer *t, enum part part)
+{
+    return part == PART_EMBEDDING || part == PART_HEAD ? -1 : shards_of(t)->root;
+}
+
+const struct sharding fsdp1_sharding = {
+    .build = build,
+    .before_forward = before_forward,
+    .after_forward = after_forward,
+    .before_backward = before_backward,
+    .after_backward = after_backward,
+    .end_backward = end_backward,
+    .clip = clip,
+    .zero = zero,
+    .unit_of = unit_of,
+    .end_reading = end_reading,
+    .publish = publish,
+    .save = save,
+};

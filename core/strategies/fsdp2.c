@@ -1,0 +1,379 @@
+// What FSDP2 takes and gives back, event for event as in the recordings t05, t06 and t12. Three
+// streams: gathering copies into buffers of its own stream, reduced gradients are made on another,
+// everything else on the compute stream.
+#include "core/strategies/fsdp2.h"
+
+#include "core/base/num.h"
+
+struct unit {
+    int count;
+    int *parameters;
+    uint64_t *shards; // elements of each parameter's padded shard
+    uint64_t shard_elements;
+    struct storage *flat; // gathered, not yet copied out
+    struct storage **full;
+    bool is_full;
+    struct storage *gradient; // of all its shards, one flat tensor
+};
+
+struct shards {
+    struct unit *units;
+    int unit_count, root, embedding, head; // -1 where there is none
+    struct storage *last_flat;    // of the unit gathered before, kept during the forward pass
+    struct storage *last_reduced; // input of the last reduction
+    int *order;                   // units as the forward pass finished them
+    int order_count;
+    uint64_t ranks;
+    uint32_t stored_width, reduce_width;
+    uint16_t copy_in_stream, reduce_stream;
+    // accelerate 1.15 (utils/fsdp_utils.py): the last norm and the head, which may be the embedding
+    // too, are one unit that stays whole from its first use to its gradient.
+    int tail;
+};
+
+static struct shards *shards_of(const struct trainer *t)
+{
+    return t->shards;
+}
+
+static bool is_offloaded(const struct trainer *t)
+{
+    return t->job->offload || t->is_reference;
+}
+
+static void drop(struct trainer *t, struct storage **s)
+{
+    machine_drop(t->machine, *s);
+    *s = NULL;
+}
+
+// ------------------------------------------------------------------ scratch of two fused copies
+
+// split_with_sizes_copy.out: where each chunk of each parameter goes
+// (ATen/native/cuda/TensorShape.cu).
+static uint64_t copy_out_scratch(const struct trainer *t, const struct unit *u)
+{
+    const struct shards *s = shards_of(t);
+    uint64_t blocks = 0, placed = 0;
+    for (int i = 0; i < u->count; i++)
+        blocks += u64_divide_up(u->shards[i] * t->width, 2048);
+    uint64_t resident = t->graph.multiprocessors * t->graph.threads_per_multiprocessor / 128 * 2;
+    uint64_t rounds = resident ? u64_divide_up(blocks * s->ranks, resident) : 1;
+    uint64_t root = 1;
+    while (root * root < rounds)
+        root++;
+    uint64_t per_block = root < s->ranks ? root : s->ranks;
+    uint64_t chunk = 2048 * u64_divide_up(rounds, per_block);
+    for (int i = 0; i < u->count; i++)
+        placed += u64_divide_up(u->shards[i] * t->width, chunk);
+    return 8 * (4 * (uint64_t)u->count + 1 + placed);
+}
+
+// _chunk_cat.out, the same file.
+static uint64_t chunk_cat_scratch(const struct trainer *t, const struct unit *u)
+{
+    uint64_t blocks = 0;
+    for (int i = 0; i < u->count; i++)
+        blocks += u64_divide_up(u->shards[i] * shards_of(t)->reduce_width, 2048);
+    return 8 * (6 * (uint64_t)u->count + 2 + blocks);
+}
+
+// ------------------------------------------------------------------ gathering
+
+// With offload each shard comes from pinned memory and is cast by itself.
+static void fetch_shards(struct trainer *t, struct unit *u)
+{
+    const struct shards *s = shards_of(t);
+    struct storage **fetched = NEW(t->machine->arena, struct storage *, u->count);
+    for (int i = 0; i < u->count; i++) {
+        fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * s->stored_width,
+                                     MEMORY_GATHERED);
+        if (s->stored_width == t->width)
+            continue;
+        struct storage *wide = fetched[i];
+        fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * t->width,
+                                     MEMORY_GATHERED);
+        machine_drop(t->machine, wide);
+    }
+    u->flat = machine_take_on(t->machine, s->copy_in_stream,
+                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+    for (int i = u->count - 1; i >= 0; i--)
+        drop(t, &fetched[i]);
+}
+
+static void gather(struct trainer *t, struct unit *u)
+{
+    const struct shards *s = shards_of(t);
+    if (u->flat || u->is_full)
+        return;
+    if (is_offloaded(t)) {
+        fetch_shards(t, u);
+        return;
+    }
+    struct storage *cast = NULL;
+    if (t->job->precision == PRECISION_MIXED)
+        cast = machine_take_on(t->machine, s->copy_in_stream, u->shard_elements * t->width,
+                               MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, s->copy_in_stream,
+                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+    drop(t, &cast);
+}
+
+static void copy_out(struct trainer *t, struct unit *u, bool forward)
+{
+    struct shards *s = shards_of(t);
+    if (!u->flat)
+        return;
+    for (int i = 0; i < u->count; i++)
+        u->full[i] = machine_take(t->machine, u->shards[i] * s->ranks * t->width, MEMORY_GATHERED);
+    u->is_full = true;
+    machine_scratch(t->machine, copy_out_scratch(t, u));
+    if (forward) { // this one stays until the next unit's copy
+        drop(t, &s->last_flat);
+        s->last_flat = u->flat;
+        u->flat = NULL;
+    } else {
+        drop(t, &u->flat);
+    }
+}
+
+static void let_go(struct trainer *t, struct unit *u)
+{
+    if (!u->is_full)
+        return;
+    for (int i = 0; i < u->count; i++)
+        drop(t, &u->full[i]);
+    u->is_full = false;
+}
+
+static void before_forward(struct trainer *t, int unit)
+{
+    struct unit *u = &shards_of(t)->units[unit];
+    gather(t, u);
+    copy_out(t, u, true);
+}
+
+static void after_forward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    if (t->job->reshard && unit != s->tail)
+        let_go(t, &s->units[unit]);
+    if (!t->is_reference && unit != s->tail &&
+        s->units[unit].count) // TRL never calls the head, which ends the tail
+        s->order[s->order_count++] = unit;
+    if (unit == s->root)
+        drop(t, &s->last_flat);
+}
+
+static void before_backward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    gather(t, &s->units[unit]);
+    copy_out(t, &s->units[unit], false);
+    int at = s->order_count - 1;
+    while (at > 0 && s->order[at] != unit)
+        at--;
+    if (at > 0)
+        gather(t, &s->units[s->order[at - 1]]); // ahead of its turn
+}
+
+// ------------------------------------------------------------------ gradients
+
+static void after_backward(struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    struct unit *u = &s->units[unit];
+    struct machine *m = t->machine;
+    uint64_t whole = u->shard_elements * s->ranks;
+    if (!u->count)
+        return;
+    let_go(t, u);
+    drop(t, &s->last_reduced);
+    s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
+    machine_scratch(m, chunk_cat_scratch(t, u));
+    for (int i = u->count - 2; i >= 0; i--)
+        drop(t, &t->graph.parameters[u->parameters[i]].gradient);
+    struct storage *reduced = machine_take_on(
+        t->machine, s->reduce_stream, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
+    if (s->reduce_width != s->stored_width) {
+        struct storage *narrow = reduced;
+        reduced = machine_take_on(m, s->reduce_stream, u->shard_elements * s->stored_width,
+                                  MEMORY_GRADIENTS);
+        machine_drop(m, narrow);
+    }
+    drop(t, &t->graph.parameters[u->parameters[u->count - 1]].gradient);
+    if (is_offloaded(t) || u->gradient)
+        machine_drop(m, reduced); // copied to the host, or added in place
+    else
+        u->gradient = reduced;
+}
+
+static void end_backward(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    after_backward(t, s->root);
+    if (s->embedding >= 0)
+        after_backward(t, s->embedding);
+    drop(t, &s->last_reduced);
+    s->order_count = 0;
+}
+
+// ------------------------------------------------------------------ building
+
+static uint64_t shard_elements(const struct trainer *t, int parameter)
+{
+    const struct parameter *p = &t->graph.parameters[parameter];
+    return u64_divide_up(p->rows, job_ranks(t->job)) * p->columns;
+}
+
+static void add_unit(struct trainer *t, struct unit *u, int first, int count)
+{
+    struct arena *a = t->machine->arena;
+    u->parameters = NEW(a, int, count + 1);
+    u->shards = NEW(a, uint64_t, count + 1);
+    u->full = NEW(a, struct storage *, count + 1);
+    for (int i = 0; i < count; i++) {
+        u->parameters[u->count] = first + i;
+        u->shards[u->count] = shard_elements(t, first + i);
+        u->shard_elements += u->shards[u->count++];
+    }
+}
+
+static void make_units(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    const struct model *m = &t->job->model;
+    int layers = (int)m->layers;
+    bool has_tail = t->job->recipe == RECIPE_TRL;
+    s->units = NEW(t->machine->arena, struct unit, layers + 3);
+    s->order = NEW(t->machine->arena, int, layers + 3);
+    for (int i = 0; i < layers; i++) {
+        int first = t->layers[i].first;
+        int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
+        add_unit(t, &s->units[i], first, end - first);
+    }
+    s->root = layers;
+    s->embedding = s->head = s->tail = -1;
+    s->unit_count = layers + 1;
+    if (t->head == t->embedding) {
+        add_unit(t, &s->units[s->root], t->embedding, 1);
+        struct unit *root = &s->units[s->root];
+        root->parameters[root->count] = t->final_norm;
+        root->shards[root->count] = shard_elements(t, t->final_norm);
+        root->shard_elements += root->shards[root->count++];
+        s->tail = has_tail ? s->root : -1;
+        return;
+    }
+    bool head_in_root = t->job->recipe == RECIPE_TRINITY; // verl 0.5, utils/fsdp_utils.py
+    add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : !has_tail);
+    s->embedding = s->unit_count++;
+    add_unit(t, &s->units[s->embedding], t->embedding, 1);
+    if (head_in_root)
+        return;
+    s->head = s->unit_count++;
+    add_unit(t, &s->units[s->head], has_tail ? t->final_norm : t->head, 1 + has_tail);
+    s->tail = has_tail ? s->head : -1;
+}
+
+// The shards, in the modules' order. transformers makes the head before it ties it: for a moment a
+// tied model has two.
+static void take_shards(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    struct graph *g = &t->graph;
+    bool tied = t->head == t->embedding;
+    if (is_offloaded(t))
+        return;
+    for (int i = 0; i < g->parameter_count; i++) {
+        uint64_t bytes = shard_elements(t, i) * s->stored_width;
+        g->parameters[i].weight = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
+    }
+    if (!tied)
+        return;
+    uint64_t bytes = shard_elements(t, t->embedding) * s->stored_width;
+    struct storage *head = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
+    drop(t, &g->parameters[t->embedding].weight);
+    g->parameters[t->embedding].weight = head;
+}
+
+static void build(struct trainer *t)
+{
+    struct shards *s = NEW(t->machine->arena, struct shards, 1);
+    bool mixed = t->job->precision == PRECISION_MIXED && !t->is_reference;
+    t->shards = s;
+    s->ranks = job_ranks(t->job);
+    s->stored_width = mixed ? 4 : 2;
+    s->copy_in_stream = t->first_stream;
+    s->reduce_stream = t->first_stream + 1;
+    s->reduce_width = mixed && t->job->recipe != RECIPE_TRL ? 4 : 2;
+    make_units(t);
+    take_shards(t);
+    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
+    t->trained_count = t->graph.parameter_count - t->head_is_idle;
+    for (int i = 0; i < t->trained_count; i++)
+        t->trained[i] =
+            (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
+}
+
+static void end_reading(struct trainer *t)
+{
+    (void)t; // the root went after its forward pass
+}
+
+// Tensor by tensor: gathered in fp32, on the host where the shards are there.
+static void publish(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        machine_scratch(t->machine, shard_elements(t, i) * s->ranks * s->stored_width);
+}
+
+// Shards go as they are; whole parameters one after another.
+static void save(struct trainer *t, bool hf)
+{
+    if (hf)
+        publish(t);
+}
+
+// A unit's shards are views of one tensor, which goes with the last of them: in the order of
+// parameters, an embedding that shares its unit with the final norm goes with that.
+static void zero(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    if (s->embedding >= 0)
+        drop(t, &s->units[s->embedding].gradient);
+    for (int i = 0; i <= s->root; i++)
+        drop(t, &s->units[i].gradient);
+    if (s->head >= 0)
+        drop(t, &s->units[s->head].gradient);
+}
+
+static int unit_of(const struct trainer *t, enum part part)
+{
+    const struct shards *s = shards_of(t);
+    if (part == PART_HEAD)
+        return s->head == s->tail ? -1 : s->head;
+    return part == PART_EMBEDDING ? s->embedding : s->root;
+}
+
+static int tail_of(const struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    return s->head == s->tail ? s->tail : -1; // a tied one is the root, in use from the beginning
+}
+
+const struct sharding fsdp2_sharding = {
+    .build = build,
+    .before_forward = before_forward,
+    .after_forward = after_forward,
+    .before_backward = before_backward,
+    .after_backward = after_backward,
+    .end_backward = end_backward,
+    .clip = optimizer_clip,
+    .zero = zero,
+    .unit_of = unit_of,
+    .end_reading = end_reading,
+    .publish = publish,
+    .save = save,
+    .tail_of = tail_of,
+};

@@ -1,0 +1,95 @@
+// Clipping, the optimizer and zero_grad, as torch 2.11 does them over lists of tensors.
+#include "core/base/num.h"
+#include "core/models/trainer.h"
+
+// torch.nn.utils.clip_grad_norm_ with foreach: partial sums of 65536 elements for every tensor and
+// one norm each (ATen/native/cuda/ForeachReduceOp.cu), stacked and normed once more.
+void optimizer_clip(struct trainer *t)
+{
+    struct machine *m = t->machine;
+    uint64_t largest = 0, count = (uint64_t)t->trained_count;
+    for (int i = 0; i < t->trained_count; i++)
+        if (t->trained[i].elements > largest)
+            largest = t->trained[i].elements;
+    struct storage **norms = NEW(m->arena, struct storage *, t->trained_count);
+    struct storage *partial =
+        machine_take(m, 4 * count * u64_divide_up(largest, 65536), MEMORY_WORKSPACE);
+    for (int i = 0; i < t->trained_count; i++)
+        norms[i] = machine_take(m, t->trained[i].width, MEMORY_WORKSPACE);
+    machine_drop(m, partial);
+    uint32_t width = t->trained[0].width;
+    struct storage *stacked = machine_take(m, count * width, MEMORY_WORKSPACE);
+    struct storage *norm = machine_take(m, width, MEMORY_WORKSPACE);
+    machine_drop(m, stacked);
+    for (int i = t->trained_count - 1; i >= 0; i--)
+        machine_drop(m, norms[i]);
+    for (int i = 0; i < 3; i++)
+        machine_scratch(m, width);
+    machine_drop(m, norm);
+}
+
+// bitsandbytes 0.50, optim/optimizer.py: a byte an element and a scale for 256 of them; tensors
+// below 4096 elements keep fp32. The two maps of 256 numbers are shared.
+enum { FEWEST_8BIT = 4096, STATE_BLOCK = 256, QUANTILE_MAP_BYTES = 1024 };
+
+static void make_8bit_state(struct trainer *t, struct trained *tensor, bool narrow)
+{
+    struct machine *m = t->machine;
+    uint64_t bytes = tensor->elements * (narrow ? 1 : 4);
+    for (int i = 0; i < 2 && narrow && !t->has_quantile_maps; i++)
+        machine_take(m, QUANTILE_MAP_BYTES, MEMORY_OPTIMIZER);
+    t->has_quantile_maps |= narrow;
+    tensor->state.first = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    tensor->state.second = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    for (int i = 0; i < 2 && narrow; i++)
+        machine_take(m, 4 * u64_divide_up(tensor->elements, STATE_BLOCK), MEMORY_OPTIMIZER);
+}
+
+// transformers' Trainer has the embedding's state in 32 bits (trainer.py, create_optimizer).
+static bool is_narrow(const struct trainer *t, const struct trained *tensor)
+{
+    bool embedding = tensor->parameter == t->embedding;
+    return tensor->elements >= FEWEST_8BIT &&
+           !(embedding && t->job->optimizer == OPTIMIZER_ADAMW_8BIT_HF);
+}
+
+static void make_state(struct trainer *t, struct trained *tensor)
+{
+    struct machine *m = t->machine;
+    if (job_has_8bit_optimizer(t->job)) {
+        make_8bit_state(t, tensor, is_narrow(t, tensor));
+        return;
+    }
+    uint64_t bytes = tensor->elements * tensor->width;
+    if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
+        tensor->state.step = machine_take(m, 4, MEMORY_OPTIMIZER);
+    tensor->state.first = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    tensor->state.second = machine_take(m, bytes, MEMORY_OPTIMIZER);
+}
+
+// torch/optim/adamw.py: state at the first step; the foreach form keeps the square roots of all
+// second moments at once.
+void optimizer_step(struct trainer *t)
+{
+    struct machine *m = t->machine;
+    if (t->job->optimizer == OPTIMIZER_SGD)
+        return;
+    for (int i = 0; i < t->trained_count; i++)
+        if (!t->trained[i].state.first)
+            make_state(t, &t->trained[i]);
+    if (t->job->optimizer != OPTIMIZER_ADAMW)
+        return;
+    struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
+    for (int i = 0; i < t->trained_count; i++)
+        roots[i] = machine_take(m, t->trained[i].elements * t->trained[i].width, MEMORY_OPTIMIZER);
+    for (int i = t->trained_count - 1; i >= 0; i--)
+        machine_drop(m, roots[i]);
+}
+
+void optimizer_zero(struct trainer *t)
+{
+    for (int i = 0; i < t->trained_count; i++) {
+        machine_drop(t->machine, t->trained[i].gradient);
+        t->trained[i].gradient = NULL;
+    }
+}

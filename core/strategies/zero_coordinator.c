@@ -1,0 +1,370 @@
+// Gathering ahead and letting go, step by step as DeepSpeed decides it. Sizes are elements. The
+// limits are what transformers puts in for "auto" (transformers/integrations/deepspeed.py) and
+// DeepSpeed's defaults (deepspeed/runtime/zero/config.py).
+#include "core/strategies/zero_coordinator.h"
+
+#include "core/base/num.h"
+
+enum { MOST_MODULE_PARAMETERS = 2, NEVER = -1 };
+
+#define MOST_LIVE_ELEMENTS  INT64_C(1000000000)  // stage3_max_live_parameters
+#define MOST_REUSE_DISTANCE UINT64_C(1000000000) // stage3_max_reuse_distance
+#define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
+#define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
+
+enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
+
+// Several parameters that come in one collective, each copied out of it when the first is needed.
+// The whole goes when the last has been asked for.
+struct gathering {
+    struct storage *whole; // NULL for a parameter that came by itself
+    int *parameters;
+    int count, waiting;
+    bool is_done;
+};
+
+struct piece {
+    uint64_t elements, shard;
+    enum status status;
+    bool persists;
+    unsigned users; // modules that run now: 1 its own, 2 a head that shares it
+    int64_t last;   // the latest step of the pass that it was gathered for
+    struct gathering *gathering;
+    int bias; // of the same module; -1
+};
+
+struct use {
+    int parameter;
+    int64_t step;
+};
+
+struct coordinator {
+    struct trainer *trainer;
+    uint16_t stream;
+    struct piece *pieces;
+    int *modules; // of the pass that was written down
+    ptrdiff_t module_count, module_capacity;
+    uint64_t *before; // elements of all modules before each
+    struct use *uses; // in that pass, in order
+    ptrdiff_t use_count, next_use;
+    bool is_recording, is_known;
+    int64_t step, available, prefetch_elements;
+    uint64_t ranks;
+};
+
+int module_of_head(const struct trainer *t)
+{
+    return t->head == t->embedding ? t->graph.parameter_count : t->head;
+}
+
+uint64_t coordinator_shard(const struct coordinator *c, int parameter)
+{
+    return c->pieces[parameter].shard;
+}
+
+struct module {
+    int parameters[MOST_MODULE_PARAMETERS];
+    int count;
+    unsigned user;
+};
+
+static struct module module_at(const struct coordinator *c, int number)
+{
+    const struct trainer *t = c->trainer;
+    if (number == NO_PARAMETERS)
+        return (struct module){.user = 1};
+    if (number == t->graph.parameter_count)
+        return (struct module){.parameters = {t->embedding}, .count = 1, .user = 2};
+    struct module m = {.parameters = {number}, .count = 1, .user = 1};
+    if (c->pieces[number].bias >= 0)
+        m.parameters[m.count++] = c->pieces[number].bias;
+    return m;
+}
+
+// ------------------------------------------------------------------ gathering
+
+static struct storage *take(struct coordinator *c, uint64_t elements)
+{
+    return machine_take_on(c->trainer->machine, c->stream, elements * c->trainer->width,
+                           MEMORY_GATHERED);
+}
+
+static struct storage **whole_of(struct coordinator *c, int parameter)
+{
+    return &c->trainer->graph.parameters[parameter].weight;
+}
+
+// Parts in host memory come to the card first, all of a collective at once.
+static void fetch_from_host(struct coordinator *c, const struct gathering *g)
+{
+    struct machine *m = c->trainer->machine;
+    struct storage **fetched = NEW(m->arena, struct storage *, g->count);
+    if (c->trainer->job->offload != OFFLOAD_ALL)
+        return;
+    for (int i = 0; i < g->count; i++)
+        fetched[i] = take(c, c->pieces[g->parameters[i]].shard);
+    for (int i = 0; i < g->count; i++)
+        machine_drop(m, fetched[i]);
+}
+
+// One rank has the whole: what is gathered is a view of its part (_no_gather_coalesced in
+// deepspeed/runtime/zero/partition_parameters.py).
+static bool views_its_part(const struct coordinator *c)
+{
+    return c->ranks == 1 && c->trainer->job->offload != OFFLOAD_ALL;
+}
+
+static void start(struct coordinator *c, struct gathering *g)
+{
+    uint64_t elements = 0;
+    for (int i = 0; i < g->count; i++) {
+        struct piece *p = &c->pieces[g->parameters[i]];
+        elements += p->shard * c->ranks;
+        c->available += (int64_t)p->elements;
+        p->status = STATUS_COMING;
+        p->gathering = g;
+    }
+    g->waiting = g->count;
+    if (views_its_part(c))
+        return;
+    struct storage *whole = take(c, elements);
+    fetch_from_host(c, g);
+    if (g->count == 1)
+        *whole_of(c, g->parameters[0]) = whole;
+    else
+        g->whole = whole;
+}
+
+static void gather(struct coordinator *c, const int *parameters, int count)
+{
+    struct arena *a = c->trainer->machine->arena;
+    struct gathering *g = NULL;
+    for (int i = 0; i < count; i++) {
+        if (c->pieces[parameters[i]].status != STATUS_AWAY)
+            continue;
+        if (!g) {
+            g = NEW(a, struct gathering, 1);
+            *g = (struct gathering){.parameters = NEW(a, int, count)};
+        }
+        int at = g->count++;
+        for (; at > 0 && g->parameters[at - 1] > parameters[i]; at--)
+            g->parameters[at] = g->parameters[at - 1];
+        g->parameters[at] = parameters[i];
+    }
+    if (g)
+        start(c, g);
+}
+
+static void finish(struct coordinator *c, struct gathering *g)
+{
+    for (int i = 0; i < g->count && !g->is_done; i++) {
+        struct piece *p = &c->pieces[g->parameters[i]];
+        if (g->whole)
+            *whole_of(c, g->parameters[i]) = take(c, p->elements);
+        p->status = STATUS_HERE;
+    }
+    g->is_done = true;
+}
+
+static void await(struct coordinator *c, int parameter)
+{
+    struct gathering *g = c->pieces[parameter].gathering;
+    if (!g)
+        return;
+    finish(c, g);
+    c->pieces[parameter].gathering = NULL;
+    if (--g->waiting == 0)
+        machine_drop(c->trainer->machine, g->whole);
+}
+
+static void let_go(struct coordinator *c, int parameter)
+{
+    struct piece *p = &c->pieces[parameter];
+    struct storage **whole = whole_of(c, parameter);
+    if (p->status != STATUS_HERE || p->users)
+        return;
+    machine_drop(c->trainer->machine, *whole);
+    *whole = NULL;
+    p->status = STATUS_AWAY;
+    c->available -= (int64_t)p->elements;
+}
+
+// ------------------------------------------------------------------ the pass
+
+static void write_down(struct coordinator *c, int module)
+{
+    c->modules = arena_grow(c->trainer->machine->arena, c->modules, sizeof *c->modules,
+                            c->module_count, &c->module_capacity);
+    c->modules[c->module_count++] = module;
+}
+
+// Modules become uses of parameters.
+static void learn(struct coordinator *c)
+{
+    struct arena *a = c->trainer->machine->arena;
+    c->uses = NEW(a, struct use, MOST_MODULE_PARAMETERS * c->module_count);
+    c->before = NEW(a, uint64_t, c->module_count + 1);
+    for (ptrdiff_t i = 0; i < c->module_count; i++) {
+        struct module m = module_at(c, c->modules[i]);
+        c->before[i + 1] = c->before[i];
+        for (int j = 0; j < m.count; j++) {
+            c->uses[c->use_count++] = (struct use){m.parameters[j], i};
+            c->before[i + 1] += c->pieces[m.parameters[j]].elements;
+        }
+    }
+    c->is_recording = false;
+    c->is_known = true;
+}
+
+void coordinator_begin(struct coordinator *c)
+{
+    int count = c->trainer->graph.parameter_count;
+    for (int i = 0; i < count; i++) {
+        bool was_coming = c->pieces[i].gathering;
+        await(c, i);
+        if (was_coming)
+            let_go(c, i);
+        c->pieces[i].last = NEVER;
+    }
+    if (c->is_recording)
+        learn(c);
+    else if (!c->is_known)
+        c->is_recording = true;
+    c->next_use = 0;
+    c->step = 0;
+    c->available = 0;
+}
+
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+// What this module needs is no longer ahead.
+static void pass_over(struct coordinator *c, const struct module *m)
+{
+    int wanted = 0;
+    for (int i = 0; i < m->count; i++)
+        wanted += c->pieces[m->parameters[i]].last < c->step;
+    for (; c->next_use < c->use_count && wanted > 0; wanted--) {
+        const struct use *u = &c->uses[c->next_use++];
+        c->pieces[u->parameter].last = u->step;
+    }
+}
+
+static void gather_ahead(struct coordinator *c)
+{
+    int64_t left = MOST_LIVE_ELEMENTS - c->available, elements = 0;
+    int64_t most = left < c->prefetch_elements ? left : c->prefetch_elements;
+    ptrdiff_t ahead = c->use_count - c->next_use, count = 0;
+    int *parameters = NULL;
+    while (c->next_use < c->use_count && elements < most) {
+        const struct use *u = &c->uses[c->next_use++];
+        struct piece *p = &c->pieces[u->parameter];
+        bool is_new = p->status == STATUS_AWAY;
+        p->last = latest(p->last, u->step);
+        for (ptrdiff_t i = 0; i < count; i++)
+            is_new = is_new && parameters[i] != u->parameter;
+        if (!is_new)
+            continue;
+        if (!parameters)
+            parameters = NEW(c->trainer->machine->arena, int, ahead);
+        parameters[count++] = u->parameter;
+        elements += (int64_t)p->elements;
+    }
+    gather(c, parameters, (int)count);
+}
+
+void coordinator_enter(struct coordinator *c, int module)
+{
+    struct module m = module_at(c, module);
+    if (c->is_recording)
+        write_down(c, module);
+    gather(c, m.parameters, m.count);
+    for (int i = 0; i < m.count; i++) {
+        c->pieces[m.parameters[i]].users |= m.user;
+        await(c, m.parameters[i]);
+    }
+    if (c->is_known) {
+        pass_over(c, &m);
+        gather_ahead(c);
+    }
+    c->step++;
+}
+
+static bool comes_again_soon(const struct coordinator *c, int parameter)
+{
+    for (int64_t i = c->step; i < c->module_count; i++) {
+        if (c->before[i] - c->before[c->step] >= MOST_REUSE_DISTANCE)
+            return false;
+        struct module m = module_at(c, c->modules[i]);
+        for (int j = 0; j < m.count; j++)
+            if (m.parameters[j] == parameter)
+                return true;
+    }
+    return false;
+}
+
+void coordinator_leave(struct coordinator *c, int module)
+{
+    struct module m = module_at(c, module);
+    for (int i = 0; i < m.count; i++) {
+        struct piece *p = &c->pieces[m.parameters[i]];
+        p->users &= ~m.user;
+        bool stays = c->is_known &&
+                     (p->persists || p->last > c->step || comes_again_soon(c, m.parameters[i]));
+        if (!stays)
+            let_go(c, m.parameters[i]);
+    }
+}
+
+void coordinator_let_all_go(struct coordinator *c)
+{
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
+        await(c, i);
+        c->pieces[i].users = 0;
+        let_go(c, i);
+    }
+}
+
+void coordinator_gather_persistent(struct coordinator *c)
+{
+    struct trainer *t = c->trainer;
+    for (int i = 0; i < t->graph.parameter_count; i++) {
+        struct piece *p = &c->pieces[i];
+        if (!p->persists || p->status != STATUS_AWAY)
+            continue;
+        if (!views_its_part(c))
+            *whole_of(c, i) =
+                machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+        p->status = STATUS_HERE;
+    }
+}
+
+struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
+{
+    struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
+    uint64_t hidden = t->job->model.hidden;
+    *c = (struct coordinator){.trainer = t,
+                              .stream = stream,
+                              .ranks = job_ranks(t->job),
+                              .prefetch_elements =
+                                  (int64_t)(PREFETCH_TENTHS * hidden * hidden / 10)};
+    c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
+    for (int i = 0; i < t->graph.parameter_count; i++) {
+        const struct parameter *p = &t->graph.parameters[i];
+        uint64_t elements = p->rows * p->columns;
+        c->pieces[i] = (struct piece){.elements = elements,
+                                      .shard = u64_divide_up(elements, c->ranks),
+                                      .persists = elements <= PERSISTENCE_FACTOR * hidden,
+                                      .last = NEVER,
+                                      .bias = -1};
+    }
+    for (int i = 0; i < (int)t->job->model.layers; i++) {
+        const struct layer_parameters *l = &t->layers[i];
+        c->pieces[l->q].bias = l->q_bias;
+        c->pieces[l->k].bias = l->k_bias;
+        c->pieces[l->v].bias = l->v_bias;
+    }
+    return c;
+}

@@ -1,0 +1,27 @@
+// Which parameters are whole on the card under ZeRO-3, and when (DeepSpeed 0.19.8,
+// deepspeed/runtime/zero/partitioned_param_coordinator.py). Each module's parameters are gathered
+// before it runs and let go after. The first pass is written down; from the second on parameters
+// that come next in it are gathered ahead, and those that come soon again stay.
+#ifndef FATHOM_STRATEGIES_ZERO_COORDINATOR_H
+#define FATHOM_STRATEGIES_ZERO_COORDINATOR_H
+
+#include "core/models/trainer.h"
+
+enum { NO_PARAMETERS = -1 }; // a module that has none of its own
+
+struct coordinator;
+
+struct coordinator *coordinator_for(struct trainer *t, uint16_t stream);
+
+// A module is the number of its weight; one that shares the embedding has module_of_head.
+int module_of_head(const struct trainer *t);
+
+void coordinator_begin(struct coordinator *c); // a forward pass
+void coordinator_enter(struct coordinator *c, int module);
+void coordinator_leave(struct coordinator *c, int module);
+void coordinator_let_all_go(struct coordinator *c);
+void coordinator_gather_persistent(struct coordinator *c); // after an optimizer step
+
+uint64_t coordinator_shard(const struct coordinator *c, int parameter); // elements of a rank's part
+
+#endif
