@@ -89,8 +89,8 @@ static bool mean_its_step(const struct options *o, struct settings *file, const 
                           struct error *e)
 {
     struct setting recipe = {STR("recipe"), str_from(f->recipe), o->from};
-    if (!f->recipe || !command_takes(o->command, STR("strategy")) ||
-        command_takes(o->command, STR("for")))
+    bool elsewhere = settings_find_z(&o->settings, "for") != NULL; // whose own step is meant
+    if (!f->recipe || elsewhere || !command_takes(o->command, STR("strategy")))
         return true;
     if (command_takes(o->command, recipe.key))
         return settings_set(file, recipe, e);

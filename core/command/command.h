@@ -64,7 +64,9 @@ struct command {
     const char *summary;     // one line without a full stop
     const char *description; // a paragraph
     const char *operand;     // the setting that a bare argument fills, NULL for none
-    const char *settings;    // the names it takes, space-separated
+    unsigned uses;           // it takes every setting of these uses,
+    const char *without;     // but not these, space-separated; NULL: all
+    const char *settings;    // and these
     const char *document;    // the setting that names a file to be read first, NULL for none
     bool streams;            // the document is a log, read piece by piece
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
@@ -78,6 +80,10 @@ extern const ptrdiff_t command_count;
 const struct command *command_find(struct str name);
 bool command_unknown(struct str name, struct error *e); // fails, naming the nearest
 bool command_takes(const struct command *c, struct str setting);
+
+// The next setting that the command takes from the table's row *i on, which moves behind it; NULL
+// after the last.
+const struct setting_def *command_setting(const struct command *c, ptrdiff_t *i);
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file);
 

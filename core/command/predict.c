@@ -86,7 +86,7 @@ bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
         struct remedy *r = &s->remedies[s->remedy_count];
         struct arena scratch = *a;
         struct error reason = {0};
-        if (!remedy_rows[i].apply(&changed) || !job_check(&changed, STR_NONE, &reason))
+        if (!remedy_rows[i].apply(&changed) || !job_check(&changed, &reason))
             continue;
         *r = (struct remedy){.what = remedy_rows[i].what, .options = remedy_rows[i].options};
         if (changed.checkpointing && !s->job->checkpointing && i > CHECKPOINTING_ROW)

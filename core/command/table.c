@@ -1,13 +1,6 @@
 // The command table and what can be asked of it.
 #include "core/command/command.h"
 
-// What a prediction is made from.
-#define JOB_SETTINGS                                                     \
-    "recipe strategy precision batch accum sp cp cp-rank checkpointing " \
-    "checkpoint-offload reshard offload optimizer lora lora-targets "    \
-    "quantize loss expandable save-hf fused-kernels entropy-saving layers tied memory-limit torch"
-#define PLAN_SETTINGS "model gpu context max-token-len " JOB_SETTINGS
-
 // The options of Trinity-RFT's scripts/context_length_test/search_context_length_capacity.py.
 static const struct option_alias published_options[] = {
     {.name = "model_path", .setting = "model"},
@@ -33,7 +26,8 @@ const struct command commands[] = {
          "through torch's "
          "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
-     .settings = PLAN_SETTINGS " explain timeline trace store",
+     .uses = USE_JOB,
+     .settings = "explain timeline trace store",
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
@@ -49,7 +43,9 @@ const struct command commands[] = {
          "what "
          "the model was trained for (YaRN) and - that nothing fits. Exits with 1 when nothing "
          "does.",
-     .settings = "model gpu grid margin " JOB_SETTINGS " explain format svg",
+     .uses = USE_JOB,
+     .without = "context",
+     .settings = "grid margin explain format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
@@ -67,8 +63,9 @@ const struct command commands[] = {
          "trinity without a checkpoint in Hugging Face's format); --order gives another list. A "
          "configuration reaches as far as the longest length before the first that fails. Exits "
          "with 1 when nothing fits.",
-     .settings = "model gpu lengths order grid margin recipe precision batch accum checkpointing "
-                 "reshard optimizer loss entropy-saving layers tied memory-limit torch format",
+     .uses = USE_JOB,
+     .without = "context sp cp cp-rank offload expandable fused-kernels strategy save-hf",
+     .settings = "lengths order grid margin format",
      .answer = guide_answer,
      .examples = {{"guide --recipe trinity --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4,6xA100-80G",
                    "the tables"},
@@ -85,12 +82,11 @@ const struct command commands[] = {
          "after an interruption. --engine torch runs a worker of ours; with --one-gpu it plays one "
          "rank of any number, with --as another card. The options of Trinity-RFT's capacity test "
          "are taken under their names too.",
-     .settings = "model gpus sp engine as one-gpu grid start until linear recipe strategy "
-                 "precision batch accum "
-                 "checkpointing reshard offload optimizer loss expandable save-hf entropy-saving "
-                 "fused-kernels layers tied memory-limit torch command python device launcher "
-                 "checkpoint-path log-dir store timeout tries grace resume dry-run list export dlc "
-                 "train-only",
+     .uses = USE_JOB | USE_TRIAL | USE_HUNT,
+     .without =
+         "gpu context max-token-len for around task cp cp-rank tp ep checkpoint-offload lora "
+         "lora-targets quantize",
+     .settings = "",
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
                    "A100-80G --recipe trinity",
@@ -139,10 +135,9 @@ const struct command commands[] = {
          "predicted peak. What the framework would reject or silently ignore is refused. Nothing "
          "is written over without --force. Exits with 1 when the configuration is predicted not "
          "to fit; the files are written all the same.",
-     .settings =
-         "for around task model gpu context strategy precision batch accum sp cp tp ep "
-         "checkpointing reshard offload nvme optimizer loss expandable torch verl save-hf dataset "
-         "teacher rollout save-to into force",
+     .uses = USE_JOB | USE_FILES,
+     .without = "cp-rank memory-limit layers tied",
+     .settings = "",
      .answer = emit_answer,
      .examples = {{"emit --for accelerate --model Qwen3-8B --gpu 8xH100-80G --context 16k -o run",
                    "FSDP2, ready for 'bash run/launch.sh'"},
@@ -178,7 +173,8 @@ const struct command commands[] = {
          "settings of predict it lays the prediction beside it and computes what each change "
          "would do. Exits with 1 when the log names no cause.",
      .operand = "file",
-     .settings = "file " PLAN_SETTINGS,
+     .uses = USE_JOB,
+     .settings = "file",
      .document = "file",
      .streams = true,
      .answer = doctor_answer,
@@ -241,9 +237,24 @@ bool command_unknown(struct str name, struct error *e)
     return HINT(e, "'fathom help' lists them");
 }
 
+static bool takes_row(const struct command *c, const struct setting_def *def)
+{
+    struct str name = str_from(def->name);
+    bool used = def->uses & c->uses && !(c->without && words_have(c->without, ' ', name));
+    return used || words_have(c->settings, ' ', name);
+}
+
 bool command_takes(const struct command *c, struct str setting)
 {
-    return words_have(c->settings, ' ', setting);
+    const struct setting_def *def = setting_def_find(setting);
+    return def && takes_row(c, def);
+}
+
+const struct setting_def *command_setting(const struct command *c, ptrdiff_t *i)
+{
+    while (*i < setting_def_count && !takes_row(c, &setting_defs[*i]))
+        ++*i;
+    return *i < setting_def_count ? &setting_defs[(*i)++] : NULL;
 }
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file)

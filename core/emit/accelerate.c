@@ -38,8 +38,9 @@ static const struct row accelerate_rows[] = {
     {"fsdp_config.fsdp_auto_wrap_policy", ROW_TEXT, "TRANSFORMER_BASED_WRAP", IS_FSDP, 0,
      "One unit a decoder layer: the class is the model's own _no_split_modules."},
     {"fsdp_config.fsdp_offload_params", ROW_TRAIT, NULL, IS_FSDP, 0, NULL, IS_OFFLOAD_ALL},
-    {"fsdp_config.fsdp_activation_checkpointing", ROW_TRAIT, NULL, IS_FSDP, 0,
-     "Here and not in the training arguments: transformers refuses both.", IS_CHECKPOINTING},
+    {"fsdp_config.fsdp_activation_checkpointing", ROW_LITERAL, "false", IS_FSDP | IS_CHECKPOINTING,
+     0, "Layers are recomputed, but the trainer sees to it: transformers refuses both."},
+    {"fsdp_config.fsdp_activation_checkpointing", ROW_LITERAL, "false", IS_FSDP, IS_CHECKPOINTING},
     {"fsdp_config.fsdp_backward_prefetch", ROW_TEXT, "BACKWARD_PRE", IS_FSDP1},
     {"fsdp_config.fsdp_use_orig_params", ROW_LITERAL, "true", IS_FSDP1},
     {"fsdp_config.fsdp_sync_module_states", ROW_LITERAL, "true", IS_FSDP1},
@@ -100,47 +101,12 @@ static const struct line run_lines[] = {
              "    --accum @accum@\n"
              "    --precision @precision@\n"
              "    --optimizer @optimizer@"},
-    {IS_CHECKPOINTING, IS_FSDP, "    --checkpointing"},
+    {IS_CHECKPOINTING, 0, "    --checkpointing"},
     {0, IS_NO_DATASET, "    --dataset @dataset@"},
     {.text = "    --save-to @save-to@\n)\n"
              "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" "
              "train.py \"${arguments[@]}\" \"$@\""},
 };
-
-const struct refusal accelerate_refusals[] = {
-    {IS_SP, IS_ZERO, "sp",
-     "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
-     "sequences"},
-    {IS_CP, IS_FSDP2, "cp", "Accelerate splits sequences by context under fsdp2 only"},
-    {IS_FSDP | IS_AUTOCAST, 0, "precision",
-     "under fsdp, Accelerate's bf16 is what mixed means; autocast is for single and ddp"},
-    {IS_ZERO, IS_MIXED, "precision",
-     "DeepSpeed keeps fp32 masters of bf16 weights: --precision mixed"},
-    {IS_MIXED, IS_FSDP | IS_ZERO, "precision",
-     "mixed is a policy of fsdp and DeepSpeed; single and ddp train in bf16 or autocast"},
-    {IS_OFFLOAD_OPTIMIZER, IS_FSDP | IS_ZERO, "offload",
-     "Accelerate offloads under fsdp and DeepSpeed only"},
-    {IS_FSDP | IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, "offload",
-     "fsdp moves parameters, gradients and optimizer together: --offload all"},
-    {IS_ZERO | IS_OFFLOAD_ALL, IS_ZERO3, "offload",
-     "DeepSpeed offloads parameters in stage 3 only; --offload optimizer works in every stage"},
-    {IS_ZERO | IS_SGD | IS_OFFLOAD_OPTIMIZER, 0, "optimizer",
-     "DeepSpeed has no sgd on the host; adamw is there"},
-    {IS_NVME, IS_CONFIG, "nvme",
-     "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
-    {IS_NVME, IS_OFFLOAD_OPTIMIZER, "nvme", "nothing goes to nvme without --offload"},
-    {IS_CONFIG, IS_ZERO, "strategy", "DeepSpeed's stages are zero1, zero2 and zero3"},
-    {0, IS_RESHARD | IS_FSDP, "reshard", "reshard is a setting of fsdp1 and fsdp2"},
-    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
-};
-const ptrdiff_t accelerate_refusal_count = COUNT_OF(accelerate_refusals);
-
-const struct refusal training_refusals[] = {
-    {IS_CHUNKED, 0, "loss",
-     "transformers' Trainer computes the full loss; --for trl has a chunked one"},
-    {0, IS_SFT, "task", "train.py trains on texts: --task sft; --for trl has the others"},
-};
-const ptrdiff_t training_refusal_count = COUNT_OF(training_refusals);
 
 void emit_accelerate_yaml(struct emit_files *files, const struct draft *j)
 {
@@ -160,12 +126,6 @@ void emit_accelerate_training(struct emit_files *files, const struct draft *j)
     emit_yarn_script(files, j);
 }
 
-const struct target target_accelerate = {
-    .name = "accelerate",
-    .takes = "nvme",
-    .recipe = "hf",
-    .accelerate = true,
-    .refusals = training_refusals,
-    .refusal_count = COUNT_OF(training_refusals),
+const struct writer writer_accelerate = {
     .emit = emit_accelerate_training,
 };

@@ -40,19 +40,13 @@ static const struct row rows[] = {
     {"wall_clock_breakdown", ROW_LITERAL, "false"},
 };
 
-static const struct refusal refusals[] = {
-    {IS_NVME, IS_ZERO3, "nvme", "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
-    {IS_CHUNKED, 0, "loss", "train.py computes the full loss; --for trl has a chunked one"},
-    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
-};
-
 // What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine
 // tenths of that ahead, 10*h kept whole. Predictions and the measured runs have the same buckets.
 static bool prepare(struct draft *j, struct error *e)
 {
     (void)e;
-    uint64_t h = j->model.hidden, bucket = sat_mul(h, h);
-    uint64_t shard = u64_divide_up(j->parameters.total, j->gpus);
+    uint64_t h = j->job->model.hidden, bucket = sat_mul(h, h);
+    uint64_t shard = u64_divide_up(j->job->parameters.total, job_ranks(j->job));
     draft_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
     draft_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);
     draft_count(j, "persistence", sat_mul(10, h));
@@ -68,13 +62,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_accelerate_training(files, j);
 }
 
-const struct target target_deepspeed = {
-    .name = "deepspeed",
-    .takes = "nvme",
-    .recipe = "deepspeed",
-    .accelerate = true,
+const struct writer writer_deepspeed = {
     .prepare = prepare,
-    .refusals = refusals,
-    .refusal_count = COUNT_OF(refusals),
     .emit = emit,
 };

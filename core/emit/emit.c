@@ -1,23 +1,14 @@
 // Walking the tables of a target.
 #include "core/emit/emit.h"
 
-static const struct target *const targets[] = {
-    &target_accelerate, &target_deepspeed, &target_trl,   &target_trinity,
-    &target_verl,       &target_slime,     &target_slurm,
+static const struct writer *const writers[TARGETS] = {
+    [FOR_ACCELERATE] = &writer_accelerate,
+    [FOR_DEEPSPEED] = &writer_deepspeed,
+    [FOR_TRL] = &writer_trl,
+    [FOR_TRINITY] = &writer_trinity,
+    [FOR_VERL] = &writer_verl,
+    [FOR_SLIME] = &writer_slime,
 };
-
-const struct target *target_find(struct str name)
-{
-    for (ptrdiff_t i = 0; i < COUNT_OF(targets); i++)
-        if (str_is(name, targets[i]->name))
-            return targets[i];
-    return NULL;
-}
-
-const struct target *target_of(const struct draft *j)
-{
-    return target_find(draft_text(j, draft_is(j, IS_SLURM, 0) ? "around" : "for"));
-}
 
 static bool any_refuses(const struct refusal *rows, ptrdiff_t count, const struct draft *j,
                         struct error *e)
@@ -34,20 +25,14 @@ static bool any_refuses(const struct refusal *rows, ptrdiff_t count, const struc
     return false;
 }
 
-static bool is_refused(const struct target *t, const struct draft *j, struct error *e)
-{
-    return (t->accelerate && any_refuses(accelerate_refusals, accelerate_refusal_count, j, e)) ||
-           any_refuses(t->refusals, t->refusal_count, j, e);
-}
-
 // The nodes of a Slurm job: those of Ray's cluster, where a target has one.
 static void slurm_facts(struct draft *j)
 {
     enum { CPUS_PER_GPU = 8 };
     bool ray = draft_is(j, IS_RAY, 0);
-    uint64_t beside = j->rollout_gpus + j->teacher_gpus, gpus = j->hardware.gpus_per_node;
+    uint64_t beside = j->rollout_gpus + j->teacher_gpus, gpus = j->job->hardware.gpus_per_node;
     bool own_nodes = ray && draft_is(j, IS_NODES, 0);
-    uint64_t nodes = j->hardware.nodes + (own_nodes ? beside / gpus : 0);
+    uint64_t nodes = j->job->hardware.nodes + (own_nodes ? beside / gpus : 0);
     gpus += own_nodes ? 0 : beside;
     draft_count(j, "job_nodes", nodes);
     draft_count(j, "job_gpus", gpus);
@@ -55,46 +40,30 @@ static void slurm_facts(struct draft *j)
     j->traits |= own_nodes ? IS_OVER_NODES : 0;
 }
 
-// What a target does not know it would silently ignore.
-static bool takes_all(const struct target *t, const struct draft *j, struct error *e)
+bool emit_check(const struct draft *j, struct error *e)
 {
-    struct words names = words_of("tp ep nvme verl save-hf teacher rollout", ' ');
-    while (words_next(&names)) {
-        const struct setting *item = settings_find(j->settings, names.word);
-        struct words taken = words_of(t->takes, ' ');
-        bool found = !item;
-        while (!found && words_next(&taken))
-            found = str_equal(taken.word, names.word);
-        if (!found)
-            return FAIL(e, BAD_INPUT, item->where, "%.*s says nothing to %s", STR_ARGS(names.word),
-                        t->name);
-    }
+    const struct writer *w = writers[j->job->target];
     const struct setting *teacher = settings_find_z(j->settings, "teacher");
     const struct setting *rollout = settings_find_z(j->settings, "rollout");
     if (teacher && !draft_is(j, IS_OPD, 0))
         return FAIL(e, BAD_INPUT, teacher->where, "only --task opd has a teacher");
     if (rollout && !draft_is(j, IS_ROLLOUT, 0))
         return FAIL(e, BAD_INPUT, rollout->where, "nothing is generated in this task");
-    return true;
-}
-
-bool emit_check(const struct draft *j, struct error *e)
-{
-    const struct target *t = target_of(j);
-    return takes_all(t, j, e) && !is_refused(t, j, e);
+    return !any_refuses(w->refusals, w->refusal_count, j, e);
 }
 
 bool emit_files(struct emit_files *files, struct draft *j, struct error *e)
 {
-    const struct target *asked = target_find(draft_text(j, "for")), *inner = target_of(j);
+    const struct writer *w = writers[j->job->target], *slurm = &writer_slurm;
     *files = (struct emit_files){.arena = j->arena};
-    if ((inner->prepare && !inner->prepare(j, e)) || (asked != inner && is_refused(asked, j, e)))
+    if ((w->prepare && !w->prepare(j, e)) ||
+        (j->job->in_slurm && any_refuses(slurm->refusals, slurm->refusal_count, j, e)))
         return false;
-    if (asked != inner)
+    if (j->job->in_slurm)
         slurm_facts(j);
-    inner->emit(files, j);
-    if (asked != inner)
-        asked->emit(files, j);
+    w->emit(files, j);
+    if (j->job->in_slurm)
+        slurm->emit(files, j);
     return true;
 }
 

@@ -16,7 +16,7 @@ struct emit_files {
     ptrdiff_t count, capacity;
 };
 
-// Fails with one sentence where the framework would reject or silently ignore a part of the job.
+// Fails with one sentence where files cannot be written for want of something.
 bool emit_check(const struct draft *j, struct error *e) MUST_USE;
 
 // Everything that a checked job's --for asks for.
@@ -24,6 +24,7 @@ bool emit_files(struct emit_files *files, struct draft *j, struct error *e) MUST
 
 // ------------------------------------------------------------------ what targets are made of
 
+// Of what only files have.
 struct refusal {
     uint64_t when, unless;
     const char *setting; // named as the place
@@ -49,22 +50,16 @@ struct line {
     const char *text; // one or more lines of a script
 };
 
-struct target {
-    const char *name;
-    const char *recipe; // whose training step a prediction means
-    const char *takes;  // of the settings that not every target has
-    bool accelerate;    // launched by Accelerate: what that refuses is refused here too
+// Of the files of one target; what the target itself cannot run are rules of core/job.
+struct writer {
     bool (*prepare)(struct draft *j, struct error *e); // facts of its own, NULL for none
     const struct refusal *refusals;
     ptrdiff_t refusal_count;
     void (*emit)(struct emit_files *files, const struct draft *j);
 };
 
-extern const struct target target_accelerate, target_deepspeed, target_trl, target_trinity,
-    target_verl, target_slime, target_slurm;
-
-const struct target *target_find(struct str name);
-const struct target *target_of(const struct draft *j); // slurm's is the one it is around
+extern const struct writer writer_accelerate, writer_deepspeed, writer_trl, writer_trinity,
+    writer_verl, writer_slime, writer_slurm;
 
 void emit_add(struct emit_files *files, const char *name, struct str content);
 void emit_yaml(struct emit_files *files, const struct draft *j, const char *name,
@@ -90,9 +85,5 @@ extern const ptrdiff_t environment_line_count;
 extern const struct line node_lines[]; // which node this is, where there are several
 extern const ptrdiff_t node_line_count;
 void emit_accelerate_training(struct emit_files *files, const struct draft *j); // with train.py
-extern const struct refusal training_refusals[];
-extern const ptrdiff_t training_refusal_count;
-extern const struct refusal accelerate_refusals[];
-extern const ptrdiff_t accelerate_refusal_count;
 
 #endif

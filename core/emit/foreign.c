@@ -43,7 +43,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_offload_params", "true", SETS, "offload", "all"},
     {"fsdp_config.fsdp_offload_params", "false", NOTHING},
     {"fsdp_config.fsdp_activation_checkpointing", "true", SETS, "checkpointing", "on"},
-    {"fsdp_config.fsdp_activation_checkpointing", "false", SETS, "checkpointing", "off"},
+    {"fsdp_config.fsdp_activation_checkpointing", "false", NOTHING}, // the trainer may still
     {"fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP", NOTHING},
     {"fsdp_config.fsdp_auto_wrap_policy", NULL, REFUSED, NULL,
      "only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},

@@ -191,19 +191,6 @@ static const struct line run_lines[] = {
 };
 
 static const struct refusal refusals[] = {
-    {0, IS_GRPO | IS_OPD, "task", "for slime grpo and opd are written"},
-    {IS_CAPACITY, 0, "task", "capacity is a test of Trinity"},
-    {IS_STRATEGY_GIVEN, 0, "strategy", "slime trains with Megatron: --tp, --cp and --ep spread it"},
-    {IS_SP, 0, "sp", "Megatron splits sequences by context: --cp"},
-    {0, IS_MIXED, "precision", "Megatron keeps fp32 masters of bf16 weights: --precision mixed"},
-    {IS_FUSED, 0, "optimizer", "Megatron has its own Adam: --optimizer adamw"},
-    {IS_SGD, 0, "optimizer", "for slime only adamw is written"},
-    {IS_CHUNKED, 0, "loss", "slime's loss takes all tokens of a micro-batch"},
-    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
-    {IS_OFFLOAD_ALL, 0, "offload", "Megatron offloads the optimizer: --offload optimizer"},
-    {0, IS_RESHARD, "reshard", "reshard is a setting of fsdp2"},
-    {IS_YARN, 0, "context",
-     "the model has @max_position@ positions, and Megatron has no YaRN for it"},
     {IS_NO_DATASET, 0, "dataset", "slime reads prompts from a JSON-lines file: --dataset FILE"},
     {IS_EXPANDABLE, IS_APART, "expandable",
      "slime's offloading between training and generating does not work with expandable segments; "
@@ -233,9 +220,10 @@ static bool find_script(struct draft *j, struct error *e)
 
 static void place_teacher(struct draft *j)
 {
-    uint64_t usual = j->hardware.card.per_node ? j->hardware.card.per_node : 8;
-    uint64_t ray = j->hardware.gpus_per_node + (j->hardware.nodes == 1 ? j->rollout_gpus : 0);
-    bool apart = j->hardware.nodes > 1 || ray + j->teacher_gpus > usual;
+    uint64_t usual = j->job->hardware.card.per_node ? j->job->hardware.card.per_node : 8;
+    uint64_t ray =
+        j->job->hardware.gpus_per_node + (j->job->hardware.nodes == 1 ? j->rollout_gpus : 0);
+    bool apart = j->job->hardware.nodes > 1 || ray + j->teacher_gpus > usual;
     j->traits |= apart ? IS_TEACHER_APART : 0;
     draft_count(j, "node_gpus", ray);
     draft_fact(j, "ray_devices", devices(j->arena, 0, ray));
@@ -254,9 +242,10 @@ static bool prepare(struct draft *j, struct error *e)
     draft_count(j, "rollout", j->rollout_gpus);
     draft_count(j, "repeat_times", repeat);
     draft_count(j, "prompts", j->sequences / repeat);
-    draft_count(j, "prompt", j->context / 4);
-    draft_count(j, "response", j->context - j->context / 4);
-    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->cp));
+    draft_count(j, "prompt", j->job->context / 4);
+    draft_count(j, "response", j->job->context - j->job->context / 4);
+    draft_count(j, "token_limit",
+                u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ring));
     if (!find_script(j, e) || !draft_teacher(j, e))
         return false;
     place_teacher(j);
@@ -275,10 +264,7 @@ static void emit(struct emit_files *files, const struct draft *j)
         emit_script(files, j, "teacher.sh", teacher_lines, COUNT_OF(teacher_lines));
 }
 
-const struct target target_slime = {
-    .name = "slime",
-    .takes = "tp ep teacher rollout",
-    .recipe = "megatron",
+const struct writer writer_slime = {
     .prepare = prepare,
     .refusals = refusals,
     .refusal_count = COUNT_OF(refusals),

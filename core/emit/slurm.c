@@ -77,9 +77,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_script(files, j, "job.sbatch", lines, COUNT_OF(lines));
 }
 
-const struct target target_slurm = {
-    .name = "slurm",
-    .takes = "",
+const struct writer writer_slurm = {
     .refusals = refusals,
     .refusal_count = COUNT_OF(refusals),
     .emit = emit,

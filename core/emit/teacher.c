@@ -15,7 +15,7 @@ bool draft_teacher(struct draft *j, struct error *e)
     struct settings alone = settings_in(j->arena);
     struct model m;
     struct parameters p;
-    uint64_t room = j->hardware.card.memory.value / 100 * WEIGHTS_PERCENT;
+    uint64_t room = j->job->hardware.card.memory.value / 100 * WEIGHTS_PERCENT;
     draft_count(j, "teacher_gpus", 0);
     if (!draft_is(j, IS_OPD, 0))
         return true;
@@ -27,10 +27,10 @@ bool draft_teacher(struct draft *j, struct error *e)
     if (!settings_add(&alone, item, e) || !model_from_settings(&m, j->arena, &alone, e) ||
         !parameters_of(&p, j->arena, &m, e))
         return false;
-    if (m.vocab != j->model.vocab)
+    if (m.vocab != j->job->model.vocab)
         return FAIL(e, BAD_INPUT, name->where,
                     "the teacher has %llu tokens and the student %llu; they must be the same",
-                    (unsigned long long)m.vocab, (unsigned long long)j->model.vocab);
+                    (unsigned long long)m.vocab, (unsigned long long)j->job->model.vocab);
     for (uint64_t gpus = 1; gpus <= m.heads && !j->teacher_gpus; gpus *= 2)
         if (heads_allow(&m, gpus) && p.total / gpus * 2 <= room)
             j->teacher_gpus = gpus;

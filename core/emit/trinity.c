@@ -197,16 +197,6 @@ static const struct line workflow_lines[] = {
 };
 
 static const struct refusal refusals[] = {
-    {IS_DDP, 0, "strategy", "Trinity trains with fsdp1 or fsdp2"},
-    {IS_ZERO, 0, "strategy", "Trinity trains with fsdp1 or fsdp2"},
-    {IS_CP, 0, "cp", "Trinity splits sequences over heads under fsdp: --sp"},
-    {0, IS_MIXED, "precision", "Trinity trains fp32 shards with bf16 compute: --precision mixed"},
-    {IS_FUSED, 0, "optimizer", "Trinity's trainer has torch's default AdamW only"},
-    {IS_SGD, 0, "optimizer", "Trinity's trainer has torch's default AdamW only"},
-    {IS_CHUNKED, 0, "loss", "Trinity's trainer computes all logits of a micro-batch"},
-    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
-    {IS_REWARD, 0, "task", "Trinity trains no reward models; trl does"},
-    {0, IS_RESHARD | IS_FSDP2, "reshard", "only fsdp2 can keep its layers gathered"},
     {IS_SFT | IS_NO_DATASET, 0, "dataset", "sft needs --dataset"},
     {IS_DPO | IS_NO_DATASET, 0, "dataset", "dpo needs --dataset"},
 };
@@ -214,15 +204,15 @@ static const struct refusal refusals[] = {
 // The engines and the teacher share a node with the trainer where they fit, else have whole ones.
 static bool place_engines(struct draft *j, struct error *e)
 {
-    uint64_t per_node = j->hardware.gpus_per_node, usual = j->hardware.card.per_node;
+    uint64_t per_node = j->job->hardware.gpus_per_node, usual = j->job->hardware.card.per_node;
     uint64_t beside = j->rollout_gpus + j->teacher_gpus;
-    bool shared = j->hardware.nodes == 1 && per_node + beside <= (usual ? usual : 8);
+    bool shared = j->job->hardware.nodes == 1 && per_node + beside <= (usual ? usual : 8);
     if (!shared && beside % per_node)
         return FAIL(e, BAD_INPUT, STR("--rollout"),
                     "%llu GPUs that generate or teach must fill whole nodes of %llu beside those "
                     "that train",
                     (unsigned long long)beside, (unsigned long long)per_node);
-    draft_count(j, "cluster_nodes", shared ? 1 : j->hardware.nodes + beside / per_node);
+    draft_count(j, "cluster_nodes", shared ? 1 : j->job->hardware.nodes + beside / per_node);
     draft_count(j, "cluster_gpus", shared ? per_node + beside : per_node);
     if (!shared && beside)
         j->traits |= IS_NODES;
@@ -232,9 +222,10 @@ static bool place_engines(struct draft *j, struct error *e)
 static bool prepare(struct draft *j, struct error *e)
 {
     uint64_t repeat = draft_is(j, IS_CAPACITY, 0) ? j->sequences : 8;
-    uint64_t prompt = draft_is(j, IS_CAPACITY, 0) && j->context >= 4096 ? 2048 : j->context / 4;
+    uint64_t prompt =
+        draft_is(j, IS_CAPACITY, 0) && j->job->context >= 4096 ? 2048 : j->job->context / 4;
     bool alone = !draft_is(j, IS_ROLLOUT, 0);
-    uint64_t usual = j->gpus < 8 ? 1 : j->hardware.gpus_per_node;
+    uint64_t usual = job_ranks(j->job) < 8 ? 1 : j->job->hardware.gpus_per_node;
     while (j->sequences % repeat)
         repeat /= 2;
     j->rollout_gpus = alone ? 0 : j->rollout_gpus ? j->rollout_gpus : usual;
@@ -242,8 +233,9 @@ static bool prepare(struct draft *j, struct error *e)
     draft_count(j, "repeat_times", repeat);
     draft_count(j, "prompts", j->sequences / repeat);
     draft_count(j, "prompt", prompt);
-    draft_count(j, "response", j->context - prompt);
-    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
+    draft_count(j, "response", j->job->context - prompt);
+    draft_count(j, "token_limit",
+                u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ulysses));
     j->traits |= str_starts(draft_text(j, "save-to"), STR("/")) ? IS_ABSOLUTE_SAVE : 0;
     if (draft_is(j, IS_LEGACY, 0))
         j->traits |= IS_OWN_YARN;
@@ -263,10 +255,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_yarn_script(files, j);
 }
 
-const struct target target_trinity = {
-    .name = "trinity",
-    .takes = "verl save-hf teacher rollout",
-    .recipe = "trinity",
+const struct writer writer_trinity = {
     .prepare = prepare,
     .refusals = refusals,
     .refusal_count = COUNT_OF(refusals),

@@ -56,14 +56,8 @@ static const struct row rows[] = {
      "Pairs: each is two sequences."},
     {"per_device_train_batch_size", ROW_LITERAL, "@batch@", 0, IS_PAIRS},
     {"gradient_accumulation_steps", ROW_LITERAL, "@accum@"},
-    {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", ROW_LITERAL, "true",
-     IS_FSDP | IS_ACCUMULATES, 0,
-     "Without it every GPU keeps the whole gradient between micro-batches."},
-    {"gradient_checkpointing", ROW_LITERAL, "false", IS_FSDP, 0,
-     "TRL's default is true; under FSDP accelerate.yaml has it, and both are refused."},
-    {"gradient_checkpointing", ROW_TRAIT, NULL, 0, IS_FSDP, NULL, IS_CHECKPOINTING},
-    {"gradient_checkpointing_kwargs.use_reentrant", ROW_LITERAL, "false", IS_CHECKPOINTING,
-     IS_FSDP},
+    {"gradient_checkpointing", ROW_TRAIT, NULL, 0, 0, NULL, IS_CHECKPOINTING},
+    {"gradient_checkpointing_kwargs.use_reentrant", ROW_LITERAL, "false", IS_CHECKPOINTING},
     {"optim", ROW_TEXT, "adamw_torch", IS_ADAMW, IS_FUSED},
     {"optim", ROW_TEXT, "adamw_torch_fused", IS_FUSED},
     {"optim", ROW_TEXT, "sgd", IS_SGD},
@@ -95,15 +89,6 @@ static const struct line run_lines[] = {
              "\"${launch[@]}\" \"$@\""},
 };
 
-static const struct refusal refusals[] = {
-    {IS_OPD, 0, "task", "TRL's command line has no opd; slime and Trinity have"},
-    {IS_CAPACITY, 0, "task", "capacity is a test of Trinity"},
-    {IS_CHUNKED, IS_TRL_LOSS, "loss", "TRL's chunk is 256 tokens: --loss chunked:256"},
-    {IS_CHUNKED, IS_SFT, "loss", "TRL has a chunked loss for sft only"},
-    {IS_CP, IS_SFT, "cp", "TRL splits sequences by context for sft only"},
-    {IS_SP, IS_SFT, "sp", "TRL splits sequences for sft only"},
-};
-
 static bool ends_as_file(struct str dataset)
 {
     return str_ends(dataset, STR(".json")) || str_ends(dataset, STR(".jsonl"));
@@ -124,7 +109,7 @@ static bool prepare(struct draft *j, struct error *e)
                     "GRPO compares at least two completions of a prompt, and %llu a step are odd",
                     (unsigned long long)sequences);
     draft_count(j, "generations", generations);
-    draft_count(j, "completion", j->context - j->context / 4);
+    draft_count(j, "completion", j->job->context - j->job->context / 4);
     return true;
 }
 
@@ -142,13 +127,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_yarn_script(files, j);
 }
 
-const struct target target_trl = {
-    .name = "trl",
-    .takes = "nvme",
-    .recipe = "trl",
-    .accelerate = true,
+const struct writer writer_trl = {
     .prepare = prepare,
-    .refusals = refusals,
-    .refusal_count = COUNT_OF(refusals),
     .emit = emit,
 };

@@ -68,24 +68,6 @@ static const struct line run_lines[] = {
              "python3 -m verl.trainer.main_ppo \"${overrides[@]}\" \"$@\""},
 };
 
-static const struct refusal refusals[] = {
-    {0, IS_GRPO, "task", "for verl only grpo is written"},
-    {IS_CAPACITY, 0, "task", "capacity is a test of Trinity"},
-    {IS_LEGACY, 0, "verl", "the overrides are those of verl 0.8 and later"},
-    {IS_DDP, 0, "strategy", "verl trains with fsdp1 or fsdp2"},
-    {IS_ZERO, 0, "strategy", "verl trains with fsdp1 or fsdp2"},
-    {IS_CP, 0, "cp", "verl splits sequences over heads under fsdp: --sp"},
-    {0, IS_MIXED, "precision", "verl trains fp32 shards with bf16 compute: --precision mixed"},
-    {IS_FUSED, 0, "optimizer", "verl's trainer has torch's default AdamW only"},
-    {IS_SGD, 0, "optimizer", "verl's trainer has torch's default AdamW only"},
-    {IS_CHUNKED, 0, "loss", "verl's trainer computes all logits of a micro-batch"},
-    {IS_NO_LOSS, 0, "loss", "training needs a loss"},
-    {0, IS_RESHARD | IS_FSDP2, "reshard", "only fsdp2 can keep its layers gathered"},
-    {IS_EXPANDABLE, 0, "expandable",
-     "verl turns expandable segments on for training by itself; the variable would stop vLLM from "
-     "giving memory back"},
-};
-
 // Hydra reads commas, braces and spaces in a value as its own syntax.
 static bool is_hydra_plain(struct str text)
 {
@@ -112,9 +94,10 @@ static bool prepare(struct draft *j, struct error *e)
                     (unsigned long long)j->sequences);
     draft_count(j, "repeat_times", repeat);
     draft_count(j, "prompts", j->sequences / repeat);
-    draft_count(j, "prompt", j->context / 4);
-    draft_count(j, "response", j->context - j->context / 4);
-    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->batch, j->context), j->sp));
+    draft_count(j, "prompt", j->job->context / 4);
+    draft_count(j, "response", j->job->context - j->job->context / 4);
+    draft_count(j, "token_limit",
+                u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ulysses));
     draft_fact(j, "experiment", str_format(j->arena, "%.*s-grpo", STR_ARGS(draft_text(j, "name"))));
     return true;
 }
@@ -129,12 +112,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_yarn_script(files, j);
 }
 
-const struct target target_verl = {
-    .name = "verl",
-    .takes = "verl",
-    .recipe = "verl",
+const struct writer writer_verl = {
     .prepare = prepare,
-    .refusals = refusals,
-    .refusal_count = COUNT_OF(refusals),
     .emit = emit,
 };

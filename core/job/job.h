@@ -1,9 +1,14 @@
-// What is to be trained and how: the settings of a prediction, read and checked.
+// One resolved job: settings, recipe, model and machine become one value, once, and every command
+// receives it. What the user did not say is what the recipe's framework does (recipe.h), what
+// cannot be or is not modelled is a row of rules.c, and which setting fills which field is a row of
+// table.c.
 #ifndef FATHOM_JOB_JOB_H
 #define FATHOM_JOB_JOB_H
 
 #include "core/hardware/hardware.h"
 #include "core/job/recipe.h"
+#include "core/job/target.h"
+#include "core/job/traits.h"
 #include "core/model/model.h"
 #include "core/settings/settings.h"
 
@@ -27,6 +32,20 @@ enum optimizer {
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
+enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+enum task { TASK_SFT, TASK_REWARD, TASK_DPO, TASK_GRPO, TASK_OPD, TASK_CAPACITY };
+
+// How many there are of each; table.c has as many words.
+enum {
+    STRATEGIES = STRATEGY_ZERO3 + 1,
+    PRECISIONS = PRECISION_MIXED + 1,
+    OPTIMIZERS = OPTIMIZER_ADAMW_8BIT_HF + 1,
+    OFFLOADS = OFFLOAD_ALL + 1,
+    LOSSES = LOSS_POLICY + 1,
+    SAVES = SAVE_ALWAYS + 1,
+    QUANTIZES = QUANTIZE_NF4 + 1,
+    TASKS = TASK_CAPACITY + 1,
+};
 
 // The linear layers that can have an adapter, in the order of transformers' modules.
 enum lora_target {
@@ -38,14 +57,20 @@ enum lora_target {
     TARGET_UP,
     TARGET_DOWN,
     TARGET_COUNT,
+    LORA_ALL_TARGETS = (1 << TARGET_COUNT) - 1, // as bits
 };
 
 struct job {
     struct model model;
     struct parameters parameters;
     struct hardware hardware;
-    const struct settings *settings; // as given, and as the recipe fills them up
+    const struct settings *given;    // as the user, a file or a search gave them
+    const struct settings *settings; // all of them: as given, by the recipe, by default
     enum recipe recipe;
+    int version;        // of the recipe, as recipe_defs numbers them
+    enum target target; // whose files are meant; FOR_NOTHING where none are
+    bool in_slurm;      // inside a Slurm job
+    enum task task;
     uint64_t context, batch, accumulation;
     enum strategy strategy;
     enum precision precision;
@@ -57,21 +82,48 @@ struct job {
     bool checkpoint_offload;
     uint64_t ulysses;         // sequence parallel size
     uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
+    uint64_t tensor, expert;  // parallel sizes, of frameworks that have them
     uint64_t lora_rank;       // 0: every parameter is trained
     unsigned lora_targets;    // bits by enum lora_target
-    bool packed;              // linear layers in four bits (nf4, double quantisation)
+    enum quantize packed;     // linear layers in four bits (nf4, double quantisation)
+    uint64_t token_limit;     // of a micro-batch on one GPU, where the user set it; else 0
     uint64_t limit_bytes;     // 0: what the card leaves
     bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
     bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
     enum save save_hf;        // a checkpoint in Hugging Face's format
     int torch_minor;
+    uint64_t traits;         // what rules and files ask of it, traits.h
+    struct error unmodelled; // why nothing is predicted of it; no code where it is
 };
 
+// Fails where the job cannot be; one that can and is not modelled says so in `unmodelled`.
+bool job_resolve(struct job *j, struct arena *a, const struct settings *s,
+                 struct error *e) MUST_USE;
+
+// The same for whoever predicts: fails where the job is not modelled, too.
 bool job_from_settings(struct job *p, struct arena *a, const struct settings *s,
                        struct error *e) MUST_USE;
 
-// Whether the job is possible, modelled and of a size that can be counted; says why not.
-bool job_check(const struct job *p, struct str where, struct error *e) MUST_USE;
+// Only the fields that a row of the table binds, from settings that recipe_fill has completed.
+bool job_read_settings(struct job *j, const struct settings *complete, struct error *e) MUST_USE;
+
+// Whether a prediction can be made of a resolved job; says why not.
+bool job_is_modelled(const struct job *j, struct error *e) MUST_USE;
+
+// A job that was changed in a field: its traits anew, and whether it is possible, modelled and of a
+// size that can be counted; says why not.
+bool job_check(struct job *j, struct error *e) MUST_USE;
+
+// Whether two jobs train the same in the same way, wherever and with whatever words; by the rows of
+// the table.
+bool job_same_training(const struct job *p, const struct job *q);
+
+// What is trained and how, in one line; by the rows of the table.
+void job_put_phrase(struct buf *b, const struct job *j);
+
+// The value that the job has of a setting, as the setting is written; empty where the table binds
+// it to no field.
+struct str job_value(struct arena *a, const struct job *j, const struct setting_def *def);
 
 bool job_attends_eagerly(const struct job *p); // operator by operator, scores of all pairs
 bool job_masks_windows(const struct job *p);   // layers with a window need a mask
@@ -79,7 +131,6 @@ bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
 bool job_is_zero(const struct job *p);    // DeepSpeed
-void job_put_targets(struct buf *b, const struct job *p); // as --lora-targets has them
 uint64_t job_ranks(const struct job *p);
 uint64_t job_tokens(const struct job *p);          // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU

@@ -3,6 +3,28 @@
 // written by hand around transformers' models.
 #include "core/job/recipe.h"
 
+#include "core/base/buf.h"
+
+const char *const recipe_words[RECIPES] = {
+    [RECIPE_HF] = "hf",
+    [RECIPE_TRANSFORMERS] = "transformers",
+    [RECIPE_TRL] = "trl",
+    [RECIPE_DEEPSPEED] = "deepspeed",
+    [RECIPE_TRINITY] = "trinity",
+    [RECIPE_VERL] = "verl",
+    [RECIPE_MEGATRON] = "megatron",
+};
+
+const struct recipe_def recipe_defs[RECIPES] = {
+    [RECIPE_HF] = {"a loop of one's own around transformers", {"5.17"}},
+    [RECIPE_TRANSFORMERS] = {"transformers' Trainer", {"5.17"}},
+    [RECIPE_TRL] = {"TRL", {"1.13", "1.16"}},
+    [RECIPE_DEEPSPEED] = {"DeepSpeed", {"0.19"}},
+    [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
+    [RECIPE_VERL] = {"verl", {"0.5", "0.8", "0.9"}},
+    [RECIPE_MEGATRON] = {"Megatron", {"0.13"}},
+};
+
 const struct recipe_row recipe_rows[] = {
     {.recipe = "trl",
      .setting = "strategy",
@@ -31,6 +53,20 @@ const struct recipe_row recipe_rows[] = {
      .setting = "loss",
      .value = "chunked:256",
      .evidence = "trl 1.13, sft_trainer.py: chunked_nll, _CHUNKED_LM_HEAD_CHUNK_SIZE"},
+    {.recipe = "transformers",
+     .setting = "strategy",
+     .value = "ddp",
+     .several = true,
+     .evidence =
+         "transformers/trainer.py: DistributedDataParallel unless FSDP or DeepSpeed is set"},
+    {.recipe = "transformers",
+     .setting = "checkpointing",
+     .value = "off",
+     .evidence = "transformers/training_args.py: gradient_checkpointing = False"},
+    {.recipe = "transformers",
+     .setting = "optimizer",
+     .value = "adamw-fused",
+     .evidence = "transformers/training_args.py: adamw_torch_fused since torch 2.8"},
     {.recipe = "deepspeed",
      .setting = "strategy",
      .value = "zero3",
@@ -53,19 +89,98 @@ const struct recipe_row recipe_rows[] = {
      .value = "4",
      .evidence = "trinity's capacity test: eight sequences for each sequence parallel group"},
     {.recipe = "trinity", .setting = "torch", .value = "2.8", .evidence = "what verl 0.5 runs on"},
+    {.recipe = "trinity",
+     .setting = "loss",
+     .value = "policy",
+     .evidence = "verl/workers/actor/dp_actor.py: a policy gradient"},
+    {.recipe = "trinity", .setting = "task", .value = "grpo", .evidence = "its capacity test"},
+    {.recipe = "verl",
+     .setting = "precision",
+     .value = "mixed",
+     .evidence = "verl/workers/fsdp_workers.py: fp32 shards, bf16 compute"},
+    {.recipe = "verl",
+     .setting = "loss",
+     .value = "policy",
+     .evidence = "verl/workers/actor/dp_actor.py: a policy gradient"},
+    {.recipe = "verl",
+     .setting = "accum",
+     .value = "16",
+     .evidence = "ours: a step of enough answers to compare"},
+    {.recipe = "verl", .setting = "task", .value = "grpo", .evidence = "what is written for it"},
+    {.recipe = "megatron",
+     .setting = "precision",
+     .value = "mixed",
+     .evidence = "megatron/core/optimizer: fp32 masters of bf16 weights"},
+    {.recipe = "megatron",
+     .setting = "loss",
+     .value = "policy",
+     .evidence = "slime/backends/megatron_utils/loss.py: a policy gradient"},
+    {.recipe = "megatron",
+     .setting = "accum",
+     .value = "16",
+     .evidence = "ours: a step of enough answers to compare"},
+    {.recipe = "megatron", .setting = "task", .value = "grpo", .evidence = "what slime trains"},
+    {.setting = "strategy",
+     .value = "fsdp2",
+     .several = true,
+     .evidence = "whatever does not fit on one GPU needs it, and it costs little"},
+    {.setting = "strategy", .value = "single", .evidence = "one GPU shards nothing"},
+    {.setting = "precision",
+     .value = "mixed",
+     .strategies = "fsdp1|fsdp2|zero1|zero2|zero3",
+     .evidence = "what their examples do: fp32 shards, bf16 compute"},
+    {.setting = "precision", .value = "bf16", .evidence = "as models are loaded by default"},
+    {.setting = "optimizer", .value = "adamw", .evidence = "torch.optim.AdamW: foreach"},
 };
 
 const ptrdiff_t recipe_row_count = COUNT_OF(recipe_rows);
 
+static bool unknown_version(enum recipe recipe, struct str version, struct str where,
+                            struct error *e)
+{
+    char block[64];
+    struct buf known = buf_over(block, sizeof block);
+    const char *const *versions = recipe_defs[recipe].versions;
+    for (int i = 0; i < RECIPE_MOST_VERSIONS && versions[i]; i++)
+        buf_printf(&known, "%s%s", i ? ", " : "", versions[i]);
+    return FAIL(e, BAD_INPUT, where, "of %s the versions %.*s are known, not '%.*s'",
+                recipe_defs[recipe].title, STR_ARGS(buf_str(&known)), STR_ARGS(str_short(version)));
+}
+
+bool recipe_parse(enum recipe *recipe, int *version, const struct setting *item, struct error *e)
+{
+    struct str_cut cut = str_cut(item->value, '@');
+    int found = 0, newest = 0;
+    while (found < RECIPES && !str_is(cut.head, recipe_words[found]))
+        found++;
+    ASSERT(found < RECIPES); // the table's check has been there
+    const char *const *versions = recipe_defs[found].versions;
+    while (newest + 1 < RECIPE_MOST_VERSIONS && versions[newest + 1])
+        newest++;
+    int asked = cut.found ? 0 : newest;
+    while (cut.found && asked <= newest && !str_is(cut.tail, versions[asked]))
+        asked++;
+    if (asked > newest)
+        return unknown_version((enum recipe)found, cut.tail, item->where, e);
+    *recipe = (enum recipe)found;
+    *version = asked;
+    return true;
+}
+
+static struct str recipe_name(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "recipe");
+    return item ? str_cut(item->value, '@').head : STR("hf");
+}
+
 bool recipe_row_holds(const struct recipe_row *row, const struct settings *effective)
 {
     const struct setting *item = settings_find_z(effective, row->setting);
-    const struct setting *recipe = settings_find_z(effective, "recipe");
-    return item && recipe && str_is(recipe->value, row->recipe) &&
+    return item && row->recipe && str_is(recipe_name(effective), row->recipe) &&
            item->value.p == row->value; // a user's text lies elsewhere
 }
 
-// Without one, single on one GPU: the fallback of the setting.
+// Without one, that of the rows for every recipe.
 static bool has_strategy(const struct settings *s, const char *strategies, bool several)
 {
     const struct setting *given = settings_find_z(s, "strategy");
@@ -82,25 +197,33 @@ static bool is_offloaded(const struct settings *s)
 static bool applies(const struct recipe_row *row, struct str recipe, const struct settings *s,
                     bool several)
 {
-    return str_is(recipe, row->recipe) && !settings_find_z(s, row->setting) &&
+    return (!row->recipe || str_is(recipe, row->recipe)) && !settings_find_z(s, row->setting) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
+}
+
+static bool add_default(struct settings *s, const char *name, const char *value, struct error *e)
+{
+    struct str where = str_format(s->arena, "--%s", name);
+    struct setting item = {str_from(name), str_from(value), where};
+    return setting_check(setting_def_find(item.key), &item, e) && settings_add(s, item, e);
 }
 
 bool recipe_fill(struct settings *effective, const struct settings *given, bool several,
                  struct error *e)
 {
-    const struct setting *recipe = settings_find_z(given, "recipe");
     for (ptrdiff_t i = 0; i < given->count; i++)
         if (!settings_add(effective, given->items[i], e))
             return false;
-    for (ptrdiff_t i = 0; recipe && i < recipe_row_count; i++) {
-        struct setting item = {str_from(recipe_rows[i].setting), str_from(recipe_rows[i].value),
-                               recipe->where};
-        if (!applies(&recipe_rows[i], recipe->value, effective, several))
-            continue;
-        if (!setting_check(setting_def_find(item.key), &item, e) ||
-            !settings_add(effective, item, e))
+    struct str recipe = recipe_name(given);
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++)
+        if (applies(&recipe_rows[i], recipe, effective, several) &&
+            !add_default(effective, recipe_rows[i].setting, recipe_rows[i].value, e))
+            return false;
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting_def *def = &setting_defs[i];
+        if (def->uses & USE_JOB && def->fallback && !settings_find_z(effective, def->name) &&
+            !add_default(effective, def->name, def->fallback, e))
             return false;
     }
     return true;

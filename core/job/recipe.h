@@ -1,14 +1,38 @@
-// Whose training step is meant: a recipe is what a framework sets where its user says nothing.
+// Whose training step is meant: a recipe is what a framework sets where its user says nothing, in
+// the version that is named ("trl@1.16"), or the newest that is known.
 #ifndef FATHOM_JOB_RECIPE_H
 #define FATHOM_JOB_RECIPE_H
 
 #include "core/settings/settings.h"
 
-// In the order of the setting's values.
-enum recipe { RECIPE_HF, RECIPE_TRL, RECIPE_DEEPSPEED, RECIPE_TRINITY };
+enum recipe {
+    RECIPE_HF,
+    RECIPE_TRANSFORMERS,
+    RECIPE_TRL,
+    RECIPE_DEEPSPEED,
+    RECIPE_TRINITY,
+    RECIPE_VERL,
+    RECIPE_MEGATRON,
+    RECIPES,
+};
+
+enum { RECIPE_MOST_VERSIONS = 4 };
+
+struct recipe_def {
+    const char *title;                          // as a sentence has it
+    const char *versions[RECIPE_MOST_VERSIONS]; // the oldest first; a version reaches to the next
+};
+
+extern const struct recipe_def recipe_defs[RECIPES];
+extern const char *const recipe_words[RECIPES]; // as --recipe has them
+
+// "trl@1.16" to its recipe and the number of its version; without one the newest.
+bool recipe_parse(enum recipe *recipe, int *version, const struct setting *item,
+                  struct error *e) MUST_USE;
 
 struct recipe_row {
-    const char *recipe, *setting, *value;
+    const char *recipe; // NULL: every one
+    const char *setting, *value;
     bool several;           // only on several GPUs
     bool offloaded;         // only with offload
     const char *strategies; // only with one of these; NULL: any
@@ -21,8 +45,8 @@ extern const ptrdiff_t recipe_row_count;
 // Whether the row's value is the one in effect.
 bool recipe_row_holds(const struct recipe_row *row, const struct settings *effective);
 
-// The given settings, and after them what the recipe sets among those not given, checked. On
-// `several` GPUs or on one.
+// The given settings, after them what the recipe sets among those not given, and then the defaults
+// of the table: all that a job is made of. On `several` GPUs or on one.
 bool recipe_fill(struct settings *effective, const struct settings *given, bool several,
                  struct error *e) MUST_USE;
 

@@ -4,11 +4,10 @@
 #include "core/manual/manual.h"
 #include "core/model/model.h"
 
-static void put_choices(struct buf *b, const char *choices)
+static void put_choices(struct buf *b, struct str choices)
 {
-    struct words words = words_of(choices, '|');
-    for (int i = 0; words_next(&words); i++)
-        buf_printf(b, "%s%.*s", i ? " " : "", STR_ARGS(words.word));
+    for (ptrdiff_t i = 0; i < choices.n; i++)
+        buf_char(b, choices.p[i] == '|' ? ' ' : choices.p[i]);
 }
 
 // Words that may follow --name, separated by spaces; empty where anything may.
@@ -17,7 +16,7 @@ static void put_values(struct buf *b, const struct setting_def *d)
     if (d->kind == SETTING_SWITCH || d->kind == SETTING_FLAG) {
         buf_put_z(b, "on off");
     } else if (d->kind == SETTING_CHOICE) {
-        put_choices(b, d->values);
+        put_choices(b, setting_values(b->arena, d));
     } else if (str_is(str_from(d->name), "model")) {
         for (ptrdiff_t i = 0; i < catalog_model_count; i++)
             buf_printf(b, "%s%s", i ? " " : "", catalog_models[i].name);
@@ -34,9 +33,9 @@ static void put_values(struct buf *b, const struct setting_def *d)
 
 static void put_options(struct buf *b, const struct command *c)
 {
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names))
-        buf_printf(b, "--%.*s ", STR_ARGS(names.word));
+    const struct setting_def *d;
+    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+        buf_printf(b, "--%s ", d->name);
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         buf_printf(b, "%s--%s", i ? " " : "", global_options[i].name);
 }
@@ -109,9 +108,9 @@ static void fish_command(struct buf *b, const struct command *c)
     buf_printf(b, "complete -c fathom -n __fish_use_subcommand -f -a %s -d ", c->name);
     put_fish_quoted(b, c->summary);
     buf_char(b, '\n');
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names))
-        fish_setting(b, c, setting_def_find(names.word));
+    const struct setting_def *d;
+    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+        fish_setting(b, c, d);
     if (!c->operand)
         return;
     buf_printf(b, "complete -c fathom -n '__fish_seen_subcommand_from %s' -a '", c->name);

@@ -26,12 +26,18 @@ static void print_option(struct buf *b, const char *name, const char *values, co
     print_pair(b, left, text, v);
 }
 
+static const char *default_of(const struct setting_def *d)
+{
+    return d->usual ? d->usual : d->fallback;
+}
+
 // What recipes set instead: "; trl: mixed with fsdp1|fsdp2".
 static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
 {
     for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
         const struct recipe_row *row = &recipe_rows[i];
-        if (!str_is(str_from(d->name), row->setting) || str_is(str_from(d->fallback), row->value))
+        if (!row->recipe || !str_is(str_from(d->name), row->setting) ||
+            str_is(str_from(default_of(d)), row->value))
             continue;
         buf_printf(b, "; %s: %s", row->recipe, row->value);
         if (row->strategies)
@@ -45,10 +51,10 @@ static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
 
 static const char *setting_text(struct arena *a, const struct setting_def *d)
 {
-    if (!d->fallback)
+    if (!default_of(d))
         return d->text;
     struct buf b = buf_in(a);
-    buf_printf(&b, "%s (default: %s", d->text, d->fallback);
+    buf_printf(&b, "%s (default: %s", d->text, default_of(d));
     put_recipe_defaults(&b, d);
     buf_put_z(&b, ")");
     return str_z(a, buf_str(&b));
@@ -58,8 +64,9 @@ static void print_setting(struct buf *b, const struct setting_def *d, const stru
 {
     struct str letter = d->letter ? str_format(b->arena, "-%c, ", d->letter) : STR_NONE;
     bool alone = d->kind == SETTING_FLAG;
-    struct str left = str_format(b->arena, "%.*s--%s%s%s", STR_ARGS(letter), d->name,
-                                 alone ? "" : " ", alone ? "" : d->values);
+    struct str values = alone ? STR_NONE : setting_values(b->arena, d);
+    struct str left = str_format(b->arena, "%.*s--%s%s%.*s", STR_ARGS(letter), d->name,
+                                 alone ? "" : " ", STR_ARGS(values));
     print_pair(b, left, setting_text(b->arena, d), v);
 }
 
@@ -104,9 +111,9 @@ static void one_command(struct buf *b, const struct command *c, const struct vie
     buf_put_z(b, "\n\n");
     buf_wrapped(b, str_from(c->description), 0, v->width);
     buf_put_z(b, "\nOptions:\n");
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names))
-        print_setting(b, setting_def_find(names.word), v);
+    const struct setting_def *d;
+    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+        print_setting(b, d, v);
     print_globals(b, v);
     buf_put_z(b, "\nExamples:\n");
     for (int i = 0; i < COMMAND_MAX_EXAMPLES && c->examples[i].arguments; i++) {
@@ -122,9 +129,9 @@ static void command_json(struct json_out *j, const struct command *c)
     json_out_field_str(j, "summary", str_from(c->summary));
     json_out_key(j, "settings");
     json_out_array(j);
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names))
-        json_out_str(j, names.word);
+    const struct setting_def *d;
+    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+        json_out_str(j, str_from(d->name));
     json_out_array_end(j);
     json_out_object_end(j);
 }
@@ -133,9 +140,9 @@ static void setting_json(struct json_out *j, const struct setting_def *d)
 {
     json_out_object(j);
     json_out_field_str(j, "name", str_from(d->name));
-    json_out_field_str(j, "values", str_from(d->values));
-    if (d->fallback)
-        json_out_field_str(j, "default", str_from(d->fallback));
+    json_out_field_str(j, "values", setting_values(j->out->arena, d));
+    if (default_of(d))
+        json_out_field_str(j, "default", str_from(default_of(d)));
     json_out_field_str(j, "text", str_from(d->text));
     json_out_object_end(j);
 }

@@ -39,15 +39,13 @@ static void put_command(struct buf *b, const struct command *c)
     buf_char(b, '\n');
     put_roff(b, str_from(c->description));
     buf_char(b, '\n');
-    if (!*c->settings)
-        return;
-    buf_put_z(b, "Settings:");
-    struct words names = words_of(c->settings, ' ');
-    while (words_next(&names)) {
-        buf_put_z(b, " \\-\\-");
-        put_roff(b, names.word);
+    const struct setting_def *d;
+    bool any = false;
+    for (ptrdiff_t i = 0; (d = command_setting(c, &i)); any = true) {
+        buf_put_z(b, any ? " \\-\\-" : "Settings: \\-\\-");
+        put_roff(b, str_from(d->name));
     }
-    buf_put_z(b, ".\n");
+    buf_put_z(b, any ? ".\n" : "");
 }
 
 static void put_exit_status(struct buf *b)
@@ -94,7 +92,8 @@ bool man_answer(struct answer *a, const struct query *q, struct error *e)
     buf_put_z(&b, ".SH SETTINGS\nNumbers accept 32k, 32768, 79.15GiB and 80GB.\n");
     for (ptrdiff_t i = 0; i < setting_def_count; i++)
         if (!setting_defs[i].operand)
-            put_option(&b, setting_defs[i].name, setting_defs[i].values, setting_defs[i].text);
+            put_option(&b, setting_defs[i].name, str_z(q->arena, setting_values(q->arena, &setting_defs[i])),
+                       setting_defs[i].text);
     put_exit_status(&b);
     put_environment(&b);
     answer_text(a, q, buf_str(&b));

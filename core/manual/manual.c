@@ -5,7 +5,7 @@ void put_usage(struct buf *b, const struct command *c)
 {
     buf_printf(b, "fathom %s", c->name);
     if (c->operand)
-        buf_printf(b, " [%s]", setting_def_find(str_from(c->operand))->values);
+        buf_printf(b, " [%s]", setting_def_find(str_from(c->operand))->values); // never a choice
     buf_put_z(b, " [options]");
 }
 

@@ -344,7 +344,7 @@ static bool read_layer_type(bool *slides, const struct origin *o, uint64_t layer
     const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
     if (stated) {
         *slides = str_is(stated->value, "sliding_attention");
-        return setting_choice(stated, "full_attention|sliding_attention", e);
+        return setting_choice(stated, STR("full_attention|sliding_attention"), e);
     }
     if (layer > 0 && look_up_item(o, SCOPE_TEXT, "layer_types", 0))
         return FAIL(e, BAD_INPUT, o->label, "layer_types names only %llu of the layers",

@@ -5,25 +5,25 @@
 #include "core/emit/emit.h"
 #include "core/probe/engine.h"
 
-// What emit takes of a cell's settings.
-static const char taken[] = "model strategy precision batch accum sp checkpointing reshard offload "
-                            "optimizer loss expandable torch";
+// The trial is what the files say: what has no place in them is refused. The memory limit is an
+// argument of the launch script.
+static bool check_settings(const struct settings *s, const char *target, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct setting_def *def = setting_def_find(s->items[i].key);
+        bool files_lack = def && def->worker && def->uses & (USE_TRIAL | USE_PREDICTION);
+        if (files_lack)
+            return FAIL(e, BAD_INPUT, s->items[i].where, "the %s engine has no %s", target,
+                        def->name);
+    }
+    return true;
+}
 
 static bool is_taken(struct str name)
 {
-    return words_have(taken, ' ', name) || setting_is_document(name);
-}
-
-static bool check_settings(const struct settings *s, const char *target, struct error *e)
-{
-    static const char *const others[] = {"layers",  "tied",   "entropy-saving",
-                                         "one-gpu", "device", "save-hf"};
-    for (ptrdiff_t i = 0; i < COUNT_OF(others); i++) {
-        const struct setting *item = settings_find_z(s, others[i]);
-        if (item)
-            return FAIL(e, BAD_INPUT, item->where, "the %s engine has no %s", target, others[i]);
-    }
-    return true;
+    const struct setting_def *def = setting_def_find(name);
+    return setting_is_document(name) ||
+           (def && def->uses & USE_JOB && !(def->uses & USE_PREDICTION));
 }
 
 static bool emit_settings(struct settings *out, const struct trial_request *r, const char *target,
@@ -61,6 +61,7 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
                        const char *target, struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct draft *j = NEW(a, struct draft, 1);
     struct emit_files files = {0};
     *s = settings_in(a);
@@ -70,7 +71,8 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
         return FAIL(e, BAD_INPUT, STR("--as"),
                     "the %s engine writes files for a machine, and this one's card is not known",
                     target);
-    if (!emit_settings(s, r, target, e) || !draft_from_settings(j, a, s, e) || !emit_check(j, e))
+    if (!emit_settings(s, r, target, e) || !job_resolve(job, a, s, e) ||
+        !draft_from_job(j, a, job, e) || !emit_check(j, e))
         return false;
     use_config_alone(j);
     draft_fact(j, "predicted", STR("A trial of fathom probe."));

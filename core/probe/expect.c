@@ -31,13 +31,6 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     x->reserved_bytes = made->reserved_bytes;
 }
 
-static bool read_number(uint64_t *value, const struct settings *s, const char *name,
-                        enum unit_kind kind, struct error *e)
-{
-    const struct setting *item = settings_find_z(s, name);
-    return !item || setting_number(value, item, kind, (struct range){0, UINT64_MAX}, e);
-}
-
 // Of a job only what limit_of and outside_of look at is filled in.
 bool expect_limit(struct card_limit *x, struct arena scratch, const struct settings *job,
                   struct error *e)
@@ -45,15 +38,10 @@ bool expect_limit(struct card_limit *x, struct arena scratch, const struct setti
     struct job *p = NEW(&scratch, struct job, 1);
     struct settings effective = settings_in(&scratch);
     struct error unknown = {0};
-    p->ulysses = 1;
     bool card = hardware_from_settings(&p->hardware, &scratch, job, &unknown);
     if (!recipe_fill(&effective, job, card && job_ranks(p) > 1, e) ||
-        !read_number(&p->limit_bytes, job, "memory-limit", UNIT_BYTES, e) ||
-        !read_number(&p->ulysses, job, "sp", UNIT_COUNT, e))
+        !job_read_settings(p, &effective, e))
         return false;
-    p->recipe = (enum recipe)settings_choice(&effective, "recipe", RECIPE_HF);
-    p->strategy = (enum strategy)settings_choice(
-        &effective, "strategy", card && job_ranks(p) > 1 ? STRATEGY_FSDP2 : STRATEGY_SINGLE);
     struct outside outside = outside_of(p);
     uint64_t limit = card || p->limit_bytes ? limit_of(p, &outside) : 0;
     if (!limit)

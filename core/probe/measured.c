@@ -59,12 +59,12 @@ bool measured_settings(struct settings *out, const struct cell_record *c,
                        const struct attempt_record *t, struct error *e)
 {
     const struct engine *engine = engine_find(c->engine);
-    struct words names = words_of(probe_predicted_settings, ' ');
     if (!is_predictable(c, e))
         return false;
-    while (words_next(&names)) {
-        struct str value = value_in(c->key, names.word);
-        if (value.n && !settings_set(out, (struct setting){names.word, value, STR("the store")}, e))
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        struct str name = str_from(setting_defs[i].name), value = value_in(c->key, name);
+        if (value.n && probe_is_predicted(&setting_defs[i]) &&
+            !settings_set(out, (struct setting){name, value, STR("the store")}, e))
             return false;
     }
     struct str torch = torch_of(out->arena, c, t);
@@ -98,25 +98,6 @@ static bool same_model(const struct cell_record *c, struct str key)
     return str_equal(name, wanted) || (row && row == catalog_model_find(wanted));
 }
 
-static bool same_training(const struct job *p, const struct job *q)
-{
-    return p->recipe == q->recipe && p->strategy == q->strategy && p->precision == q->precision &&
-           p->optimizer == q->optimizer && p->loss == q->loss && p->loss_chunk == q->loss_chunk &&
-           p->checkpointing == q->checkpointing && p->reshard == q->reshard &&
-           p->expandable == q->expandable && p->offload == q->offload &&
-           p->checkpoint_offload == q->checkpoint_offload && p->lora_rank == q->lora_rank &&
-           p->lora_targets == q->lora_targets && p->packed == q->packed &&
-           p->limit_bytes == q->limit_bytes && p->fused_kernels == q->fused_kernels &&
-           p->entropy_saving == q->entropy_saving && p->save_hf == q->save_hf;
-}
-
-static bool same_sizes(const struct job *p, const struct job *q)
-{
-    return p->context == q->context && p->batch == q->batch && p->accumulation == q->accumulation &&
-           p->ulysses == q->ulysses && p->ring == q->ring && p->ring_rank == q->ring_rank &&
-           p->model.layers == q->model.layers && p->model.features == q->model.features;
-}
-
 static bool same_machine(const struct job *p, const struct job *q)
 {
     return job_ranks(p) == job_ranks(q) &&
@@ -146,7 +127,7 @@ static bool means_the_same(struct arena scratch, const struct measured *m, const
     const struct attempt_record *t = m->attempt;
     bool decided = t->finished && outcome_rows[t->outcome].verdict != LENGTH_UNDECIDED;
     return decided && t->context == wanted->context && job_of(p, &scratch, m, s) &&
-           same_machine(p, wanted) && same_sizes(p, wanted) && same_training(p, wanted) &&
+           same_machine(p, wanted) && job_same_training(p, wanted) &&
            (!settings_find_z(s, "torch") || p->torch_minor == wanted->torch_minor);
 }
 

@@ -1,4 +1,4 @@
-// Reading options. Two lists of names decide which settings say how to hunt, and which a prediction
+// Reading options. Rows of the table say which settings are about the hunt and which a prediction
 // takes; the rest of a cell's settings are for its engine.
 #include "core/probe/options.h"
 
@@ -8,15 +8,18 @@
 
 enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEFAULT_TRIES = 3 };
 
-// They change which trials are made or how they are watched, not what a trial does.
-static const char hunting[] = "grid start until linear launcher checkpoint-path log-dir store "
-                              "timeout tries grace resume dry-run "
-                              "list export";
+static bool is_hunting(struct str name)
+{
+    const struct setting_def *def = setting_def_find(name);
+    return def && def->uses & USE_HUNT;
+}
 
-const char probe_predicted_settings[] =
-    "model recipe strategy precision batch accum sp cp cp-rank checkpointing checkpoint-offload "
-    "reshard offload optimizer loss expandable save-hf fused-kernels entropy-saving layers tied "
-    "memory-limit torch";
+// The machine and the length are those of the trial.
+bool probe_is_predicted(const struct setting_def *def)
+{
+    return def->uses & USE_JOB && !str_is(str_from(def->name), "gpu") &&
+           !str_is(str_from(def->name), "context");
+}
 
 static bool read_number(uint64_t *value, const struct settings *s, const char *name,
                         struct error *e)
@@ -250,7 +253,7 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
     if (!list_model_settings(&own, s, choice->number, e))
         return false;
     for (ptrdiff_t i = 0; i < own.count; i++)
-        if (!words_have(hunting, ' ', own.items[i].key) && !settings_add(out, own.items[i], e))
+        if (!is_hunting(own.items[i].key) && !settings_add(out, own.items[i], e))
             return false;
     struct setting model = {STR("model"), choice->model, STR("--model")};
     return (!model.value.n || settings_set(out, model, e)) &&
@@ -262,7 +265,8 @@ bool probe_job_settings(struct settings *out, const struct settings *cell, struc
 {
     for (ptrdiff_t i = 0; i < cell->count; i++) {
         struct str key = cell->items[i].key;
-        if ((words_have(probe_predicted_settings, ' ', key) || setting_is_document(key)) &&
+        const struct setting_def *def = setting_def_find(key);
+        if (((def && probe_is_predicted(def)) || setting_is_document(key)) &&
             !settings_add(out, cell->items[i], e))
             return false;
     }
@@ -283,7 +287,7 @@ struct str probe_cell_key(struct arena *a, const struct settings *cell, struct s
     struct buf b = buf_in(a);
     for (ptrdiff_t i = 0; i < setting_def_count; i++) {
         const struct setting *item = settings_find_z(cell, setting_defs[i].name);
-        if (item && !words_have(hunting, ' ', item->key))
+        if (item && !is_hunting(item->key))
             buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
     }
     if (card.n)

@@ -46,8 +46,8 @@ struct str probe_cell_key(struct arena *a, const struct settings *cell, struct s
 // folder's.
 struct str probe_model_name(struct str model);
 
-// Settings that change what a prediction says, separated by spaces.
-extern const char probe_predicted_settings[];
+// Whether the setting changes what a prediction says.
+bool probe_is_predicted(const struct setting_def *def);
 
 // Of the settings of a cell those that predictions take.
 bool probe_job_settings(struct settings *out, const struct settings *cell,

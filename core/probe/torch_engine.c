@@ -3,31 +3,8 @@
 #include "core/job/recipe.h"
 #include "core/probe/engine.h"
 
-// Settings that the worker reads under the same name, dashes turned into underscores, and which of
-// their values it does. What is not here it would leave out, so it is refused.
-static const struct engine_setting worker_settings[] = {
-    {.name = "recipe", .values = "hf|trinity"},
-    {.name = "strategy", .values = "single|ddp|fsdp1|fsdp2"},
-    {.name = "precision", .values = "bf16|autocast|mixed"},
-    {.name = "batch"},
-    {.name = "accum"},
-    {.name = "checkpointing"},
-    {.name = "reshard"},
-    {.name = "offload", .values = "off|all"},
-    {.name = "optimizer", .values = "adamw|adamw-fused|sgd"},
-    {.name = "loss", .values = "full|chunked:|none"},
-    {.name = "expandable"},
-    {.name = "save-hf"},
-    {.name = "entropy-saving"},
-    {.name = "layers"},
-    {.name = "tied"},
-    {.name = "one-gpu"},
-    {.name = "device"},
-    {0},
-};
-
-// Of the settings of a cell, those that are not the worker's to read.
-static const char others[] = "model|gpus|sp|engine|as|memory-limit|torch|python";
+// The worker reads settings under the same name, dashes turned into underscores; which of their
+// values it does is a column of the table. What it would leave out is refused.
 
 // A value that the worker does only together with some values of another setting.
 static const struct {
@@ -81,26 +58,33 @@ static bool check_conditions(const struct settings *given, const struct settings
     return true;
 }
 
-static bool is_read(struct str name)
+// Of the settings of a cell, those that reach the worker otherwise or are not its to read.
+static bool is_for_others(struct str name)
 {
-    for (const struct engine_setting *s = worker_settings; s->name; s++)
-        if (str_is(name, s->name))
-            return true;
-    return false;
+    return words_have("model gpus sp engine as memory-limit torch python", ' ', name) ||
+           setting_is_document(name);
+}
+
+static bool check_value(const struct setting *item, struct error *e)
+{
+    const struct setting_def *def = setting_def_find(item->key);
+    if (is_for_others(item->key))
+        return true;
+    if (!def->worker)
+        return FAIL(e, BAD_INPUT, item->where, "the torch engine has no %.*s",
+                    STR_ARGS(str_short(item->key)));
+    struct engine_setting only[] = {{def->name, def->worker}, {0}};
+    struct settings one = {.items = (struct setting[]){*item}, .count = 1};
+    return !*def->worker || engine_check_values("torch", only, &one, e);
 }
 
 static bool check_settings(struct arena scratch, const struct trial_request *r, struct error *e)
 {
     struct settings effective = settings_in(&scratch);
-    for (ptrdiff_t i = 0; i < r->cell->count; i++) {
-        struct setting item = r->cell->items[i];
-        if (!is_read(item.key) && !engine_value_is_in(item.key, others) &&
-            !setting_is_document(item.key))
-            return FAIL(e, BAD_INPUT, item.where, "the torch engine has no %.*s",
-                        STR_ARGS(str_short(item.key)));
-    }
-    return engine_check_values("torch", worker_settings, r->cell, e) &&
-           recipe_fill(&effective, r->cell, r->gpus > 1, e) && check_single(r->cell, r->gpus, e) &&
+    for (ptrdiff_t i = 0; i < r->cell->count; i++)
+        if (!check_value(&r->cell->items[i], e))
+            return false;
+    return recipe_fill(&effective, r->cell, r->gpus > 1, e) && check_single(r->cell, r->gpus, e) &&
            check_conditions(r->cell, &effective, r->gpus, e);
 }
 
@@ -142,9 +126,9 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
     json_out_field_u64(&j, "context", r->context);
     json_out_field_u64(&j, "world", r->gpus);
     json_out_field_u64(&j, "sp", r->sp);
-    for (const struct engine_setting *s = worker_settings; s->name; s++) {
-        const struct setting *item = settings_find_z(r->cell, s->name);
-        if (item && !put_setting(&j, a, item, e))
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting *item = settings_find_z(r->cell, setting_defs[i].name);
+        if (item && setting_defs[i].worker && !put_setting(&j, a, item, e))
             return false;
     }
     if (r->limit_bytes)

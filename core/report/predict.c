@@ -41,73 +41,10 @@ static void print_verdict(struct buf *out, const struct view *v, const struct pr
     buf_printf(out, " on %llu x %s\n", (unsigned long long)job_ranks(job), job->hardware.card.name);
 }
 
-static const char *word_of(const char *setting, int choice)
-{
-    struct words w = words_of(setting_def_find(str_from(setting))->values, '|');
-    for (int i = 0; words_next(&w); i++)
-        if (i == choice)
-            return w.word.p; // the caller prints up to '|'
-    return "";
-}
-
-static void put_word(struct buf *b, const char *setting, int choice)
-{
-    buf_put(b, str_cut(str_from(word_of(setting, choice)), '|').head);
-}
-
-static void put_adapters(struct buf *b, const struct job *job)
-{
-    if (!job->lora_rank)
-        return;
-    buf_printf(b, ", LoRA of rank %llu on ", (unsigned long long)job->lora_rank);
-    job_put_targets(b, job);
-    if (job->packed)
-        buf_put_z(b, " over nf4 weights");
-}
-
-static void put_loss(struct buf *b, const struct job *job)
-{
-    static const char *const words[] = {
-        [LOSS_FULL] = "",          [LOSS_CHUNKED] = ", loss in chunks of ",
-        [LOSS_NONE] = ", no head", [LOSS_LIGER] = ", Liger's loss",
-        [LOSS_POLICY] = "",
-    };
-    buf_put_z(b, words[job->loss]);
-    if (job->loss == LOSS_CHUNKED)
-        buf_printf(b, "%llu", (unsigned long long)job->loss_chunk);
-    if (job->fused_kernels)
-        buf_put_z(b, ", fused kernels");
-    else if (job->entropy_saving)
-        buf_put_z(b, ", entropy in chunks");
-}
-
 void report_job(struct buf *out, const struct view *v, const struct job *job)
 {
     struct buf b = buf_in(out->arena);
-    put_word(&b, "strategy", (int)job->strategy);
-    buf_put_z(&b, ", ");
-    put_word(&b, "precision", (int)job->precision);
-    buf_put_z(&b, ", ");
-    put_word(&b, "optimizer", (int)job->optimizer);
-    buf_put_z(&b, job->checkpointing ? ", checkpointing" : ", no checkpointing");
-    put_loss(&b, job);
-    put_adapters(&b, job);
-    if (job->accumulation > 1)
-        buf_printf(&b, ", %llu micro-batches", (unsigned long long)job->accumulation);
-    if (!job->reshard)
-        buf_put_z(&b, ", not resharded");
-    if (job->ulysses > 1)
-        buf_printf(&b, ", sequence parallel %llu", (unsigned long long)job->ulysses);
-    if (job->ring > 1)
-        buf_printf(&b, ", context parallel %llu (rank %llu)", (unsigned long long)job->ring,
-                   (unsigned long long)job->ring_rank);
-    if (job->checkpoint_offload)
-        buf_put_z(&b, ", checkpoints in host memory");
-    if (job->offload)
-        buf_put_z(&b, job->offload == OFFLOAD_OPTIMIZER ? ", optimizer offloaded to the host"
-                                                        : ", offloaded to the host");
-    buf_printf(&b, ", %s segments, torch 2.%d", job->expandable ? "expandable" : "classic",
-               job->torch_minor);
+    job_put_phrase(&b, job);
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 

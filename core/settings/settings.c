@@ -1,5 +1,8 @@
-// The list of settings and the checks of single values. The table itself is in table.c.
+// The list of settings and the checks of single values. The table itself is core/job/table.c,
+// beside the job that its rows fill.
 #include "core/settings/settings.h"
+
+#include "core/base/buf.h"
 
 struct settings settings_in(struct arena *a)
 {
@@ -130,6 +133,70 @@ bool settings_join_lists(struct settings *s, struct error *e)
     return true;
 }
 
+static void put_values(struct buf *b, const struct setting_def *def)
+{
+    buf_put_z(b, def->values ? def->values : "");
+    for (int i = 0; i < def->word_count && !def->values; i++)
+        buf_printf(b, "%s%s", i ? "|" : "", def->words[i]);
+}
+
+struct str setting_values(struct arena *a, const struct setting_def *def)
+{
+    struct buf b = buf_in(a);
+    put_values(&b, def);
+    return buf_str(&b);
+}
+
+// "chunked:N" stands for a count after the colon.
+static bool is_choice(struct str value, struct str word)
+{
+    struct str_cut given = str_cut(value, ':');
+    uint64_t count;
+    if (!str_ends(word, STR(":N")))
+        return str_equal(value, word);
+    return given.found && str_equal(given.head, str_slice(word, 0, word.n - 2)) &&
+           unit_parse(&count, UNIT_COUNT, given.tail) == UNIT_OK && count > 0;
+}
+
+int setting_word(const struct setting_def *def, struct str value)
+{
+    struct str bare = def->versioned ? str_cut(value, '@').head : value;
+    ASSERT(def->words);
+    for (int i = 0; i < def->word_count; i++)
+        if (is_choice(bare, str_from(def->words[i])))
+            return i;
+    return -1;
+}
+
+bool setting_choice(const struct setting *item, struct str words, struct error *e)
+{
+    struct str_nearest nearest = str_nearest_to(item->value);
+    for (struct str_cut c = str_cut(words, '|');; c = str_cut(c.tail, '|')) {
+        if (is_choice(item->value, c.head))
+            return true;
+        str_nearest_offer(&nearest, c.head);
+        if (!c.found)
+            break;
+    }
+    FAIL(e, BAD_INPUT, item->where, "%.*s must be one of %.*s, not '%.*s'", STR_ARGS(item->key),
+         STR_ARGS(words), STR_ARGS(str_short(item->value)));
+    if (nearest.best.n)
+        HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return false;
+}
+
+static bool check_choice(const struct setting_def *def, const struct setting *item,
+                         struct error *e)
+{
+    char block[240];
+    struct buf listed = buf_over(block, sizeof block);
+    struct setting bare = *item;
+    put_values(&listed, def);
+    if (def->versioned)
+        bare.value = str_cut(item->value, '@').head;
+    return setting_choice(&bare, buf_str(&listed), e);
+}
+
 static bool check_value(const struct setting_def *def, const struct setting *item, struct error *e)
 {
     switch (def->kind) {
@@ -138,7 +205,7 @@ static bool check_value(const struct setting_def *def, const struct setting *ite
             return FAIL(e, BAD_INPUT, item->where, "%s must not be empty", def->name);
         return true;
     case SETTING_CHOICE:
-        return setting_choice(item, def->values, e);
+        return check_choice(def, item, e);
     case SETTING_COUNT:
     case SETTING_BYTES: {
         uint64_t value;
@@ -212,45 +279,6 @@ bool setting_switch(bool *value, const struct setting *item, struct error *e)
     }
     return FAIL(e, BAD_INPUT, item->where, "%.*s must be on or off, not '%.*s'",
                 STR_ARGS(item->key), STR_ARGS(str_short(item->value)));
-}
-
-// `words` is "a|b|c", as help shows it.
-// "chunked:N" stands for a count after the colon.
-static bool is_choice(struct str value, struct str word)
-{
-    struct str_cut given = str_cut(value, ':');
-    uint64_t count;
-    if (!str_ends(word, STR(":N")))
-        return str_equal(value, word);
-    return given.found && str_equal(given.head, str_slice(word, 0, word.n - 2)) &&
-           unit_parse(&count, UNIT_COUNT, given.tail) == UNIT_OK && count > 0;
-}
-
-bool setting_choice(const struct setting *item, const char *words, struct error *e)
-{
-    struct str_nearest nearest = str_nearest_to(item->value);
-    for (struct str_cut c = str_cut(str_from(words), '|');; c = str_cut(c.tail, '|')) {
-        if (is_choice(item->value, c.head))
-            return true;
-        str_nearest_offer(&nearest, c.head);
-        if (!c.found)
-            break;
-    }
-    FAIL(e, BAD_INPUT, item->where, "%.*s must be one of %s, not '%.*s'", STR_ARGS(item->key),
-         words, STR_ARGS(str_short(item->value)));
-    if (nearest.best.n)
-        HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    return false;
-}
-
-int settings_choice(const struct settings *s, const char *name, int fallback)
-{
-    const struct setting *item = settings_find_z(s, name);
-    struct words words = words_of(setting_def_find(str_from(name))->values, '|');
-    for (int i = 0; item && words_next(&words); i++)
-        if (str_equal(words.word, item->value))
-            return i;
-    return fallback;
 }
 
 static void setting_value_json(struct json_out *j, const struct setting_def *def, struct str value)

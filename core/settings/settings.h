@@ -56,22 +56,59 @@ enum setting_kind {
     SETTING_FLAG,   // the same; as an option it stands alone
 };
 
+// What a setting is used for; a command takes those of its uses.
+enum setting_use {
+    USE_JOB = 1,         // makes the job that every command receives
+    USE_TRAINING = 2,    // jobs that differ in it do not train the same
+    USE_FILES = 4,       // only written files have it
+    USE_HUNT = 8,        // which trials are made and how they are watched, not what a trial does
+    USE_TRIAL = 16,      // what only a trial's engine reads
+    USE_PREDICTION = 32, // says what is predicted, and has no place in files
+};
+
+struct job;
+struct buf;
+
+// Bytes of a job that a setting fills; no size where it fills none.
+struct setting_field {
+    uint16_t offset, size;
+};
+
+// Everything that anyone wants to know of a setting. What would need a second list is a missing
+// column.
 struct setting_def {
     const char *name;
     enum setting_kind kind;
-    const char *values;   // how help shows the value: "NAME", "on|off"
+    const char *values;       // how help shows the value: "NAME", "on|off"; NULL: the words
+    const char *const *words; // of a choice that an enum stands for, by its values
+    int word_count;
+    bool versioned;       // a word may be followed by @VERSION
     uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES
-    const char *fallback; // default as help shows it, NULL for none
+    const char *fallback; // the value where nobody sets one, NULL for none
+    const char *usual;    // in words, where it is not one value
     const char *text;     // one sentence without a full stop
     char letter;          // of a short option, 0 for none
     bool operand;         // only a bare argument of one command, not a setting of requests
     bool list;            // commands that compare take several, with commas
+    unsigned uses;
+    // Of those that make the job: what they fill, and how where their kind does not say it.
+    struct setting_field field, also;
+    bool (*read)(struct job *j, const struct setting *item, struct error *e);
+    void (*put)(struct buf *b, const struct job *j); // the way back
+    // How a sentence about the job says it, "@" standing for the value; of a switch also when it is
+    // off, of a count only beyond 1.
+    const char *phrase, *phrase_off;
+    unsigned written_by; // targets whose files can say it
+    const char *worker;  // values that share/torch_worker.py does, "" for all; NULL: none
 };
 
 extern const struct setting_def setting_defs[];
 extern const ptrdiff_t setting_def_count;
 
 const struct setting_def *setting_def_find(struct str name);
+
+// "a|b|c", as help shows what a setting takes.
+struct str setting_values(struct arena *a, const struct setting_def *def);
 
 // A value out of a config.json, a weights file or a store of trials, not a user's setting: its
 // reader checks it.
@@ -94,9 +131,12 @@ bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind 
                     struct range range, struct error *e) MUST_USE;
 bool setting_switch(bool *value, const struct setting *item, struct error *e) MUST_USE;
 
-// Which of the values of its row the setting has, counted from 0; `fallback` where it is not given.
-int settings_choice(const struct settings *s, const char *name, int fallback);
-bool setting_choice(const struct setting *item, const char *words, struct error *e) MUST_USE;
+// Which of the words of its row the setting has, as the enum counts them; a row without words is a
+// defect.
+int setting_word(const struct setting_def *def, struct str value);
+
+// One of the words of "a|b|c".
+bool setting_choice(const struct setting *item, struct str words, struct error *e) MUST_USE;
 
 // The list as the JSON object that replies carry under "settings"; only keys of the table.
 void settings_json(struct json_out *j, const struct settings *s);

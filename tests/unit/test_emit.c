@@ -184,10 +184,11 @@ TEST(facts_in_templates)
 static bool emits(struct emit_files *files, struct arena *a, const char *request, struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
+    struct job *job = NEW(a, struct job, 1);
     struct draft *j = NEW(a, struct draft, 1);
     *s = settings_in(a);
     if (!settings_read(s, str_from(request), ' ', STR("test"), e) || !settings_check(s, e) ||
-        !draft_from_settings(j, a, s, e))
+        !job_resolve(job, a, s, e) || !draft_from_job(j, a, job, e))
         return false;
     draft_fact(j, "predicted", STR("predicted"));
     return emit_check(j, e) && emit_files(files, j, e);
@@ -267,8 +268,8 @@ TEST(what_frameworks_cannot_do_is_refused)
         {"for=accelerate offload=optimizer", "--offload all"},
         {"for=accelerate strategy=zero2 offload=all", "stage 3 only"},
         {"for=accelerate strategy=zero3 offload=all nvme=/x", "--for deepspeed"},
-        {"for=accelerate tp=2", "tp says nothing to accelerate"},
-        {"for=accelerate strategy=ddp reshard=off", "reshard is a setting of fsdp1 and fsdp2"},
+        {"for=accelerate tp=2", "files for Accelerate have no word for tp"},
+        {"for=accelerate strategy=ddp reshard=off", "reshard is a policy of fsdp2"},
         {"for=deepspeed strategy=fsdp2", "zero1, zero2 and zero3"},
         {"for=trl loss=chunked:512", "256 tokens"},
         {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
@@ -282,7 +283,7 @@ TEST(what_frameworks_cannot_do_is_refused)
         {"for=slime expandable=on dataset=x", "--rollout N"},
         {"for=slime", "--dataset FILE"},
         {"for=accelerate dataset=-x", "must not begin with a dash"},
-        {"for=accelerate teacher=Qwen3-8B", "teacher says nothing to accelerate"},
+        {"for=accelerate teacher=Qwen3-8B", "files for Accelerate have no word for teacher"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
@@ -330,9 +331,9 @@ static const struct round_trip {
      "offload=optimizer",
      "trinity.yaml", "strategy=fsdp1 sp=1 offload=optimizer batch=1 context=8192", 2},
     {"for=trinity gpu=4xH100-80G task=opd teacher=Qwen3-32B rollout=2", "trinity.yaml",
-     "strategy=fsdp2 batch=2", 4},
-    {"for=trinity gpu=8xH100-80G task=sft dataset=x reshard=off checkpointing=off", "trinity.yaml",
-     "strategy=fsdp2 reshard=off checkpointing=off", 8},
+     "strategy=fsdp1 batch=2", 4},
+    {"for=trinity gpu=8xH100-80G task=sft dataset=x strategy=fsdp2 reshard=off checkpointing=off",
+     "trinity.yaml", "strategy=fsdp2 reshard=off checkpointing=off", 8},
 };
 
 static void check_round_trip(struct arena *a, const struct round_trip *r)

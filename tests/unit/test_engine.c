@@ -383,7 +383,8 @@ TEST(models_are_called_by_the_end_of_their_path)
 TEST(what_every_cell_refuses_is_refused_at_once)
 {
     static const char *const rows[][2] = {
-        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=1\nstrategy=fsdp2", "needs several GPUs"},
+        {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=1\nstrategy=fsdp2",
+         "has nothing to shard over on one GPU"},
         {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=1,2\nstrategy=fsdp2", ""},
         {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=2,4\nsp=2", "through DeepSpeed only"},
         {"engine=accelerate\nmodel=Qwen3-0.6B\ngpus=2,4\nsp=1,2", ""},

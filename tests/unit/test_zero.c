@@ -158,7 +158,7 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 offload=optimizer",
          "modelled under zero2 and zero3 only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 offload=all",
-         "offload is a policy of fsdp2 and zero3"},
+         "is modelled under fsdp2 and zero3"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();

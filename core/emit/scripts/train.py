@@ -34,7 +34,7 @@ def read_arguments():
     parser.add_argument("--accum", type=int, default=1)
     parser.add_argument("--precision", choices=["bf16", "autocast", "mixed"], required=True)
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), default="adamw")
-    parser.add_argument("--checkpointing", action="store_true", help="recompute layers (not under FSDP)")
+    parser.add_argument("--checkpointing", action="store_true", help="recompute layers")
     parser.add_argument("--attention", default="sdpa")
     parser.add_argument("--learning-rate", type=float, default=1e-5)
     parser.add_argument("--epochs", type=float, default=1)

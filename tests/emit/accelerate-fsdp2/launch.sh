@@ -12,6 +12,7 @@ arguments=(
     --accum 2
     --precision mixed
     --optimizer adamw
+    --checkpointing
     --dataset data.jsonl
     --save-to checkpoints
 )

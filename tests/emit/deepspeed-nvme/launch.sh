@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-32B, 16384 tokens a sequence; sequences a step: 8.
-# Peak not predicted: predict takes no nvme yet.
+# Peak not predicted: offload to NVMe is not modelled yet.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

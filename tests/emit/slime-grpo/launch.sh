@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # slime, grpo: Qwen3-30B-A3B, 32768 tokens a sequence; sequences a step: 64.
-# Peak not predicted: the training step of this framework is not modelled yet.
+# Peak not predicted: Megatron's training step is not modelled yet.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

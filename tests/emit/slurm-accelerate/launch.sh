@@ -15,6 +15,7 @@ arguments=(
     --accum 1
     --precision mixed
     --optimizer adamw
+    --checkpointing
     --save-to checkpoints
 )
 accelerate launch --config_file accelerate.yaml "${launch[@]}" train.py "${arguments[@]}" "$@"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # slime, opd: Qwen3-8B, 16384 tokens a sequence; sequences a step: 32.
-# Peak not predicted: the training step of this task and framework is not modelled yet.
+# Peak not predicted: Megatron's training step is not modelled yet.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, dpo: Qwen3-8B, 8192 tokens a sequence.
-# Peak not predicted: the training step of this task and framework is not modelled yet.
+# Peak not predicted: of Trinity's tasks the step of grpo is modelled.
 set -euo pipefail
 cd "$(dirname "$0")"
 # Ray is started here unless a cluster is there already.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, grpo: Qwen3-4B, 4096 tokens a sequence; sequences a step: 8.
-# Peak not predicted: the training step of this task and framework is not modelled yet.
+# Peak not predicted: the training step of this task is not modelled yet; sft's is.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

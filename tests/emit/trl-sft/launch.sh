@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-4B, 8192 tokens a sequence; sequences a step: 32.
-# Peak not predicted: TRL's step with sync_each_batch is not modelled yet.
+# Predicted peak: 14.60 GiB reserved, 12.65 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # verl, GRPO: Qwen3-32B, 65536 tokens a sequence; sequences a step: 64.
-# Peak not predicted: the training step of this framework is not modelled yet.
+# Peak not predicted: the training step of verl's own trainer is not modelled yet; that of trinity is.
 set -euo pipefail
 cd "$(dirname "$0")"
 # The model has 40960 positions; YaRN stretches them by 1.6000.

@@ -1,0 +1,291 @@
+// The walks over the table's rows that make a job out of settings, compare two jobs, and say a job
+// in words. A field of a job is known by its offset; what its bytes mean is the row's kind.
+#include "core/job/fields.h"
+
+#include <string.h>
+
+#include "core/allocator/torch.h"
+#include "core/base/num.h"
+
+// ------------------------------------------------------------------ reading
+
+static void *field_in(struct job *j, const struct setting_def *def, ptrdiff_t size)
+{
+    ASSERT(def->field.size == size);
+    return (char *)j + def->field.offset;
+}
+
+static const void *field_of(const struct job *j, const struct setting_def *def)
+{
+    return (const char *)j + def->field.offset;
+}
+
+static bool read_field(struct job *j, const struct setting_def *def, const struct setting *item,
+                       struct error *e)
+{
+    if (def->read)
+        return def->read(j, item, e);
+    switch (def->kind) {
+    case SETTING_COUNT:
+        return setting_number(field_in(j, def, sizeof(uint64_t)), item, UNIT_COUNT,
+                              (struct range){def->min, def->max}, e);
+    case SETTING_BYTES:
+        return setting_number(field_in(j, def, sizeof(uint64_t)), item, UNIT_BYTES,
+                              (struct range){def->min, def->max}, e);
+    case SETTING_SWITCH:
+    case SETTING_FLAG:
+        return setting_switch(field_in(j, def, sizeof(bool)), item, e);
+    case SETTING_CHOICE:
+        *(int *)field_in(j, def, sizeof(int)) = setting_word(def, item->value);
+        return true;
+    case SETTING_TEXT:
+        break;
+    }
+    __builtin_trap();
+}
+
+bool job_read_settings(struct job *j, const struct settings *effective, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting_def *def = &setting_defs[i];
+        const struct setting *item = settings_find_z(effective, def->name);
+        if (item && def->field.size && !read_field(j, def, item, e))
+            return false;
+    }
+    return true;
+}
+
+bool read_recipe(struct job *j, const struct setting *item, struct error *e)
+{
+    return recipe_parse(&j->recipe, &j->version, item, e);
+}
+
+bool read_loss(struct job *j, const struct setting *item, struct error *e)
+{
+    struct setting chunk = {STR("the chunk of loss"), str_cut(item->value, ':').tail, item->where};
+    j->loss = (enum loss)setting_word(setting_def_find(STR("loss")), item->value);
+    return j->loss != LOSS_CHUNKED ||
+           setting_number(&j->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, e);
+}
+
+bool read_torch(struct job *j, const struct setting *item, struct error *e)
+{
+    return torch_version_parse(&j->torch_minor, item->value, e);
+}
+
+static enum target target_named(struct str name)
+{
+    int found = FOR_NOTHING + 1;
+    while (found < TARGETS && !str_is(name, target_defs[found].name))
+        found++;
+    return found < TARGETS ? (enum target)found : FOR_NOTHING;
+}
+
+// Slurm's files are around those of another target.
+bool read_for(struct job *j, const struct setting *item, struct error *e)
+{
+    (void)e;
+    j->in_slurm = str_is(item->value, "slurm");
+    j->target = j->in_slurm ? FOR_ACCELERATE : target_named(item->value);
+    return true;
+}
+
+bool read_around(struct job *j, const struct setting *item, struct error *e)
+{
+    if (!j->in_slurm)
+        return FAIL(e, BAD_INPUT, item->where, "around says what a Slurm job runs: --for slurm");
+    j->target = target_named(item->value);
+    return true;
+}
+
+static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum lora_target
+
+static bool read_lora_target(unsigned *targets, struct str name, struct str where, struct error *e)
+{
+    struct words words = words_of(target_names, '|');
+    for (int i = 0; words_next(&words); i++)
+        if (str_equal(words.word, name)) {
+            *targets |= 1u << i;
+            return true;
+        }
+    return FAIL(e, BAD_INPUT, where,
+                "lora-targets must be all-linear or a list out of q,k,v,o,gate,up,down, not '%.*s'",
+                STR_ARGS(str_short(name)));
+}
+
+// all-linear, or names with commas between them.
+bool read_lora_targets(struct job *j, const struct setting *item, struct error *e)
+{
+    bool all = str_is(item->value, "all-linear");
+    j->lora_targets = all ? LORA_ALL_TARGETS : 0;
+    for (struct str_cut c = str_cut(item->value, ','); !all; c = str_cut(c.tail, ',')) {
+        if (!read_lora_target(&j->lora_targets, c.head, item->where, e))
+            return false;
+        if (!c.found)
+            break;
+    }
+    return true;
+}
+
+// ------------------------------------------------------------------ the way back
+
+void put_recipe(struct buf *b, const struct job *j)
+{
+    buf_put_z(b, recipe_words[j->recipe]);
+}
+
+void put_loss(struct buf *b, const struct job *j)
+{
+    const struct setting_def *def = setting_def_find(STR("loss"));
+    if (j->loss == LOSS_CHUNKED)
+        buf_printf(b, "chunked:%llu", (unsigned long long)j->loss_chunk);
+    else
+        buf_put_z(b, def->words[j->loss]);
+}
+
+void put_torch(struct buf *b, const struct job *j)
+{
+    buf_printf(b, "2.%d", j->torch_minor);
+}
+
+void put_around(struct buf *b, const struct job *j)
+{
+    buf_put_z(b, j->target ? target_defs[j->target].name : "");
+}
+
+void put_for(struct buf *b, const struct job *j)
+{
+    if (j->in_slurm)
+        buf_put_z(b, "slurm");
+    else
+        put_around(b, j);
+}
+
+void put_lora_targets(struct buf *b, const struct job *j)
+{
+    struct words words = words_of(target_names, '|');
+    bool first = true;
+    if (j->lora_targets == LORA_ALL_TARGETS) {
+        buf_put_z(b, "all-linear");
+        return;
+    }
+    for (int i = 0; words_next(&words); i++)
+        if (j->lora_targets & 1u << i) {
+            buf_put_z(b, first ? "" : ",");
+            buf_put(b, words.word);
+            first = false;
+        }
+}
+
+static uint64_t number_of(const struct job *j, const struct setting_def *def)
+{
+    uint64_t value;
+    memcpy(&value, field_of(j, def), sizeof value);
+    return value;
+}
+
+static bool switch_of(const struct job *j, const struct setting_def *def)
+{
+    bool on;
+    memcpy(&on, field_of(j, def), sizeof on);
+    return on;
+}
+
+static int choice_of(const struct job *j, const struct setting_def *def)
+{
+    int choice;
+    memcpy(&choice, field_of(j, def), sizeof choice);
+    return choice;
+}
+
+static void put_value(struct buf *b, const struct job *j, const struct setting_def *def)
+{
+    if (def->put) {
+        def->put(b, j);
+        return;
+    }
+    switch (def->kind) {
+    case SETTING_COUNT:
+    case SETTING_BYTES:
+        buf_printf(b, "%llu", (unsigned long long)number_of(j, def));
+        return;
+    case SETTING_SWITCH:
+    case SETTING_FLAG:
+        buf_put_z(b, switch_of(j, def) ? "on" : "off");
+        return;
+    case SETTING_CHOICE:
+        buf_put_z(b, def->words[choice_of(j, def)]);
+        return;
+    case SETTING_TEXT:
+        return;
+    }
+}
+
+struct str job_value(struct arena *a, const struct job *j, const struct setting_def *def)
+{
+    struct buf b = buf_in(a);
+    if (def->field.size)
+        put_value(&b, j, def);
+    return buf_str(&b);
+}
+
+static bool same_field(const struct job *p, const struct job *q, struct setting_field f)
+{
+    return memcmp((const char *)p + f.offset, (const char *)q + f.offset, f.size) == 0;
+}
+
+bool job_same_training(const struct job *p, const struct job *q)
+{
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting_def *def = &setting_defs[i];
+        if (def->uses & USE_TRAINING &&
+            (!same_field(p, q, def->field) || !same_field(p, q, def->also)))
+            return false;
+    }
+    return p->model.layers == q->model.layers && p->model.features == q->model.features;
+}
+
+// ------------------------------------------------------------------ in words
+
+static bool is_fallback(const struct job *j, const struct setting_def *def)
+{
+    const char *word = def->words[choice_of(j, def)];
+    return def->fallback && str_is(str_from(word), def->fallback);
+}
+
+// NULL where the value goes without saying.
+static const char *phrase_of(const struct job *j, const struct setting_def *def)
+{
+    switch (def->kind) {
+    case SETTING_COUNT:
+        return def->phrase && number_of(j, def) > 1 ? def->phrase : NULL;
+    case SETTING_SWITCH:
+        return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
+    case SETTING_CHOICE:
+        return def->phrase && def->words && is_fallback(j, def) ? NULL : def->phrase;
+    case SETTING_TEXT:
+        return def->phrase && j->lora_rank ? def->phrase : NULL; // its targets
+    case SETTING_BYTES:
+    case SETTING_FLAG:
+        break;
+    }
+    return NULL;
+}
+
+void job_put_phrase(struct buf *b, const struct job *j)
+{
+    bool first = true;
+    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
+        const struct setting_def *def = &setting_defs[i];
+        const char *phrase = phrase_of(j, def);
+        if (!phrase)
+            continue;
+        struct str_cut cut = str_cut(str_from(phrase), '@');
+        buf_put_z(b, first ? "" : ", ");
+        buf_put(b, cut.head);
+        if (cut.found)
+            put_value(b, j, def);
+        buf_put(b, cut.tail);
+        first = false;
+    }
+}

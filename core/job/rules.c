@@ -1,0 +1,569 @@
+// The rules, in the order in which they are looked at: what no framework can do, what recipes and
+// strategies need, what each target cannot run, what is not modelled.
+#include "core/job/rules.h"
+
+#include "core/base/buf.h"
+
+// ------------------------------------------------------------------ what traits do not say
+
+static bool has_no_context(const struct job *j)
+{
+    return !j->context;
+}
+
+static bool is_of(const struct job *j, enum recipe recipe)
+{
+    return j->recipe == recipe;
+}
+
+static bool is_trinity(const struct job *j)
+{
+    return is_of(j, RECIPE_TRINITY);
+}
+
+static bool is_verls(const struct job *j) // or of Trinity, which trains with it
+{
+    return is_trinity(j) || is_of(j, RECIPE_VERL);
+}
+
+static bool is_not_verls(const struct job *j)
+{
+    return !is_verls(j);
+}
+
+static bool is_not_policy(const struct job *j) // whose trainers compute a policy gradient
+{
+    return !is_verls(j) && !is_of(j, RECIPE_MEGATRON);
+}
+
+static bool is_policy(const struct job *j)
+{
+    return !is_not_policy(j);
+}
+
+static bool is_deepspeed(const struct job *j)
+{
+    return is_of(j, RECIPE_DEEPSPEED);
+}
+
+static bool is_trl(const struct job *j)
+{
+    return is_of(j, RECIPE_TRL);
+}
+
+static bool is_verl(const struct job *j)
+{
+    return is_of(j, RECIPE_VERL);
+}
+
+static bool is_megatron(const struct job *j)
+{
+    return is_of(j, RECIPE_MEGATRON);
+}
+
+static bool is_another_recipe(const struct job *j)
+{
+    return !str_is(str_from(recipe_words[j->recipe]), target_defs[j->target].recipe);
+}
+
+static bool is_single_on_several(const struct job *j)
+{
+    return j->strategy == STRATEGY_SINGLE && is_not_policy(j);
+}
+
+static bool shards_over_nothing(const struct job *j)
+{
+    return !is_trinity(j) && !is_verl(j);
+}
+
+static bool is_plain_family(const struct job *j) // Qwen, Llama and Mistral without windows
+{
+    static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
+    return !(j->model.features & ~plain) && !job_masks_windows(j);
+}
+
+static bool is_special_family(const struct job *j)
+{
+    return !is_plain_family(j);
+}
+
+static bool is_special_under_trinity(const struct job *j)
+{
+    return is_trinity(j) && is_special_family(j);
+}
+
+static bool has_vision(const struct job *j)
+{
+    return j->model.features & (FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP);
+}
+
+static bool has_own_attention(const struct job *j)
+{
+    return j->model.features & (FEATURE_MLA | FEATURE_SINKS);
+}
+
+static bool is_latent(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_MLA);
+}
+
+static bool has_wide_rotary(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_ROTARY_WIDE);
+}
+
+static bool has_untied_head(const struct job *j)
+{
+    return !model_has(&j->model, FEATURE_TIED);
+}
+
+static bool caps_logits(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_LOGIT_CAP);
+}
+
+static bool does_not_divide(uint64_t size, uint64_t whole)
+{
+    return !size || whole % size;
+}
+
+static bool sp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->ulysses, job_ranks(j));
+}
+
+static bool sp_misses_heads(const struct job *j)
+{
+    return does_not_divide(j->ulysses, j->model.heads);
+}
+
+static bool sp_misses_kv_heads(const struct job *j)
+{
+    return j->model.kv_heads % j->ulysses && j->ulysses % j->model.kv_heads;
+}
+
+static bool sp_misses_context(const struct job *j)
+{
+    return does_not_divide(j->ulysses, j->context);
+}
+
+static bool cp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->ring, job_ranks(j));
+}
+
+static bool cp_misses_context(const struct job *j)
+{
+    return does_not_divide(2 * j->ring, j->context);
+}
+
+static bool has_no_such_rank(const struct job *j)
+{
+    return j->ring_rank >= j->ring;
+}
+
+static bool tp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->tensor, job_ranks(j) / (j->ulysses * j->ring));
+}
+
+static bool tp_misses_heads(const struct job *j)
+{
+    return does_not_divide(j->tensor, j->model.heads);
+}
+
+static bool ep_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->expert, job_ranks(j));
+}
+
+static bool spreads_otherwise(const struct job *j)
+{
+    return j->tensor > 1 || j->expert > 1;
+}
+
+static bool is_packed_without_adapters(const struct job *j)
+{
+    return j->packed && !j->lora_rank;
+}
+
+static bool is_packed_elsewhere(const struct job *j)
+{
+    return j->packed && (j->precision != PRECISION_BF16 || j->strategy != STRATEGY_SINGLE);
+}
+
+static bool has_targets_without_adapters(const struct job *j)
+{
+    return settings_find_z(j->given, "lora-targets") && !j->lora_rank;
+}
+
+static bool keeps_checkpoints_for_nothing(const struct job *j)
+{
+    return j->checkpoint_offload && !j->checkpointing;
+}
+
+static bool waits_in_host(const struct job *j)
+{
+    return j->checkpoint_offload;
+}
+
+static bool saves_hf(const struct job *j)
+{
+    return settings_find_z(j->given, "save-hf") && !is_trinity(j);
+}
+
+static bool limits_tokens(const struct job *j)
+{
+    return j->token_limit > 0;
+}
+
+static bool limits_tokens_elsewhere(const struct job *j)
+{
+    return limits_tokens(j) && is_not_verls(j);
+}
+
+static bool is_another_recipe_with_adapters(const struct job *j)
+{
+    return j->recipe != RECIPE_HF;
+}
+
+static bool is_unpredicted_task(const struct job *j)
+{
+    return j->task != TASK_SFT && is_not_verls(j);
+}
+
+static bool is_unpredicted_policy_task(const struct job *j)
+{
+    return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
+}
+
+static bool loss_is_given(const struct job *j)
+{
+    return settings_find_z(j->given, "loss") != NULL;
+}
+
+static bool has_no_bf16(const struct job *j)
+{
+    enum { AMPERE = 80 };
+    return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
+}
+
+// ------------------------------------------------------------------ the rows
+
+#define SHARDED (IS_FSDP | IS_ZERO)
+
+// transformers 5.17, utils/import_utils.py: is_torch_bf16_gpu_available asks for Ampere.
+#define NO_BF16 \
+    "@gpu@ has no bf16, which this precision computes in; fp16 and fp32 are not modelled yet"
+#define ZERO3_LOSS   "zero3 is modelled with the full loss only; zero1 and zero2 with any"
+#define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
+#define SHARDED_LORA "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define SHARDED_8BIT \
+    "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
+
+#define CANNOT  ERROR_BAD_INPUT
+#define NOT_YET ERROR_UNSUPPORTED
+
+const struct rule rules[] = {
+    {.test = has_no_context,
+     .code = CANNOT,
+     .setting = "context",
+     .why = "no context is given; --context 32k is an example"},
+    {.test = is_another_recipe,
+     .in = IN_EVERY_TARGET,
+     .code = CANNOT,
+     .setting = "recipe",
+     .why =
+         "files for @target@ run another training step: --recipe @target_recipe@, or leave it out"},
+
+    // What recipes need.
+    {IS_DDP, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
+    {IS_ZERO, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
+    {0, IS_FSDP, is_trinity, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
+    {0, IS_MIXED, is_verls, 0, CANNOT, "precision",
+     "@recipe@ trains fp32 shards with bf16 compute: --precision mixed"},
+    {0, IS_MIXED, is_megatron, 0, CANNOT, "precision",
+     "Megatron keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_CP, 0, is_verls, 0, CANNOT, "cp", "@recipe@ has no context parallel; --sp is Ulysses"},
+    {0, IS_POLICY, is_policy, 0, CANNOT, "loss",
+     "@recipe@ has a loss of its own, a policy gradient"},
+    {IS_POLICY, 0, is_not_policy, 0, CANNOT, "loss",
+     "a policy gradient is the loss of trinity and verl; here it is full, chunked:N, none or "
+     "liger"},
+    {0, IS_ADAMW, is_policy, 0, CANNOT, "optimizer", "@recipe@ has torch's default AdamW only"},
+    {IS_FUSED, 0, is_policy, 0, CANNOT, "optimizer", "@recipe@ has torch's default AdamW only"},
+    {0, IS_ZERO, is_deepspeed, 0, CANNOT, "strategy",
+     "DeepSpeed's strategies are zero1, zero2 and zero3"},
+    {IS_NO_LOSS, 0, is_trl, 0, CANNOT, "loss", "TRL trains with a head; hf also without"},
+    {IS_FUSED_KERNELS, 0, is_not_verls, 0, CANNOT, "fused-kernels",
+     "fused kernels are a setting of trinity; a chunked loss saves logits elsewhere"},
+    {IS_ENTROPY_SAVING, 0, is_not_verls, 0, CANNOT, "entropy-saving",
+     "an entropy is computed under trinity only; give --recipe trinity"},
+    {0, 0, saves_hf, 0, CANNOT, "save-hf",
+     "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, limits_tokens_elsewhere, 0, CANNOT, "max-token-len",
+     "max-token-len is a setting of trinity; --batch says it elsewhere"},
+
+    // What strategies need.
+    {IS_SEVERAL, 0, is_single_on_several, 0, CANNOT, "strategy",
+     "single trains on one GPU, not on @gpus@; fsdp2 shards over them"},
+    {IS_FSDP, IS_SEVERAL, shards_over_nothing, 0, CANNOT, "strategy",
+     "@strategy@ has nothing to shard over on one GPU; single trains there"},
+    {IS_MIXED, SHARDED, is_not_policy, 0, CANNOT, "precision",
+     "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16 or "
+     "autocast"},
+    {0, IS_RESHARD | SHARDED, is_not_policy, 0, CANNOT, "reshard",
+     "nothing is sharded here; reshard is a policy of fsdp2"},
+    {IS_DDP | IS_NO_LOSS, 0, has_untied_head, 0, CANNOT, "loss",
+     "ddp needs a gradient of every parameter, and without a loss the head has none"},
+    {0, 0, keeps_checkpoints_for_nothing, 0, CANNOT, "checkpoint-offload",
+     "without checkpointing no layer is recomputed, and nothing waits in the host"},
+    {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
+     "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
+    {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
+     "lora-targets needs a rank; --lora 16 is an example"},
+    {0, 0, has_no_such_rank, 0, CANNOT, "cp-rank", "the ranks of cp @cp@ are 0 to @last_cp@"},
+    {IS_SP | IS_CP, 0, NULL, 0, CANNOT, "cp",
+     "cp and sp exclude each other in accelerate; choose one"},
+    {IS_SP, IS_SEVERAL, NULL, 0, CANNOT, "sp", "sequence parallel needs several GPUs"},
+    {IS_CP, IS_SEVERAL, NULL, 0, CANNOT, "cp", "context parallel needs several GPUs"},
+    {IS_SP, 0, sp_misses_gpus, 0, CANNOT, "sp", "sp @sp@ does not divide the @gpus@ GPUs"},
+    {IS_SP, 0, sp_misses_heads, 0, CANNOT, "sp",
+     "sp @sp@ does not divide the @heads@ attention heads"},
+    {IS_SP, 0, sp_misses_kv_heads, 0, CANNOT, "sp",
+     "sp @sp@ and the @kv_heads@ heads of keys and values do not divide each other"},
+    {IS_SP, 0, sp_misses_context, 0, CANNOT, "context", "the context is not a multiple of sp @sp@"},
+    {IS_CP, 0, cp_misses_gpus, 0, CANNOT, "cp", "cp @cp@ does not divide the @gpus@ GPUs"},
+    {IS_CP, 0, cp_misses_context, 0, CANNOT, "context",
+     "the context is not a multiple of twice cp @cp@, in which it is dealt out"},
+    {IS_TP, 0, tp_misses_gpus, 0, CANNOT, "tp",
+     "tp @tp@ does not divide the GPUs that share a sequence"},
+    {IS_TP, 0, tp_misses_heads, 0, CANNOT, "tp",
+     "tp @tp@ does not divide the @heads@ attention heads"},
+    {0, 0, ep_misses_gpus, 0, CANNOT, "ep", "ep @ep@ does not divide the @gpus@ GPUs"},
+    {IS_BF16, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_AUTOCAST, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_MIXED, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+
+    // What each target cannot run.
+    {IS_SP, IS_ZERO, NULL, IN_ACCELERATE_FAMILY, CANNOT, "sp",
+     "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
+     "sequences"},
+    {IS_CP, IS_FSDP2, NULL, IN_ACCELERATE_FAMILY, CANNOT, "cp",
+     "Accelerate splits sequences by context under fsdp2 only"},
+    {IS_FSDP | IS_AUTOCAST, 0, NULL, IN_ACCELERATE_FAMILY, CANNOT, "precision",
+     "under fsdp, Accelerate's bf16 is what mixed means; autocast is for single and ddp"},
+    {IS_ZERO, IS_MIXED, NULL, IN_ACCELERATE_FAMILY, CANNOT, "precision",
+     "DeepSpeed keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_OFFLOAD_OPTIMIZER, SHARDED, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
+     "Accelerate offloads under fsdp and DeepSpeed only"},
+    {IS_FSDP | IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
+     "fsdp moves parameters, gradients and optimizer together: --offload all"},
+    {IS_ZERO | IS_OFFLOAD_ALL, IS_ZERO3, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
+     "DeepSpeed offloads parameters in stage 3 only; --offload optimizer works in every stage"},
+    {IS_ZERO | IS_SGD | IS_OFFLOAD_OPTIMIZER, 0, NULL, IN_ACCELERATE_FAMILY, CANNOT, "optimizer",
+     "DeepSpeed has no sgd on the host; adamw is there"},
+    {IS_NVME, IS_CONFIG, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
+     "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
+    {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
+     "nothing goes to nvme without --offload"},
+    {IS_NVME, IS_ZERO3, NULL, IN(DEEPSPEED), CANNOT, "nvme",
+     "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
+    {IS_NO_LOSS, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss", "training needs a loss"},
+    {IS_CHUNKED, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "loss",
+     "transformers' Trainer computes the full loss; --for trl has a chunked one"},
+    {0, IS_SFT, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "task",
+     "train.py trains on texts: --task sft; --for trl has the others"},
+    {IS_OPD, 0, NULL, IN(TRL), CANNOT, "task",
+     "TRL's command line has no opd; slime and Trinity have"},
+    {IS_CAPACITY, 0, NULL, IN(TRL) | IN(VERL) | IN(SLIME), CANNOT, "task",
+     "capacity is a test of Trinity"},
+    {IS_CHUNKED, IS_TRL_LOSS, NULL, IN(TRL), CANNOT, "loss",
+     "TRL's chunk is 256 tokens: --loss chunked:256"},
+    {0, IS_SFT, loss_is_given, IN(TRL), CANNOT, "loss",
+     "TRL takes a loss for sft only; this task has its own"},
+    {IS_CP, IS_SFT, NULL, IN(TRL), CANNOT, "cp", "TRL splits sequences by context for sft only"},
+    {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
+    {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
+     "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
+    {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
+     "files with Liger's loss are not written yet; with the full loss they are"},
+    {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
+    {0, IS_RESHARD | IS_FSDP2, NULL, IN(TRINITY) | IN(VERL), CANNOT, "reshard",
+     "only fsdp2 can keep its layers gathered"},
+    {0, IS_GRPO, NULL, IN(VERL), CANNOT, "task", "for verl only grpo is written"},
+    {IS_LEGACY, 0, NULL, IN(VERL), CANNOT, "verl", "the overrides are those of verl 0.8 and later"},
+    {IS_EXPANDABLE, 0, NULL, IN(VERL), CANNOT, "expandable",
+     "verl turns expandable segments on for training by itself; the variable would stop vLLM from "
+     "giving memory back"},
+    {0, IS_GRPO | IS_OPD, NULL, IN(SLIME), CANNOT, "task", "for slime grpo and opd are written"},
+    {IS_STRATEGY_GIVEN, 0, NULL, IN(SLIME), CANNOT, "strategy",
+     "slime trains with Megatron: --tp, --cp and --ep spread it"},
+    {IS_SP, 0, NULL, IN(SLIME), CANNOT, "sp", "Megatron splits sequences by context: --cp"},
+    {IS_OFFLOAD_ALL, 0, NULL, IN(SLIME), CANNOT, "offload",
+     "Megatron offloads the optimizer: --offload optimizer"},
+    {0, IS_RESHARD, NULL, IN(SLIME), CANNOT, "reshard", "reshard is a setting of fsdp2"},
+    {IS_YARN, 0, NULL, IN(SLIME), CANNOT, "context",
+     "the model has @max_position@ positions, and Megatron has no YaRN for it"},
+
+    // What could be, and is not modelled.
+    {0, 0, is_verl, 0, NOT_YET, "recipe",
+     "the training step of verl's own trainer is not modelled yet; that of trinity is"},
+    {0, 0, is_megatron, 0, NOT_YET, "recipe", "Megatron's training step is not modelled yet"},
+    {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
+     "the training step of this task is not modelled yet; sft's is"},
+    {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
+     "of Trinity's tasks the step of grpo is modelled"},
+    {0, 0, spreads_otherwise, 0, NOT_YET, "tp", "tensor and expert parallel are not modelled yet"},
+    {IS_NVME, 0, NULL, 0, NOT_YET, "nvme", "offload to NVMe is not modelled yet"},
+    {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
+     "the trinity recipe is modelled with checkpointing only"},
+    {0, 0, has_vision, 0, NOT_YET, "model",
+     "training of @family@ is not modelled yet; of models with vision none is"},
+    {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
+     "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without experts "
+     "and windows are"},
+    {IS_SP, 0, has_own_attention, 0, NOT_YET, "sp",
+     "@family@ is not modelled under sequence parallel; without it, it is"},
+    {IS_AUTOCAST, 0, is_latent, 0, NOT_YET, "precision",
+     "latent attention is not modelled under autocast; bf16 is"},
+    // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
+    {IS_FSDP2 | IS_MIXED, 0, has_wide_rotary, 0, NOT_YET, "precision",
+     "@family@ in fsdp2's mixed precision is not modelled, and with checkpointing torch fails; "
+     "fsdp1 and bf16 work"},
+    {IS_FSDP | IS_AUTOCAST, 0, NULL, 0, NOT_YET, "precision",
+     "autocast under fsdp is not modelled; mixed is its policy for bf16 compute"},
+    {IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL | IS_ZERO2 | IS_ZERO3, NULL, 0, NOT_YET, "offload",
+     "an optimizer in host memory is modelled under zero2 and zero3 only"},
+    {IS_OFFLOAD_ALL, IS_FSDP2 | IS_ZERO3, NULL, 0, NOT_YET, "offload",
+     "offload of everything is modelled under fsdp2 and zero3, on several GPUs"},
+    {IS_SP | IS_ZERO, 0, NULL, 0, NOT_YET, "sp",
+     "sequence parallel is not modelled under DeepSpeed; fsdp2 has it"},
+    {IS_SP, IS_FSDP2, is_not_verls, 0, NOT_YET, "sp",
+     "sequence parallel is modelled under fsdp2 only"},
+    {IS_SP, 0, is_trl, 0, NOT_YET, "sp",
+     "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context "
+     "parallel is --cp"},
+    {IS_CP, IS_FSDP2, NULL, 0, NOT_YET, "cp",
+     "context parallel is modelled under fsdp2, as in accelerate"},
+    {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
+     "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
+    {IS_ZERO | IS_EXPERTS, 0, NULL, 0, NOT_YET, "strategy",
+     "a mixture of experts is not modelled under DeepSpeed; fsdp2 is"},
+    {IS_ZERO, 0, is_special_family, 0, NOT_YET, "strategy",
+     "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
+    {IS_ZERO3 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
+     "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
+    {IS_FSDP1, IS_MIXED, NULL, 0, NOT_YET, "precision",
+     "fsdp1 is modelled in mixed precision only; fsdp2 also trains in bf16"},
+    {IS_FSDP1 | IS_EXPERTS, 0, NULL, 0, NOT_YET, "strategy",
+     "a mixture of experts is not modelled under fsdp1; fsdp2 is"},
+    {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
+     "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers"},
+    {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
+     "nf4 is modelled on one GPU (single) with bf16 compute only"},
+    {IS_LORA, 0, is_special_family, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts and windows "
+     "it is"},
+    {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
+     "LoRA is modelled in the plain step only (recipe hf)"},
+    {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
+    {IS_LORA | IS_FSDP, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA, 0, waits_in_host, 0, NOT_YET, "lora",
+     "LoRA is not modelled with checkpoints in host memory"},
+    {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
+    {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
+    {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
+    {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
+    {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",
+     "liger's loss is not modelled in TRL's step; its chunked loss is"},
+    {IS_LIGER, 0, caps_logits, 0, NOT_YET, "loss",
+     "liger's loss over soft-capped logits is not modelled; the full loss is"},
+};
+
+const ptrdiff_t rule_count = COUNT_OF(rules);
+
+// ------------------------------------------------------------------ asking and saying
+
+static bool breaks(const struct job *j, const struct rule *r)
+{
+    return (j->traits & r->when) == r->when && !(j->traits & r->unless) &&
+           (!r->in || r->in & 1u << j->target) && (!r->test || r->test(j));
+}
+
+const struct rule *rule_broken(const struct job *j, enum error_code code)
+{
+    for (ptrdiff_t i = 0; i < rule_count; i++)
+        if (rules[i].code == code && breaks(j, &rules[i]))
+            return &rules[i];
+    return NULL;
+}
+
+static bool put_number(struct buf *b, const struct job *j, struct str name)
+{
+    const struct {
+        const char *name;
+        uint64_t value;
+    } numbers[] = {
+        {"gpus", job_ranks(j)},
+        {"sp", j->ulysses},
+        {"cp", j->ring},
+        {"last_cp", j->ring - 1},
+        {"tp", j->tensor},
+        {"ep", j->expert},
+        {"heads", j->model.heads},
+        {"kv_heads", j->model.kv_heads},
+        {"max_position", j->model.max_position},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++)
+        if (str_is(name, numbers[i].name)) {
+            buf_printf(b, "%llu", (unsigned long long)numbers[i].value);
+            return true;
+        }
+    return false;
+}
+
+static void put_name(struct buf *b, const struct job *j, struct str name)
+{
+    const struct {
+        const char *name, *text;
+    } names[] = {
+        {"family", j->model.family->title},
+        {"gpu", j->hardware.card.name},
+        {"recipe", recipe_defs[j->recipe].title},
+        {"strategy", setting_def_find(STR("strategy"))->words[j->strategy]},
+        {"target", target_defs[j->target].title},
+        {"target_recipe", target_defs[j->target].recipe},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
+        if (str_is(name, names[i].name))
+            buf_put_z(b, names[i].text);
+}
+
+bool rule_refuse(const struct rule *r, const struct job *j, struct error *e)
+{
+    char block[320], place[40];
+    struct buf why = buf_over(block, sizeof block), where = buf_over(place, sizeof place);
+    const struct setting *given = settings_find_z(j->given, r->setting);
+    struct str rest = str_from(r->why);
+    for (bool name = false; rest.n; name = !name) {
+        struct str_cut cut = str_cut(rest, '@');
+        if (!name)
+            buf_put(&why, cut.head);
+        else if (!put_number(&why, j, cut.head))
+            put_name(&why, j, cut.head);
+        rest = cut.tail;
+    }
+    buf_printf(&where, "--%s", r->setting);
+    error_set(e, r->code, (struct error_site){__FILE__, __LINE__},
+              given && given->where.n ? given->where : buf_str(&where), "%.*s",
+              STR_ARGS(buf_str(&why)));
+    return false;
+}

@@ -1,0 +1,27 @@
+// What cannot be, what a framework cannot run, and what is not modelled: one row each, with the
+// reason and what to do instead. A job that breaks a rule is refused by it, once, wherever it came
+// from; a remedy that breaks one is never offered.
+#ifndef FATHOM_JOB_RULES_H
+#define FATHOM_JOB_RULES_H
+
+#include "core/job/job.h"
+
+struct rule {
+    uint64_t when, unless;             // all of these traits, none of those,
+    bool (*test)(const struct job *j); // and this; NULL: no more
+    unsigned in;                       // only for these targets; 0: whoever asks
+    enum error_code code;              // BAD_INPUT: it cannot be; UNSUPPORTED: it is not modelled
+    const char *setting;               // the one to change
+    const char *why;                   // a sentence; "@gpus@" stands for a number of the job
+};
+
+extern const struct rule rules[];
+extern const ptrdiff_t rule_count;
+
+// The first rule of this kind that the job breaks; NULL where it keeps them all.
+const struct rule *rule_broken(const struct job *j, enum error_code code);
+
+// Says it: the user's own place where the setting was given.
+bool rule_refuse(const struct rule *r, const struct job *j, struct error *e);
+
+#endif

@@ -1,0 +1,113 @@
+// The traits of a job, as rows: which field at which value has them, and which feature of the
+// model.
+#include "core/job/traits.h"
+
+#include "core/job/job.h"
+
+static const uint64_t by_strategy[STRATEGIES] = {
+    [STRATEGY_DDP] = IS_DDP,
+    [STRATEGY_FSDP1] = IS_FSDP | IS_FSDP1,
+    [STRATEGY_FSDP2] = IS_FSDP | IS_FSDP2,
+    [STRATEGY_ZERO1] = IS_ZERO | IS_ZERO1,
+    [STRATEGY_ZERO2] = IS_ZERO | IS_ZERO2,
+    [STRATEGY_ZERO3] = IS_ZERO | IS_ZERO3,
+};
+
+static const uint64_t by_precision[PRECISIONS] = {
+    [PRECISION_BF16] = IS_BF16,
+    [PRECISION_AUTOCAST] = IS_AUTOCAST,
+    [PRECISION_MIXED] = IS_MIXED,
+};
+
+static const uint64_t by_offload[OFFLOADS] = {
+    [OFFLOAD_OPTIMIZER] = IS_OFFLOAD_OPTIMIZER,
+    [OFFLOAD_ALL] = IS_OFFLOAD_OPTIMIZER | IS_OFFLOAD_ALL,
+};
+
+static const uint64_t by_optimizer[OPTIMIZERS] = {
+    [OPTIMIZER_ADAMW] = IS_ADAMW,
+    [OPTIMIZER_ADAMW_FUSED] = IS_ADAMW | IS_FUSED,
+    [OPTIMIZER_SGD] = IS_SGD,
+    [OPTIMIZER_ADAMW_8BIT] = IS_8BIT,
+    [OPTIMIZER_ADAMW_8BIT_HF] = IS_8BIT,
+};
+
+static const uint64_t by_loss[LOSSES] = {
+    [LOSS_CHUNKED] = IS_CHUNKED,
+    [LOSS_NONE] = IS_NO_LOSS,
+    [LOSS_LIGER] = IS_LIGER,
+    [LOSS_POLICY] = IS_POLICY,
+};
+
+static const uint64_t by_task[TASKS] = {
+    [TASK_SFT] = IS_SFT,
+    [TASK_REWARD] = IS_REWARD | IS_PAIRS,
+    [TASK_DPO] = IS_DPO | IS_PAIRS,
+    [TASK_GRPO] = IS_GRPO | IS_ROLLOUT,
+    [TASK_OPD] = IS_OPD | IS_ROLLOUT,
+    [TASK_CAPACITY] = IS_CAPACITY | IS_GRPO | IS_ROLLOUT,
+};
+
+static const uint64_t by_target[TARGETS] = {
+    [FOR_DEEPSPEED] = IS_CONFIG,
+    [FOR_TRINITY] = IS_RAY | IS_TRINITY,
+    [FOR_VERL] = IS_RAY,
+    [FOR_SLIME] = IS_RAY,
+};
+
+static const struct {
+    enum feature feature;
+    uint64_t trait;
+} by_feature[] = {
+    {FEATURE_EXPERTS, IS_EXPERTS},
+    {FEATURE_TIED, IS_TIED},
+    {FEATURE_QK_NORM, IS_QK_NORM},
+    {FEATURE_QKV_BIAS, IS_QKV_BIAS},
+};
+
+static uint64_t if_so(bool so, uint64_t trait)
+{
+    return so ? trait : 0;
+}
+
+static bool is_given(const struct job *j, const char *name)
+{
+    return settings_find_z(j->given, name) != NULL;
+}
+
+// Trinity-RFT 0.4, which is on verl 0.5.
+static bool is_legacy(const struct job *j)
+{
+    const struct setting *verl = settings_find_z(j->given, "verl");
+    return verl ? str_is(verl->value, "0.5") : j->recipe == RECIPE_TRINITY && j->version == 0;
+}
+
+static uint64_t of_sizes(const struct job *j)
+{
+    enum { TRL_CHUNK = 256, NEW_VARIABLE = 9 };
+    return if_so(job_ranks(j) > 1, IS_SEVERAL) | if_so(j->hardware.nodes > 1, IS_NODES) |
+           if_so(j->ulysses > 1, IS_SP) | if_so(j->ring > 1, IS_CP) | if_so(j->tensor > 1, IS_TP) |
+           if_so(j->accumulation > 1, IS_ACCUMULATES) |
+           if_so(j->loss == LOSS_CHUNKED && j->loss_chunk == TRL_CHUNK, IS_TRL_LOSS) |
+           if_so(j->model.max_position && j->context > j->model.max_position, IS_YARN) |
+           if_so(j->torch_minor >= NEW_VARIABLE, IS_TORCH_NEW);
+}
+
+static uint64_t of_switches(const struct job *j)
+{
+    return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
+           if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
+           if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->in_slurm, IS_SLURM) |
+           if_so(j->lora_rank > 0, IS_LORA) | if_so(is_legacy(j), IS_LEGACY) |
+           if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
+}
+
+uint64_t job_traits(const struct job *j)
+{
+    uint64_t traits = by_strategy[j->strategy] | by_precision[j->precision] |
+                      by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
+                      by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    for (ptrdiff_t i = 0; i < COUNT_OF(by_feature); i++)
+        traits |= if_so(model_has(&j->model, by_feature[i].feature), by_feature[i].trait);
+    return traits;
+}

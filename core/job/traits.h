@@ -1,0 +1,85 @@
+// What rules and tables of files ask of a job, as bits: yes or no, so that a row can say under
+// which of them it holds.
+#ifndef FATHOM_JOB_TRAITS_H
+#define FATHOM_JOB_TRAITS_H
+
+#include <stdint.h>
+
+#define TRAIT(n) (UINT64_C(1) << (n))
+
+// The machine and how the job is spread over it.
+#define IS_SEVERAL           TRAIT(0) // GPUs
+#define IS_NODES             TRAIT(1) // several nodes
+#define IS_DDP               TRAIT(2)
+#define IS_FSDP1             TRAIT(3)
+#define IS_FSDP2             TRAIT(4)
+#define IS_FSDP              TRAIT(5) // either
+#define IS_ZERO              TRAIT(6) // any stage of DeepSpeed's
+#define IS_ZERO1             TRAIT(7)
+#define IS_ZERO2             TRAIT(8)
+#define IS_ZERO3             TRAIT(9)
+#define IS_SP                TRAIT(10)
+#define IS_CP                TRAIT(11)
+#define IS_RESHARD           TRAIT(12)
+#define IS_OFFLOAD_ALL       TRAIT(13) // optimizer, gradients and parameters in host memory
+#define IS_OFFLOAD_OPTIMIZER TRAIT(14) // the optimizer at least
+#define IS_NVME              TRAIT(15)
+// What a step does.
+#define IS_BF16          TRAIT(16) // pure
+#define IS_AUTOCAST      TRAIT(17)
+#define IS_MIXED         TRAIT(18)
+#define IS_CHECKPOINTING TRAIT(19)
+#define IS_EXPANDABLE    TRAIT(20)
+#define IS_CHUNKED       TRAIT(21) // loss
+#define IS_NO_LOSS       TRAIT(22)
+#define IS_ACCUMULATES   TRAIT(23)
+#define IS_ADAMW         TRAIT(24)
+#define IS_FUSED         TRAIT(25)
+#define IS_SGD           TRAIT(26)
+#define IS_TORCH_NEW     TRAIT(27) // 2.9 and later read PYTORCH_ALLOC_CONF
+// The task.
+#define IS_SFT      TRAIT(28)
+#define IS_REWARD   TRAIT(29)
+#define IS_DPO      TRAIT(30)
+#define IS_GRPO     TRAIT(31)
+#define IS_OPD      TRAIT(32)
+#define IS_CAPACITY TRAIT(33)
+#define IS_PAIRS    TRAIT(34) // of preferred and rejected answers
+#define IS_ROLLOUT  TRAIT(35) // answers are generated on GPUs of their own
+// The model.
+#define IS_YARN     TRAIT(36) // the context is longer than the model's positions
+#define IS_EXPERTS  TRAIT(37)
+#define IS_TIED     TRAIT(38)
+#define IS_QK_NORM  TRAIT(39)
+#define IS_QKV_BIAS TRAIT(40)
+// The framework.
+#define IS_LEGACY         TRAIT(41) // verl before 0.8
+#define IS_CONFIG         TRAIT(42) // DeepSpeed's own JSON file
+#define IS_TRL_LOSS       TRAIT(43) // TRL's chunk of 256 tokens
+#define IS_RAY            TRAIT(44)
+#define IS_NO_DATASET     TRAIT(45)
+#define IS_TP             TRAIT(46)
+#define IS_SLURM          TRAIT(47)
+#define IS_FILE_DATASET   TRAIT(48) // JSON or JSON lines
+#define IS_ABSOLUTE_SAVE  TRAIT(49)
+#define IS_OWN_YARN       TRAIT(50) // the framework's own setting for it works
+#define IS_APART          TRAIT(51) // generation has GPUs of its own, as the user asked
+#define IS_TEACHER_APART  TRAIT(52) // on another node
+#define IS_STRATEGY_GIVEN TRAIT(53)
+#define IS_TRINITY        TRAIT(54)
+#define IS_OVER_NODES     TRAIT(55) // a Ray cluster of several
+// Also of the step.
+#define IS_8BIT           TRAIT(56) // optimizer
+#define IS_LIGER          TRAIT(57) // loss
+#define IS_POLICY         TRAIT(58) // loss
+#define IS_FUSED_KERNELS  TRAIT(59) // verl's
+#define IS_ENTROPY_SAVING TRAIT(60) // verl's
+#define IS_LORA           TRAIT(61)
+
+struct job;
+
+// Those that follow from the job itself; what only files have (a data set, a place of the teacher)
+// is added by emit.
+uint64_t job_traits(const struct job *j);
+
+#endif

@@ -1,0 +1,113 @@
+// One resolved job: what --for implies, which rules hold where, and what the rows of the table do.
+#include "tests/t.h"
+
+#include <string.h>
+
+#include "core/job/rules.h"
+
+static bool resolve(struct job *j, struct arena *a, const char *request, struct error *e)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    *s = settings_in(a);
+    return settings_read(s, str_from(request), ' ', STR("test"), e) && settings_check(s, e) &&
+           job_resolve(j, a, s, e);
+}
+
+#define ASKED "model=Qwen3-8B gpu=8xH100-80G context=32k "
+
+TEST(a_target_implies_its_recipe)
+{
+    static const char *const pairs[][2] = {
+        {ASKED "for=trl", ASKED "recipe=trl"},
+        {ASKED "for=accelerate", ASKED "recipe=hf"},
+        {ASKED "for=deepspeed", ASKED "recipe=deepspeed"},
+        {ASKED "for=trinity", ASKED "recipe=trinity"},
+        {ASKED "for=slurm around=trl", ASKED "recipe=trl"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(pairs); i++) {
+        struct job by_target, by_recipe;
+        struct error e = {0};
+        struct arena *a = test_arena();
+        CHECK(resolve(&by_target, a, pairs[i][0], &e) && resolve(&by_recipe, a, pairs[i][1], &e));
+        if (!e.code && !job_same_training(&by_target, &by_recipe))
+            test_failed(__FILE__, __LINE__, "'%s' is another job than '%s'", pairs[i][0],
+                        pairs[i][1]);
+    }
+}
+
+TEST(a_job_differs_in_every_field_that_trains)
+{
+    static const char *const changes[] = {
+        "batch=2",
+        "accum=2",
+        "checkpointing=off",
+        "reshard=off",
+        "expandable=on",
+        "optimizer=sgd",
+        "loss=chunked:512",
+        "loss=chunked:256",
+        "strategy=fsdp1",
+        "precision=bf16",
+        "sp=2",
+        "cp=2",
+        "offload=all",
+        "memory-limit=40GiB",
+        "task=dpo",
+        "checkpoint-offload=on",
+    };
+    struct job plain, other;
+    struct error e = {0};
+    struct arena *a = test_arena();
+    CHECK(resolve(&plain, a, ASKED, &e));
+    for (ptrdiff_t i = 0; i < COUNT_OF(changes); i++) {
+        struct str request = str_format(a, ASKED "%s", changes[i]);
+        CHECK(resolve(&other, a, str_z(a, request), &e));
+        if (job_same_training(&plain, &other))
+            test_failed(__FILE__, __LINE__, "'%s' changes nothing", changes[i]);
+    }
+}
+
+TEST(values_come_back_as_they_are_written)
+{
+    static const char *const words[][2] = {
+        {"loss", "chunked:512"}, {"optimizer", "sgd"},        {"checkpointing", "off"},
+        {"batch", "2"},          {"strategy", "fsdp1"},       {"torch", "2.8"},
+        {"task", "dpo"},         {"memory-limit", "1048576"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++) {
+        struct job j;
+        struct error e = {0};
+        struct arena *a = test_arena();
+        struct str request = str_format(a, ASKED "%s=%s", words[i][0], words[i][1]);
+        CHECK(resolve(&j, a, str_z(a, request), &e));
+        CHECK_STR(job_value(a, &j, setting_def_find(str_from(words[i][0]))), words[i][1]);
+    }
+}
+
+TEST(rules_hold_for_their_targets_only)
+{
+    static const struct {
+        const char *request, *message;
+        bool unmodelled;
+    } rows[] = {
+        {ASKED "sp=2", "", false},
+        {ASKED "for=accelerate sp=2", "through DeepSpeed only", false},
+        {ASKED "for=trl loss=chunked:512", "chunk is 256", false},
+        {ASKED "recipe=trl loss=chunked:512", "", false},
+        {ASKED "for=trl recipe=hf", "run another training step: --recipe trl", false},
+        {ASKED "for=verl", "verl's own trainer is not modelled", true},
+        {ASKED "for=trl task=dpo", "this task is not modelled", true},
+        {ASKED "for=trinity tp=2", "have no word for tp", false},
+        {"model=Qwen3-8B gpu=8xV100-32G context=4k", "V100-32G has no bf16", false},
+        {ASKED "recipe=trl@1.2", "versions 1.13, 1.16", false},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct job j = {0};
+        struct error e = {0};
+        bool possible = resolve(&j, test_arena(), rows[i].request, &e);
+        const char *said = possible ? j.unmodelled.message : e.message;
+        bool right = *rows[i].message ? strstr(said, rows[i].message) != NULL : !*said;
+        if (!right || (*rows[i].message && possible != rows[i].unmodelled))
+            test_failed(__FILE__, __LINE__, "'%s' says '%s'", rows[i].request, said);
+    }
+}
