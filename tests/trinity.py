@@ -86,7 +86,7 @@ def capacity_tables(program):
 
 
 def guide_misses(program):
-    reply = ask(program, "guide", {"recipe": "trinity", "gpu": GPUS, "model": ",".join(MODELS)})
+    reply = ask(program, "guide", {"recipe": "trinity", "gpu": GPUS, "model": ",".join(MODELS), "order": "published"})
     mine = {(cell["gpus"], cell["model"], cell["context"]): cell["config"] for cell in reply["cells"]}
     published = load("trinity_guide_a100.json")
     return len(published), [cell for cell in published

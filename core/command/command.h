@@ -105,9 +105,6 @@ extern const ptrdiff_t global_option_count;
 
 // Said where both are given.
 #define JSON_AND_FORMAT "--json is a format already; give one of them"
-// What would make a job smaller, each change predicted.
-bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e) MUST_USE;
-
 // The answers, each in its own file.
 bool models_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -3,21 +3,22 @@
 #include "core/command/command.h"
 
 // More than any card: what a job would take if nothing stopped it.
-#define NO_LIMIT (UINT64_C(1) << 50)
+#define NO_LIMIT "memory-limit=4096GiB"
 
-static bool predict_plan(struct predict_story **story, const struct query *q, uint64_t limit_bytes,
-                         struct error *e)
+static bool predict_job(struct predict_story **story, const struct query *q, const char *changes,
+                        struct error *e)
 {
     struct job *job = NEW(q->arena, struct job, 1);
-    struct predict_story *s = NEW(q->arena, struct predict_story, 1);
-    s->job = job;
-    if (!job_from_settings(job, q->arena, q->settings, e))
-        return false;
-    job->limit_bytes = limit_bytes ? limit_bytes : job->limit_bytes;
-    if (!predict(&s->prediction, q->arena, job, e) || !predict_remedies(s, q->arena, e))
-        return false;
-    *story = s;
-    return true;
+    struct settings *s = NEW(q->arena, struct settings, 1);
+    *story = NEW(q->arena, struct predict_story, 1);
+    (*story)->job = job;
+    *s = settings_in(q->arena);
+    for (ptrdiff_t i = 0; i < q->settings->count; i++)
+        if (!settings_add(s, q->settings->items[i], e))
+            return false;
+    return settings_change(s, str_from(changes), e) && job_from_settings(job, q->arena, s, e) &&
+           predict(&(*story)->prediction, q->arena, job, e) &&
+           remedies_find(&(*story)->remedies, q->arena, job, e);
 }
 
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e)
@@ -31,7 +32,7 @@ bool doctor_answer(struct answer *a, const struct query *q, struct error *e)
     s->name = file->value;
     s->result = doctor_end(q->log, q->arena);
     bool described = q->settings->count > 1;
-    if (described && (!predict_plan(&s->job, q, 0, e) || !predict_plan(&s->need, q, NO_LIMIT, e)))
+    if (described && (!predict_job(&s->job, q, "", e) || !predict_job(&s->need, q, NO_LIMIT, e)))
         return false;
     a->negative = !s->result.cause;
     if (!q->json) {

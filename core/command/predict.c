@@ -4,101 +4,6 @@
 #include "core/probe/outcome.h"
 #include "core/trace/text.h"
 
-// Changes to try, from the cheapest to the dearest. Each changes a job and says whether that is a
-// change at all.
-struct remedy_row {
-    const char *what, *options;
-    bool (*apply)(struct job *p);
-};
-
-static bool use_expandable(struct job *p)
-{
-    bool changed = !p->expandable;
-    p->expandable = true;
-    return changed;
-}
-
-static bool use_checkpointing(struct job *p)
-{
-    bool changed = !p->checkpointing;
-    p->checkpointing = p->expandable = true;
-    return changed;
-}
-
-static bool use_chunked_loss(struct job *p)
-{
-    bool changed = p->loss == LOSS_FULL;
-    p->loss = changed ? LOSS_CHUNKED : p->loss;
-    p->loss_chunk = changed ? 2048 : p->loss_chunk;
-    p->checkpointing = p->expandable = true;
-    return changed;
-}
-
-static bool use_ulysses(struct job *p, uint64_t size)
-{
-    bool possible = p->ulysses < size && p->context % size == 0;
-    p->checkpointing = p->expandable = true;
-    p->ulysses = size;
-    return possible;
-}
-
-static bool use_two(struct job *p)
-{
-    return use_ulysses(p, 2);
-}
-
-static bool use_four(struct job *p)
-{
-    return use_ulysses(p, 4);
-}
-
-static bool use_eight(struct job *p)
-{
-    return use_ulysses(p, 8);
-}
-
-static bool use_offload(struct job *p)
-{
-    bool possible = !p->offload;
-    if (p->recipe == RECIPE_TRINITY)
-        p->strategy = STRATEGY_FSDP2;
-    p->checkpointing = p->expandable = true;
-    p->offload = OFFLOAD_ALL;
-    return possible;
-}
-
-enum { CHECKPOINTING_ROW = 1 }; // those after it use it too
-
-static const struct remedy_row remedy_rows[] = {
-    {"expandable segments", "--expandable on", use_expandable},
-    {"and checkpointing", "--expandable on --checkpointing on", use_checkpointing},
-    {"and a chunked loss", "--expandable on --loss chunked:2048", use_chunked_loss},
-    {"or sequence parallel 2", "--expandable on --sp 2", use_two},
-    {"or sequence parallel 4", "--expandable on --sp 4", use_four},
-    {"or sequence parallel 8", "--expandable on --sp 8", use_eight},
-    {"or offload to the host", "--expandable on --offload all", use_offload},
-};
-
-bool predict_remedies(struct predict_story *s, struct arena *a, struct error *e)
-{
-    for (ptrdiff_t i = 0; i < COUNT_OF(remedy_rows); i++) {
-        struct job changed = *s->job;
-        struct remedy *r = &s->remedies[s->remedy_count];
-        struct arena scratch = *a;
-        struct error reason = {0};
-        if (!remedy_rows[i].apply(&changed) || !job_check(&changed, &reason))
-            continue;
-        *r = (struct remedy){.what = remedy_rows[i].what, .options = remedy_rows[i].options};
-        if (changed.checkpointing && !s->job->checkpointing && i > CHECKPOINTING_ROW)
-            r->options = str_format(a, "%s --checkpointing on", r->options).p;
-        scratch = *a;
-        if (!predict(&r->prediction, &scratch, &changed, e))
-            return false;
-        s->remedy_count++;
-    }
-    return true;
-}
-
 // The simulated history with the driver's events, as a recording would have it.
 static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
                          struct error *e)
@@ -230,7 +135,8 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     if (!job_from_settings(job, q->arena, q->settings, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict(&s->prediction, q->arena, job, e) ||
-        (!s->prediction.fits && !predict_remedies(s, q->arena, e)) || !attach_trace(a, q, s, e))
+        (!s->prediction.fits && !remedies_find(&s->remedies, q->arena, job, e)) ||
+        !attach_trace(a, q, s, e))
         return false;
     attach_timeline(a, q, s);
     a->negative = !s->prediction.fits;

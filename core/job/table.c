@@ -390,8 +390,9 @@ const struct setting_def setting_defs[] = {
     {.name = "order",
      .kind = SETTING_TEXT,
      .values = "NAME,...",
-     .fallback = "from vanilla to Env + Offload + SP=4",
-     .text = "the configurations of the guide, the simplest first",
+     .fallback = "from vanilla to Env + Offload + SP=8, as far as the framework runs them",
+     .text = "the configurations of the guide, the simplest first; published: the nine of the "
+             "published one",
      .list = true},
     {.name = "format",
      .kind = SETTING_CHOICE,

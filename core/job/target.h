@@ -32,4 +32,8 @@ struct target_def {
 
 extern const struct target_def target_defs[TARGETS];
 
+// The first target that runs this recipe's step, which is the one its users have; FOR_NOTHING where
+// none is written yet.
+enum target target_of_recipe(const char *recipe);
+
 #endif

@@ -404,9 +404,9 @@ static void print_savings(struct buf *out, const struct view *v, const struct do
                                             {"option", .priority = 1}};
     uint64_t now = s->need->prediction.allocated_bytes;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (int i = 0; i < s->job->remedy_count; i++) {
-        const struct remedy *r = &s->job->remedies[i];
-        uint64_t peak = s->need->remedies[i].prediction.allocated_bytes;
+    for (int i = 0; i < s->job->remedies.count; i++) {
+        const struct remedy *r = &s->job->remedies.items[i];
+        uint64_t peak = s->need->remedies.items[i].prediction.allocated_bytes;
         table_cell(&t, str_format(t.arena, "  %s", r->what));
         table_cell(&t, bytes_text(t.arena, peak));
         table_cell(&t, peak < now ? bytes_text(t.arena, now - peak) : STR("-"));
@@ -528,8 +528,8 @@ static void prediction_json(struct json_out *j, const struct doctor_story *s)
     json_out_field_u64(j, "needed_allocated_bytes", s->need->prediction.allocated_bytes);
     json_out_key(j, "remedies_allocated_bytes");
     json_out_array(j);
-    for (int i = 0; i < s->need->remedy_count; i++)
-        json_out_u64(j, s->need->remedies[i].prediction.allocated_bytes);
+    for (int i = 0; i < s->need->remedies.count; i++)
+        json_out_u64(j, s->need->remedies.items[i].prediction.allocated_bytes);
     json_out_array_end(j);
     json_out_object_end(j);
 }

@@ -101,8 +101,8 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
     static const struct column columns[] = {
         {"  what would help"}, {"reserved", .right = true}, {""}, {"option", .priority = 1}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (int i = 0; i < s->remedy_count; i++) {
-        const struct remedy *r = &s->remedies[i];
+    for (int i = 0; i < s->remedies.count; i++) {
+        const struct remedy *r = &s->remedies.items[i];
         table_cell(&t, str_format(t.arena, "  %s", r->what));
         table_cell(&t, r->prediction.fits ? bytes_text(t.arena, r->prediction.reserved_bytes)
                                           : STR("-"));
@@ -432,12 +432,12 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
 {
     json_out_key(j, "remedies");
     json_out_array(j);
-    for (int i = 0; i < s->remedy_count; i++) {
+    for (int i = 0; i < s->remedies.count; i++) {
         json_out_object(j);
-        json_out_field_str(j, "what", str_from(s->remedies[i].what));
-        json_out_field_str(j, "options", str_from(s->remedies[i].options));
-        json_out_field_bool(j, "fits", s->remedies[i].prediction.fits);
-        json_out_field_u64(j, "reserved_bytes", s->remedies[i].prediction.reserved_bytes);
+        json_out_field_str(j, "what", str_from(s->remedies.items[i].what));
+        json_out_field_str(j, "options", str_from(s->remedies.items[i].options));
+        json_out_field_bool(j, "fits", s->remedies.items[i].prediction.fits);
+        json_out_field_u64(j, "reserved_bytes", s->remedies.items[i].prediction.reserved_bytes);
         json_out_object_end(j);
     }
     json_out_array_end(j);

@@ -6,21 +6,12 @@
 #include "core/base/view.h"
 #include "core/predict/predict.h"
 #include "core/report/chart.h"
-
-// A change of the job that may make it fit, with what it would do.
-struct remedy {
-    const char *what;    // "chunked loss"
-    const char *options; // "--loss chunked:2048"
-    struct prediction prediction;
-};
-
-enum { REMEDIES_MOST = 8 };
+#include "core/search/remedy.h"
 
 struct predict_story {
     const struct job *job;
     struct prediction prediction;
-    struct remedy remedies[REMEDIES_MOST];
-    int remedy_count;
+    struct remedies remedies;
     bool explain;
 };
 

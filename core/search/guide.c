@@ -3,6 +3,8 @@
 
 #define EXPANDABLE "expandable segments, which torch's allocator grows in place: less fragmentation"
 #define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#define RING       "ring attention, N GPUs share one sequence by context"
+#define KERNELS    "verl's fused kernels, which make no logits of all tokens"
 #define ULYSSES    "Ulysses sequence parallel, N GPUs share one sequence"
 
 const struct guide_part guide_parts[] = {
@@ -10,6 +12,10 @@ const struct guide_part guide_parts[] = {
     {"SP=N",
      {ULYSSES, ULYSSES, ULYSSES},
      {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs"}},
+    {"CP=N", {RING, RING, RING}, {"parallelism_config: cp_size: N (Accelerate)", "-", "-"}},
+    {"Fused",
+     {KERNELS, KERNELS, KERNELS},
+     {"-", "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels: true", "-"}},
     {"Offload",
      {"FSDP2 with parameters, gradients and optimizer in host memory",
       "FSDP2 with parameters, gradients and optimizer in host memory",
@@ -22,20 +28,32 @@ const struct guide_part guide_parts[] = {
 
 const ptrdiff_t guide_part_count = COUNT_OF(guide_parts);
 
-// The usual ones in the order with which the published guide follows from the published capacities.
+// In order of trouble; those that a framework cannot run are passed over. The published ones alone
+// are, in this order, what the published guide follows from the published capacities with.
 const struct configuration configurations[] = {
-    {"vanilla", ""},
-    {"Env", "expandable=on"},
-    {"SP=2", "sp=2"},
-    {"Env + SP=2", "expandable=on sp=2"},
-    {"SP=4", "sp=4"},
-    {"Env + SP=4", "expandable=on sp=4"},
-    {"SP=8", "sp=8", .unusual = true},
-    {"Env + SP=8", "expandable=on sp=8", .unusual = true},
-    {"Env + Offload", "expandable=on", .offload = true},
-    {"Env + Offload + SP=2", "expandable=on sp=2", .offload = true},
-    {"Env + Offload + SP=4", "expandable=on sp=4", .offload = true},
-    {"Env + Offload + SP=8", "expandable=on sp=8", .offload = true, .unusual = true},
+    {"vanilla", "", .published = true},
+    {"Env", "expandable=on", .published = true},
+    {"Env + Fused", "expandable=on fused-kernels=on"},
+    {"Env + Entropy", "expandable=on entropy-saving=on", .unusual = true},
+    {"CP=2", "cp=2"},
+    {"Env + CP=2", "expandable=on cp=2"},
+    {"CP=4", "cp=4"},
+    {"Env + CP=4", "expandable=on cp=4"},
+    {"CP=8", "cp=8"},
+    {"Env + CP=8", "expandable=on cp=8"},
+    {"SP=2", "sp=2", .published = true},
+    {"Env + SP=2", "expandable=on sp=2", .published = true},
+    {"SP=4", "sp=4", .published = true},
+    {"Env + SP=4", "expandable=on sp=4", .published = true},
+    {"SP=8", "sp=8"},
+    {"Env + SP=8", "expandable=on sp=8"},
+    {"Env + Offload", "expandable=on", .offload = true, .published = true},
+    {"Env + Offload + CP=2", "expandable=on cp=2", .offload = true},
+    {"Env + Offload + CP=4", "expandable=on cp=4", .offload = true},
+    {"Env + Offload + CP=8", "expandable=on cp=8", .offload = true},
+    {"Env + Offload + SP=2", "expandable=on sp=2", .offload = true, .published = true},
+    {"Env + Offload + SP=4", "expandable=on sp=4", .offload = true, .published = true},
+    {"Env + Offload + SP=8", "expandable=on sp=8", .offload = true},
 };
 
 const ptrdiff_t configuration_count = COUNT_OF(configurations);
@@ -58,6 +76,8 @@ static void add_configuration(struct guide *g, struct arena *a, const struct con
     struct str settings = str_from(c->settings);
     if (c->offload)
         settings = str_format(a, "%s %s", c->settings, guide_offload[g->dialect]);
+    if (g->target)
+        settings = str_format(a, "%.*s for=%s", STR_ARGS(settings), target_defs[g->target].name);
     g->sweep.variants[g->sweep.variant_count++] = (struct variant){str_from(c->name), settings};
 }
 
@@ -91,7 +111,9 @@ static bool add_named(struct guide *g, struct arena *a, const struct setting *na
          STR_ARGS(str_short(name->value)));
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    return HINT(e, "they are made of vanilla, Env, SP=2, SP=4, SP=8 and Offload, as in Env + SP=2");
+    return HINT(
+        e,
+        "they are made of vanilla, Env, Fused, CP=2 to 8, SP=2 to 8 and Offload, as in Env + SP=2");
 }
 
 static bool read_order(struct guide *g, struct arena *a, const struct setting *order,
@@ -99,13 +121,15 @@ static bool read_order(struct guide *g, struct arena *a, const struct setting *o
 {
     struct setting *names = NULL;
     ptrdiff_t count = configuration_count;
-    if (order && !list_split(&names, &count, a, order, e))
+    bool published = order && str_is(order->value, "published");
+    if (order && !published && !list_split(&names, &count, a, order, e))
         return false;
     g->sweep.variants = NEW(a, struct variant, count);
+    g->sweep.variant_count = 0;
     for (ptrdiff_t i = 0; i < count; i++) {
         if (names && !add_named(g, a, &names[i], e))
             return false;
-        if (!names && !configurations[i].unusual)
+        if (!names && (published ? configurations[i].published : !configurations[i].unusual))
             add_configuration(g, a, &configurations[i]);
     }
     return true;
@@ -201,15 +225,42 @@ static enum guide_dialect dialect_of(const struct setting *recipe)
                                                 : GUIDE_TORCH;
 }
 
+// The framework whose rules decide what is offered, unless the user chose the order or a target.
+static enum target usual_target(const struct settings *s)
+{
+    const struct setting *recipe = settings_find_z(s, "recipe");
+    if (settings_find_z(s, "order") || settings_find_z(s, "for"))
+        return FOR_NOTHING;
+    struct str name = recipe ? str_cut(recipe->value, '@').head : STR("hf");
+    for (int i = 0; i < RECIPES; i++)
+        if (str_is(name, recipe_words[i]))
+            return target_of_recipe(recipe_words[i]);
+    return FOR_NOTHING;
+}
+
+// What the framework's files cannot say at all (adapters, say) is searched without them.
+static bool search(struct guide *g, struct arena *a, const struct capacity_request *r,
+                   const struct runner *runner, struct error *e)
+{
+    struct error refusal = {0};
+    if (sweep_run(&g->sweep, a, runner, r, g->target ? &refusal : e))
+        return true;
+    if (!g->target)
+        return false;
+    g->target = FOR_NOTHING;
+    return read_order(g, a, NULL, e) && sweep_run(&g->sweep, a, runner, r, e);
+}
+
 bool guide_make(struct guide *g, struct arena *a, const struct settings *settings,
                 const struct runner *runner, struct error *e)
 {
     struct capacity_request r;
-    *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe"))};
+    *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe")),
+                        .target = usual_target(settings)};
     if (!sweep_read(&g->sweep, a, settings, e) ||
         !read_order(g, a, settings_find_z(settings, "order"), e) ||
         !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||
-        !read_request(&r, g, settings, e) || !sweep_run(&g->sweep, a, runner, &r, e))
+        !read_request(&r, g, settings, e) || !search(g, a, &r, runner, e))
         return false;
     return g->length_count || find_lengths(g, r.grid, e);
 }

@@ -22,6 +22,7 @@ struct configuration {
     const char *name;     // "Env + SP=2"
     const char *settings; // that it changes
     bool offload;         // and with guide_offload
+    bool published;       // in the published guide: --order published
     bool unusual;         // only where --order names it
 };
 extern const struct configuration configurations[];
@@ -33,6 +34,7 @@ enum { GUIDE_MOST_LENGTHS = 512 };
 struct guide {
     struct sweep sweep; // its variants are the configurations in order
     enum guide_dialect dialect;
+    enum target target; // whose rules decide what is offered; FOR_NOTHING: whatever is modelled
     uint64_t *lengths;
     ptrdiff_t length_count;
     bool lengths_are_given; // by the user: all are shown

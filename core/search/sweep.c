@@ -165,17 +165,6 @@ bool sweep_row_is_possible(const struct sweep *s, ptrdiff_t machine, ptrdiff_t v
     return false;
 }
 
-static bool set_words(struct settings *out, struct str words, struct error *e)
-{
-    struct settings changes = settings_in(out->arena);
-    if (!settings_read(&changes, words, ' ', STR_NONE, e))
-        return false;
-    for (ptrdiff_t i = 0; i < changes.count; i++)
-        if (!settings_set(out, changes.items[i], e))
-            return false;
-    return true;
-}
-
 bool list_model_settings(struct settings *out, const struct settings *all, ptrdiff_t number,
                          struct error *e)
 {
@@ -202,7 +191,7 @@ static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
         return false;
     if ((s->models[c->model].value.n && !settings_set(&c->settings, s->models[c->model], e)) ||
         !settings_set(&c->settings, s->machines[c->machine].gpu, e) ||
-        !set_words(&c->settings, s->variants[c->variant].settings, e))
+        !settings_change(&c->settings, s->variants[c->variant].settings, e))
         return false;
     struct arena scratch = *a;
     struct job *job = NEW(&scratch, struct job, 1);

@@ -46,6 +46,17 @@ bool settings_set(struct settings *s, struct setting item, struct error *e)
     return settings_add(s, item, e);
 }
 
+bool settings_change(struct settings *s, struct str words, struct error *e)
+{
+    struct settings changes = settings_in(s->arena);
+    if (!settings_read(&changes, words, ' ', STR_NONE, e))
+        return false;
+    for (ptrdiff_t i = 0; i < changes.count; i++)
+        if (!settings_set(s, changes.items[i], e))
+            return false;
+    return true;
+}
+
 const struct setting *settings_find(const struct settings *s, struct str key)
 {
     for (ptrdiff_t i = s->count - 1; i >= 0; i--)
@@ -185,8 +196,7 @@ bool setting_choice(const struct setting *item, struct str words, struct error *
     return false;
 }
 
-static bool check_choice(const struct setting_def *def, const struct setting *item,
-                         struct error *e)
+static bool check_choice(const struct setting_def *def, const struct setting *item, struct error *e)
 {
     char block[240];
     struct buf listed = buf_over(block, sizeof block);

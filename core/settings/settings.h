@@ -43,6 +43,9 @@ bool settings_set(struct settings *s, struct setting item, struct error *e) MUST
 bool settings_read(struct settings *s, struct str text, char separator, struct str source,
                    struct error *e) MUST_USE;
 
+// The settings of "key=value key=value" in place of those of the same keys.
+bool settings_change(struct settings *s, struct str words, struct error *e) MUST_USE;
+
 // The one added last under this key, or NULL.
 const struct setting *settings_find(const struct settings *s, struct str key);
 const struct setting *settings_find_z(const struct settings *s, const char *key);

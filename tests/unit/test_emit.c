@@ -312,9 +312,9 @@ static const struct round_trip {
     uint64_t processes;
 } round_trips[] = {
     {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
-     "strategy=fsdp2 precision=mixed cp=4 reshard=on checkpointing=on", 8},
+     "strategy=fsdp2 precision=mixed cp=4 reshard=on", 8},
     {"for=accelerate gpu=8xH100-80G checkpointing=off reshard=off precision=bf16",
-     "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off checkpointing=off", 8},
+     "accelerate.yaml", "strategy=fsdp2 precision=bf16 reshard=off", 8},
     {"for=accelerate gpu=8xH100-80G strategy=fsdp1 offload=all", "accelerate.yaml",
      "strategy=fsdp1 precision=mixed offload=all", 8},
     {"for=accelerate gpu=4xH100-80G strategy=ddp precision=autocast", "accelerate.yaml",

@@ -1,0 +1,201 @@
+// A row's settings are laid over those that were given; what they leave as it is, is no change. All
+// rows but the first also take what costs nothing: expandable segments and checkpointing.
+#include "core/search/remedy.h"
+
+#include "core/base/buf.h"
+#include "core/base/num.h"
+
+#define EVERY_RECIPE 0u
+#define OF(recipe)   (1u << RECIPE_##recipe)
+
+// Settings that depend on the job.
+enum computed {
+    AS_WRITTEN,
+    ONE_SEQUENCE, // a micro-batch of one sequence, and the accumulation that keeps the batch
+    MORE_GPUS,    // `times` as many
+};
+
+static const struct remedy_row {
+    const char *what, *settings;
+    unsigned recipes;
+    enum computed computed;
+    int times;
+} rows[] = {
+    {"expandable segments", "expandable=on"},
+    {"and checkpointing", "checkpointing=on"},
+    {"and fused kernels", "fused-kernels=on", OF(TRINITY)},
+    {"or a chunked loss", "loss=chunked:2048"},
+    {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
+    {"or one sequence at a time", "", EVERY_RECIPE, ONE_SEQUENCE},
+    {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL)},
+    {"or stage 3", "strategy=zero3", OF(DEEPSPEED)},
+    {"or context parallel 2", "cp=2"},
+    {"or context parallel 4", "cp=4"},
+    {"or context parallel 8", "cp=8"},
+    {"or sequence parallel 2", "sp=2"},
+    {"or sequence parallel 4", "sp=4"},
+    {"or sequence parallel 8", "sp=8"},
+    {"or the optimizer in host memory", "offload=optimizer"},
+    {"or all in host memory", "offload=all", OF(HF) | OF(TRL) | OF(DEEPSPEED)},
+    {"or all in host memory", "strategy=fsdp2 offload=all save-hf=never", OF(TRINITY)},
+    {"or all there, and sp 4", "strategy=fsdp2 offload=all save-hf=never sp=4", OF(TRINITY)},
+    {"or twice the GPUs", "", EVERY_RECIPE, MORE_GPUS, 2},
+    {"or four times the GPUs", "", EVERY_RECIPE, MORE_GPUS, 4},
+};
+
+_Static_assert(COUNT_OF(rows) <= REMEDIES_MOST, "more remedies than there is room for");
+
+static struct str one_sequence(struct arena *a, const struct job *j)
+{
+    uint64_t accum = sat_mul(j->batch, j->accumulation);
+    if (j->batch == 1)
+        return STR_NONE;
+    if (j->recipe == RECIPE_TRINITY)
+        return str_format(a, "max-token-len=%llu",
+                          (unsigned long long)u64_divide_up(j->context, j->ulysses));
+    return str_format(a, "batch=1 accum=%llu", (unsigned long long)accum);
+}
+
+// More nodes where one is full.
+static struct str more_gpus(struct arena *a, const struct job *j, int times)
+{
+    const struct hardware *h = &j->hardware;
+    uint64_t whole = h->card.per_node ? h->card.per_node : 8, factor = (uint64_t)times;
+    uint64_t here = h->gpus_per_node, nodes = h->nodes;
+    while (factor > 1 && here * 2 <= whole) {
+        here *= 2;
+        factor /= 2;
+    }
+    nodes *= factor;
+    if (nodes == 1)
+        return str_format(a, "gpu=%llux%s", (unsigned long long)here, h->card.name);
+    return str_format(a, "gpu=%llux%llux%s", (unsigned long long)nodes, (unsigned long long)here,
+                      h->card.name);
+}
+
+static struct str words_of_row(struct arena *a, const struct job *j, const struct remedy_row *row)
+{
+    switch (row->computed) {
+    case AS_WRITTEN:
+        return str_from(row->settings);
+    case ONE_SEQUENCE:
+        return one_sequence(a, j);
+    case MORE_GPUS:
+        return more_gpus(a, j, row->times);
+    }
+    __builtin_trap();
+}
+
+static bool says(const struct setting *item, const struct setting_def *def, struct str value)
+{
+    bool on, wanted;
+    struct error ignored = {0};
+    struct setting other = {.value = value};
+    if (!item)
+        return false;
+    if (def->kind == SETTING_SWITCH && setting_switch(&on, item, &ignored) &&
+        setting_switch(&wanted, &other, &ignored))
+        return on == wanted;
+    return str_equal(item->value, value);
+}
+
+// "--expandable on --sp 2": what the words change of the job.
+static const char *options_of(struct arena *a, const struct job *j, const struct settings *words)
+{
+    struct buf b = buf_in(a);
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        const struct setting *item = &words->items[i];
+        if (says(settings_find(j->settings, item->key), setting_def_find(item->key), item->value))
+            continue;
+        buf_printf(&b, "%s--%.*s %.*s", b.n ? " " : "", STR_ARGS(item->key), STR_ARGS(item->value));
+    }
+    return str_z(a, buf_str(&b));
+}
+
+// The target whose rules hold: the one that was named, or the one the recipe's users have, if the
+// job itself could be written for it.
+static bool stands_in_target(struct settings *given, struct arena scratch, const struct job *j,
+                             struct error *e)
+{
+    enum target target = target_of_recipe(recipe_words[j->recipe]);
+    struct setting item = {STR("for"), str_from(target_defs[target].name), STR_NONE};
+    struct settings tried = settings_in(&scratch);
+    struct job *same = NEW(&scratch, struct job, 1);
+    struct error refusal = {0};
+    if (j->target || !target)
+        return true;
+    for (ptrdiff_t i = 0; i < given->count; i++)
+        if (!settings_add(&tried, given->items[i], e))
+            return false;
+    if (!settings_set(&tried, item, e))
+        return false;
+    return !job_resolve(same, &scratch, &tried, &refusal) || settings_set(given, item, e);
+}
+
+static bool copy(struct settings *out, const struct settings *from, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < from->count; i++)
+        if (!settings_add(out, from->items[i], e))
+            return false;
+    return true;
+}
+
+// Another recipe is another framework's, and its own target's rules hold.
+static bool lay_over(struct settings *changed, struct str words, struct error *e)
+{
+    struct settings without = settings_in(changed->arena), laid = settings_in(changed->arena);
+    if (!settings_read(&laid, words, ' ', STR_NONE, e) || !settings_change(changed, words, e))
+        return false;
+    if (!settings_find_z(&laid, "recipe"))
+        return true;
+    for (ptrdiff_t i = 0; i < changed->count; i++)
+        if (!str_is(changed->items[i].key, "for") && !settings_add(&without, changed->items[i], e))
+            return false;
+    *changed = without;
+    return true;
+}
+
+static bool try_row(struct remedies *r, struct arena *a, const struct settings *base,
+                    const struct job *job, const struct remedy_row *row, struct error *e)
+{
+    struct str own = words_of_row(a, job, row);
+    bool first = row == rows;
+    struct settings changed = settings_in(a), words = settings_in(a);
+    struct job *other = NEW(a, struct job, 1);
+    struct error refusal = {0};
+    if (!own.n)
+        return true;
+    struct str all =
+        first ? own : str_format(a, "expandable=on checkpointing=on %.*s", STR_ARGS(own));
+    if (!settings_read(&words, own, ' ', STR_NONE, e) || !copy(&changed, base, e) ||
+        !lay_over(&changed, all, e))
+        return false;
+    struct remedy found = {.what = row->what};
+    if (!*options_of(a, job, &words) || !job_resolve(other, a, &changed, &refusal) ||
+        !job_is_modelled(other, &refusal))
+        return true;
+    words = settings_in(a);
+    if (!settings_read(&words, all, ' ', STR_NONE, e))
+        return false;
+    found.options = options_of(a, job, &words);
+    struct arena scratch = *a;
+    if (!predict(&found.prediction, &scratch, other, e))
+        return false;
+    r->items[r->count++] = found;
+    return true;
+}
+
+bool remedies_find(struct remedies *r, struct arena *a, const struct job *job, struct error *e)
+{
+    struct settings *base = NEW(a, struct settings, 1);
+    *base = settings_in(a);
+    *r = (struct remedies){0};
+    if (!copy(base, job->given, e) || !stands_in_target(base, *a, job, e))
+        return false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        bool meant = !rows[i].recipes || rows[i].recipes & 1u << job->recipe;
+        if (meant && !try_row(r, a, base, job, &rows[i], e))
+            return false;
+    }
+    return true;
+}
