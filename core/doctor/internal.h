@@ -134,9 +134,17 @@ void place_read(struct doctor_finding *f, const struct passage *p, struct str be
 
 struct progress {
     int64_t step, total;
-    ptrdiff_t at; // of the line in the text
+    ptrdiff_t at;      // of the line in the text
+    ptrdiff_t earlier; // the last line that reports fewer steps by the same count; -1: none
+    bool bar;          // drawn again whenever it closes
     bool found;
 };
+
+// Whether two steps of the same count lie between the reports: with one, ranks may still differ.
+static inline bool progress_went_on(const struct progress *from, const struct progress *to)
+{
+    return from->found && from->total == to->total && to->step > from->step + 1;
+}
 
 // The last step that `text` reports.
 struct progress progress_last(struct str text);

@@ -104,9 +104,10 @@ static void print_verdict(struct buf *out, const struct view *v, const struct do
     buf_put(&b, who(out->arena, &f));
     buf_printf(&b, " %s", f.kind->title);
     put_ink(out, v, INK_BAD, buf_str(&b));
-    if (f.step >= 0) {
+    bool before = f.step >= 0; // or only as a bar was closed
+    if (before || r->last_step >= 0) {
         buf_put_z(out, "; last progress: ");
-        put_progress(out, f.step, f.steps_total);
+        put_progress(out, before ? f.step : r->last_step, before ? f.steps_total : r->steps_total);
     }
     buf_char(out, '\n');
     print_message(out, v, &f);

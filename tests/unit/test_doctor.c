@@ -329,6 +329,56 @@ TEST(the_heaviest_earliest_is_the_cause)
 #define HEAD  "Traceback (most recent call last):\n"
 #define FRAME "  File \"a.py\", line 3, in f\n    g()\n"
 
+// tqdm draws its bar once more when an exception closes it, wandb sums up, launchers report: none
+// of that is a step that came after.
+TEST(what_is_printed_on_the_way_out_is_no_progress)
+{
+#define FATAL "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+#define BAR   "  3%|\xE2\x96\x8E         | 52/1752 [01:10<38:12,  1.35s/it]"
+    static const char *const rows[] = {
+        HEAD FRAME FATAL BAR,
+        HEAD FRAME FATAL BAR "\n",
+        HEAD FRAME FATAL "\r" BAR "\r" BAR "\r\n",
+        "  3%|2 | 49/1752 [01:07<38:12]" HEAD FRAME FATAL BAR "\n", // 0.1 s passed between two bars
+        "100%|##| 3/3 [00:01<00:00]\n" HEAD FRAME FATAL BAR "\n",   // of something else
+        HEAD FRAME FATAL "Epochs:   0%|  | 0/3 [01:10<?]\nSteps:" BAR "\n",
+        HEAD FRAME FATAL BAR "\nEpochs:   0%|  | 0/3 [01:10<?]\n",
+        "[rank0]: " FATAL "[rank1]: " FATAL BAR "\n  3%|# | 53/1752 [01:10<38:12]\n" BAR "\n",
+        HEAD FRAME FATAL BAR "\nwandb: Run history:\nwandb: train/global_step \xE2\x96\x81\n"
+                             "wandb: Run summary:\nwandb:   train/global_step 60\n",
+        HEAD FRAME FATAL "wandb:   train/global_step 60\n",
+        HEAD FRAME FATAL BAR "\n" HEAD FRAME "subprocess.CalledProcessError: Command '['python', "
+                             "'t.py', 'iter=500']' returned non-zero exit status 1.\n",
+        HEAD FRAME FATAL BAR
+        "\n" HEAD FRAME "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+        "t.py FAILED\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 3)\n",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i]);
+        bool right = r.cause && strcmp(r.cause->kind->name, "gpu-memory") == 0;
+        if (!right || r.findings[0].survived)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+    }
+}
+
+// Bars that go on, and one line of a trainer that prints few.
+TEST(steps_after_it_are_progress)
+{
+    static const char *const rows[] = {
+        FATAL BAR "\r  3%|# | 53/1752 [01:11<38:12]\r  3%|# | 54/1752 [01:12<38:12]\n",
+        BAR FATAL "\r  3%|# | 53/1752 [01:11<38:12]\r  3%|# | 55/1752 [01:12<38:12]\n",
+        "step 100\n" FATAL "step 200\n",
+        FATAL "step 100\nstep 200\n",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i]);
+        if (r.cause || r.count != 1 || !r.findings[0].survived)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+    }
+#undef FATAL
+#undef BAR
+}
+
 // Every exception that a traceback leads to is one, whatever its class.
 TEST(tracebacks_lead_to_exceptions)
 {
