@@ -258,7 +258,8 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
 static void examine(struct doctor *d, const struct symptom *s, const struct passage *p,
                     ptrdiff_t place, struct str frame)
 {
-    struct doctor_finding f = {.kind = &doctor_kinds[s->kind], .raised = frame};
+    struct doctor_finding f = {
+        .kind = &doctor_kinds[s->kind], .raised = frame, .remedy = s->remedy};
     ptrdiff_t start = place - p->anchor;
     f.line = line_at(d, d->window[place] == '\n' ? place + 1 : place);
     follow_progress(d, place);

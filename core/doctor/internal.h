@@ -54,6 +54,7 @@ enum kind {
     KIND_MISSING_MODULE,
     KIND_MODEL_MISSING,
     KIND_ARGUMENTS,
+    KIND_CONTEXT_PARALLEL,
     KIND_CONFIGURATION,
     KIND_RESOURCE_LIMIT,
     KIND_DIVERGED,
@@ -74,6 +75,7 @@ struct symptom {
     const char *needs;  // separated by '|', NULL for none
     enum kind kind;
     unsigned flags;
+    const char *remedy; // where the kind's are too general
 };
 
 extern const struct symptom symptoms[];
