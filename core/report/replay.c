@@ -91,9 +91,12 @@ static void print_peaks(struct buf *out, const struct replay_story *s)
         }
         buf_char(out, '\n');
     }
+    if (s->has_what_if && (r->ooms || w->ooms))
+        buf_printf(out, "  %-15s %10s  %10s\n", "out of memory", r->ooms ? "yes" : "no",
+                   w->ooms ? "yes" : "no");
     if (r->retries || r->flushes)
-        buf_printf(out, "  %llu flushes for want of memory, %td calls of empty_cache\n",
-                   (unsigned long long)r->retries, r->flushes);
+        buf_printf(out, "  %llu flush%s for want of memory, %td calls of empty_cache\n",
+                   (unsigned long long)r->retries, r->retries == 1 ? "" : "es", r->flushes);
 }
 
 static void print_oom(struct buf *out, const struct view *v, const struct replay_result *r)
@@ -181,7 +184,8 @@ static void print_other(struct buf *out, const struct view *v, const struct repl
     buf_put_z(&b, ", reserved ");
     put_bytes(&b, r->reserved.bytes);
     if (r->retries)
-        buf_printf(&b, ", %llu flushes for want of memory", (unsigned long long)r->retries);
+        buf_printf(&b, ", %llu flush%s for want of memory", (unsigned long long)r->retries,
+                   r->retries == 1 ? "" : "es");
     buf_char(&b, '.');
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
