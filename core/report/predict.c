@@ -353,6 +353,19 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct job *
     buf_wrapped(out, text, 2, v->width);
 }
 
+static struct str job_warning(struct arena *a, const struct job *job)
+{
+    const struct model *m = &job->model;
+    return native_warning(a, m->name, m->max_position, &m->native, job->context);
+}
+
+static void print_warning(struct buf *out, const struct view *v, const struct job *job)
+{
+    struct str warning = job_warning(out->arena, job);
+    if (warning.n)
+        buf_wrapped(out, str_format(out->arena, "warning: %.*s", STR_ARGS(warning)), 2, v->width);
+}
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
@@ -364,6 +377,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
+    print_warning(out, v, s->job);
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
     if (s->explain)
@@ -467,6 +481,12 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
         json_out_null(j);
     json_out_key(j, "time"); // not modelled yet
     json_out_null(j);
+    json_out_key(j, "warnings");
+    json_out_array(j);
+    struct str warning = job_warning(j->out->arena, s->job);
+    if (warning.n)
+        json_out_str(j, warning);
+    json_out_array_end(j);
 }
 
 // ------------------------------------------------------------------ the timeline
