@@ -2,6 +2,7 @@
 #include "core/report/predict.h"
 #include "core/command/command.h"
 #include "core/probe/outcome.h"
+#include "core/report/max.h"
 #include "core/trace/text.h"
 
 // Changes to try, from the cheapest to the dearest. Each changes a job and says whether that is a
@@ -146,10 +147,11 @@ static bool attach_timeline(struct answer *a, const struct query *q, const struc
     if (!play_again(&r, q, s, (struct replay_request){.series = series}, e))
         return false;
     struct buf svg = buf_in(q->arena);
+    struct str machine = machine_text(q->arena, &s->job->hardware);
     struct str title =
-        str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->job->model.name)),
-                   (unsigned long long)s->job->context);
-    report_timeline(&svg, &s->prediction, &r, series, title.p);
+        str_format(q->arena, "%.*s, %llu tokens on %.*s", STR_ARGS(str_short(s->job->model.name)),
+                   (unsigned long long)s->job->context, STR_ARGS(machine));
+    report_timeline(&svg, &s->prediction, &r, series, str_z(q->arena, title));
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
     return true;
 }

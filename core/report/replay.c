@@ -210,7 +210,7 @@ void report_replay(struct buf *out, const struct view *v, const struct replay_st
     print_head(out, v, s);
     print_mismatch(out, v, &s->result.first_mismatch);
     print_peaks(out, s);
-    buf_char(out, '\n');
+    buf_put_z(out, !s->has_what_if ? "\n" : s->recorded ? "\n  As recorded:\n" : "\n  As it is:\n");
     struct replay_outcome recorded = replay_recorded(s);
     struct chart chart = replay_chart(out->arena, &recorded, "");
     chart_text(out, v, &chart);
