@@ -65,12 +65,12 @@ static void put_fitting(struct buf *b, struct str text, int size, int width)
 static double x_of(const struct chart *c, ptrdiff_t point)
 {
     double share = c->points > 1 ? (double)point / (double)(c->points - 1) : 0;
-    return LEFT + share * SPAN;
+    return (double)LEFT + share * (double)SPAN;
 }
 
 static double y_of(const struct panel *p, uint64_t bytes)
 {
-    return p->floor - (double)bytes / (double)p->top * PLOT;
+    return (double)p->floor - (double)bytes / (double)p->top * (double)PLOT;
 }
 
 static void put_layer(struct buf *b, const struct panel *p, ptrdiff_t layer)
@@ -149,7 +149,7 @@ static void put_lines(struct buf *b, const struct panel *p)
     if (!c->failed)
         return;
     double x = x_of(c, c->failed_point);
-    bool right = x > LEFT + SPAN / 2.0;
+    bool right = c->failed_point > c->points / 2;
     buf_printf(b, "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" " FAILED_STYLE "/>\n", x, x,
                p->floor - PLOT, p->floor);
     buf_printf(b,

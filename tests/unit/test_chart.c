@@ -49,17 +49,19 @@ static int texts_outside(const char *svg)
         const char *anchor = strstr(at, "text-anchor=\"end\"");
         bool right = anchor && anchor < tag_end;
         double width = (double)LETTER * (double)(end - tag_end - 1);
-        if ((right ? x - width < 0 : x + width > WIDTH) || y > (double)height)
+        if ((right ? x - width < 0 : x + width > (double)WIDTH) || y > (double)height)
             outside++;
     }
     return outside;
 }
 
+static const char long_name[] = "a name of more than a hundred letters, which no row of a legend "
+                                "has room for beside the square "
+                                "that shows its colour, so that it is cut";
+
 TEST(a_legend_stays_inside)
 {
-    static const char *const names[] = {"x", "parameters and more of them",
-                                        "a name of a hundred letters, which no row has room for "
-                                        "beside the square that shows its colour, so it is cut"};
+    static const char *const names[] = {"x", "parameters and more of them", long_name};
     for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
         for (ptrdiff_t layers = 1; layers <= CHART_MAX_LAYERS; layers++) {
             struct chart c = chart_of(names[i], layers);

@@ -390,7 +390,7 @@ TEST(lengths_beyond_what_is_vouched_for)
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
         struct settings s = settings_in(a);
-        struct model m;
+        struct model m = {0};
         struct error e = {0};
         struct setting model = {STR("model"), str_from(rows[i].model), STR("--model")};
         CHECK(settings_add(&s, model, &e) && model_from_settings(&m, a, &s, &e));
