@@ -104,7 +104,9 @@ static void print_verdict(struct buf *out, const struct view *v, const struct do
     buf_put(&b, who(out->arena, &f));
     buf_printf(&b, " %s", f.kind->title);
     put_ink(out, v, INK_BAD, buf_str(&b));
-    bool before = f.step >= 0; // or only as a bar was closed
+    // A bar that is closed may say more than it did before.
+    bool same = f.steps_total == r->steps_total && r->last_step > f.step;
+    bool before = f.step >= 0 && !same;
     if (before || r->last_step >= 0) {
         buf_put_z(out, "; last progress: ");
         put_progress(out, before ? f.step : r->last_step, before ? f.steps_total : r->steps_total);
