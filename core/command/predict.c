@@ -2,28 +2,38 @@
 #include "core/report/predict.h"
 #include "core/command/command.h"
 #include "core/probe/outcome.h"
+#include "core/report/max.h"
 #include "core/trace/text.h"
 
-// The simulated history with the driver's events, as a recording would have it.
+// The simulated history once more, for what the prediction does not keep of it.
+static bool play_again(struct replay_result *r, const struct query *q,
+                       const struct predict_story *s, struct replay_request request,
+                       struct error *e)
+{
+    struct allocator_options o = allocator_options_default(s->job->torch_minor);
+    o.expandable = s->job->expandable;
+    o.limited = true;
+    o.limit_bytes = s->prediction.limit_bytes;
+    request.trace = &s->prediction.trace;
+    request.options = o;
+    return replay_run(r, q->arena, &request, e);
+}
+
+// With the driver's events, as a recording would have it.
 static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
                          struct error *e)
 {
     const struct setting *path = settings_find_z(q->settings, "trace");
     if (!path)
         return true;
-    struct allocator_options o = allocator_options_default(s->job->torch_minor);
-    o.expandable = s->job->expandable;
-    o.limited = true;
-    o.limit_bytes = s->prediction.limit_bytes;
     struct trace log = trace_in(q->arena);
     for (uint16_t i = 0; i < s->prediction.trace.stream_count; i++) {
         uint16_t stream;
         if (!trace_stream(&stream, &log, s->prediction.trace.streams[i], e))
             return false;
     }
-    struct replay_request request = {.trace = &s->prediction.trace, .options = o, .log = &log};
     struct replay_result r;
-    if (!replay_run(&r, q->arena, &request, e))
+    if (!play_again(&r, q, s, (struct replay_request){.log = &log}, e))
         return false;
     struct buf text = buf_in(q->arena);
     trace_write(&log, &text);
@@ -31,17 +41,24 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
     return true;
 }
 
-static void attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s)
+static bool attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s,
+                            struct error *e)
 {
     const struct setting *path = settings_find_z(q->settings, "timeline");
     if (!path)
-        return;
+        return true;
+    struct replay_series *series = NEW(q->arena, struct replay_series, 1);
+    struct replay_result r;
+    if (!play_again(&r, q, s, (struct replay_request){.series = series}, e))
+        return false;
     struct buf svg = buf_in(q->arena);
+    struct str machine = machine_text(q->arena, &s->job->hardware);
     struct str title =
-        str_format(q->arena, "%.*s, %llu tokens", STR_ARGS(str_short(s->job->model.name)),
-                   (unsigned long long)s->job->context);
-    report_timeline(&svg, &s->prediction, title.p);
+        str_format(q->arena, "%.*s, %llu tokens on %.*s", STR_ARGS(str_short(s->job->model.name)),
+                   (unsigned long long)s->job->context, STR_ARGS(machine));
+    report_timeline(&svg, &s->prediction, &r, series, str_z(q->arena, title));
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
+    return true;
 }
 
 // A trial of this configuration, if the host found one in a store.
@@ -136,9 +153,8 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
         (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict(&s->prediction, q->arena, job, e) ||
         (!s->prediction.fits && !remedies_find(&s->remedies, q->arena, job, e)) ||
-        !attach_trace(a, q, s, e))
+        !attach_trace(a, q, s, e) || !attach_timeline(a, q, s, e))
         return false;
-    attach_timeline(a, q, s);
     a->negative = !s->prediction.fits;
     if (!q->json) {
         report_predict(&a->out, &q->view, s);

@@ -118,6 +118,8 @@ static bool play_alternatives(struct replay_story *s, const struct history *h,
         !apply_settings(&s->what_if_options, &s->has_what_if, q, e))
         return false;
     request.options = s->what_if_options;
+    request.series = &s->what_if_series;
+    s->what_if_events = program.count;
     return !s->has_what_if || replay_run(&s->what_if, q->arena, &request, e);
 }
 
@@ -126,6 +128,7 @@ static bool play(struct replay_story *s, const struct history *h, const struct q
 {
     s->options = h->options;
     s->unknown_actions = h->unknown_actions;
+    s->events = h->trace.count;
     s->recorded = has_driver_events(&h->trace);
     replay_infer(&s->options, &h->trace);
     struct replay_request request = {
@@ -140,9 +143,7 @@ static void attach_picture(struct answer *a, const struct query *q, const struct
     if (!svg)
         return;
     struct buf picture = buf_in(q->arena);
-    struct chart chart =
-        replay_chart(s, str_z(q->arena, s->name), NEW(q->arena, uint64_t, REPLAY_SERIES_POINTS));
-    chart_svg(&picture, &chart);
+    report_replay_svg(&picture, s);
     answer_attach(a, q->arena, (struct attachment){svg->value, buf_str(&picture)});
 }
 

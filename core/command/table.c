@@ -40,8 +40,7 @@ const struct command commands[] = {
          "configuration or for lists of models, machines and sequence parallel sizes "
          "(--gpu 1,2,4xA100-80G --sp 1,2 --model Qwen3-0.6B,Qwen3-4B). Says what stops the next "
          "length: phase, tensor, fragmentation or exhaustion. In tables * marks lengths beyond "
-         "what "
-         "the model was trained for (YaRN) and - that nothing fits. Exits with 1 when nothing "
+         "the positions of the model (YaRN) and - that nothing fits. Exits with 1 when nothing "
          "does.",
      .uses = USE_JOB,
      .without = "context",

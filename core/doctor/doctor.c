@@ -61,6 +61,7 @@ struct doctor {
     enum escape escape;
     struct progress progress; // the last one seen
     uint64_t progress_place;  // from the start of the text
+    uint64_t earlier_place;   // of the last report of fewer steps by the same count; 0: none
     uint64_t progress_sought; // steps have been looked for up to here
     struct group *groups[KIND_COUNT];
     int group_count[KIND_COUNT];
@@ -161,6 +162,12 @@ static void follow_progress(struct doctor *d, ptrdiff_t place)
     d->progress_sought = d->dropped + (uint64_t)place;
     if (!g.found)
         return;
+    if (g.earlier >= 0)
+        d->earlier_place = d->dropped + (uint64_t)(from + g.earlier);
+    else if (progress_went_on(&d->progress, &g))
+        d->earlier_place = d->progress_place;
+    else if (g.total != d->progress.total || g.step < d->progress.step)
+        d->earlier_place = 0;
     d->progress = g;
     d->progress_place = d->dropped + (uint64_t)(from + g.at);
 }
@@ -251,7 +258,8 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
 static void examine(struct doctor *d, const struct symptom *s, const struct passage *p,
                     ptrdiff_t place, struct str frame)
 {
-    struct doctor_finding f = {.kind = &doctor_kinds[s->kind], .raised = frame};
+    struct doctor_finding f = {
+        .kind = &doctor_kinds[s->kind], .raised = frame, .remedy = s->remedy};
     ptrdiff_t start = place - p->anchor;
     f.line = line_at(d, d->window[place] == '\n' ? place + 1 : place);
     follow_progress(d, place);
@@ -499,10 +507,17 @@ void doctor_cut(struct doctor *d)
 
 // ------------------------------------------------------------------ the end
 
-// Whether steps were reported after it: one more is only another rank's, or a bar drawn again.
+// Whether steps were reported after it: one more is only another rank's, and a bar tells only by
+// going on, for it is drawn once more, with all its steps, when an exception closes it.
 static bool survived(const struct doctor *d, const struct doctor_finding *f, uint64_t place)
 {
-    return d->progress.found && d->progress_place > place && d->progress.step > f->step + 1;
+    struct progress before = {.step = f->step, .total = f->steps_total, .found = f->step >= 0};
+    bool same_count = before.found && before.total == d->progress.total;
+    if (!d->progress.found || d->progress_place <= place)
+        return false;
+    if (same_count && !progress_went_on(&before, &d->progress))
+        return false;
+    return d->earlier_place > place || (same_count && !d->progress.bar);
 }
 
 static bool comes_before(const struct doctor_finding *a, const struct doctor_finding *b)

@@ -88,6 +88,7 @@ struct doctor_finding {
     struct str raised;    // 'File "train.py", line 7, in main' of its traceback; empty: not said
     uint64_t ranks;       // how many ranks say something of this kind
     struct str rank_list; // which, as "0-2, 5"; empty below two
+    const char *remedy;   // what this very message asks for, before its kind's; NULL: nothing more
     bool survived;        // steps were reported after it
     bool root;            // torchrun calls it the first failure it saw
 };

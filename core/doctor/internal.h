@@ -54,6 +54,7 @@ enum kind {
     KIND_MISSING_MODULE,
     KIND_MODEL_MISSING,
     KIND_ARGUMENTS,
+    KIND_CONTEXT_PARALLEL,
     KIND_CONFIGURATION,
     KIND_RESOURCE_LIMIT,
     KIND_DIVERGED,
@@ -74,6 +75,7 @@ struct symptom {
     const char *needs;  // separated by '|', NULL for none
     enum kind kind;
     unsigned flags;
+    const char *remedy; // where the kind's are too general
 };
 
 extern const struct symptom symptoms[];
@@ -134,9 +136,17 @@ void place_read(struct doctor_finding *f, const struct passage *p, struct str be
 
 struct progress {
     int64_t step, total;
-    ptrdiff_t at; // of the line in the text
+    ptrdiff_t at;      // of the line in the text
+    ptrdiff_t earlier; // the last line that reports fewer steps by the same count; -1: none
+    bool bar;          // drawn again whenever it closes
     bool found;
 };
+
+// Whether two steps of the same count lie between the reports: with one, ranks may still differ.
+static inline bool progress_went_on(const struct progress *from, const struct progress *to)
+{
+    return from->found && from->total == to->total && to->step > from->step + 1;
+}
 
 // The last step that `text` reports.
 struct progress progress_last(struct str text);

@@ -458,6 +458,18 @@ const struct doctor_kind doctor_kinds[] = {
                         .weight = DOCTOR_CAUSE,
                         .meaning = "The program refused its command line or configuration file.",
                         .remedies = {"compare with the --help of the installed version"}},
+    [KIND_CONTEXT_PARALLEL] =
+        {.name = "context-parallel",
+         .title = "refused its configuration of context parallelism",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_FAULT,
+         .meaning = "Context or sequence parallelism does not go with another setting, the model "
+                    "or the batches. It will fail the same way again.",
+         .remedies = {"context parallelism of torch wants FSDP2 (fsdp_version: 2), attention by "
+                      "sdpa, causal attention in every layer, no packing, and lengths that are "
+                      "multiples of 2 x cp_size",
+                      "sequence parallelism (Ulysses) instead: sp_size with DeepSpeed",
+                      "without either: a loss in chunks, offloading, more sharding"}},
     [KIND_CONFIGURATION] =
         {.name = "configuration",
          .title = "refused its configuration",

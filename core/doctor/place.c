@@ -159,7 +159,7 @@ static bool step_of_bar(struct progress *g, struct str line)
         int64_t total = take_number(&rest);
         if (total <= 0 || !str_starts(rest, STR(" [")) || !counts_steps(str_slice(line, 0, at)))
             continue;
-        *g = (struct progress){.step = step, .total = total, .found = true};
+        *g = (struct progress){.step = step, .total = total, .bar = true, .found = true};
     }
     return g->found;
 }
@@ -188,18 +188,36 @@ static bool step_of_words(struct progress *g, struct str line)
     return false;
 }
 
+// What trackers and launchers print when a run has ended: its last step, its arguments.
+static bool sums_up(struct str line)
+{
+    return text_has(line, "wandb:") || text_has(line, "CalledProcessError");
+}
+
+static bool step_of_line(struct progress *g, struct str line)
+{
+    *g = (struct progress){.step = -1, .total = -1};
+    return step_of_bar(g, line) || (step_of_words(g, line) && !sums_up(line));
+}
+
 struct progress progress_last(struct str text)
 {
     ptrdiff_t end = text.n;
-    struct progress g = {.step = -1, .total = -1};
-    while (end > 0 && !g.found) {
+    struct progress last = {.step = -1, .total = -1, .earlier = -1};
+    while (end > 0 && last.earlier < 0) {
         ptrdiff_t start = end;
         while (start > 0 && text.p[start - 1] != '\n' && text.p[start - 1] != '\r')
             start--;
-        struct str line = str_slice(text, start, end);
-        if (step_of_bar(&g, line) || step_of_words(&g, line))
-            g.at = start;
+        struct progress g;
+        bool found = step_of_line(&g, str_slice(text, start, end));
+        if (found && !last.found) {
+            last = g;
+            last.at = start;
+            last.earlier = -1;
+        } else if (found && progress_went_on(&g, &last)) {
+            last.earlier = start;
+        }
         end = start - 1;
     }
-    return g;
+    return last;
 }

@@ -79,10 +79,7 @@ static void print_globals(struct buf *b, const struct view *v)
 
 static void overview(struct buf *b, const struct view *v)
 {
-    buf_wrapped(b,
-                STR("fathom: what training configuration of this language model fits on these "
-                    "GPUs, how long a context can it train, how fast will it run."),
-                0, v->width);
+    buf_wrapped(b, STR("fathom: " MANUAL_QUESTIONS "."), 0, v->width);
     buf_put_z(b, "\nusage: fathom COMMAND [options]\n\n");
     for (ptrdiff_t i = 0; i < command_count; i++)
         print_pair(b, str_from(commands[i].name), commands[i].summary, v);

@@ -82,8 +82,7 @@ bool man_answer(struct answer *a, const struct query *q, struct error *e)
     buf_put_z(&b, ".TH FATHOM 1\n.SH NAME\n"
                   "fathom \\- predict the memory of training a language model\n"
                   ".SH SYNOPSIS\n.B fathom\nCOMMAND [options]\n.SH DESCRIPTION\n"
-                  "What training configuration of this language model fits on these GPUs, how\n"
-                  "long a context can it train, how fast will it run.\n.SH COMMANDS\n");
+                  "Answers " MANUAL_QUESTIONS ".\n.SH COMMANDS\n");
     for (ptrdiff_t i = 0; i < command_count; i++)
         put_command(&b, &commands[i]);
     buf_put_z(&b, ".SH OPTIONS OF EVERY COMMAND\n");

@@ -6,6 +6,11 @@
 #include "core/base/buf.h"
 #include "core/command/command.h"
 
+// What the program is asked.
+#define MANUAL_QUESTIONS                                                                         \
+    "what training configuration of this language model fits on these GPUs, how long a context " \
+    "can it train, and why did a run die"
+
 // "fathom models [MODEL] [options]"
 void put_usage(struct buf *b, const struct command *c);
 

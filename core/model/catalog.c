@@ -11,33 +11,50 @@
     " vision.num_hidden_layers=27 vision.hidden_size=1152 vision.intermediate_size=4304" \
     " vision.num_attention_heads=16 vision.patch_size=14 vision.image_size=896"
 
+// The cards of Qwen3 (huggingface.co/Qwen/Qwen3-8B and others, 2025): "Context Length: 32,768
+// natively and 131,072 tokens with YaRN", validated by the makers; the 40960 positions are 32768
+// for the answer and 8192 for the prompt. Those of 0.6B and 1.7B say 32,768 only.
+#define QWEN3_NATIVE       .native = {32768, 131072}
+#define QWEN3_SMALL_NATIVE .native = {32768}
+// Qwen2.5-7B-Instruct and larger: config.json "is set for context length up to 32,768 tokens", the
+// card says "Full 131,072 tokens", with YaRN.
+#define QWEN25_NATIVE .native = {.yarn_length = 131072}
+
 const struct catalog_model catalog_models[] = {
     {"Qwen3-0.6B", "Qwen", "qwen3",
      "hidden_size=1024 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
-     "intermediate_size=3072 tie_word_embeddings=true max_position_embeddings=40960"},
+     "intermediate_size=3072 tie_word_embeddings=true max_position_embeddings=40960",
+     QWEN3_SMALL_NATIVE},
     {"Qwen3-1.7B", "Qwen", "qwen3",
      "hidden_size=2048 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
-     "intermediate_size=6144 tie_word_embeddings=true max_position_embeddings=40960"},
+     "intermediate_size=6144 tie_word_embeddings=true max_position_embeddings=40960",
+     QWEN3_SMALL_NATIVE},
     {"Qwen3-4B", "Qwen", "qwen3",
      "hidden_size=2560 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
-     "intermediate_size=9728 tie_word_embeddings=true max_position_embeddings=40960"},
+     "intermediate_size=9728 tie_word_embeddings=true max_position_embeddings=40960",
+     QWEN3_NATIVE},
     {"Qwen3-8B", "Qwen", "qwen3",
      "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
-     "intermediate_size=12288 max_position_embeddings=40960"},
+     "intermediate_size=12288 max_position_embeddings=40960",
+     QWEN3_NATIVE},
     {"Qwen3-14B", "Qwen", "qwen3",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=8 "
-     "intermediate_size=17408 max_position_embeddings=40960"},
+     "intermediate_size=17408 max_position_embeddings=40960",
+     QWEN3_NATIVE},
     {"Qwen3-32B", "Qwen", "qwen3",
      "hidden_size=5120 num_hidden_layers=64 num_attention_heads=64 num_key_value_heads=8 "
-     "intermediate_size=25600 max_position_embeddings=40960"},
+     "intermediate_size=25600 max_position_embeddings=40960",
+     QWEN3_NATIVE},
     {"Qwen3-30B-A3B", "Qwen", "qwen3_moe",
      "hidden_size=2048 num_hidden_layers=48 num_attention_heads=32 num_key_value_heads=4 "
      "head_dim=128 intermediate_size=6144 moe_intermediate_size=768 num_experts=128 "
-     "num_experts_per_tok=8 max_position_embeddings=40960"},
+     "num_experts_per_tok=8 max_position_embeddings=40960",
+     QWEN3_NATIVE},
     {"Qwen3-235B-A22B", "Qwen", "qwen3_moe",
      "hidden_size=4096 num_hidden_layers=94 num_attention_heads=64 num_key_value_heads=4 "
      "head_dim=128 intermediate_size=12288 moe_intermediate_size=1536 num_experts=128 "
-     "num_experts_per_tok=8 max_position_embeddings=40960"},
+     "num_experts_per_tok=8 max_position_embeddings=40960",
+     QWEN3_NATIVE},
 
     {"Qwen3-0.6B-Base", "Qwen", .like = "Qwen3-0.6B", .config = "max_position_embeddings=32768"},
     {"Qwen3-1.7B-Base", "Qwen", .like = "Qwen3-1.7B", .config = "max_position_embeddings=32768"},
@@ -111,14 +128,14 @@ const struct catalog_model catalog_models[] = {
      "intermediate_size=29568 vocab_size=152064 max_position_embeddings=131072"},
     {"Qwen2.5-1.5B-Instruct", "Qwen", .like = "Qwen2.5-1.5B",
      .config = "max_position_embeddings=32768"},
-    {"Qwen2.5-7B-Instruct", "Qwen", .like = "Qwen2.5-7B",
-     .config = "max_position_embeddings=32768"},
+    {"Qwen2.5-7B-Instruct", "Qwen", .like = "Qwen2.5-7B", .config = "max_position_embeddings=32768",
+     QWEN25_NATIVE},
     {"Qwen2.5-14B-Instruct", "Qwen", .like = "Qwen2.5-14B",
-     .config = "max_position_embeddings=32768"},
+     .config = "max_position_embeddings=32768", QWEN25_NATIVE},
     {"Qwen2.5-32B-Instruct", "Qwen", .like = "Qwen2.5-32B",
-     .config = "max_position_embeddings=32768"},
+     .config = "max_position_embeddings=32768", QWEN25_NATIVE},
     {"Qwen2.5-72B-Instruct", "Qwen", .like = "Qwen2.5-72B",
-     .config = "max_position_embeddings=32768"},
+     .config = "max_position_embeddings=32768", QWEN25_NATIVE},
 
     {"Llama-3.1-8B", "meta-llama", "llama",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "

@@ -524,6 +524,9 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
     }
     if (!apply_overrides(&found, s, e))
         return false;
+    const struct catalog_model *known = catalog_model_find(found.name);
+    if (known)
+        found.native = known->native;
     *m = found;
     return true;
 }

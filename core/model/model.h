@@ -105,6 +105,12 @@ struct vision {
     uint64_t patch, temporal_patch, channels, merge, positions, out_hidden, deepstack;
 };
 
+// What a model's card says beside its configuration.
+struct native {
+    uint64_t length;      // it was trained for, where that is less than its positions; 0: as many
+    uint64_t yarn_length; // its makers tried with YaRN; 0: they say nothing
+};
+
 struct model {
     struct str name;
     struct str source; // "catalogue", "config.json"
@@ -112,6 +118,7 @@ struct model {
     unsigned features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
     uint64_t max_position;
+    struct native native;
     uint64_t sliding_window; // 0: none
     uint64_t rotary_dim;     // of a head's head_dim
     struct experts experts;
@@ -129,6 +136,15 @@ bool model_has(const struct model *m, enum feature f);
 uint64_t model_expert_layers(const struct model *m);
 uint64_t model_sliding_layers(const struct model *m);
 
+uint64_t native_length(const struct native *t, uint64_t max_position);
+
+// "has 40960 positions, was trained for 32768".
+void put_positions(struct buf *b, uint64_t max_position, const struct native *t);
+
+// A sentence where YaRN would have to stretch a model further than anyone vouches for; else empty.
+struct str native_warning(struct arena *a, struct str name, uint64_t max_position,
+                          const struct native *t, uint64_t length);
+
 // ------------------------------------------------------------------ the catalogue
 
 struct catalog_model {
@@ -138,6 +154,7 @@ struct catalog_model {
     const char *config;     // "key=value ..." as config.json has them
     const char *like;       // a variant: the row it shares all but `config` with
     const char *also;       // other names with the same configuration, space-separated
+    struct native native;   // not what the row that it is like says
 };
 extern const struct catalog_model catalog_models[];
 extern const ptrdiff_t catalog_model_count;

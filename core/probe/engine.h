@@ -74,7 +74,7 @@ bool engine_check_values(const char *engine, const struct engine_setting *rows,
 bool engine_value_is_in(struct str value, const char *values);
 struct str engine_value_text(const struct setting *item); // switches as on and off
 
-// How far beyond what the model was trained for; 0 where it is not.
+// How far beyond the positions of the model; 0 where it is not.
 double trial_yarn_factor(const struct trial_request *r);
 // Of cuBLAS, as CUBLAS_WORKSPACE_CONFIG takes it; empty where the card's own default holds.
 struct str trial_workspace_text(struct arena *a, const struct trial_request *r);

@@ -51,8 +51,19 @@ static void note(struct replay_peak *peak, const struct stat *stat, ptrdiff_t in
         *peak = (struct replay_peak){stat->peak, index};
 }
 
-static void sample(struct replay_series *s, const struct allocator_stats *stats, ptrdiff_t point)
+// Stretches without an event of the program's are as the last was.
+static void sample(struct player *p, ptrdiff_t index)
 {
+    struct replay_series *s = p->series;
+    const struct allocator_stats *stats = &p->allocator->stats;
+    ptrdiff_t point = (ptrdiff_t)((int64_t)index * s->count / p->series_events);
+    for (; p->sampled < point; p->sampled++) {
+        ptrdiff_t before = p->sampled > 0 ? p->sampled - 1 : 0;
+        s->allocated_bytes[p->sampled] = s->allocated_bytes[before];
+        s->reserved_bytes[p->sampled] = s->reserved_bytes[before];
+    }
+    if (p->sampled == point)
+        p->sampled++;
     if (stats->allocated_bytes.current > s->allocated_bytes[point])
         s->allocated_bytes[point] = stats->allocated_bytes.current;
     if (stats->reserved_bytes.current > s->reserved_bytes[point])
@@ -141,7 +152,6 @@ bool player_step(struct player *p, ptrdiff_t index)
         break;
     }
     if (p->series)
-        sample(p->series, &p->allocator->stats,
-               (ptrdiff_t)((int64_t)index * p->series->count / p->series_events));
+        sample(p, index);
     return ok;
 }

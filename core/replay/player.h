@@ -12,6 +12,7 @@ struct player {
     struct replay_result *result;
     struct replay_series *series;
     ptrdiff_t series_events; // events the series is spread over
+    ptrdiff_t sampled;       // its points so far
 };
 
 // Seeds the start state.

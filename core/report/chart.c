@@ -24,8 +24,11 @@ uint64_t chart_height(const struct chart *c, ptrdiff_t layer, ptrdiff_t from, pt
 
 uint64_t chart_top(const struct chart *c)
 {
+    enum { MOST_OF_IT_EMPTY = 4 }; // where the limit is so many times higher
     uint64_t top = c->points ? chart_height(c, c->layer_count - 1, 0, c->points) : 0;
-    return c->limit_bytes > top ? c->limit_bytes : top;
+    for (ptrdiff_t i = 0; i < c->line.points; i++)
+        top = c->line.values[i] > top ? c->line.values[i] : top;
+    return c->limit_bytes > top && c->limit_bytes / MOST_OF_IT_EMPTY < top ? c->limit_bytes : top;
 }
 
 // The layer at the middle of a row's band, or -1 above them all.

@@ -104,9 +104,12 @@ static void print_verdict(struct buf *out, const struct view *v, const struct do
     buf_put(&b, who(out->arena, &f));
     buf_printf(&b, " %s", f.kind->title);
     put_ink(out, v, INK_BAD, buf_str(&b));
-    if (f.step >= 0) {
+    // A bar that is closed may say more than it did before.
+    bool same = f.steps_total == r->steps_total && r->last_step > f.step;
+    bool before = f.step >= 0 && !same;
+    if (before || r->last_step >= 0) {
         buf_put_z(out, "; last progress: ");
-        put_progress(out, f.step, f.steps_total);
+        put_progress(out, before ? f.step : r->last_step, before ? f.steps_total : r->steps_total);
     }
     buf_char(out, '\n');
     print_message(out, v, &f);
@@ -222,8 +225,11 @@ static void print_advice(struct buf *out, const struct view *v, const struct doc
     if (f->kind->transient)
         buf_wrapped(out, STR("It may go well when merely tried again."), 2, v->width);
     buf_put_z(out, "\n  What to change, the cheapest first:\n");
+    int special = f->remedy != NULL;
+    if (special)
+        buf_wrapped(out, str_format(out->arena, "1. %s", f->remedy), 2, v->width);
     for (int i = 0; i < DOCTOR_MAX_REMEDIES && f->kind->remedies[i]; i++) {
-        struct str row = str_format(out->arena, "%d. %s", i + 1, f->kind->remedies[i]);
+        struct str row = str_format(out->arena, "%d. %s", i + 1 + special, f->kind->remedies[i]);
         buf_wrapped(out, row, 2, v->width);
     }
 }
@@ -511,6 +517,8 @@ static void advice_json(struct json_out *j, const struct doctor_finding *f)
 {
     json_out_key(j, "what_to_change");
     json_out_array(j);
+    if (f && f->remedy)
+        json_out_str(j, str_from(f->remedy));
     for (int i = 0; f && i < DOCTOR_MAX_REMEDIES && f->kind->remedies[i]; i++)
         json_out_str(j, str_from(f->kind->remedies[i]));
     json_out_array_end(j);

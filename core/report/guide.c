@@ -1,5 +1,6 @@
-// What a guide says, in each form. A length beyond what a model was trained for has a star; a model
-// that no configuration can train on a machine has empty cells there, and a note that says why.
+// What a guide says, in each form. A length beyond what a model has positions for has a star; a
+// model that no configuration can train on a machine has empty cells there, and a note that says
+// why.
 #include "core/report/guide.h"
 
 #include "core/report/max.h"
@@ -94,7 +95,7 @@ static void print_legend(struct buf *out, const struct view *v, const struct gui
     for (ptrdiff_t i = 0; i < guide_part_count; i++)
         buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text[g->dialect]);
     if (any_beyond(g))
-        buf_put_z(&order, " *: longer than the model was trained for, YaRN is needed.");
+        buf_put_z(&order, " *: longer than the model has positions, YaRN is needed.");
     buf_wrapped(out, buf_str(&order), 0, v->width);
 }
 
@@ -113,6 +114,7 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
         buf_char(out, '\n');
     }
     print_legend(out, v, g);
+    print_length_warnings(out, v, &g->sweep, 0);
 }
 // ------------------------------------------------------------------ CSV and JSON
 
@@ -200,6 +202,7 @@ void report_guide_json(struct json_out *j, const struct guide *g)
     json_out_array_end(j);
     capacities_json(j, s);
     left_out_json(j, s);
+    length_warnings_json(j, s);
 }
 
 // ------------------------------------------------------------------ the document
@@ -334,7 +337,7 @@ static void write_yarn(const struct page *p, const struct guide *g)
     if (!any_beyond(g))
         return;
     w->heading(p->out, STR("YaRN"));
-    w->paragraph(p->out, STR("Lengths with a star are longer than the model was trained for "
+    w->paragraph(p->out, STR("Lengths with a star are longer than the model has positions "
                              "(max_position_embeddings). They need YaRN, with the factor length / "
                              "max_position_embeddings:"));
     w->table_begin(p->out, column_titles(a, g, "context"), g->sweep.model_count + 1);
@@ -357,6 +360,11 @@ static void write_yarn(const struct page *p, const struct guide *g)
                    "%s  original_max_position_embeddings: %.*s\n",
                    trinity ? "model:\n" : "", indent, indent, indent, indent, STR_ARGS(trained));
     w->code(p->out, setting);
+    for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+        struct str warning = length_warning(a, &g->sweep, m);
+        if (warning.n)
+            w->paragraph(p->out, str_format(a, "Warning: %.*s.", STR_ARGS(warning)));
+    }
 }
 
 static struct str title_of(struct arena *a, const struct guide *g)

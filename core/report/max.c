@@ -82,6 +82,43 @@ static void put_cause(struct buf *b, const struct capacity *c)
                         : " not reserved yet: too little, even in one piece");
 }
 
+struct str length_warning(struct arena *a, const struct sweep *s, ptrdiff_t model)
+{
+    const struct capacity *longest = NULL;
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct cell *c = &s->cells[i];
+        if (c->model == model && c->possible &&
+            (!longest || c->capacity.context > longest->context))
+            longest = &c->capacity;
+    }
+    return longest ? native_warning(a, model_text(s, model), longest->max_position,
+                                    &longest->native, longest->context)
+                   : STR_NONE;
+}
+
+void print_length_warnings(struct buf *out, const struct view *v, const struct sweep *s, int indent)
+{
+    for (ptrdiff_t m = 0; m < s->model_count; m++) {
+        struct str warning = length_warning(out->arena, s, m);
+        if (!warning.n)
+            continue;
+        warning = str_format(out->arena, "warning: %.*s", STR_ARGS(warning));
+        buf_wrapped(out, warning, indent, v->width);
+    }
+}
+
+void length_warnings_json(struct json_out *j, const struct sweep *s)
+{
+    json_out_key(j, "warnings");
+    json_out_array(j);
+    for (ptrdiff_t m = 0; m < s->model_count; m++) {
+        struct str warning = length_warning(j->out->arena, s, m);
+        if (warning.n)
+            json_out_str(j, warning);
+    }
+    json_out_array_end(j);
+}
+
 static void print_verdict(struct buf *out, const struct view *v, const struct capacity *c)
 {
     struct buf b = buf_in(out->arena);
@@ -95,7 +132,9 @@ static void print_verdict(struct buf *out, const struct view *v, const struct ca
     if (capacity_needs_yarn(c)) {
         buf_put_z(out, ", with YaRN factor ");
         put_factor(out, capacity_yarn_factor(c));
-        buf_printf(out, " (the model was trained for %llu)", (unsigned long long)c->max_position);
+        buf_put_z(out, " (the model ");
+        put_positions(out, c->max_position, &c->native);
+        buf_char(out, ')');
     }
     buf_char(out, '\n');
 }
@@ -166,6 +205,7 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     buf_char(out, '\n');
     print_peak(out, v, s, c);
     print_stop(out, v, c);
+    print_length_warnings(out, v, s->sweep, 2);
     report_unmeasured(out, v, s->job);
     if (s->explain)
         print_work(out, v, c);
@@ -235,6 +275,7 @@ static void capacity_json(struct json_out *j, const struct capacity *c)
 void report_max_json(struct json_out *j, const struct max_story *s)
 {
     capacity_json(j, &s->sweep->cells[0].capacity);
+    length_warnings_json(j, s->sweep);
 }
 
 static void cell_name_json(struct json_out *j, const struct sweep *s, const struct cell *c)
@@ -273,4 +314,5 @@ void report_max_cells_json(struct json_out *j, const struct max_story *story)
         json_out_object_end(j);
     }
     json_out_array_end(j);
+    length_warnings_json(j, s);
 }

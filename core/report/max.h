@@ -29,6 +29,12 @@ void report_max_svg(struct buf *out, const struct max_story *s);
 struct str machine_text(struct arena *a, const struct hardware *h);
 struct str model_text(const struct sweep *s, ptrdiff_t model);
 void put_factor(struct buf *b, double factor); // "1.25"
+
+// Of lengths that are found to fit but not vouched for, one sentence a model at most.
+struct str length_warning(struct arena *a, const struct sweep *s, ptrdiff_t model);
+void print_length_warnings(struct buf *out, const struct view *v, const struct sweep *s,
+                           int indent);
+void length_warnings_json(struct json_out *j, const struct sweep *s);
 void put_csv(struct buf *b, struct str field); // quoted where it must be
 
 #endif

@@ -110,6 +110,6 @@ void report_max_svg(struct buf *out, const struct max_story *story)
                  "text-anchor=\"middle\"", str_short(model_text(s, m)));
     buf_put(out, buf_str(&rows));
     put_text(out, 20, height - 14, "fill=\"#555\"",
-             STR("- nothing fits; * longer than the model was trained for (YaRN)"));
+             STR("- nothing fits; * longer than the model has positions (YaRN)"));
     buf_put_z(out, "</svg>\n");
 }

@@ -48,7 +48,7 @@ static struct str yarn_note(struct arena *a, const struct sweep *s)
     if (!factors.n)
         return STR_NONE;
     return str_format(a,
-                      "* longer than the model was trained for: YaRN, factor = length / "
+                      "* longer than the model has positions: YaRN, factor = length / "
                       "max_position_embeddings: %.*s",
                       STR_ARGS(buf_str(&factors)));
 }
@@ -173,6 +173,7 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
     struct str end = end_note(out->arena, s);
     if (end.n)
         buf_wrapped(out, end, 0, v->width);
+    print_length_warnings(out, v, s, 0);
     if (story->explain) {
         print_explanation(out, v, s);
         report_unmeasured(out, v, story->job);
@@ -223,6 +224,11 @@ void report_max_markdown(struct buf *out, const struct max_story *story)
     struct str end = end_note(out->arena, s);
     if (end.n)
         buf_printf(out, "\n\\%.*s\n", STR_ARGS(end));
+    for (ptrdiff_t m = 0; m < s->model_count; m++) {
+        struct str warning = length_warning(out->arena, s, m);
+        if (warning.n)
+            buf_printf(out, "\nWarning: %.*s\n", STR_ARGS(warning));
+    }
 }
 
 void report_max_csv(struct buf *out, const struct max_story *story)

@@ -56,7 +56,11 @@ static void catalogue_row(struct table *t, const struct model *m, const struct p
     table_cell(t, str_format(a, "%llu", (unsigned long long)m->hidden));
     table_cell(t, heads_text(a, m));
     table_cell(t, experts_text(a, m));
-    table_cell(t, tokens_text(a, m->max_position));
+    struct str positions = tokens_text(a, m->max_position);
+    table_cell(t, m->native.length
+                      ? str_format(a, "%.*s of %.*s", STR_ARGS(tokens_text(a, m->native.length)),
+                                   STR_ARGS(positions))
+                      : positions);
 }
 
 static void print_variants(struct buf *out, const struct view *v)
@@ -94,6 +98,7 @@ bool report_models(struct buf *out, const struct view *v, struct error *e)
         catalogue_row(&t, &m, &p);
     }
     table_print(&t, out, v);
+    buf_put_z(out, "32k of 40k: trained for 32k tokens, with 40k positions\n");
     print_variants(out, v);
     return true;
 }
@@ -139,6 +144,10 @@ static void print_shapes(struct buf *out, const struct view *v, const struct mod
     put_grouped(&b, m->vocab);
     if (m->max_position)
         buf_printf(&b, ", %.*s positions", STR_ARGS(tokens_text(a, m->max_position)));
+    if (m->native.length)
+        buf_printf(&b, ", trained for %.*s tokens", STR_ARGS(tokens_text(a, m->native.length)));
+    if (m->native.yarn_length)
+        buf_printf(&b, ", with YaRN up to %.*s", STR_ARGS(tokens_text(a, m->native.yarn_length)));
     if (m->sliding_window)
         buf_printf(&b, ", a window of %llu in %llu layers", (unsigned long long)m->sliding_window,
                    (unsigned long long)model_sliding_layers(m));
@@ -254,6 +263,12 @@ static void shapes_json(struct json_out *j, const struct model *m)
     json_out_field_u64(j, "intermediate_size", m->intermediate);
     json_out_field_u64(j, "vocab_size", m->vocab);
     json_out_field_u64(j, "max_position_embeddings", m->max_position);
+    json_out_field_u64(j, "native_length", native_length(&m->native, m->max_position));
+    json_out_key(j, "yarn_length");
+    if (m->native.yarn_length)
+        json_out_u64(j, m->native.yarn_length);
+    else
+        json_out_null(j);
     json_out_field_bool(j, "tied", model_has(m, FEATURE_TIED));
     if (m->sliding_window)
         json_out_field_u64(j, "sliding_window", m->sliding_window);

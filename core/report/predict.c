@@ -5,7 +5,7 @@
 #include "core/base/units.h"
 #include "core/models/trainer.h"
 
-enum { BAR_CELLS = 30, TIMELINE_POINTS = 600 };
+enum { BAR_CELLS = 30 };
 enum { ZERO3_MEASURED_TOKENS = 32768 }; // tests/runs/h200_zero.jsonl
 
 static uint64_t outside_bytes(const struct prediction *p)
@@ -353,6 +353,19 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct job *
     buf_wrapped(out, text, 2, v->width);
 }
 
+static struct str job_warning(struct arena *a, const struct job *job)
+{
+    const struct model *m = &job->model;
+    return native_warning(a, m->name, m->max_position, &m->native, job->context);
+}
+
+static void print_warning(struct buf *out, const struct view *v, const struct job *job)
+{
+    struct str warning = job_warning(out->arena, job);
+    if (warning.n)
+        buf_wrapped(out, str_format(out->arena, "warning: %.*s", STR_ARGS(warning)), 2, v->width);
+}
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
@@ -364,6 +377,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
+    print_warning(out, v, s->job);
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
     if (s->explain)
@@ -467,6 +481,12 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
         json_out_null(j);
     json_out_key(j, "time"); // not modelled yet
     json_out_null(j);
+    json_out_key(j, "warnings");
+    json_out_array(j);
+    struct str warning = job_warning(j->out->arena, s->job);
+    if (warning.n)
+        json_out_str(j, warning);
+    json_out_array_end(j);
 }
 
 // ------------------------------------------------------------------ the timeline
@@ -485,17 +505,18 @@ static void sample(struct timeline *t, ptrdiff_t point)
         t->values[kind][point] = t->now[kind];
 }
 
-// Who owns each block right now, by handle.
+// Who owns each block right now, by handle. A block that another stream still uses is there.
 static void follow(struct timeline *t, const struct trace *trace, uint8_t *owners, ptrdiff_t points)
 {
     ptrdiff_t last = -1;
     for (ptrdiff_t i = 0; i < trace->count; i++) {
         const struct event *e = &trace->events[i];
-        ptrdiff_t point = i * points / trace->count;
+        ptrdiff_t point = (ptrdiff_t)((int64_t)i * points / trace->count);
+        bool freed = e->kind == EVENT_FREE || e->kind == EVENT_FREE_COMPLETED;
         if (e->kind == EVENT_ALLOC)
             owners[e->block] = (uint8_t)e->tag;
-        if (e->kind == EVENT_ALLOC || e->kind == EVENT_FREE) {
-            uint64_t signed_bytes = e->kind == EVENT_ALLOC ? e->bytes : 0 - e->bytes;
+        if (e->kind == EVENT_ALLOC || freed) {
+            uint64_t signed_bytes = freed ? 0 - e->bytes : e->bytes;
             t->now[owners[e->block]] += signed_bytes;
             t->total += signed_bytes;
         }
@@ -506,23 +527,43 @@ static void follow(struct timeline *t, const struct trace *trace, uint8_t *owner
     }
 }
 
-void report_timeline(struct buf *svg, const struct prediction *p, const char *title)
+static bool is_empty(const uint64_t *values, ptrdiff_t points)
 {
-    static const char *const colours[MEMORY_KINDS] = {
+    for (ptrdiff_t i = 0; i < points; i++)
+        if (values[i])
+            return false;
+    return true;
+}
+
+void report_timeline(struct buf *svg, const struct prediction *p, const struct replay_result *r,
+                     const struct replay_series *series, const char *title)
+{
+    static const char *const colours[] = {
         "#999999", "#264653", "#2a9d8f", "#e9c46a", "#f4a261", "#e76f51",
-        "#8ab17d", "#a8dadc", "#457b9d", "#6d597a", "#b56576",
+        "#8ab17d", "#a8dadc", "#457b9d", "#6d597a", "#b56576", "#adb5bd",
     };
+    _Static_assert(COUNT_OF(colours) == (int)MEMORY_KINDS, "a colour for each kind");
+    _Static_assert((int)CHART_MAX_LAYERS >= (int)MEMORY_KINDS, "a layer for each kind");
     struct arena *a = svg->arena;
     struct timeline *t = NEW(a, struct timeline, 1);
+    ptrdiff_t points = series->count;
     struct chart chart = {.title = title,
                           .time_axis = "three steps from a fresh process",
-                          .points = TIMELINE_POINTS,
-                          .limit_bytes = p->limit_bytes};
+                          .line = {"reserved by torch", "#111", series->reserved_bytes, points},
+                          .points = points,
+                          .limit_bytes = p->limit_bytes,
+                          .failed = r->ooms > 0};
+    if (chart.failed) {
+        chart.failed_point = (ptrdiff_t)((int64_t)r->oom_event * points / p->trace.count);
+        chart.line.points = chart.failed_point + 1;
+        chart.time_axis = "three steps from a fresh process, drawn on beyond the failure";
+    }
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
-        t->values[kind] = NEW(a, uint64_t, TIMELINE_POINTS);
-    follow(t, &p->trace, NEW(a, uint8_t, (ptrdiff_t)p->trace.block_count + 1), TIMELINE_POINTS);
+        t->values[kind] = NEW(a, uint64_t, points);
+    follow(t, &p->trace, NEW(a, uint8_t, (ptrdiff_t)p->trace.block_count + 1), points);
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
-        chart.layers[chart.layer_count++] = (struct chart_layer){
-            memory_kind_name((enum memory_kind)kind), colours[kind], "█", t->values[kind]};
-    chart_svg(svg, &chart);
+        if (!is_empty(t->values[kind], points))
+            chart.layers[chart.layer_count++] = (struct chart_layer){
+                memory_kind_name((enum memory_kind)kind), colours[kind], "█", t->values[kind]};
+    chart_svg(svg, &chart, 1);
 }

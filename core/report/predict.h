@@ -24,7 +24,8 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct job *
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
 
-// Memory by kind over the three steps.
-void report_timeline(struct buf *svg, const struct prediction *p, const char *title);
+// Memory by kind over the three steps, with what torch reserves for it, as replayed.
+void report_timeline(struct buf *svg, const struct prediction *p, const struct replay_result *r,
+                     const struct replay_series *series, const char *title);
 
 #endif

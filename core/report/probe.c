@@ -17,7 +17,7 @@ void report_probe_line(struct buf *b, const struct probe_cell *c)
                (unsigned long long)c->end.longest);
 }
 
-// "92160*" beyond what the model was trained for, "-" where nothing fits, "?" where it is not
+// "92160*" beyond the positions of the model, "-" where nothing fits, "?" where it is not
 // known.
 static struct str length_text(struct arena *a, const struct probe_cell *c, bool known,
                               uint64_t length)

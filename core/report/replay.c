@@ -64,23 +64,39 @@ static void print_mismatch(struct buf *out, const struct view *v, const struct t
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
+static void put_size(struct buf *out, uint64_t bytes)
+{
+    struct str size = bytes_text(out->arena, bytes);
+    buf_printf(out, "%*s%.*s", (int)(10 - size.n), "", STR_ARGS(size));
+}
+
 static void print_peaks(struct buf *out, const struct replay_story *s)
 {
-    const struct replay_result *r = &s->result;
+    const struct replay_result *r = &s->result, *w = &s->what_if;
     static const char *const names[] = {"allocated", "requested", "reserved"};
     const uint64_t peaks[] = {r->allocated.bytes, r->requested.bytes, r->reserved.bytes};
+    const uint64_t others[] = {w->allocated.bytes, w->requested.bytes, w->reserved.bytes};
     buf_char(out, '\n');
+    if (s->has_what_if)
+        buf_printf(out, "  %26s  %10s\n", s->recorded ? "recorded" : "as it is", "what if");
     for (ptrdiff_t i = 0; i < COUNT_OF(peaks); i++) {
-        struct str size = bytes_text(out->arena, peaks[i]);
-        buf_printf(out, "  peak %-10s %*s%.*s", names[i], (int)(10 - size.n), "", STR_ARGS(size));
-        if (i == 2 && r->allocated.bytes)
+        buf_printf(out, "  peak %-10s ", names[i]);
+        put_size(out, peaks[i]);
+        if (s->has_what_if) {
+            buf_put_z(out, "  ");
+            put_size(out, others[i]);
+        } else if (i == 2 && r->allocated.bytes) {
             buf_printf(out, "  %.2f times the allocated",
                        (double)r->reserved.bytes / (double)r->allocated.bytes);
+        }
         buf_char(out, '\n');
     }
+    if (s->has_what_if && (r->ooms || w->ooms))
+        buf_printf(out, "  %-15s %10s  %10s\n", "out of memory", r->ooms ? "yes" : "no",
+                   w->ooms ? "yes" : "no");
     if (r->retries || r->flushes)
-        buf_printf(out, "  %llu flushes for want of memory, %td calls of empty_cache\n",
-                   (unsigned long long)r->retries, r->flushes);
+        buf_printf(out, "  %llu flush%s for want of memory, %td calls of empty_cache\n",
+                   (unsigned long long)r->retries, r->retries == 1 ? "" : "es", r->flushes);
 }
 
 static void print_oom(struct buf *out, const struct view *v, const struct replay_result *r)
@@ -153,10 +169,10 @@ static void print_pins(struct buf *out, const struct view *v, const struct repla
 }
 
 static void print_other(struct buf *out, const struct view *v, const struct replay_result *r,
-                        const char *what)
+                        struct str what)
 {
     struct buf b = buf_in(out->arena);
-    buf_printf(&b, "With %s the same program ", what);
+    buf_printf(&b, "%.*s the same program ", STR_ARGS(what));
     if (r->ooms) {
         buf_printf(&b, "runs out of memory at event %td, asking for ", r->oom_event);
         put_bytes(&b, r->oom.tried_bytes);
@@ -168,7 +184,8 @@ static void print_other(struct buf *out, const struct view *v, const struct repl
     buf_put_z(&b, ", reserved ");
     put_bytes(&b, r->reserved.bytes);
     if (r->retries)
-        buf_printf(&b, ", %llu flushes for want of memory", (unsigned long long)r->retries);
+        buf_printf(&b, ", %llu flush%s for want of memory", (unsigned long long)r->retries,
+                   r->retries == 1 ? "" : "es");
     buf_char(&b, '.');
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
@@ -193,35 +210,75 @@ void report_replay(struct buf *out, const struct view *v, const struct replay_st
     print_head(out, v, s);
     print_mismatch(out, v, &s->result.first_mismatch);
     print_peaks(out, s);
-    buf_char(out, '\n');
-    struct chart chart = replay_chart(s, "", NEW(out->arena, uint64_t, REPLAY_SERIES_POINTS));
+    buf_put_z(out, !s->has_what_if ? "\n" : s->recorded ? "\n  As recorded:\n" : "\n  As it is:\n");
+    struct replay_outcome recorded = replay_recorded(s);
+    struct chart chart = replay_chart(out->arena, &recorded, "");
     chart_text(out, v, &chart);
     print_oom(out, v, &s->result);
     print_blocks(out, v, s);
     print_pins(out, v, s);
     buf_char(out, '\n');
-    print_other(out, v, &s->other, mode_name(!s->options.expandable));
+    const char *other = mode_name(!s->options.expandable);
+    print_other(out, v, &s->other, str_format(out->arena, "With %s", other));
     if (s->has_what_if) {
         struct str what = what_if_text(out->arena, &s->what_if_options);
-        print_other(out, v, &s->what_if, str_z(out->arena, what));
+        print_other(out, v, &s->what_if,
+                    str_format(out->arena, "What if: with %.*s", STR_ARGS(what)));
     }
 }
 
-struct chart replay_chart(const struct replay_story *s, const char *title, uint64_t *cached)
+struct replay_outcome replay_recorded(const struct replay_story *s)
 {
-    for (ptrdiff_t i = 0; i < s->series.count; i++)
-        cached[i] = s->series.reserved_bytes[i] > s->series.allocated_bytes[i]
-                        ? s->series.reserved_bytes[i] - s->series.allocated_bytes[i]
+    return (struct replay_outcome){&s->options, &s->result, &s->series, s->events};
+}
+
+struct replay_outcome replay_what_if(const struct replay_story *s)
+{
+    return (struct replay_outcome){&s->what_if_options, &s->what_if, &s->what_if_series,
+                                   s->what_if_events};
+}
+
+// What torch may reserve; 0: as much as it likes.
+static uint64_t limit_of_options(const struct allocator_options *o)
+{
+    uint64_t card = o->device_bytes > o->outside_bytes ? o->device_bytes - o->outside_bytes : 0;
+    if (!o->limited)
+        return card;
+    return card && card < o->limit_bytes ? card : o->limit_bytes;
+}
+
+struct chart replay_chart(struct arena *a, const struct replay_outcome *o, const char *title)
+{
+    const struct replay_series *s = o->series;
+    uint64_t *cached = NEW(a, uint64_t, REPLAY_SERIES_POINTS);
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        cached[i] = s->reserved_bytes[i] > s->allocated_bytes[i]
+                        ? s->reserved_bytes[i] - s->allocated_bytes[i]
                         : 0;
     return (struct chart){
         .title = title,
         .time_axis = "over the events of the history",
-        .layers = {{"allocated", "#2a6f97", "█", s->series.allocated_bytes},
+        .layers = {{"allocated", "#2a6f97", "█", s->allocated_bytes},
                    {"reserved, not allocated", "#e9c46a", "░", cached}},
         .layer_count = 2,
-        .points = s->series.count,
-        .limit_bytes = s->options.limited ? s->options.limit_bytes : 0,
+        .points = s->count,
+        .limit_bytes = limit_of_options(o->options),
+        .failed = o->result->ooms > 0,
+        .failed_point = o->result->ooms ? o->result->oom_event * s->count / o->events : 0,
     };
+}
+
+void report_replay_svg(struct buf *svg, const struct replay_story *s)
+{
+    struct arena *a = svg->arena;
+    struct replay_outcome recorded = replay_recorded(s), what_if = replay_what_if(s);
+    const char *how = s->recorded ? "recorded" : "as it is";
+    struct str title =
+        str_format(a, "%.*s, %s: %s", STR_ARGS(s->name), how, mode_name(s->options.expandable));
+    struct str other = str_format(a, "what if: %.*s", STR_ARGS(what_if_text(a, what_if.options)));
+    struct chart charts[2] = {replay_chart(a, &recorded, str_z(a, title)),
+                              replay_chart(a, &what_if, str_z(a, other))};
+    chart_svg(svg, charts, s->has_what_if ? 2 : 1);
 }
 
 // ------------------------------------------------------------------ JSON
@@ -333,7 +390,9 @@ static void alternative_json(struct json_out *j, const char *key, const struct a
 {
     json_out_key(j, key);
     json_out_object(j);
+    json_out_field_str(j, "numbers_of", STR("what_if"));
     mode_json(j, o);
+    optional_bytes(j, "limit_bytes", o->limited, o->limit_bytes);
     outcome_json(j, r);
     json_out_object_end(j);
 }
@@ -341,7 +400,9 @@ static void alternative_json(struct json_out *j, const char *key, const struct a
 void report_replay_json(struct json_out *j, const struct replay_story *s)
 {
     const struct replay_result *r = &s->result;
+    json_out_field_str(j, "numbers_of", s->recorded ? STR("recording") : STR("program"));
     mode_json(j, &s->options);
+    optional_bytes(j, "limit_bytes", s->options.limited, s->options.limit_bytes);
     json_out_field_u64(j, "events", (uint64_t)r->events);
     json_out_field_u64(j, "unknown_actions", (uint64_t)s->unknown_actions);
     json_out_field_u64(j, "allocations", (uint64_t)r->allocations);
@@ -354,6 +415,10 @@ void report_replay_json(struct json_out *j, const struct replay_story *s)
     struct allocator_options other = s->options;
     other.expandable = !other.expandable;
     alternative_json(j, "other_mode", &other, &s->other);
-    if (s->has_what_if)
+    if (s->has_what_if) {
         alternative_json(j, "what_if", &s->what_if_options, &s->what_if);
+    } else {
+        json_out_key(j, "what_if");
+        json_out_null(j);
+    }
 }

@@ -254,6 +254,7 @@ static bool start(struct search *s, struct capacity *c, const struct capacity_re
         return false;
     struct outside outside = outside_of(job);
     s->grid.max_position = c->max_position = job->model.max_position;
+    c->native = job->model.native;
     c->next = next_length(s, -1);
     s->limit_bytes = job->limit_bytes;
     c->limit_bytes = s->limit_bytes + r->margin_bytes;

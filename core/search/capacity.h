@@ -24,7 +24,8 @@ struct capacity {
     uint64_t next;         // the length after it; 0: the list of lengths ends
     uint64_t fails_at;     // the same, where it fails; 0: it is not modelled, `end` says why
     uint64_t max_position; // of the model
-    uint64_t limit_bytes;  // what torch may take, the margin included
+    struct native native;
+    uint64_t limit_bytes; // what torch may take, the margin included
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, outside_bytes; // at `context`
     enum phase phase;                                                         // of that peak
     int step;
@@ -54,7 +55,7 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
 // Why there is no longer length, where none fails.
 const char *capacity_end_text(const struct capacity *c);
 
-bool capacity_needs_yarn(const struct capacity *c); // longer than the model was trained for
+bool capacity_needs_yarn(const struct capacity *c); // longer than the model has positions
 
 // length / max_position rounded up, so that the factor reaches the length, to what is printed: four
 // digits after the point, of a large one fewer.

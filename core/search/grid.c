@@ -1,5 +1,5 @@
 // Trinity's test starts at 4096 tokens or at its start_length, and goes up by 4096 while the length
-// is below what the model was trained for, then by a quarter of that.
+// is below the positions of the model, then by a quarter of that.
 #include "core/search/grid.h"
 
 #include "core/base/num.h"

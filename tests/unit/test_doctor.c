@@ -329,6 +329,56 @@ TEST(the_heaviest_earliest_is_the_cause)
 #define HEAD  "Traceback (most recent call last):\n"
 #define FRAME "  File \"a.py\", line 3, in f\n    g()\n"
 
+// tqdm draws its bar once more when an exception closes it, wandb sums up, launchers report: none
+// of that is a step that came after.
+TEST(what_is_printed_on_the_way_out_is_no_progress)
+{
+#define FATAL "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n"
+#define BAR   "  3%|\xE2\x96\x8E         | 52/1752 [01:10<38:12,  1.35s/it]"
+    static const char *const rows[] = {
+        HEAD FRAME FATAL BAR,
+        HEAD FRAME FATAL BAR "\n",
+        HEAD FRAME FATAL "\r" BAR "\r" BAR "\r\n",
+        "  3%|2 | 49/1752 [01:07<38:12]" HEAD FRAME FATAL BAR "\n", // 0.1 s passed between two bars
+        "100%|##| 3/3 [00:01<00:00]\n" HEAD FRAME FATAL BAR "\n",   // of something else
+        HEAD FRAME FATAL "Epochs:   0%|  | 0/3 [01:10<?]\nSteps:" BAR "\n",
+        HEAD FRAME FATAL BAR "\nEpochs:   0%|  | 0/3 [01:10<?]\n",
+        "[rank0]: " FATAL "[rank1]: " FATAL BAR "\n  3%|# | 53/1752 [01:10<38:12]\n" BAR "\n",
+        HEAD FRAME FATAL BAR "\nwandb: Run history:\nwandb: train/global_step \xE2\x96\x81\n"
+                             "wandb: Run summary:\nwandb:   train/global_step 60\n",
+        HEAD FRAME FATAL "wandb:   train/global_step 60\n",
+        HEAD FRAME FATAL BAR "\n" HEAD FRAME "subprocess.CalledProcessError: Command '['python', "
+                             "'t.py', 'iter=500']' returned non-zero exit status 1.\n",
+        HEAD FRAME FATAL BAR
+        "\n" HEAD FRAME "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+        "t.py FAILED\n  rank      : 0 (local_rank: 0)\n  exitcode  : 1 (pid: 3)\n",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i]);
+        bool right = r.cause && strcmp(r.cause->kind->name, "gpu-memory") == 0;
+        if (!right || r.findings[0].survived)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+    }
+}
+
+// Bars that go on, and one line of a trainer that prints few.
+TEST(steps_after_it_are_progress)
+{
+    static const char *const rows[] = {
+        FATAL BAR "\r  3%|# | 53/1752 [01:11<38:12]\r  3%|# | 54/1752 [01:12<38:12]\n",
+        BAR FATAL "\r  3%|# | 53/1752 [01:11<38:12]\r  3%|# | 55/1752 [01:12<38:12]\n",
+        "step 100\n" FATAL "step 200\n",
+        FATAL "step 100\nstep 200\n",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct doctor_result r = read_text(test_arena(), rows[i]);
+        if (r.cause || r.count != 1 || !r.findings[0].survived)
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
+    }
+#undef FATAL
+#undef BAR
+}
+
 // Every exception that a traceback leads to is one, whatever its class.
 TEST(tracebacks_lead_to_exceptions)
 {
@@ -368,6 +418,98 @@ TEST(tracebacks_lead_to_exceptions)
         if (r.cause && !str_is(r.cause->raised, "File \"a.py\", line 3, in f"))
             test_failed(__FILE__, __LINE__, "row %td is raised in %.*s", i,
                         STR_ARGS(r.cause->raised));
+    }
+}
+
+// As the libraries print them, f-strings filled in.
+static const struct {
+    const char *remedy, *text;
+} refusals[] = {
+    // accelerate 1.15.0, state.py:1000 and :1008
+    {"fsdp_version: 2",
+     "ValueError: `cp_size > 1` specified in the `parallelism_config`, but no `fsdp_plugin` "
+     "was "
+     "provided. We need a `fsdp_plugin` to use context parallelism with `cp_backend=torch`, as "
+     "we also shard the model across the device mesh to save more memory\n"},
+    {"fsdp_version: 2", "[rank1]: ValueError: Using `cp_size>1` requires FSDP2, but the provided "
+                        "`fsdp_plugin` is using FSDP1. \n"},
+    // accelerate 1.15.0, big_modeling.py:821 and :779
+    {"sliding window", "ValueError: Context parallelism does not support attention layers of "
+                       "type ['sliding_attention'] (model Gemma3ForCausalLM). Context "
+                       "parallelism can only express full causal attention\n"},
+    {"recurrent", "ValueError: Sequence parallelism does not support attention layers of type "
+                  "['linear_attention'] (model Qwen3NextForCausalLM).\n"},
+    // accelerate 1.15.0, parallelism_config.py:331, :338, :374, :396, :320 and :326
+    {"cp_size: 1 or sp_size: 1",
+     "ValueError: Context Parallelism (CP) and Sequence Parallelism (SP) are mutually "
+     "exclusive. Got cp_size=2 and sp_size=2. Please set either cp_size=1 or sp_size=1.\n"},
+    {"dp_shard_size", "ValueError: Tensor/Context parallelism (tp/cp_size > 1) cannot be used "
+                      "with pure data parallelism (dp_replicate_size > 1 and dp_shard_size == "
+                      "1). Please set dp_shard_size > 1\n"},
+    {"num_processes", "ValueError: ParallelismConfig total_size (16) does not match "
+                      "num_processes (8). Please adjust dp_replicate_size/ dp_shard_size\n"},
+    {"FSDP2 for cp_size",
+     "ValueError: ParallelismConfig is only compatible DistributedType.FSDP (version 2) or "
+     "DistributedType.Multi{Device} or DistributedType.DEEPSPEED, but got NO.\n"},
+    {"cp_backend: torch", "ValueError: cp_backend must be one of ['torch'], but got deepspeed\n"},
+    {"sp_backend: deepspeed",
+     "ValueError: sp_backend must be one of ['deepspeed'], but got torch\n"},
+    // accelerate 1.15.0, utils/dataclasses.py:2240, :2248, :2300 and :2283; accelerator.py:2398
+    {"torch that the message",
+     "ValueError: FSDP2-based Context parallelism is only available in PyTorch 2.6.0 and later "
+     "versions. Please upgrade your PyTorch version.\n"},
+    {"allgather", "ValueError: Invalid cp_comm_strategy: ring. Must be one of 'allgather' or "
+                  "'alltoall'.\n"},
+    {"sp_attn_implementation",
+     "ValueError: Invalid sp_attn_implementation: eager. 'eager' and 'flex_attention' are not "
+     "supported with sequence parallelism.\n"},
+    {"sp_seq_length", "ValueError: when `sp_seq_length_is_variable` is `False` `sp_seq_length` "
+                      "must be provided either through the constructor or the environment "
+                      "variable PARALLELISM_CONFIG_SP_SEQ_LENGTH\n"},
+    {"sp_backend: deepspeed",
+     "ValueError: In order to use the configured sp_size=2 with DeepSpeed, you need to "
+     "configure sp_backend='deepspeed', yet you configured it to be sp_backend='x'.\n"},
+    // transformers 5.17.0, trainer.py:2340, :2383 and :747
+    {"attn_implementation: sdpa", "ValueError: Context parallelism is supported only with SDPA "
+                                  "attention, you are using flash_attention_2.\n"},
+    {"attention_mask", "ValueError: Context parallelism only supports causal attention masks. "
+                       "The provided attention_mask is not causal.\n"},
+    {"accelerate that", "ImportError: ParallelismConfig requires accelerate>=1.12.0). Please "
+                        "upgrade accelerate to use this feature.\n"},
+    // trl 1.16.0, trainer/sft_trainer.py:1157 and grpo_config.py:1072
+    {"packing: false", "ValueError: Packing is not compatible with context parallelism "
+                       "(`cp_size > 1`). Packing relies on a block-diagonal attention mask\n"},
+    {"sp_size: 1", "ValueError: GRPOTrainer does not support sequence-dim parallelism "
+                   "(`parallelism_config.cp_size > 1` or `parallelism_config.sp_size > 1`) "
+                   "yet.\n"},
+    // torch 2.11.0, distributed/tensor/experimental/_context_parallel/_load_balancer.py:148
+    {"2 x cp_size", HEAD "  File \"_load_balancer.py\", line 148, in _generate_indices\n"
+                         "    assert seq_length % (world_size * 2) == 0\n"
+                         "           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\nAssertionError\n"},
+    // and _attention.py:395, :398, :692, :922, :1214, :1545, :1551 and :1692
+    {"use_cache", "NotImplementedError: is_causal requires the same query and context sequence "
+                  "lengths\n"},
+    {"is_causal", "RuntimeError: Load balancing requires `is_causal=True`.\n"},
+    {"is_causal", "NotImplementedError: attn_bias is not supported yet\n"},
+    {"flash", "NotImplementedError: CP only supports flash attention and memory efficient "
+              "attention now.\n"},
+    {"BLOCK_SIZE", "NotImplementedError: Q_LEN 1000 is not divisible by CP mesh world size 4 * "
+                   "BLOCK_SIZE 128. This is not supported yet. \n"},
+    {"buffer_seq_dims", "ValueError: `seq_dims` must have the same number of elements as "
+                        "`buffers`.\n"},
+    {"no_restore_buffers", "ValueError: `no_restore_buffers` must be a subset of `buffers`.\n"},
+    {"allgather", "NotImplementedError: Context Parallel does not support using ring for kv "
+                  "shards rotation\n"},
+};
+
+TEST(refusals_of_context_parallelism)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(refusals); i++) {
+        struct doctor_result r = read_text(test_arena(), refusals[i].text);
+        bool right = r.cause && strcmp(r.cause->kind->name, "context-parallel") == 0 &&
+                     r.cause->kind->class == DOCTOR_CONFIGURATION && r.cause->remedy;
+        if (!right || !text_has(str_from(r.cause->remedy), refusals[i].remedy))
+            test_failed(__FILE__, __LINE__, "row %td is %s", i, kind_of(&r));
     }
 }
 

@@ -361,3 +361,41 @@ TEST(the_largest_configuration_is_counted_or_refused)
                             &e);
     CHECK(!ok && e.code == ERROR_OVERFLOW);
 }
+
+// Lengths that a card vouches for, and factors that nobody does.
+TEST(lengths_beyond_what_is_vouched_for)
+{
+    static const struct {
+        const char *model;
+        uint64_t native, length;
+        const char *warning;
+    } rows[] = {
+        {"Qwen3-8B", 32768, 131072, ""},
+        {"Qwen/Qwen3-8B", 32768, 131073,
+         "Qwen3-8B has 40960 positions, was trained for 32768; its card vouches for YaRN up to "
+         "131072 tokens, not for 131073"},
+        {"Qwen3-0.6B", 32768, 163840, ""},
+        {"Qwen3-0.6B", 32768, 163841,
+         "Qwen3-0.6B has 40960 positions, was trained for 32768; nothing vouches for YaRN by more "
+         "than 4, as 163841 tokens need"},
+        {"Qwen3-8B-Base", 32768, 131073,
+         "Qwen3-8B-Base has 32768 positions; nothing vouches for YaRN by more than 4, as 131073 "
+         "tokens need"},
+        {"Qwen3-4B-Instruct-2507", 262144, 262144, ""},
+        {"Qwen2.5-7B-Instruct", 32768, 131073,
+         "Qwen2.5-7B-Instruct has 32768 positions; its card vouches for YaRN up to 131072 tokens, "
+         "not for 131073"},
+        {"Llama-3.1-8B", 131072, 524288, ""},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct model m = {0};
+        struct error e = {0};
+        struct setting model = {STR("model"), str_from(rows[i].model), STR("--model")};
+        CHECK(settings_add(&s, model, &e) && model_from_settings(&m, a, &s, &e));
+        CHECK_U64(native_length(&m.native, m.max_position), rows[i].native);
+        struct str warning = native_warning(a, m.name, m.max_position, &m.native, rows[i].length);
+        CHECK_STR(warning, rows[i].warning);
+    }
+}
