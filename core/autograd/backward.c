@@ -83,45 +83,12 @@ static void like_input(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take(g, n->sizes[0]);
 }
 
-// The gradient of a checkpoint's last operators, where it was made before the recomputation.
-static struct storage *made_as_tail(struct node *n, uint64_t bytes)
-{
-    struct storage *made = n->frame ? n->frame->tail : NULL;
-    if (!made || made->bytes != bytes)
-        return NULL;
-    n->frame->tail = NULL;
-    return made;
-}
-
-// Its gradient was only on the way to one that has been made.
-static bool was_passed(const struct node *n)
-{
-    return n->frame && n->frame->tail;
-}
-
-static void cast(struct graph *g, struct node *n, struct outcome *out)
-{
-    struct storage *made = made_as_tail(n, n->sizes[0]);
-    if (!made && was_passed(n))
-        made = storage_share(n->gradient);
-    out[0].gradient = made ? made : take(g, n->sizes[0]);
-}
-
-// The wider input gets the gradient as it is; the narrower one a cast, which behind the last kept
-// tensor of a checkpoint was made before.
+// The wider input gets the gradient as it is, the narrower one a cast.
 static void add(struct graph *g, struct node *n, struct outcome *out)
 {
     pass(g, n, out);
     int narrow = n->sizes[0] < n->sizes[1] ? 0 : 1;
-    struct storage *made = made_as_tail(n, n->sizes[narrow]);
-    if (!made && was_passed(n))
-        return;
-    if (!made) {
-        out[narrow].cast_bytes = n->sizes[narrow];
-        return;
-    }
-    machine_drop(g->machine, out[narrow].gradient);
-    out[narrow].gradient = made;
+    out[narrow].cast_bytes = n->sizes[narrow];
 }
 
 static void power(struct graph *g, struct node *n, struct outcome *out)
@@ -406,13 +373,6 @@ static void grouped_product(struct graph *g, struct node *n, struct outcome *out
     g->machine->flops += 2 * n->sizes[3];
 }
 
-// An expanded gradient, copied to be viewed as rows.
-static void sum_groups(struct graph *g, struct node *n, struct outcome *out)
-{
-    struct storage *made = made_as_tail(n, n->sizes[0]);
-    out[0].gradient = made ? made : take(g, n->sizes[0]);
-}
-
 static void boundary(struct graph *g, struct node *n, struct outcome *out)
 {
     if (g->boundary)
@@ -495,7 +455,7 @@ static void divide_view(struct graph *g, struct node *n, struct outcome *out)
 
 static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, struct outcome *) = {
     [OPERATION_PASS] = pass,
-    [OPERATION_CAST] = cast,
+    [OPERATION_CAST] = like_input,
     [OPERATION_ADD] = add,
     [OPERATION_POWER] = power,
     [OPERATION_MEAN] = like_input,
@@ -528,7 +488,7 @@ static void (*const backwards[OPERATION_COUNT])(struct graph *, struct node *, s
     [OPERATION_INDEX] = index_rows,
     [OPERATION_MASK] = like_input,
     [OPERATION_GROUPED_PRODUCT] = grouped_product,
-    [OPERATION_SUM_GROUPS] = sum_groups,
+    [OPERATION_SUM_GROUPS] = like_input, // expanded, and copied to be viewed as rows
     [OPERATION_TANH] = like_input,
     [OPERATION_SIGMOID] = like_input,
     [OPERATION_CLAMP] = clamp,

@@ -20,17 +20,20 @@ static void load_kernels(struct graph *g, enum operation operation, bool backwar
     g->loaded[operation][backward] = true;
 }
 
-struct node *graph_add(struct graph *g, enum operation operation)
+static struct node *add_node(struct graph *g, enum operation operation)
 {
-    load_kernels(g, operation, false);
-    if (!g->recording)
-        return NULL;
     g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
     struct node *n = &g->nodes[g->count++];
     *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
     if (g->keeping)
         n->frame = g->frame;
     return n;
+}
+
+struct node *graph_add(struct graph *g, enum operation operation)
+{
+    load_kernels(g, operation, false);
+    return g->recording ? add_node(g, operation) : NULL;
 }
 
 bool graph_wants(const struct graph *g, struct var v)
@@ -48,10 +51,11 @@ struct node *graph_add_for(struct graph *g, enum operation operation, struct var
 
 void graph_keep(struct graph *g, struct node *n, struct storage *s)
 {
-    if (g->rehearsing && n)
-        g->frame->last_keeper = (int32_t)(n - g->nodes);
-    if (g->frame && !g->keeping)
-        g->frame->kept++; // the first run counts what the second will keep
+    if (g->frame && !g->keeping) { // the first run counts what the second will keep
+        g->frame->kept++;
+        if (n)
+            g->frame->last_keeper = (int32_t)(n - g->nodes);
+    }
     if (g->stopped || !g->keeping)
         return;
     if (n) {
@@ -66,20 +70,6 @@ struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint
 {
     struct storage *s = g->stopped ? NULL : machine_take(g->machine, elements * width, g->kind);
     return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
-}
-
-void graph_may_be_tail(struct graph *g, uint64_t bytes)
-{
-    if (!g->frame || g->keeping)
-        return;
-    struct frame *f = g->frame;
-    if (f->tail_bytes && f->kept_before_tail == f->kept) {
-        f->tail_through = bytes;
-        return;
-    }
-    f->tail_bytes = bytes;
-    f->tail_through = 0;
-    f->kept_before_tail = f->kept;
 }
 
 void var_drop(struct graph *g, struct var *v)
@@ -114,12 +104,73 @@ void graph_end_autocast(struct graph *g)
         machine_drop(g->machine, g->casts[--g->cast_count]);
 }
 
+// ------------------------------------------------------------------ checkpoints
+
+// How many inputs of the nodes from `first` on lie before it.
+static int32_t inputs_before(const struct graph *g, int32_t first)
+{
+    int32_t count = 0;
+    for (int32_t i = first; i < g->count; i++)
+        for (int j = 0; j < NODE_INPUTS; j++)
+            count += g->nodes[i].inputs[j] > NO_NODE && g->nodes[i].inputs[j] < first;
+    return count;
+}
+
+// Where a node is in a tail that begins at `first`; one before it gets a node that stands for it.
+static int32_t place_in(struct tail *t, int32_t first, int32_t leaf, int32_t node)
+{
+    if (node <= NO_NODE)
+        return node;
+    if (node >= first)
+        return node - first;
+    for (int32_t i = t->count; i < t->all; i++)
+        if (t->nodes[i].inputs[0] == node - leaf)
+            return i;
+    t->nodes[t->all] = (struct node){.inputs = {node - leaf, NO_NODE, NO_NODE}};
+    return t->all++;
+}
+
+static void note_tail(struct graph *g, struct frame *f, int32_t leaf, int32_t out)
+{
+    struct tail *t = &f->tail;
+    int32_t first = f->last_keeper + 1;
+    t->count = t->all = g->count - first;
+    t->nodes = NEW(g->machine->arena, struct node, t->count + inputs_before(g, first) + 1);
+    for (int32_t i = 0; i < t->count; i++) {
+        t->nodes[i] = g->nodes[first + i];
+        for (int j = 0; j < NODE_INPUTS; j++)
+            t->nodes[i].inputs[j] = place_in(t, first, leaf, t->nodes[i].inputs[j]);
+    }
+    t->out = place_in(t, first, leaf, out);
+}
+
+// The first run: nodes are added only to see which of them are the tail.
+static struct var run_first(struct graph *g, struct frame *f, struct var in)
+{
+    int32_t leaf = g->count;
+    struct var out;
+    if (g->recording) {
+        add_node(g, OPERATION_PASS);
+        in.node = leaf;
+    }
+    bool keeping = g->keeping;
+    g->keeping = false;
+    g->frame = f;
+    f->last_keeper = leaf;
+    f->forward(g, &out, in, f->what);
+    g->frame = NULL;
+    g->keeping = keeping;
+    if (g->recording)
+        note_tail(g, f, leaf, out.node);
+    g->count = leaf;
+    return out;
+}
+
 struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
                             void *what)
 {
-    bool recording = g->recording;
     struct frame *f = NEW(g->machine->arena, struct frame, 1);
     *f = (struct frame){
         .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
@@ -129,12 +180,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
         storage_share(in.storage);
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
-    struct var out;
-    g->recording = g->keeping = false;
-    g->frame = f;
-    forward(g, &out, in, what);
-    g->frame = NULL;
-    g->recording = g->keeping = recording;
+    struct var out = run_first(g, f, in);
     struct node *n = graph_add(g, OPERATION_CHECKPOINT);
     if (!n) {
         drop_arguments(g, f);
@@ -227,50 +273,30 @@ static void cast(struct graph *g, struct outcome *o)
 
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
 
-static void make_tail(struct graph *g, struct frame *f)
+// Leaves the gradients at the nodes that stand for others.
+static void run_tail(struct graph *g, struct tail *t, const struct outcome *seed)
 {
-    struct storage *through = NULL;
-    if (f->tail_through)
-        through = machine_take(g->machine, f->tail_through, MEMORY_WORKING);
-    f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
-    machine_drop(g->machine, through);
+    int32_t first = g->count;
+    for (int32_t i = 0; i < t->all; i++) {
+        struct node *n = add_node(g, OPERATION_PASS);
+        *n = t->nodes[i];
+        for (int j = 0; j < NODE_INPUTS; j++)
+            n->inputs[j] += i < t->count && n->inputs[j] > NO_NODE ? first : 0;
+    }
+    hand_on(g, t->out > NO_NODE ? first + t->out : t->out, seed);
+    run_nodes(g, first + t->count - 1, first);
+    for (int32_t i = t->count; i < t->all; i++)
+        t->nodes[i] = g->nodes[first + i];
+    g->count = first;
 }
 
-// Behind the last tensor that a checkpoint keeps, torch runs nodes before it recomputes. With
-// adapters there are several, so they are run as nodes: the layer is gone through once without
-// memory, for its nodes, and what is waiting at the others is handed to those of the recomputation.
-struct waiting {
-    struct node *nodes; // from the leaf on
-    int32_t count;
-};
-
-static struct waiting run_tail(struct graph *g, struct frame *f, int32_t leaf, struct var in,
-                               const struct outcome *seed)
+static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
 {
-    struct var out;
-    g->frame = f;
-    f->last_keeper = leaf;
-    g->keeping = g->stopped = g->rehearsing = true;
-    f->forward(g, &out, in, f->what);
-    g->stopped = g->rehearsing = false;
-    g->frame = NULL;
-    hand_on(g, out.node, seed);
-    run_nodes(g, g->count - 1, f->last_keeper + 1);
-    struct waiting w = {.count = f->last_keeper + 1 - leaf};
-    w.nodes = NEW(g->machine->arena, struct node, w.count);
-    for (int32_t i = 0; i < w.count; i++)
-        w.nodes[i] = g->nodes[leaf + i];
-    g->count = leaf + 1;
-    return w;
-}
-
-static void hand_over(struct graph *g, int32_t leaf, const struct waiting *w)
-{
-    for (int32_t i = 0; i < w->count; i++) {
-        struct node *n = &g->nodes[leaf + i];
-        n->gradient = w->nodes[i].gradient;
-        n->gradient_is_view = w->nodes[i].gradient_is_view;
-        n->has_gradient = w->nodes[i].has_gradient;
+    for (int32_t i = t->count; i < t->all; i++) {
+        const struct node *n = &t->nodes[i];
+        struct outcome o = {.gradient = n->gradient, .view = n->gradient_is_view};
+        if (n->has_gradient)
+            hand_on(g, leaf + n->inputs[0], &o);
     }
 }
 
@@ -279,17 +305,13 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct node n = g->nodes[index]; // the array may move while nodes are added
     struct frame *f = n.frame;
     int32_t leaf = g->count;
-    graph_add(g, OPERATION_PASS);
     if (f->input_on_host)
         f->input.storage =
             machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
-    struct waiting waiting = {0};
-    if (g->runs_tails)
-        waiting = run_tail(g, f, leaf, in, &seed);
-    else if (f->tail_bytes && f->kept_before_tail == f->kept)
-        make_tail(g, f);
+    run_tail(g, &f->tail, &seed);
+    add_node(g, OPERATION_PASS);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;
@@ -305,10 +327,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     f->releases_left = 0;
     for (int32_t i = leaf + 1; i < g->count; i++)
         f->releases_left += g->nodes[i].saved_count > 0;
-    if (g->runs_tails)
-        hand_over(g, leaf, &waiting);
-    else
-        hand_on(g, out.node, &seed);
+    hand_over(g, &f->tail, leaf);
     run_nodes(g, g->count - 1, leaf + 1);
     struct outcome result = {.gradient = g->nodes[leaf].gradient,
                              .view = g->nodes[leaf].gradient_is_view};

@@ -2,7 +2,8 @@
 // keeps what its backward needs; graph_backward then runs the nodes in torch's order, allocating
 // gradients, adding up where paths meet, and letting go of what was kept. Recomputation under
 // checkpointing is derived: the layer's own forward is run again, up to the last tensor that
-// anything keeps.
+// anything keeps. The nodes behind that one, the layer's tail, ask for nothing that was kept, so
+// that torch runs them before it recomputes anything; the first forward pass notes them.
 //
 // What happens when, in torch 2.11 (torch/csrc/autograd/engine.cpp, torch/utils/checkpoint.py, and
 // as recorded in tests/data/traces): a node computes its gradients; recomputed tensors it kept go;
@@ -116,6 +117,14 @@ struct chunk_gradients {
     int count, next; // filled from the last to the first
 };
 
+// The nodes of a frame behind the last that keeps anything, and behind these one that stands for
+// each node before them that a gradient of theirs goes to; indices are counted from the first.
+struct tail {
+    struct node *nodes;
+    int32_t count, all;
+    int32_t out; // where the frame's own gradient enters
+};
+
 // One checkpointed call: enough to run it again.
 struct frame {
     void (*forward)(struct graph *g, struct var *out, struct var in, void *what);
@@ -126,13 +135,8 @@ struct frame {
     int kept;                    // tensors the forward would keep
     int kept_so_far;             // while it is run again
     int releases_left;
-    // A gradient that is copied behind the last kept tensor, and so before the recomputation
-    // begins.
-    uint64_t tail_bytes;
-    uint64_t tail_through; // not 0: by way of another gradient of so many bytes
-    int kept_before_tail;
-    struct storage *tail;
-    int32_t last_keeper; // the last node that keeps anything, where tails are run as nodes
+    int32_t last_keeper; // the last node that keeps anything, in the first run
+    struct tail tail;
 };
 
 struct parameter {
@@ -161,8 +165,6 @@ struct graph {
     bool stopped;                    // recomputation is past the last kept tensor
     bool in_backward;                // on autograd's thread
     bool checkpoints_on_host;        // inputs of checkpointed calls wait there
-    bool rehearsing;                 // nodes are added, nothing is allocated or kept
-    bool runs_tails;                 // see run_tail in graph.c
     bool embedding_is_leaf;          // the frozen embedding's output requires a gradient
     struct frame *frame;             // being recomputed, or counted
     bool loaded[OPERATION_COUNT][2]; // kernels of its forward, of its backward
@@ -199,9 +201,6 @@ bool graph_wants(const struct graph *g, struct var v);
 struct node *graph_add_for(struct graph *g, enum operation operation, struct var x);
 
 struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width);
-
-// What runs now makes a gradient of so many bytes; see the tail of a frame.
-void graph_may_be_tail(struct graph *g, uint64_t bytes);
 
 void var_drop(struct graph *g, struct var *v);
 struct var var_share(struct var v);

@@ -39,9 +39,7 @@ struct var op_cast(struct graph *g, struct var x, uint32_t width)
 {
     if (x.width == width)
         return var_share(x);
-    struct var out = op_unary(g, graph_add_for(g, OPERATION_CAST, x), x, x.elements, width);
-    graph_may_be_tail(g, bytes_of(x));
-    return out;
+    return op_unary(g, graph_add_for(g, OPERATION_CAST, x), x, x.elements, width);
 }
 
 struct var op_power(struct graph *g, struct var x)
@@ -202,8 +200,6 @@ struct var op_add(struct graph *g, struct var a, struct var b)
         n->sizes[1] = bytes_of(b);
         n->sizes[2] = bytes_of(a) > bytes_of(b) ? bytes_of(a) : bytes_of(b);
     }
-    if (mixed)
-        graph_may_be_tail(g, bytes_of(a) < bytes_of(b) ? bytes_of(a) : bytes_of(b));
     return out;
 }
 

@@ -102,7 +102,6 @@ void adapters_build(struct trainer *t)
         cast_adapters(t, first, 4);
     if (job->packed)
         cast_adapters(t, first, 2);
-    g->runs_tails = true;
     g->embedding_is_leaf = job->checkpointing;
 }
 

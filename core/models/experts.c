@@ -135,9 +135,7 @@ static struct var grouped_product(struct graph *g, struct var x, int parameter, 
 // Every token's rows added up.
 static struct var sum_groups(struct graph *g, struct var x, uint64_t elements)
 {
-    struct var out = op_unary(g, graph_add(g, OPERATION_SUM_GROUPS), x, elements, x.width);
-    graph_may_be_tail(g, x.elements * x.width);
-    return out;
+    return op_unary(g, graph_add(g, OPERATION_SUM_GROUPS), x, elements, x.width);
 }
 
 // ------------------------------------------------------------------ the router
