@@ -1,7 +1,7 @@
 // The tape of nodes and the engine that runs it backwards.
 #include "core/autograd/graph.h"
 
-#include "core/autograd/backward.h"
+#include <string.h>
 
 enum { FIRST_PARAMETER = -2 };
 
@@ -10,40 +10,52 @@ int32_t input_of_parameter(int parameter)
     return FIRST_PARAMETER - parameter;
 }
 
+static void pass(struct graph *g, struct node *n, struct outcome *out)
+{
+    (void)g;
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] != NO_NODE)
+            out[i].gradient = storage_share(n->gradient);
+}
+
+const struct operation operation_pass = {KERNELS_PASS, pass};
+static const struct operation checkpoint = {.kernels = KERNELS_CHECKPOINT}; // see run_checkpoint
+
 // CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
 // idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
 // in the recording t07.
-static void load_kernels(struct graph *g, enum operation operation, bool backward)
+static void load_kernels(struct graph *g, const struct operation *operation, bool backward)
 {
-    if (!g->loaded[operation][backward])
+    uint64_t theirs = UINT64_C(1) << operation->kernels;
+    if (!(g->loaded[backward] & theirs))
         machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
-    g->loaded[operation][backward] = true;
+    g->loaded[backward] |= theirs;
 }
 
-static struct node *add_node(struct graph *g, enum operation operation)
+static struct node *add_node(struct graph *g, const struct operation *operation)
 {
-    g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
+    if (g->count == g->capacity)
+        g->nodes =
+            arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
     struct node *n = &g->nodes[g->count++];
-    *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
+    memset(n, 0, offsetof(struct node, saved)); // of these, only saved_count are looked at
+    n->operation = operation;
+    for (int i = 0; i < NODE_INPUTS; i++)
+        n->inputs[i] = NO_NODE;
     if (g->keeping)
         n->frame = g->frame;
     return n;
 }
 
-struct node *graph_add(struct graph *g, enum operation operation)
+struct node *graph_add(struct graph *g, const struct operation *operation)
 {
     load_kernels(g, operation, false);
     return g->recording ? add_node(g, operation) : NULL;
 }
 
-bool graph_wants(const struct graph *g, struct var v)
+struct node *graph_add_for(struct graph *g, const struct operation *operation, struct var x)
 {
-    return !g->recording || v.node != NO_NODE;
-}
-
-struct node *graph_add_for(struct graph *g, enum operation operation, struct var x)
-{
-    if (graph_wants(g, x))
+    if (x.node != NO_NODE)
         return graph_add(g, operation);
     load_kernels(g, operation, false);
     return NULL;
@@ -70,6 +82,12 @@ struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint
 {
     struct storage *s = g->stopped ? NULL : machine_take(g->machine, elements * width, g->kind);
     return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
+}
+
+void *node_detail(struct node *n, ptrdiff_t bytes)
+{
+    ASSERT(bytes <= NODE_DETAIL_BYTES);
+    return n->detail;
 }
 
 void var_drop(struct graph *g, struct var *v)
@@ -150,7 +168,7 @@ static struct var run_first(struct graph *g, struct frame *f, struct var in)
     int32_t leaf = g->count;
     struct var out;
     if (g->recording) {
-        add_node(g, OPERATION_PASS);
+        add_node(g, &operation_pass);
         in.node = leaf;
     }
     bool keeping = g->keeping;
@@ -181,7 +199,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
     struct var out = run_first(g, f, in);
-    struct node *n = graph_add(g, OPERATION_CHECKPOINT);
+    struct node *n = graph_add(g, &checkpoint);
     if (!n) {
         drop_arguments(g, f);
         return out;
@@ -278,7 +296,7 @@ static void run_tail(struct graph *g, struct tail *t, const struct outcome *seed
 {
     int32_t first = g->count;
     for (int32_t i = 0; i < t->all; i++) {
-        struct node *n = add_node(g, OPERATION_PASS);
+        struct node *n = add_node(g, &operation_pass);
         *n = t->nodes[i];
         for (int j = 0; j < NODE_INPUTS; j++)
             n->inputs[j] += i < t->count && n->inputs[j] > NO_NODE ? first : 0;
@@ -311,7 +329,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
     run_tail(g, &f->tail, &seed);
-    add_node(g, OPERATION_PASS);
+    add_node(g, &operation_pass);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;
@@ -362,7 +380,7 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
             g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
 }
 
-void graph_at_module(struct graph *g, int parameter, enum operation operation,
+void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment)
 {
     if (g->module && !g->stopped)
@@ -371,7 +389,7 @@ void graph_at_module(struct graph *g, int parameter, enum operation operation,
 
 static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
 {
-    for (int i = 0; i < NODE_INPUTS; i++)
+    for (int i = 0; g->module && i < NODE_INPUTS; i++)
         if (n->inputs[i] <= FIRST_PARAMETER) {
             graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
             return;
@@ -385,7 +403,7 @@ static void run_node(struct graph *g, int32_t index)
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     load_kernels(g, n->operation, true);
-    backward_of(g, n, out);
+    n->operation->backward(g, n, out);
     if (n->frame)
         let_go(g, n);
     for (int i = 0; i < NODE_INPUTS; i++)
@@ -410,7 +428,7 @@ static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
     for (int32_t i = from; i >= down_to; i--) {
         if (!g->nodes[i].has_gradient)
             continue;
-        if (g->nodes[i].operation == OPERATION_CHECKPOINT)
+        if (g->nodes[i].operation == &checkpoint)
             run_checkpoint(g, i);
         else
             run_node(g, i);
