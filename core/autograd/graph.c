@@ -10,6 +10,8 @@ int32_t input_of_parameter(int parameter)
     return FIRST_PARAMETER - parameter;
 }
 
+// ------------------------------------------------------------------ nodes and tensors
+
 static void pass(struct graph *g, struct node *n, struct outcome *out)
 {
     (void)g;
@@ -122,7 +124,7 @@ void graph_end_autocast(struct graph *g)
         machine_drop(g->machine, g->casts[--g->cast_count]);
 }
 
-// ------------------------------------------------------------------ checkpoints
+// ------------------------------------------------------------------ checkpoints, forward
 
 // How many inputs of the nodes from `first` on lie before it.
 static int32_t inputs_before(const struct graph *g, int32_t first)
@@ -162,7 +164,7 @@ static void note_tail(struct graph *g, struct frame *f, int32_t leaf, int32_t ou
     t->out = place_in(t, first, leaf, out);
 }
 
-// The first run: nodes are added only to see which of them are the tail.
+// The first run of a frame: nodes are added only to see which of them are its tail.
 static struct var run_first(struct graph *g, struct frame *f, struct var in)
 {
     int32_t leaf = g->count;
@@ -209,6 +211,8 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     out.node = (int32_t)(n - g->nodes);
     return out;
 }
+
+// ------------------------------------------------------------------ gradients
 
 static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
 {
@@ -289,6 +293,8 @@ static void cast(struct graph *g, struct outcome *o)
     o->gradient = narrow;
 }
 
+// ------------------------------------------------------------------ checkpoints, backward
+
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
 
 // Leaves the gradients at the nodes that stand for others.
@@ -308,6 +314,7 @@ static void run_tail(struct graph *g, struct tail *t, const struct outcome *seed
     g->count = first;
 }
 
+// And from there to the recomputed nodes.
 static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
 {
     for (int32_t i = t->count; i < t->all; i++) {
@@ -352,6 +359,8 @@ static void run_checkpoint(struct graph *g, int32_t index)
     g->count = leaf;
     hand_on(g, n.inputs[0], &result);
 }
+
+// ------------------------------------------------------------------ nodes, backward
 
 static void release(struct graph *g, struct node *n, bool had_kept)
 {

@@ -61,8 +61,10 @@ struct var either(struct var a, struct var b)
 
 void keep_last(const struct graph *g, struct node *n, struct storage *s)
 {
-    if (n && g->keeping)
-        n->saved[n->saved_count++] = storage_share(s);
+    if (!n || !g->keeping)
+        return;
+    ASSERT(n->saved_count < NODE_SAVED);
+    n->saved[n->saved_count++] = storage_share(s);
 }
 
 struct storage *take_working(struct graph *g, uint64_t bytes)

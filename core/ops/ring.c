@@ -200,8 +200,8 @@ static void block_backward(struct graph *g, struct ring_gradients *d, const stru
         replace(g, &d->own_value, NULL);
     }
     struct storage *query = take_working(g, 2 * queries * width);
-    struct storage *key = take_working(g, 2 * keys * kv_width),
-                   *value = take_working(g, 2 * keys * kv_width);
+    struct storage *key = take_working(g, 2 * keys * kv_width);
+    struct storage *value = take_working(g, 2 * keys * kv_width);
     uint64_t repeated = s->heads != s->kv_heads ? 4 * keys * width : 0;
     machine_scratch(g->machine, 4 * queries * width + repeated + 4 * queries * s->heads + 256);
     replace(g, &d->block_query, query);
@@ -215,8 +215,8 @@ static void pass_on(struct graph *g, struct ring_gradients *d, const struct ring
 {
     const struct attention_shape *s = &r->shape;
     uint64_t bytes = 4 * s->tokens * s->kv_heads * s->head_dim;
-    struct storage *key = i ? NULL : take_working(g, bytes),
-                   *value = i ? NULL : take_working(g, bytes);
+    struct storage *key = i ? NULL : take_working(g, bytes);
+    struct storage *value = i ? NULL : take_working(g, bytes);
     if (i) {
         replace(g, &d->joined, storage_share(d->received));
         replace(g, &d->key, storage_share(d->received));
