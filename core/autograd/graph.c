@@ -29,8 +29,9 @@ static const struct operation checkpoint = {.kernels = KERNELS_CHECKPOINT}; // s
 static void load_kernels(struct graph *g, const struct operation *operation, bool backward)
 {
     uint64_t theirs = UINT64_C(1) << operation->kernels;
-    if (!(g->loaded[backward] & theirs))
-        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    if (g->loaded[backward] & theirs)
+        return;
+    machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
     g->loaded[backward] |= theirs;
 }
 
@@ -281,7 +282,8 @@ static void let_go(struct graph *g, struct node *n)
 static void reduce(struct graph *g, struct outcome *o)
 {
     struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
-    reduction_scratch(g, &o->reduction);
+    if (o->reduction)
+        reduction_scratch(g, o->reduction);
     machine_drop(g->machine, o->gradient);
     o->gradient = sum;
 }
@@ -383,7 +385,7 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
 {
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
-            hand_on(g, n->inputs[i], &out[i]);
+            give_to_parameter(g, FIRST_PARAMETER - n->inputs[i], &out[i]);
     for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
             g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);

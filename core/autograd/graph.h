@@ -40,10 +40,10 @@ struct reduction {
 // The gradient for one input before it is handed on.
 struct outcome {
     struct storage *gradient;
-    bool view;              // reshaped on the way: torch will not add into it
-    uint64_t reduced_bytes; // not 0: summed to this size first
-    uint64_t cast_bytes;    // not 0: cast to this size then
-    struct reduction reduction;
+    bool view;                         // reshaped on the way: torch will not add into it
+    uint64_t reduced_bytes;            // not 0: summed to this size first
+    uint64_t cast_bytes;               // not 0: cast to this size then
+    const struct reduction *reduction; // by how many, or NULL: so few that no scratch is needed
 };
 
 struct frame;

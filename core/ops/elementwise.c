@@ -101,7 +101,7 @@ static void multiply_backward(struct graph *g, struct node *n, struct outcome *o
         out[0].gradient = take_working(g, d->result_bytes);
     if (n->input_bytes[1] != d->result_bytes)
         out[1].reduced_bytes = n->input_bytes[1];
-    out[1].reduction = d->reduction;
+    out[1].reduction = &d->reduction;
     if (n->input_bytes[0] != d->result_bytes)
         out[0].cast_bytes = n->input_bytes[0];
 }
@@ -139,7 +139,7 @@ static void multiply_weight_backward(struct graph *g, struct node *n, struct out
     if (n->inputs[1] != NO_NODE) {
         out[1].gradient = take_working(g, d->result_bytes);
         out[1].reduced_bytes = n->input_bytes[1];
-        out[1].reduction = d->reduction;
+        out[1].reduction = &d->reduction;
     }
     if (d->result_bytes != n->input_bytes[0])
         out[0].cast_bytes = n->input_bytes[0];
