@@ -1,7 +1,7 @@
 // The tape of nodes and the engine that runs it backwards.
 #include "core/autograd/graph.h"
 
-#include "core/autograd/backward.h"
+#include <string.h>
 
 enum { FIRST_PARAMETER = -2 };
 
@@ -10,37 +10,55 @@ int32_t input_of_parameter(int parameter)
     return FIRST_PARAMETER - parameter;
 }
 
+// ------------------------------------------------------------------ nodes and tensors
+
+static void pass(struct graph *g, struct node *n, struct outcome *out)
+{
+    (void)g;
+    for (int i = 0; i < NODE_INPUTS; i++)
+        if (n->inputs[i] != NO_NODE)
+            out[i].gradient = storage_share(n->gradient);
+}
+
+const struct operation operation_pass = {KERNELS_PASS, pass};
+static const struct operation checkpoint = {.kernels = KERNELS_CHECKPOINT}; // see run_checkpoint
+
 // CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
 // idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
 // in the recording t07.
-static void load_kernels(struct graph *g, enum operation operation, bool backward)
+static void load_kernels(struct graph *g, const struct operation *operation, bool backward)
 {
-    if (!g->loaded[operation][backward])
-        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
-    g->loaded[operation][backward] = true;
+    uint64_t theirs = UINT64_C(1) << operation->kernels;
+    if (g->loaded[backward] & theirs)
+        return;
+    machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    g->loaded[backward] |= theirs;
 }
 
-struct node *graph_add(struct graph *g, enum operation operation)
+static struct node *add_node(struct graph *g, const struct operation *operation)
 {
-    load_kernels(g, operation, false);
-    if (!g->recording)
-        return NULL;
-    g->nodes = arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
+    if (g->count == g->capacity)
+        g->nodes =
+            arena_grow(g->machine->arena, g->nodes, sizeof *g->nodes, g->count, &g->capacity);
     struct node *n = &g->nodes[g->count++];
-    *n = (struct node){.operation = operation, .inputs = {NO_NODE, NO_NODE, NO_NODE}};
+    memset(n, 0, offsetof(struct node, saved)); // of these, only saved_count are looked at
+    n->operation = operation;
+    for (int i = 0; i < NODE_INPUTS; i++)
+        n->inputs[i] = NO_NODE;
     if (g->keeping)
         n->frame = g->frame;
     return n;
 }
 
-bool graph_wants(const struct graph *g, struct var v)
+struct node *graph_add(struct graph *g, const struct operation *operation)
 {
-    return !g->recording || v.node != NO_NODE;
+    load_kernels(g, operation, false);
+    return g->recording ? add_node(g, operation) : NULL;
 }
 
-struct node *graph_add_for(struct graph *g, enum operation operation, struct var x)
+struct node *graph_add_for(struct graph *g, const struct operation *operation, struct var x)
 {
-    if (graph_wants(g, x))
+    if (x.node != NO_NODE)
         return graph_add(g, operation);
     load_kernels(g, operation, false);
     return NULL;
@@ -48,10 +66,11 @@ struct node *graph_add_for(struct graph *g, enum operation operation, struct var
 
 void graph_keep(struct graph *g, struct node *n, struct storage *s)
 {
-    if (g->rehearsing && n)
-        g->frame->last_keeper = (int32_t)(n - g->nodes);
-    if (g->frame && !g->keeping)
-        g->frame->kept++; // the first run counts what the second will keep
+    if (g->frame && !g->keeping) { // the first run counts what the second will keep
+        g->frame->kept++;
+        if (n)
+            g->frame->last_keeper = (int32_t)(n - g->nodes);
+    }
     if (g->stopped || !g->keeping)
         return;
     if (n) {
@@ -68,18 +87,10 @@ struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint
     return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
 }
 
-void graph_may_be_tail(struct graph *g, uint64_t bytes)
+void *node_detail(struct node *n, ptrdiff_t bytes)
 {
-    if (!g->frame || g->keeping)
-        return;
-    struct frame *f = g->frame;
-    if (f->tail_bytes && f->kept_before_tail == f->kept) {
-        f->tail_through = bytes;
-        return;
-    }
-    f->tail_bytes = bytes;
-    f->tail_through = 0;
-    f->kept_before_tail = f->kept;
+    ASSERT(bytes <= NODE_DETAIL_BYTES);
+    return n->detail;
 }
 
 void var_drop(struct graph *g, struct var *v)
@@ -114,12 +125,73 @@ void graph_end_autocast(struct graph *g)
         machine_drop(g->machine, g->casts[--g->cast_count]);
 }
 
+// ------------------------------------------------------------------ checkpoints, forward
+
+// How many inputs of the nodes from `first` on lie before it.
+static int32_t inputs_before(const struct graph *g, int32_t first)
+{
+    int32_t count = 0;
+    for (int32_t i = first; i < g->count; i++)
+        for (int j = 0; j < NODE_INPUTS; j++)
+            count += g->nodes[i].inputs[j] > NO_NODE && g->nodes[i].inputs[j] < first;
+    return count;
+}
+
+// Where a node is in a tail that begins at `first`; one before it gets a node that stands for it.
+static int32_t place_in(struct tail *t, int32_t first, int32_t leaf, int32_t node)
+{
+    if (node <= NO_NODE)
+        return node;
+    if (node >= first)
+        return node - first;
+    for (int32_t i = t->count; i < t->all; i++)
+        if (t->nodes[i].inputs[0] == node - leaf)
+            return i;
+    t->nodes[t->all] = (struct node){.inputs = {node - leaf, NO_NODE, NO_NODE}};
+    return t->all++;
+}
+
+static void note_tail(struct graph *g, struct frame *f, int32_t leaf, int32_t out)
+{
+    struct tail *t = &f->tail;
+    int32_t first = f->last_keeper + 1;
+    t->count = t->all = g->count - first;
+    t->nodes = NEW(g->machine->arena, struct node, t->count + inputs_before(g, first) + 1);
+    for (int32_t i = 0; i < t->count; i++) {
+        t->nodes[i] = g->nodes[first + i];
+        for (int j = 0; j < NODE_INPUTS; j++)
+            t->nodes[i].inputs[j] = place_in(t, first, leaf, t->nodes[i].inputs[j]);
+    }
+    t->out = place_in(t, first, leaf, out);
+}
+
+// The first run of a frame: nodes are added only to see which of them are its tail.
+static struct var run_first(struct graph *g, struct frame *f, struct var in)
+{
+    int32_t leaf = g->count;
+    struct var out;
+    if (g->recording) {
+        add_node(g, &operation_pass);
+        in.node = leaf;
+    }
+    bool keeping = g->keeping;
+    g->keeping = false;
+    g->frame = f;
+    f->last_keeper = leaf;
+    f->forward(g, &out, in, f->what);
+    g->frame = NULL;
+    g->keeping = keeping;
+    if (g->recording)
+        note_tail(g, f, leaf, out.node);
+    g->count = leaf;
+    return out;
+}
+
 struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
                             void *what)
 {
-    bool recording = g->recording;
     struct frame *f = NEW(g->machine->arena, struct frame, 1);
     *f = (struct frame){
         .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
@@ -129,13 +201,8 @@ struct var graph_checkpoint(struct graph *g, struct var in,
         storage_share(in.storage);
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
-    struct var out;
-    g->recording = g->keeping = false;
-    g->frame = f;
-    forward(g, &out, in, what);
-    g->frame = NULL;
-    g->recording = g->keeping = recording;
-    struct node *n = graph_add(g, OPERATION_CHECKPOINT);
+    struct var out = run_first(g, f, in);
+    struct node *n = graph_add(g, &checkpoint);
     if (!n) {
         drop_arguments(g, f);
         return out;
@@ -145,6 +212,8 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     out.node = (int32_t)(n - g->nodes);
     return out;
 }
+
+// ------------------------------------------------------------------ gradients
 
 static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
 {
@@ -213,7 +282,8 @@ static void let_go(struct graph *g, struct node *n)
 static void reduce(struct graph *g, struct outcome *o)
 {
     struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
-    reduction_scratch(g, &o->reduction);
+    if (o->reduction)
+        reduction_scratch(g, o->reduction);
     machine_drop(g->machine, o->gradient);
     o->gradient = sum;
 }
@@ -225,52 +295,35 @@ static void cast(struct graph *g, struct outcome *o)
     o->gradient = narrow;
 }
 
+// ------------------------------------------------------------------ checkpoints, backward
+
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
 
-static void make_tail(struct graph *g, struct frame *f)
+// Leaves the gradients at the nodes that stand for others.
+static void run_tail(struct graph *g, struct tail *t, const struct outcome *seed)
 {
-    struct storage *through = NULL;
-    if (f->tail_through)
-        through = machine_take(g->machine, f->tail_through, MEMORY_WORKING);
-    f->tail = machine_take(g->machine, f->tail_bytes, MEMORY_WORKING);
-    machine_drop(g->machine, through);
+    int32_t first = g->count;
+    for (int32_t i = 0; i < t->all; i++) {
+        struct node *n = add_node(g, &operation_pass);
+        *n = t->nodes[i];
+        for (int j = 0; j < NODE_INPUTS; j++)
+            n->inputs[j] += i < t->count && n->inputs[j] > NO_NODE ? first : 0;
+    }
+    hand_on(g, t->out > NO_NODE ? first + t->out : t->out, seed);
+    run_nodes(g, first + t->count - 1, first);
+    for (int32_t i = t->count; i < t->all; i++)
+        t->nodes[i] = g->nodes[first + i];
+    g->count = first;
 }
 
-// Behind the last tensor that a checkpoint keeps, torch runs nodes before it recomputes. With
-// adapters there are several, so they are run as nodes: the layer is gone through once without
-// memory, for its nodes, and what is waiting at the others is handed to those of the recomputation.
-struct waiting {
-    struct node *nodes; // from the leaf on
-    int32_t count;
-};
-
-static struct waiting run_tail(struct graph *g, struct frame *f, int32_t leaf, struct var in,
-                               const struct outcome *seed)
+// And from there to the recomputed nodes.
+static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
 {
-    struct var out;
-    g->frame = f;
-    f->last_keeper = leaf;
-    g->keeping = g->stopped = g->rehearsing = true;
-    f->forward(g, &out, in, f->what);
-    g->stopped = g->rehearsing = false;
-    g->frame = NULL;
-    hand_on(g, out.node, seed);
-    run_nodes(g, g->count - 1, f->last_keeper + 1);
-    struct waiting w = {.count = f->last_keeper + 1 - leaf};
-    w.nodes = NEW(g->machine->arena, struct node, w.count);
-    for (int32_t i = 0; i < w.count; i++)
-        w.nodes[i] = g->nodes[leaf + i];
-    g->count = leaf + 1;
-    return w;
-}
-
-static void hand_over(struct graph *g, int32_t leaf, const struct waiting *w)
-{
-    for (int32_t i = 0; i < w->count; i++) {
-        struct node *n = &g->nodes[leaf + i];
-        n->gradient = w->nodes[i].gradient;
-        n->gradient_is_view = w->nodes[i].gradient_is_view;
-        n->has_gradient = w->nodes[i].has_gradient;
+    for (int32_t i = t->count; i < t->all; i++) {
+        const struct node *n = &t->nodes[i];
+        struct outcome o = {.gradient = n->gradient, .view = n->gradient_is_view};
+        if (n->has_gradient)
+            hand_on(g, leaf + n->inputs[0], &o);
     }
 }
 
@@ -279,17 +332,13 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct node n = g->nodes[index]; // the array may move while nodes are added
     struct frame *f = n.frame;
     int32_t leaf = g->count;
-    graph_add(g, OPERATION_PASS);
     if (f->input_on_host)
         f->input.storage =
             machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
-    struct waiting waiting = {0};
-    if (g->runs_tails)
-        waiting = run_tail(g, f, leaf, in, &seed);
-    else if (f->tail_bytes && f->kept_before_tail == f->kept)
-        make_tail(g, f);
+    run_tail(g, &f->tail, &seed);
+    add_node(g, &operation_pass);
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;
@@ -305,16 +354,15 @@ static void run_checkpoint(struct graph *g, int32_t index)
     f->releases_left = 0;
     for (int32_t i = leaf + 1; i < g->count; i++)
         f->releases_left += g->nodes[i].saved_count > 0;
-    if (g->runs_tails)
-        hand_over(g, leaf, &waiting);
-    else
-        hand_on(g, out.node, &seed);
+    hand_over(g, &f->tail, leaf);
     run_nodes(g, g->count - 1, leaf + 1);
     struct outcome result = {.gradient = g->nodes[leaf].gradient,
                              .view = g->nodes[leaf].gradient_is_view};
     g->count = leaf;
     hand_on(g, n.inputs[0], &result);
 }
+
+// ------------------------------------------------------------------ nodes, backward
 
 static void release(struct graph *g, struct node *n, bool had_kept)
 {
@@ -337,13 +385,13 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
 {
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
-            hand_on(g, n->inputs[i], &out[i]);
+            give_to_parameter(g, FIRST_PARAMETER - n->inputs[i], &out[i]);
     for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
             g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
 }
 
-void graph_at_module(struct graph *g, int parameter, enum operation operation,
+void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment)
 {
     if (g->module && !g->stopped)
@@ -352,7 +400,7 @@ void graph_at_module(struct graph *g, int parameter, enum operation operation,
 
 static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
 {
-    for (int i = 0; i < NODE_INPUTS; i++)
+    for (int i = 0; g->module && i < NODE_INPUTS; i++)
         if (n->inputs[i] <= FIRST_PARAMETER) {
             graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
             return;
@@ -366,7 +414,7 @@ static void run_node(struct graph *g, int32_t index)
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     load_kernels(g, n->operation, true);
-    backward_of(g, n, out);
+    n->operation->backward(g, n, out);
     if (n->frame)
         let_go(g, n);
     for (int i = 0; i < NODE_INPUTS; i++)
@@ -391,7 +439,7 @@ static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
     for (int32_t i = from; i >= down_to; i--) {
         if (!g->nodes[i].has_gradient)
             continue;
-        if (g->nodes[i].operation == OPERATION_CHECKPOINT)
+        if (g->nodes[i].operation == &checkpoint)
             run_checkpoint(g, i);
         else
             run_node(g, i);

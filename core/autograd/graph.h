@@ -2,7 +2,8 @@
 // keeps what its backward needs; graph_backward then runs the nodes in torch's order, allocating
 // gradients, adding up where paths meet, and letting go of what was kept. Recomputation under
 // checkpointing is derived: the layer's own forward is run again, up to the last tensor that
-// anything keeps.
+// anything keeps. The nodes behind that one, the layer's tail, ask for nothing that was kept, so
+// that torch runs them before it recomputes anything; the first forward pass notes them.
 //
 // What happens when, in torch 2.11 (torch/csrc/autograd/engine.cpp, torch/utils/checkpoint.py, and
 // as recorded in tests/data/traces): a node computes its gradients; recomputed tensors it kept go;
@@ -15,7 +16,7 @@
 
 enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
-enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_SIZES = 4, NO_NODE = -1 };
+enum { NODE_INPUTS = 3, NODE_SAVED = 8, NODE_DETAIL_BYTES = 24, NO_NODE = -1 };
 
 // A tensor: its storage (one reference is the holder's) and the node it came from. Views share
 // both.
@@ -26,54 +27,10 @@ struct var {
     uint64_t elements;
 };
 
-enum operation {
-    OPERATION_PASS, // the gradient goes on as it is, to every input (a leaf has none)
-    OPERATION_CAST,
-    OPERATION_ADD, // of two widths: the narrower input's gradient is cast
-    OPERATION_POWER,
-    OPERATION_MEAN,
-    OPERATION_RSQRT,
-    OPERATION_MULTIPLY,
-    OPERATION_MULTIPLY_WEIGHT,
-    OPERATION_MULTIPLY_CONSTANT,
-    OPERATION_NEGATE,
-    OPERATION_SLICE,
-    OPERATION_LINEAR,
-    OPERATION_COPY_LAYOUT,
-    OPERATION_ACTIVATION,
-    OPERATION_ATTENTION,
-    OPERATION_EMBEDDING,
-    OPERATION_LOG_SOFTMAX,
-    OPERATION_NLL,
-    OPERATION_CHECKPOINT,
-    OPERATION_BOUNDARY,     // of a sharded unit: tells the owner, passes the gradient on
-    OPERATION_EXCHANGE_IN,  // Ulysses: sequence shards to head shards
-    OPERATION_EXCHANGE_OUT, // and back
-    OPERATION_RING,         // attention over keys and values that go round
-    OPERATION_CHUNKS,       // one tensor cut into chunks, each used apart
-    OPERATION_CHUNK,        // one of them
-    OPERATION_SOFTMAX,
-    OPERATION_TOP,    // the largest values of each row
-    OPERATION_DIVIDE, // in place
-    OPERATION_INDEX,  // rows picked by a list of numbers
-    OPERATION_MASK,
-    OPERATION_GROUPED_PRODUCT,
-    OPERATION_DIVIDE_VIEW,     // in place, on a view
-    OPERATION_TOKEN_LOSS,      // of logits, one value a token
-    OPERATION_CHUNKED_ENTROPY, // the same, compiled in chunks
-    OPERATION_FUSED_POLICY,
-    OPERATION_SUM_GROUPS,
-    OPERATION_TANH,
-    OPERATION_SIGMOID,
-    OPERATION_CLAMP,
-    OPERATION_SUBTRACT,
-    OPERATION_MAX,           // of each row
-    OPERATION_WRITE,         // into a part of a tensor
-    OPERATION_PRODUCT,       // of two tensors, matrix by matrix
-    OPERATION_PACKED_LINEAR, // over four-bit weights
-    OPERATION_FUSED_LOSS,    // its gradients are made in the forward pass
-    OPERATION_COUNT,
-};
+static inline uint64_t var_bytes(struct var v)
+{
+    return v.elements * v.width;
+}
 
 // A sum over rows needs scratch once it is split over thread blocks (ATen/native/cuda/Reduce.cuh).
 struct reduction {
@@ -83,37 +40,56 @@ struct reduction {
 // The gradient for one input before it is handed on.
 struct outcome {
     struct storage *gradient;
-    bool view;              // reshaped on the way: torch will not add into it
-    uint64_t reduced_bytes; // not 0: summed to this size first
-    uint64_t cast_bytes;    // not 0: cast to this size then
-    struct reduction reduction;
+    bool view;                         // reshaped on the way: torch will not add into it
+    uint64_t reduced_bytes;            // not 0: summed to this size first
+    uint64_t cast_bytes;               // not 0: cast to this size then
+    const struct reduction *reduction; // by how many, or NULL: so few that no scratch is needed
 };
 
 struct frame;
 struct graph;
+struct node;
+
+// A kind of node: what it does with a gradient that comes to it. The rows are those of core/ops,
+// each beside its forward pass, and two of the engine's own.
+struct operation {
+    int kernels; // which bit of graph.loaded is theirs
+    // Fills in the gradients for the node's inputs; n->gradient stays the node's.
+    void (*backward)(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS]);
+};
+
+enum { KERNELS_PASS, KERNELS_CHECKPOINT, FIRST_KERNELS, MOST_KERNELS = 64 };
+
+// The gradient goes on as it is, to every input (a leaf has none).
+extern const struct operation operation_pass;
 
 // A module with parameters of its own, named by its weight: when it is called and when that is
 // over, forward and backward.
 enum module_moment { MOMENT_FORWARD, MOMENT_FORWARD_DONE, MOMENT_BACKWARD, MOMENT_BACKWARD_DONE };
 
 struct node {
-    enum operation operation;
+    const struct operation *operation;
     int32_t inputs[NODE_INPUTS]; // node, NO_NODE, or a parameter (see input_of_parameter)
-    struct storage *saved[NODE_SAVED];
     int saved_count;
-    uint64_t sizes[NODE_SIZES]; // by operation
-    struct reduction reduction;
+    uint64_t input_bytes[NODE_INPUTS];
     struct storage *gradient;
     bool gradient_is_view;
     bool has_gradient;
     struct frame *frame; // the checkpoint it was recomputed for, or the one it stands for
-    void *detail;        // by operation
+    _Alignas(uint64_t) unsigned char detail[NODE_DETAIL_BYTES]; // the operator's own
+    struct storage *saved[NODE_SAVED];
 };
 
-// The gradients of a tensor's chunks until all are there.
-struct chunk_gradients {
-    struct storage **gradients;
-    int count, next; // filled from the last to the first
+// A node's detail as its operator's type; zeros in a new node.
+#define NODE_DETAIL(n, type) ((type *)node_detail(n, sizeof(type)))
+void *node_detail(struct node *n, ptrdiff_t bytes);
+
+// The nodes of a frame behind the last that keeps anything, and behind these one that stands for
+// each node before them that a gradient of theirs goes to; indices are counted from the first.
+struct tail {
+    struct node *nodes;
+    int32_t count, all;
+    int32_t out; // where the frame's own gradient enters
 };
 
 // One checkpointed call: enough to run it again.
@@ -126,13 +102,8 @@ struct frame {
     int kept;                    // tensors the forward would keep
     int kept_so_far;             // while it is run again
     int releases_left;
-    // A gradient that is copied behind the last kept tensor, and so before the recomputation
-    // begins.
-    uint64_t tail_bytes;
-    uint64_t tail_through; // not 0: by way of another gradient of so many bytes
-    int kept_before_tail;
-    struct storage *tail;
-    int32_t last_keeper; // the last node that keeps anything, where tails are run as nodes
+    int32_t last_keeper; // the last node that keeps anything, in the first run
+    struct tail tail;
 };
 
 struct parameter {
@@ -156,18 +127,16 @@ struct graph {
     struct parameter *parameters;
     int parameter_count;
     int ready_count;
-    bool recording;                  // nodes are added
-    bool keeping;                    // nodes keep tensors
-    bool stopped;                    // recomputation is past the last kept tensor
-    bool in_backward;                // on autograd's thread
-    bool checkpoints_on_host;        // inputs of checkpointed calls wait there
-    bool rehearsing;                 // nodes are added, nothing is allocated or kept
-    bool runs_tails;                 // see run_tail in graph.c
-    bool embedding_is_leaf;          // the frozen embedding's output requires a gradient
-    struct frame *frame;             // being recomputed, or counted
-    bool loaded[OPERATION_COUNT][2]; // kernels of its forward, of its backward
-    bool gemm_ready[2];              // a cuBLAS workspace exists: forward thread, backward thread
-    bool fused_bias_ready[2];        // and one of cuBLASLt, which adds biases
+    bool recording;           // nodes are added
+    bool keeping;             // nodes keep tensors
+    bool stopped;             // recomputation is past the last kept tensor
+    bool in_backward;         // on autograd's thread
+    bool checkpoints_on_host; // inputs of checkpointed calls wait there
+    bool embedding_is_leaf;   // the frozen embedding's output requires a gradient
+    struct frame *frame;      // being recomputed, or counted
+    uint64_t loaded[2];       // kernels, by operator: of forward passes, of backward ones
+    bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread
+    bool fused_bias_ready[2]; // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
     bool flash;                // attention by FlashAttention 2, else by cuDNN
@@ -181,7 +150,7 @@ struct graph {
     // Called where the gradient enters a sharded unit (false) and where it has left it (true).
     void (*boundary)(struct graph *g, int unit, bool left);
     // Called at a module's moments; may be NULL. While it is there, linear layers are DeepSpeed's.
-    void (*module)(struct graph *g, int parameter, enum operation operation,
+    void (*module)(struct graph *g, int parameter, const struct operation *operation,
                    enum module_moment moment);
     // Called once an operator's gradient has been given to a parameter; may be NULL.
     void (*gradient_ready)(struct graph *g, int parameter);
@@ -190,18 +159,16 @@ struct graph {
 
 int32_t input_of_parameter(int parameter);
 
-struct node *graph_add(struct graph *g, enum operation operation);
+// What a sum over rows takes and gives back (reduction.c).
+void reduction_scratch(struct graph *g, const struct reduction *r);
+
+struct node *graph_add(struct graph *g, const struct operation *operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
 
-// Whether a gradient for v is wanted. Under checkpointing every tensor of a layer has one.
-bool graph_wants(const struct graph *g, struct var v);
-// A node, unless no gradient is wanted for its only input.
-struct node *graph_add_for(struct graph *g, enum operation operation, struct var x);
+// A node, unless no gradient is wanted for its only input, which comes from no node then.
+struct node *graph_add_for(struct graph *g, const struct operation *operation, struct var x);
 
 struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width);
-
-// What runs now makes a gradient of so many bytes; see the tail of a frame.
-void graph_may_be_tail(struct graph *g, uint64_t bytes);
 
 void var_drop(struct graph *g, struct var *v);
 struct var var_share(struct var v);
@@ -212,7 +179,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                                             void *what),
                             void *what);
 
-void graph_at_module(struct graph *g, int parameter, enum operation operation,
+void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);
 
 // Autocast's cache of weights in bf16: takes one reference over; all go at the end of the context.

@@ -42,8 +42,9 @@ static uint32_t take_block(struct machine *m)
 
 static void give_block(struct machine *m, uint32_t block)
 {
-    m->spare_blocks = arena_grow(m->arena, m->spare_blocks, sizeof *m->spare_blocks,
-                                 m->spare_block_count, &m->spare_block_capacity);
+    if (m->spare_block_count == m->spare_block_capacity)
+        m->spare_blocks = arena_grow(m->arena, m->spare_blocks, sizeof *m->spare_blocks,
+                                     m->spare_block_count, &m->spare_block_capacity);
     m->spare_blocks[m->spare_block_count++] = block;
 }
 

@@ -8,25 +8,12 @@
 // Dropout is 0.
 #include "core/models/adapters.h"
 
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
 #include "core/base/num.h"
+#include "core/ops/ops.h"
 
-// bitsandbytes/functional.py: a scale for 64 elements, itself packed to 8 bits with a scale for
-// 256; tables of 16 and 256 numbers and an offset for each weight.
-enum { PACKED_BLOCK = 64, SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
-
-static void drop(struct graph *g, struct var v)
-{
-    var_drop(g, &v);
-}
-
-// ------------------------------------------------------------------ building
-
-uint64_t packed_scale_bytes(uint64_t elements)
-{
-    return 4 * u64_divide_up(elements, PACKED_BLOCK);
-}
+// bitsandbytes/functional.py: the scale for a block of elements is itself packed to 8 bits, with a
+// scale for 256; tables of 16 and 256 numbers and an offset for each weight.
+enum { SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
 
 // A weight comes to the card in bf16 and is packed there.
 struct storage *packed_weight(struct trainer *t, uint64_t elements)
@@ -102,72 +89,5 @@ void adapters_build(struct trainer *t)
         cast_adapters(t, first, 4);
     if (job->packed)
         cast_adapters(t, first, 2);
-    g->runs_tails = true;
     g->embedding_is_leaf = job->checkpointing;
-}
-
-// ------------------------------------------------------------------ forward
-
-// More than 1536 rows: the scales and the weight are unpacked, then multiplied as any other
-// (bitsandbytes/backends/cuda/ops.py; with fewer some cards have a kernel that needs no copy).
-// Nothing is kept: the weight is unpacked again in the backward pass.
-struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
-{
-    const struct parameter *p = &g->parameters[parameter];
-    uint64_t elements = p->rows * p->columns;
-    struct node *n = graph_add_for(g, OPERATION_PACKED_LINEAR, x);
-    struct var scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
-    struct var shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
-    struct var weight = graph_output(g, NULL, elements, 2);
-    struct var out = op_unary(g, n, x, x.elements / p->columns * p->rows, x.width);
-    if (n)
-        n->sizes[1] = elements;
-    if (!g->stopped && bias >= 0)
-        fused_bias_workspace(g);
-    else if (!g->stopped)
-        gemm_workspace(g);
-    drop(g, shifted);
-    drop(g, scales);
-    drop(g, weight);
-    return out;
-}
-
-// lora_B(lora_A(x)) * scaling
-static struct var thin_product(struct graph *g, struct var x, int adapter)
-{
-    struct var low = op_linear(g, x, adapter, -1);
-    struct var high = op_linear(g, low, adapter + 1, -1);
-    drop(g, low);
-    struct var out = op_scale(g, high);
-    drop(g, high);
-    return out;
-}
-
-// peft clones what bitsandbytes returns.
-static struct var packed_adapter(struct graph *g, struct var x, struct var result, int adapter)
-{
-    struct var copy = op_unary(g, graph_add_for(g, OPERATION_PASS, result), result, result.elements,
-                               result.width);
-    drop(g, result);
-    struct var delta = thin_product(g, x, adapter);
-    struct var sum = op_add(g, copy, delta);
-    drop(g, copy);
-    drop(g, delta);
-    return sum;
-}
-
-struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter)
-{
-    int adapter = g->parameters[parameter].adapter;
-    if (g->parameters[parameter].packed)
-        return packed_adapter(g, x, result, adapter);
-    struct var in = op_cast(g, x, g->parameters[adapter].width);
-    struct var delta = thin_product(g, in, adapter);
-    struct var sum = op_add(g, result, delta);
-    drop(g, delta);
-    drop(g, result);
-    struct var out = op_cast(g, sum, result.width);
-    drop(g, sum);
-    drop(g, in);
-    return out;
 }

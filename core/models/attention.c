@@ -1,8 +1,8 @@
 // Attention as transformers writes it out operator by operator (eager_attention_forward of
 // modeling_gemma2.py), which is how soft-capped scores are computed: no fused kernel caps them. And
 // the masks (masking_utils.py): one value for each pair of tokens, made anew in every forward pass.
-#include "core/autograd/ops.h"
 #include "core/models/trainer.h"
+#include "core/ops/ops.h"
 
 static void drop(struct graph *g, struct var v)
 {

@@ -7,9 +7,9 @@
 // products take one buffer for all groups. The router's weights are assumed to be normed
 // (norm_topk_prob), as in every released checkpoint, and rows to be more than the 4096 that torch
 // sorts without cub.
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
 #include "core/models/trainer.h"
+#include "core/ops/ops.h"
+#include "core/ops/scratch.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -37,109 +37,6 @@ static void scratch(struct graph *g, uint64_t bytes)
         machine_scratch(g->machine, bytes);
 }
 
-// ------------------------------------------------------------------ operators
-
-static struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)
-{
-    struct node *n = graph_add(g, OPERATION_TOP);
-    struct var out = op_unary(g, n, x, elements, x.width);
-    *indices = constant(g, elements, 8);
-    graph_keep(g, n, indices->storage);
-    return out;
-}
-
-// One value a row; the gradient is the same for all of it.
-static struct var sum_rows(struct graph *g, struct var x, uint64_t rows)
-{
-    return op_unary(g, graph_add(g, OPERATION_PASS), x, rows, x.width);
-}
-
-// In place, which needs a copy of what x was. Takes x over.
-static struct var divide(struct graph *g, struct var x, struct var divisor)
-{
-    struct node *n = graph_add(g, OPERATION_DIVIDE);
-    struct var before = constant(g, x.elements, x.width);
-    graph_keep(g, n, before.storage);
-    graph_keep(g, n, divisor.storage);
-    drop(g, before);
-    if (!n)
-        return x;
-    n->inputs[0] = x.node;
-    n->inputs[1] = divisor.node;
-    n->sizes[0] = x.elements * x.width;
-    n->sizes[1] = divisor.elements * divisor.width;
-    x.node = (int32_t)(n - g->nodes);
-    return x;
-}
-
-// x has `rows` rows; out has one for each index.
-static struct var index_rows(struct graph *g, struct var x, uint64_t rows, struct var index)
-{
-    struct node *n = graph_add(g, OPERATION_INDEX);
-    graph_keep(g, n, index.storage);
-    if (n) {
-        n->sizes[1] = index.elements;
-        n->sizes[2] = rows;
-    }
-    return op_unary(g, n, x, x.elements / rows * index.elements, x.width);
-}
-
-// Rows without an expert here become zeros. Takes x over.
-static struct var mask_in_place(struct graph *g, struct var x, struct var mask)
-{
-    struct node *n = graph_add(g, OPERATION_MASK);
-    graph_keep(g, n, mask.storage);
-    if (!n)
-        return x;
-    n->inputs[0] = x.node;
-    n->sizes[0] = x.elements * x.width;
-    x.node = (int32_t)(n - g->nodes);
-    return x;
-}
-
-// The same into a new tensor. Takes x over.
-static struct var masked(struct graph *g, struct var x, struct var mask)
-{
-    struct node *n = graph_add(g, OPERATION_MASK);
-    graph_keep(g, n, mask.storage);
-    struct var out = op_unary(g, n, x, x.elements, x.width);
-    drop(g, x);
-    return out;
-}
-
-// Row by row with the matrix of its expert, out of `columns` values into other ones.
-static struct var grouped_product(struct graph *g, struct var x, int parameter, uint64_t columns,
-                                  struct var offsets)
-{
-    const struct parameter *p = &g->parameters[parameter];
-    uint64_t rows = x.elements / columns, flops = 2 * rows * p->columns;
-    uint64_t groups = x.width == 2 ? p->rows : 0; // in fp32 one by one, without scratch
-    struct node *n = graph_add(g, OPERATION_GROUPED_PRODUCT);
-    graph_keep(g, n, x.storage);
-    graph_keep(g, n, NULL); // the weight
-    graph_keep(g, n, offsets.storage);
-    struct var out = op_unary(g, n, x, rows * (p->columns / columns), x.width);
-    if (n) {
-        n->inputs[1] = input_of_parameter(parameter);
-        n->sizes[1] = p->rows * p->columns * p->width;
-        n->sizes[2] = groups;
-        n->sizes[3] = flops;
-    }
-    if (g->stopped)
-        return out;
-    grouped_scratch(g, groups);
-    g->machine->flops += flops;
-    return out;
-}
-
-// Every token's rows added up.
-static struct var sum_groups(struct graph *g, struct var x, uint64_t elements)
-{
-    struct var out = op_unary(g, graph_add(g, OPERATION_SUM_GROUPS), x, elements, x.width);
-    graph_may_be_tail(g, x.elements * x.width);
-    return out;
-}
-
 // ------------------------------------------------------------------ the router
 
 struct routing {
@@ -159,9 +56,9 @@ static struct routing route_by_groups(struct graph *g, struct var x, int router,
     struct var allowed = constant(g, scores.elements, 4);
     struct var choice = constant(g, scores.elements, 4);
     drop(g, shifted);
-    struct var best = top(g, scores, r.rows, &r.experts);
-    struct var sum = sum_rows(g, best, r.tokens);
-    best = divide(g, best, sum);
+    struct var best = op_top(g, scores, r.rows, &r.experts);
+    struct var sum = op_sum_rows(g, best, r.tokens);
+    best = op_divide(g, best, sum);
     drop(g, sum);
     r.weights = op_scale(g, best);
     drop(g, best);
@@ -178,7 +75,7 @@ static struct routing route(struct graph *g, struct var x, const struct layer_pa
     r.rows = r.tokens * m->experts.per_token;
     r.logits = op_linear(g, x, p->router, p->router_bias);
     if (p->router_bias >= 0) { // gpt-oss norms after the choice
-        struct var chosen = top(g, r.logits, r.rows, &r.experts);
+        struct var chosen = op_top(g, r.logits, r.rows, &r.experts);
         r.weights = op_softmax(g, chosen);
         drop(g, chosen);
         return r;
@@ -186,9 +83,9 @@ static struct routing route(struct graph *g, struct var x, const struct layer_pa
     struct var wide = op_cast(g, r.logits, 4);
     struct var probabilities = op_softmax(g, wide);
     drop(g, wide);
-    struct var best = top(g, probabilities, r.rows, &r.experts);
-    struct var sum = sum_rows(g, best, r.tokens);
-    best = divide(g, best, sum);
+    struct var best = op_top(g, probabilities, r.rows, &r.experts);
+    struct var sum = op_sum_rows(g, best, r.tokens);
+    best = op_divide(g, best, sum);
     drop(g, sum);
     r.weights = op_cast(g, best, model_has(m, FEATURE_ROUTER_WIDE) ? 4 : r.logits.width);
     drop(g, best);
@@ -213,9 +110,9 @@ static struct sorting sort_by_expert(struct graph *g, struct var x, const struct
     scratch(g, sort_scratch(r->rows, 64));
     drop(g, range);
     struct var tokens = constant(g, r->rows, 8); // each row's
-    s.states = index_rows(g, x, r->tokens, tokens);
+    s.states = op_index_rows(g, x, r->tokens, tokens);
     drop(g, tokens);
-    s.weights = index_rows(g, r->weights, r->rows, s.order);
+    s.weights = op_index_rows(g, r->weights, r->rows, s.order);
     s.narrow = constant(g, r->rows, 4);
     s.counts = constant(g, experts, 4);
     s.offsets = constant(g, experts, 4);
@@ -272,19 +169,13 @@ static struct var bias_of_rows(struct graph *g, int parameter, struct var expert
 {
     if (parameter < 0)
         return (struct var){NULL, NO_NODE, 0, 0};
-    return index_rows(g, op_parameter(g, parameter), count, experts);
+    return op_index_rows(g, op_parameter(g, parameter), count, experts);
 }
 
-// In place. Takes x over.
-static struct var add_in_place(struct graph *g, struct var x, struct var bias)
+// Takes x over.
+static struct var add_bias(struct graph *g, struct var x, struct var bias)
 {
-    struct node *n = bias.elements ? graph_add(g, OPERATION_PASS) : NULL;
-    if (!n)
-        return x;
-    n->inputs[0] = x.node;
-    n->inputs[1] = bias.node;
-    x.node = (int32_t)(n - g->nodes);
-    return x;
+    return bias.elements ? op_add_in_place(g, x, bias) : x;
 }
 
 // Back into the tokens' order.
@@ -302,20 +193,20 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     const struct model *m = &call->trainer->job->model;
     struct sorting s = sort_by_expert(g, x, r, m->experts.count);
     struct var bias = bias_of_rows(g, p->gate_up_bias, s.experts, m->experts.count);
-    s.states = mask_in_place(g, s.states, s.mask);
-    struct var both = grouped_product(g, s.states, p->gate_up, m->hidden, s.offsets);
-    both = masked(g, add_in_place(g, both, bias), s.mask);
+    s.states = op_mask(g, s.states, s.mask);
+    struct var both = op_grouped_product(g, s.states, p->gate_up, m->hidden, s.offsets);
+    both = op_masked(g, add_bias(g, both, bias), s.mask);
     struct var inner = p->gate_up_bias < 0 ? gated(g, both) : gated_clamped(g, both);
     rebind(g, &bias, bias_of_rows(g, p->experts_down_bias, s.experts, m->experts.count));
     struct var down =
-        grouped_product(g, inner, p->experts_down, m->experts.intermediate, s.offsets);
+        op_grouped_product(g, inner, p->experts_down, m->experts.intermediate, s.offsets);
     drop(g, inner);
-    down = add_in_place(g, down, bias);
-    down = masked(g, down, s.mask);
+    down = add_bias(g, down, bias);
+    down = op_masked(g, down, s.mask);
     struct var weighted = op_multiply(g, down, s.weights);
     struct var inverse = inverse_of(g, s.order);
-    rebind(g, &weighted, index_rows(g, weighted, r->rows, inverse));
-    struct var sum = sum_groups(g, weighted, x.elements), out = op_cast(g, sum, x.width);
+    rebind(g, &weighted, op_index_rows(g, weighted, r->rows, inverse));
+    struct var sum = op_sum_groups(g, weighted, x.elements), out = op_cast(g, sum, x.width);
     drop(g, sum);
     drop_sorting(g, &s);
     drop(g, bias);

@@ -1,11 +1,11 @@
 // The models' forward pass, written as transformers 5.17 reads (modeling_qwen3.py and the families
 // that share its shape): one operator a line, and every local variable dropped where Python drops
 // it.
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
 #include "core/models/losses.h"
 #include "core/models/trainer.h"
 #include "core/models/units.h"
+#include "core/ops/ops.h"
+#include "core/ops/scratch.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -30,7 +30,7 @@ struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     const struct trainer *t = g->owner;
     uint64_t rows = x.elements / g->parameters[weight].rows;
-    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD);
+    graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
     struct var hidden = op_cast(g, x, 4);
     struct var squares = op_power(g, hidden);
     struct var variance = op_mean(g, squares, rows);
@@ -53,7 +53,7 @@ struct var rms_norm(struct graph *g, struct var x, int weight)
     drop(g, factor);
     drop(g, normed);
     drop(g, variance);
-    graph_at_module(g, weight, OPERATION_MULTIPLY_WEIGHT, MOMENT_FORWARD_DONE);
+    graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD_DONE);
     return out;
 }
 
@@ -277,7 +277,7 @@ static struct var ringed_attention(struct graph *g, struct var q, struct var k, 
     struct var mixed = ring_attention(g, q, k, v, r);
     if (r->rank + 1 == r->ranks)
         return mixed;
-    struct var out = op_unary(g, graph_add(g, OPERATION_PASS), mixed, mixed.elements, mixed.width);
+    struct var out = op_copy(g, mixed);
     drop(g, mixed);
     return out;
 }

@@ -1,8 +1,8 @@
 // Multi-head latent attention as modeling_deepseek_v3.py reads: queries, keys and values come out
 // of low-rank products; a part of each head has no position, and one rotated key is shared by all
 // heads.
-#include "core/autograd/ops.h"
 #include "core/models/trainer.h"
+#include "core/ops/ops.h"
 
 static void drop(struct graph *g, struct var v)
 {

@@ -2,9 +2,9 @@
 // local variable dropped where Python drops it.
 #include "core/models/losses.h"
 
-#include "core/autograd/ops.h"
 #include "core/models/trl.h"
 #include "core/models/units.h"
+#include "core/ops/ops.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -46,7 +46,7 @@ static struct var full_loss(struct trainer *t, struct var hidden)
         logits = op_cap(g, logits);
     struct var wide = op_cast(g, logits, 4);
     struct var labels = shifted_labels(t);
-    struct var loss = op_cross_entropy(g, wide, labels, job_tokens(t->job));
+    struct var loss = op_cross_entropy(g, wide, labels);
     drop(g, wide);
     unit_leave(t, unit_number(t, PART_NORMS));
     drop(g, logits);
@@ -63,7 +63,7 @@ static void chunk_loss(struct graph *g, struct var *out, struct var in, void *wh
     struct var wide = op_cast(g, logits, 4);
     drop(g, logits);
     struct var labels = {NULL, NO_NODE, 8, 0}; // a view of all labels
-    *out = op_cross_entropy(g, wide, labels, in.elements);
+    *out = op_cross_entropy(g, wide, labels);
     drop(g, wide);
 }
 

@@ -4,8 +4,8 @@
 #define FATHOM_MODELS_TRAINER_H
 
 #include "core/autograd/graph.h"
-#include "core/autograd/ring.h"
 #include "core/job/job.h"
+#include "core/ops/ring.h"
 
 // Indices into the graph's parameters; -1 where a family has none.
 struct layer_parameters {

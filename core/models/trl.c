@@ -3,7 +3,7 @@
 // logs.
 #include "core/models/trl.h"
 
-#include "core/autograd/ops.h"
+#include "core/ops/ops.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -32,11 +32,7 @@ struct var trl_packed(struct trainer *t, struct var hidden)
     uint64_t tokens = hidden.elements / t->job->model.hidden;
     struct var valid = constant(g, tokens, 1);
     struct var order = sorted_order(g, tokens);
-    struct node *n = graph_add(g, OPERATION_INDEX);
-    graph_keep(g, n, order.storage);
-    if (n)
-        n->sizes[1] = n->sizes[2] = tokens;
-    struct var out = op_unary(g, n, hidden, hidden.elements, hidden.width);
+    struct var out = op_index_rows(g, hidden, tokens, order);
     drop(g, hidden);
     drop(g, order);
     drop(g, valid);
@@ -61,7 +57,7 @@ void trl_chunk(struct graph *g, struct var *out, struct var in, void *what)
     drop(g, logits);
     struct var labels = {NULL, NO_NODE, 8, 0}; // a view of all labels
     struct var log_probabilities = op_log_softmax(g, wide);
-    *out = op_likelihood(g, log_probabilities, labels, in.elements);
+    *out = op_likelihood(g, log_probabilities, labels);
     take_entropy(g, log_probabilities.elements);
     drop(g, wide);
     drop(g, log_probabilities);

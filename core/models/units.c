@@ -1,7 +1,7 @@
 // See units.h.
 #include "core/models/units.h"
 
-#include "core/autograd/ops.h"
+#include "core/ops/ops.h"
 
 int unit_number(const struct trainer *t, enum part part)
 {

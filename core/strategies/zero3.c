@@ -7,6 +7,7 @@
 #include "core/strategies/zero3.h"
 
 #include "core/base/num.h"
+#include "core/ops/ops.h"
 #include "core/strategies/zero.h"
 #include "core/strategies/zero_coordinator.h"
 
@@ -78,12 +79,12 @@ static void enter_backward(struct trainer *t, int module)
 }
 
 // The embedding's gradients go nowhere, so that nothing says when its backward pass is over.
-static void at_module(struct graph *g, int parameter, enum operation operation,
+static void at_module(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment)
 {
     struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
-    bool is_head = parameter == t->head && operation == OPERATION_LINEAR;
+    bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
     case MOMENT_FORWARD:
@@ -100,7 +101,7 @@ static void at_module(struct graph *g, int parameter, enum operation operation,
         z->is_fetched_early = false;
         break;
     case MOMENT_BACKWARD_DONE:
-        if (operation != OPERATION_EMBEDDING)
+        if (operation != &operation_embedding)
             coordinator_leave(z->coordinator, module);
         enter_others(z->coordinator, z->backward[module].after);
         break;

@@ -5,9 +5,9 @@
 // the second half of its queries. Keys and values are gathered from all ranks at once (accelerate's
 // default); what each block adds is merged in fp32. Gradients of keys and values travel on from
 // rank to rank in fp32. Recorded by scripts/record_context_parallel.py: tests/runs/h200_cp.jsonl.
-#include "core/autograd/ring.h"
+#include "core/ops/ring.h"
 
-#include "core/autograd/backward.h"
+#include "core/ops/operation.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -168,38 +168,6 @@ static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_
     return (struct block){out, m.log_sum, b.seed, b.offset};
 }
 
-static void keep_last(struct node *n, const struct graph *g, struct storage *s)
-{
-    if (n && g->keeping)
-        n->saved[n->saved_count++] = storage_share(s);
-}
-
-struct var ring_attention(struct graph *g, struct var q, struct var k, struct var v, struct ring *r)
-{
-    struct node *n = graph_add(g, OPERATION_RING);
-    for (int i = 0; i < 3; i++)
-        graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
-    struct block b = run_ring(g, r, k.elements);
-    if (n) {
-        n->inputs[0] = q.node;
-        n->inputs[1] = k.node;
-        n->inputs[2] = v.node;
-        n->detail = r;
-        b.out.node = (int32_t)(n - g->nodes);
-    }
-    graph_keep(g, n, b.seed.storage);
-    graph_keep(g, n, b.offset.storage);
-    graph_keep(g, n, b.out.storage);
-    graph_keep(g, n, b.log_sum.storage);
-    keep_last(n, g, v.storage);
-    keep_last(n, g, q.storage);
-    keep_last(n, g, k.storage);
-    drop(g, b.log_sum);
-    drop(g, b.seed);
-    drop(g, b.offset);
-    return b.out;
-}
-
 // ------------------------------------------------------------------ backward
 
 // The tensors of the backward pass by their names there.
@@ -211,11 +179,6 @@ struct ring_gradients {
     struct storage *joined, *received;   // gradients of keys and values, on their way
     struct storage *joined_kv, *gathered;
 };
-
-static struct storage *working(struct graph *g, uint64_t bytes)
-{
-    return machine_take(g->machine, bytes, MEMORY_WORKING);
-}
 
 static void replace(struct graph *g, struct storage **name, struct storage *value)
 {
@@ -231,13 +194,14 @@ static void block_backward(struct graph *g, struct ring_gradients *d, const stru
     uint64_t queries = i <= r->rank ? s->tokens : s->tokens / 2;
     uint64_t keys = i && i <= r->rank ? s->tokens / 2 : s->tokens;
     uint64_t width = s->heads * s->head_dim, kv_width = s->kv_heads * s->head_dim;
-    replace(g, &d->rows, i > r->rank ? working(g, 4 * queries * s->heads) : NULL);
+    replace(g, &d->rows, i > r->rank ? take_working(g, 4 * queries * s->heads) : NULL);
     if (i) {
         replace(g, &d->own_key, NULL);
         replace(g, &d->own_value, NULL);
     }
-    struct storage *query = working(g, 2 * queries * width);
-    struct storage *key = working(g, 2 * keys * kv_width), *value = working(g, 2 * keys * kv_width);
+    struct storage *query = take_working(g, 2 * queries * width);
+    struct storage *key = take_working(g, 2 * keys * kv_width);
+    struct storage *value = take_working(g, 2 * keys * kv_width);
     uint64_t repeated = s->heads != s->kv_heads ? 4 * keys * width : 0;
     machine_scratch(g->machine, 4 * queries * width + repeated + 4 * queries * s->heads + 256);
     replace(g, &d->block_query, query);
@@ -251,20 +215,21 @@ static void pass_on(struct graph *g, struct ring_gradients *d, const struct ring
 {
     const struct attention_shape *s = &r->shape;
     uint64_t bytes = 4 * s->tokens * s->kv_heads * s->head_dim;
-    struct storage *key = i ? NULL : working(g, bytes), *value = i ? NULL : working(g, bytes);
+    struct storage *key = i ? NULL : take_working(g, bytes);
+    struct storage *value = i ? NULL : take_working(g, bytes);
     if (i) {
         replace(g, &d->joined, storage_share(d->received));
         replace(g, &d->key, storage_share(d->received));
         replace(g, &d->value, storage_share(d->received));
     }
     if (i && i <= r->rank) { // the first half added to, in a new tensor
-        replace(g, &d->key, working(g, bytes));
-        replace(g, &d->value, working(g, bytes));
+        replace(g, &d->key, take_working(g, bytes));
+        replace(g, &d->value, take_working(g, bytes));
     }
-    replace(g, &d->joined, working(g, 2 * bytes));
+    replace(g, &d->joined, take_working(g, 2 * bytes));
     machine_drop(g->machine, key);
     machine_drop(g->machine, value);
-    replace(g, &d->received, working(g, 2 * bytes));
+    replace(g, &d->received, take_working(g, 2 * bytes));
 }
 
 static void let_go(struct graph *g, struct ring_gradients *d)
@@ -278,30 +243,65 @@ static void let_go(struct graph *g, struct ring_gradients *d)
         machine_drop(g->machine, all[i]);
 }
 
-void ring_backward(struct graph *g, struct node *n, struct outcome *out)
+struct ringed {
+    const struct ring *ring;
+};
+
+static void ring_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    const struct ring *r = n->detail;
+    const struct ring *r = NODE_DETAIL(n, struct ringed)->ring;
     const struct attention_shape *s = &r->shape;
     uint64_t q_elements = s->tokens * s->heads * s->head_dim;
     uint64_t kv_elements = s->tokens * s->kv_heads * s->head_dim;
-    struct ring_gradients d = {working(g, 4 * q_elements), working(g, 4 * kv_elements),
-                               working(g, 4 * kv_elements)};
-    d.own_key = working(g, 2 * kv_elements);
-    d.own_value = working(g, 2 * kv_elements);
+    struct ring_gradients d = {take_working(g, 4 * q_elements), take_working(g, 4 * kv_elements),
+                               take_working(g, 4 * kv_elements)};
+    d.own_key = take_working(g, 2 * kv_elements);
+    d.own_value = take_working(g, 2 * kv_elements);
     for (uint64_t i = 0; i < r->ranks; i++) {
         if (i + 1 < r->ranks)
-            replace(g, &d.joined_kv, working(g, 4 * kv_elements));
+            replace(g, &d.joined_kv, take_working(g, 4 * kv_elements));
         if (!i)
-            d.gathered = working(g, 4 * kv_elements * r->ranks);
+            d.gathered = take_working(g, 4 * kv_elements * r->ranks);
         block_backward(g, &d, r, i);
         pass_on(g, &d, r, i);
         if (i > r->rank)
-            replace(g, &d.query, working(g, 4 * q_elements));
+            replace(g, &d.query, take_working(g, 4 * q_elements));
     }
-    out[0].gradient = working(g, 2 * q_elements);
+    out[0].gradient = take_working(g, 2 * q_elements);
     replace(g, &d.query, NULL);
-    out[1].gradient = working(g, 4 * kv_elements); // both in one tensor
+    out[1].gradient = take_working(g, 4 * kv_elements); // both in one tensor
     out[2].gradient = storage_share(out[1].gradient);
     out[1].view = out[2].view = true;
     let_go(g, &d);
+}
+
+static const struct operation ringed = {KERNELS_RING, ring_backward};
+
+// ------------------------------------------------------------------ the operator
+
+struct var ring_attention(struct graph *g, struct var q, struct var k, struct var v,
+                          const struct ring *r)
+{
+    struct node *n = graph_add(g, &ringed);
+    for (int i = 0; i < 3; i++)
+        graph_keep(g, NULL, NULL); // q, k and v are kept now, let go last
+    struct block b = run_ring(g, r, k.elements);
+    node_input(n, 0, q);
+    node_input(n, 1, k);
+    node_input(n, 2, v);
+    if (n) {
+        NODE_DETAIL(n, struct ringed)->ring = r;
+        b.out = node_view(g, n, b.out);
+    }
+    graph_keep(g, n, b.seed.storage);
+    graph_keep(g, n, b.offset.storage);
+    graph_keep(g, n, b.out.storage);
+    graph_keep(g, n, b.log_sum.storage);
+    keep_last(g, n, v.storage);
+    keep_last(g, n, q.storage);
+    keep_last(g, n, k.storage);
+    drop(g, b.log_sum);
+    drop(g, b.seed);
+    drop(g, b.offset);
+    return b.out;
 }

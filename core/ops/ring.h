@@ -1,8 +1,8 @@
 // Ring attention: torch's context parallel over scaled_dot_product_attention.
-#ifndef FATHOM_AUTOGRAD_RING_H
-#define FATHOM_AUTOGRAD_RING_H
+#ifndef FATHOM_OPS_RING_H
+#define FATHOM_OPS_RING_H
 
-#include "core/autograd/ops.h"
+#include "core/ops/ops.h"
 
 // Tokens, labels, mask, shifted labels and positions, each as it came and as it was dealt out.
 enum { RING_BUFFERS = 5 };
@@ -21,8 +21,6 @@ struct var ring_tokens(const struct ring *r);
 struct var ring_positions(const struct ring *r);
 
 struct var ring_attention(struct graph *g, struct var q, struct var k, struct var v,
-                          struct ring *r);
-
-void ring_backward(struct graph *g, struct node *n, struct outcome *out);
+                          const struct ring *r);
 
 #endif

@@ -7,9 +7,8 @@
 // from inductor's limits on what one expression may read, which the sum over chunks, from the last
 // to the first, reaches again every five chunks. Read from the code that inductor of torch 2.11
 // generates for 1 to 90 chunks, 2.8 the same; measured in tests/runs/h200_entropy.jsonl.
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
 #include "core/base/num.h"
+#include "core/ops/operation.h"
 
 enum { CHUNK_TOKENS = 2048, CYCLE = 5 };
 
@@ -76,32 +75,39 @@ static void cut_chunks(struct held *h, uint64_t chunks, uint64_t vocabulary)
             cut_chunk(h, d, vocabulary);
 }
 
-struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens)
-{
-    struct node *n = graph_add(g, OPERATION_CHUNKED_ENTROPY);
-    struct held rows = room_for(g, READ_ROWS);
-    hold(&rows, 4 * tokens, READ_ROWS);
-    graph_keep(g, n, logits.storage);
-    struct var out = op_unary(g, n, logits, tokens, 4);
-    drop_from(&rows, 0);
-    if (n)
-        n->sizes[1] = tokens;
-    return out;
-}
+struct chunked_entropy {
+    uint64_t tokens;
+};
 
 // The forward pass again, this time with what a backward pass needs, and that. A gradient of the
 // incoming values without a part of them is made once a cycle.
-void chunked_entropy_backward(struct graph *g, struct node *n, struct outcome *out)
+static void chunked_entropy_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    uint64_t tokens = n->sizes[1], chunks = u64_divide_up(tokens, CHUNK_TOKENS);
-    uint64_t vocabulary = n->sizes[0] / tokens / 2, parts = (chunks - 1) / CYCLE;
+    uint64_t tokens = NODE_DETAIL(n, struct chunked_entropy)->tokens;
+    uint64_t chunks = u64_divide_up(tokens, CHUNK_TOKENS);
+    uint64_t vocabulary = n->input_bytes[0] / tokens / 2, parts = (chunks - 1) / CYCLE;
     struct held h = room_for(g, TRAINED_ROWS + 1 + parts + CYCLE * chunks);
     hold(&h, 4 * tokens, TRAINED_ROWS);
     struct storage *entropy = machine_take(g->machine, 4 * tokens, MEMORY_WORKING);
     drop_from(&h, KEPT_ROWS);
     hold(&h, 4 * tokens, (int)parts);
     cut_chunks(&h, chunks, vocabulary);
-    out[0].gradient = machine_take(g->machine, n->sizes[0], MEMORY_LOGITS);
+    out[0].gradient = machine_take(g->machine, n->input_bytes[0], MEMORY_LOGITS);
     drop_from(&h, 0);
     machine_drop(g->machine, entropy);
+}
+
+static const struct operation chunked_entropy = {KERNELS_CHUNKED_ENTROPY, chunked_entropy_backward};
+
+struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens)
+{
+    struct node *n = graph_add(g, &chunked_entropy);
+    struct held rows = room_for(g, READ_ROWS);
+    hold(&rows, 4 * tokens, READ_ROWS);
+    graph_keep(g, n, logits.storage);
+    struct var out = op_unary(g, n, logits, tokens, 4);
+    drop_from(&rows, 0);
+    if (n)
+        NODE_DETAIL(n, struct chunked_entropy)->tokens = tokens;
+    return out;
 }

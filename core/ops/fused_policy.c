@@ -3,8 +3,7 @@
 // 512 tokens at a time, without the logits of all tokens. The backward pass makes each chunk's
 // logits again. Read from the source, every local variable dropped where Python drops it; measured
 // in tests/runs/h200_entropy.jsonl.
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
+#include "core/ops/operation.h"
 
 enum { CHUNK_TOKENS = 512 };
 
@@ -110,10 +109,37 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+struct fused_policy {
+    uint64_t tokens, vocabulary;
+};
+
+// The last chunk's gradients are let go only when the next ones are there.
+static void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    const struct fused_policy *d = NODE_DETAIL(n, struct fused_policy);
+    struct machine *m = g->machine;
+    struct gradients last = {NULL, NULL};
+    out[0].gradient = machine_take(m, n->input_bytes[0], MEMORY_WORKING);
+    out[1].gradient = machine_take(m, n->input_bytes[1], MEMORY_GRADIENTS);
+    for (uint64_t at = 0; at < d->tokens; at += CHUNK_TOKENS) {
+        uint64_t tokens = least(CHUNK_TOKENS, d->tokens - at);
+        struct chunk c = chunk_of(m, tokens, d->vocabulary);
+        uint64_t hidden = n->input_bytes[0] / d->tokens * tokens;
+        struct gradients next = chunk_gradients(g, &c, hidden, n->input_bytes[1]);
+        machine_drop(m, last.hidden);
+        machine_drop(m, last.weight);
+        last = next;
+    }
+    machine_drop(m, last.hidden);
+    machine_drop(m, last.weight);
+}
+
+static const struct operation fused_policy = {KERNELS_FUSED_POLICY, fused_policy_backward};
+
 struct var op_fused_policy(struct graph *g, struct var hidden, int head)
 {
     const struct parameter *p = &g->parameters[head];
-    struct node *n = graph_add(g, OPERATION_FUSED_POLICY);
+    struct node *n = graph_add(g, &fused_policy);
     uint64_t tokens = hidden.elements / p->columns;
     struct var log_probabilities = op_unary(g, n, hidden, tokens, 2);
     struct var entropy = graph_output(g, NULL, tokens, 2);
@@ -123,32 +149,9 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head)
     }
     graph_keep(g, n, hidden.storage);
     graph_keep(g, n, entropy.storage);
-    if (n) {
-        n->inputs[1] = input_of_parameter(head);
-        n->sizes[1] = p->rows * p->columns * p->width;
-        n->sizes[2] = tokens;
-        n->sizes[3] = p->rows;
-    }
+    node_parameter(g, n, 1, head);
+    if (n)
+        *NODE_DETAIL(n, struct fused_policy) = (struct fused_policy){tokens, p->rows};
     var_drop(g, &entropy);
     return log_probabilities;
-}
-
-// The last chunk's gradients are let go only when the next ones are there.
-void fused_policy_backward(struct graph *g, struct node *n, struct outcome *out)
-{
-    struct machine *m = g->machine;
-    struct gradients last = {NULL, NULL};
-    out[0].gradient = machine_take(m, n->sizes[0], MEMORY_WORKING);
-    out[1].gradient = machine_take(m, n->sizes[1], MEMORY_GRADIENTS);
-    for (uint64_t at = 0; at < n->sizes[2]; at += CHUNK_TOKENS) {
-        uint64_t tokens = least(CHUNK_TOKENS, n->sizes[2] - at);
-        struct chunk c = chunk_of(m, tokens, n->sizes[3]);
-        uint64_t hidden = n->sizes[0] / n->sizes[2] * tokens;
-        struct gradients next = chunk_gradients(g, &c, hidden, n->sizes[1]);
-        machine_drop(m, last.hidden);
-        machine_drop(m, last.weight);
-        last = next;
-    }
-    machine_drop(m, last.hidden);
-    machine_drop(m, last.weight);
 }

@@ -2,9 +2,8 @@
 // head over chunks of tokens, each chunk's logits turned into their gradient in place, and the
 // gradients of hidden states and head added up in the forward pass. The backward pass only hands
 // them on.
-#include "core/autograd/backward.h"
-#include "core/autograd/ops.h"
 #include "core/base/num.h"
+#include "core/ops/operation.h"
 
 static void drop(struct graph *g, struct var v)
 {
@@ -43,11 +42,21 @@ static void chunk_under_autocast(struct graph *g, uint64_t tokens, int head, boo
     drop(g, logits);
 }
 
+// What it kept are the gradients.
+static void fused_loss_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    machine_scratch(g->machine, 4); // the number one, to compare with
+    for (int i = 0; i < n->saved_count; i++)
+        out[i].gradient = storage_share(n->saved[i]);
+}
+
+static const struct operation fused_loss = {KERNELS_FUSED_LOSS, fused_loss_backward};
+
 struct var op_fused_loss(struct graph *g, struct var hidden, int head)
 {
     const struct parameter *p = &g->parameters[head];
     uint64_t tokens = hidden.elements / p->columns;
-    struct node *n = graph_add_for(g, OPERATION_FUSED_LOSS, hidden);
+    struct node *n = graph_add_for(g, &fused_loss, hidden);
     struct machine *m = g->machine;
     uint64_t head_bytes = p->frozen ? 0 : p->rows * p->columns * p->width;
     struct storage *for_hidden = machine_take(m, hidden.elements * hidden.width, MEMORY_WORKING);
@@ -68,10 +77,8 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     graph_keep(g, n, for_hidden);
     if (for_head)
         graph_keep(g, n, for_head);
-    if (n) {
-        n->inputs[0] = hidden.node;
-        n->inputs[1] = p->frozen ? NO_NODE : input_of_parameter(head);
-    }
+    node_input(n, 0, hidden);
+    node_parameter(g, n, 1, head);
     machine_drop(m, for_hidden);
     machine_drop(m, for_head);
     m->flops += (p->frozen ? 4 : 6) * tokens * p->rows * p->columns;

@@ -1,0 +1,156 @@
+// Fused attention: cuDNN's, and FlashAttention 2. Attention that is written out operator by
+// operator is the models' business, and ring.c's what goes round a ring of ranks.
+#include "core/ops/operation.h"
+
+struct attention {
+    uint64_t row_bytes; // of one fp32 value a token and head
+};
+
+// FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
+// gradients of keys and values for every query head.
+static void flash_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
+{
+    uint64_t shared = q_bytes != k_bytes ? q_bytes : 0;
+    struct storage *sums = take_working(g, row_bytes), *wide = take_working(g, 2 * q_bytes);
+    struct storage *keys = take_working(g, shared), *values = take_working(g, shared);
+    machine_drop(g->machine, values);
+    machine_drop(g->machine, keys);
+    machine_drop(g->machine, wide);
+    machine_drop(g->machine, sums);
+}
+
+// fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a row
+// sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
+static void cudnn_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
+{
+    uint64_t shared = q_bytes != k_bytes ? 2 * q_bytes : 0;
+    machine_scratch(g->machine, 2 * q_bytes + shared + row_bytes + 256);
+}
+
+static void attention_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    uint64_t row_bytes = NODE_DETAIL(n, struct attention)->row_bytes;
+    for (int i = 0; i < 3; i++)
+        out[i].gradient = take_working(g, n->input_bytes[i]);
+    (g->flash ? flash_scratch : cudnn_scratch)(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
+}
+
+static const struct operation attention = {KERNELS_ATTENTION, attention_backward};
+
+struct queries {
+    struct var q, k, v;
+};
+
+static struct node *add_attention(struct graph *g, const struct queries *in)
+{
+    struct node *n = graph_add_for(g, &attention, either(either(in->q, in->k), in->v));
+    node_input(n, 0, in->q);
+    node_input(n, 1, in->k);
+    node_input(n, 2, in->v);
+    return n;
+}
+
+// q, k and v are kept now, let go last.
+static void count_inputs(struct graph *g)
+{
+    for (int i = 0; i < 3; i++)
+        graph_keep(g, NULL, NULL);
+}
+
+static void keep_inputs(const struct graph *g, struct node *n, const struct queries *in)
+{
+    keep_last(g, n, in->v.storage);
+    keep_last(g, n, in->q.storage);
+    keep_last(g, n, in->k.storage);
+}
+
+// A mask of booleans is turned into numbers for every call, and kept; in a recomputed layer it goes
+// last.
+static struct var number_mask(struct graph *g, const struct attention_shape *shape)
+{
+    if (!shape->mask_elements)
+        return (struct var){NULL, NO_NODE, 2, 0};
+    return graph_output(g, NULL, shape->mask_elements, 2);
+}
+
+// What a kernel leaves: its output, the log of its sums, and the random state.
+struct attended {
+    struct var out, log_sum, seed, offset;
+};
+
+static void note_rows(struct node *n, const struct attended *made)
+{
+    if (n)
+        NODE_DETAIL(n, struct attention)->row_bytes = var_bytes(made->log_sum);
+}
+
+static struct var output_of(struct graph *g, struct attended *made)
+{
+    var_drop(g, &made->log_sum);
+    var_drop(g, &made->seed);
+    var_drop(g, &made->offset);
+    return made->out;
+}
+
+// cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
+// 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
+static struct var attend(struct graph *g, const struct queries *in,
+                         const struct attention_shape *shape)
+{
+    struct node *n = add_attention(g, in);
+    struct var mask = number_mask(g, shape);
+    count_inputs(g);
+    if (mask.elements)
+        graph_keep(g, NULL, NULL);
+    if (!g->frame)
+        keep_last(g, n, mask.storage);
+    struct attended made = {.seed = graph_output(g, NULL, 1, 8)};
+    made.offset = graph_output(g, NULL, 1, 8);
+    made.out = graph_output(g, n, in->q.elements / in->k.elements * in->v.elements, in->q.width);
+    made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    if (!g->stopped)
+        machine_scratch(g->machine, 256);
+    note_rows(n, &made);
+    graph_keep(g, n, made.seed.storage);
+    graph_keep(g, n, made.offset.storage);
+    graph_keep(g, n, made.out.storage);
+    graph_keep(g, n, made.log_sum.storage);
+    keep_inputs(g, n, in);
+    if (g->frame)
+        keep_last(g, n, mask.storage);
+    var_drop(g, &mask);
+    return output_of(g, &made);
+}
+
+// FlashAttention 2: two tensors of the random state (recording v2: torch's own copy of the kernels;
+// the package's varlen form takes 512 bytes a sequence more).
+static struct var attend_flash(struct graph *g, const struct queries *in,
+                               const struct attention_shape *shape)
+{
+    struct node *n = add_attention(g, in);
+    if (g->attention_waits)
+        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    count_inputs(g);
+    struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
+    made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    made.seed = graph_output(g, NULL, 2, 8);
+    made.offset = graph_output(g, NULL, 1, 8);
+    note_rows(n, &made);
+    graph_keep(g, n, made.offset.storage);
+    graph_keep(g, n, made.seed.storage);
+    graph_keep(g, n, made.out.storage);
+    graph_keep(g, n, made.log_sum.storage);
+    keep_inputs(g, n, in);
+    return output_of(g, &made);
+}
+
+struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
+                        const struct attention_shape *shape)
+{
+    struct var k_low = op_cast(g, k, 2), q_low = op_cast(g, q, 2); // autocast's order
+    struct queries in = {q_low, k_low, v};
+    struct var out = (g->flash ? attend_flash : attend)(g, &in, shape);
+    var_drop(g, &q_low);
+    var_drop(g, &k_low);
+    return out;
+}

@@ -1,0 +1,45 @@
+// Ulysses: all_to_all between ranks that each have a part of the sequence and ranks that each have
+// some of the heads.
+#include "core/ops/operation.h"
+
+// A permuted copy and a receive buffer; the result is a view of the latter.
+static void exchange_in_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *sent = take_working(g, n->input_bytes[0]);
+    out[0].gradient = take_working(g, n->input_bytes[0]);
+    machine_drop(g->machine, sent);
+}
+
+static const struct operation exchange_in = {KERNELS_EXCHANGE_IN, exchange_in_backward};
+
+struct var op_exchange_in(struct graph *g, struct var x)
+{
+    struct node *n = graph_add_for(g, &exchange_in, x);
+    struct var sent = graph_output(g, NULL, x.elements, x.width);
+    struct var received = graph_output(g, NULL, x.elements, x.width);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    var_drop(g, &sent);
+    var_drop(g, &received);
+    return out;
+}
+
+static void exchange_out_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *sent = take_working(g, n->input_bytes[0]);
+    struct storage *received = take_working(g, n->input_bytes[0]);
+    out[0].gradient = take_working(g, n->input_bytes[0]);
+    machine_drop(g->machine, sent);
+    machine_drop(g->machine, received);
+}
+
+static const struct operation exchange_out = {KERNELS_EXCHANGE_OUT, exchange_out_backward};
+
+struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
+{
+    struct node *n = graph_add_for(g, &exchange_out, x);
+    struct var sent = graph_output(g, NULL, x.elements, x.width);
+    *received = graph_output(g, NULL, x.elements, x.width);
+    var_drop(g, &sent);
+    var_drop(g, &x);
+    return op_unary(g, n, x, x.elements, x.width);
+}

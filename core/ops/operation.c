@@ -1,0 +1,78 @@
+// Nodes with their inputs, and the backward pass that most operators have.
+#include "core/ops/operation.h"
+
+int32_t gradient_of(const struct graph *g, int parameter)
+{
+    return g->parameters[parameter].frozen ? NO_NODE : input_of_parameter(parameter);
+}
+
+void node_input(struct node *n, int input, struct var x)
+{
+    if (!n)
+        return;
+    n->inputs[input] = x.node;
+    n->input_bytes[input] = var_bytes(x);
+}
+
+void node_parameter(const struct graph *g, struct node *n, int input, int parameter)
+{
+    node_input(n, input, op_parameter(g, parameter));
+}
+
+struct var op_parameter(const struct graph *g, int parameter)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    return (struct var){NULL, gradient_of(g, parameter), p->width, p->rows * p->columns};
+}
+
+void count_work(struct graph *g, uint64_t flops, uint64_t moved)
+{
+    if (g->stopped)
+        return;
+    g->machine->flops += flops;
+    g->machine->moved_bytes += moved;
+}
+
+struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
+                    uint32_t width)
+{
+    node_input(n, 0, x);
+    struct var out = graph_output(g, n, elements, width);
+    count_work(g, elements, var_bytes(x) + var_bytes(out));
+    return out;
+}
+
+struct var node_view(const struct graph *g, const struct node *n, struct var x)
+{
+    x.node = n ? (int32_t)(n - g->nodes) : NO_NODE;
+    return x;
+}
+
+struct var node_in_place(const struct graph *g, struct node *n, struct var x)
+{
+    node_input(n, 0, x);
+    return n ? node_view(g, n, x) : x;
+}
+
+struct var either(struct var a, struct var b)
+{
+    return a.node != NO_NODE ? a : b;
+}
+
+void keep_last(const struct graph *g, struct node *n, struct storage *s)
+{
+    if (!n || !g->keeping)
+        return;
+    ASSERT(n->saved_count < NODE_SAVED);
+    n->saved[n->saved_count++] = storage_share(s);
+}
+
+struct storage *take_working(struct graph *g, uint64_t bytes)
+{
+    return machine_take(g->machine, bytes, MEMORY_WORKING);
+}
+
+void gradient_like_input(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take_working(g, n->input_bytes[0]);
+}
