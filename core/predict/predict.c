@@ -6,7 +6,7 @@
 #include "core/base/num.h"
 #include "core/recipes/run.h"
 #include "core/replay/moment.h"
-#include "core/strategies/zero.h"
+#include "core/strategies/strategies.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
 // 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
@@ -23,18 +23,17 @@
 #define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
-// With offload, host memory holds fp32 shards, gradients and two moments (not measured).
-// Checkpoints wait there in the compute type, in pinned memory.
-enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_CHECKPOINT = 2 };
+// With checkpoint offload, they wait in host memory in the compute type, pinned.
+enum { HOST_BYTES_PER_CHECKPOINT = 2 };
 
 struct outside outside_of(const struct job *job)
 {
     bool several = job_ranks(job) > 1, trinity = job->recipe == RECIPE_TRINITY;
     struct outside o = {job->hardware.card.context.value,
                         several || trinity ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
-                        several || trinity              ? NCCL_BYTES
-                        : job->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
-                                                        : 0};
+                        several || trinity                             ? NCCL_BYTES
+                        : strategy_kind_of(job->strategy)->talks_alone ? NCCL_ALONE_BYTES
+                                                                       : 0};
     if (trinity)
         o.modules_bytes += VERL_KERNELS_BYTES;
     if (job->ulysses > 1)
@@ -164,12 +163,8 @@ static bool replay_history(struct replay_result *r, struct arena *a, const struc
 
 static uint64_t host_bytes_of(const struct job *job)
 {
-    uint64_t state = 0, checkpoints = 0;
-    if (job_is_zero(job))
-        state = zero_host_bytes(job);
-    else if (job->offload)
-        state =
-            sat_mul(u64_divide_up(job->parameters.total, job_ranks(job)), HOST_BYTES_PER_PARAMETER);
+    const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
+    uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
     if (job->checkpoint_offload)
         checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
                               HOST_BYTES_PER_CHECKPOINT * job->model.layers);

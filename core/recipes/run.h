@@ -3,7 +3,7 @@
 #ifndef FATHOM_RECIPES_RUN_H
 #define FATHOM_RECIPES_RUN_H
 
-#include "core/models/trainer.h"
+#include "core/strategies/trainer.h"
 
 struct run;
 

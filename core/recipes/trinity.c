@@ -9,7 +9,7 @@ static void sync_weights(struct run *r)
 {
     struct trainer *t = &r->trainer;
     machine_phase(t->machine, PHASE_SYNC);
-    t->sharding->publish(t);
+    t->strategy->publish(t);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
@@ -38,7 +38,8 @@ static void read_reference(struct run *r)
     share_workspaces(read, &r->trainer);
     for (uint64_t i = 0; i < count; i++)
         values[i] = trainer_forward(read);
-    read->sharding->end_reading(read);
+    if (read->strategy->end_reading)
+        read->strategy->end_reading(read);
     for (uint64_t i = 0; i < count; i++)
         var_drop(&read->graph, &values[i]);
     share_workspaces(&r->trainer, read);
@@ -57,7 +58,7 @@ static void finish(struct run *r)
 {
     struct trainer *t = &r->trainer;
     machine_phase(t->machine, PHASE_SAVE);
-    t->sharding->save(t, t->job->save_hf != SAVE_NEVER);
+    t->strategy->save(t, t->job->save_hf != SAVE_NEVER);
 }
 
 const struct run_kind trinity_run = {2, build, step, finish};
