@@ -4,6 +4,7 @@
 #define FATHOM_MODELS_TRAINER_H
 
 #include "core/autograd/ring.h"
+#include "core/models/habits.h"
 #include "core/models/strategy.h"
 
 // Indices into the graph's parameters; -1 where a family has none.
@@ -57,6 +58,7 @@ struct trainer {
     struct graph graph;
     const struct strategy_kind *strategy;
     void *state; // the strategy's own
+    const struct habits *habits;
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied

@@ -16,7 +16,6 @@
 // take under verl, is fitted to the 120 published capacities on A100
 // (tests/runs/trinity_capacity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32
 // to 3.45 with sp 2, 4.55 to 5.1 with sp 4.
-#define VERL_KERNELS_BYTES    (150 * MIB)
 #define NCCL_PEER_BYTES       (640 * MIB)
 #define MODULES_SINGLE_BYTES  (240 * MIB)
 #define MODULES_SHARDED_BYTES (320 * MIB)
@@ -28,14 +27,15 @@ enum { HOST_BYTES_PER_CHECKPOINT = 2 };
 
 struct outside outside_of(const struct job *job)
 {
-    bool several = job_ranks(job) > 1, trinity = job->recipe == RECIPE_TRINITY;
+    const struct run_kind *run = run_kind_of(job->recipe);
+    bool several = job_ranks(job) > 1 || run->always_distributed;
+    bool alone = !several && strategy_kind_of(job->strategy)->talks_alone;
     struct outside o = {job->hardware.card.context.value,
-                        several || trinity ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
-                        several || trinity                             ? NCCL_BYTES
-                        : strategy_kind_of(job->strategy)->talks_alone ? NCCL_ALONE_BYTES
-                                                                       : 0};
-    if (trinity)
-        o.modules_bytes += VERL_KERNELS_BYTES;
+                        (several ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES) +
+                            run->kernels_bytes,
+                        several ? NCCL_BYTES
+                        : alone ? NCCL_ALONE_BYTES
+                                : 0};
     if (job->ulysses > 1)
         o.nccl_bytes += 2 * NCCL_BYTES + (job->ulysses - 1) * NCCL_PEER_BYTES;
     return o;

@@ -3,7 +3,11 @@
 // same micro-batches, and hands the weights to the rollout engine, which ends with empty_cache.
 // Read from trinity/trainer/verl/fsdp_workers.py and dp_actor.py; played on a GPU in the recordings
 // v0, v2 and v3.
+#include "core/base/units.h"
 #include "core/recipes/run.h"
+
+// What FlashAttention's and compiled kernels take; see predict.c for how it was fitted.
+#define KERNELS_BYTES (150 * MIB)
 
 static void sync_weights(struct run *r)
 {
@@ -15,8 +19,9 @@ static void sync_weights(struct run *r)
 
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
-    trainer_build_reference(&r->reference, p, m); // verl_trainer.py makes it before the policy
-    trainer_build(&r->trainer, p, m);
+    const struct habits *habits = &r->kind->habits;
+    trainer_build_reference(&r->reference, p, m, habits); // before the policy (verl_trainer.py)
+    trainer_build(&r->trainer, p, m, habits);
     sync_weights(r);
 }
 
@@ -61,4 +66,15 @@ static void finish(struct run *r)
     t->strategy->save(t, t->job->save_hf != SAVE_NEVER);
 }
 
-const struct run_kind trinity_run = {2, build, step, finish};
+const struct run_kind trinity_run = {
+    .steps = 2,
+    .habits = {.reads_values = true,
+               .reads_positions = true,
+               .sends_parameters = true,
+               .head_unit = HEAD_IN_ROOT}, // verl 0.5, utils/fsdp_utils.py
+    .build = build,
+    .step = step,
+    .finish = finish,
+    .always_distributed = true,
+    .kernels_bytes = KERNELS_BYTES,
+};

@@ -382,7 +382,7 @@ static void zero(struct trainer *t)
 // holes than the first rank has: it is such a rank that is simulated.
 static bool is_made_on_meta(const struct trainer *t)
 {
-    return t->job->recipe == RECIPE_TRINITY && !is_whole(t) && t->head != t->embedding;
+    return t->habits->sends_parameters && !is_whole(t) && t->head != t->embedding;
 }
 
 static void take_whole(struct trainer *t, int parameter)
@@ -442,7 +442,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
         take_whole(t, u->parameters[i]);
     for (int i = 0; i < first; i++)
         take_whole(t, u->parameters[i]);
-    if (t->job->recipe == RECIPE_TRINITY) // the root has two buffers of rotary frequencies
+    if (t->habits->sends_parameters) // the root has two buffers of rotary frequencies
         broadcast_unit(
             t, u, u == &shards_of(t)->units[shards_of(t)->root] ? 4 * t->job->model.head_dim : 0);
     u->trained->weight = machine_take(m, u->elements * width, kind);

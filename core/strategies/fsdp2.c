@@ -30,9 +30,7 @@ struct shards {
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
     uint16_t copy_in_stream, reduce_stream;
-    // accelerate 1.15 (utils/fsdp_utils.py): the last norm and the head, which may be the embedding
-    // too, are one unit that stays whole from its first use to its gradient.
-    int tail;
+    int tail; // the last norm and the head, which may be the embedding too, in one unit; -1
 };
 
 static struct shards *shards_of(const struct trainer *t)
@@ -248,7 +246,7 @@ static void make_units(struct trainer *t)
     struct shards *s = shards_of(t);
     const struct model *m = &t->job->model;
     int layers = (int)m->layers;
-    bool has_tail = t->job->recipe == RECIPE_TRL;
+    bool has_tail = t->habits->head_unit == HEAD_WITH_NORM;
     s->units = NEW(t->machine->arena, struct unit, layers + 3);
     s->order = NEW(t->machine->arena, int, layers + 3);
     for (int i = 0; i < layers; i++) {
@@ -268,7 +266,7 @@ static void make_units(struct trainer *t)
         s->tail = has_tail ? s->root : -1;
         return;
     }
-    bool head_in_root = t->job->recipe == RECIPE_TRINITY; // verl 0.5, utils/fsdp_utils.py
+    bool head_in_root = t->habits->head_unit == HEAD_IN_ROOT;
     add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : !has_tail);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
@@ -309,7 +307,7 @@ static void load(struct trainer *t)
     s->stored_width = mixed ? 4 : 2;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
-    s->reduce_width = mixed && t->job->recipe != RECIPE_TRL ? 4 : 2;
+    s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : 2;
     make_units(t);
     take_shards(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);

@@ -229,7 +229,7 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
                           .owner = t,
                           .autocast = p->precision == PRECISION_AUTOCAST,
                           .flash = job_uses_flash(p),
-                          .attention_waits = p->recipe == RECIPE_TRINITY,
+                          .attention_waits = t->habits->reads_positions,
                           .gemm_workspace_bytes = cublas_workspace_bytes(card),
                           .multiprocessors = card->multiprocessors,
                           .threads_per_multiprocessor = card->threads_per_multiprocessor,
@@ -258,23 +258,24 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
 }
 
-void trainer_build(struct trainer *t, const struct job *p, struct machine *m)
+void trainer_build(struct trainer *t, const struct job *p, struct machine *m,
+                   const struct habits *habits)
 {
-    *t = (struct trainer){.first_stream = FIRST_SIDE_STREAM};
+    *t = (struct trainer){.habits = habits, .first_stream = FIRST_SIDE_STREAM};
     build(t, p, m);
 }
 
-void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m)
+void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m,
+                             const struct habits *habits)
 {
-    *t = (struct trainer){.is_reference = true, .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
+    *t = (struct trainer){
+        .habits = habits, .is_reference = true, .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
     build(t, p, m);
 }
 
-// verl reads the loss before the backward pass and the norm of the gradients before the optimizer
-// runs: the host waits for the card.
 void trainer_read_value(struct trainer *t)
 {
-    if (t->job->recipe == RECIPE_TRINITY)
+    if (t->habits->reads_values)
         machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
 }
 

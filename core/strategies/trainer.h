@@ -8,10 +8,12 @@
 enum { DIFFERENT_MICRO_BATCHES = 3 };
 
 // Everything before the first step.
-void trainer_build(struct trainer *t, const struct job *p, struct machine *m);
+void trainer_build(struct trainer *t, const struct job *p, struct machine *m,
+                   const struct habits *habits);
 
 // A second model of the same shape that is only read, on streams of its own.
-void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m);
+void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m,
+                             const struct habits *habits);
 
 void trainer_step(struct trainer *t);
 uint64_t trainer_micro_batches(const struct job *p); // that a step is made of here
