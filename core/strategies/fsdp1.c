@@ -280,9 +280,9 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     uint64_t padded = padded_elements(t, u);
     struct storage *padding = NULL;
     struct storage *wide = machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
-    // The driver makes this buffer in the first step, which takes so long that the card catches up
-    // (recorded with Gemma 2: frees of the layers' gradients follow at once).
-    if (u == &shards_of(t)->units[shards_of(t)->root] && m->step == 1)
+    // Where the driver has to make this buffer, the card catches up meanwhile: frees of the layers'
+    // gradients follow at once (recordings t07 and one of Gemma 2). Smaller ones take too little.
+    if (m->grew)
         machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
     if (padded != u->elements)
         padding = machine_take_on(m, stream, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
