@@ -219,6 +219,26 @@ TEST(trinity_packs_sequences_by_tokens)
     }
 }
 
+// Each micro-batch's log-probabilities of the reference are kept, and nothing else grows.
+TEST(trinity_keeps_a_few_bytes_of_each_of_many_micro_batches)
+{
+    static const char job[] = "model=Qwen3-1.7B gpu=2xA100-80G context=4096 recipe=trinity accum=";
+    static const uint64_t counts[] = {8, 72, 73, 1000, 65536};
+    struct prediction first = {0};
+    for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "%s%llu", job, (unsigned long long)counts[i]);
+        struct prediction p = predicted_in(a, text.p);
+        if (!i)
+            first = p;
+        uint64_t kept = (counts[i] - counts[0]) * 2 * 4096 * 4;
+        uint64_t more = p.steps[0].reserved_bytes - first.steps[0].reserved_bytes;
+        CHECK(p.fits && more + 2 * MIB >= kept && more <= kept + 2 * MIB);
+        CHECK_U64(p.steps[1].allocated_bytes, first.steps[1].allocated_bytes);
+        CHECK((uint64_t)(p.trace.count - first.trace.count) <= 8 * (kept / MIB + 64));
+    }
+}
+
 TEST(reference_lets_its_root_go)
 {
     static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=4096";
