@@ -55,6 +55,12 @@ static void give_storage(struct machine *m, struct storage *s)
     m->spare = s;
 }
 
+static void play_last(struct machine *m)
+{
+    if (m->play)
+        m->grew = m->play(m->player, m->trace->count - 1);
+}
+
 static void note(struct machine *m, const struct storage *s, enum event_kind kind,
                  enum memory_kind tag)
 {
@@ -85,6 +91,7 @@ static void complete_waiting(struct machine *m)
         }
         *link = s->next;
         note(m, s, EVENT_FREE_COMPLETED, MEMORY_UNKNOWN);
+        play_last(m);
         give_storage(m, s);
     }
 }
@@ -119,6 +126,7 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     if (m->live_bytes > m->floor_bytes)
         m->floor_bytes = m->live_bytes;
     note(m, s, EVENT_ALLOC, kind);
+    play_last(m);
     return s;
 }
 
@@ -148,6 +156,7 @@ void machine_drop(struct machine *m, struct storage *s)
         return;
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
+    play_last(m);
     give_storage(m, s);
 }
 
@@ -160,6 +169,7 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
         return;
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
+    play_last(m);
     s->done_at = m->clock[stream];
     s->next = NULL;
     if (!m->first_waiting || s->done_at < m->next_done)
@@ -188,6 +198,7 @@ void machine_scratch(struct machine *m, uint64_t bytes)
 void machine_mark(struct machine *m, enum event_kind kind)
 {
     trace_add(m->trace, (struct event){.block = EVENT_NO_BLOCK, .kind = (uint8_t)kind});
+    play_last(m);
 }
 
 const char *phase_name(enum phase phase)

@@ -1,5 +1,5 @@
 // The memory of a simulated training process: storages that are allocated, shared and let go, each
-// change an event of a history that torch's allocator is later given to replay. Nothing here knows
+// change an event of a history that torch's allocator plays, at once or later. Nothing here knows
 // what a storage is for, beyond the kind that a report names it by.
 #ifndef FATHOM_AUTOGRAD_MACHINE_H
 #define FATHOM_AUTOGRAD_MACHINE_H
@@ -76,6 +76,11 @@ struct machine {
     // What no allocator could do without: live blocks in whole units of it. A flush completes the
     // frees that wait for other streams, so these count as done.
     uint64_t live_bytes, floor_bytes;
+    // Plays an event as soon as it is made; true where the driver had to be asked for memory. NULL:
+    // the history is only written.
+    bool (*play)(void *player, ptrdiff_t event);
+    void *player;
+    bool grew; // the last event played did that
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;

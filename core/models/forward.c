@@ -564,7 +564,7 @@ struct var trainer_forward(struct trainer *t)
     hidden = layers_of(t, hidden);
     if (!t->is_reference)
         machine_phase(t->machine, PHASE_LOSS);
-    int tail = t->sharding && t->sharding->tail_of ? t->sharding->tail_of(t) : -1;
+    int tail = unit_of_tail(t);
     unit_enter(t, tail);
     hidden = unit_mark(t, hidden, tail, true);
     struct var last = rms_norm(g, hidden, t->final_norm);

@@ -3,8 +3,8 @@
 #ifndef FATHOM_MODELS_TRAINER_H
 #define FATHOM_MODELS_TRAINER_H
 
-#include "core/autograd/graph.h"
-#include "core/job/job.h"
+#include "core/models/habits.h"
+#include "core/models/strategy.h"
 #include "core/ops/ring.h"
 
 // Indices into the graph's parameters; -1 where a family has none.
@@ -33,36 +33,10 @@ struct layer_arguments {
     struct var mask; // without storage where attention needs none
 };
 
-struct trainer;
-struct reducer;
-struct zero;
-
-// The first makes gradients, the others add to them: more repeat the last.
-enum { DIFFERENT_MICRO_BATCHES = 3 };
-
 // A layer as its forward is called, once a micro-batch.
 struct layer_call {
     struct trainer *trainer;
     int layer;
-};
-
-// How parameters come to the card and gradients leave it. Units are the decoder layers by number,
-// and what unit_of names (-1 where there is none). Without sharding there is no struct at all.
-struct sharding {
-    void (*build)(struct trainer *t);
-    void (*before_forward)(struct trainer *t, int unit);
-    void (*after_forward)(struct trainer *t, int unit);
-    void (*before_backward)(struct trainer *t, int unit);
-    void (*after_backward)(struct trainer *t, int unit);
-    void (*end_backward)(struct trainer *t); // the units whose input has no gradient
-    void (*clip)(struct trainer *t);
-    void (*zero)(struct trainer *t);
-    void (*step)(struct trainer *t); // instead of clip, the optimizer and zero; may be NULL
-    int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root
-    void (*end_reading)(struct trainer *t);                  // a model that is only read has been
-    void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
-    void (*save)(struct trainer *t, bool hf); // a checkpoint of shards, and one of whole parameters
-    int (*tail_of)(const struct trainer *t);  // last norm and head in one; NULL: never
 };
 
 struct optimizer_state {
@@ -82,10 +56,9 @@ struct trainer {
     const struct job *job;
     struct machine *machine;
     struct graph graph;
-    const struct sharding *sharding;
-    void *shards;            // the sharding's own
-    struct reducer *reducer; // of ddp
-    struct zero *zero;       // of DeepSpeed, stages 1 and 2
+    const struct strategy_kind *strategy;
+    void *state; // the strategy's own
+    const struct habits *habits;
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied
@@ -99,21 +72,11 @@ struct trainer {
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
     uint32_t width;                                // bytes an element in compute
     bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
-    uint16_t first_stream; // of its sharding's own
+    uint16_t first_stream; // of its strategy's own
 };
 
 // What cuBLAS keeps for each thread that multiplies matrices on this card.
 uint64_t cublas_workspace_bytes(const struct gpu *card);
-
-// Everything before the first step.
-void trainer_build(struct trainer *t, const struct job *p, struct machine *m);
-
-// A second model of the same shape that is only read, on streams of its own.
-void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m);
-
-void trainer_step(struct trainer *t);
-void trainer_micro_batch(struct trainer *t); // forward and backward
-void trainer_update(struct trainer *t);      // clipping, optimizer, zero_grad
 
 // forward.c: a micro-batch to its loss.
 struct var trainer_forward(struct trainer *t);
@@ -143,10 +106,5 @@ struct var latent_attention(struct graph *g, struct var x, const struct layer_ca
 
 // experts.c: the sparse block of a layer.
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call);
-
-// optimizer.c
-void optimizer_clip(struct trainer *t);
-void optimizer_step(struct trainer *t);
-void optimizer_zero(struct trainer *t);
 
 #endif

@@ -5,22 +5,27 @@
 
 int unit_number(const struct trainer *t, enum part part)
 {
-    return t->sharding ? t->sharding->unit_of(t, part) : -1;
+    return t->strategy->unit_of ? t->strategy->unit_of(t, part) : -1;
+}
+
+int unit_of_tail(const struct trainer *t)
+{
+    return t->strategy->tail_of ? t->strategy->tail_of(t) : -1;
 }
 
 void unit_enter(struct trainer *t, int unit)
 {
-    if (t->sharding && unit >= 0)
-        t->sharding->before_forward(t, unit);
+    if (t->strategy->enter_unit && unit >= 0)
+        t->strategy->enter_unit(t, unit);
 }
 
 void unit_leave(struct trainer *t, int unit)
 {
-    if (t->sharding && unit >= 0)
-        t->sharding->after_forward(t, unit);
+    if (t->strategy->leave_unit && unit >= 0)
+        t->strategy->leave_unit(t, unit);
 }
 
 struct var unit_mark(struct trainer *t, struct var x, int unit, bool input)
 {
-    return t->sharding && unit >= 0 ? op_boundary(&t->graph, x, unit, input) : x;
+    return t->strategy->unit_of && unit >= 0 ? op_boundary(&t->graph, x, unit, input) : x;
 }

@@ -1,11 +1,12 @@
 // The model's forward pass seen by what shards its parameters: where a unit's parameters must be
-// there, and where its gradients pass. Without sharding nothing happens.
+// there, and where its gradients pass. Where a strategy has no units nothing happens.
 #ifndef FATHOM_MODELS_UNITS_H
 #define FATHOM_MODELS_UNITS_H
 
 #include "core/models/trainer.h"
 
 int unit_number(const struct trainer *t, enum part part); // -1 where the part is no unit
+int unit_of_tail(const struct trainer *t); // of the last norm and the head together; -1
 void unit_enter(struct trainer *t, int unit);
 void unit_leave(struct trainer *t, int unit);
 

@@ -1,4 +1,5 @@
-// Simulating, then replaying step by step: peaks are reset before each step, as a measurement does.
+// Simulating with torch's allocator under it: peaks are reset before each step, as a measurement
+// does.
 #include "core/predict/predict.h"
 
 #include <string.h>
@@ -6,7 +7,8 @@
 #include "core/base/num.h"
 #include "core/recipes/run.h"
 #include "core/replay/moment.h"
-#include "core/strategies/zero.h"
+#include "core/replay/player.h"
+#include "core/strategies/strategies.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
 // 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
@@ -16,27 +18,26 @@
 // take under verl, is fitted to the 120 published capacities on A100
 // (tests/runs/trinity_capacity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32
 // to 3.45 with sp 2, 4.55 to 5.1 with sp 4.
-#define VERL_KERNELS_BYTES    (150 * MIB)
 #define NCCL_PEER_BYTES       (640 * MIB)
 #define MODULES_SINGLE_BYTES  (240 * MIB)
 #define MODULES_SHARDED_BYTES (320 * MIB)
 #define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
-// With offload, host memory holds fp32 shards, gradients and two moments (not measured).
-// Checkpoints wait there in the compute type, in pinned memory.
-enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_CHECKPOINT = 2 };
+// With checkpoint offload, they wait in host memory in the compute type, pinned.
+enum { HOST_BYTES_PER_CHECKPOINT = 2 };
 
 struct outside outside_of(const struct job *job)
 {
-    bool several = job_ranks(job) > 1, trinity = job->recipe == RECIPE_TRINITY;
+    const struct run_kind *run = run_kind_of(job->recipe);
+    bool several = job_ranks(job) > 1 || run->always_distributed;
+    bool alone = !several && strategy_kind_of(job->strategy)->talks_alone;
     struct outside o = {job->hardware.card.context.value,
-                        several || trinity ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES,
-                        several || trinity              ? NCCL_BYTES
-                        : job->strategy == STRATEGY_DDP ? NCCL_ALONE_BYTES
-                                                        : 0};
-    if (trinity)
-        o.modules_bytes += VERL_KERNELS_BYTES;
+                        (several ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES) +
+                            run->kernels_bytes,
+                        several ? NCCL_BYTES
+                        : alone ? NCCL_ALONE_BYTES
+                                : 0};
     if (job->ulysses > 1)
         o.nccl_bytes += 2 * NCCL_BYTES + (job->ulysses - 1) * NCCL_PEER_BYTES;
     return o;
@@ -74,12 +75,14 @@ static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t 
     }
 }
 
-// Replays once more up to the peak, or to where memory ran out, to see who is alive.
-static bool look_at_peak(struct prediction *p, struct arena a, struct replay_request q,
+// Replays up to the peak, or to where memory ran out, to see who is alive.
+static bool look_at_peak(struct prediction *p, struct arena a, const struct job *job,
                          ptrdiff_t event, struct error *e)
 {
     struct replay_result r;
-    q.stop_after = event + (p->fits ? 1 : 0);
+    struct replay_request q = {.trace = &p->trace,
+                               .options = options_of(job, p->limit_bytes),
+                               .stop_after = event + (p->fits ? 1 : 0)};
     if (q.stop_after == 0)
         return true;
     if (!replay_run(&r, &a, &q, e))
@@ -90,13 +93,15 @@ static bool look_at_peak(struct prediction *p, struct arena a, struct replay_req
     return true;
 }
 
-// A history in the making, with the events that end its steps. The history grows in the lower half
-// of the memory there is, where nothing else is taken, so that it never moves; what makes it works
-// in the upper half.
+// A history in the making, and the allocator that plays it. The history grows in the lower half of
+// the memory there is, where nothing else is taken, so that it never moves; what makes and plays it
+// works in the upper half.
 struct simulation {
+    bool plays; // else the history is only made
     struct arena history, work;
     struct machine machine;
-    ptrdiff_t ends[PREDICT_STEPS];
+    struct player player;
+    struct replay_result result;
 };
 
 static void share_memory(struct simulation *s, const struct arena *a)
@@ -104,6 +109,29 @@ static void share_memory(struct simulation *s, const struct arena *a)
     ptrdiff_t half = (a->end - a->begin) / 2;
     s->history = s->work = *a;
     s->history.end = s->work.begin = a->begin + half;
+}
+
+// Once memory has run out the history goes on without an allocator.
+static bool play(void *what, ptrdiff_t event)
+{
+    struct simulation *s = what;
+    const struct allocator_stats *stats = &s->player.allocator->stats;
+    uint64_t before = stats->device_allocs;
+    if (!player_step(&s->player, event)) {
+        player_note_oom(&s->player, event);
+        s->machine.play = NULL;
+    }
+    return s->machine.play && stats->device_allocs > before;
+}
+
+static bool start_player(struct simulation *s, const struct prediction *p, const struct job *job,
+                         struct error *e)
+{
+    struct replay_request q = {.trace = &p->trace, .options = options_of(job, p->limit_bytes)};
+    s->player = (struct player){.result = &s->result};
+    s->machine.play = play;
+    s->machine.player = s;
+    return player_start(&s->player, &s->work, &q, e);
 }
 
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
@@ -115,7 +143,8 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     for (int i = 0; i < p->steps_asked; i++) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
         run_step(run);
-        s->ends[i] = p->trace.count;
+        if (s->machine.play)
+            p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
     }
     run_finish(run);
 }
@@ -132,6 +161,8 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *a
         if (!trace_stream(&stream, &p->trace, i, e))
             return false;
     s->machine = machine_with(&s->work, &p->trace);
+    if (s->plays && !start_player(s, p, job, e))
+        return false;
     make_history(p, s, job);
     a->begin = s->history.begin;
     p->trace.arena = a;
@@ -142,8 +173,9 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *a
     return true;
 }
 
-static void take_over(struct prediction *p, const struct machine *m, const struct replay_result *r)
+static void take_over(struct prediction *p, const struct simulation *s)
 {
+    const struct replay_result *r = &s->result;
     p->fits = r->ooms == 0;
     p->oom = r->oom;
     p->allocated_bytes = r->allocated.bytes;
@@ -151,25 +183,13 @@ static void take_over(struct prediction *p, const struct machine *m, const struc
     p->reserved_bytes = r->reserved.bytes;
     if (!p->fits)
         p->oom_kind = (enum memory_kind)p->trace.events[r->oom_event].tag;
-    find_phase(p, m, p->fits ? r->allocated.event : r->oom_event);
-}
-
-static bool replay_history(struct replay_result *r, struct arena *a, const struct replay_request *q,
-                           struct error *e)
-{
-    struct error cause = {0};
-    return replay_run(r, a, q, &cause) ||
-           FAIL(e, BUG, STR_NONE, "the simulated history cannot be replayed");
+    find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
 }
 
 static uint64_t host_bytes_of(const struct job *job)
 {
-    uint64_t state = 0, checkpoints = 0;
-    if (job_is_zero(job))
-        state = zero_host_bytes(job);
-    else if (job->offload)
-        state =
-            sat_mul(u64_divide_up(job->parameters.total, job_ranks(job)), HOST_BYTES_PER_PARAMETER);
+    const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
+    uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
     if (job->checkpoint_offload)
         checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
                               HOST_BYTES_PER_CHECKPOINT * job->model.layers);
@@ -178,45 +198,30 @@ static uint64_t host_bytes_of(const struct job *job)
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct simulation s;
-    struct replay_result r;
-    struct arena scratch;
-    struct allocator_stats at_ends[PREDICT_STEPS];
+    struct simulation s = {.plays = true};
     if (!simulate(p, &s, a, job, e))
         return false;
-    struct replay_request q = {.trace = &p->trace,
-                               .options = options_of(job, p->limit_bytes),
-                               .stops = s.ends,
-                               .stop_count = p->steps_asked,
-                               .at_stops = at_ends};
-    scratch = *a;
-    if (!replay_history(&r, &scratch, &q, e))
-        return false;
-    p->steps_done = (int)r.stops_reached;
-    for (int i = 0; i < p->steps_done; i++)
-        p->steps[i] = peak_of(&at_ends[i]);
-    take_over(p, &s.machine, &r);
+    take_over(p, &s);
     p->host_bytes = host_bytes_of(job);
-    q.stop_count = 0;
-    return look_at_peak(p, *a, q, p->fits ? r.allocated.event : r.oom_event, e);
+    struct arena scratch = *a;
+    if (scratch.begin <
+        s.history.end) // where the simulation worked, whose memory is in use already
+        scratch.begin = s.history.end;
+    return look_at_peak(p, scratch, job, p->fits ? s.result.allocated.event : s.result.oom_event,
+                        e);
 }
 
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct simulation s;
-    struct replay_result r;
+    struct simulation s = {.plays = true};
     if (!simulate(p, &s, a, job, e))
         return false;
-    struct replay_request q = {.trace = &p->trace, .options = options_of(job, p->limit_bytes)};
-    struct arena scratch = *a;
-    if (!replay_history(&r, &scratch, &q, e))
-        return false;
-    take_over(p, &s.machine, &r);
+    take_over(p, &s);
     return true;
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct simulation s;
+    struct simulation s = {.plays = false};
     return simulate(p, &s, a, job, e);
 }

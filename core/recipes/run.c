@@ -1,21 +1,21 @@
 // The recipes' jobs, by name.
 #include "core/recipes/run.h"
 
-static void plain_build(struct run *r, const struct job *p, struct machine *m)
+// A recipe without a row has no step that is modelled, which the job's rules say; but whoever runs
+// it may ask what it takes beside torch.
+const struct run_kind *run_kind_of(enum recipe recipe)
 {
-    trainer_build(&r->trainer, p, m);
+    static const struct run_kind *const kinds[RECIPES] = {
+        [RECIPE_HF] = &hf_run,           [RECIPE_TRANSFORMERS] = &transformers_run,
+        [RECIPE_TRL] = &trl_run,         [RECIPE_DEEPSPEED] = &deepspeed_run,
+        [RECIPE_TRINITY] = &trinity_run,
+    };
+    return kinds[recipe] ? kinds[recipe] : &hf_run;
 }
-
-static void plain_step(struct run *r)
-{
-    trainer_step(&r->trainer);
-}
-
-static const struct run_kind plain_run = {3, plain_build, plain_step, NULL};
 
 void run_build(struct run *r, const struct job *p, struct machine *m)
 {
-    r->kind = p->recipe == RECIPE_TRINITY ? &trinity_run : &plain_run;
+    r->kind = run_kind_of(p->recipe);
     r->kind->build(r, p, m);
 }
 

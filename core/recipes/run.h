@@ -1,17 +1,20 @@
 // What a recipe does, from a fresh process to its end: the trainer that every recipe has, and what
-// the recipe puts around it.
+// the recipe puts around it. A recipe is a file that fills a row, and a line of the table in run.c.
 #ifndef FATHOM_RECIPES_RUN_H
 #define FATHOM_RECIPES_RUN_H
 
-#include "core/models/trainer.h"
+#include "core/strategies/trainer.h"
 
 struct run;
 
 struct run_kind {
     int steps; // simulated; at most PREDICT_STEPS
+    struct habits habits;
     void (*build)(struct run *r, const struct job *p, struct machine *m);
     void (*step)(struct run *r);
     void (*finish)(struct run *r); // NULL where nothing follows the last step
+    bool always_distributed;       // on one GPU too
+    uint64_t kernels_bytes;        // that its own kernels take beside torch's
 };
 
 struct run {
@@ -20,10 +23,16 @@ struct run {
     struct trainer reference; // of trinity: only read
 };
 
+const struct run_kind *run_kind_of(enum recipe recipe);
+
 void run_build(struct run *r, const struct job *p, struct machine *m);
 void run_step(struct run *r);
 void run_finish(struct run *r);
 
-extern const struct run_kind trinity_run; // trinity.c
+// hf.c: a trainer and nothing else.
+void plain_build(struct run *r, const struct job *p, struct machine *m);
+void plain_step(struct run *r);
+
+extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run;
 
 #endif

@@ -3,20 +3,26 @@
 // same micro-batches, and hands the weights to the rollout engine, which ends with empty_cache.
 // Read from trinity/trainer/verl/fsdp_workers.py and dp_actor.py; played on a GPU in the recordings
 // v0, v2 and v3.
+#include "core/allocator/options.h"
+#include "core/base/num.h"
 #include "core/recipes/run.h"
+
+// What FlashAttention's and compiled kernels take; see predict.c for how it was fitted.
+#define KERNELS_BYTES (150 * MIB)
 
 static void sync_weights(struct run *r)
 {
     struct trainer *t = &r->trainer;
     machine_phase(t->machine, PHASE_SYNC);
-    t->sharding->publish(t);
+    t->strategy->publish(t);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
-    trainer_build_reference(&r->reference, p, m); // verl_trainer.py makes it before the policy
-    trainer_build(&r->trainer, p, m);
+    const struct habits *habits = &r->kind->habits;
+    trainer_build_reference(&r->reference, p, m, habits); // before the policy (verl_trainer.py)
+    trainer_build(&r->trainer, p, m, habits);
     sync_weights(r);
 }
 
@@ -27,27 +33,72 @@ static void share_workspaces(struct trainer *a, struct trainer *b)
     a->graph.gemm_ready[false] = b->graph.gemm_ready[false] = ready;
 }
 
+// More repeat the last to the byte; verl has no more of them unless the batch is made larger than
+// the eight sequences that a group has by default.
+enum { PLAYED_MICRO_BATCHES = 8 };
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+static uint64_t played_micro_batches(const struct job *p)
+{
+    return least(p->accumulation, PLAYED_MICRO_BATCHES);
+}
+
+// The log-probabilities of micro-batches that are not played: all there are, but of many those that
+// would share a small segment are joined, into blocks that still live there.
+struct repeated {
+    struct storage **values;
+    ptrdiff_t count;
+};
+
+static struct repeated keep_repeated(struct trainer *read, uint64_t left, uint64_t bytes)
+{
+    enum { MOST_APART = 64, MOST_IN_SEGMENT = 3 }; // two halves, and what is left beside them
+    struct machine *m = read->machine;
+    uint64_t one = u64_align_up(bytes, BLOCK_MIN_BYTES);
+    bool joins = left > MOST_APART && one <= SMALL_MAX_BYTES;
+    uint64_t segment = joins ? SMALL_SEGMENT_BYTES / one : 1;
+    uint64_t block = joins ? SMALL_MAX_BYTES / one : 1;
+    uint64_t most = MOST_IN_SEGMENT * u64_divide_up(left, segment);
+    struct repeated r = {.values = NEW(m->arena, struct storage *, (ptrdiff_t)most)};
+    for (uint64_t room = segment; left; room = room ? room : segment) {
+        uint64_t here = least(left, least(block, room));
+        r.values[r.count++] = machine_take(m, here > 1 ? here * one : bytes, MEMORY_WORKING);
+        room -= here;
+        left -= here;
+    }
+    return r;
+}
+
 static void read_reference(struct run *r)
 {
-    enum { MOST = 64 };
     struct trainer *read = &r->reference;
-    struct var values[MOST];
-    uint64_t count = r->trainer.job->accumulation;
-    count = count < MOST ? count : MOST;
+    struct var values[PLAYED_MICRO_BATCHES];
+    uint64_t count = played_micro_batches(read->job), left = read->job->accumulation - count;
     machine_phase(read->machine, PHASE_REFERENCE);
     share_workspaces(read, &r->trainer);
-    for (uint64_t i = 0; i < count; i++)
+    struct repeated repeated = {0};
+    for (uint64_t i = 0; i < count; i++) {
+        if (left && i + 1 == count) // so that the last has all others' beside it
+            repeated = keep_repeated(read, left, values[0].storage->bytes);
         values[i] = trainer_forward(read);
-    read->sharding->end_reading(read);
+    }
+    if (read->strategy->end_reading)
+        read->strategy->end_reading(read);
     for (uint64_t i = 0; i < count; i++)
         var_drop(&read->graph, &values[i]);
+    for (ptrdiff_t i = 0; i < repeated.count; i++)
+        machine_drop(read->machine, repeated.values[i]);
     share_workspaces(&r->trainer, read);
 }
 
 static void step(struct run *r)
 {
     read_reference(r);
-    for (uint64_t i = 0; i < r->trainer.job->accumulation; i++)
+    for (uint64_t i = 0; i < played_micro_batches(r->trainer.job); i++)
         trainer_micro_batch(&r->trainer);
     trainer_update(&r->trainer);
     sync_weights(r);
@@ -57,7 +108,18 @@ static void finish(struct run *r)
 {
     struct trainer *t = &r->trainer;
     machine_phase(t->machine, PHASE_SAVE);
-    t->sharding->save(t, t->job->save_hf != SAVE_NEVER);
+    t->strategy->save(t, t->job->save_hf != SAVE_NEVER);
 }
 
-const struct run_kind trinity_run = {2, build, step, finish};
+const struct run_kind trinity_run = {
+    .steps = 2,
+    .habits = {.reads_values = true,
+               .reads_positions = true,
+               .sends_parameters = true,
+               .head_unit = HEAD_IN_ROOT}, // verl 0.5, utils/fsdp_utils.py
+    .build = build,
+    .step = step,
+    .finish = finish,
+    .always_distributed = true,
+    .kernels_bytes = KERNELS_BYTES,
+};

@@ -40,7 +40,9 @@ bool player_start(struct player *p, struct arena *a, const struct replay_request
                                                          ? p->series_events
                                                          : REPLAY_SERIES_POINTS};
     p->allocator = allocator_new(a, &q->options, q->trace->streams, q->trace->stream_count);
-    p->blocks = NEW(a, struct block *, (ptrdiff_t)q->trace->block_count);
+    p->arena = a;
+    p->block_capacity = (ptrdiff_t)q->trace->block_count;
+    p->blocks = NEW(a, struct block *, p->block_capacity);
     p->allocator->driver.log = q->log;
     return seed(p, a, e);
 }
@@ -79,6 +81,14 @@ void player_note(struct player *p, ptrdiff_t index)
     note(&p->result->reserved, &stats->reserved_bytes, index);
 }
 
+void player_note_oom(struct player *p, ptrdiff_t index)
+{
+    if (p->result->ooms++ == 0) {
+        p->result->oom = p->allocator->oom;
+        p->result->oom_event = index;
+    }
+}
+
 static struct block *block_of(const struct player *p, const struct event *event)
 {
     if (event->block == EVENT_NO_BLOCK)
@@ -106,9 +116,18 @@ static void complete_free(struct player *p, const struct event *event)
         p->blocks[event->block] = NULL;
 }
 
+// A history that is still being made has more blocks from time to time.
+static void make_room(struct player *p, uint32_t block)
+{
+    while ((ptrdiff_t)block >= p->block_capacity)
+        p->blocks = arena_grow(p->arena, p->blocks, sizeof(struct block *), p->block_capacity,
+                               &p->block_capacity);
+}
+
 static bool allocate(struct player *p, const struct event *event)
 {
     ASSERT(event->block < p->trace->block_count);
+    make_room(p, event->block);
     struct block *b = allocator_alloc(p->allocator, (struct request){.bytes = event->bytes,
                                                                      .tag = event->tag,
                                                                      .handle = event->block,

@@ -7,7 +7,9 @@
 
 struct player {
     struct allocator *allocator;
+    struct arena *arena;
     struct block **blocks; // by handle
+    ptrdiff_t block_capacity;
     const struct trace *trace;
     struct replay_result *result;
     struct replay_series *series;
@@ -21,6 +23,9 @@ bool player_start(struct player *p, struct arena *a, const struct replay_request
 
 // False: out of memory. Driver events and recorded out-of-memories are passed over.
 bool player_step(struct player *p, ptrdiff_t index);
+
+// An allocation failed: keeps the first.
+void player_note_oom(struct player *p, ptrdiff_t index);
 
 // The rest of a step that is not a block's event: peaks and series as they are now.
 void player_note(struct player *p, ptrdiff_t index);

@@ -157,14 +157,6 @@ static void complete_orphans(struct player *p)
     }
 }
 
-static void note_oom(struct player *p, ptrdiff_t index)
-{
-    if (p->result->ooms++ == 0) {
-        p->result->oom = p->allocator->oom;
-        p->result->oom_event = index;
-    }
-}
-
 // A recorded out-of-memory: the request is made again and must fail.
 static void follow_oom(struct follower *f, ptrdiff_t index)
 {
@@ -177,7 +169,7 @@ static void follow_oom(struct follower *f, ptrdiff_t index)
     if (b)
         allocator_free(f->player.allocator, b);
     else
-        note_oom(&f->player, index);
+        player_note_oom(&f->player, index);
     player_note(&f->player, index);
     tape_window(&f->tape, index, index, false);
 }
@@ -195,39 +187,25 @@ static void follow(struct follower *f)
         if (p->trace->events[i].kind == EVENT_OOM)
             follow_oom(f, i);
         else if (!player_step(p, i))
-            note_oom(p, i);
+            player_note_oom(p, i);
         if (grouped)
             complete_orphans(p);
     }
     tape_window(&f->tape, end, end, false);
 }
 
-// False: out of memory.
-static bool run_until(struct player *p, ptrdiff_t from, ptrdiff_t end)
+// To the end, or until memory runs out.
+static void run(struct player *p, ptrdiff_t end)
 {
     struct replay_result *r = p->result;
-    for (ptrdiff_t i = from; i < end; i++) {
+    for (ptrdiff_t i = 0; i < end; i++) {
         if (!player_step(p, i)) {
-            note_oom(p, i);
-            return false;
+            player_note_oom(p, i);
+            return;
         }
         if (p->trace->events[i].kind == EVENT_EMPTY_CACHE)
             r->flush_events[r->flushes++] = i;
     }
-    return true;
-}
-
-static void run(struct player *p, const struct replay_request *q, ptrdiff_t end)
-{
-    ptrdiff_t done = 0;
-    for (ptrdiff_t i = 0; i < q->stop_count && q->stops[i] <= end; i++) {
-        if (!run_until(p, done, q->stops[i]))
-            return;
-        done = q->stops[i];
-        q->at_stops[i] = p->allocator->stats;
-        p->result->stops_reached = i + 1;
-    }
-    (void)!run_until(p, done, end);
 }
 
 static ptrdiff_t count_possible_flushes(const struct trace *t, ptrdiff_t *segment_events)
@@ -273,7 +251,7 @@ bool replay_run(struct replay_result *r, struct arena *a, const struct replay_re
     if (q->follow)
         run_following(&f, q);
     else
-        run(&f.player, q, made.events);
+        run(&f.player, made.events);
     made.stats = f.player.allocator->stats;
     made.retries = made.stats.retries;
     made.allocator = f.player.allocator;

@@ -22,10 +22,6 @@ struct replay_request {
     ptrdiff_t stop_after;         // run only so many events; 0: all
     struct replay_series *series; // NULL for none
     struct trace *log;            // gets the history torch would have recorded; NULL for none
-    // Without `follow`: the statistics as they are before each of these events, which ascend.
-    const ptrdiff_t *stops;
-    ptrdiff_t stop_count;
-    struct allocator_stats *at_stops;
 };
 
 struct replay_peak {
@@ -42,7 +38,6 @@ struct replay_result {
     ptrdiff_t *flush_events; // where: each before this event
     uint64_t ooms;
     ptrdiff_t oom_event; // the first
-    ptrdiff_t stops_reached;
     struct allocator_oom oom;
     struct allocator_stats stats;      // at the end
     const struct allocator *allocator; // as it was left, in the arena

@@ -1,9 +1,9 @@
-// The reducer's memory (torch/nn/parallel/distributed.py, torch/csrc/distributed/c10d/reducer.cpp).
-// Gradients are copied into buckets, reduced there and copied back: gradient_as_bucket_view is off,
-// as it is unless asked for.
-#include "core/strategies/ddp.h"
-
+// DistributedDataParallel (torch 2.11): every rank has everything; a reducer holds a second copy of
+// the gradients, in buckets (torch/nn/parallel/distributed.py,
+// torch/csrc/distributed/c10d/reducer.cpp). Gradients are copied into buckets, reduced there and
+// copied back: gradient_as_bucket_view is off, as it is unless asked for.
 #include "core/base/units.h"
+#include "core/strategies/strategies.h"
 
 #define BROADCAST_BYTES    (250 * MIB) // of the first parameters, coalesced
 #define FIRST_BUCKET_BYTES MIB
@@ -71,17 +71,18 @@ static void broadcast(struct trainer *t)
 }
 
 // Until the order in which gradients come is known, one bucket holds them all.
-void ddp_build(struct trainer *t)
+static void build(struct trainer *t)
 {
     const struct graph *g = &t->graph;
     struct reducer *r = NEW(t->machine->arena, struct reducer, 1);
     uint64_t bytes = 0;
+    whole_build(t);
     broadcast(t);
     for (int i = 0; i < g->parameter_count; i++)
         bytes += g->parameters[i].frozen ? 0 : bytes_of(&g->parameters[i]);
     r->buckets = NEW(t->machine->arena, struct storage *, g->parameter_count);
     r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);
-    t->reducer = r;
+    t->state = r;
 }
 
 // Parameters by the order in which their gradients came.
@@ -117,8 +118,18 @@ static void rebuild(struct trainer *t, struct reducer *r)
     }
 }
 
-void ddp_before_forward(struct trainer *t)
+static void before_forward(struct trainer *t)
 {
-    if (t->machine->step == 2 && !t->reducer->rebuilt)
-        rebuild(t, t->reducer);
+    struct reducer *r = t->state;
+    if (t->machine->step == 2 && !r->rebuilt)
+        rebuild(t, r);
 }
+
+const struct strategy_kind ddp_strategy = {
+    .build = build,
+    .before_forward = before_forward,
+    .clip = optimizer_clip,
+    .update = whole_update,
+    .zero = optimizer_zero,
+    .talks_alone = true,
+};

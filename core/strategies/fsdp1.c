@@ -1,4 +1,8 @@
-// What FSDP1 takes and gives back, event for event as in the recordings t07 and v2. Four streams:
+// FSDP1 (torch 2.11, torch/distributed/fsdp, FullyShardedDataParallel) as most trainers set it up:
+// FULL_SHARD, fp32 shards, bf16 compute, fp32 reduction, flat parameters, one unit a decoder layer;
+// embedding, final norm and head belong to the root.
+//
+// What it takes and gives back, event for event as in the recordings t07 and v2. Four streams:
 // shards are cast on one, gathered on a second, gradients reduced on a third. A tensor that was
 // made on one stream and used on another goes with record_stream: its memory comes back only when
 // that use is known to be over.
@@ -11,9 +15,8 @@
 // is with long contexts: the host runs ahead until it waits, which FSDP makes it do before every
 // gathering but two. With short contexts memory really comes back earlier than here, so that up to
 // 5.4 % too much is predicted to be reserved (4096 tokens on two ranks).
-#include "core/strategies/fsdp1.h"
-
 #include "core/base/num.h"
+#include "core/strategies/strategies.h"
 
 enum { REDUCE_WIDTH = 4, GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
 
@@ -39,7 +42,7 @@ struct shards {
 
 static struct shards *shards_of(const struct trainer *t)
 {
-    return t->shards;
+    return t->state;
 }
 
 static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
@@ -141,7 +144,7 @@ static void make_ready(struct trainer *t)
     }
 }
 
-static void before_forward(struct trainer *t, int unit)
+static void enter_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     struct machine *m = t->machine;
@@ -155,7 +158,7 @@ static void before_forward(struct trainer *t, int unit)
     bring(t, &s->units[unit]);
 }
 
-static void after_forward(struct trainer *t, int unit)
+static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     bool stays = is_whole(t) ? t->is_reference : unit == s->root;
@@ -164,7 +167,7 @@ static void after_forward(struct trainer *t, int unit)
 }
 
 // The unit itself is there: the root since the forward pass, a layer since the one after it.
-static void before_backward(struct trainer *t, int unit)
+static void enter_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     if (unit == s->root && is_whole(t))
@@ -277,9 +280,9 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     uint64_t padded = padded_elements(t, u);
     struct storage *padding = NULL;
     struct storage *wide = machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
-    // The driver makes this buffer in the first step, which takes so long that the card catches up
-    // (recorded with Gemma 2: frees of the layers' gradients follow at once).
-    if (u == &shards_of(t)->units[shards_of(t)->root] && m->step == 1)
+    // Where the driver has to make this buffer, the card catches up meanwhile: frees of the layers'
+    // gradients follow at once (recordings t07 and one of Gemma 2). Smaller ones take too little.
+    if (m->grew)
         machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
     if (padded != u->elements)
         padding = machine_take_on(m, stream, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
@@ -294,7 +297,7 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     machine_drop_after(m, flat, stream);
 }
 
-static void after_backward(struct trainer *t, int unit)
+static void leave_backward(struct trainer *t, int unit)
 {
     const struct shards *s = shards_of(t);
     struct unit *u = &s->units[unit];
@@ -306,7 +309,7 @@ static void after_backward(struct trainer *t, int unit)
 
 static void end_backward(struct trainer *t)
 {
-    after_backward(t, shards_of(t)->root);
+    leave_backward(t, shards_of(t)->root);
 }
 
 // ------------------------------------------------------------------ clipping
@@ -379,7 +382,7 @@ static void zero(struct trainer *t)
 // holes than the first rank has: it is such a rank that is simulated.
 static bool is_made_on_meta(const struct trainer *t)
 {
-    return t->job->recipe == RECIPE_TRINITY && !is_whole(t) && t->head != t->embedding;
+    return t->habits->sends_parameters && !is_whole(t) && t->head != t->embedding;
 }
 
 static void take_whole(struct trainer *t, int parameter)
@@ -439,7 +442,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
         take_whole(t, u->parameters[i]);
     for (int i = 0; i < first; i++)
         take_whole(t, u->parameters[i]);
-    if (t->job->recipe == RECIPE_TRINITY) // the root has two buffers of rotary frequencies
+    if (t->habits->sends_parameters) // the root has two buffers of rotary frequencies
         broadcast_unit(
             t, u, u == &shards_of(t)->units[shards_of(t)->root] ? 4 * t->job->model.head_dim : 0);
     u->trained->weight = machine_take(m, u->elements * width, kind);
@@ -481,11 +484,11 @@ static void make_units(struct trainer *t)
         add_parameter(t, root, t->head);
 }
 
-static void build(struct trainer *t)
+static void load(struct trainer *t)
 {
     enum { LAYER_NORMS = 2, HEAD = 1 };
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
-    t->shards = s;
+    t->state = s;
     s->ranks = job_ranks(t->job);
     s->root = (int)t->job->model.layers;
     s->stored_width = t->is_reference ? t->width : 4;
@@ -510,14 +513,15 @@ static int unit_of(const struct trainer *t, enum part part)
     return part == PART_EMBEDDING || part == PART_HEAD ? -1 : shards_of(t)->root;
 }
 
-const struct sharding fsdp1_sharding = {
-    .build = build,
-    .before_forward = before_forward,
-    .after_forward = after_forward,
-    .before_backward = before_backward,
-    .after_backward = after_backward,
+const struct strategy_kind fsdp1_strategy = {
+    .load = load,
+    .enter_unit = enter_unit,
+    .leave_unit = leave_unit,
+    .enter_backward = enter_backward,
+    .leave_backward = leave_backward,
     .end_backward = end_backward,
     .clip = clip,
+    .update = optimizer_update,
     .zero = zero,
     .unit_of = unit_of,
     .end_reading = end_reading,

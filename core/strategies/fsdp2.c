@@ -1,9 +1,13 @@
-// What FSDP2 takes and gives back, event for event as in the recordings t05, t06 and t12. Three
+// FSDP2 (torch 2.11, torch/distributed/fsdp/_fully_shard): each decoder layer is a unit, so are
+// embedding and head where they are not tied, and the root holds the rest. Parameters live as
+// shards; a unit is gathered before it runs and let go after; gradients are reduced to shards unit
+// by unit.
+//
+// What it takes and gives back, event for event as in the recordings t05, t06 and t12. Three
 // streams: gathering copies into buffers of its own stream, reduced gradients are made on another,
 // everything else on the compute stream.
-#include "core/strategies/fsdp2.h"
-
 #include "core/base/num.h"
+#include "core/strategies/strategies.h"
 
 struct unit {
     int count;
@@ -26,14 +30,12 @@ struct shards {
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
     uint16_t copy_in_stream, reduce_stream;
-    // accelerate 1.15 (utils/fsdp_utils.py): the last norm and the head, which may be the embedding
-    // too, are one unit that stays whole from its first use to its gradient.
-    int tail;
+    int tail; // the last norm and the head, which may be the embedding too, in one unit; -1
 };
 
 static struct shards *shards_of(const struct trainer *t)
 {
-    return t->shards;
+    return t->state;
 }
 
 static bool is_offloaded(const struct trainer *t)
@@ -146,14 +148,14 @@ static void let_go(struct trainer *t, struct unit *u)
     u->is_full = false;
 }
 
-static void before_forward(struct trainer *t, int unit)
+static void enter_unit(struct trainer *t, int unit)
 {
     struct unit *u = &shards_of(t)->units[unit];
     gather(t, u);
     copy_out(t, u, true);
 }
 
-static void after_forward(struct trainer *t, int unit)
+static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     if (t->job->reshard && unit != s->tail)
@@ -165,7 +167,7 @@ static void after_forward(struct trainer *t, int unit)
         drop(t, &s->last_flat);
 }
 
-static void before_backward(struct trainer *t, int unit)
+static void enter_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     gather(t, &s->units[unit]);
@@ -179,7 +181,7 @@ static void before_backward(struct trainer *t, int unit)
 
 // ------------------------------------------------------------------ gradients
 
-static void after_backward(struct trainer *t, int unit)
+static void leave_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     struct unit *u = &s->units[unit];
@@ -211,9 +213,9 @@ static void after_backward(struct trainer *t, int unit)
 static void end_backward(struct trainer *t)
 {
     struct shards *s = shards_of(t);
-    after_backward(t, s->root);
+    leave_backward(t, s->root);
     if (s->embedding >= 0)
-        after_backward(t, s->embedding);
+        leave_backward(t, s->embedding);
     drop(t, &s->last_reduced);
     s->order_count = 0;
 }
@@ -244,7 +246,7 @@ static void make_units(struct trainer *t)
     struct shards *s = shards_of(t);
     const struct model *m = &t->job->model;
     int layers = (int)m->layers;
-    bool has_tail = t->job->recipe == RECIPE_TRL;
+    bool has_tail = t->habits->head_unit == HEAD_WITH_NORM;
     s->units = NEW(t->machine->arena, struct unit, layers + 3);
     s->order = NEW(t->machine->arena, int, layers + 3);
     for (int i = 0; i < layers; i++) {
@@ -264,7 +266,7 @@ static void make_units(struct trainer *t)
         s->tail = has_tail ? s->root : -1;
         return;
     }
-    bool head_in_root = t->job->recipe == RECIPE_TRINITY; // verl 0.5, utils/fsdp_utils.py
+    bool head_in_root = t->habits->head_unit == HEAD_IN_ROOT;
     add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : !has_tail);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
@@ -296,16 +298,16 @@ static void take_shards(struct trainer *t)
     g->parameters[t->embedding].weight = head;
 }
 
-static void build(struct trainer *t)
+static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
     bool mixed = t->job->precision == PRECISION_MIXED && !t->is_reference;
-    t->shards = s;
+    t->state = s;
     s->ranks = job_ranks(t->job);
     s->stored_width = mixed ? 4 : 2;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
-    s->reduce_width = mixed && t->job->recipe != RECIPE_TRL ? 4 : 2;
+    s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : 2;
     make_units(t);
     take_shards(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
@@ -313,11 +315,6 @@ static void build(struct trainer *t)
     for (int i = 0; i < t->trained_count; i++)
         t->trained[i] =
             (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
-}
-
-static void end_reading(struct trainer *t)
-{
-    (void)t; // the root went after its forward pass
 }
 
 // Tensor by tensor: gathered in fp32, on the host where the shards are there.
@@ -362,18 +359,27 @@ static int tail_of(const struct trainer *t)
     return s->head == s->tail ? s->tail : -1; // a tied one is the root, in use from the beginning
 }
 
-const struct sharding fsdp2_sharding = {
-    .build = build,
-    .before_forward = before_forward,
-    .after_forward = after_forward,
-    .before_backward = before_backward,
-    .after_backward = after_backward,
+// With offload, host memory holds fp32 shards, gradients and two moments (not measured).
+static uint64_t host_bytes(const struct job *p)
+{
+    enum { HOST_BYTES_PER_PARAMETER = 16 };
+    uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
+    return p->offload ? sat_mul(part, HOST_BYTES_PER_PARAMETER) : 0;
+}
+
+const struct strategy_kind fsdp2_strategy = {
+    .load = load,
+    .enter_unit = enter_unit,
+    .leave_unit = leave_unit,
+    .enter_backward = enter_backward,
+    .leave_backward = leave_backward,
     .end_backward = end_backward,
     .clip = optimizer_clip,
+    .update = optimizer_update,
     .zero = zero,
     .unit_of = unit_of,
-    .end_reading = end_reading,
     .publish = publish,
     .save = save,
     .tail_of = tail_of,
+    .host_bytes = host_bytes,
 };

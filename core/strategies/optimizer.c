@@ -1,6 +1,7 @@
 // Clipping, the optimizer and zero_grad, as torch 2.11 does them over lists of tensors.
 #include "core/base/num.h"
-#include "core/models/trainer.h"
+#include "core/strategies/strategies.h"
+#include "core/strategies/trainer.h"
 
 // torch.nn.utils.clip_grad_norm_ with foreach: partial sums of 65536 elements for every tensor and
 // one norm each (ATen/native/cuda/ForeachReduceOp.cu), stacked and normed once more.
@@ -92,4 +93,14 @@ void optimizer_zero(struct trainer *t)
         machine_drop(t->machine, t->trained[i].gradient);
         t->trained[i].gradient = NULL;
     }
+}
+
+void optimizer_update(struct trainer *t)
+{
+    if (!t->job->offload) {
+        t->strategy->clip(t);
+        trainer_read_value(t);
+        optimizer_step(t);
+    }
+    t->strategy->zero(t);
 }

@@ -1,13 +1,9 @@
 // Building the model and running a step. The order in which parameters are made is that of
 // transformers' modules: torch's optimizers and allocator see them in it.
-#include "core/models/trainer.h"
+#include "core/strategies/trainer.h"
 
 #include "core/models/adapters.h"
-#include "core/strategies/ddp.h"
-#include "core/strategies/fsdp1.h"
-#include "core/strategies/fsdp2.h"
-#include "core/strategies/zero.h"
-#include "core/strategies/zero3.h"
+#include "core/strategies/strategies.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
 uint64_t cublas_workspace_bytes(const struct gpu *card)
@@ -20,7 +16,7 @@ static int add_parameter(struct trainer *t, const char *name, uint64_t rows, uin
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
-    if (!t->sharding)
+    if (!t->strategy->load)
         p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
 }
@@ -211,150 +207,109 @@ static void add_buffers(struct trainer *t)
         machine_take(t->machine, m->rotary_dim * 2, MEMORY_PARAMETERS);
 }
 
-static void train_whole_parameters(struct trainer *t)
+static void call(void (*hook)(struct trainer *t), struct trainer *t)
 {
-    struct graph *g = &t->graph;
-    t->trained = NEW(t->machine->arena, struct trained, g->parameter_count);
-    for (int i = 0; i < g->parameter_count; i++) {
-        const struct parameter *p = &g->parameters[i];
-        if (p->frozen || (t->head_is_idle && i == t->head))
-            continue;
-        t->trained[t->trained_count++] =
-            (struct trained){.elements = p->rows * p->columns, .width = p->width, .parameter = i};
-    }
+    if (hook)
+        hook(t);
 }
 
 static void cross_boundary(struct graph *g, int unit, bool left)
 {
     struct trainer *t = g->owner;
-    if (left)
-        t->sharding->after_backward(t, unit);
-    else
-        t->sharding->before_backward(t, unit);
+    void (*hook)(struct trainer *t, int unit) =
+        left ? t->strategy->leave_backward : t->strategy->enter_backward;
+    if (hook)
+        hook(t, unit);
 }
 
-static const struct sharding *sharding_of(enum strategy strategy)
+static struct graph graph_of(struct trainer *t, const struct job *p)
 {
-    static const struct sharding *const shardings[] = {
-        [STRATEGY_SINGLE] = NULL,
-        [STRATEGY_DDP] = NULL,
-        [STRATEGY_FSDP1] = &fsdp1_sharding,
-        [STRATEGY_FSDP2] = &fsdp2_sharding,
-        [STRATEGY_ZERO1] = NULL,
-        [STRATEGY_ZERO2] = NULL,
-        [STRATEGY_ZERO3] = &zero3_sharding,
-    };
-    return shardings[strategy];
+    const struct gpu *card = &p->hardware.card;
+    return (struct graph){.machine = t->machine,
+                          .owner = t,
+                          .autocast = p->precision == PRECISION_AUTOCAST,
+                          .flash = job_uses_flash(p),
+                          .attention_waits = t->habits->reads_positions,
+                          .gemm_workspace_bytes = cublas_workspace_bytes(card),
+                          .multiprocessors = card->multiprocessors,
+                          .threads_per_multiprocessor = card->threads_per_multiprocessor,
+                          .boundary = cross_boundary,
+                          .module = t->strategy->at_module,
+                          .gradient_ready = t->strategy->gradient_ready};
 }
 
 static void build(struct trainer *t, const struct job *p, struct machine *m)
 {
-    const struct gpu *card = &p->hardware.card;
-    bool autocast = p->precision == PRECISION_AUTOCAST;
+    uint64_t tokens = job_tokens(p);
     t->job = p;
     t->machine = m;
-    t->width = autocast ? 4 : 2;
-    t->graph = (struct graph){.machine = m, .owner = t, .autocast = autocast};
-    t->graph.flash = job_uses_flash(p);
-    t->graph.attention_waits = p->recipe == RECIPE_TRINITY;
-    t->graph.gemm_workspace_bytes = cublas_workspace_bytes(card);
-    t->graph.multiprocessors = card->multiprocessors;
-    t->graph.threads_per_multiprocessor = card->threads_per_multiprocessor;
-    t->sharding = sharding_of(p->strategy);
-    t->ring = (struct ring){{job_tokens(p), p->model.heads, p->model.kv_heads, p->model.head_dim},
-                            p->ring,
-                            p->ring_rank};
+    t->width = p->precision == PRECISION_AUTOCAST ? 4 : 2;
+    t->strategy = strategy_kind_of(p->strategy);
+    t->graph = graph_of(t, p);
+    t->ring = (struct ring){
+        {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim}, p->ring, p->ring_rank};
     add_model(t);
-    if (t->sharding)
-        t->sharding->build(t);
+    call(t->strategy->load, t);
     add_buffers(t);
     if (p->lora_rank)
         adapters_build(t);
-    if (!t->sharding)
-        train_whole_parameters(t);
-    if (p->strategy == STRATEGY_DDP)
-        ddp_build(t);
-    if (p->strategy == STRATEGY_ZERO1 || p->strategy == STRATEGY_ZERO2)
-        zero_build(t);
-    uint64_t tokens = job_tokens(p);
+    call(t->strategy->build, t);
     if (p->ring == 1)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
-    t->graph.boundary = cross_boundary;
 }
 
-void trainer_build(struct trainer *t, const struct job *p, struct machine *m)
+void trainer_build(struct trainer *t, const struct job *p, struct machine *m,
+                   const struct habits *habits)
 {
-    *t = (struct trainer){.first_stream = FIRST_SIDE_STREAM};
+    *t = (struct trainer){.habits = habits, .first_stream = FIRST_SIDE_STREAM};
     build(t, p, m);
 }
 
-void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m)
+void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m,
+                             const struct habits *habits)
 {
-    *t = (struct trainer){.is_reference = true, .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
+    *t = (struct trainer){
+        .habits = habits, .is_reference = true, .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
     build(t, p, m);
 }
 
-// Moves gradients to where the optimizer looks for them.
-static void collect_gradients(struct trainer *t)
+void trainer_read_value(struct trainer *t)
 {
-    for (int i = 0; i < t->trained_count; i++) {
-        struct parameter *p = &t->graph.parameters[t->trained[i].parameter];
-        t->trained[i].gradient = p->gradient;
-        p->gradient = NULL;
-    }
-}
-
-// verl reads the loss before the backward pass and the norm of the gradients before the optimizer
-// runs: the host waits for the card.
-static void read_value(struct trainer *t)
-{
-    if (t->job->recipe == RECIPE_TRINITY)
+    if (t->habits->reads_values)
         machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
 }
 
 void trainer_micro_batch(struct trainer *t)
 {
     machine_phase(t->machine, PHASE_FORWARD);
-    if (t->reducer)
-        ddp_before_forward(t);
     if (t->ring.ranks > 1) {
         ring_take_batch(&t->graph, &t->ring);
         t->ids = ring_tokens(&t->ring);
     }
-    if (t->zero)
-        zero_before_forward(t);
+    call(t->strategy->before_forward, t);
     struct var loss = trainer_forward(t);
-    read_value(t);
+    trainer_read_value(t);
     machine_phase(t->machine, PHASE_BACKWARD);
     graph_backward(&t->graph, loss);
-    if (t->sharding)
-        t->sharding->end_backward(t);
+    call(t->strategy->end_backward, t);
     if (t->ring.ranks > 1)
         ring_drop_batch(&t->graph, &t->ring);
-    if (t->zero)
-        zero_end_backward(t);
 }
 
 void trainer_update(struct trainer *t)
 {
     machine_phase(t->machine, PHASE_OPTIMIZER);
-    if (t->zero || (t->sharding && t->sharding->step)) {
-        (t->zero ? zero_step : t->sharding->step)(t);
-        return;
-    }
-    if (!t->sharding)
-        collect_gradients(t);
-    if (!t->job->offload) {
-        (t->sharding ? t->sharding->clip : optimizer_clip)(t);
-        read_value(t);
-        optimizer_step(t);
-    }
-    (t->sharding ? t->sharding->zero : optimizer_zero)(t);
+    t->strategy->update(t);
+}
+
+uint64_t trainer_micro_batches(const struct job *p)
+{
+    return p->accumulation < DIFFERENT_MICRO_BATCHES ? p->accumulation : DIFFERENT_MICRO_BATCHES;
 }
 
 void trainer_step(struct trainer *t)
 {
-    for (uint64_t i = 0; i < t->job->accumulation && i < DIFFERENT_MICRO_BATCHES; i++)
+    for (uint64_t i = 0; i < trainer_micro_batches(t->job); i++)
         trainer_micro_batch(t);
     trainer_update(t);
 }

@@ -1,10 +1,16 @@
-// Parameters, gradients and the step under stages 1 and 2, as DeepSpeed does them by default:
+// DeepSpeed's ZeRO, stages 1 and 2 (0.19.8, deepspeed/runtime/zero/stage_1_and_2.py): every rank
+// has all parameters in bf16, in one flat tensor; fp32 copies, moments and (stage 2) gradients are
+// cut into equal parts of that tensor, of which rank 0's is followed here.
+//
+// Parameters, gradients and the step are as DeepSpeed does them by default:
 // contiguous gradients, no overlap of reduction with the backward pass, bf16 gradients. The stages
 // differ in when gradients are reduced: stage 2 in the hook of each parameter, stage 1 all at once
 // after the last backward pass of a step.
 #include "core/strategies/zero.h"
 
 #include "core/base/num.h"
+#include "core/strategies/strategies.h"
+#include "core/strategies/trainer.h"
 
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8, START_ALIGNMENT = 2 };
 
@@ -26,7 +32,13 @@ struct zero {
     struct storage *owned;       // reduced gradients of rank 0's part, of this micro-batch
     struct storage *accumulated; // and of the first
     uint64_t micro_batch;        // of the step, from 1
+    bool drops_early;            // stage 2: a gradient of another rank's part, once it is reduced
 };
+
+static struct zero *zero_of(const struct trainer *t)
+{
+    return t->state;
+}
 
 uint64_t zero_bucket_elements(const struct job *p)
 {
@@ -47,15 +59,13 @@ static void drop(struct trainer *t, struct storage **s)
 
 static bool is_last_micro_batch(const struct trainer *t)
 {
-    uint64_t count = t->job->accumulation;
-    return t->zero->micro_batch ==
-           (count < DIFFERENT_MICRO_BATCHES ? count : DIFFERENT_MICRO_BATCHES);
+    return zero_of(t)->micro_batch == trainer_micro_batches(t->job);
 }
 
 // Of a parameter that begins in rank 0's part: the elements that lie in it.
 static uint64_t owned_elements(const struct trainer *t, int parameter)
 {
-    const struct zero *z = t->zero;
+    const struct zero *z = t->state;
     uint64_t left = z->partition_elements - z->starts[parameter];
     uint64_t whole = elements_of(t, parameter);
     return whole < left ? whole : left;
@@ -86,13 +96,13 @@ static void end_stretch(struct trainer *t, struct joiner *j)
     j->elements += j->stretch;
     j->stretch = 0;
     j->count++;
-    if (j->elements > t->zero->bucket_elements)
+    if (j->elements > zero_of(t)->bucket_elements)
         join(t, j);
 }
 
 static void add_parameter(struct trainer *t, struct joiner *j, int parameter)
 {
-    const struct zero *z = t->zero;
+    const struct zero *z = t->state;
     uint64_t at = z->starts[parameter], end = z->starts[parameter + 1];
     while (at < end) {
         uint64_t rank = at / z->partition_elements, stop = (rank + 1) * z->partition_elements;
@@ -108,8 +118,8 @@ static void add_parameter(struct trainer *t, struct joiner *j, int parameter)
 static void average(struct trainer *t)
 {
     struct joiner j = {0};
-    for (int i = 0; i < t->zero->bucket.count; i++)
-        add_parameter(t, &j, t->zero->bucket.parameters[i]);
+    for (int i = 0; i < zero_of(t)->bucket.count; i++)
+        add_parameter(t, &j, zero_of(t)->bucket.parameters[i]);
     end_stretch(t, &j);
     join(t, &j);
 }
@@ -132,7 +142,7 @@ static void send_to_host(struct trainer *t, struct parameter *p, int parameter)
 
 static void keep_gradient(struct trainer *t, int parameter)
 {
-    struct zero *z = t->zero;
+    struct zero *z = t->state;
     struct parameter *p = &t->graph.parameters[parameter];
     if (t->job->offload) {
         send_to_host(t, p, parameter);
@@ -146,14 +156,14 @@ static void keep_gradient(struct trainer *t, int parameter)
 
 static void reduce(struct trainer *t)
 {
-    struct zero *z = t->zero;
+    struct zero *z = t->state;
     struct bucket *b = &z->bucket;
     average(t);
     for (int i = 0; i < b->count; i++) {
         int parameter = b->parameters[i];
         if (parameter < z->owned_count)
             keep_gradient(t, parameter);
-        else if (t->job->strategy == STRATEGY_ZERO2)
+        else if (z->drops_early)
             drop(t, &t->graph.parameters[parameter].gradient);
     }
     b->count = 0;
@@ -162,7 +172,7 @@ static void reduce(struct trainer *t)
 
 static void add_to_bucket(struct trainer *t, int parameter)
 {
-    struct zero *z = t->zero;
+    struct zero *z = t->state;
     struct bucket *b = &z->bucket;
     struct parameter *p = &t->graph.parameters[parameter];
     uint64_t elements = elements_of(t, parameter);
@@ -183,23 +193,35 @@ static void add_to_bucket(struct trainer *t, int parameter)
 
 // ------------------------------------------------------------------ the backward pass
 
-// The hook of a parameter, once its last gradient of this pass is there.
-static void gradient_ready(struct graph *g, int parameter)
+// The hook of a parameter: whether its last gradient of this pass is there.
+static bool is_complete(struct trainer *t, int parameter)
 {
-    struct trainer *t = g->owner;
-    struct zero *z = t->zero;
+    struct zero *z = zero_of(t);
     if (--z->uses_left[parameter] > 0)
-        return;
+        return false;
     if (!z->bucket.buffer)
         z->bucket.buffer =
             machine_take(t->machine, z->bucket_elements * t->width, MEMORY_GRADIENTS);
-    if (t->job->strategy == STRATEGY_ZERO2) {
+    return true;
+}
+
+// Stage 1: added to what was there.
+static void gradient_stays(struct graph *g, int parameter)
+{
+    struct trainer *t = g->owner;
+    struct storage **earlier = &zero_of(t)->earlier[parameter];
+    if (!is_complete(t, parameter) || !*earlier)
+        return;
+    drop(t, &g->parameters[parameter].gradient);
+    g->parameters[parameter].gradient = *earlier;
+    *earlier = NULL;
+}
+
+static void gradient_goes(struct graph *g, int parameter)
+{
+    struct trainer *t = g->owner;
+    if (is_complete(t, parameter))
         add_to_bucket(t, parameter);
-    } else if (z->earlier[parameter]) { // added to what was there
-        drop(t, &g->parameters[parameter].gradient);
-        g->parameters[parameter].gradient = z->earlier[parameter];
-        z->earlier[parameter] = NULL;
-    }
 }
 
 int zero_uses_of(const struct trainer *t, int parameter)
@@ -211,9 +233,9 @@ int zero_uses_of(const struct trainer *t, int parameter)
     return (p->loss == LOSS_NONE ? 0 : chunks) + (t->head == t->embedding);
 }
 
-void zero_before_forward(struct trainer *t)
+static void before_forward(struct trainer *t)
 {
-    struct zero *z = t->zero;
+    struct zero *z = t->state;
     struct graph *g = &t->graph;
     z->micro_batch = is_last_micro_batch(t) ? 1 : z->micro_batch + 1;
     for (int i = 0; i < g->parameter_count; i++) {
@@ -230,16 +252,9 @@ static void drop_gradients(struct trainer *t)
 }
 
 // The first micro-batch's part is kept, those of later ones are added to it.
-void zero_end_backward(struct trainer *t)
+static void end_backward(struct trainer *t)
 {
-    struct zero *z = t->zero;
-    if (t->job->strategy == STRATEGY_ZERO1) {
-        if (!is_last_micro_batch(t))
-            return;
-        for (int i = 0; i < t->graph.parameter_count; i++)
-            if (t->graph.parameters[i].gradient)
-                add_to_bucket(t, i);
-    }
+    struct zero *z = zero_of(t);
     reduce(t);
     if (!z->accumulated)
         z->accumulated = storage_share(z->owned);
@@ -248,13 +263,23 @@ void zero_end_backward(struct trainer *t)
     drop_gradients(t);
 }
 
+static void end_backward_of_all(struct trainer *t)
+{
+    if (!is_last_micro_batch(t))
+        return;
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        if (t->graph.parameters[i].gradient)
+            add_to_bucket(t, i);
+    end_backward(t);
+}
+
 // ------------------------------------------------------------------ the step
 
 // One norm for each gradient of this part; then all are joined and cast, and the optimizer sees
 // one tensor. Updated parameters are gathered in place.
-void zero_step(struct trainer *t)
+static void update(struct trainer *t)
 {
-    struct zero *z = t->zero;
+    struct zero *z = t->state;
     struct trained *part = &t->trained[0];
     if (t->job->offload)
         return;
@@ -314,7 +339,7 @@ static void take_state(struct trainer *t, const struct zero *z)
         machine_take(m, largest_parameter(t) * t->width, MEMORY_WORKSPACE);
 }
 
-void zero_build(struct trainer *t)
+static void build(struct trainer *t)
 {
     struct arena *a = t->machine->arena;
     int count = t->graph.parameter_count;
@@ -325,10 +350,32 @@ void zero_build(struct trainer *t)
                        .uses_left = NEW(a, int, count),
                        .earlier = NEW(a, struct storage *, count),
                        .bucket.parameters = NEW(a, int, count)};
-    t->zero = z;
+    t->state = z;
     lay_out(t, z);
+    t->trained = NEW(a, struct trained, 1);
     t->trained_count = 1;
     take_state(t, z);
-    z->micro_batch = 0;
-    t->graph.gradient_ready = gradient_ready;
 }
+
+static void build_stage2(struct trainer *t)
+{
+    build(t);
+    zero_of(t)->drops_early = true;
+}
+
+const struct strategy_kind zero1_strategy = {
+    .build = build,
+    .gradient_ready = gradient_stays,
+    .before_forward = before_forward,
+    .end_backward = end_backward_of_all,
+    .update = update,
+};
+
+const struct strategy_kind zero2_strategy = {
+    .build = build_stage2,
+    .gradient_ready = gradient_goes,
+    .before_forward = before_forward,
+    .end_backward = end_backward,
+    .update = update,
+    .host_bytes = zero2_host_bytes,
+};

@@ -39,34 +39,39 @@ static uint64_t one_by_one(const struct job *p, uint64_t ranks)
     return bytes;
 }
 
-// zero2 has a place for the largest gradient, and for those of earlier micro-batches; zero3 pinned
-// each part when the parameter was made, a head's too that was tied then.
-static uint64_t beside_parts(const struct job *p)
+static uint64_t rows_bytes(const struct job *p, bool zero3)
 {
-    uint64_t head = p->model.vocab * p->model.hidden, ranks = job_ranks(p), bytes = 0;
-    if (p->strategy == STRATEGY_ZERO2) {
-        bytes = pinned(2 * head);
-        if (p->accumulation > 1)
-            bytes += one_by_one(p, 1) / ranks;
-    } else if (p->offload == OFFLOAD_ALL) {
-        bytes = one_by_one(p, ranks);
-        if (model_has(&p->model, FEATURE_TIED))
-            bytes += pinned(2 * u64_divide_up(head, ranks));
-    }
-    return bytes;
-}
-
-uint64_t zero_host_bytes(const struct job *p)
-{
-    uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
-    bool zero3 = p->strategy == STRATEGY_ZERO3;
-    if (!p->offload)
-        return 0;
-    uint64_t bytes = beside_parts(p);
+    uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p)), bytes = 0;
     for (ptrdiff_t i = 0; i < COUNT_OF(host_rows); i++) {
         const struct host_row *r = &host_rows[i];
         if (p->offload >= r->least && (zero3 ? r->in_zero3 : r->in_zero2))
             bytes += r->pinned ? pinned(part * r->width) : part * r->width;
     }
+    return bytes;
+}
+
+static uint64_t head_elements(const struct job *p)
+{
+    return p->model.vocab * p->model.hidden;
+}
+
+// A place for the largest gradient, and for those of earlier micro-batches.
+uint64_t zero2_host_bytes(const struct job *p)
+{
+    if (!p->offload)
+        return 0;
+    uint64_t bytes = rows_bytes(p, false) + pinned(2 * head_elements(p));
+    return p->accumulation > 1 ? bytes + one_by_one(p, 1) / job_ranks(p) : bytes;
+}
+
+// Each part was pinned when the parameter was made, a head's too that was tied then.
+uint64_t zero3_host_bytes(const struct job *p)
+{
+    uint64_t bytes = rows_bytes(p, true), ranks = job_ranks(p);
+    if (p->offload != OFFLOAD_ALL)
+        return bytes;
+    bytes += one_by_one(p, ranks);
+    if (model_has(&p->model, FEATURE_TIED))
+        bytes += pinned(2 * u64_divide_up(head_elements(p), ranks));
     return bytes;
 }

@@ -219,6 +219,26 @@ TEST(trinity_packs_sequences_by_tokens)
     }
 }
 
+// Each micro-batch's log-probabilities of the reference are kept, and nothing else grows.
+TEST(trinity_keeps_a_few_bytes_of_each_of_many_micro_batches)
+{
+    static const char job[] = "model=Qwen3-1.7B gpu=2xA100-80G context=4096 recipe=trinity accum=";
+    static const uint64_t counts[] = {8, 72, 73, 1000, 65536};
+    struct prediction first = {0};
+    for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "%s%llu", job, (unsigned long long)counts[i]);
+        struct prediction p = predicted_in(a, text.p);
+        if (!i)
+            first = p;
+        uint64_t kept = (counts[i] - counts[0]) * 2 * 4096 * 4;
+        uint64_t more = p.steps[0].reserved_bytes - first.steps[0].reserved_bytes;
+        CHECK(p.fits && more + 2 * MIB >= kept && more <= kept + 2 * MIB);
+        CHECK_U64(p.steps[1].allocated_bytes, first.steps[1].allocated_bytes);
+        CHECK((uint64_t)(p.trace.count - first.trace.count) <= 8 * (kept / MIB + 64));
+    }
+}
+
 TEST(reference_lets_its_root_go)
 {
     static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=4096";
@@ -289,6 +309,53 @@ TEST(fsdp1_waits_with_frees_but_completes_those_of_a_step_in_the_next)
         CHECK(f.completed > f.requested);
     }
     CHECK(found > 0);
+}
+
+static bool grows_at_the_first(void *player, ptrdiff_t event)
+{
+    *(ptrdiff_t *)player += 1;
+    return event == 0;
+}
+
+TEST(an_event_is_played_when_it_is_made)
+{
+    ptrdiff_t played = 0;
+    struct trace trace = trace_in(test_arena());
+    struct machine m = machine_with(test_arena(), &trace);
+    m.play = grows_at_the_first;
+    m.player = &played;
+    struct storage *first = machine_take(&m, 512, MEMORY_WORKING);
+    CHECK(m.grew && played == 1);
+    struct storage *second = machine_take(&m, 512, MEMORY_WORKING);
+    CHECK(!m.grew && played == 2);
+    machine_drop(&m, first);
+    machine_drop_after(&m, second, STREAM_COMPUTE);
+    machine_synchronize(&m, m.clock[STREAM_COMPUTE]);
+    machine_mark(&m, EVENT_EMPTY_CACHE);
+    machine_scratch(&m, 512);
+    CHECK(played == trace.count && trace.count == 8);
+}
+
+// As in the recording t07: the buffer of the first layer to be reduced, and its part of it, come
+// from the driver; by the next allocation the frees of the layer's eleven gradients are completed.
+TEST(fsdp1s_card_catches_up_while_the_driver_makes_a_buffer)
+{
+    static const uint64_t wide = UINT64_C(771785728);
+    struct prediction p = predicted_in(
+        test_arena(), "model=Qwen3-8B gpu=8xH200 context=8192 strategy=fsdp1 layers=6");
+    uint64_t completed[8] = {0}; // after each such buffer, before the second allocation
+    int buffers = 0, allocations = 0;
+    for (ptrdiff_t i = 0; i < p.trace.count && buffers < COUNT_OF(completed); i++) {
+        const struct event *e = &p.trace.events[i];
+        bool is_buffer = e->kind == EVENT_ALLOC && e->bytes == wide && e->stream != STREAM_COMPUTE;
+        allocations = is_buffer ? 0 : allocations + (e->kind == EVENT_ALLOC);
+        buffers += is_buffer;
+        if (buffers && allocations < 2)
+            completed[buffers - 1] +=
+                e->kind == EVENT_FREE_COMPLETED && e->stream == STREAM_COMPUTE;
+    }
+    CHECK_U64(completed[0], 11);
+    CHECK_U64(completed[1], 0); // the buffer is there
 }
 
 TEST(what_fits_under_a_limit_fits_under_a_larger_one)

@@ -1,0 +1,22 @@
+// What a framework does inside a step where torch leaves it the choice; a recipe's row has it.
+#ifndef FATHOM_MODELS_HABITS_H
+#define FATHOM_MODELS_HABITS_H
+
+#include <stdbool.h>
+
+// Where FSDP2 has the head of a model that does not tie it.
+enum head_unit {
+    HEAD_ALONE,
+    HEAD_WITH_NORM, // the last norm and the head (tied or not) are whole from their first use on
+    HEAD_IN_ROOT,
+};
+
+struct habits {
+    bool reads_values;     // the host waits for the loss, then for the norm of the gradients
+    bool reads_positions;  // and for the positions, before each attention
+    bool sends_parameters; // FSDP1's sync_module_states: from the first rank to the others
+    bool sums_narrow;      // FSDP2 reduces gradients in bf16
+    enum head_unit head_unit;
+};
+
+#endif

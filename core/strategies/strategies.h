@@ -1,0 +1,24 @@
+// The strategies, and what several of them share. A strategy is a file that fills a row, and a line
+// of the table in strategies.c.
+#ifndef FATHOM_STRATEGIES_STRATEGIES_H
+#define FATHOM_STRATEGIES_STRATEGIES_H
+
+#include "core/models/trainer.h"
+
+extern const struct strategy_kind single_strategy, ddp_strategy, fsdp1_strategy, fsdp2_strategy,
+    zero1_strategy, zero2_strategy, zero3_strategy;
+
+const struct strategy_kind *strategy_kind_of(enum strategy strategy);
+
+// single.c: whole parameters with whole gradients, each trained by itself.
+void whole_build(struct trainer *t);
+void whole_update(struct trainer *t);
+
+// optimizer.c: the parts of a step, and a step made of them and of the strategy's own clip and
+// zero.
+void optimizer_clip(struct trainer *t);
+void optimizer_step(struct trainer *t);
+void optimizer_zero(struct trainer *t);
+void optimizer_update(struct trainer *t);
+
+#endif
