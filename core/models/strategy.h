@@ -20,7 +20,7 @@ struct strategy_kind {
     void (*leave_unit)(struct trainer *t, int unit);
     void (*enter_backward)(struct trainer *t, int unit); // its gradient comes
     void (*leave_backward)(struct trainer *t, int unit); // and has passed
-    void (*at_module)(struct graph *g, int parameter, enum operation operation,
+    void (*at_module)(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment);
     void (*gradient_ready)(struct graph *g, int parameter);
 
