@@ -78,6 +78,7 @@ struct job {
     enum loss loss;
     uint64_t loss_chunk; // tokens
     bool checkpointing, reshard, expandable;
+    bool sync_each_batch; // gradients are reduced after each micro-batch, not after the last
     enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
     uint64_t ulysses;         // sequence parallel size

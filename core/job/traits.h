@@ -75,6 +75,7 @@
 #define IS_FUSED_KERNELS  TRAIT(59) // verl's
 #define IS_ENTROPY_SAVING TRAIT(60) // verl's
 #define IS_LORA           TRAIT(61)
+#define IS_SYNCED         TRAIT(62) // gradients after each micro-batch
 
 struct job;
 

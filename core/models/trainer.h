@@ -71,6 +71,7 @@ struct trainer {
     struct var ids;                                // the same in every step
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
     uint32_t width;                                // bytes an element in compute
+    bool keeps_gradients;  // of this micro-batch, whole until a later one is reduced
     bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
     uint16_t first_stream; // of its strategy's own
 };

@@ -1,4 +1,9 @@
-// transformers' Trainer: all that differs from the plain step is set by the job.
+// transformers' Trainer over accelerate 1.15: under FSDP2 its head and gradients are as TRL's.
 #include "core/recipes/run.h"
 
-const struct run_kind transformers_run = {.steps = 3, .build = plain_build, .step = plain_step};
+const struct run_kind transformers_run = {
+    .steps = 3,
+    .habits = {.sums_narrow = true, .head_unit = HEAD_WITH_NORM},
+    .build = plain_build,
+    .step = plain_step,
+};

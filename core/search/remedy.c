@@ -27,6 +27,7 @@ static const struct remedy_row {
     {"or a chunked loss", "loss=chunked:2048"},
     {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
     {"or one sequence at a time", "", EVERY_RECIPE, ONE_SEQUENCE},
+    {"or gradients reduced each time", "sync-each-batch=on", OF(TRL) | OF(TRANSFORMERS)},
     {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL)},
     {"or stage 3", "strategy=zero3", OF(DEEPSPEED)},
     {"or context parallel 2", "cp=2"},

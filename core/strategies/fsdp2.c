@@ -190,6 +190,8 @@ static void leave_backward(struct trainer *t, int unit)
     if (!u->count)
         return;
     let_go(t, u);
+    if (t->keeps_gradients) // set_requires_gradient_sync(False)
+        return;
     drop(t, &s->last_reduced);
     s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
     machine_scratch(m, chunk_cat_scratch(t, u));

@@ -309,7 +309,10 @@ uint64_t trainer_micro_batches(const struct job *p)
 
 void trainer_step(struct trainer *t)
 {
-    for (uint64_t i = 0; i < trainer_micro_batches(t->job); i++)
+    uint64_t count = trainer_micro_batches(t->job);
+    for (uint64_t i = 0; i < count; i++) {
+        t->keeps_gradients = !t->job->sync_each_batch && i + 1 < count;
         trainer_micro_batch(t);
+    }
     trainer_update(t);
 }

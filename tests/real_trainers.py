@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+"""Sets predictions beside unmodified jobs of TRL and transformers' Trainer that were measured on one H200.
+
+Usage: real_trainers.py BUILD-FOLDER
+
+tests/runs/real_trainers.jsonl: rank 0 of `world` over torch's fake process group, through Accelerate's own FSDP2 (or,
+`fsdp`: 1, FSDP1) and DeepSpeed (`zero`); peaks of each step. A row is asked as its user would ask; the last step's
+peaks are compared. Every row is in a group whose bars are what is reached, so that none gets worse unseen; a row that
+cannot be asked is counted too.
+"""
+import json
+import os
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+MODELS = {"Gemma-2-2B": "gemma-2-2b"}
+
+# Group, worst allocated and reserved error in percent, rows predicted. What is far off is known: TRL's loss on one
+# GPU keeps less than is believed, and its head under FSDP2 more.
+BARS = [
+    ("transformers, one GPU", 0.03, 0.03, 3),
+    ("transformers, FSDP2", 0.03, 0.6, 5),
+    ("transformers, FSDP1", 0.9, 6.5, 2),
+    ("transformers, Gemma 2", 57, 47, 5),
+    ("TRL, FSDP2", 7.1, 6.2, 10),
+    ("TRL, FSDP2, whole gradients", 17, 19, 4),
+    ("TRL, ZeRO", 1.6, 13.4, 1),
+    ("TRL, one GPU", 259, 237, 5),
+]
+NOT_ASKED = 10
+
+
+def group_of(c):
+    if c["trainer"] == "hf":
+        if c["model"].startswith("Gemma"):
+            return "transformers, Gemma 2"
+        return f"transformers, FSDP{c.get('fsdp', 2)}" if c.get("world") else "transformers, one GPU"
+    if c.get("zero"):
+        return "TRL, ZeRO"
+    if c.get("world") and c.get("accum", 1) > 1 and "accelerator_config" not in c.get("args", {}):
+        return "TRL, FSDP2, whole gradients"
+    return "TRL, FSDP2" if c.get("world") else "TRL, one GPU"
+
+
+def settings_of(c):
+    args = c.get("args", {})
+    asked = {"recipe": {"sft": "trl@1.16", "hf": "transformers"}.get(c["trainer"]), "context": c["seq"],
+             "model": MODELS.get(c["model"], c["model"]), "gpu": f"{c.get('world', 1)}xH200",
+             "batch": c.get("batch", 1), "accum": c.get("accum", 1)}
+    if not asked["recipe"] or c.get("lora") or c.get("lengths"):
+        return None  # a task or data that is not modelled
+    if c.get("layers"):
+        asked["layers"] = c["layers"]
+    if c["trainer"] == "hf":
+        asked["checkpointing"] = "on" if args.get("gradient_checkpointing") or c.get("fsdp_ac") else "off"
+        asked["optimizer"] = "adamw" if args.get("optim") == "adamw_torch" else "adamw-fused"
+        if c.get("dtype") == "float32" and not c.get("world"):
+            asked["precision"] = "autocast"
+    if c.get("world"):
+        asked["strategy"] = f"zero{c['zero']}" if c.get("zero") else f"fsdp{c.get('fsdp', 2)}"
+    if c.get("offload"):
+        asked["offload"] = "all"
+    if "accelerator_config" in args:
+        asked["sync-each-batch"] = "on"
+    return asked
+
+
+def ask(program, asked):
+    options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
+    done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=120)
+    return json.loads(done.stdout)["steps"][-1] if done.returncode == 0 else None
+
+
+def main():
+    program = os.path.join(sys.argv[1], "fathom")
+    errors, unasked = {}, []
+    for line in open(os.path.join(HERE, "runs", "real_trainers.jsonl")):
+        row = json.loads(line)
+        asked, measured = settings_of(row["cfg"]), row["steps"][-1]
+        step = ask(program, asked) if asked else None
+        if not step:
+            unasked.append(row["cfg"]["id"])
+            continue
+        pair = [100 * (step[f"{kind}_bytes"] / measured[kind] - 1) for kind in ("allocated", "reserved")]
+        errors.setdefault(group_of(row["cfg"]), []).append((row["cfg"]["id"], *pair))
+    missed = 0
+    for name, allocated, reserved, count in BARS:
+        rows = errors.pop(name, [])
+        worst = [max((abs(row[i]) for row in rows), default=0) for i in (1, 2)]
+        met = worst[0] <= allocated and worst[1] <= reserved and len(rows) == count
+        missed += not met
+        print(f"{'met   ' if met else 'MISSED'} {name:30} {len(rows)} of {count} rows, allocated {worst[0]:.2f} % "
+              f"(bar {allocated}), reserved {worst[1]:.2f} % (bar {reserved})")
+        if not met:
+            print("      ", ", ".join(f"{i} {a:+.2f}/{r:+.2f}" for i, a, r in rows))
+    print(f"not modelled yet: {', '.join(unasked)}")
+    missed += len(unasked) != NOT_ASKED or bool(errors)
+    print(f"{len(BARS) - missed} passed, {missed} failed")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
