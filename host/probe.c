@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/allocator/torch.h"
@@ -266,8 +267,10 @@ static struct trial_run prepare_trial(const struct hunting *h, const struct hunt
     t.title = h->title;
     if (h->cell->predicted)
         expect_trial(&t.expected, *r->arena, &h->job, step->context);
+    struct str usual = str_from(getenv("TRINITY_CHECKPOINT_ROOT_DIR"));
     struct str folder =
         checkpoints ? checkpoints->value
+        : usual.n   ? usual
                     : str_format(r->arena, "%.*s/checkpoints", STR_ARGS(r->options.log_folder));
     t.request = (struct trial_request){
         .cell = &h->settings,

@@ -72,6 +72,8 @@ struct command {
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
     struct example examples[COMMAND_MAX_EXAMPLES];
     const struct option_alias *aliases; // ends with a row without a name; NULL for none
+    const char *alias_settings; // "key=value ...": what use of an alias means where nothing else is
+                                // said, as that program's own defaults
 };
 
 extern const struct command commands[];

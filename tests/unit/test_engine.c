@@ -286,20 +286,42 @@ TEST(trinity_gets_its_environment)
     struct launch l;
     struct error e = {0};
     CHECK_STR(build(&a, "trinity", &r, &l, &e),
-              "FATHOM_OFFLOAD=true FATHOM_ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false "
-              "FATHOM_MODE=both FATHOM_SAMPLES=default FATHOM_GPUS=5 FATHOM_ROLLOUT_GPUS=1 "
-              "FATHOM_SP=2 FATHOM_SEQUENCES=16 "
-              "FATHOM_CONTEXT=51200 FATHOM_MODEL='my model' FATHOM_STRATEGY=fsdp2 "
-              "FATHOM_SAVE_HF=last FATHOM_CHECKPOINTS=c/t FATHOM_ROPE_SCALING='{rope_type: yarn, "
-              "factor: 1.25, original_max_position_embeddings: 40960}' "
+              "GPU_NUM=5 ENGINE_NUM=1 SP_NUM=2 REPEAT_TIMES=16 MODEL_PATH='my model' "
+              "MAX_MODEL_LEN=51200 SAVE_HF_CHECKPOINT=last TRAINER_STRATEGY=fsdp2 "
+              "TRINITY_CHECKPOINT_ROOT_DIR=c/t ROPE_SCALING=null FATHOM_YARN=1.25 OFFLOAD=true "
+              "ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false FATHOM_MODE=both "
+              "FATHOM_SAMPLES=default "
               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 -u share/trinity_trial.py "
               "--config share/trinity_capacity.yaml --plugin-dir share/trinity_plugin --dlc");
     s = settings_of(&a, "train-only=on\npython=p");
-    CHECK(build(&a, "trinity", &r, &l, &e).n > 0);
-    CHECK_STR(str_from(l.environment[3]), "FATHOM_MODE=train");
-    CHECK_STR(str_from(l.environment[4]), "FATHOM_SAMPLES=fathom_synthetic");
-    CHECK_STR(str_from(l.environment[5]), "FATHOM_GPUS=4");
+    struct str alone = build(&a, "trinity", &r, &l, &e);
+    CHECK(holds(alone, "FATHOM_MODE=train FATHOM_SAMPLES=fathom_synthetic"));
+    CHECK_STR(str_from(l.environment[0]), "GPU_NUM=4");
     CHECK_STR(str_from(l.arguments[0]), "p");
+}
+
+TEST(trinity_takes_files_of_the_users)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "trinity-config=my.yaml\nplugin-dir=my/plug-ins");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK(holds(build(&a, "trinity", &r, &l, &e),
+                " share/trinity_trial.py --config my.yaml --plugin-dir my/plug-ins"));
+    s = settings_of(&a, "trinity-config=my.yaml\ntrain-only=on");
+    CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "train-only is read by the shipped configuration, and --trinity-config is yours");
+}
+
+TEST(trinity_refuses_what_the_test_sets)
+{
+    struct arena a = fresh();
+    struct settings s;
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
     s = settings_of(&a, "batch=4");
     CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message),
