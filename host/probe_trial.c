@@ -8,7 +8,6 @@
 #include "core/base/units.h"
 #include "host/file.h"
 #include "host/last_line.h"
-#include "host/launcher.h"
 #include "host/nvml.h"
 #include "host/worker_lines.h"
 
@@ -328,8 +327,7 @@ bool trial_run(struct trial_end *end, struct arena *a, const struct trial_run *r
     bool saves = run->options->engine->saves;
     *end = (struct trial_end){0};
     if ((saves && !folder_remove(*a, r->checkpoints, e)) ||
-        !run->options->engine->build(l, a, r, e) ||
-        !launcher_wrap(l, a, run->options->launcher, r, e) || !write_files(*a, l, e))
+        !plan_launch(l, a, run->options, r, e) || !write_files(*a, l, e))
         return false;
     launch_print(&command, l);
     struct attempt_record *out = &end->record;

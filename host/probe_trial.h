@@ -3,9 +3,7 @@
 #ifndef FATHOM_HOST_PROBE_TRIAL_H
 #define FATHOM_HOST_PROBE_TRIAL_H
 
-#include "core/probe/engine.h"
-#include "core/probe/expect.h"
-#include "core/probe/options.h"
+#include "core/probe/plan.h"
 #include "host/probe.h"
 #include "host/store.h"
 

@@ -111,12 +111,9 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
     static const struct {
         const char *setting, *engines;
-    } only[] = {{"fused-kernels", "trinity"},
-                {"dlc", "trinity"},
-                {"checkpoint-path", "trinity"},
-                {"train-only", "trinity"},
-                {"trinity-config", "trinity"},
-                {"plugin-dir", "trinity"},
+    } only[] = {{"fused-kernels", "trinity"},   {"dlc", "trinity"},
+                {"checkpoint-path", "trinity"}, {"train-only", "trinity"},
+                {"trinity-config", "trinity"},  {"plugin-dir", "trinity"},
                 {"python", "torch or trinity"}};
     for (ptrdiff_t i = 0; i < COUNT_OF(only); i++) {
         const struct setting *other = settings_find_z(s, only[i].setting);
