@@ -162,7 +162,7 @@ static bool try_length(struct hunting *h, const struct hunt_step *step, struct e
                           .console = r->console,
                           .store = r->store,
                           .cell = h->id,
-                          .title = h->plan.title,
+                          .title = h->plan.cell->title,
                           .interrupts = r->interrupts.fd,
                           .spared = r->server.keeper.pid,
                           .request = planned.request,

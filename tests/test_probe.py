@@ -121,7 +121,7 @@ class Probe(unittest.TestCase):
         self.assertEqual([line.split() for line in table],
                          [["GPUs", "SP", "Qwen3-0.6B", "Qwen3-4B"], ["1", "1", "2048", "2048"],
                           ["2", "1", "2048", "2048"], ["2", "2", "2048", "2048"]])
-        self.assertIn("not tried: Qwen3-4B on 1 GPU with sp 2: ", done.stdout)
+        self.assertIn("not tried: Qwen3-4B, 1 GPU, sp 2: ", done.stdout)
 
     def test_a_long_command_is_shown_whole(self):
         done = self.run_probe("train", "--dry-run", more="x" * 2000)

@@ -85,9 +85,8 @@ const struct command commands[] = {
          "test works as it is: its options are taken under their names, and mean --engine trinity "
          "on 1, 2, 4 and 6 GPUs where nothing else is said.",
      .uses = USE_JOB | USE_TRIAL | USE_HUNT,
-     .without =
-         "gpu context max-token-len for around task cp cp-rank tp ep checkpoint-offload lora "
-         "lora-targets quantize",
+     .without = "gpu context max-token-len for around task tp ep checkpoint-offload lora "
+                "lora-targets quantize",
      .settings = "",
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "

@@ -13,10 +13,9 @@ bool probe_run_read(struct probe_run *r, struct arena *a, const struct settings 
     *r = (struct probe_run){.arena = a, .settings = s};
     if (!probe_options_read(&r->options, a, s, e))
         return false;
-    const struct probe_options *o = &r->options;
-    r->cell_count = o->models.count * o->gpus.count * o->sizes.count;
+    r->cell_count = probe_cell_count(&r->options);
     r->story.cells = NEW(a, struct probe_cell, r->cell_count);
-    r->place.shipped = str_format(a, "%.*s/share", STR_ARGS(o->log_folder));
+    r->place.shipped = str_format(a, "%.*s/share", STR_ARGS(r->options.log_folder));
     return true;
 }
 
@@ -47,23 +46,6 @@ bool probe_run_card(struct probe_run *r, struct error *e)
 
 // ------------------------------------------------------------------ one cell
 
-static bool read_count(uint64_t *value, const struct setting *item, struct error *e)
-{
-    return setting_number(value, item, UNIT_COUNT, (struct range){1, 65536}, e);
-}
-
-static bool choose(struct cell_choice *choice, struct cell_plan *p, ptrdiff_t index,
-                   struct error *e)
-{
-    const struct probe_options *o = &p->run->options;
-    ptrdiff_t sizes = o->sizes.count, of_model = o->gpus.count * sizes;
-    const struct setting *gpus = &o->gpus.items[index % of_model / sizes];
-    const struct setting *size = &o->sizes.items[index % sizes];
-    ptrdiff_t number = index / of_model;
-    *choice = (struct cell_choice){o->models.items[number].value, number, gpus->value, size->value};
-    return read_count(&p->cell->gpus, gpus, e) && read_count(&p->cell->sp, size, e);
-}
-
 // Of a place such as "." the name of the folder it is.
 static struct str name_of(struct str model, struct str path)
 {
@@ -86,9 +68,10 @@ static struct str model_for_engine(const struct cell_plan *p, struct str model)
 
 static struct str title_of(struct arena *a, const struct probe_cell *c)
 {
-    return str_format(a, "%.*s, %llu GPU%s, sp %llu", STR_ARGS(c->model),
+    struct str cp = c->cp > 1 ? str_format(a, ", cp %llu", (unsigned long long)c->cp) : STR_NONE;
+    return str_format(a, "%.*s, %llu GPU%s, sp %llu%.*s", STR_ARGS(c->model),
                       (unsigned long long)c->gpus, c->gpus == 1 ? "" : "s",
-                      (unsigned long long)c->sp);
+                      (unsigned long long)c->sp, STR_ARGS(cp));
 }
 
 // What the published test leaves out: sizes that do not divide the GPUs or the heads.
@@ -98,6 +81,10 @@ static void check_possible(struct probe_cell *c, struct arena *a, uint64_t heads
     if (c->gpus % c->sp)
         c->refusal =
             str_format(a, "sp %llu does not divide the %llu GPUs", sp, (unsigned long long)c->gpus);
+    else if (c->gpus % (c->sp * c->cp))
+        c->refusal =
+            str_format(a, "%scp %llu does not divide the %llu GPUs", c->sp > 1 ? "sp times " : "",
+                       (unsigned long long)c->cp, (unsigned long long)c->gpus);
     else if (heads % c->sp)
         c->refusal = str_format(a, "sp %llu does not divide the %llu attention heads", sp,
                                 (unsigned long long)heads);
@@ -164,17 +151,19 @@ bool plan_cell(struct cell_plan *p, struct probe_run *r, ptrdiff_t index, struct
 {
     struct probe_cell *c = &r->story.cells[index];
     struct model *m = NEW(r->arena, struct model, 1);
-    struct cell_choice choice;
+    struct cell_choice choice = probe_cell_choice(&r->options, index);
+    struct cell_sizes sizes;
     *p = (struct cell_plan){.run = r, .cell = c, .hunt = r->options.hunt};
     p->settings = settings_in(r->arena);
     r->story.count = index + 1;
-    if (!choose(&choice, p, index, e) ||
+    if (!probe_cell_sizes(&sizes, &choice, e) ||
         !probe_cell_settings(&p->settings, r->settings, &choice, e))
         return false;
+    c->gpus = sizes.gpus, c->sp = sizes.sp, c->cp = sizes.cp;
     p->path = r->place.model_paths ? r->place.model_paths[choice.number] : STR_NONE;
     c->model = name_of(choice.model, p->path);
     c->card = r->card;
-    p->title = title_of(r->arena, c);
+    c->title = title_of(r->arena, c);
     p->model = model_for_engine(p, choice.model);
     p->config = model_config_json(r->arena, &p->settings);
     if (choice.model.n && !model_from_settings(m, r->arena, &p->settings, e))
@@ -228,9 +217,11 @@ struct str plan_log(const struct cell_plan *p, uint64_t context, int number)
 {
     struct arena *a = p->run->arena;
     struct str again = number > 1 ? str_format(a, ".%d", number) : STR_NONE;
-    return str_format(a, "%.*s/%.*s/gpu-%llu/sp-%llu/model_len-%llu%.*s.log",
-                      STR_ARGS(p->run->options.log_folder), STR_ARGS(p->cell->model),
-                      (unsigned long long)p->cell->gpus, (unsigned long long)p->cell->sp,
+    const struct probe_cell *c = p->cell;
+    struct str cp = c->cp > 1 ? str_format(a, "cp-%llu/", (unsigned long long)c->cp) : STR_NONE;
+    return str_format(a, "%.*s/%.*s/gpu-%llu/sp-%llu/%.*smodel_len-%llu%.*s.log",
+                      STR_ARGS(p->run->options.log_folder), STR_ARGS(c->model),
+                      (unsigned long long)c->gpus, (unsigned long long)c->sp, STR_ARGS(cp),
                       (unsigned long long)context, STR_ARGS(again));
 }
 
@@ -260,6 +251,7 @@ struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_ste
         .context = step->context,
         .gpus = p->cell->gpus,
         .sp = p->cell->sp,
+        .cp = p->cell->cp,
         .max_position = p->cell->max_position,
         .limit_bytes = p->limit.limit_bytes,
         .workspace_bytes = p->limit.workspace_bytes,

@@ -45,15 +45,13 @@ struct cell_plan {
     struct probe_cell *cell;
     struct settings settings, job; // of its trials; of predictions
     struct hunt hunt;
-    struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
     struct str model; // as the engine takes it
     struct str path;  // of the model, empty where it is no file
     struct str config, machine;
     struct card_limit limit; // zero where torch has all of the card
 };
 
-// Models, then GPUs, then sizes, the last changing fastest. A cell that is not possible has its
-// refusal, and no trials.
+// A cell that is not possible has its refusal, and no trials.
 bool plan_cell(struct cell_plan *p, struct probe_run *r, ptrdiff_t index, struct error *e) MUST_USE;
 
 // What the store knows it by.

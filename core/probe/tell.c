@@ -12,7 +12,7 @@ void tell_expectation(struct buf *b, const struct cell_plan *p)
     const struct probe_cell *c = p->cell;
     unsigned long long expected = (unsigned long long)c->expected;
     struct hunt_step first = hunt_next(&p->hunt, NULL, 0);
-    buf_printf(b, "%.*s: ", STR_ARGS(p->title));
+    buf_printf(b, "%.*s: ", STR_ARGS(p->cell->title));
     if (!c->predicted)
         buf_printf(b, "no prediction (%.*s)\n", STR_ARGS(c->unpredicted));
     else if (!expected)
@@ -28,7 +28,7 @@ void tell_expectation(struct buf *b, const struct cell_plan *p)
 
 void tell_refusal(struct buf *b, const struct cell_plan *p)
 {
-    buf_printf(b, "%.*s: not tried (%.*s)\n", STR_ARGS(p->title), STR_ARGS(p->cell->refusal));
+    buf_printf(b, "%.*s: not tried (%.*s)\n", STR_ARGS(p->cell->title), STR_ARGS(p->cell->refusal));
 }
 
 void tell_trial(struct buf *b, struct str title, const struct expected_trial *expected,
@@ -85,10 +85,9 @@ bool tell_whether_done(const struct probe_run *r, struct error *e)
     for (ptrdiff_t i = 0; i < r->story.count; i++) {
         const struct probe_cell *c = &r->story.cells[i];
         if (c->settled && c->end.state == HUNT_STOPPED)
-            return FAIL(e, CHILD, STR_NONE,
-                        "%llu GPUs with sp %llu stay undecided: %s at %llu tokens",
-                        (unsigned long long)c->gpus, (unsigned long long)c->sp,
-                        outcome_rows[c->end.reason].title, (unsigned long long)c->end.context);
+            return FAIL(e, CHILD, STR_NONE, "%.*s stays undecided: %s at %llu tokens",
+                        STR_ARGS(c->title), outcome_rows[c->end.reason].title,
+                        (unsigned long long)c->end.context);
     }
     return true;
 }

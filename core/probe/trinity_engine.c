@@ -39,9 +39,12 @@ static struct str strategy_of(const struct settings *s)
 // What is not the test's own is refused rather than left out.
 static bool check_settings(const struct settings *s, struct error *e)
 {
-    static const char *const fixed[] = {
-        "batch",  "accum", "checkpointing", "reshard", "optimizer",    "loss", "precision",
-        "layers", "tied",  "device",        "one-gpu", "memory-limit", "cp",   "cp-rank"};
+    static const char *const fixed[] = {"batch",     "accum",  "checkpointing", "reshard",
+                                        "optimizer", "loss",   "precision",     "layers",
+                                        "tied",      "device", "one-gpu",       "memory-limit"};
+    const struct setting *cp = settings_find_z(s, "cp");
+    if (cp)
+        return FAIL(e, BAD_INPUT, cp->where, "the trinity engine has no cp; --sp splits sequences");
     for (ptrdiff_t i = 0; i < COUNT_OF(fixed); i++) {
         const struct setting *item = settings_find_z(s, fixed[i]);
         if (item)

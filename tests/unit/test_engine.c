@@ -158,6 +158,24 @@ TEST(a_torch_trial_is_a_file)
         "{}\n}\n");
 }
 
+TEST(a_torch_trial_spreads_its_context)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "cp=2\ncp-rank=1\nsp=1\nmodel=Qwen3-0.6B");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.config = STR("{}");
+    r.sp = 1;
+    r.cp = 2;
+    CHECK(build(&a, "torch", &r, &l, &e).n > 0);
+    CHECK(holds(l.files[0].content, "\"cp\": 2,\n  \"cp_rank\": 1,\n"));
+    r.context = 51202;
+    CHECK_U64((uint64_t)build(&a, "torch", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "51202 tokens are not a multiple of twice cp 2, in which they are dealt out");
+}
+
 // What an engine would leave out silently it refuses, and says what it does.
 TEST(engines_refuse_what_they_do_not_do)
 {
@@ -177,7 +195,13 @@ TEST(engines_refuse_what_they_do_not_do)
         {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
         {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
         {"torch", "lora=8", "the torch engine has no lora", 4},
-        {"torch", "cp=2", "the torch engine has no cp", 4},
+        {"torch", "cp=2\nsp=1", NULL, 4},
+        {"torch", "cp=2\nsp=2", "the torch engine does cp 2 only with sp 1, not with 2", 4},
+        {"torch", "cp=2\nloss=none", "the torch engine does loss none only with cp 1, not with 2",
+         4},
+        {"torch", "cp=2\nstrategy=fsdp1",
+         "the torch engine does cp 2 only with strategy fsdp2, not with fsdp1", 4},
+        {"trinity", "cp=2", "the trinity engine has no cp; --sp splits sequences", 4},
         {"torch", "entropy-saving=yes",
          "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
         {"torch", "recipe=hf\nsave-hf=never",
@@ -357,7 +381,7 @@ TEST(keys_hold_what_makes_a_cell)
         settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64\n"
                         "python=/opt/py");
     struct settings cell = settings_in(&a);
-    struct cell_choice choice = {STR("m"), 0, STR("2"), STR("1")};
+    struct cell_choice choice = {STR("m"), 0, STR("2"), STR("1"), STR("1")};
     CHECK(probe_cell_settings(&cell, &s, &choice, &e));
     CHECK_STR(probe_cell_key(&a, &cell, STR_NONE),
               "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n");
@@ -376,7 +400,7 @@ TEST(models_of_a_list_have_their_own_files)
     static const char *const types[] = {"qwen3", NULL, "llama"};
     for (ptrdiff_t i = 0; i < COUNT_OF(types); i++) {
         struct settings cell = settings_in(&a);
-        struct cell_choice choice = {STR("m"), i, STR("2"), STR("1")};
+        struct cell_choice choice = {STR("m"), i, STR("2"), STR("1"), STR("1")};
         CHECK(probe_cell_settings(&cell, &s, &choice, &e));
         const struct setting *type = settings_find_z(&cell, "config.model_type");
         CHECK_STR(type ? type->value : STR_NONE, types[i] ? types[i] : "");

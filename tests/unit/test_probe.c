@@ -417,11 +417,37 @@ TEST(cells_go_by_model_gpus_and_size)
     CHECK_U64((uint64_t)r.cell_count, COUNT_OF(titles));
     for (ptrdiff_t i = 0; i < r.cell_count; i++) {
         struct cell_plan p = planned(&r, i);
-        CHECK_STR(p.title, titles[i]);
+        CHECK_STR(p.cell->title, titles[i]);
         CHECK_U64((uint64_t)r.story.count, (uint64_t)i + 1);
         CHECK(p.cell->possible == (p.cell->gpus % p.cell->sp == 0));
     }
     CHECK_STR(r.story.cells[1].refusal, "sp 4 does not divide the 2 GPUs");
+}
+
+TEST(context_parallel_sizes_are_cells_too)
+{
+    static const char *const rows[][2] = {
+        {"Qwen3-0.6B, 2 GPUs, sp 1", "logs/Qwen3-0.6B/gpu-2/sp-1/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 1, cp 2", "logs/Qwen3-0.6B/gpu-2/sp-1/cp-2/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 1, cp 4", ""},
+        {"Qwen3-0.6B, 2 GPUs, sp 2", "logs/Qwen3-0.6B/gpu-2/sp-2/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 2, cp 2", ""},
+        {"Qwen3-0.6B, 2 GPUs, sp 2, cp 4", ""},
+    };
+    struct arena a = fresh();
+    struct probe_run r =
+        run_of(&a, "engine=torch\nmodel=Qwen3-0.6B\ngpus=2\nsp=1,2\ncp=1,2,4\ncp-rank=1", NULL);
+    CHECK_U64((uint64_t)r.cell_count, COUNT_OF(rows));
+    for (ptrdiff_t i = 0; i < r.cell_count; i++) {
+        struct cell_plan p = planned(&r, i);
+        CHECK_STR(p.cell->title, rows[i][0]);
+        CHECK(p.cell->possible == (rows[i][1][0] != 0));
+        if (p.cell->possible)
+            CHECK_STR(plan_log(&p, 4096, 1), rows[i][1]);
+        const struct setting *cp = settings_find_z(&p.settings, "cp");
+        CHECK(!!cp == (p.cell->cp > 1) && !!cp == !!settings_find_z(&p.settings, "cp-rank"));
+    }
+    CHECK_STR(r.story.cells[2].refusal, "cp 4 does not divide the 2 GPUs");
 }
 
 TEST(a_trial_is_told_where_it_stands)
@@ -496,10 +522,11 @@ TEST(a_prediction_below_the_start_is_said)
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena a = fresh();
         struct buf b = buf_in(&a);
-        struct probe_cell c = {
-            .predicted = true, .expected = rows[i].expected, .known = rows[i].known};
-        struct cell_plan p = {
-            .cell = &c, .title = STR("m"), .hunt = trinity_hunt(rows[i].expected)};
+        struct probe_cell c = {.title = STR("m"),
+                               .predicted = true,
+                               .expected = rows[i].expected,
+                               .known = rows[i].known};
+        struct cell_plan p = {.cell = &c, .hunt = trinity_hunt(rows[i].expected)};
         p.hunt.start = 8192;
         tell_expectation(&b, &p);
         CHECK_STR(buf_str(&b), rows[i].text);
@@ -549,9 +576,10 @@ TEST(what_ends_a_run)
 TEST(a_cell_without_an_answer_is_told)
 {
     struct hunt_step end = {.state = HUNT_STOPPED, .context = 8192, .reason = OUTCOME_TIMEOUT};
-    struct probe_cell c = {.possible = true, .settled = true, .gpus = 2, .sp = 1, .end = end};
+    struct probe_cell c = {
+        .title = STR("m, 2 GPUs"), .possible = true, .settled = true, .end = end};
     struct probe_run r = {.story = {&c, 1, 0}};
     struct error e = {0};
     CHECK(!tell_whether_done(&r, &e));
-    CHECK_STR(str_from(e.message), "2 GPUs with sp 1 stay undecided: timeout at 8192 tokens");
+    CHECK_STR(str_from(e.message), "m, 2 GPUs stays undecided: timeout at 8192 tokens");
 }
