@@ -29,6 +29,7 @@ const struct command commands[] = {
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
      .settings = "explain timeline trace store",
+     .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
@@ -88,6 +89,7 @@ const struct command commands[] = {
      .without = "gpu context max-token-len for around task tp ep checkpoint-offload lora "
                 "lora-targets quantize",
      .settings = "",
+     .host = HOST_TRIALS,
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
                    "A100-80G --recipe trinity",
