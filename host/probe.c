@@ -85,6 +85,14 @@ static struct str *model_paths(struct run *r)
     return paths;
 }
 
+static bool is_there(const struct run *r, const char *name, enum path_kind kind, struct error *e)
+{
+    const struct setting *item = settings_find_z(r->plan.settings, name);
+    return !item || path_kind(*r->arena, item->value) == kind ||
+           FAIL(e, BAD_INPUT, item->where, "there is no %s '%.*s'",
+                kind == PATH_FOLDER ? "folder" : "file", STR_ARGS(str_short(item->value)));
+}
+
 static bool look_around(struct run *r, struct error *e)
 {
     struct probe_place *place = &r->plan.place;
@@ -92,7 +100,8 @@ static bool look_around(struct run *r, struct error *e)
     place->found = card_found(r);
     place->checkpoints = str_from(getenv("TRINITY_CHECKPOINT_ROOT_DIR"));
     place->model_paths = model_paths(r);
-    return probe_run_card(&r->plan, e);
+    return is_there(r, "trinity-config", PATH_FILE, e) &&
+           is_there(r, "plugin-dir", PATH_FOLDER, e) && probe_run_card(&r->plan, e);
 }
 
 // ------------------------------------------------------------------ the torch worker's server
