@@ -174,15 +174,14 @@ static bool try_length(struct hunting *h, const struct hunt_step *step, struct e
                           .title = h->plan.cell->title,
                           .interrupts = r->interrupts.fd,
                           .spared = r->server.keeper.pid,
-                          .request = planned.request,
-                          .expected = planned.expected,
+                          .planned = planned,
                           .scratch = r->scratch};
     bool ok = trial_run(&end, r->arena, &t, e);
     const struct attempt_record *done = &end.record;
     h->plan.cell->launches += done->id > 0;
     if (!ok)
         return false;
-    tell_trial(&b, t.title, &t.expected, done);
+    tell_trial(&b, t.title, &planned.expected, done);
     say(r, &b);
     h->plan.cell->detail = done->detail;
     h->interrupted = end.interrupted;

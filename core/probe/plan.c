@@ -235,11 +235,20 @@ static struct str checkpoints_of(const struct probe_run *r)
     return str_format(r->arena, "%.*s/fathom-trial", STR_ARGS(folder));
 }
 
+// As in the published test, each try so many tenths of the one before it.
+static uint64_t timeout_of(uint64_t ms, int try)
+{
+    enum { GROWTH_TENTHS = 13 };
+    for (int i = 1; i < try; i++)
+        ms = ms * GROWTH_TENTHS / 10;
+    return ms;
+}
+
 struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_step *step,
                                 struct str log)
 {
     struct probe_run *r = p->run;
-    struct planned_trial t = {0};
+    struct planned_trial t = {.timeout_ms = timeout_of(r->options.timeout_ms, step->try)};
     if (p->cell->predicted)
         expect_trial(&t.expected, *r->arena, &p->job, step->context);
     t.request = (struct trial_request){

@@ -62,6 +62,7 @@ struct str plan_log(const struct cell_plan *p, uint64_t context, int number);
 
 struct planned_trial {
     struct trial_request request;
+    uint64_t timeout_ms; // a retry may take longer
     struct expected_trial expected;
 };
 struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_step *step,

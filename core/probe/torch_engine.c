@@ -21,7 +21,8 @@ static const struct {
     {"reshard", "off", "strategy", "fsdp2"},
     {"cp", NULL, "strategy", "fsdp2"},
     {"cp", NULL, "recipe", "hf"},
-    {"cp", NULL, "sp", "1"}, // as in accelerate
+    {"cp", NULL, "sp", "1"},        // as in accelerate
+    {"cp", NULL, "device", "cuda"}, // torch 2.15 has no ring of its CPU attention
     {"loss", "chunked:|none", "cp", "1"},
 };
 
@@ -33,6 +34,8 @@ static struct str value_of(const struct settings *s, const char *name, uint64_t 
         return item->value;
     if (str_is(str_from(name), "recipe"))
         return STR("hf");
+    if (str_is(str_from(name), "device"))
+        return STR("cuda");
     if (!str_is(str_from(name), "strategy"))
         return STR("1"); // sizes
     return gpus > 1 ? STR("fsdp2") : STR("single");

@@ -201,6 +201,8 @@ TEST(engines_refuse_what_they_do_not_do)
          4},
         {"torch", "cp=2\nstrategy=fsdp1",
          "the torch engine does cp 2 only with strategy fsdp2, not with fsdp1", 4},
+        {"torch", "cp=2\ndevice=cpu",
+         "the torch engine does cp 2 only with device cuda, not with cpu", 4},
         {"trinity", "cp=2", "the trinity engine has no cp; --sp splits sequences", 4},
         {"torch", "entropy-saving=yes",
          "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},

@@ -551,6 +551,40 @@ TEST(trials_of_a_store_are_gone_on_from)
     CHECK_U64((uint64_t)known.count, 1); // not asked for any more
 }
 
+TEST(last_words_of_a_trial)
+{
+    static const struct {
+        const char *tail;
+        bool told;
+    } rows[] = {
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+         true},
+        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", false},
+        {"Traceback (most recent call last):\nValueError: x\n", false},
+        {"", false},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK(outcome_is_told(fresh(), str_from(rows[i].tail)) == rows[i].told);
+    CHECK(outcome_of_error(ERROR_IO) == OUTCOME_DISK);
+    CHECK(outcome_of_error(ERROR_BAD_INPUT) == OUTCOME_CONFIGURATION);
+    CHECK(outcome_of_error(ERROR_CHILD) == OUTCOME_FAILED);
+    struct arena a = fresh();
+    CHECK_STR(outcome_detail(&a, NULL), "");
+}
+
+TEST(a_retry_may_take_longer)
+{
+    struct arena a = fresh();
+    struct probe_run r = run_of(&a, "engine=command\ncommand=x {context}\ntimeout=100", NULL);
+    struct cell_plan p = planned(&r, 0);
+    static const uint64_t wanted[] = {100000, 130000, 169000};
+    for (int i = 0; i < COUNT_OF(wanted); i++) {
+        struct hunt_step step = {.context = 4096, .try = i + 1};
+        CHECK_U64(plan_trial(&p, &step, STR("x")).timeout_ms, wanted[i]);
+    }
+}
+
 TEST(what_ends_a_run)
 {
     static const struct {
