@@ -177,68 +177,65 @@ TEST(a_torch_trial_spreads_its_context)
 }
 
 // What an engine would leave out silently it refuses, and says what it does.
+static const struct {
+    const char *engine, *settings, *message;
+    uint64_t gpus;
+} refusals[] = {
+    {"torch", "strategy=zero3",
+     "the torch engine does strategy single|ddp|fsdp1|fsdp2, not "
+     "'zero3'",
+     4},
+    {"torch", "optimizer=adamw-8bit",
+     "the torch engine does optimizer adamw|adamw-fused|sgd, "
+     "not 'adamw-8bit'",
+     4},
+    {"torch", "loss=liger", "the torch engine does loss full|chunked:|none, not 'liger'", 4},
+    {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
+    {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
+    {"torch", "lora=8", "the torch engine has no lora", 4},
+    {"torch", "cp=2\nsp=1", NULL, 4},
+    {"torch", "cp=2\nsp=2", "the torch engine does cp 2 only with sp 1, not with 2", 4},
+    {"torch", "cp=2\nloss=none", "the torch engine does loss none only with cp 1, not with 2", 4},
+    {"torch", "cp=2\nstrategy=fsdp1",
+     "the torch engine does cp 2 only with strategy fsdp2, not with fsdp1", 4},
+    {"torch", "cp=2\ndevice=cpu", "the torch engine does cp 2 only with device cuda, not with cpu",
+     4},
+    {"trinity", "cp=2", "the trinity engine has no cp; --sp splits sequences", 4},
+    {"torch", "entropy-saving=yes",
+     "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
+    {"torch", "recipe=hf\nsave-hf=never",
+     "the torch engine does save-hf never only with recipe trinity, not with hf", 4},
+    {"torch", "recipe=trinity\nloss=full",
+     "the torch engine does loss full only with recipe hf, not with trinity", 4},
+    {"torch", "offload=all",
+     "the torch engine does offload all only with strategy fsdp1|fsdp2, not with single", 1},
+    {"torch", "reshard=off\nstrategy=ddp",
+     "the torch engine does reshard off only with strategy fsdp2, not with ddp", 4},
+    {"torch", "precision=mixed\nstrategy=ddp",
+     "the torch engine does precision mixed only with strategy fsdp1|fsdp2, not with ddp", 4},
+    {"torch", "precision=bf16\nstrategy=fsdp1",
+     "the torch engine does precision bf16 only with strategy single|ddp|fsdp2, not with fsdp1", 4},
+    {"torch", "offload=all", NULL, 2},
+    {"torch", "recipe=trinity\noffload=all\nentropy-saving=on", NULL, 1},
+    {"torch", "recipe=hf\nloss=chunked:2048\nentropy-saving=off\nreshard=on", NULL, 1},
+    {"trinity", "strategy=ddp", "the trinity engine does strategy fsdp1|fsdp2, not 'ddp'", 4},
+    {"trinity", "strategy=zero2", "the trinity engine does strategy fsdp1|fsdp2, not 'zero2'", 4},
+    {"trinity", "offload=optimizer", "the trinity engine does offload off|all, not 'optimizer'", 4},
+    {"trinity", "strategy=fsdp2\noffload=all", NULL, 4},
+};
+
 TEST(engines_refuse_what_they_do_not_do)
 {
-    static const struct {
-        const char *engine, *settings, *message;
-        uint64_t gpus;
-    } rows[] = {
-        {"torch", "strategy=zero3",
-         "the torch engine does strategy single|ddp|fsdp1|fsdp2, not "
-         "'zero3'",
-         4},
-        {"torch", "optimizer=adamw-8bit",
-         "the torch engine does optimizer adamw|adamw-fused|sgd, "
-         "not 'adamw-8bit'",
-         4},
-        {"torch", "loss=liger", "the torch engine does loss full|chunked:|none, not 'liger'", 4},
-        {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
-        {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
-        {"torch", "lora=8", "the torch engine has no lora", 4},
-        {"torch", "cp=2\nsp=1", NULL, 4},
-        {"torch", "cp=2\nsp=2", "the torch engine does cp 2 only with sp 1, not with 2", 4},
-        {"torch", "cp=2\nloss=none", "the torch engine does loss none only with cp 1, not with 2",
-         4},
-        {"torch", "cp=2\nstrategy=fsdp1",
-         "the torch engine does cp 2 only with strategy fsdp2, not with fsdp1", 4},
-        {"torch", "cp=2\ndevice=cpu",
-         "the torch engine does cp 2 only with device cuda, not with cpu", 4},
-        {"trinity", "cp=2", "the trinity engine has no cp; --sp splits sequences", 4},
-        {"torch", "entropy-saving=yes",
-         "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
-        {"torch", "recipe=hf\nsave-hf=never",
-         "the torch engine does save-hf never only with recipe trinity, not with hf", 4},
-        {"torch", "recipe=trinity\nloss=full",
-         "the torch engine does loss full only with recipe hf, not with trinity", 4},
-        {"torch", "offload=all",
-         "the torch engine does offload all only with strategy fsdp1|fsdp2, not with single", 1},
-        {"torch", "reshard=off\nstrategy=ddp",
-         "the torch engine does reshard off only with strategy fsdp2, not with ddp", 4},
-        {"torch", "precision=mixed\nstrategy=ddp",
-         "the torch engine does precision mixed only with strategy fsdp1|fsdp2, not with ddp", 4},
-        {"torch", "precision=bf16\nstrategy=fsdp1",
-         "the torch engine does precision bf16 only with strategy single|ddp|fsdp2, not with fsdp1",
-         4},
-        {"torch", "offload=all", NULL, 2},
-        {"torch", "recipe=trinity\noffload=all\nentropy-saving=on", NULL, 1},
-        {"torch", "recipe=hf\nloss=chunked:2048\nentropy-saving=off\nreshard=on", NULL, 1},
-        {"trinity", "strategy=ddp", "the trinity engine does strategy fsdp1|fsdp2, not 'ddp'", 4},
-        {"trinity", "strategy=zero2", "the trinity engine does strategy fsdp1|fsdp2, not 'zero2'",
-         4},
-        {"trinity", "offload=optimizer", "the trinity engine does offload off|all, not 'optimizer'",
-         4},
-        {"trinity", "strategy=fsdp2\noffload=all", NULL, 4},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+    for (ptrdiff_t i = 0; i < COUNT_OF(refusals); i++) {
         struct arena a = fresh();
-        struct settings s = settings_of(&a, rows[i].settings);
+        struct settings s = settings_of(&a, refusals[i].settings);
         struct trial_request r = request_of(&s);
         struct launch l;
         struct error e = {0};
         r.config = STR("{}");
-        r.gpus = rows[i].gpus;
-        CHECK((build(&a, rows[i].engine, &r, &l, &e).n == 0) == (rows[i].message != NULL));
-        CHECK_STR(str_from(e.message), rows[i].message ? rows[i].message : "");
+        r.gpus = refusals[i].gpus;
+        CHECK((build(&a, refusals[i].engine, &r, &l, &e).n == 0) == (refusals[i].message != NULL));
+        CHECK_STR(str_from(e.message), refusals[i].message ? refusals[i].message : "");
     }
 }
 
