@@ -155,17 +155,22 @@ static bool read_document(struct query *q, const struct command *c, struct error
     return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
 }
 
-// Probing starts processes, so the host answers it; all other answers are pure.
-static bool answer_command(struct answer *out, struct options *o, const struct query *q,
-                           struct error *e)
+static bool make_trials(struct answer *out, const struct options *o, const struct query *q,
+                        struct error *e)
 {
-    bool predicts = o->command->answer == predict_answer;
-    if (o->command->answer != probe_answer)
-        return (!predicts || measured_resolve(&o->settings, e)) &&
-               command_answer(out, o->command, q, e);
     struct terminal_console t = terminal_console(o->json ? STDERR_FILENO : STDOUT_FILENO);
     struct probe_console console = {&t, terminal_line, t.live ? terminal_status : NULL};
     return command_check(o->command, q->settings, e) && probe_command(out, q, &console, e);
+}
+
+// All answers are pure, but those of commands that start processes.
+static bool answer_command(struct answer *out, struct options *o, const struct query *q,
+                           struct error *e)
+{
+    int host = o->command->host;
+    if ((host & HOST_STORE) && !measured_resolve(&o->settings, e))
+        return false;
+    return host & HOST_TRIALS ? make_trials(out, o, q, e) : command_answer(out, o->command, q, e);
 }
 
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
@@ -180,7 +185,7 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
                       .view = terminal_view(),
                       .json = o->json,
                       .runner = &runner};
-    return merge_request(o, a, e) && settings_check(&o->settings, e) &&
+    return merge_request(o, a, e) && options_imply(o, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
            read_document(&q, o->command, e) && answer_command(out, o, &q, e) &&
            attachments_write(*a, out, e);
@@ -232,7 +237,7 @@ static int run(struct arena *a, int argc, char **argv)
         buf_put_z(&out.out, "\n'fathom help' says what else there is to ask.\n");
     if (ok && terminal_write(STDOUT_FILENO, buf_str(&out.out), &e))
         return out.negative;
-    if (o.command && o.command->answer == probe_answer && !o.json) { // what was found before
+    if (o.command && (o.command->host & HOST_TRIALS) && !o.json) { // what was found before
         struct error ignored = {0};
         (void)!terminal_write(STDOUT_FILENO, buf_str(&out.out), &ignored);
     }

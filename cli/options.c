@@ -14,15 +14,22 @@ static const struct global_option *find_global(struct str name)
     return NULL;
 }
 
-static bool add(struct options *o, const char *name, struct str value, struct error *e)
+// `option` is what the user wrote.
+static bool add_as(struct options *o, const char *option, const char *name, struct str value,
+                   struct error *e)
 {
     struct arena *a = o->settings.arena;
-    struct setting item = {str_from(name), value, str_format(a, "--%s", name)};
+    struct setting item = {str_from(name), value, str_format(a, "--%s", option)};
     const struct setting *earlier = settings_find_z(&o->settings, name);
     if (earlier && !str_equal(earlier->value, value))
         return FAIL(e, BAD_INPUT, item.where, "%s is given twice, as '%.*s' and '%.*s'", name,
                     STR_ARGS(str_short(earlier->value)), STR_ARGS(str_short(value)));
     return settings_add(&o->settings, item, e);
+}
+
+static bool add(struct options *o, const char *name, struct str value, struct error *e)
+{
+    return add_as(o, name, name, value, e);
 }
 
 static bool take_value(struct str *value, const char *name, struct str_cut pair,
@@ -99,7 +106,10 @@ static bool read_alias(struct options *o, const struct option_alias *alias, stru
             str_format(o->settings.arena, "%.*s,%s", STR_ARGS(value), args->values[args->next++]);
     if (alias->spelled && str_is(value, alias->spelled))
         value = str_from(alias->meant);
-    return add(o, alias->setting, value, e);
+    bool ours = str_is(str_from(alias->name), alias->setting);
+    if (!ours)
+        o->alias = str_format(o->settings.arena, "--%s", alias->name);
+    return add_as(o, alias->name, alias->setting, value, e);
 }
 
 static bool read_option(struct options *o, struct str text, struct arguments *args, struct error *e)
@@ -204,4 +214,17 @@ bool options_read(struct options *o, struct arena *a, int argc, const char *cons
     *o = (struct options){.settings = settings_in(a)};
     o->json = wants_json(argc, argv);
     return read_command(o, &args, e) && read_arguments(o, &args, e);
+}
+
+bool options_imply(struct options *o, struct error *e)
+{
+    struct settings implied = settings_in(o->settings.arena);
+    const char *text = o->alias.n ? o->command->alias_settings : NULL;
+    if (!text || !settings_read(&implied, str_from(text), ' ', o->alias, e))
+        return !text;
+    for (ptrdiff_t i = 0; i < implied.count; i++)
+        if (!settings_find(&o->settings, implied.items[i].key) &&
+            !settings_add(&o->settings, implied.items[i], e))
+            return false;
+    return true;
 }

@@ -12,12 +12,16 @@
 struct options {
     const struct command *command;
     struct settings settings;
-    struct str from; // --from FILE, empty for none
+    struct str from;  // --from FILE, empty for none
+    struct str alias; // an option of another program that was given, empty for none
     bool json, help, debug, version;
 };
 
 // json is set even when reading fails, so that the failure can be told in the way asked for.
 bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
                   struct error *e) MUST_USE;
+
+// Adds what the options of another program mean where neither they nor a request file say it.
+bool options_imply(struct options *o, struct error *e) MUST_USE;
 
 #endif

@@ -8,12 +8,10 @@
 #include "core/base/units.h"
 #include "host/file.h"
 #include "host/last_line.h"
-#include "host/launcher.h"
 #include "host/nvml.h"
 #include "host/worker_lines.h"
 
-// A retry may take longer: so many tenths of what the try before it might.
-enum { GROWTH_TENTHS = 13, DETAIL_BYTES = 300, LINES_BYTES = 1 << 20 };
+enum { DETAIL_BYTES = 300, LINES_BYTES = 1 << 20 };
 // What a scheduler's command gets to end its job: `ray job stop` takes some seconds.
 enum { FAREWELL_MS = 30000 };
 
@@ -85,18 +83,6 @@ static void listen_for_failure(struct watcher *w, ptrdiff_t fresh)
         w->admits_failure = says(str_slice(tail, from > 0 ? from : 0, tail.n), words);
 }
 
-// Whether the last that was said is an out-of-memory error with its traceback. Trainers that catch
-// one say so in words of their own, or go on.
-static bool ended_without_memory(struct arena scratch, struct str tail)
-{
-    struct doctor *d = doctor_new(&scratch);
-    doctor_feed(d, tail);
-    struct doctor_result log = doctor_end(d, &scratch);
-    bool memory = log.cause && (log.cause->kind->class == DOCTOR_GPU_MEMORY ||
-                                log.cause->kind->class == DOCTOR_HOST_MEMORY);
-    return memory && says(tail, "Traceback (most recent call last)");
-}
-
 // A rank that has died of it leaves others waiting. The keeper ends them when it is asked to.
 static void give_up_when_silent(struct watcher *w)
 {
@@ -105,7 +91,7 @@ static void give_up_when_silent(struct watcher *w)
     if (s->judged || silent_ms < w->run->options->grace_ms || silent_ms < SILENCES * s->longest_ms)
         return;
     s->judged = true;
-    if (!w->lines->done && ended_without_memory(*w->arena, (struct str){s->tail, s->length}))
+    if (!w->lines->done && outcome_is_told(*w->arena, (struct str){s->tail, s->length}))
         (void)kill((pid_t)w->keeper.pid, SIGTERM);
 }
 
@@ -178,24 +164,16 @@ static void on_tick(void *context, uint64_t elapsed_ms)
     unsigned long long seconds = elapsed_ms / 1000;
     uint64_t used = used_by_gpus(scratch);
     buf_printf(&b, "%.*s: %llu tokens, %llu:%02llu", STR_ARGS(w->run->title),
-               (unsigned long long)w->run->request.context, seconds / 60, seconds % 60);
+               (unsigned long long)w->run->planned.request.context, seconds / 60, seconds % 60);
     if (w->lines->queued)
         buf_put_z(&b, ", waits for its turn");
-    if (w->run->expected.known && !w->run->expected.fits)
+    if (w->run->planned.expected.known && !w->run->planned.expected.fits)
         buf_put_z(&b, ", predicted to fail");
     else
-        put_memory(&b, "predicted", w->run->expected.reserved_bytes);
+        put_memory(&b, "predicted", w->run->planned.expected.reserved_bytes);
     put_memory(&b, "measured", w->lines->peaks.reserved_bytes);
     put_memory(&b, "GPU", used);
     w->run->console->status(w->run->console->context, buf_str(&b));
-}
-
-static uint64_t timeout_of(const struct trial_run *run)
-{
-    uint64_t ms = run->options->timeout_ms;
-    for (int i = 1; i < run->request.try; i++)
-        ms = ms * GROWTH_TENTHS / 10;
-    return ms;
 }
 
 static bool write_files(struct arena scratch, const struct launch *l, struct error *e)
@@ -207,16 +185,6 @@ static bool write_files(struct arena scratch, const struct launch *l, struct err
             return false;
     }
     return true;
-}
-
-// The cause's title and the first line of what was said.
-static struct str detail_of(struct arena *a, const struct doctor_finding *cause)
-{
-    if (!cause)
-        return STR_NONE;
-    struct str said = str_cut(cause->text, '\n').head;
-    said = str_slice(said, 0, said.n < DETAIL_BYTES ? said.n : DETAIL_BYTES);
-    return str_format(a, "%s: %.*s", cause->kind->title, STR_ARGS(said));
 }
 
 // "SIGSEGV" or "exit status 3", and what was said last.
@@ -259,7 +227,7 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
     out->ended_ms = now_ms();
     out->peaks = w->lines->peaks;
     const struct doctor_finding *cause = outcome_cause(&ending, &log);
-    out->detail = detail_of(a, cause);
+    out->detail = outcome_detail(a, cause);
     bool ordered = ending.timed_out || ending.interrupted;
     if (ending.lost || (out->outcome != OUTCOME_FITS && !ordered && !cause))
         out->detail = ending_of(a, w, kept);
@@ -271,9 +239,7 @@ static bool give_up(struct attempt_record *out, struct arena *a, const struct tr
                     const struct error *why)
 {
     struct error ignored = {0};
-    out->outcome = why->code == ERROR_BAD_INPUT ? OUTCOME_CONFIGURATION
-                   : why->code == ERROR_IO      ? OUTCOME_DISK
-                                                : OUTCOME_FAILED;
+    out->outcome = outcome_of_error(why->code);
     out->finished = true;
     out->ended_ms = now_ms();
     out->detail = str_copy(a, str_from(why->message));
@@ -290,7 +256,7 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
     bool local = run->options->launcher == LAUNCHER_LOCAL;
     struct keeper_job job = {.arguments = l->arguments,
                              .environment = l->environment,
-                             .log = run->request.log,
+                             .log = run->planned.request.log,
                              .timeout_ms = out->timeout_ms,
                              .grace_ms = run->options->grace_ms,
                              .farewell_ms = local ? 0 : FAREWELL_MS,
@@ -322,14 +288,13 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
 
 bool trial_run(struct trial_end *end, struct arena *a, const struct trial_run *run, struct error *e)
 {
-    const struct trial_request *r = &run->request;
+    const struct trial_request *r = &run->planned.request;
     struct launch *l = NEW(a, struct launch, 1);
     struct buf command = buf_in(a);
     bool saves = run->options->engine->saves;
     *end = (struct trial_end){0};
     if ((saves && !folder_remove(*a, r->checkpoints, e)) ||
-        !run->options->engine->build(l, a, r, e) ||
-        !launcher_wrap(l, a, run->options->launcher, r, e) || !write_files(*a, l, e))
+        !plan_launch(l, a, run->options, r, e) || !write_files(*a, l, e))
         return false;
     launch_print(&command, l);
     struct attempt_record *out = &end->record;
@@ -338,10 +303,10 @@ bool trial_run(struct trial_end *end, struct arena *a, const struct trial_run *r
         .try = r->try,
         .log = r->log,
         .command = buf_str(&command),
-        .timeout_ms = timeout_of(run),
+        .timeout_ms = run->planned.timeout_ms,
         .started_ms = now_ms(),
-        .predicted_bytes = run->expected.reserved_bytes,
-        .predicted_fits = run->expected.fits,
+        .predicted_bytes = run->planned.expected.reserved_bytes,
+        .predicted_fits = run->planned.expected.fits,
         .limit_bytes = r->limit_bytes,
     };
     if (!store_begin(&out->id, run->store, run->cell, out, e))

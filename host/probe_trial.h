@@ -3,9 +3,7 @@
 #ifndef FATHOM_HOST_PROBE_TRIAL_H
 #define FATHOM_HOST_PROBE_TRIAL_H
 
-#include "core/probe/engine.h"
-#include "core/probe/expect.h"
-#include "core/probe/options.h"
+#include "core/probe/plan.h"
 #include "host/probe.h"
 #include "host/store.h"
 
@@ -17,8 +15,7 @@ struct trial_run {
     struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
     int interrupts;   // a signalfd
     pid_t spared;     // the keeper of the torch worker's server, 0 where there is none
-    struct trial_request request;
-    struct expected_trial expected;
+    struct planned_trial planned;
     struct arena scratch; // of the readers, apart from the arena that results are taken from
 };
 

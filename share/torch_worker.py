@@ -11,10 +11,12 @@ What is reported are lines of JSON on standard output, each with a key "fathom":
 done. An exception is printed as Python prints it, and the status is then not 0; 126 where the trial
 itself is refused.
 
-TRIAL: config (values of a config.json), context, world, sp, strategy (single|ddp|fsdp1|fsdp2),
+TRIAL: config (values of a config.json), context, world, sp, cp (ring context parallel, as torch and
+accelerate do it) with cp_rank (which rank of the first ring is played, or reports: their temporary
+tensors differ; the last but one takes most), strategy (single|ddp|fsdp1|fsdp2),
 precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none), batch, accum,
 checkpointing, reshard, offload, optimizer (adamw|adamw-fused|sgd), expandable, layers, tied, steps,
-one_gpu (rank 0 of `world`, the others played by torch's fake process group), limit_bytes (what
+one_gpu (one rank of `world`, the others played by torch's fake process group), limit_bytes (what
 torch may reserve), workspace (cuBLAS's, as on another card: CUBLAS_WORKSPACE_CONFIG), entropy_saving,
 save_hf (last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history).
 Only `config` and `context` must be given.
@@ -29,7 +31,7 @@ import sys
 import time
 
 DEFAULTS = {
-    "world": 1, "sp": 1, "strategy": None, "precision": None, "recipe": "hf", "loss": "full",
+    "world": 1, "sp": 1, "cp": 1, "cp_rank": None, "strategy": None, "precision": None, "recipe": "hf", "loss": "full",
     "batch": 1, "accum": None, "checkpointing": True, "reshard": True, "offload": False,
     "optimizer": "adamw", "expandable": False, "layers": None, "tied": None, "steps": None,
     "one_gpu": False, "limit_bytes": None, "workspace": None, "entropy_saving": False,
@@ -73,6 +75,8 @@ def read_trial(text):
         trial["strategy"] = "fsdp2"
     trial["accum"] = trial["accum"] or 1
     trial["steps"] = trial["steps"] or STEPS
+    if trial["cp_rank"] is None:
+        trial["cp_rank"] = max(trial["cp"] - 2, 0)
     return trial
 
 
@@ -184,6 +188,18 @@ def register_attention(group, size, sequences, waits):
     return "fathom"
 
 
+def attend_without_masks(model):
+    """Causal attention by itself: a ring takes no masks."""
+
+    def without_mask(module, arguments, keywords):
+        keywords.update(attention_mask=None, is_causal=True)
+        return arguments, keywords
+
+    for name, module in model.named_modules():
+        if name.endswith("self_attn"):
+            module.register_forward_pre_hook(without_mask, with_kwargs=True, prepend=True)
+
+
 def build_empty(config, attention, dtype, device):
     """The model without values: on `device`, with rotary tables that are right."""
     import torch
@@ -228,12 +244,12 @@ def decoder_layers(model):
     return model.get_decoder().layers if hasattr(model, "get_decoder") else model.model.layers
 
 
-def wrap_fsdp2(model, config, trial, offload):
+def wrap_fsdp2(model, config, trial, offload, mesh):
     import torch
     from torch.distributed.fsdp import CPUOffloadPolicy, MixedPrecisionPolicy, fully_shard
 
     # Left alone, torch keeps the root's parameters until the backward pass; verl asks for all.
-    options = {}
+    options = {"mesh": mesh} if mesh else {}
     if trial["recipe"] == "trinity" or not trial["reshard"]:
         options["reshard_after_forward"] = trial["reshard"]
     if trial["precision"] == "mixed":
@@ -270,7 +286,7 @@ def wrap_fsdp1(model, trial, offload):
             param_dtype=torch.bfloat16, reduce_dtype=torch.float32, buffer_dtype=torch.float32))
 
 
-def build_model(config, attention, trial, reference=False):
+def build_model(config, attention, trial, reference=False, mesh=None):
     import torch
 
     device = trial["device"]
@@ -286,7 +302,7 @@ def build_model(config, attention, trial, reference=False):
     if trial["checkpointing"] and not reference:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     if strategy == "fsdp2":
-        wrap_fsdp2(model, config, trial, offload)
+        wrap_fsdp2(model, config, trial, offload, mesh)
         model.to_empty(device="cpu" if offload else device)
         model.tie_weights()
         rebuild_rotary(model, config, device)
@@ -433,6 +449,7 @@ class Job:
         self.device = gpu if trial["device"] == "cuda" else torch.device("cpu")
         self.config = build_config(trial)
         self.group = self.sequence_group()
+        self.ring, shards = self.ring_mesh()
         size = trial["sp"]
         attention = "sdpa"
         if size > 1 or trial["recipe"] == "trinity":
@@ -442,7 +459,9 @@ class Job:
         self.reference = None
         if trial["recipe"] == "trinity":  # whose trainer makes the reference before the policy
             self.reference = build_model(self.config, attention, trial, reference=True)
-        self.model = build_model(self.config, attention, trial)
+        self.model = build_model(self.config, attention, trial, mesh=shards)
+        if self.ring:
+            attend_without_masks(self.model)
         self.optimizer = build_optimizer(self.model, trial)
         self.log_prob = log_prob_function(trial)
         self.entropy = entropy_function(trial)
@@ -458,6 +477,21 @@ class Job:
         groups = [torch.distributed.new_group(list(range(first, first + size)))
                   for first in range(0, world, size)]
         return groups[self.rank // size]
+
+    def ring_mesh(self):
+        """The ring of this rank, and the ranks that share parameters: all of them."""
+        import torch
+        from torch.distributed.device_mesh import init_device_mesh
+
+        size, world = self.trial["cp"], self.trial["world"]
+        if size == 1:
+            return None, None
+        if world % size or self.trial["context"] % (2 * size):
+            raise BadTrial(f"cp {size} does not divide the {world} GPUs, or twice it the context")
+        mesh = init_device_mesh(self.device.type, (world // size, size), mesh_dim_names=("dp_shard", "cp"))
+        if self.device.type == "cuda":
+            torch.cuda.set_device(self.device)  # which the mesh may have changed
+        return mesh["cp"], mesh["dp_shard", "cp"]._flatten("dp_shard_cp")
 
     def batch(self):
         """Token ids of this rank, and where they stand in the sequence."""
@@ -545,13 +579,37 @@ class Job:
         self.optimizer.step()
         self.optimizer.zero_grad(set_to_none=True)
 
-    def hf_step(self, memory):
-        ids, positions = self.batch()
-        for _ in range(self.trial["accum"]):
-            with self.autocast():
-                loss = self.hf_loss(ids, positions)
+    def ring_batch(self):
+        """What transformers' Trainer gives a model under context parallelism, before it is dealt out."""
+        import torch
+
+        rows, tokens = self.trial["batch"], self.trial["context"]
+        ids = torch.randint(0, self.config.vocab_size, (rows, tokens), device=self.device)
+        batch = {"input_ids": ids, "labels": ids.clone(), "attention_mask": torch.ones_like(ids)}
+        padded = torch.nn.functional.pad(batch["labels"], (0, 1), value=-100)
+        batch["shift_labels"] = padded[:, 1:].contiguous()
+        batch["position_ids"] = torch.arange(tokens, device=self.device).expand(rows, -1).contiguous()
+        return batch
+
+    def ring_pass(self):
+        from torch.distributed.tensor.experimental import context_parallel
+
+        batch = self.ring_batch()
+        buffers = list(batch.values())
+        with context_parallel(self.ring, buffers=buffers, buffer_seq_dims=[1] * len(buffers),
+                              no_restore_buffers=set(buffers)), self.autocast():
+            loss = self.model(**batch).loss
             loss.backward()
-            del loss
+
+    def hf_pass(self, ids, positions):
+        with self.autocast():
+            loss = self.hf_loss(ids, positions)
+        loss.backward()
+
+    def hf_step(self, memory):
+        batch = None if self.ring else self.batch()
+        for _ in range(self.trial["accum"]):
+            self.ring_pass() if self.ring else self.hf_pass(*batch)
         memory.mark("forward and backward")
         self.update()
 
@@ -686,7 +744,7 @@ def join_others(trial, rank, store):
     if trial["one_gpu"] or (world == 1 and trial["strategy"].startswith("fsdp")):
         from torch.testing._internal.distributed.fake_pg import FakeStore
 
-        torch.distributed.init_process_group("fake", store=FakeStore(), rank=0, world_size=world)
+        torch.distributed.init_process_group("fake", store=FakeStore(), rank=rank, world_size=world)
     elif world > 1 or trial["strategy"] == "ddp":
         backend = "nccl" if trial["device"] == "cuda" else "gloo"
         torch.distributed.init_process_group(backend, init_method=f"file://{store}", rank=rank,
@@ -712,20 +770,21 @@ def run_rank(trial, rank, store):
     torch.manual_seed(0)
     found = prepare_gpu(trial, rank) if trial["device"] == "cuda" else {}
     join_others(trial, rank, store)
-    if rank == 0:
+    speaks = rank == trial["cp_rank"]
+    if speaks:
         report("start", torch=torch.__version__, transformers=transformers.__version__,
                python=sys.version.split()[0], **found)
     try:
         job = Job(trial, rank)
-        if rank == 0:
+        if speaks:
             report("phase", phase="built", seconds=round(time.monotonic() - began, 3))
         memory = Memory(job.device)
-        with contextlib.redirect_stdout(sys.stdout if rank == 0 else open(os.devnull, "w")):
+        with contextlib.redirect_stdout(sys.stdout if speaks else open(os.devnull, "w")):
             run_steps(job, memory)
     finally:
-        if trial["trace"] and rank == 0:
+        if trial["trace"] and speaks:
             write_trace(trial["trace"])
-    if rank == 0:
+    if speaks:
         report("done", seconds=round(time.monotonic() - began, 3))
 
 
@@ -762,7 +821,7 @@ def run_trial(trial, store):
     with contextlib.suppress(OSError):
         os.unlink(store)
     if trial["one_gpu"] or world == 1:
-        in_rank(trial, 0, store)
+        in_rank(trial, trial["cp_rank"], store)
     ranks = set()
     for rank in range(world):
         pid = os.fork()

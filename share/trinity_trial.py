@@ -6,7 +6,8 @@ Usage: trinity_trial.py --config FILE --plugin-dir FOLDER [--dlc]
 What `trinity run` does, with what a trial needs beside it. `trinity run` ends with status 0 even when its
 trainer ran out of memory: here the trainer's steps are counted, and too few of them are a failure. Ray's
 processes take their environment from the cluster and not from the command: the allocator's settings are sent
-along. And where no Ray runs, one is started for the trial and ended with it.
+along. Where no Ray runs, one is started for the trial and ended with it. And lengths beyond the model's positions
+(FATHOM_YARN, a factor) get a copy of its folder whose config.json has YaRN, because verl's trainer reads that alone.
 
 The plug-in that Trinity copies into its own package, to be loaded by every later run, is taken out again.
 """
@@ -22,6 +23,7 @@ import time
 import traceback
 
 import trinity
+import yarn
 from trinity.cli import launcher
 from trinity.common.config import Config
 from trinity.trainer import trainer
@@ -68,6 +70,15 @@ def remove_copies(folder):
         copy = os.path.join(os.path.dirname(trinity.__file__), "plugins", os.path.basename(plugin))
         if os.path.exists(copy) and filecmp.cmp(plugin, copy, shallow=False):
             os.remove(copy)
+
+
+def stretch_model():
+    """The model with YaRN in its config.json, beside the trial's checkpoints, which are removed after it."""
+    factor = os.environ.get("FATHOM_YARN")
+    if factor:
+        folder = os.path.join(os.path.abspath(os.environ["TRINITY_CHECKPOINT_ROOT_DIR"]), "model-yarn")
+        yarn.main(os.environ["MODEL_PATH"], folder, factor)
+        os.environ["MODEL_PATH"] = folder
 
 
 def answers(address):
@@ -145,6 +156,7 @@ def main():
     parser.add_argument("--dlc", action="store_true")
     arguments = parser.parse_args()
     arguments.plugin_dir = os.path.abspath(arguments.plugin_dir)
+    stretch_model()
     os.environ["FATHOM_TASKS"] = os.path.join(os.path.dirname(os.path.abspath(__file__)), "trinity_tasks")
     ray = None if arguments.dlc or cluster_runs() else start_ray()
     try:

@@ -121,7 +121,7 @@ class Probe(unittest.TestCase):
         self.assertEqual([line.split() for line in table],
                          [["GPUs", "SP", "Qwen3-0.6B", "Qwen3-4B"], ["1", "1", "2048", "2048"],
                           ["2", "1", "2048", "2048"], ["2", "2", "2048", "2048"]])
-        self.assertIn("not tried: Qwen3-4B on 1 GPU with sp 2: ", done.stdout)
+        self.assertIn("not tried: Qwen3-4B, 1 GPU, sp 2: ", done.stdout)
 
     def test_a_long_command_is_shown_whole(self):
         done = self.run_probe("train", "--dry-run", more="x" * 2000)
@@ -230,6 +230,37 @@ class Probe(unittest.TestCase):
                                 "--until", "4096", "--python", file.name], cwd=self.folder,
                                capture_output=True)
                 self.assertEqual(self.outcomes(), [(4096, outcome)])
+
+    def test_the_published_command_line(self):
+        kept = os.path.join(self.folder, "kept")
+        os.mkdir(kept)
+        os.mkdir(os.path.join(self.folder, "plug-ins"))
+        for name, text in (("mine", "in it"), ("my.yaml", "")):
+            with open(os.path.join(kept, name), "w") as file:
+                file.write(text)
+        python = os.path.join(self.folder, "python")
+        with open(python, "w") as file:
+            file.write(f'#!/bin/sh\necho "$MODEL_PATH $GPU_NUM $SP_NUM $MAX_MODEL_LEN $TRAINER_STRATEGY '
+                       f'$TRINITY_CHECKPOINT_ROOT_DIR $*" >>{self.folder}/told\n'
+                       'mkdir -p "$TRINITY_CHECKPOINT_ROOT_DIR/x"\n[ "$MAX_MODEL_LEN" -le 8192 ] || '
+                       '{ echo "torch.OutOfMemoryError: CUDA out of memory."; exit 1; }\n')
+        os.chmod(python, 0o755)
+        done = subprocess.run(
+            [FATHOM, "probe", *("--model_path Qwen/Qwen3-0.6B --test_sp_num 1 2 --start_length 8192 --log_dir "
+                                "./results --trainer_strategy fsdp2 --timeout 3600 --config kept/my.yaml "
+                                "--plugin-dir plug-ins").split(), "--python", python],
+            cwd=self.folder, capture_output=True, text=True, env={**os.environ, "TRINITY_CHECKPOINT_ROOT_DIR": kept})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("model_name")]
+        wanted = "model_name = Qwen3-0.6B, trainer_gpu_num = {}, sp_num = {}, max_model_len = 8192"
+        self.assertEqual(lines, [wanted.format(gpus, sp)
+                                 for gpus, sp in ((1, 1), (2, 1), (2, 2), (4, 1), (4, 2), (6, 1), (6, 2))])
+        with open(os.path.join(self.folder, "told")) as file:
+            told = file.read().splitlines()
+        self.assertEqual(told[0], f"Qwen/Qwen3-0.6B 2 1 8192 fsdp2 {kept}/fathom-trial -u "
+                                  "./results/share/trinity_trial.py --config kept/my.yaml --plugin-dir plug-ins")
+        self.assertEqual(len(told), 14)
+        self.assertEqual(sorted(os.listdir(kept)), ["mine", "my.yaml"])
 
     def test_what_a_trainer_catches_is_no_failure(self):
         for mode in ("halves", "done"):

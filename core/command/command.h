@@ -59,6 +59,13 @@ struct option_alias {
     bool many;                   // takes several values, with spaces
 };
 
+// What a command needs of the host beyond reading what its settings name.
+enum command_host {
+    HOST_STORE = 1 << 0,  // what a store of trials knows of the question, among the settings
+    HOST_TRIALS = 1 << 1, // the host answers, since it starts processes; what was found before it
+                          // failed is shown
+};
+
 struct command {
     const char *name;
     const char *summary;     // one line without a full stop
@@ -69,9 +76,12 @@ struct command {
     const char *settings;    // and these
     const char *document;    // the setting that names a file to be read first, NULL for none
     bool streams;            // the document is a log, read piece by piece
+    int host;                // of enum command_host
     bool (*answer)(struct answer *a, const struct query *q, struct error *e);
     struct example examples[COMMAND_MAX_EXAMPLES];
     const struct option_alias *aliases; // ends with a row without a name; NULL for none
+    const char *alias_settings; // "key=value ...": what use of an alias means where nothing else is
+                                // said, as that program's own defaults
 };
 
 extern const struct command commands[];

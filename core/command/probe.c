@@ -1,6 +1,6 @@
-// `fathom probe` as the library sees it: it starts processes, which only the program can. The
-// program answers it through host/probe.
-#include "core/command/command.h"
+// `fathom probe`: the program makes its trials (host/probe) and this turns what was found into an
+// answer. The library starts no processes, and says so.
+#include "core/command/probe.h"
 
 bool probe_answer(struct answer *a, const struct query *q, struct error *e)
 {
@@ -8,4 +8,40 @@ bool probe_answer(struct answer *a, const struct query *q, struct error *e)
     (void)q;
     return FAIL(e, UNSUPPORTED, STR_NONE,
                 "probing starts training jobs, which the program can and the library cannot");
+}
+
+void probe_answer_story(struct answer *a, const struct query *q, const struct probe_story *story)
+{
+    a->negative = story->count > 0;
+    for (ptrdiff_t i = 0; i < story->count; i++)
+        a->negative &= !story->cells[i].end.longest;
+    if (!q->json) {
+        report_probe(&a->out, &q->view, story);
+        return;
+    }
+    struct json_out j = json_out_to(&a->out);
+    json_out_object(&j);
+    json_out_key(&j, "settings");
+    settings_json(&j, q->settings);
+    report_probe_json(&j, story);
+    json_out_object_end(&j);
+    json_out_end(&j);
+}
+
+void probe_answer_records(struct answer *a, const struct query *q, enum export_form form,
+                          struct records records)
+{
+    if (q->json || form == EXPORT_JSON) {
+        struct json_out j = json_out_to(&a->out);
+        json_out_object(&j);
+        report_records_json(&j, &records);
+        json_out_object_end(&j);
+        json_out_end(&j);
+    } else if (form == EXPORT_CSV) {
+        report_records_csv(&a->out, &records);
+    } else if (form == EXPORT_MARKDOWN) {
+        report_records_markdown(&a->out, &records);
+    } else {
+        report_records(&a->out, &q->view, &records);
+    }
 }

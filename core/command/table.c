@@ -15,6 +15,7 @@ static const struct option_alias published_options[] = {
     {.name = "use_fused_kernels", .setting = "fused-kernels", .bare = "on"},
     {.name = "trainer_strategy", .setting = "strategy", .spelled = "fsdp", .meant = "fsdp1"},
     {.name = "dlc", .setting = "dlc", .bare = "on"},
+    {.name = "config", .setting = "trinity-config"}, // of `trinity run`, as is plugin-dir
     {0},
 };
 
@@ -28,6 +29,7 @@ const struct command commands[] = {
          "do not fit what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
      .settings = "explain timeline trace store",
+     .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
                   {"predict --from request.yaml --explain on", "with every constant's evidence"},
@@ -79,13 +81,14 @@ const struct command commands[] = {
          "prediction says where to look: where it is right, two launches do. Every trial is "
          "supervised, classified by its log, and kept in a store, so that the same command goes on "
          "after an interruption. --engine torch runs a worker of ours; with --one-gpu it plays one "
-         "rank of any number, with --as another card. The options of Trinity-RFT's capacity test "
-         "are taken under their names too.",
+         "rank of any number, with --as another card. The command line of Trinity-RFT's capacity "
+         "test works as it is: its options are taken under their names, and mean --engine trinity "
+         "on 1, 2, 4 and 6 GPUs where nothing else is said.",
      .uses = USE_JOB | USE_TRIAL | USE_HUNT,
-     .without =
-         "gpu context max-token-len for around task cp cp-rank tp ep checkpoint-offload lora "
-         "lora-targets quantize",
+     .without = "gpu context max-token-len for around task tp ep checkpoint-offload lora "
+                "lora-targets quantize",
      .settings = "",
+     .host = HOST_TRIALS,
      .answer = probe_answer,
      .examples = {{"probe --model Qwen3-0.6B --gpus 1,2,4 --sp 1,2 --engine torch --one-gpu --as "
                    "A100-80G --recipe trinity",
@@ -93,7 +96,8 @@ const struct command commands[] = {
                   {"probe --gpus 8 --engine command --command 'torchrun train.py --len {context}'",
                    "any trainer"},
                   {"probe --list", "what was found so far"}},
-     .aliases = published_options},
+     .aliases = published_options,
+     .alias_settings = "engine=trinity gpus=1,2,4,6"},
     {.name = "models",
      .summary = "the models known by name, or one model in full",
      .description =

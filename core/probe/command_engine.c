@@ -23,6 +23,11 @@ static struct str sp_of(struct arena *a, const struct trial_request *r)
     return count_text(a, r->sp);
 }
 
+static struct str cp_of(struct arena *a, const struct trial_request *r)
+{
+    return count_text(a, r->cp);
+}
+
 static struct str model_of(struct arena *a, const struct trial_request *r)
 {
     (void)a;
@@ -52,6 +57,7 @@ static const struct {
     {"context", context_of},
     {"gpus", gpus_of},
     {"sp", sp_of},
+    {"cp", cp_of},
     {"model", model_of},
     {"log", log_of},
     {"try", try_of},
@@ -114,7 +120,7 @@ static ptrdiff_t place_length(struct str s)
 static bool unknown_place(struct str name, struct str where, struct error *e)
 {
     FAIL(e, BAD_INPUT, where, "'{%.*s}' stands for nothing", STR_ARGS(str_short(name)));
-    return HINT(e, "{context}, {gpus}, {sp}, {model}, {log}, {try}, {yarn_factor} and "
+    return HINT(e, "{context}, {gpus}, {sp}, {cp}, {model}, {log}, {try}, {yarn_factor} and "
                    "{limit_bytes} are known; '{{' is a brace");
 }
 

@@ -12,7 +12,7 @@ struct trial_request {
     struct str model_name;       // the last part of that
     struct str config;           // the model's configuration as JSON, empty where unknown
     struct str machine;          // "8xH100-80G", empty where the card is not known
-    uint64_t context, gpus, sp, max_position;
+    uint64_t context, gpus, sp, cp, max_position;
     uint64_t limit_bytes;     // what torch may reserve; 0: all there is
     uint64_t workspace_bytes; // what cuBLAS may use; 0: what the card's own default is
     int try;

@@ -30,12 +30,43 @@ static ptrdiff_t index_below(const struct grid *g, uint64_t context)
     return index_of(g, context + 1) - 1;
 }
 
+static enum verdict_on_length verdict_on(uint64_t context, const struct trial *trials,
+                                         ptrdiff_t count)
+{
+    enum verdict_on_length found = LENGTH_UNDECIDED;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        enum verdict_on_length verdict = outcome_rows[trials[i].outcome].verdict;
+        if (trials[i].context == context && verdict != LENGTH_UNDECIDED)
+            found = verdict;
+    }
+    return found;
+}
+
+// In the linear order a length counts only if it was tried itself, and all before it fit.
+static void walk(struct bounds *b, const struct hunt *h, const struct trial *trials,
+                 ptrdiff_t count)
+{
+    b->low = b->first - 1;
+    while (b->low < b->last) {
+        enum verdict_on_length next = verdict_on(grid_length(&h->grid, b->low + 1), trials, count);
+        if (next == LENGTH_FAILS)
+            b->high = b->low + 1;
+        if (next != LENGTH_FITS)
+            return;
+        b->low++;
+    }
+}
+
 static struct bounds bounds_of(const struct hunt *h, const struct trial *trials, ptrdiff_t count)
 {
     uint64_t longest = h->until ? h->until : setting_def_find(STR("context"))->max;
     struct bounds b = {.first = index_of(&h->grid, h->start)};
     b.last = index_below(&h->grid, longest);
     b.high = b.last + 1;
+    if (h->linear) {
+        walk(&b, h, trials, count);
+        return b;
+    }
     for (ptrdiff_t i = 0; i < count; i++) {
         ptrdiff_t index = index_of(&h->grid, trials[i].context);
         if (outcome_rows[trials[i].outcome].verdict == LENGTH_FAILS && index < b.high)
@@ -126,4 +157,17 @@ uint64_t hunt_linear_launches(const struct hunt *h, const struct hunt_step *end)
     ptrdiff_t first = index_of(&h->grid, h->start);
     ptrdiff_t fitting = end->longest ? index_of(&h->grid, end->longest) - first + 1 : 0;
     return (uint64_t)fitting + (end->fails_at > 0);
+}
+
+uint64_t hunt_go_on(const struct hunt *h, struct trials *known)
+{
+    ptrdiff_t decided = known->count;
+    while (decided > 0 && outcome_rows[known->items[decided - 1].outcome].transient)
+        decided--;
+    ptrdiff_t tries = known->count - decided;
+    uint64_t context = tries ? known->items[decided].context : 0;
+    bool asked_for = context >= h->start && (!h->until || context <= h->until);
+    if (tries >= h->most_tries || !asked_for)
+        known->count = decided;
+    return (uint64_t)decided;
 }

@@ -53,6 +53,11 @@ bool hunt_is_empty(const struct hunt *h);
 
 struct hunt_step hunt_next(const struct hunt *h, const struct trial *trials, ptrdiff_t count);
 
+// Trials of a store, to go on from. Failures for passing reasons at their end count on as tries of
+// their length, unless those were all used up or the length is not asked for any more: then they
+// are dropped. Returns how many decided.
+uint64_t hunt_go_on(const struct hunt *h, struct trials *known);
+
 // How many launches the published test takes for the same answer: from the first length to the
 // first that fails.
 uint64_t hunt_linear_launches(const struct hunt *h, const struct hunt_step *end);

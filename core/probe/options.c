@@ -6,6 +6,7 @@
 #include "core/model/model.h"
 #include "core/search/sweep.h"
 
+enum { MOST_GPUS = 65536 };
 enum { DEFAULT_START = 4096, DEFAULT_TIMEOUT_S = 2400, DEFAULT_GRACE_S = 10, DEFAULT_TRIES = 3 };
 
 static bool is_hunting(struct str name)
@@ -64,9 +65,37 @@ static bool read_lists(struct probe_options *o, struct arena *a, const struct se
                        struct error *e)
 {
     struct setting gpus = {STR("gpus"), STR("1"), STR("--gpus")};
-    struct setting sizes = {STR("sp"), STR("1"), STR("--sp")};
+    struct setting sp = {STR("sp"), STR("1"), STR("--sp")};
+    struct setting cp = {STR("cp"), STR("1"), STR("--cp")};
     return read_models(o, a, s, e) && read_list(&o->gpus, a, s, gpus, e) &&
-           read_list(&o->sizes, a, s, sizes, e);
+           read_list(&o->sp, a, s, sp, e) && read_list(&o->cp, a, s, cp, e);
+}
+
+ptrdiff_t probe_cell_count(const struct probe_options *o)
+{
+    return o->models.count * o->gpus.count * o->sp.count * o->cp.count;
+}
+
+struct cell_choice probe_cell_choice(const struct probe_options *o, ptrdiff_t index)
+{
+    ptrdiff_t cp = index % o->cp.count;
+    index /= o->cp.count;
+    ptrdiff_t sp = index % o->sp.count;
+    index /= o->sp.count;
+    ptrdiff_t gpus = index % o->gpus.count, model = index / o->gpus.count;
+    return (struct cell_choice){o->models.items[model].value, model, o->gpus.items[gpus].value,
+                                o->sp.items[sp].value, o->cp.items[cp].value};
+}
+
+bool probe_cell_sizes(struct cell_sizes *sizes, const struct cell_choice *choice, struct error *e)
+{
+    struct setting gpus = {STR("gpus"), choice->gpus, STR("--gpus")};
+    struct setting sp = {STR("sp"), choice->sp, STR("--sp")};
+    struct setting cp = {STR("cp"), choice->cp, STR("--cp")};
+    struct range range = {1, MOST_GPUS};
+    return setting_number(&sizes->gpus, &gpus, UNIT_COUNT, range, e) &&
+           setting_number(&sizes->sp, &sp, UNIT_COUNT, range, e) &&
+           setting_number(&sizes->cp, &cp, UNIT_COUNT, range, e);
 }
 
 // The same name would be the same logs.
@@ -90,7 +119,7 @@ static bool check_models(const struct probe_options *o, struct arena scratch,
         struct arena a = scratch;
         struct settings cell = settings_in(&a);
         struct model *m = NEW(&a, struct model, 1);
-        struct cell_choice choice = {o->models.items[i].value, i, STR("1"), STR("1")};
+        struct cell_choice choice = {o->models.items[i].value, i, STR("1"), STR("1"), STR("1")};
         if (!probe_cell_settings(&cell, s, &choice, e) || !model_from_settings(m, &a, &cell, e))
             return false;
     }
@@ -111,10 +140,9 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
     static const struct {
         const char *setting, *engines;
-    } only[] = {{"fused-kernels", "trinity"},
-                {"dlc", "trinity"},
-                {"checkpoint-path", "trinity"},
-                {"train-only", "trinity"},
+    } only[] = {{"fused-kernels", "trinity"},   {"dlc", "trinity"},
+                {"checkpoint-path", "trinity"}, {"train-only", "trinity"},
+                {"trinity-config", "trinity"},  {"plugin-dir", "trinity"},
                 {"python", "torch or trinity"}};
     for (ptrdiff_t i = 0; i < COUNT_OF(only); i++) {
         const struct setting *other = settings_find_z(s, only[i].setting);
@@ -137,15 +165,16 @@ static bool engine_takes(const struct probe_options *o, struct arena scratch,
 {
     struct launch *l = NEW(&scratch, struct launch, 1);
     struct settings cell = settings_in(&scratch);
-    struct setting gpus = {STR("gpus"), choice->gpus, STR("--gpus")};
-    struct setting sp = {STR("sp"), choice->sp, STR("--sp")};
-    struct trial_request any = {
-        .cell = &cell, .context = grid_length(&o->hunt.grid, 0), .try = 1, .model = choice->model};
-    struct range range = {1, UINT16_MAX};
-    if (!probe_cell_settings(&cell, s, choice, e) ||
-        !setting_number(&any.gpus, &gpus, UNIT_COUNT, range, e) ||
-        !setting_number(&any.sp, &sp, UNIT_COUNT, range, e))
+    struct cell_sizes sizes;
+    if (!probe_cell_settings(&cell, s, choice, e) || !probe_cell_sizes(&sizes, choice, e))
         return false;
+    struct trial_request any = {.cell = &cell,
+                                .context = grid_length(&o->hunt.grid, 0),
+                                .try = 1,
+                                .model = choice->model,
+                                .gpus = sizes.gpus,
+                                .sp = sizes.sp,
+                                .cp = sizes.cp};
     any.machine = str_format(&scratch, "%lluxH100-80G", (unsigned long long)any.gpus);
     return o->engine->build(l, &scratch, &any, e);
 }
@@ -155,15 +184,13 @@ static bool check_engine(const struct probe_options *o, struct arena scratch,
                          const struct settings *s, struct error *e)
 {
     struct error first = {0};
-    for (ptrdiff_t i = 0; i < o->gpus.count; i++)
-        for (ptrdiff_t k = 0; k < o->sizes.count; k++) {
-            struct error refusal = {0};
-            struct cell_choice choice = {o->models.items[0].value, 0, o->gpus.items[i].value,
-                                         o->sizes.items[k].value};
-            if (engine_takes(o, scratch, s, &choice, &refusal))
-                return true;
-            first = first.code ? first : refusal;
-        }
+    for (ptrdiff_t i = 0; i < probe_cell_count(o) / o->models.count; i++) {
+        struct error refusal = {0};
+        struct cell_choice choice = probe_cell_choice(o, i);
+        if (engine_takes(o, scratch, s, &choice, &refusal))
+            return true;
+        first = first.code ? first : refusal;
+    }
     *e = first;
     return false;
 }
@@ -252,11 +279,18 @@ bool probe_cell_settings(struct settings *out, const struct settings *s,
     struct settings own = settings_in(out->arena);
     if (!list_model_settings(&own, s, choice->number, e))
         return false;
-    for (ptrdiff_t i = 0; i < own.count; i++)
-        if (!is_hunting(own.items[i].key) && !settings_add(out, own.items[i], e))
+    bool spread = !str_is(choice->cp, "1"); // else a cell is as one in which nobody spoke of cp
+    for (ptrdiff_t i = 0; i < own.count; i++) {
+        struct str key = own.items[i].key;
+        bool left_out =
+            is_hunting(key) || (!spread && (str_is(key, "cp") || str_is(key, "cp-rank")));
+        if (!left_out && !settings_add(out, own.items[i], e))
             return false;
+    }
     struct setting model = {STR("model"), choice->model, STR("--model")};
+    struct setting cp = {STR("cp"), choice->cp, STR("--cp")};
     return (!model.value.n || settings_set(out, model, e)) &&
+           (!spread || settings_set(out, cp, e)) &&
            settings_set(out, (struct setting){STR("gpus"), choice->gpus, STR("--gpus")}, e) &&
            settings_set(out, (struct setting){STR("sp"), choice->sp, STR("--sp")}, e);
 }

@@ -19,8 +19,8 @@ struct probe_options {
     const struct engine *engine;
     enum launcher launcher;
     enum export_form export;
-    struct setting_list models, gpus, sizes; // a single empty model where none is given
-    struct hunt hunt;                        // without prediction
+    struct setting_list models, gpus, sp, cp; // a single empty model where none is given
+    struct hunt hunt;                         // without prediction
     struct str log_folder, store;
     uint64_t timeout_ms, grace_ms;
     bool resume, dry_run, list;
@@ -32,9 +32,20 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
 // The settings of one cell: those of a prediction, and those that only engines read.
 struct cell_choice {
     struct str model;
-    ptrdiff_t number; // of the model in the list
-    struct str gpus, sp;
+    ptrdiff_t number;        // of the model in the list
+    struct str gpus, sp, cp; // "1" where cp is not meant
 };
+
+// Models, then GPUs, then sp, then cp, the last changing fastest.
+ptrdiff_t probe_cell_count(const struct probe_options *o);
+struct cell_choice probe_cell_choice(const struct probe_options *o, ptrdiff_t index);
+
+struct cell_sizes {
+    uint64_t gpus, sp, cp;
+};
+bool probe_cell_sizes(struct cell_sizes *sizes, const struct cell_choice *choice,
+                      struct error *e) MUST_USE;
+
 bool probe_cell_settings(struct settings *out, const struct settings *s,
                          const struct cell_choice *choice, struct error *e) MUST_USE;
 

@@ -160,3 +160,36 @@ enum outcome outcome_of(const struct ending *ending, const struct doctor_result 
         return OUTCOME_FITS;
     return outcome_of_status(ending);
 }
+
+struct str outcome_detail(struct arena *a, const struct doctor_finding *cause)
+{
+    enum { MOST_BYTES = 300 };
+    if (!cause)
+        return STR_NONE;
+    struct str said = str_cut(cause->text, '\n').head;
+    said = str_slice(said, 0, said.n < MOST_BYTES ? said.n : MOST_BYTES);
+    return str_format(a, "%s: %.*s", cause->kind->title, STR_ARGS(said));
+}
+
+enum outcome outcome_of_error(enum error_code code)
+{
+    return code == ERROR_BAD_INPUT ? OUTCOME_CONFIGURATION
+           : code == ERROR_IO      ? OUTCOME_DISK
+                                   : OUTCOME_FAILED;
+}
+
+static bool says(struct str text, struct str words)
+{
+    for (ptrdiff_t i = 0; i + words.n <= text.n; i++)
+        if (text.p[i] == words.p[0] && str_equal(str_slice(text, i, i + words.n), words))
+            return true;
+    return false;
+}
+
+bool outcome_is_told(struct arena scratch, struct str tail)
+{
+    struct doctor *d = doctor_new(&scratch);
+    doctor_feed(d, tail);
+    struct doctor_result log = doctor_end(d, &scratch);
+    return is_memory(log.cause) && says(tail, STR("Traceback (most recent call last)"));
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "core/base/error.h"
 #include "core/doctor/doctor.h"
 
 enum outcome {
@@ -58,5 +59,15 @@ enum outcome outcome_of(const struct ending *ending, const struct doctor_result 
 // The finding that decided, NULL where none did.
 const struct doctor_finding *outcome_cause(const struct ending *ending,
                                            const struct doctor_result *log);
+
+// The cause's title and the first line of what was said; empty without one.
+struct str outcome_detail(struct arena *a, const struct doctor_finding *cause);
+
+// Of a trial that could not be started or watched.
+enum outcome outcome_of_error(enum error_code code);
+
+// Whether the last words of a trial that is silent are an out-of-memory error with its traceback.
+// Trainers that catch one say so in words of their own, or go on.
+bool outcome_is_told(struct arena scratch, struct str tail);
 
 #endif

@@ -6,8 +6,9 @@
 
 struct probe_cell {
     struct str model; // its name
+    struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
     struct str card;
-    uint64_t gpus, sp, max_position;
+    uint64_t gpus, sp, cp, max_position;
     bool possible;      // what the configuration itself rules out is not tried
     struct str refusal; // why not
     bool predicted;

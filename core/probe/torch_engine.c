@@ -19,6 +19,11 @@ static const struct {
     {"precision", "mixed", "strategy", "fsdp1|fsdp2"},
     {"offload", "all", "strategy", "fsdp1|fsdp2"},
     {"reshard", "off", "strategy", "fsdp2"},
+    {"cp", NULL, "strategy", "fsdp2"},
+    {"cp", NULL, "recipe", "hf"},
+    {"cp", NULL, "sp", "1"},        // as in accelerate
+    {"cp", NULL, "device", "cuda"}, // torch 2.15 has no ring of its CPU attention
+    {"loss", "chunked:|none", "cp", "1"},
 };
 
 // What the worker takes where nothing is given: the recipe's rows, then these.
@@ -27,8 +32,13 @@ static struct str value_of(const struct settings *s, const char *name, uint64_t 
     const struct setting *item = settings_find_z(s, name);
     if (item)
         return item->value;
-    bool strategy = str_is(str_from(name), "strategy");
-    return !strategy ? STR("hf") : gpus > 1 ? STR("fsdp2") : STR("single");
+    if (str_is(str_from(name), "recipe"))
+        return STR("hf");
+    if (str_is(str_from(name), "device"))
+        return STR("cuda");
+    if (!str_is(str_from(name), "strategy"))
+        return STR("1"); // sizes
+    return gpus > 1 ? STR("fsdp2") : STR("single");
 }
 
 static bool check_single(const struct settings *given, uint64_t gpus, struct error *e)
@@ -78,6 +88,16 @@ static bool check_value(const struct setting *item, struct error *e)
     return !*def->worker || engine_check_values("torch", only, &one, e);
 }
 
+// Each rank has two pieces of the sequence, one from either end (torch 2.11, context_parallel).
+static bool check_pieces(const struct trial_request *r, struct error *e)
+{
+    const struct setting *item = settings_find_z(r->cell, "cp");
+    return !item || r->cp < 2 || r->context % (2 * r->cp) == 0 ||
+           FAIL(e, BAD_INPUT, item->where,
+                "%llu tokens are not a multiple of twice cp %llu, in which they are dealt out",
+                (unsigned long long)r->context, (unsigned long long)r->cp);
+}
+
 static bool check_settings(struct arena scratch, const struct trial_request *r, struct error *e)
 {
     struct settings effective = settings_in(&scratch);
@@ -85,7 +105,7 @@ static bool check_settings(struct arena scratch, const struct trial_request *r, 
         if (!check_value(&r->cell->items[i], e))
             return false;
     return recipe_fill(&effective, r->cell, r->gpus > 1, e) && check_single(r->cell, r->gpus, e) &&
-           check_conditions(r->cell, &effective, r->gpus, e);
+           check_conditions(r->cell, &effective, r->gpus, e) && check_pieces(r, e);
 }
 
 static struct str json_name(struct arena *a, struct str name)

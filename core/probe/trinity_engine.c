@@ -4,6 +4,8 @@
 #include "core/base/buf.h"
 #include "core/probe/engine.h"
 
+enum { SEQUENCES = 8 }; // of a sequence parallel group in a step, as in the published test
+
 // One more GPU runs the rollout engine; eight do from eight trainer GPUs on.
 static uint64_t rollout_gpus(uint64_t trainer_gpus)
 {
@@ -15,6 +17,7 @@ static void put_count(struct launch *l, struct arena *a, const char *name, uint6
     launch_variable(l, a, name, str_format(a, "%llu", (unsigned long long)value));
 }
 
+// A switch that is off is written too, so that no variable of the user's shell is taken for it.
 static bool put_switch(struct launch *l, struct arena *a, const char *name,
                        const struct setting *item, struct error *e)
 {
@@ -39,6 +42,9 @@ static bool check_settings(const struct settings *s, struct error *e)
     static const char *const fixed[] = {"batch",     "accum",  "checkpointing", "reshard",
                                         "optimizer", "loss",   "precision",     "layers",
                                         "tied",      "device", "one-gpu",       "memory-limit"};
+    const struct setting *cp = settings_find_z(s, "cp");
+    if (cp)
+        return FAIL(e, BAD_INPUT, cp->where, "the trinity engine has no cp; --sp splits sequences");
     for (ptrdiff_t i = 0; i < COUNT_OF(fixed); i++) {
         const struct setting *item = settings_find_z(s, fixed[i]);
         if (item)
@@ -48,64 +54,86 @@ static bool check_settings(const struct settings *s, struct error *e)
     }
     static const struct engine_setting choices[] = {
         {"strategy", "fsdp1|fsdp2"}, {"offload", "off|all"}, {0}};
+    static const char *const shipped[] = {"train-only", "fused-kernels"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(shipped) && settings_find_z(s, "trinity-config"); i++) {
+        const struct setting *item = settings_find_z(s, shipped[i]);
+        if (item)
+            return FAIL(e, BAD_INPUT, item->where,
+                        "%s is read by the shipped configuration, and --trinity-config is yours",
+                        shipped[i]);
+    }
     return engine_check_values("trinity", choices, s, e);
 }
 
+// Trinity-RFT 0.6 hands model.rope_scaling to vLLM alone, since verl cannot set a group of values
+// of a model's configuration (update_model_config of 0.8.0 and 0.9.1): trainers read config.json.
+// So the trial's script makes a folder whose config.json has YaRN, and everybody reads that.
 static void put_rope(struct launch *l, struct arena *a, const struct trial_request *r)
 {
-    double factor = trial_yarn_factor(r);
-    if (factor > 0)
-        launch_variable(l, a, "FATHOM_ROPE_SCALING",
-                        str_format(a,
-                                   "{rope_type: yarn, factor: %.15g, "
-                                   "original_max_position_embeddings: %llu}",
-                                   factor, (unsigned long long)r->max_position));
+    launch_variable(l, a, "ROPE_SCALING", STR("null"));
+    if (trial_yarn_factor(r) > 0)
+        launch_variable(l, a, "FATHOM_YARN", trial_yarn_text(a, r));
+}
+
+static struct str own_or(const struct settings *s, const char *name, struct str shipped)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return item ? item->value : shipped;
 }
 
 static void put_command(struct launch *l, struct arena *a, const struct trial_request *r)
 {
-    const struct setting *python = settings_find_z(r->cell, "python");
-    launch_argument(l, a, python ? python->value : STR("python3"));
+    struct str config = str_format(a, "%.*s/trinity_capacity.yaml", STR_ARGS(r->shipped));
+    struct str plugins = str_format(a, "%.*s/trinity_plugin", STR_ARGS(r->shipped));
+    launch_argument(l, a, own_or(r->cell, "python", STR("python3")));
     launch_argument(l, a, STR("-u"));
     launch_argument(l, a, str_format(a, "%.*s/trinity_trial.py", STR_ARGS(r->shipped)));
     launch_argument(l, a, STR("--config"));
-    launch_argument(l, a, str_format(a, "%.*s/trinity_capacity.yaml", STR_ARGS(r->shipped)));
+    launch_argument(l, a, own_or(r->cell, "trinity-config", config));
     launch_argument(l, a, STR("--plugin-dir"));
-    launch_argument(l, a, str_format(a, "%.*s/trinity_plugin", STR_ARGS(r->shipped)));
+    launch_argument(l, a, own_or(r->cell, "plugin-dir", plugins));
     if (settings_find_z(r->cell, "dlc"))
         launch_argument(l, a, STR("--dlc"));
+}
+
+// Under the names of the published script, so that a configuration made for it works here too.
+static bool put_trial(struct launch *l, struct arena *a, const struct trial_request *r,
+                      struct error *e)
+{
+    const struct settings *s = r->cell;
+    const struct setting *offload = settings_find_z(s, "offload");
+    struct setting offloaded = {STR("offload"), STR("on"), STR("--offload")};
+    bool offloads = offload && str_is(offload->value, "all");
+    put_count(l, a, "GPU_NUM", l->gpus);
+    put_count(l, a, "ENGINE_NUM", rollout_gpus(r->gpus));
+    put_count(l, a, "SP_NUM", r->sp);
+    put_count(l, a, "REPEAT_TIMES", r->gpus / r->sp * SEQUENCES);
+    launch_variable(l, a, "MODEL_PATH", r->model);
+    put_count(l, a, "MAX_MODEL_LEN", r->context);
+    launch_variable(l, a, "SAVE_HF_CHECKPOINT", own_or(s, "save-hf", STR("last")));
+    launch_variable(l, a, "TRAINER_STRATEGY", strategy_of(s));
+    launch_variable(l, a, "TRINITY_CHECKPOINT_ROOT_DIR", r->checkpoints);
+    put_rope(l, a, r);
+    return put_switch(l, a, "OFFLOAD", offloads ? &offloaded : NULL, e) &&
+           put_switch(l, a, "ENTROPY_SAVING", settings_find_z(s, "entropy-saving"), e) &&
+           put_switch(l, a, "FATHOM_FUSED_KERNELS", settings_find_z(s, "fused-kernels"), e);
 }
 
 bool trinity_build(struct launch *l, struct arena *a, const struct trial_request *r,
                    struct error *e)
 {
     const struct settings *s = r->cell;
-    const struct setting *save = settings_find_z(s, "save-hf");
-    const struct setting *offload = settings_find_z(s, "offload");
-    struct setting offloaded = {STR("offload"), STR("on"), STR("--offload")};
     const struct setting *expandable = settings_find_z(s, "expandable");
     const struct setting *lonely = settings_find_z(s, "train-only");
-    bool on = false, alone = false, offloads = offload && str_is(offload->value, "all");
+    bool on = false, alone = false;
     if (!check_settings(s, e) || (expandable && !setting_switch(&on, expandable, e)) ||
-        (lonely && !setting_switch(&alone, lonely, e)) ||
-        !put_switch(l, a, "FATHOM_OFFLOAD", offloads ? &offloaded : NULL, e) ||
-        !put_switch(l, a, "FATHOM_ENTROPY_SAVING", settings_find_z(s, "entropy-saving"), e) ||
-        !put_switch(l, a, "FATHOM_FUSED_KERNELS", settings_find_z(s, "fused-kernels"), e))
+        (lonely && !setting_switch(&alone, lonely, e)))
         return false;
-    uint64_t rollout = rollout_gpus(r->gpus);
-    l->gpus = alone ? r->gpus : r->gpus + rollout;
+    l->gpus = alone ? r->gpus : r->gpus + rollout_gpus(r->gpus);
+    if (!put_trial(l, a, r, e))
+        return false;
     launch_variable(l, a, "FATHOM_MODE", alone ? STR("train") : STR("both"));
     launch_variable(l, a, "FATHOM_SAMPLES", alone ? STR("fathom_synthetic") : STR("default"));
-    put_count(l, a, "FATHOM_GPUS", l->gpus);
-    put_count(l, a, "FATHOM_ROLLOUT_GPUS", rollout);
-    put_count(l, a, "FATHOM_SP", r->sp);
-    put_count(l, a, "FATHOM_SEQUENCES", r->gpus / r->sp * 8);
-    put_count(l, a, "FATHOM_CONTEXT", r->context);
-    launch_variable(l, a, "FATHOM_MODEL", r->model);
-    launch_variable(l, a, "FATHOM_STRATEGY", strategy_of(s));
-    launch_variable(l, a, "FATHOM_SAVE_HF", save ? save->value : STR("last"));
-    launch_variable(l, a, "FATHOM_CHECKPOINTS", r->checkpoints);
-    put_rope(l, a, r);
     if (on)
         launch_variable(l, a, "PYTORCH_CUDA_ALLOC_CONF", STR("expandable_segments:True"));
     put_command(l, a, r);

@@ -11,10 +11,11 @@ static struct str count_text(struct arena *a, uint64_t count)
 
 void report_probe_line(struct buf *b, const struct probe_cell *c)
 {
-    buf_printf(b,
-               "model_name = %.*s, trainer_gpu_num = %llu, sp_num = %llu, max_model_len = %llu\n",
-               STR_ARGS(c->model), (unsigned long long)c->gpus, (unsigned long long)c->sp,
-               (unsigned long long)c->end.longest);
+    buf_printf(b, "model_name = %.*s, trainer_gpu_num = %llu, sp_num = %llu, ", STR_ARGS(c->model),
+               (unsigned long long)c->gpus, (unsigned long long)c->sp);
+    if (c->cp > 1) // which the published test does not have
+        buf_printf(b, "cp_num = %llu, ", (unsigned long long)c->cp);
+    buf_printf(b, "max_model_len = %llu\n", (unsigned long long)c->end.longest);
 }
 
 // "92160*" beyond the positions of the model, "-" where nothing fits, "?" where it is not
@@ -37,21 +38,50 @@ static struct str found_text(struct arena *a, const struct probe_cell *c)
     return length_text(a, c, c->settled && c->end.state == HUNT_DONE, c->end.longest);
 }
 
+static bool is_spread(const struct probe_story *s)
+{
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (s->cells[i].cp > 1)
+            return true;
+    return false;
+}
+
+// The sizes of a cell, CP among them where a cell of the story has it.
+static ptrdiff_t put_size_columns(struct column *columns, bool spread)
+{
+    columns[0] = (struct column){"GPUs", true, 0, false};
+    columns[1] = (struct column){"SP", true, 0, false};
+    columns[2] = (struct column){"CP", true, 0, false};
+    return spread ? 3 : 2;
+}
+
+static void put_sizes(struct table *t, struct arena *a, const struct probe_cell *c, bool spread)
+{
+    table_cell(t, count_text(a, c->gpus));
+    table_cell(t, count_text(a, c->sp));
+    if (spread)
+        table_cell(t, count_text(a, c->cp));
+}
+
 static void print_table(struct buf *b, const struct view *v, const struct probe_story *s)
 {
-    static const struct column columns[] = {
-        {"model", false, 0, false},  {"GPUs", true, 0, false},      {"SP", true, 0, false},
-        {"longest", true, 0, false}, {"predicted", true, 1, false}, {"launches", true, 2, false},
-        {"linear", true, 3, false},  {"seconds", true, 4, false},
-    };
-    struct table t = table_in(b->arena, columns, COUNT_OF(columns));
+    static const struct column found[] = {{"longest", true, 0, false},
+                                          {"predicted", true, 1, false},
+                                          {"launches", true, 2, false},
+                                          {"linear", true, 3, false},
+                                          {"seconds", true, 4, false}};
+    struct column columns[TABLE_MAX_COLUMNS] = {{"model", false, 0, false}};
+    bool spread = is_spread(s);
+    ptrdiff_t count = 1 + put_size_columns(columns + 1, spread);
+    for (ptrdiff_t i = 0; i < COUNT_OF(found); i++)
+        columns[count++] = found[i];
+    struct table t = table_in(b->arena, columns, count);
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct probe_cell *c = &s->cells[i];
         if (!c->possible)
             continue;
         table_cell(&t, c->model);
-        table_cell(&t, count_text(b->arena, c->gpus));
-        table_cell(&t, count_text(b->arena, c->sp));
+        put_sizes(&t, b->arena, c, spread);
         table_cell(&t, found_text(b->arena, c));
         table_cell(&t, length_text(b->arena, c, c->predicted, c->expected));
         table_cell(&t, count_text(b->arena, c->launches + c->known));
@@ -74,32 +104,33 @@ static const struct probe_cell *cell_of(const struct probe_story *s, const struc
 {
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct probe_cell *c = &s->cells[i];
-        if (str_equal(c->model, model) && c->gpus == row->gpus && c->sp == row->sp)
+        if (str_equal(c->model, model) && c->gpus == row->gpus && c->sp == row->sp &&
+            c->cp == row->cp)
             return c;
     }
     return NULL;
 }
 
-// A row for each pair that the first model was tried with.
+// A row for each combination that the first model was tried with.
 static void print_by_model(struct buf *b, const struct view *v, const struct probe_story *s)
 {
-    struct column columns[TABLE_MAX_COLUMNS] = {{"GPUs", true, 0, false}, {"SP", true, 0, false}};
+    struct column columns[TABLE_MAX_COLUMNS];
     struct str models[TABLE_MAX_COLUMNS];
-    ptrdiff_t count = 2;
+    bool spread = is_spread(s);
+    ptrdiff_t sizes = put_size_columns(columns, spread), count = sizes;
     for (ptrdiff_t i = 0; i < s->count && count < TABLE_MAX_COLUMNS; i++)
         if (is_first_of_model(s, i)) {
             models[count] = s->cells[i].model;
             columns[count++] = (struct column){str_z(b->arena, s->cells[i].model), true, 0, false};
         }
-    if (count < 4)
+    if (count < sizes + 2)
         return;
     struct table t = table_in(b->arena, columns, count);
-    for (ptrdiff_t i = 0; i < s->count && str_equal(s->cells[i].model, models[2]); i++) {
+    for (ptrdiff_t i = 0; i < s->count && str_equal(s->cells[i].model, models[sizes]); i++) {
         if (!s->cells[i].possible)
             continue;
-        table_cell(&t, count_text(b->arena, s->cells[i].gpus));
-        table_cell(&t, count_text(b->arena, s->cells[i].sp));
-        for (ptrdiff_t column = 2; column < count; column++) {
+        put_sizes(&t, b->arena, &s->cells[i], spread);
+        for (ptrdiff_t column = sizes; column < count; column++) {
             const struct probe_cell *c = cell_of(s, &s->cells[i], models[column]);
             table_cell(&t, c ? found_text(b->arena, c) : STR_NONE);
         }
@@ -132,9 +163,7 @@ static void print_refusals(struct buf *b, const struct probe_story *s)
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct probe_cell *c = &s->cells[i];
         if (!c->possible)
-            buf_printf(b, "not tried: %.*s on %llu GPU%s with sp %llu: %.*s\n", STR_ARGS(c->model),
-                       (unsigned long long)c->gpus, c->gpus == 1 ? "" : "s",
-                       (unsigned long long)c->sp, STR_ARGS(c->refusal));
+            buf_printf(b, "not tried: %.*s: %.*s\n", STR_ARGS(c->title), STR_ARGS(c->refusal));
     }
 }
 
@@ -163,6 +192,7 @@ static void put_cell_json(struct json_out *j, const struct probe_cell *c)
     json_out_field_str(j, "card", c->card);
     json_out_field_u64(j, "gpus", c->gpus);
     json_out_field_u64(j, "sp", c->sp);
+    json_out_field_u64(j, "cp", c->cp);
     json_out_field_str(j, "state",
                        str_from(!c->possible ? "impossible"
                                 : c->settled ? states[c->end.state]

@@ -41,6 +41,13 @@ static struct str sp_of(struct arena *a, struct row r)
     return number(a, r.cell->sp);
 }
 
+static struct str cp_of(struct arena *a, struct row r)
+{
+    (void)a;
+    struct str cp = measured_setting(r.cell, "cp");
+    return cp.n ? cp : STR("1");
+}
+
 static struct str context_of(struct arena *a, struct row r)
 {
     return number(a, r.attempt->context);
@@ -144,6 +151,7 @@ static const struct {
     {"card", card_of, true},
     {"gpus", gpus_of, true},
     {"sp", sp_of, true},
+    {"cp", cp_of, true},
     {"context", context_of, true},
     {"try", try_of, false},
     {"outcome", outcome_text, true},
@@ -177,10 +185,10 @@ static struct str predicted_text(struct arena *a, const struct attempt_record *r
 void report_records(struct buf *b, const struct view *v, const struct records *r)
 {
     static const struct column columns[] = {
-        {"model", false, 0, false},   {"engine", false, 5, false}, {"card", false, 4, false},
-        {"gpus", true, 0, false},     {"sp", true, 0, false},      {"context", true, 0, false},
-        {"outcome", false, 0, false}, {"seconds", true, 3, false}, {"predicted", true, 2, false},
-        {"reserved", true, 1, false},
+        {"model", false, 0, false},    {"engine", false, 5, false},  {"card", false, 4, false},
+        {"gpus", true, 0, false},      {"sp", true, 0, false},       {"cp", true, 6, false},
+        {"context", true, 0, false},   {"outcome", false, 0, false}, {"seconds", true, 3, false},
+        {"predicted", true, 2, false}, {"reserved", true, 1, false},
     };
     struct table t = table_in(b->arena, columns, COUNT_OF(columns));
     ptrdiff_t rows = 0;
@@ -321,6 +329,8 @@ static void put_attempt_json(struct json_out *j, const struct row *row)
     json_out_field_str(j, "card", row->cell->card);
     json_out_field_u64(j, "gpus", row->cell->gpus);
     json_out_field_u64(j, "sp", row->cell->sp);
+    json_out_key(j, "cp");
+    json_out_literal(j, cp_of(NULL, *row));
     json_out_field_str(j, "settings", row->cell->key);
     json_out_field_u64(j, "context", t->context);
     json_out_field_u64(j, "try", (uint64_t)t->try);

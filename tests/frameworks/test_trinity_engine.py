@@ -35,7 +35,7 @@ def environment_of(folder, options):
     """What the engine sets for its first trial, from the program itself."""
     done = subprocess.run([FATHOM, "probe", "--engine", "trinity", "--model", "./tiny", "--as", "H100-80G", "--dry-run",
                            *shlex.split(options)], cwd=folder, capture_output=True, text=True, check=True)
-    words = next(shlex.split(line) for line in done.stdout.splitlines() if line.startswith("FATHOM_"))
+    words = next(shlex.split(line) for line in done.stdout.splitlines() if line.startswith("GPU_NUM="))
     return dict(word.split("=", 1) for word in words[:words.index("python3")])
 
 
@@ -83,8 +83,10 @@ class Configuration(unittest.TestCase):
 
     def test_beyond_the_models_positions(self):
         made = self.completed("--gpus 1 --start 6144 --until 6144 --grid 2k")
-        self.assertEqual(made["rope_scaling"],
-                         {"rope_type": "yarn", "factor": 1.5, "original_max_position_embeddings": 4096})
+        rope = {"rope_type": "yarn", "factor": 1.5, "original_max_position_embeddings": 4096}
+        self.assertEqual({key: made["rope"][key] for key in rope}, rope)
+        self.assertEqual(made["positions"], 6144)
+        self.assertTrue(made["weights"])
 
 
 class Run(unittest.TestCase):
@@ -169,13 +171,16 @@ def sequences_of(config):
 def complete():
     import logging
 
-    from omegaconf import OmegaConf
     from trinity.common.config import load_config
     from trinity.trainer.verl.config import build_verl_config
     from trinity.trainer.verl.utils import to_data_proto
     from trinity.utils.plugin_loader import load_plugin_from_dirs
     from verl.utils.config import omega_conf_to_dataclass
 
+    sys.path[:0] = [SHARE, os.path.join(ROOT, "core", "emit", "scripts")]
+    import trinity_trial
+
+    trinity_trial.stretch_model()
     load_plugin_from_dirs(os.path.join(SHARE, "trinity_plugin"))
     os.remove(os.path.join(INSTALLED, "trinity", "plugins", "synthetic_data.py"))
     config = load_config(os.path.join(SHARE, "trinity_capacity.yaml"))
@@ -186,7 +191,7 @@ def complete():
     experiences = sequences_of(config)
     batch = to_data_proto(experiences, 1, None, logging.getLogger())
     cluster, trainer = config.cluster, config.trainer
-    rope = config.model.rope_scaling
+    model = omega_conf_to_dataclass(built.model)  # verl's own reading of the model's folder
     print(json.dumps({
         "gpus": [cluster.total_gpu_num, cluster.trainer_gpu_num, cluster.rollout_gpu_num],
         "tokens": [config.model.max_model_len, built.actor.ppo_max_token_len_per_gpu,
@@ -197,7 +202,9 @@ def complete():
         "entropy_saving": [engine.entropy_checkpointing, engine.entropy_from_logits_with_chunking],
         "fused_kernels": built.model.use_fused_kernels,
         "sync": config.synchronizer.sync_method.value,
-        "rope_scaling": OmegaConf.to_container(OmegaConf.create(rope)) if rope else None,
+        "rope": dict(model.hf_config.rope_parameters),
+        "positions": model.hf_config.max_position_embeddings,
+        "weights": os.path.exists(os.path.join(model.local_path, "model.safetensors")),
         "experiences": [[len(e.tokens), e.prompt_length, len(e.advantages)] for e in experiences],
         "batch": list(batch.batch["input_ids"].shape),
     }))

@@ -98,3 +98,21 @@ TEST(every_setting_of_every_command_is_in_the_table)
         }
     }
 }
+
+static bool library_refuses(const struct command *c)
+{
+    struct answer a = {0};
+    struct query q = {0};
+    struct error e = {0};
+    return !c->answer(&a, &q, &e) && e.code == ERROR_UNSUPPORTED;
+}
+
+// Who asks for a store needs a host, and nobody else does; what a host answers the library cannot.
+TEST(a_row_says_what_it_needs_of_the_host)
+{
+    for (ptrdiff_t i = 0; i < command_count; i++) {
+        const struct command *c = &commands[i];
+        CHECK((c->host != 0) == command_takes(c, STR("store")));
+        CHECK(!(c->host & HOST_TRIALS) || library_refuses(c));
+    }
+}

@@ -158,61 +158,84 @@ TEST(a_torch_trial_is_a_file)
         "{}\n}\n");
 }
 
+TEST(a_torch_trial_spreads_its_context)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "cp=2\ncp-rank=1\nsp=1\nmodel=Qwen3-0.6B");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.config = STR("{}");
+    r.sp = 1;
+    r.cp = 2;
+    CHECK(build(&a, "torch", &r, &l, &e).n > 0);
+    CHECK(holds(l.files[0].content, "\"cp\": 2,\n  \"cp_rank\": 1,\n"));
+    r.context = 51202;
+    CHECK_U64((uint64_t)build(&a, "torch", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "51202 tokens are not a multiple of twice cp 2, in which they are dealt out");
+}
+
 // What an engine would leave out silently it refuses, and says what it does.
+static const struct {
+    const char *engine, *settings, *message;
+    uint64_t gpus;
+} refusals[] = {
+    {"torch", "strategy=zero3",
+     "the torch engine does strategy single|ddp|fsdp1|fsdp2, not "
+     "'zero3'",
+     4},
+    {"torch", "optimizer=adamw-8bit",
+     "the torch engine does optimizer adamw|adamw-fused|sgd, "
+     "not 'adamw-8bit'",
+     4},
+    {"torch", "loss=liger", "the torch engine does loss full|chunked:|none, not 'liger'", 4},
+    {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
+    {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
+    {"torch", "lora=8", "the torch engine has no lora", 4},
+    {"torch", "cp=2\nsp=1", NULL, 4},
+    {"torch", "cp=2\nsp=2", "the torch engine does cp 2 only with sp 1, not with 2", 4},
+    {"torch", "cp=2\nloss=none", "the torch engine does loss none only with cp 1, not with 2", 4},
+    {"torch", "cp=2\nstrategy=fsdp1",
+     "the torch engine does cp 2 only with strategy fsdp2, not with fsdp1", 4},
+    {"torch", "cp=2\ndevice=cpu", "the torch engine does cp 2 only with device cuda, not with cpu",
+     4},
+    {"trinity", "cp=2", "the trinity engine has no cp; --sp splits sequences", 4},
+    {"torch", "entropy-saving=yes",
+     "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
+    {"torch", "recipe=hf\nsave-hf=never",
+     "the torch engine does save-hf never only with recipe trinity, not with hf", 4},
+    {"torch", "recipe=trinity\nloss=full",
+     "the torch engine does loss full only with recipe hf, not with trinity", 4},
+    {"torch", "offload=all",
+     "the torch engine does offload all only with strategy fsdp1|fsdp2, not with single", 1},
+    {"torch", "reshard=off\nstrategy=ddp",
+     "the torch engine does reshard off only with strategy fsdp2, not with ddp", 4},
+    {"torch", "precision=mixed\nstrategy=ddp",
+     "the torch engine does precision mixed only with strategy fsdp1|fsdp2, not with ddp", 4},
+    {"torch", "precision=bf16\nstrategy=fsdp1",
+     "the torch engine does precision bf16 only with strategy single|ddp|fsdp2, not with fsdp1", 4},
+    {"torch", "offload=all", NULL, 2},
+    {"torch", "recipe=trinity\noffload=all\nentropy-saving=on", NULL, 1},
+    {"torch", "recipe=hf\nloss=chunked:2048\nentropy-saving=off\nreshard=on", NULL, 1},
+    {"trinity", "strategy=ddp", "the trinity engine does strategy fsdp1|fsdp2, not 'ddp'", 4},
+    {"trinity", "strategy=zero2", "the trinity engine does strategy fsdp1|fsdp2, not 'zero2'", 4},
+    {"trinity", "offload=optimizer", "the trinity engine does offload off|all, not 'optimizer'", 4},
+    {"trinity", "strategy=fsdp2\noffload=all", NULL, 4},
+};
+
 TEST(engines_refuse_what_they_do_not_do)
 {
-    static const struct {
-        const char *engine, *settings, *message;
-        uint64_t gpus;
-    } rows[] = {
-        {"torch", "strategy=zero3",
-         "the torch engine does strategy single|ddp|fsdp1|fsdp2, not "
-         "'zero3'",
-         4},
-        {"torch", "optimizer=adamw-8bit",
-         "the torch engine does optimizer adamw|adamw-fused|sgd, "
-         "not 'adamw-8bit'",
-         4},
-        {"torch", "loss=liger", "the torch engine does loss full|chunked:|none, not 'liger'", 4},
-        {"torch", "offload=optimizer", "the torch engine does offload off|all, not 'optimizer'", 4},
-        {"torch", "recipe=trl", "the torch engine does recipe hf|trinity, not 'trl'", 4},
-        {"torch", "lora=8", "the torch engine has no lora", 4},
-        {"torch", "cp=2", "the torch engine has no cp", 4},
-        {"torch", "entropy-saving=yes",
-         "the torch engine does entropy-saving on only with recipe trinity, not with hf", 4},
-        {"torch", "recipe=hf\nsave-hf=never",
-         "the torch engine does save-hf never only with recipe trinity, not with hf", 4},
-        {"torch", "recipe=trinity\nloss=full",
-         "the torch engine does loss full only with recipe hf, not with trinity", 4},
-        {"torch", "offload=all",
-         "the torch engine does offload all only with strategy fsdp1|fsdp2, not with single", 1},
-        {"torch", "reshard=off\nstrategy=ddp",
-         "the torch engine does reshard off only with strategy fsdp2, not with ddp", 4},
-        {"torch", "precision=mixed\nstrategy=ddp",
-         "the torch engine does precision mixed only with strategy fsdp1|fsdp2, not with ddp", 4},
-        {"torch", "precision=bf16\nstrategy=fsdp1",
-         "the torch engine does precision bf16 only with strategy single|ddp|fsdp2, not with fsdp1",
-         4},
-        {"torch", "offload=all", NULL, 2},
-        {"torch", "recipe=trinity\noffload=all\nentropy-saving=on", NULL, 1},
-        {"torch", "recipe=hf\nloss=chunked:2048\nentropy-saving=off\nreshard=on", NULL, 1},
-        {"trinity", "strategy=ddp", "the trinity engine does strategy fsdp1|fsdp2, not 'ddp'", 4},
-        {"trinity", "strategy=zero2", "the trinity engine does strategy fsdp1|fsdp2, not 'zero2'",
-         4},
-        {"trinity", "offload=optimizer", "the trinity engine does offload off|all, not 'optimizer'",
-         4},
-        {"trinity", "strategy=fsdp2\noffload=all", NULL, 4},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+    for (ptrdiff_t i = 0; i < COUNT_OF(refusals); i++) {
         struct arena a = fresh();
-        struct settings s = settings_of(&a, rows[i].settings);
+        struct settings s = settings_of(&a, refusals[i].settings);
         struct trial_request r = request_of(&s);
         struct launch l;
         struct error e = {0};
         r.config = STR("{}");
-        r.gpus = rows[i].gpus;
-        CHECK((build(&a, rows[i].engine, &r, &l, &e).n == 0) == (rows[i].message != NULL));
-        CHECK_STR(str_from(e.message), rows[i].message ? rows[i].message : "");
+        r.gpus = refusals[i].gpus;
+        CHECK((build(&a, refusals[i].engine, &r, &l, &e).n == 0) == (refusals[i].message != NULL));
+        CHECK_STR(str_from(e.message), refusals[i].message ? refusals[i].message : "");
     }
 }
 
@@ -286,20 +309,42 @@ TEST(trinity_gets_its_environment)
     struct launch l;
     struct error e = {0};
     CHECK_STR(build(&a, "trinity", &r, &l, &e),
-              "FATHOM_OFFLOAD=true FATHOM_ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false "
-              "FATHOM_MODE=both FATHOM_SAMPLES=default FATHOM_GPUS=5 FATHOM_ROLLOUT_GPUS=1 "
-              "FATHOM_SP=2 FATHOM_SEQUENCES=16 "
-              "FATHOM_CONTEXT=51200 FATHOM_MODEL='my model' FATHOM_STRATEGY=fsdp2 "
-              "FATHOM_SAVE_HF=last FATHOM_CHECKPOINTS=c/t FATHOM_ROPE_SCALING='{rope_type: yarn, "
-              "factor: 1.25, original_max_position_embeddings: 40960}' "
+              "GPU_NUM=5 ENGINE_NUM=1 SP_NUM=2 REPEAT_TIMES=16 MODEL_PATH='my model' "
+              "MAX_MODEL_LEN=51200 SAVE_HF_CHECKPOINT=last TRAINER_STRATEGY=fsdp2 "
+              "TRINITY_CHECKPOINT_ROOT_DIR=c/t ROPE_SCALING=null FATHOM_YARN=1.25 OFFLOAD=true "
+              "ENTROPY_SAVING=false FATHOM_FUSED_KERNELS=false FATHOM_MODE=both "
+              "FATHOM_SAMPLES=default "
               "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True python3 -u share/trinity_trial.py "
               "--config share/trinity_capacity.yaml --plugin-dir share/trinity_plugin --dlc");
     s = settings_of(&a, "train-only=on\npython=p");
-    CHECK(build(&a, "trinity", &r, &l, &e).n > 0);
-    CHECK_STR(str_from(l.environment[3]), "FATHOM_MODE=train");
-    CHECK_STR(str_from(l.environment[4]), "FATHOM_SAMPLES=fathom_synthetic");
-    CHECK_STR(str_from(l.environment[5]), "FATHOM_GPUS=4");
+    struct str alone = build(&a, "trinity", &r, &l, &e);
+    CHECK(holds(alone, "FATHOM_MODE=train FATHOM_SAMPLES=fathom_synthetic"));
+    CHECK_STR(str_from(l.environment[0]), "GPU_NUM=4");
     CHECK_STR(str_from(l.arguments[0]), "p");
+}
+
+TEST(trinity_takes_files_of_the_users)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "trinity-config=my.yaml\nplugin-dir=my/plug-ins");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    CHECK(holds(build(&a, "trinity", &r, &l, &e),
+                " share/trinity_trial.py --config my.yaml --plugin-dir my/plug-ins"));
+    s = settings_of(&a, "trinity-config=my.yaml\ntrain-only=on");
+    CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
+    CHECK_STR(str_from(e.message),
+              "train-only is read by the shipped configuration, and --trinity-config is yours");
+}
+
+TEST(trinity_refuses_what_the_test_sets)
+{
+    struct arena a = fresh();
+    struct settings s;
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
     s = settings_of(&a, "batch=4");
     CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message),
@@ -335,7 +380,7 @@ TEST(keys_hold_what_makes_a_cell)
         settings_of(&a, "engine=torch\nexpandable=on\nlog-dir=x\ntimeout=5\ngpus=1,2\ngrid=64\n"
                         "python=/opt/py");
     struct settings cell = settings_in(&a);
-    struct cell_choice choice = {STR("m"), 0, STR("2"), STR("1")};
+    struct cell_choice choice = {STR("m"), 0, STR("2"), STR("1"), STR("1")};
     CHECK(probe_cell_settings(&cell, &s, &choice, &e));
     CHECK_STR(probe_cell_key(&a, &cell, STR_NONE),
               "model=m\nsp=1\nexpandable=on\ngpus=2\nengine=torch\npython=/opt/py\n");
@@ -354,7 +399,7 @@ TEST(models_of_a_list_have_their_own_files)
     static const char *const types[] = {"qwen3", NULL, "llama"};
     for (ptrdiff_t i = 0; i < COUNT_OF(types); i++) {
         struct settings cell = settings_in(&a);
-        struct cell_choice choice = {STR("m"), i, STR("2"), STR("1")};
+        struct cell_choice choice = {STR("m"), i, STR("2"), STR("1"), STR("1")};
         CHECK(probe_cell_settings(&cell, &s, &choice, &e));
         const struct setting *type = settings_find_z(&cell, "config.model_type");
         CHECK_STR(type ? type->value : STR_NONE, types[i] ? types[i] : "");

@@ -1,5 +1,6 @@
-// The hunt and the outcomes, without any process: every transition as a row.
-#include "core/probe/hunt.h"
+// The hunt, the outcomes and the run, without any process: every transition as a row.
+#include "core/base/buf.h"
+#include "core/probe/tell.h"
 #include "tests/t.h"
 
 enum { MOST_TRIALS = 200 };
@@ -117,6 +118,26 @@ TEST(the_linear_order_is_the_published_one)
     CHECK_U64(hunt_linear_launches(&h, &p.end), 12);
     p = play(&h, 0);
     CHECK_U64(hunt_linear_launches(&h, &p.end), 1);
+}
+
+// Lengths that a hunt has jumped over were not tried, whatever is known of longer ones.
+TEST(the_linear_order_jumps_over_nothing)
+{
+    struct hunt h = trinity_hunt(16384);
+    struct played hunted = play(&h, 16384);
+    CHECK_U64((uint64_t)hunted.count, 2); // 16384 and 20480
+    h.linear = true;
+    static const uint64_t wanted[] = {4096, 8192, 12288};
+    for (ptrdiff_t i = 0; i < COUNT_OF(wanted); i++) {
+        struct hunt_step step = hunt_next(&h, hunted.trials, hunted.count);
+        CHECK(step.state == HUNT_TRY);
+        CHECK_U64(step.context, wanted[i]);
+        hunted.trials[hunted.count++] = (struct trial){step.context, OUTCOME_FITS};
+    }
+    struct hunt_step end = hunt_next(&h, hunted.trials, hunted.count);
+    CHECK(end.state == HUNT_DONE);
+    CHECK_U64(end.longest, 16384);
+    CHECK_U64(end.fails_at, 20480);
 }
 
 TEST(a_start_is_not_gone_below)
@@ -349,4 +370,250 @@ TEST(an_end_is_not_gone_beyond)
     CHECK_U64(p.end.fails_at, 0);
     CHECK_U64((uint64_t)p.count, 1);
     CHECK_U64(hunt_linear_launches(&h, &p.end), 4);
+}
+
+// ------------------------------------------------------------------ the run
+
+static char block[64 << 20];
+
+static struct arena fresh(void)
+{
+    return arena_over(block, sizeof block, NULL);
+}
+
+// A run of these settings on a machine without a card that is known.
+static struct probe_run run_of(struct arena *a, const char *text, const struct str *paths)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct probe_run r;
+    struct error e = {0};
+    *s = settings_in(a);
+    CHECK(settings_read(s, str_from(text), '\n', STR("test"), &e));
+    CHECK(probe_run_read(&r, a, s, &e));
+    r.place.model_paths = paths;
+    CHECK(probe_run_card(&r, &e));
+    return r;
+}
+
+static struct cell_plan planned(struct probe_run *r, ptrdiff_t index)
+{
+    struct cell_plan p;
+    struct error e = {0};
+    CHECK(plan_cell(&p, r, index, &e));
+    CHECK_STR(str_from(e.message), "");
+    return p;
+}
+
+TEST(cells_go_by_model_gpus_and_size)
+{
+    static const char *const titles[] = {
+        "Qwen3-0.6B, 2 GPUs, sp 1", "Qwen3-0.6B, 2 GPUs, sp 4", "Qwen3-0.6B, 4 GPUs, sp 1",
+        "Qwen3-0.6B, 4 GPUs, sp 4", "Qwen3-4B, 2 GPUs, sp 1",   "Qwen3-4B, 2 GPUs, sp 4",
+        "Qwen3-4B, 4 GPUs, sp 1",   "Qwen3-4B, 4 GPUs, sp 4",
+    };
+    struct arena a = fresh();
+    struct probe_run r =
+        run_of(&a, "engine=torch\nmodel=Qwen3-0.6B,Qwen3-4B\ngpus=2,4\nsp=1,4", NULL);
+    CHECK_U64((uint64_t)r.cell_count, COUNT_OF(titles));
+    for (ptrdiff_t i = 0; i < r.cell_count; i++) {
+        struct cell_plan p = planned(&r, i);
+        CHECK_STR(p.cell->title, titles[i]);
+        CHECK_U64((uint64_t)r.story.count, (uint64_t)i + 1);
+        CHECK(p.cell->possible == (p.cell->gpus % p.cell->sp == 0));
+    }
+    CHECK_STR(r.story.cells[1].refusal, "sp 4 does not divide the 2 GPUs");
+}
+
+TEST(context_parallel_sizes_are_cells_too)
+{
+    static const char *const rows[][2] = {
+        {"Qwen3-0.6B, 2 GPUs, sp 1", "logs/Qwen3-0.6B/gpu-2/sp-1/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 1, cp 2", "logs/Qwen3-0.6B/gpu-2/sp-1/cp-2/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 1, cp 4", ""},
+        {"Qwen3-0.6B, 2 GPUs, sp 2", "logs/Qwen3-0.6B/gpu-2/sp-2/model_len-4096.log"},
+        {"Qwen3-0.6B, 2 GPUs, sp 2, cp 2", ""},
+        {"Qwen3-0.6B, 2 GPUs, sp 2, cp 4", ""},
+    };
+    struct arena a = fresh();
+    struct probe_run r =
+        run_of(&a, "engine=torch\nmodel=Qwen3-0.6B\ngpus=2\nsp=1,2\ncp=1,2,4\ncp-rank=1", NULL);
+    CHECK_U64((uint64_t)r.cell_count, COUNT_OF(rows));
+    for (ptrdiff_t i = 0; i < r.cell_count; i++) {
+        struct cell_plan p = planned(&r, i);
+        CHECK_STR(p.cell->title, rows[i][0]);
+        CHECK(p.cell->possible == (rows[i][1][0] != 0));
+        if (p.cell->possible)
+            CHECK_STR(plan_log(&p, 4096, 1), rows[i][1]);
+        const struct setting *cp = settings_find_z(&p.settings, "cp");
+        CHECK(!!cp == (p.cell->cp > 1) && !!cp == !!settings_find_z(&p.settings, "cp-rank"));
+    }
+    CHECK_STR(r.story.cells[2].refusal, "cp 4 does not divide the 2 GPUs");
+}
+
+TEST(a_trial_is_told_where_it_stands)
+{
+    struct arena a = fresh();
+    struct probe_run r =
+        run_of(&a, "engine=trinity\nmodel=Qwen3-0.6B\ngpus=2\nlog-dir=l\ncheckpoint-path=c", NULL);
+    struct cell_plan p = planned(&r, 0);
+    struct hunt_step step = {.context = 8192, .try = 2};
+    struct planned_trial t = plan_trial(&p, &step, plan_log(&p, 8192, 2));
+    CHECK_STR(t.request.log, "l/Qwen3-0.6B/gpu-2/sp-1/model_len-8192.2.log");
+    CHECK_STR(t.request.model, "Qwen/Qwen3-0.6B");
+    CHECK_STR(t.request.checkpoints, "c/fathom-trial");
+    CHECK_STR(t.request.shipped, "l/share");
+    r = run_of(&a, "engine=trinity\nmodel=Qwen3-0.6B", NULL);
+    r.place.checkpoints = STR("/scratch");
+    p = planned(&r, 0);
+    CHECK_STR(plan_trial(&p, &step, STR("x")).request.checkpoints, "/scratch/fathom-trial");
+}
+
+// However a folder is written, its trials are of one cell.
+TEST(a_folder_is_one_model)
+{
+    static const char *const rows[][2] = {
+        {"./m", "/home/m"}, {"m/", "/home/m"}, {"/home/m/config.json", "/home/m/config.json"}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = fresh();
+        struct str path = str_from(rows[i][1]);
+        struct str text = str_format(&a,
+                                     "engine=torch\nmodel=%s\nconfig.model_type=qwen3\n"
+                                     "config.hidden_size=64\nconfig.num_hidden_layers=2\n"
+                                     "config.num_attention_heads=4\nconfig.vocab_size=64\n"
+                                     "config.num_key_value_heads=4\nconfig.intermediate_size=64",
+                                     rows[i][0]);
+        struct probe_run r = run_of(&a, str_z(&a, text), &path);
+        struct cell_plan p = planned(&r, 0);
+        CHECK(str_starts(plan_record(&p).key, STR("model=/home/m\n")));
+        CHECK_STR(p.model, "/home/m");
+        CHECK_STR(p.cell->model, "m");
+    }
+}
+
+TEST(a_dry_run_shows_the_schedulers_line)
+{
+    struct arena a = fresh();
+    struct error e = {0};
+    struct buf b = buf_in(&a);
+    struct probe_run r = run_of(&a,
+                                "engine=command\ncommand=train {context}\nlauncher=slurm\n"
+                                "gpus=8\nuntil=4096",
+                                NULL);
+    struct cell_plan p = planned(&r, 0);
+    CHECK(plan_commands(&b, &p, &e));
+    CHECK_STR(buf_str(&b), "sh logs/share/slurm_trial.sh "
+                           "logs/model/gpu-8/sp-1/model_len-4096.log.sh "
+                           "logs/model/gpu-8/sp-1/model_len-4096.log.job 8\n"
+                           "    runs: bash -o pipefail -c 'train '\\''4096'\\'''\n");
+}
+
+TEST(a_prediction_below_the_start_is_said)
+{
+    static const struct {
+        uint64_t expected, known;
+        const char *text;
+    } rows[] = {
+        {20480, 0, "m: predicted 20480 tokens\n"},
+        {20480, 2, "m: predicted 20480 tokens, going on\n"},
+        {4096, 0,
+         "m: predicted 4096 tokens, which is below the start: 8192 is predicted to fail\n"},
+        {0, 0, "m: predicted to fit no length from 8192 tokens on\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = fresh();
+        struct buf b = buf_in(&a);
+        struct probe_cell c = {.title = STR("m"),
+                               .predicted = true,
+                               .expected = rows[i].expected,
+                               .known = rows[i].known};
+        struct cell_plan p = {.cell = &c, .hunt = trinity_hunt(rows[i].expected)};
+        p.hunt.start = 8192;
+        tell_expectation(&b, &p);
+        CHECK_STR(buf_str(&b), rows[i].text);
+    }
+}
+
+TEST(trials_of_a_store_are_gone_on_from)
+{
+    struct hunt h = trinity_hunt(20480);
+    struct trial items[] = {
+        {20480, OUTCOME_FITS}, {24576, OUTCOME_TIMEOUT}, {24576, OUTCOME_TIMEOUT}};
+    struct trials known = {items, COUNT_OF(items), COUNT_OF(items)};
+    CHECK_U64(hunt_go_on(&h, &known), 1);
+    CHECK_U64((uint64_t)known.count, 3); // the third try is the third
+    h.most_tries = 2;
+    CHECK_U64(hunt_go_on(&h, &known), 1);
+    CHECK_U64((uint64_t)known.count, 1); // used up: there are new ones
+    known.count = COUNT_OF(items);
+    h.most_tries = 3;
+    h.until = 20480;
+    CHECK_U64(hunt_go_on(&h, &known), 1);
+    CHECK_U64((uint64_t)known.count, 1); // not asked for any more
+}
+
+TEST(last_words_of_a_trial)
+{
+    static const struct {
+        const char *tail;
+        bool told;
+    } rows[] = {
+        {"Traceback (most recent call last):\n  File \"a.py\", line 1\n"
+         "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n",
+         true},
+        {"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n", false},
+        {"Traceback (most recent call last):\nValueError: x\n", false},
+        {"", false},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK(outcome_is_told(fresh(), str_from(rows[i].tail)) == rows[i].told);
+    CHECK(outcome_of_error(ERROR_IO) == OUTCOME_DISK);
+    CHECK(outcome_of_error(ERROR_BAD_INPUT) == OUTCOME_CONFIGURATION);
+    CHECK(outcome_of_error(ERROR_CHILD) == OUTCOME_FAILED);
+    struct arena a = fresh();
+    CHECK_STR(outcome_detail(&a, NULL), "");
+}
+
+TEST(a_retry_may_take_longer)
+{
+    struct arena a = fresh();
+    struct probe_run r = run_of(&a, "engine=command\ncommand=x {context}\ntimeout=100", NULL);
+    struct cell_plan p = planned(&r, 0);
+    static const uint64_t wanted[] = {100000, 130000, 169000};
+    for (int i = 0; i < COUNT_OF(wanted); i++) {
+        struct hunt_step step = {.context = 4096, .try = i + 1};
+        CHECK_U64(plan_trial(&p, &step, STR("x")).timeout_ms, wanted[i]);
+    }
+}
+
+TEST(what_ends_a_run)
+{
+    static const struct {
+        enum outcome reason;
+        const char *text;
+    } rows[] = {
+        {OUTCOME_TIMEOUT, ""},
+        {OUTCOME_INTERRUPTED, "interrupted; every finished trial is kept"},
+        {OUTCOME_DISK, "the trial of 8192 tokens ended: disk full; another length would not change "
+                       "it: no space"},
+        {OUTCOME_FAILED, "the trial of 8192 tokens ended: failed: no space"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct error e = {0};
+        struct hunt_step end = {.state = HUNT_STOPPED, .context = 8192, .reason = rows[i].reason};
+        struct probe_cell c = {.end = end, .detail = STR("no space")};
+        struct cell_plan p = {.cell = &c};
+        CHECK(tell_whether_on(&p, STR("x.log"), &e) == !rows[i].text[0]);
+        CHECK_STR(str_from(e.message), rows[i].text);
+    }
+}
+
+TEST(a_cell_without_an_answer_is_told)
+{
+    struct hunt_step end = {.state = HUNT_STOPPED, .context = 8192, .reason = OUTCOME_TIMEOUT};
+    struct probe_cell c = {
+        .title = STR("m, 2 GPUs"), .possible = true, .settled = true, .end = end};
+    struct probe_run r = {.story = {&c, 1, 0}};
+    struct error e = {0};
+    CHECK(!tell_whether_done(&r, &e));
+    CHECK_STR(str_from(e.message), "m, 2 GPUs stays undecided: timeout at 8192 tokens");
 }

@@ -1,5 +1,5 @@
 // Slurm and Ray: the command becomes a script, and a script of share/ looks after the job.
-#include "host/launcher.h"
+#include "core/probe/launcher.h"
 
 #include "core/base/buf.h"
 

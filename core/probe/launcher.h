@@ -1,8 +1,8 @@
 // How a trial's command gets to run: here, or as a job of a scheduler. A launcher wraps the command
 // in another one that starts the job, shows its output, and ends with its status; everything else
 // about trials stays the same.
-#ifndef FATHOM_HOST_LAUNCHER_H
-#define FATHOM_HOST_LAUNCHER_H
+#ifndef FATHOM_PROBE_LAUNCHER_H
+#define FATHOM_PROBE_LAUNCHER_H
 
 #include "core/probe/options.h"
 
