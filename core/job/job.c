@@ -65,13 +65,15 @@ static bool is_countable(const struct job *p, struct error *e)
                                             : 0;
     widest = widest > pairs ? widest : pairs;
     widest = widest > p->lora_rank ? widest : p->lora_rank;
-    uint64_t largest = sat_mul(sat_mul(job_tokens(p), widest), LARGEST_BYTES_PER_ELEMENT);
+    uint64_t read = sat_mul(job_sequence_tokens(p), job_reference_batch(p));
+    uint64_t tokens = job_tokens(p) > read ? job_tokens(p) : read;
+    uint64_t largest = sat_mul(sat_mul(tokens, widest), LARGEST_BYTES_PER_ELEMENT);
     uint64_t gathered = sat_mul(sat_mul(job_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
     largest = largest > gathered ? largest : gathered;
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "%llu tokens of this model are more than can be counted",
-                    (unsigned long long)job_tokens(p));
+                    (unsigned long long)tokens);
     if (p->loss == LOSS_CHUNKED && u64_divide_up(job_tokens(p), p->loss_chunk) > MOST_CHUNKS)
         return FAIL(
             e, BAD_INPUT, STR("--loss"), "%llu tokens in chunks of %llu are more than %d chunks",
@@ -199,4 +201,19 @@ uint64_t job_tokens(const struct job *p)
 bool job_has_8bit_optimizer(const struct job *j)
 {
     return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+}
+
+// As the policy's are cut, by a limit of their own.
+uint64_t job_reference_count(const struct job *p)
+{
+    uint64_t sequences = sat_mul(p->batch, p->accumulation);
+    uint64_t tokens = sat_mul(p->reference_limit, p->ulysses);
+    if (!tokens)
+        return p->accumulation;
+    return u64_divide_up(sat_mul(sequences, p->context), tokens > p->context ? tokens : p->context);
+}
+
+uint64_t job_reference_batch(const struct job *p)
+{
+    return u64_divide_up(sat_mul(p->batch, p->accumulation), job_reference_count(p));
 }

@@ -88,6 +88,7 @@ struct job {
     unsigned lora_targets;    // bits by enum lora_target
     enum quantize packed;     // linear layers in four bits (nf4, double quantisation)
     uint64_t token_limit;     // of a micro-batch on one GPU, where the user set it; else 0
+    uint64_t reference_limit; // the same of trinity's reference model; 0: the policy's
     uint64_t limit_bytes;     // 0: what the card leaves
     bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
     bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
@@ -135,5 +136,9 @@ bool job_is_zero(const struct job *p);    // DeepSpeed
 uint64_t job_ranks(const struct job *p);
 uint64_t job_tokens(const struct job *p);          // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
+
+// Micro-batches in which trinity's reference model reads what is trained on, and their sequences.
+uint64_t job_reference_count(const struct job *p);
+uint64_t job_reference_batch(const struct job *p);
 
 #endif

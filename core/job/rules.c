@@ -3,6 +3,7 @@
 #include "core/job/rules.h"
 
 #include "core/base/buf.h"
+#include "core/base/num.h"
 
 // ------------------------------------------------------------------ what traits do not say
 
@@ -217,6 +218,16 @@ static bool limits_tokens(const struct job *j)
     return j->token_limit > 0;
 }
 
+static bool limits_reference_elsewhere(const struct job *j)
+{
+    return j->reference_limit && !is_trinity(j);
+}
+
+static bool reads_less_than_a_sequence(const struct job *j)
+{
+    return j->reference_limit && sat_mul(j->reference_limit, j->ulysses) < j->context;
+}
+
 static bool limits_tokens_elsewhere(const struct job *j)
 {
     return limits_tokens(j) && is_not_verls(j);
@@ -304,6 +315,10 @@ const struct rule rules[] = {
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
     {0, 0, limits_tokens_elsewhere, 0, CANNOT, "max-token-len",
      "max-token-len is a setting of trinity; --batch says it elsewhere"},
+    {0, 0, limits_reference_elsewhere, 0, CANNOT, "log-prob-max-token-len",
+     "log-prob-max-token-len is a setting of trinity, which has a reference model"},
+    {0, 0, reads_less_than_a_sequence, 0, CANNOT, "log-prob-max-token-len",
+     "log-prob-max-token-len times sp must hold at least one sequence"},
 
     // What strategies need.
     {IS_SEVERAL, 0, is_single_on_several, 0, CANNOT, "strategy",

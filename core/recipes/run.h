@@ -21,6 +21,7 @@ struct run {
     const struct run_kind *kind;
     struct trainer trainer;
     struct trainer reference; // of trinity: only read
+    struct job reference_job; // its own micro-batches
 };
 
 const struct run_kind *run_kind_of(enum recipe recipe);

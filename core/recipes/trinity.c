@@ -21,7 +21,11 @@ static void sync_weights(struct run *r)
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     const struct habits *habits = &r->kind->habits;
-    trainer_build_reference(&r->reference, p, m, habits); // before the policy (verl_trainer.py)
+    r->reference_job = *p;
+    r->reference_job.batch = job_reference_batch(p);
+    r->reference_job.accumulation = job_reference_count(p);
+    // Before the policy (verl_trainer.py).
+    trainer_build_reference(&r->reference, &r->reference_job, m, habits);
     trainer_build(&r->trainer, p, m, habits);
     sync_weights(r);
 }

@@ -239,6 +239,28 @@ TEST(trinity_keeps_a_few_bytes_of_each_of_many_micro_batches)
     }
 }
 
+// The reference model reads the sixteen sequences that are trained on in micro-batches of its own.
+TEST(trinity_reads_the_reference_by_tokens)
+{
+    static const char settings[] = "recipe=trinity model=Qwen3-8B gpu=4xH200 context=8192 "
+                                   "layers=2 batch=2 accum=8";
+    struct arena *a = test_arena();
+    struct error e = {0};
+    struct job p = {0};
+    CHECK(job_of(&p, a, str_format(a, "%s log-prob-max-token-len=25000", settings).p, &e));
+    CHECK_U64(p.batch, 2);
+    CHECK_U64(job_reference_count(&p), 6);
+    CHECK_U64(job_reference_batch(&p), 3);
+    struct prediction as_policy = predicted_in(a, settings);
+    struct prediction same =
+        predicted_in(a, str_format(a, "%s log-prob-max-token-len=16384", settings).p);
+    struct prediction more =
+        predicted_in(a, str_format(a, "%s log-prob-max-token-len=131072", settings).p);
+    CHECK_U64(same.allocated_bytes, as_policy.allocated_bytes);
+    CHECK_U64(same.reserved_bytes, as_policy.reserved_bytes);
+    CHECK(more.steps[0].allocated_bytes > as_policy.steps[0].allocated_bytes + GIB);
+}
+
 TEST(reference_lets_its_root_go)
 {
     static const char settings[] = "recipe=trinity model=Qwen3-8B layers=4 gpu=4xH200 context=4096";
@@ -474,6 +496,10 @@ static const char *const refusals[][2] = {
      "one sequence of 4096 tokens with sp 1 does not fit into 2048 tokens a GPU"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k max-token-len=4096",
      "max-token-len is a setting of trinity"},
+    {"model=Qwen3-8B gpu=2xA100-80G context=4k log-prob-max-token-len=4096",
+     "log-prob-max-token-len is a setting of trinity"},
+    {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity log-prob-max-token-len=2048",
+     "log-prob-max-token-len times sp must hold at least one sequence"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k fused-kernels=on",
      "fused kernels are a setting of trinity"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k entropy-saving=on",
