@@ -6,21 +6,19 @@
 #include "cli/options.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
-#include "core/emit/foreign.h"
 #include "core/error_json.h"
 #include "host/attachments.h"
 #include "host/document.h"
 #include "host/gpu_source.h"
-#include "host/json_in.h"
 #include "host/measured.h"
 #include "host/memory.h"
 #include "host/model_source.h"
 #include "host/probe.h"
+#include "host/request.h"
 #include "host/stream.h"
 #include "host/task_pool.h"
-#include "host/yaml_in.h"
 
-enum { REQUEST_MAX_BYTES = 1 << 20, DEFECT = 70 };
+enum { DEFECT = 70 };
 
 // What `fathom` without arguments answers.
 static const char *const default_arguments[] = {"fathom",  "predict",  "--context", "32k",
@@ -58,77 +56,85 @@ static struct hub_options hub_from_environment(struct arena *a)
     };
 }
 
-static struct str without_byte_order_mark(struct str text)
-{
-    bool marked = str_starts(text, STR("\xEF\xBB\xBF"));
-    return marked ? str_slice(text, 3, text.n) : text;
-}
-
-// What a request file sets, ours or a framework's; a JSON null sets nothing.
-static bool read_request(struct settings *out, struct foreign *f, struct str path, struct error *e)
-{
-    struct str text;
-    struct settings file = settings_in(out->arena);
-    struct str source = str_is(path, "-") ? STR("/dev/stdin") : path;
-    if (!file_read(&text, out->arena, source, REQUEST_MAX_BYTES, e))
-        return false;
-    text = without_byte_order_mark(text);
-    bool json = str_ends(path, STR(".json"));
-    if (!(json ? json_flatten(&file, text, STR_NONE, path, e) : yaml_flatten(&file, text, path, e)))
-        return false;
-    if (!foreign_settings(out, f, &file, e))
-        return false;
-    for (ptrdiff_t i = 0; i < file.count && !f->format; i++)
-        if (!str_is(file.items[i].value, "null") && !settings_add(out, file.items[i], e))
-            return false;
-    return settings_join_lists(out, e) && settings_check(out, e);
-}
-
-// A framework's file means that framework's training step.
+// A framework's file means that framework's training step, unless the user names another.
 static bool mean_its_step(const struct options *o, struct settings *file, const struct foreign *f,
                           struct error *e)
 {
-    struct setting recipe = {STR("recipe"), str_from(f->recipe), o->from};
+    struct str where = o->from[o->from_count - 1];
+    struct setting recipe = {STR("recipe"), str_from(f->recipe), where};
+    struct error ignored = {0};
     bool elsewhere = settings_find_z(&o->settings, "for") != NULL; // whose own step is meant
-    if (!f->recipe || elsewhere || !command_takes(o->command, STR("strategy")))
+    if (!f->recipe || elsewhere || !command_takes(o->command, STR("strategy")) ||
+        settings_find(&o->settings, recipe.key))
         return true;
-    if (command_takes(o->command, recipe.key))
+    if (command_takes(o->command, recipe.key) &&
+        setting_check(setting_def_find(recipe.key), &recipe, &ignored))
         return settings_set(file, recipe, e);
-    return FAIL(e, UNSUPPORTED, o->from,
+    return FAIL(e, UNSUPPORTED, where,
                 "this is a file of %s, whose training step is not modelled yet", f->format);
 }
 
-// Our own requests may hold settings of other commands; a framework's file speaks of one job.
-static bool changes_memory(const struct command *c, const struct setting *item)
+// What a command does not take and means the same without.
+static bool goes_without_saying(const struct setting *item, const struct foreign *f)
 {
     bool spread = str_is(item->key, "cp") || str_is(item->key, "sp");
-    return command_takes(c, STR("strategy")) && !(spread && str_is(item->value, "1")) &&
-           !str_is(item->key, "save-hf");
+    bool rl = str_is(str_from(f->recipe), "trinity") || str_is(str_from(f->recipe), "verl");
+    if (str_is(item->key, "task"))
+        return str_is(item->value, rl ? "grpo" : "sft");
+    return (spread && str_is(item->value, "1")) || str_is(item->key, "save-hf");
 }
 
-// Puts the file's settings before the options in the list, so that the options win. Settings of
+// Our own requests may hold settings of other commands; a framework's file speaks of one job.
+static bool pass_over(const struct options *o, const struct foreign *f, const struct setting *item,
+                      struct error *e)
+{
+    bool model = !f->format || !command_takes(o->command, STR("strategy"));
+    return model || goes_without_saying(item, f) ||
+           FAIL(e, UNSUPPORTED, item->where, "%s does not model %.*s %.*s yet", o->command->name,
+                STR_ARGS(item->key), STR_ARGS(item->value));
+}
+
+static void say_notes(struct arena *a, const struct foreign *f)
+{
+    struct error ignored = {0};
+    for (int i = 0; i < f->note_count; i++) {
+        struct str line = str_format(a, "fathom: note: %.*s\n", STR_ARGS(f->notes[i]));
+        (void)!terminal_write(STDERR_FILENO, line, &ignored);
+    }
+}
+
+static bool read_requests(struct settings *file, struct foreign *f, const struct options *o,
+                          struct error *e)
+{
+    for (int i = 0; i < o->from_count; i++)
+        if (!request_read(file, f, o->from[i], e))
+            return false;
+    return foreign_conclude(file, f, &o->settings, e) && settings_check(file, e) &&
+           mean_its_step(o, file, f, e);
+}
+
+// Puts the files' settings before the options in the list, so that the options win. Settings of
 // other commands are passed over: one file serves them all.
 static bool merge_request(struct options *o, struct arena *a, struct error *e)
 {
     struct settings file = settings_in(a), merged = settings_in(a);
-    struct foreign f;
-    if (!o->from.n)
+    struct foreign f = foreign_in(a);
+    if (!o->from_count)
         return true;
-    if (!read_request(&file, &f, o->from, e) || !mean_its_step(o, &file, &f, e))
+    if (!read_requests(&file, &f, o, e))
         return false;
     for (ptrdiff_t i = 0; i < file.count; i++) {
         struct str key = file.items[i].key;
         bool taken = command_takes(o->command, key) || str_starts(key, STR("config."));
-        if (!taken && f.format && changes_memory(o->command, &file.items[i]))
-            return FAIL(e, UNSUPPORTED, file.items[i].where, "%s does not model %.*s %.*s yet",
-                        o->command->name, STR_ARGS(key), STR_ARGS(file.items[i].value));
-        if (taken && !settings_add(&merged, file.items[i], e))
+        if (!(taken ? settings_add(&merged, file.items[i], e)
+                    : pass_over(o, &f, &file.items[i], e)))
             return false;
     }
     for (ptrdiff_t i = 0; i < o->settings.count; i++)
         if (!settings_set(&merged, o->settings.items[i], e))
             return false;
     o->settings = merged;
+    say_notes(a, &f);
     return foreign_gpu(&o->settings, &f, e);
 }
 
@@ -196,7 +202,7 @@ static bool turn_to_help(struct options *o, struct error *e)
 {
     struct setting topic = {STR("topic"), str_from(o->command->name), STR("--help")};
     o->settings.count = 0;
-    o->from = STR_NONE;
+    o->from_count = 0;
     bool about_help = str_is(topic.value, "help");
     o->command = command_find(STR("help"));
     return about_help || settings_add(&o->settings, topic, e);

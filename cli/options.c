@@ -48,11 +48,14 @@ static bool take_value(struct str *value, const char *name, struct str_cut pair,
 static bool set_global(struct options *o, const struct global_option *g, struct str_cut pair,
                        struct arguments *args, struct error *e)
 {
-    if (g->values && o->from.n)
-        return FAIL(e, BAD_INPUT, STR_NONE, "--%s is given twice", g->name);
-    if (g->values)
-        return take_value(&o->from, g->name, pair, args, e) &&
-               (o->from.n || FAIL(e, BAD_INPUT, STR_NONE, "--%s must not be empty", g->name));
+    if (g->values && o->from_count == MOST_REQUESTS)
+        return FAIL(e, BAD_INPUT, STR_NONE, "--%s is given more than %d times", g->name,
+                    MOST_REQUESTS);
+    if (g->values) {
+        struct str *from = &o->from[o->from_count++];
+        return take_value(from, g->name, pair, args, e) &&
+               (from->n || FAIL(e, BAD_INPUT, STR_NONE, "--%s must not be empty", g->name));
+    }
     if (pair.found)
         return FAIL(e, BAD_INPUT, STR_NONE, "--%s takes no value", g->name);
     struct str name = str_from(g->name);

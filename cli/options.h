@@ -9,10 +9,13 @@
 #include "core/command/command.h"
 #include "core/settings/settings.h"
 
+enum { MOST_REQUESTS = 16 };
+
 struct options {
     const struct command *command;
     struct settings settings;
-    struct str from;  // --from FILE, empty for none
+    struct str from[MOST_REQUESTS]; // --from FILE, as often as it is given
+    int from_count;
     struct str alias; // an option of another program that was given, empty for none
     bool json, help, debug, version;
 };

@@ -213,7 +213,8 @@ const struct command commands[] = {
 const ptrdiff_t command_count = COUNT_OF(commands);
 
 const struct global_option global_options[] = {
-    {"from", "FILE", "read settings from a YAML or JSON file; options win over it"},
+    {"from", "FILE",
+     "read settings from a file, of ours or a framework's, or a folder of them; options win"},
     {"json", NULL, "one JSON object on standard output, nothing else"},
     {"help", NULL, "explain the command"},
     {"version", NULL, "say which fathom this is"},

@@ -1,23 +1,41 @@
-// Configurations of frameworks as requests: what an Accelerate, DeepSpeed or Trinity-RFT file says
-// of a job, as settings. A key that changes memory and is not known is refused, never read past.
+// Configurations of frameworks as requests: what files of Accelerate, DeepSpeed, TRL, Trinity-RFT
+// and verl say of a job, as settings. A key that changes memory and is not known is refused, never
+// read past. Several files may describe one job; what follows from all of them is concluded last.
 #ifndef FATHOM_EMIT_FOREIGN_H
 #define FATHOM_EMIT_FOREIGN_H
 
 #include "core/settings/settings.h"
 
+enum { FOREIGN_NOTES = 8 };
+
 struct foreign {
-    const char *format; // NULL: a request of our own
-    const char *recipe; // whose step the file means, NULL for the default
+    const char *format; // of the last file, NULL: a request of our own
+    const char *recipe; // whose step the files mean, NULL for the default
+    struct settings facts;
+    struct str notes[FOREIGN_NOTES]; // what a user should know of the reading
+    int note_count;
     uint64_t machines;  // 0: not said
     uint64_t processes; // that train, on all machines; 0: not said
     struct str where;   // of the number of processes
 };
 
-// Adds what `file`, a flattened document, sets. A request of our own adds nothing.
-bool foreign_settings(struct settings *out, struct foreign *f, const struct settings *file,
+struct foreign foreign_in(struct arena *a);
+
+// Adds what `file`, a flattened document, sets; a later file wins, and what it contradicts is
+// noted. A request of our own is taken as it is.
+bool foreign_read(struct settings *out, struct foreign *f, const struct settings *file,
+                  struct error *e) MUST_USE;
+
+// What follows from the files together, and from what the user gave beside them.
+bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
                       struct error *e) MUST_USE;
 
 // A bare card's name becomes as many of them as the file has processes; another number is refused.
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e) MUST_USE;
+
+// A launch script as a document: overrides of verl as they are, emit's own arguments, what is
+// exported, and the model that yarn.py copies.
+bool script_flatten(struct settings *s, struct str text, struct str source,
+                    struct error *e) MUST_USE;
 
 #endif

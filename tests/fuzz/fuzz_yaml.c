@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/emit/foreign.h"
+#include "host/variables.h"
 #include "host/yaml_in.h"
 #include "tests/fuzz/exact.h"
 
@@ -31,16 +32,20 @@ static void check_list(const struct settings *s)
     }
 }
 
+static bool is_known(const struct settings *s, const struct setting *item)
+{
+    return setting_def_find(item->key) && settings_find(s, item->key) == item;
+}
+
 static void check_foreign(const struct settings *file)
 {
-    struct settings out = settings_in(file->arena);
-    struct foreign f;
+    struct settings out = settings_in(file->arena), given = settings_in(file->arena);
+    struct foreign f = foreign_in(file->arena);
     struct error e = {0};
-    bool ok = foreign_settings(&out, &f, file, &e);
-    ASSERT(ok == (e.code == ERROR_NONE) && (ok || f.format));
-    for (ptrdiff_t i = 0; i < out.count; i++)
-        ASSERT(setting_def_find(out.items[i].key) &&
-               settings_find(&out, out.items[i].key) == &out.items[i]);
+    bool ok = foreign_read(&out, &f, file, &e) && foreign_conclude(&out, &f, &given, &e);
+    ASSERT(ok ? e.code == ERROR_NONE : e.message[0] && e.where[0]);
+    for (ptrdiff_t i = 0; f.format && i < out.count; i++)
+        ASSERT(is_known(&out, &out.items[i]));
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
@@ -53,6 +58,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
     exact_free(exact); // the list must not point into the input
     ASSERT(ok == (e.code == ERROR_NONE));
     if (ok) {
+        variables_resolve(&s);
         check_foreign(&s);
         check_list(&s);
     } else

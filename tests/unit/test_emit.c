@@ -341,13 +341,15 @@ static void check_round_trip(struct arena *a, const struct round_trip *r)
     struct emit_files files = {0};
     struct error e = {0};
     struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
-    struct foreign f = {0};
+    struct foreign f = foreign_in(a);
+    struct settings given = settings_in(a);
     struct str request = str_format(a, "model=Qwen3-8B context=8k %s", r->request);
     CHECK(emits(&files, a, str_z(a, request), &e));
     for (ptrdiff_t i = 0; i < files.count; i++)
         if (str_is(files.items[i].name, r->file))
             CHECK(flatten_file(&flat, &files.items[i], &e));
-    CHECK(foreign_settings(&read, &f, &flat, &e) && settings_check(&read, &e));
+    CHECK(foreign_read(&read, &f, &flat, &e) && foreign_conclude(&read, &f, &given, &e) &&
+          settings_check(&read, &e));
     CHECK_STR(str_from(e.message), "");
     CHECK(f.format);
     CHECK_U64(f.processes, r->processes);
@@ -362,84 +364,4 @@ TEST(emitted_files_can_be_read_back)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(round_trips); i++)
         check_round_trip(test_arena(), &round_trips[i]);
-}
-
-// Files as people have them: sorted keys, keys without their prefix, and what is not modelled.
-TEST(files_of_frameworks)
-{
-    static const char *const rows[][2] = {
-        {"deepspeed_config.zero_stage=3 distributed_type=DEEPSPEED num_processes=8", "zero3"},
-        {"distributed_type=FSDP fsdp_config.version=2", "fsdp2"},
-        {"distributed_type=FSDP", "fsdp1"},
-        {"distributed_type=DEEPSPEED", "zero2"},
-        {"zero_optimization.stage=2 bf16.enabled=auto scheduler.type=WarmupLR", "zero2"},
-        {"distributed_type=MEGATRON_LM", "!this kind of training is not modelled"},
-        {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
-         "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
-        {"distributed_type=FSDP fsdp_config.surprise=1",
-         "!fsdp_config.fsdp_surprise '1' of Accelerate is not read, and may change memory"},
-        {"distributed_type=FSDP mixed_precision=fp8",
-         "!of the precisions no and bf16 are modelled"},
-        {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme",
-         "!only offload to host memory is modelled"},
-        {"zero_optimization.stage=3 zero_optimization.zero_hpz_partition_size=8",
-         "!zero_optimization.zero_hpz_partition_size '8' of DeepSpeed is not read, and may change "
-         "memory"},
-        {"algorithm.algorithm_type=grpo trainer.trainer_strategy=megatron",
-         "!only fsdp and fsdp2 are modelled"},
-        {"algorithm.algorithm_type=grpo trainer.max_token_len_per_gpu=5000 "
-         "model.max_model_len=4096",
-         "!only micro-batches of whole sequences are modelled: max_token_len_per_gpu times sp must "
-         "be a multiple of max_model_len"},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct arena *a = test_arena();
-        struct settings flat = settings_in(a), read = settings_in(a);
-        struct foreign f = {0};
-        struct error e = {0};
-        CHECK(settings_read(&flat, str_from(rows[i][0]), ' ', STR("file:1"), &e));
-        bool ok = foreign_settings(&read, &f, &flat, &e);
-        if (rows[i][1][0] == '!')
-            CHECK_STR(str_from(e.message), rows[i][1] + 1);
-        else
-            CHECK_STR(ok ? foreign_value(&read, "strategy") : str_from(e.message), rows[i][1]);
-    }
-}
-
-TEST(switches_of_verl_are_read)
-{
-    static const char file[] =
-        "algorithm.algorithm_type=grpo "
-        "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels=true "
-        "trainer.trainer_config.actor_rollout_ref.actor.entropy_checkpointing=true "
-        "trainer.trainer_config.actor_rollout_ref.actor.entropy_from_logits_with_chunking=true";
-    struct arena *a = test_arena();
-    struct settings flat = settings_in(a), read = settings_in(a);
-    struct foreign f = {0};
-    struct error e = {0};
-    CHECK(settings_read(&flat, STR(file), ' ', STR("file:1"), &e));
-    CHECK(foreign_settings(&read, &f, &flat, &e));
-    CHECK_STR(foreign_value(&read, "fused-kernels"), "on");
-    CHECK_STR(foreign_value(&read, "entropy-saving"), "on");
-}
-
-TEST(a_card_is_multiplied_by_the_processes)
-{
-    static const char *const rows[][2] = {
-        {"gpu=H100-80G", "2x4xH100-80G"},
-        {"gpu=2x4xH100-80G", "2x4xH100-80G"},
-        {"gpu=auto", "auto"},
-        {"gpu=4xH100-80G", "!the file trains on 8 GPUs, and 4xH100-80G are 4"},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct arena *a = test_arena();
-        struct settings s = settings_in(a);
-        struct foreign f = {.format = "Accelerate", .machines = 2, .processes = 8};
-        struct error e = {0};
-        CHECK(settings_read(&s, str_from(rows[i][0]), ' ', STR("--gpu"), &e));
-        if (foreign_gpu(&s, &f, &e))
-            CHECK_STR(foreign_value(&s, "gpu"), rows[i][1]);
-        else
-            CHECK_STR(str_from(e.message), rows[i][1] + 1);
-    }
 }

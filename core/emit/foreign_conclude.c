@@ -1,0 +1,490 @@
+// What follows from several keys, or from several files of one job: strategies and precisions that
+// one file assumes and another says, batches out of totals, the GPUs that train.
+#include "core/base/num.h"
+#include "core/emit/foreign_rows.h"
+#include "core/hardware/hardware.h"
+
+struct conclusion {
+    struct settings *out;
+    struct foreign *found;
+    const struct settings *given;
+    struct error *error;
+    uint64_t ranks; // 0: not known
+};
+
+static const struct setting *fact(const struct conclusion *c, const char *name)
+{
+    return settings_find_z(&c->found->facts, name);
+}
+
+static bool fact_is(const struct conclusion *c, const char *name, const char *value)
+{
+    const struct setting *item = fact(c, name);
+    return item && str_equal_nocase(item->value, str_from(value));
+}
+
+static bool count_of(struct conclusion *c, uint64_t *value, const struct setting *item)
+{
+    return !item ||
+           setting_number(value, item, UNIT_COUNT, (struct range){0, UINT64_C(1) << 40}, c->error);
+}
+
+static bool fact_count(struct conclusion *c, uint64_t *value, const char *name)
+{
+    return count_of(c, value, fact(c, name));
+}
+
+// What the user gave wins over what the files say.
+static const struct setting *effective(const struct conclusion *c, const char *name)
+{
+    const struct setting *item = settings_find_z(c->given, name);
+    return item ? item : settings_find_z(c->out, name);
+}
+
+static bool put(struct conclusion *c, const char *name, struct str value, struct str where)
+{
+    return foreign_put(c->out, c->found, (struct setting){str_from(name), value, where}, c->error);
+}
+
+static bool put_count(struct conclusion *c, const char *name, uint64_t value, struct str where)
+{
+    struct str text = str_format(c->out->arena, "%llu", (unsigned long long)value);
+    return put(c, name, text, where);
+}
+
+static bool put_unless_there(struct conclusion *c, const char *name, struct str value,
+                             struct str where)
+{
+    return settings_find_z(c->out, name) || put(c, name, value, where);
+}
+
+static bool is_sharded(const struct setting *strategy)
+{
+    return strategy && !str_is(strategy->value, "single") && !str_is(strategy->value, "ddp");
+}
+
+// What the trainer of the files is asked to do, where the files do not say it in that word.
+static bool conclude_accelerate(struct conclusion *c)
+{
+    const struct setting *kind = fact(c, "kind"), *mixed = fact(c, "mixed");
+    const struct setting *file = fact(c, "deepspeed-file");
+    if (file && !fact(c, "DeepSpeed"))
+        return FAIL(c->error, UNSUPPORTED, file->where,
+                    "what matters is in that file: give it to --from too");
+    if (kind && !put_unless_there(c, "strategy", kind->value, kind->where))
+        return false;
+    const struct setting *strategy = effective(c, "strategy");
+    if (!fact(c, "Accelerate") || fact(c, "TRL"))
+        return true;
+    if (mixed && str_equal_nocase(mixed->value, STR("no")))
+        return put_unless_there(c, "precision", STR("bf16"), mixed->where);
+    if (is_sharded(strategy))
+        return put_unless_there(c, "precision", STR("mixed"), strategy->where);
+    return !mixed || put_unless_there(c, "precision", STR("autocast"), mixed->where);
+}
+
+// Whose layers are recomputed: FSDP's own switch, the Trainer's, or that of emit's train.py. Where
+// FSDP's is off, the trainer may still do it.
+static bool conclude_recomputation(struct conclusion *c)
+{
+    const struct setting *layers = fact(c, "layers-recomputed"), *trainer = fact(c, "recomputed");
+    const struct setting *said = fact(c, "own-script"), *trl = fact(c, "TRL");
+    bool by_layers = fact_is(c, "layers-recomputed", "true");
+    bool on = by_layers || fact_is(c, "recomputed", "true");
+    if (trl && !trainer) // trl/trainer/base_config.py: gradient_checkpointing = True
+        on = true;
+    said = trl ? trl : said;
+    said = by_layers ? layers : said;
+    said = trainer ? trainer : said;
+    return !said || put(c, "checkpointing", on ? STR("on") : STR("off"), said->where);
+}
+
+// bf16 is on unless it is turned off, and models are loaded in float32 (TRL 1.14).
+static bool conclude_trl_precision(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL"), *dtype = fact(c, "dtype");
+    const struct setting *strategy = effective(c, "strategy");
+    struct str where = dtype ? dtype->where : trl->where;
+    bool narrow = fact_is(c, "dtype", "bfloat16") || fact_is(c, "dtype", "auto");
+    if (dtype && !narrow && !fact_is(c, "dtype", "float32"))
+        return FAIL(c->error, UNSUPPORTED, where,
+                    "of the dtypes bfloat16 and float32 are modelled");
+    if (fact_is(c, "bf16", "false") && !narrow)
+        return FAIL(c->error, UNSUPPORTED, fact(c, "bf16")->where,
+                    "training in float32 is not modelled; dtype: bfloat16 is");
+    if (fact_is(c, "bf16", "false"))
+        return put(c, "precision", STR("bf16"), where);
+    if (is_sharded(strategy) || (!strategy && c->ranks > 1))
+        return put(c, "precision", STR("mixed"), where);
+    if (narrow)
+        return FAIL(c->error, UNSUPPORTED, where,
+                    "bf16 weights under bf16's autocast are not modelled; with bf16: false they "
+                    "are");
+    return put(c, "precision", STR("autocast"), where);
+}
+
+// TRL's files do not name their task; emit's are named after it.
+static struct str task_of(struct str place)
+{
+    static const char *const tasks[] = {"dpo", "reward", "grpo"};
+    struct str path = str_cut_last(str_cut_last(place, ':').head, ':').head;
+    struct str_cut folder = str_cut_last(path, '/');
+    struct str name = folder.found ? folder.tail : path;
+    for (ptrdiff_t i = 0; i < COUNT_OF(tasks); i++)
+        if (str_starts(name, str_from(tasks[i])))
+            return str_from(tasks[i]);
+    return STR("sft");
+}
+
+static bool conclude_trl(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL"), *adapters = fact(c, "adapters");
+    uint64_t rank = 16; // TRL's ModelConfig
+    if (!trl)
+        return true;
+    if (!fact_count(c, &rank, "rank") || (adapters && !put_count(c, "lora", rank, adapters->where)))
+        return false;
+    // transformers/training_args.py: per_device_train_batch_size = 8
+    return put_unless_there(c, "batch", STR("8"), trl->where) &&
+           put_unless_there(c, "task", task_of(trl->where), trl->where) &&
+           conclude_trl_precision(c);
+}
+
+struct batches {
+    uint64_t train, micro, steps, ranks;
+};
+
+// deepspeed/runtime/config.py, _set_batch_related_parameters: what is missing follows.
+static void fill_batches(struct batches *b)
+{
+    if (!b->micro && !b->steps)
+        b->steps = 1;
+    if (!b->steps)
+        b->steps = b->train / b->micro / b->ranks;
+    if (!b->micro)
+        b->micro = b->train / b->ranks / b->steps;
+}
+
+static bool conclude_batch(struct conclusion *c)
+{
+    const struct setting *all = fact(c, "train-batch"), *micro = fact(c, "micro-batch");
+    const struct setting *steps = fact(c, "accumulation");
+    struct batches b = {0};
+    uint64_t sp = 1;
+    if (!count_of(c, &b.train, all) || !count_of(c, &b.micro, micro) ||
+        !count_of(c, &b.steps, steps) || !count_of(c, &sp, effective(c, "sp")))
+        return false;
+    b.ranks = sp ? c->ranks / sp : 0;
+    if (b.train && b.ranks) {
+        fill_batches(&b);
+        if (sat_mul(sat_mul(b.micro, b.steps), b.ranks) != b.train)
+            return FAIL(c->error, BAD_INPUT, all->where,
+                        "train_batch_size %llu is not train_micro_batch_size_per_gpu %llu x "
+                        "gradient_accumulation_steps %llu x %llu GPUs",
+                        (unsigned long long)b.train, (unsigned long long)b.micro,
+                        (unsigned long long)b.steps, (unsigned long long)b.ranks);
+    }
+    struct str where = all ? all->where : STR_NONE;
+    return (!b.micro || put_count(c, "batch", b.micro, micro ? micro->where : where)) &&
+           (!b.steps || put_count(c, "accum", b.steps, steps ? steps->where : where));
+}
+
+// A prediction has the buckets that emit writes and transformers puts in for "auto": as many
+// elements as the hidden size squared. DeepSpeed's own default is 500 million, 0.93 GiB in bf16.
+static void note_buckets(struct conclusion *c)
+{
+    enum { USUAL = 100000000 }; // a hidden size of 10000
+    const struct setting *bucket = fact(c, "bucket"), *file = fact(c, "DeepSpeed");
+    file = fact_is(c, "kind", "zero2") && !file ? fact(c, "kind") : file;
+    uint64_t elements = UINT64_MAX;
+    if (!file || fact_is(c, "bucket", "auto"))
+        return;
+    if (bucket && unit_parse(&elements, UNIT_COUNT, bucket->value) == UNIT_OK && elements < USUAL)
+        return;
+    struct str where = bucket ? bucket->where : file->where;
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: DeepSpeed's buckets of %.*s elements take up to 1 GiB more than "
+                            "is predicted, which is with \"auto\"",
+                            STR_ARGS(where), STR_ARGS(bucket ? bucket->value : STR("5e8"))));
+}
+
+// Its Adam is FusedAdam, or CPUAdam where the optimizer is offloaded (runtime/engine.py).
+static bool conclude_deepspeed(struct conclusion *c)
+{
+    const struct setting *adam = fact(c, "deepspeed-adam"), *offload = effective(c, "offload");
+    note_buckets(c);
+    bool in_torch = fact_is(c, "torch-adam", "true"),
+         on_host = offload && !str_is(offload->value, "off");
+    if (!conclude_batch(c) || !adam)
+        return c->error->code == ERROR_NONE;
+    if (in_torch || on_host)
+        return put(c, "optimizer", STR("adamw"), adam->where);
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: DeepSpeed's own Adam keeps what torch's fused one keeps: "
+                            "predicted as adamw-fused",
+                            STR_ARGS(adam->where)));
+    return put(c, "optimizer", STR("adamw-fused"), adam->where);
+}
+
+static uint64_t engine_gpus(struct conclusion *c, const char *prefix)
+{
+    static const char *const factors[] = {"engine_num", "tensor_parallel_size",
+                                          "data_parallel_size", "pipeline_parallel_size"};
+    uint64_t gpus = 1;
+    for (ptrdiff_t i = 0; i < COUNT_OF(factors); i++) {
+        struct str key = str_format(c->out->arena, "%s%s", prefix, factors[i]);
+        uint64_t factor = 1;
+        if (!count_of(c, &factor, settings_find(&c->found->facts, key)))
+            return 0;
+        gpus = sat_mul(gpus, factor);
+    }
+    return gpus;
+}
+
+static bool has_model(const struct conclusion *c, struct str prefix)
+{
+    for (ptrdiff_t i = 0; i < c->found->facts.count; i++)
+        if (str_starts(c->found->facts.items[i].key, prefix))
+            return true;
+    return false;
+}
+
+// Trinity's engines and the models beside them have GPUs of their own, those of verl none.
+static bool conclude_gpus(struct conclusion *c)
+{
+    enum { MOST_MODELS = 64 };
+    uint64_t nodes = 1, per_node = 0, beside = 0;
+    if (!fact_count(c, &nodes, "cluster-nodes") || !fact_count(c, &per_node, "cluster-gpus"))
+        return false;
+    uint64_t gpus = sat_mul(per_node, nodes);
+    if (fact(c, "Trinity-RFT") && !fact_is(c, "mode", "train")) {
+        beside = engine_gpus(c, "explorer.rollout_model.");
+        for (int i = 0; i < MOST_MODELS; i++) {
+            struct str prefix = str_format(c->out->arena, "explorer.auxiliary_models.%d.", i);
+            if (has_model(c, prefix))
+                beside = sat_add(beside, engine_gpus(c, str_z(c->out->arena, prefix)));
+        }
+    }
+    uint64_t left = gpus > beside ? gpus - beside : 0;
+    c->found->processes = left;
+    c->found->machines = per_node && left > per_node && left % per_node == 0 ? left / per_node : 0;
+    c->found->where = gpus ? fact(c, "cluster-gpus")->where : STR_NONE;
+    c->ranks = c->found->processes ? c->found->processes : c->ranks;
+    return c->error->code == ERROR_NONE;
+}
+
+struct micro_batches {
+    bool verl; // by itself, with defaults of its own
+    uint64_t context, sp;
+    uint64_t groups;    // that share sequences; 0: not known
+    uint64_t sequences; // of one group in a step; 0: not known
+    uint64_t tokens;    // the limit of one micro-batch, over its group
+    uint64_t batch, count;
+};
+
+// verl counts the micro-batches by the limit and evens them out (utils/seqlen_balancing.py).
+static void cut(struct micro_batches *m, uint64_t sequences, uint64_t tokens)
+{
+    m->count = u64_divide_up(sat_mul(sequences, m->context), tokens);
+    m->batch = u64_divide_up(sequences, m->count);
+}
+
+static bool read_sequences(struct conclusion *c, struct micro_batches *m)
+{
+    uint64_t prompts = 0, answers = 1, sequences = 0, prompt = 0, response = 0;
+    const struct setting *sp = fact(c, "actor-sp"), *strategy = fact(c, "actor-strategy");
+    if ((sp && !put(c, "sp", sp->value, sp->where)) ||
+        (strategy && !put(c, "strategy", strategy->value, strategy->where)) ||
+        !fact_count(c, &prompt, "prompt") || !fact_count(c, &response, "response") ||
+        !fact_count(c, &prompts, "prompts") || !fact_count(c, &answers, "answers") ||
+        !fact_count(c, &sequences, "sequences"))
+        return false;
+    if (prompt && response &&
+        !(settings_find_z(c->out, "context") ||
+          put_count(c, "context", prompt + response, fact(c, "prompt")->where)))
+        return false;
+    m->sp = 1;
+    if (!count_of(c, &m->sp, effective(c, "sp")) ||
+        !count_of(c, &m->context, effective(c, "context")))
+        return false;
+    m->sp = m->sp ? m->sp : 1;
+    m->groups = c->ranks / m->sp;
+    sequences = sequences ? sequences : sat_mul(prompts, answers);
+    m->sequences = m->groups ? u64_divide_up(sequences, m->groups) : 0;
+    return true;
+}
+
+// The limit of dynamic batches; where the file has none, two sequences, or verl's 16384 tokens.
+static bool read_limit(struct conclusion *c, struct micro_batches *m)
+{
+    const struct setting *limit = fact(c, "actor-limit");
+    limit = limit ? limit : fact(c, "limit");
+    uint64_t tokens = m->verl ? 16384 : u64_divide_up(sat_mul(2, m->context), m->sp);
+    if (!count_of(c, &tokens, limit))
+        return false;
+    m->tokens = sat_mul(tokens, m->sp);
+    if (limit && !m->verl && m->tokens < sat_mul(2, m->context))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: Trinity-RFT before 0.5.1 raises this to two sequences",
+                                STR_ARGS(limit->where)));
+    m->tokens = m->tokens < m->context ? m->context : m->tokens;
+    return true;
+}
+
+// Sequences of a micro-batch that has a fixed number of them: a GPU's, or of all groups.
+static bool read_fixed(struct conclusion *c, const struct micro_batches *m, uint64_t *micro,
+                       const char *names[2])
+{
+    const struct setting *each = fact(c, names[0]), *all = fact(c, names[1]);
+    *micro = 1;
+    if (!count_of(c, micro, all ? all : each))
+        return false;
+    if (all && m->groups)
+        *micro /= m->groups;
+    return *micro || FAIL(c->error, BAD_INPUT, all ? all->where : each->where,
+                          "a micro-batch has at least one sequence of each GPU");
+}
+
+static bool is_dynamic(const struct conclusion *c, const char *own, const char *shared,
+                       bool fallback)
+{
+    const char *name = fact(c, own) ? own : shared;
+    return fact(c, name) ? !fact_is(c, name, "false") : fallback;
+}
+
+static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
+{
+    enum { USUAL = 8 }; // sequences of a group in the published test
+    static const char *names[] = {"actor-micro", "actor-micro-all"};
+    uint64_t micro = 1, sequences = m->sequences ? m->sequences : USUAL;
+    bool dynamic = is_dynamic(c, "actor-dynamic", "dynamic", !m->verl);
+    if (!read_fixed(c, m, &micro, names))
+        return false;
+    cut(m, sequences, dynamic ? m->tokens : sat_mul(micro, m->context));
+    const struct setting *said = dynamic ? fact(c, "actor-limit") : fact(c, "actor-micro");
+    said = said ? said : fact(c, "limit");
+    said = said ? said : fact(c, "sequences");
+    said = said ? said : fact(c, m->verl ? "verl" : "Trinity-RFT");
+    return put_count(c, "batch", m->batch, said->where) &&
+           put_count(c, "accum", m->count, said->where);
+}
+
+static bool conclude_reference(struct conclusion *c, const struct micro_batches *policy)
+{
+    static const char *names[] = {"ref-micro", "ref-micro-all"};
+    struct micro_batches m = *policy;
+    const struct setting *limit = fact(c, "ref-limit"), *sp = fact(c, "ref-sp");
+    const struct setting *strategy = fact(c, "ref-strategy"), *own = effective(c, "strategy");
+    uint64_t micro = 1, tokens = 0, size = m.sp;
+    bool shared = is_dynamic(c, m.verl ? "actor-dynamic" : "dynamic", "dynamic", !m.verl);
+    bool dynamic = is_dynamic(c, "ref-dynamic", "ref-dynamic", shared);
+    if (!read_fixed(c, &m, &micro, names) || !count_of(c, &tokens, limit) ||
+        !count_of(c, &size, sp))
+        return false;
+    if (size != m.sp || (strategy && own && !str_equal(strategy->value, own->value)))
+        return FAIL(c->error, UNSUPPORTED, size != m.sp ? sp->where : strategy->where,
+                    "the reference model is modelled with the policy's strategy and sp only");
+    tokens = tokens ? sat_mul(tokens, m.sp) : m.tokens;
+    tokens = dynamic ? (tokens < m.context ? m.context : tokens) : sat_mul(micro, m.context);
+    cut(&m, sat_mul(policy->batch, policy->count), tokens);
+    if (m.batch == policy->batch && m.count == policy->count)
+        return true;
+    const struct setting *said = dynamic ? limit : fact(c, "ref-micro");
+    said = said ? said : fact(c, m.verl ? "verl" : "Trinity-RFT");
+    return put_count(c, "log-prob-max-token-len", u64_divide_up(tokens, m.sp), said->where);
+}
+
+static bool says_batches(const struct conclusion *c)
+{
+    static const char *const names[] = {"sequences",   "prompts",       "limit",
+                                        "actor-limit", "ref-limit",     "dynamic",
+                                        "actor-micro", "actor-dynamic", "ref-dynamic"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
+        if (fact(c, names[i]))
+            return true;
+    return false;
+}
+
+// A file without its algorithm is a piece of one: Trinity's default and verl's have a critic.
+static bool conclude_algorithm(struct conclusion *c)
+{
+    const struct setting *trinity = fact(c, "Trinity-RFT"), *verl = fact(c, "verl");
+    const struct setting *file = trinity ? trinity : verl;
+    if (settings_find_z(c->out, "task"))
+        return true;
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: no algorithm is named: read as grpo (%s would train with a "
+                            "critic, which is not modelled)",
+                            STR_ARGS(str_cut(file->where, ':').head),
+                            trinity ? "Trinity-RFT" : "verl"));
+    return put(c, "task", STR("grpo"), file->where);
+}
+
+static bool conclude_rl(struct conclusion *c)
+{
+    struct micro_batches m = {.verl = fact(c, "verl") != NULL};
+    if (!m.verl && !fact(c, "Trinity-RFT"))
+        return true;
+    if (!conclude_algorithm(c) || !conclude_gpus(c) || !read_sequences(c, &m))
+        return false;
+    if (!m.context || !says_batches(c))
+        return true;
+    return read_limit(c, &m) && conclude_policy(c, &m) && conclude_reference(c, &m);
+}
+
+// The GPUs that the user named, where they are a number and not only a card.
+static uint64_t given_ranks(const struct conclusion *c)
+{
+    const struct setting *gpu = effective(c, "gpu");
+    struct error ignored = {0};
+    struct hardware h;
+    if (!gpu || str_is(gpu->value, "auto") || !hardware_from_spec(&h, c->out->arena, gpu, &ignored))
+        return 0;
+    return hardware_gpus(&h);
+}
+
+static bool conclude_model(struct conclusion *c)
+{
+    const struct setting *model = settings_find_z(c->out, "model");
+    const struct setting *copy = fact(c, "yarn-copy"), *from = fact(c, "yarn-model");
+    if (!model || !copy || !from || !str_equal(model->value, copy->value))
+        return true;
+    return settings_set(c->out, (struct setting){model->key, from->value, from->where}, c->error);
+}
+
+// What the user gives beside the files need not be known to them.
+static bool fill_in(struct conclusion *c)
+{
+    struct error ignored = {0};
+    for (ptrdiff_t i = 0; i < c->out->count; i++) {
+        struct setting *item = &c->out->items[i];
+        const struct setting *given = settings_find(c->given, item->key);
+        if (given && !foreign_is_resolved(item, &ignored))
+            item->value = given->value;
+        if (!given && !foreign_is_resolved(item, c->error))
+            return false;
+    }
+    return true;
+}
+
+bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
+                      struct error *e)
+{
+    struct conclusion c = {out, f, given, e, 0};
+    const struct setting *processes = settings_find_z(&f->facts, "processes");
+    if (!fill_in(&c))
+        return false;
+    if (!f->format)
+        return true;
+    c.ranks = given_ranks(&c);
+    if (!fact_count(&c, &f->machines, "machines") || !fact_count(&c, &f->processes, "processes"))
+        return false;
+    f->where = processes ? processes->where : STR_NONE;
+    c.ranks = f->processes ? f->processes : c.ranks;
+    return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
+           conclude_deepspeed(&c) && conclude_recomputation(&c);
+}

@@ -1,0 +1,53 @@
+// What the keys of frameworks' files mean, as rows: one table a format. The first row whose key and
+// value match decides; "*" at the end of a key stands for the rest of it. A key without a row is
+// refused: a table ends with what is known to change nothing, never with everything else.
+#ifndef FATHOM_EMIT_FOREIGN_ROWS_H
+#define FATHOM_EMIT_FOREIGN_ROWS_H
+
+#include "core/emit/foreign.h"
+
+enum effect {
+    SETS,    // `name` to `gives`, or to the file's own value where that is NULL
+    NOTHING, // on memory
+    REFUSED, // because of `gives`
+    NOTED,   // is passed over, and `gives` is said
+    FACT,    // is remembered under `name`; foreign_conclude sees those of all files together
+};
+
+struct foreign_row {
+    const char *key;
+    const char *value; // NULL: any
+    enum effect effect;
+    const char *name, *gives;
+};
+
+struct foreign_format {
+    const char *name, *recipe;
+    const char *marks; // keys that only this format has, space-separated
+    const struct foreign_row *rows;
+    ptrdiff_t row_count;
+    const char *inside; // prefixes under which keys of verl's workers stand, space-separated
+};
+
+extern const struct foreign_format foreign_formats[];
+extern const ptrdiff_t foreign_format_count;
+
+// Keys of verl's workers: actor, ref, rollout, model and critic.
+extern const struct foreign_row worker_rows[];
+extern const ptrdiff_t worker_row_count;
+
+// What launch scripts export, in whichever format the rest is.
+extern const struct foreign_row script_rows[];
+extern const ptrdiff_t script_row_count;
+
+// Said once, however often it holds.
+void foreign_note(struct foreign *f, struct str text);
+
+// Refuses a value that names a variable which is not set and has no default.
+bool foreign_is_resolved(const struct setting *item, struct error *e) MUST_USE;
+
+// Sets it, and notes the other value that was there.
+bool foreign_put(struct settings *out, struct foreign *f, struct setting item,
+                 struct error *e) MUST_USE;
+
+#endif

@@ -1,0 +1,400 @@
+// Frameworks' files as settings: what is read, what follows, what is refused, what is said.
+#include "core/emit/foreign.h"
+#include "core/job/job.h"
+#include "host/variables.h"
+#include "tests/t.h"
+
+#include <stdlib.h>
+
+static struct str value_of(const struct settings *s, const char *key)
+{
+    const struct setting *item = settings_find_z(s, key);
+    return item ? item->value : STR_NONE;
+}
+
+// A file's keys and, after " | ", what the user gives beside it; what is read of it: settings, with
+// "-" for one that must not be there, "!" and the error, or "?" and a note after them.
+struct reading {
+    const char *file, *says;
+};
+
+static bool read_text(struct settings *read, struct foreign *f, struct str text, struct error *e)
+{
+    struct arena *a = read->arena;
+    struct settings given = settings_in(a);
+    struct str_cut halves = str_cut(text, '|');
+    if (!settings_read(&given, halves.tail, ' ', STR("--gpu"), e))
+        return false;
+    for (struct str_cut c = str_cut(halves.head, ';');; c = str_cut(c.tail, ';')) {
+        struct settings file = settings_in(a);
+        if (!settings_read(&file, c.head, ' ', STR("run/file.yaml:1:1"), e) ||
+            !foreign_read(read, f, &file, e))
+            return false;
+        if (!c.found)
+            break;
+    }
+    return foreign_conclude(read, f, &given, e) && settings_check(read, e);
+}
+
+static void check_says(struct arena *a, const struct settings *read, struct str says)
+{
+    struct settings wanted = settings_in(a);
+    struct error e = {0};
+    CHECK(settings_read(&wanted, says, ' ', STR_NONE, &e));
+    for (ptrdiff_t i = 0; i < wanted.count; i++) {
+        struct str value = wanted.items[i].value;
+        CHECK_STR(value_of(read, str_z(a, wanted.items[i].key)),
+                  str_is(value, "-") ? "" : str_z(a, value));
+    }
+}
+
+static void check_reading(const struct reading *r)
+{
+    struct arena *a = test_arena();
+    struct settings read = settings_in(a);
+    struct foreign f = foreign_in(a);
+    struct error e = {0};
+    bool ok = read_text(&read, &f, str_from(r->file), &e);
+    if (r->says[0] == '!') {
+        CHECK(!ok);
+        CHECK_STR(str_from(e.message), r->says + 1);
+        return;
+    }
+    struct str_cut parts = str_cut(str_from(r->says), '?');
+    CHECK_STR(str_from(e.message), "");
+    CHECK(ok && f.format);
+    check_says(a, &read, parts.head);
+    CHECK_STR(f.note_count ? f.notes[0] : STR_NONE, str_z(a, parts.tail));
+}
+
+static void check_readings(const struct reading *rows, ptrdiff_t count)
+{
+    for (ptrdiff_t i = 0; i < count; i++)
+        check_reading(&rows[i]);
+}
+
+#define BUCKETS                                                                              \
+    "?run/file.yaml:1:1: DeepSpeed's buckets of 5e8 elements take up to 1 GiB more than is " \
+    "predicted, which is with \"auto\""
+
+TEST(accelerate)
+{
+    static const struct reading rows[] = {
+        {"deepspeed_config.zero_stage=3 distributed_type=DEEPSPEED num_processes=8",
+         "strategy=zero3 precision=mixed" BUCKETS},
+        {"distributed_type=FSDP fsdp_config.version=2", "strategy=fsdp2 precision=mixed"},
+        {"distributed_type=FSDP", "strategy=fsdp1"},
+        {"distributed_type=DEEPSPEED", "strategy=zero2" BUCKETS},
+        {"distributed_type=MULTI_GPU mixed_precision=bf16", "strategy=ddp precision=autocast"},
+        {"distributed_type=NO mixed_precision=no", "strategy=single precision=bf16"},
+        {"distributed_type=MEGATRON_LM", "!this kind of training is not modelled"},
+        {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
+         "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
+        {"distributed_type=FSDP fsdp_config.surprise=1",
+         "!fsdp_config.fsdp_surprise '1' of Accelerate is not read, and may change memory"},
+        {"distributed_type=FSDP mixed_precision=fp8",
+         "!of the precisions no and bf16 are modelled"},
+        {"distributed_type=FSDP parallelism_config.parallelism_config_tp_size=2",
+         "!tensor parallel is not modelled"},
+        {"distributed_type=FSDP parallelism_config.parallelism_config_dp_replicate_size=2",
+         "!shards that are replicated are not modelled"},
+        {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD",
+         "!shards that are replicated are not modelled"},
+        {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json",
+         "!what matters is in that file: give it to --from too"},
+        {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json;"
+         "zero_optimization.stage=3 bf16.enabled=true zero_optimization.reduce_bucket_size=auto",
+         "strategy=zero3 precision=mixed"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+#define STAGE "zero_optimization.stage=2 zero_optimization.reduce_bucket_size=auto "
+
+TEST(deepspeed)
+{
+    static const struct reading rows[] = {
+        {STAGE "bf16.enabled=auto scheduler.type=WarmupLR", "strategy=zero2"},
+        {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme",
+         "!only offload to host memory is modelled"},
+        {"zero_optimization.stage=3 zero_optimization.zero_hpz_partition_size=8",
+         "!zero_optimization.zero_hpz_partition_size '8' of DeepSpeed is not read, and may change "
+         "memory"},
+        {"zero_optimization.stage=2", "strategy=zero2" BUCKETS},
+        {"zero_optimization.stage=2 zero_optimization.reduce_bucket_size=2e8",
+         "strategy=zero2?run/file.yaml:1:1: DeepSpeed's buckets of 2e8 elements take up to 1 GiB "
+         "more than is predicted, which is with \"auto\""},
+        {"zero_optimization.stage=2 zero_optimization.reduce_bucket_size=16777216",
+         "strategy=zero2"},
+        {STAGE "optimizer.type=AdamW",
+         "optimizer=adamw-fused?run/file.yaml:1:1: DeepSpeed's own Adam keeps what torch's fused "
+         "one keeps: predicted as adamw-fused"},
+        {STAGE "optimizer.type=Adam optimizer.params.torch_adam=true", "optimizer=adamw"},
+        {STAGE "optimizer.type=Adam "
+               "zero_optimization.offload_optimizer.device=cpu",
+         "optimizer=adamw offload=optimizer"},
+        {STAGE "optimizer.type=Lamb",
+         "!optimizer.type 'Lamb' of DeepSpeed is not read, and may change memory"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+// As deepspeed/runtime/config.py has it.
+TEST(deepspeed_batches)
+{
+    static const struct reading rows[] = {
+        {STAGE "train_micro_batch_size_per_gpu=2 gradient_accumulation_steps=4", "batch=2 accum=4"},
+        {STAGE "train_micro_batch_size_per_gpu=2", "batch=2 accum=-"},
+        {STAGE "train_batch_size=64 train_micro_batch_size_per_gpu=2 |gpu=8xH100-80G",
+         "batch=2 accum=4"},
+        {STAGE "train_batch_size=64 gradient_accumulation_steps=2 |gpu=8xH100-80G",
+         "batch=4 accum=2"},
+        {STAGE "train_batch_size=64 |gpu=8xH100-80G", "batch=8 accum=1"},
+        {STAGE "train_batch_size=64 train_micro_batch_size_per_gpu=2 sequence_parallel_size=2 "
+               "|gpu=8xH100-80G",
+         "batch=2 accum=8"},
+        {STAGE "train_batch_size=auto train_micro_batch_size_per_gpu=auto |gpu=8xH100-80G",
+         "batch=- accum=-"},
+        {STAGE "train_batch_size=64 train_micro_batch_size_per_gpu=2 "
+               "gradient_accumulation_steps=2 |gpu=8xH100-80G",
+         "!train_batch_size 64 is not train_micro_batch_size_per_gpu 2 x "
+         "gradient_accumulation_steps 2 x 8 GPUs"},
+        {STAGE "train_batch_size=60 train_micro_batch_size_per_gpu=4 |gpu=8xH100-80G",
+         "!train_batch_size 60 is not train_micro_batch_size_per_gpu 4 x "
+         "gradient_accumulation_steps 1 x 8 GPUs"},
+        {"distributed_type=DEEPSPEED num_processes=4 "
+         "deepspeed_config.deepspeed_config_file=d;" STAGE
+         "train_batch_size=64 train_micro_batch_size_per_gpu=2",
+         "batch=2 accum=8"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+#define GRPO  "algorithm.algorithm_type=grpo model.max_model_len=8192 "
+#define FOUR  "cluster.node_num=1 cluster.gpu_per_node=5 buffer.train_batch_size=32 "
+#define ACTOR "trainer.trainer_config.actor_rollout_ref.actor."
+#define REF   "trainer.trainer_config.actor_rollout_ref.ref."
+
+// Four GPUs train on eight sequences each.
+TEST(trinity_micro_batches)
+{
+    static const struct reading rows[] = {
+        {GRPO FOUR, "batch=2 accum=4 log-prob-max-token-len=-"},
+        {GRPO FOUR "trainer.max_token_len_per_gpu=16384", "batch=2 accum=4"},
+        {GRPO FOUR "trainer.max_token_len_per_gpu=20000", "batch=2 accum=4"},
+        {GRPO FOUR "trainer.max_token_len_per_gpu=32768", "batch=4 accum=2"},
+        {GRPO FOUR "trainer.max_token_len_per_gpu=8192",
+         "batch=1 accum=8?run/file.yaml:1:1: Trinity-RFT before 0.5.1 raises this to two "
+         "sequences"},
+        {GRPO FOUR ACTOR "ppo_max_token_len_per_gpu=32768 trainer.max_token_len_per_gpu=16384",
+         "batch=4 accum=2"},
+        {GRPO FOUR ACTOR "use_dynamic_bsz=false " ACTOR "ppo_micro_batch_size_per_gpu=1",
+         "batch=1 accum=8 log-prob-max-token-len=16384"},
+        {GRPO FOUR "trainer.use_dynamic_bsz=false " ACTOR "ppo_micro_batch_size_per_gpu=4",
+         "batch=4 accum=2 log-prob-max-token-len=8192"},
+        {GRPO FOUR "trainer.use_dynamic_bsz=false " ACTOR "ppo_micro_batch_size=8 " REF
+                   "log_prob_micro_batch_size_per_gpu=2",
+         "batch=2 accum=4 log-prob-max-token-len=-"},
+        {GRPO FOUR REF "log_prob_max_token_len_per_gpu=65536",
+         "batch=2 accum=4 log-prob-max-token-len=65536"},
+        {GRPO FOUR "trainer.ulysses_sequence_parallel_size=2 " REF
+                   "log_prob_max_token_len_per_gpu=4096",
+         "batch=2 accum=8 sp=2 log-prob-max-token-len=4096"},
+        {GRPO FOUR REF "ulysses_sequence_parallel_size=2",
+         "!the reference model is modelled with the policy's strategy and sp only"},
+        {GRPO "mode=train cluster.node_num=1 cluster.gpu_per_node=4 buffer.batch_size=4 "
+              "algorithm.repeat_times=8",
+         "batch=2 accum=4"},
+        {GRPO "trainer.max_token_len_per_gpu=16384", "batch=2 accum=4"},
+        {GRPO, "batch=- accum=-"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(trinity_keys)
+{
+    static const struct reading rows[] = {
+        {GRPO ACTOR "entropy_checkpointing=true " ACTOR "entropy_from_logits_with_chunking=true "
+                    "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels=true",
+         "fused-kernels=on entropy-saving=on task=grpo"},
+        {GRPO "trainer.trainer_config.actor.fsdp_config.reshard_after_forward=false",
+         "reshard=off"}, // the layout of 0.6
+        {GRPO "trainer.trainer_strategy=fsdp " ACTOR "strategy=fsdp2",
+         "strategy=fsdp2?"
+         "run/file.yaml:1:1: strategy fsdp2, in place of fsdp1 at run/file.yaml:1:1"},
+        {"model.max_prompt_tokens=1024 model.max_response_tokens=3072 "
+         "algorithm.algorithm_type=rloo",
+         "context=4096 task=grpo"},
+        {"algorithm.algorithm_type=sft", "task=sft"},
+        {"cluster.gpu_per_node=8 trainer.trainer_type=verl",
+         "task=grpo?run/file.yaml: no algorithm is named: read as grpo (Trinity-RFT would train "
+         "with a critic, which is not modelled)"},
+        {"algorithm.algorithm_type=ppo",
+         "!of Trinity's algorithms those with grpo's losses and no critic are modelled: grpo, "
+         "multi_step_grpo, gigpo, grpo_verl, rloo, reinforceplusplus"},
+        {GRPO "trainer.trainer_strategy=megatron", "!only fsdp and fsdp2 are modelled"},
+        {GRPO "trainer.surprise=1",
+         "!trainer.surprise '1' of Trinity-RFT is not read, and may change memory"},
+        {GRPO ACTOR "surprise=1",
+         "!trainer.trainer_config.actor_rollout_ref.actor.surprise '1' of Trinity-RFT is not "
+         "read, and may change memory"},
+        {GRPO ACTOR "fsdp_config.fsdp_size=4", "!shards that are replicated are not modelled"},
+        {GRPO "mode=explore", "!of Trinity's modes both and train are modelled"},
+        {GRPO "model.max_model_len=${oc.env:LEN}",
+         "!the variable LEN is not set, and the file has no default for it"},
+        {"algorithm.algorithm_type=grpo model.model_path=${oc.env:NAME} |model=Qwen3-8B",
+         "task=grpo"},
+        {GRPO "model.max_model_len=${data.length}",
+         "!'${data.length}' refers to a value that is not read"},
+        {GRPO "checkpoint_root_dir=${oc.env:NOWHERE}", "task=grpo"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(verl)
+{
+#define VERL "actor_rollout_ref.model.path=Qwen/Qwen3-8B algorithm.adv_estimator=grpo "
+    static const struct reading rows[] = {
+        {VERL "data.max_prompt_length=1024 data.max_response_length=7168 trainer.nnodes=1 "
+              "trainer.n_gpus_per_node=8 actor_rollout_ref.actor.ppo_mini_batch_size=16 "
+              "actor_rollout_ref.rollout.n=8 actor_rollout_ref.actor.use_dynamic_bsz=true "
+              "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 "
+              "actor_rollout_ref.actor.strategy=fsdp2",
+         "context=8192 batch=2 accum=8 strategy=fsdp2 task=grpo model=Qwen/Qwen3-8B"},
+        {VERL "actor_rollout_ref.actor.surprise=1",
+         "!actor_rollout_ref.actor.surprise '1' of verl is not read, and may change memory"},
+        {"actor_rollout_ref.model.path=x algorithm.adv_estimator=gae",
+         "!of verl's algorithms grpo is read"},
+    };
+#undef VERL
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(trl)
+{
+#define TRL "model_name_or_path=Qwen/Qwen3-4B "
+    static const struct reading rows[] = {
+        {TRL "max_length=4096 |gpu=H100-80G",
+         "model=Qwen/Qwen3-4B context=4096 batch=8 precision=autocast checkpointing=on task=sft"},
+        {TRL "dtype=bfloat16 bf16=false gradient_checkpointing=false |gpu=H100-80G",
+         "precision=bf16 checkpointing=off"},
+        {TRL "dtype=bfloat16 |gpu=H100-80G",
+         "!bf16 weights under bf16's autocast are not modelled; with bf16: false they are"},
+        {TRL "dtype=bfloat16 |gpu=8xH100-80G", "precision=mixed"},
+        {TRL "bf16=false", "!training in float32 is not modelled; dtype: bfloat16 is"},
+        {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
+             "gradient_accumulation_steps=3",
+         "optimizer=adamw loss=full batch=2 accum=3"},
+        {TRL "loss_type=chunked_nll", "loss=chunked:256"},
+        {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
+             "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
+         "checkpointing=on strategy=fsdp2 precision=mixed"},
+        {TRL "use_peft=true lora_r=32", "lora=32"},
+        {TRL "lora_r=32", "lora=-"},
+        {TRL "num_generations=8", "task=grpo"},
+        {TRL "packing=true", "!packed sequences are not modelled yet"},
+        {TRL "eval_strategy=steps",
+         "task=sft?run/file.yaml:1:1: evaluation is not in the answer, only training is"},
+        {TRL "optim=paged_adamw_8bit",
+         "!optim 'paged_adamw_8bit' of TRL is not read, and may change memory"},
+        {TRL "finetuning_type=lora", "!this is a file of LLaMA-Factory, not of TRL"},
+        {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
+        {TRL "per_device_train_batch_size=2;" STAGE "train_micro_batch_size_per_gpu=4",
+         "batch=4?run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1"},
+    };
+#undef TRL
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(later_files_win)
+{
+    struct arena *a = test_arena();
+    struct settings read = settings_in(a);
+    struct foreign f = foreign_in(a);
+    struct error e = {0};
+    CHECK(read_text(&read, &f, STR("batch=2 accum=3;batch=4 accum=3"), &e));
+    CHECK(!f.format);
+    CHECK_STR(value_of(&read, "batch"), "4");
+    CHECK_STR(value_of(&read, "accum"), "3");
+    CHECK_U64((uint64_t)f.note_count, 1);
+    CHECK_STR(f.notes[0], "run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1");
+}
+
+static const char script[] = "#!/usr/bin/env bash\n"
+                             "# data.max_length=1 is a comment\n"
+                             "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True\n"
+                             "    python3 yarn.py Qwen/Qwen3-8B model-yarn 1.6000\n"
+                             "arguments=(\n"
+                             "    --model 'model-yarn'\n"
+                             "    --context 65536\n"
+                             "    --checkpointing\n"
+                             "    --save-to \"my runs\"\n"
+                             ")\n"
+                             "accelerate launch train.py \"${arguments[@]}\"\n";
+
+TEST(launch_scripts)
+{
+    struct arena *a = test_arena();
+    struct settings file = settings_in(a), read = settings_in(a), given = settings_in(a);
+    struct foreign f = foreign_in(a);
+    struct error e = {0};
+    CHECK(script_flatten(&file, STR(script), STR("launch.sh"), &e));
+    CHECK(foreign_read(&read, &f, &file, &e) && foreign_conclude(&read, &f, &given, &e));
+    CHECK_STR(str_from(e.message), "");
+    check_says(a, &read, STR("model=Qwen/Qwen3-8B context=65536 checkpointing=on expandable=on"));
+    struct settings verl = settings_in(a);
+    CHECK(script_flatten(&verl,
+                         STR("python3 -m verl.trainer.main_ppo \\\n  data.train_batch_size=16 \\\n"
+                             " +actor_rollout_ref.model.path=\"a b\" x.y=1\n"),
+                         STR("l.sh"), &e));
+    CHECK_U64((uint64_t)verl.count, 2);
+    CHECK_STR(value_of(&verl, "actor_rollout_ref.model.path"), "a b");
+    CHECK_STR(verl.items[1].where, "l.sh:3");
+}
+
+TEST(a_card_is_multiplied_by_the_processes)
+{
+    static const char *const rows[][2] = {
+        {"gpu=H100-80G", "2x4xH100-80G"},
+        {"gpu=2x4xH100-80G", "2x4xH100-80G"},
+        {"gpu=auto", "auto"},
+        {"gpu=4xH100-80G", "!the file trains on 8 GPUs, and 4xH100-80G are 4"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct foreign f = {.format = "Accelerate", .machines = 2, .processes = 8};
+        struct error e = {0};
+        CHECK(settings_read(&s, str_from(rows[i][0]), ' ', STR("--gpu"), &e));
+        if (foreign_gpu(&s, &f, &e))
+            CHECK_STR(value_of(&s, "gpu"), rows[i][1]);
+        else
+            CHECK_STR(str_from(e.message), rows[i][1] + 1);
+    }
+}
+
+TEST(variables)
+{
+    static const char *const rows[][2] = {
+        {"plain", "plain"},
+        {"${oc.env:FATHOM_SET}", "there"},
+        {"${oc.env:FATHOM_SET,default}", "there"},
+        {"${oc.env:FATHOM_UNSET,default}", "default"},
+        {"${oc.env:FATHOM_UNSET, 'a b'}", "a b"},
+        {"${oc.env:FATHOM_UNSET,./runs}/x", "./runs/x"},
+        {"${oc.env:FATHOM_UNSET}", "${oc.env:FATHOM_UNSET}"},
+        {"${oc.decode:${oc.env:FATHOM_UNSET,1.6}}", "1.6"},
+        {"${oc.env:FATHOM_UNSET,${oc.env:FATHOM_SET}}", "there"},
+        {"${other.key}", "${other.key}"},
+        {"${oc.env:FATHOM_SET", "${oc.env:FATHOM_SET"},
+        {"$HOME", "$HOME"},
+    };
+    CHECK(setenv("FATHOM_SET", "there", 1) == 0 && unsetenv("FATHOM_UNSET") == 0);
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct settings s = settings_in(test_arena());
+        struct error e = {0};
+        CHECK(settings_add(&s, (struct setting){STR("k"), str_from(rows[i][0]), STR("w")}, &e));
+        variables_resolve(&s);
+        CHECK_STR(s.items[0].value, rows[i][1]);
+    }
+}
