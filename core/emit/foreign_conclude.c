@@ -136,16 +136,46 @@ static struct str task_of(struct str place)
     return STR("sft");
 }
 
+// "q_proj" and "v_proj" are our q,v.
+static struct str adapted_layers(const struct conclusion *c)
+{
+    struct buf names = buf_in(c->out->arena);
+    for (ptrdiff_t i = 0; i < c->found->facts.count; i++) {
+        const struct setting *item = &c->found->facts.items[i];
+        struct str name = item->value, projection = STR("_proj");
+        if (!str_starts(item->key, STR("lora_target_modules.")))
+            continue;
+        if (str_ends(name, projection))
+            name = str_slice(name, 0, name.n - projection.n);
+        buf_put_z(&names, names.n ? "," : "");
+        buf_put(&names, name);
+    }
+    return buf_str(&names);
+}
+
+// TRL's ModelConfig has a rank of 16 and a dropout of 0.05.
+static bool conclude_adapters(struct conclusion *c)
+{
+    const struct setting *adapters = fact(c, "adapters");
+    struct str layers = adapted_layers(c);
+    uint64_t rank = 16;
+    if (!adapters)
+        return true;
+    if (!fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0"))
+        foreign_note(c->found,
+                     str_format(c->out->arena, "%.*s: the dropout of adapters is not in the answer",
+                                STR_ARGS(adapters->where)));
+    return fact_count(c, &rank, "rank") && put_count(c, "lora", rank, adapters->where) &&
+           (!layers.n || put(c, "lora-targets", layers, adapters->where));
+}
+
 static bool conclude_trl(struct conclusion *c)
 {
-    const struct setting *trl = fact(c, "TRL"), *adapters = fact(c, "adapters");
-    uint64_t rank = 16; // TRL's ModelConfig
+    const struct setting *trl = fact(c, "TRL");
     if (!trl)
         return true;
-    if (!fact_count(c, &rank, "rank") || (adapters && !put_count(c, "lora", rank, adapters->where)))
-        return false;
     // transformers/training_args.py: per_device_train_batch_size = 8
-    return put_unless_there(c, "batch", STR("8"), trl->where) &&
+    return conclude_adapters(c) && put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", task_of(trl->where), trl->where) &&
            conclude_trl_precision(c);
 }

@@ -170,6 +170,8 @@ static const struct foreign_row trl_rows[] = {
     {"lora_r", NULL, FACT, "rank"},
     {"lora_target_modules", "all-linear", NOTHING},
     {"lora_target_modules.0", "all-linear", NOTHING},
+    {"lora_target_modules.*", NULL, FACT}, // by their own keys, in their order
+    {"lora_dropout", NULL, FACT, "dropout"},
     {"lora_alpha", NULL, NOTHING},
     {"lora_task_type", NULL, NOTHING},
     {"use_rslora", NULL, NOTHING},

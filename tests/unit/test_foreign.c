@@ -289,7 +289,12 @@ TEST(trl)
         {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
              "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
          "checkpointing=on strategy=fsdp2 precision=mixed"},
-        {TRL "use_peft=true lora_r=32", "lora=32"},
+        {TRL "use_peft=true lora_r=32 lora_dropout=0", "lora=32 lora-targets=-"},
+        {TRL "use_peft=true lora_dropout=0.0 lora_target_modules.0=q_proj "
+             "lora_target_modules.1=v_proj",
+         "lora=16 lora-targets=q,v"},
+        {TRL "use_peft=true",
+         "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
         {TRL "lora_r=32", "lora=-"},
         {TRL "num_generations=8", "task=grpo"},
         {TRL "packing=true", "!packed sequences are not modelled yet"},
