@@ -285,7 +285,9 @@ TEST(trl)
         {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
              "gradient_accumulation_steps=3",
          "optimizer=adamw loss=full batch=2 accum=3"},
-        {TRL "loss_type=chunked_nll", "loss=chunked:256"},
+        {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
+        {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
+         "sync-each-batch=on"},
         {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
              "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
          "checkpointing=on strategy=fsdp2 precision=mixed"},
