@@ -10,14 +10,18 @@ what torch measured in each step; rows of several files are numbered on. STORE i
 is predicted from its settings alone. Its error is the largest relative error over its steps. A run whose
 settings the program refuses (exit 2) is not modelled: it is counted and listed. Any other failure of the
 program fails the script. --rows prints every run, the worst first. --only keeps the runs whose cfg says
-so (`--only strategy=fsdp2 seq=4096`; `row=12` is line 12). --write makes accuracy.md and accuracy.svg.
-Exits 0 if every bar is met by the runs that are modelled, else 1; of a store, 0 if it could be compared.
+so (`--only strategy=fsdp2 seq=4096`; `row=12` is line 12). --write makes accuracy.md and accuracy.svg. --bars prints
+the bars as they would be if made now.
+Exits 0 if every bar is met, as many runs are predicted as each file must have, and what the program says of its own
+accuracy (core/evidence/kinds.c) is what the runs give; else 1. Of a store, 0 if it could be compared.
 """
 import argparse
 import collections
 import concurrent.futures
 import dataclasses
+import decimal
 import json
+import math
 import os
 import subprocess
 import sys
@@ -29,18 +33,31 @@ import store_runs
 import trinity
 
 METRICS = ("allocated", "reserved", "end_allocated")
+FEW = 10    # as in core/evidence/kinds.c
 
-# (metric, runs it is taken over, statistic, percent allowed). Runs of a mixture of experts have a bar of
-# their own for the allocated peak; the other bars hold for them too.
-BARS = (
-    ("allocated", "dense", "median", 0.5),
-    ("allocated", "dense", "95th", 2.0),
-    ("allocated", "dense", "worst", 4.0),
-    ("allocated", "experts", "worst", 5.0),
-    ("reserved", "all", "median", 2.0),
-    ("reserved", "all", "95th", 6.0),
-    ("reserved", "all", "worst", 12.0),
-    ("end_allocated", "all", "worst", 1.0),
+# What each file must reach: runs predicted, and percent off. A bar is what was reached, rounded up in its second
+# digit (--bars prints them so). A file that is not named here has the bars of all.
+FILES = {
+    # file: (runs, allocated (median, 95th, worst), reserved (the same), end_allocated worst)
+    "h200_cp.jsonl": (10, (0, 0, 0), (0, 0, 0), 0),
+    "h200_entropy.jsonl": (3, (0.015, 0.018, 0.018), (2.8, 3.1, 3.1), 0.0039),
+    "h200_lora.jsonl": (36, (0, 0.032, 0.081), (0.067, 1.2, 5.4), 0.45),
+    "h200_models.jsonl": (54, (0, 0.004, 0.021), (0, 0.13, 0.96), 0.019),
+    "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.059, 0.39), 0.054),
+    "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
+    "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
+}
+
+# (metric, runs it is taken over, statistic, percent allowed), over every file above together.
+OVERALL = (
+    ("allocated", "dense", "median", 1.5e-06),
+    ("allocated", "dense", "95th", 0.006),
+    ("allocated", "dense", "worst", 0.081),
+    ("allocated", "experts", "worst", 0.0087),
+    ("reserved", "all", "median", 0),
+    ("reserved", "all", "95th", 0.91),
+    ("reserved", "all", "worst", 7.6),
+    ("end_allocated", "all", "worst", 0.45),
 )
 
 DIED = "runs that died: every run here completed its three steps"
@@ -146,6 +163,8 @@ class Run:
     peak: dict = None        # of the whole run, where its steps are not known
     fits: bool = None
     steps: list = dataclasses.field(default_factory=list)    # predicted, as the program writes them
+    driver: int = None       # bytes of the card in use at its end, as the driver showed them
+    reply: dict = dataclasses.field(default_factory=dict)
     refusal: str = None
     crash: str = None
 
@@ -169,13 +188,25 @@ class Run:
 
     def badness(self):
         """The largest error as a part of what the worst run may have; over 1 is a miss."""
-        return max(100 * abs(self.error(metric)) / allowed(metric, self) for metric in METRICS)
+        return max(100 * abs(self.error(metric)) / max(allowed(metric, self), 1e-9) for metric in METRICS)
+
+
+def bars_of_file(name):
+    """(metric, file, statistic, percent) of each bar of a file."""
+    if name not in FILES:
+        return []
+    _, allocated, reserved, end = FILES[name]
+    return ([("allocated", name, key, limit) for key, limit in zip(STATISTICS, allocated)]
+            + [("reserved", name, key, limit) for key, limit in zip(STATISTICS, reserved)]
+            + [("end_allocated", name, "worst", end)])
 
 
 def allowed(metric, run):
     """Percent that the worst run may be off."""
-    return min(limit for bar, over, statistic, limit in BARS
-               if bar == metric and statistic == "worst" and (over == "all" or (over == "experts") == run.experts))
+    bars = bars_of_file(run.file) or OVERALL
+    return min(limit for bar, over, statistic, limit in bars
+               if bar == metric and statistic == "worst"
+               and (over in ("all", run.file) or (over == "experts") == run.experts))
 
 
 def read_runs(*paths):
@@ -189,7 +220,8 @@ def read_runs(*paths):
 
 def run_of(number, file, row):
     return Run(number, row.get("cfg", {}), row.get("peaks", []), bool(row.get("oom")), file=file,
-               given=row.get("settings"), config=row.get("config"), peak=row.get("peak"))
+               given=row.get("settings"), config=row.get("config"), peak=row.get("peak"),
+               driver=row.get("driver_used_end"))
 
 
 def chosen(run, conditions):
@@ -238,7 +270,7 @@ def predict(program, run):
     if status == 2 and reply and "error" in reply:
         run.refusal = reply["error"]["message"]
     elif status in (0, 1) and reply and "steps" in reply:
-        run.fits, run.steps = reply["fits"], reply["steps"]
+        run.fits, run.steps, run.reply = reply["fits"], reply["steps"], reply
     else:
         run.crash = f"exit {status}" + (f": {stderr}" if stderr else "")
 
@@ -276,16 +308,126 @@ def compared(runs):
     return [run for run in runs if run.refusal is None and run.crash is None and (run.peaks or run.peak)]
 
 
+def is_whole(runs):
+    """Whether every file is there, or runs that are of none."""
+    files = {run.file for run in runs}
+    return files >= set(FILES) or not files & set(FILES)
+
+
 def judged(runs):
     """(metric, over, statistic, limit, value in percent or None where no run counts) of each bar."""
-    groups = {
-        "all": compared(runs),
-        "dense": [run for run in compared(runs) if not run.experts],
-        "experts": [run for run in compared(runs) if run.experts],
-    }
-    for metric, over, statistic, limit in BARS:
+    groups = {name: compared(members) for name, members, _ in by_file(runs)}
+    bars = [bar for name in groups for bar in bars_of_file(name)]
+    if is_whole(runs):
+        bars = [*OVERALL, *bars]
+        groups["all"] = compared(runs)
+        groups["dense"] = [run for run in compared(runs) if not run.experts]
+        groups["experts"] = [run for run in compared(runs) if run.experts]
+    for metric, over, statistic, limit in bars:
         errors = [100 * abs(run.error(metric)) for run in groups[over] if run.errors(metric)]
         yield metric, over, statistic, limit, STATISTICS[statistic](errors) if errors else None
+
+
+def rounded_up(value):
+    """To two digits that count."""
+    if value <= 0:
+        return 0
+    unit = decimal.Decimal(1).scaleb(math.floor(math.log10(value)) - 1)
+    exact = decimal.Decimal(repr(value))
+    return float((exact / unit).to_integral_value(decimal.ROUND_CEILING) * unit)
+
+
+def bars_as_reached(runs):
+    """The two tables above, from these runs."""
+    def reached(members, metric):
+        errors = [100 * abs(run.error(metric)) for run in members if run.errors(metric)]
+        return {key: rounded_up(of(errors)) for key, of in STATISTICS.items()}
+
+    lines = []
+    for name, members, _ in by_file(runs):
+        figures = {metric: reached(compared(members), metric) for metric in METRICS}
+        lines.append(f'    "{name}": ({len(compared(members))}, {tuple(figures["allocated"].values())}, '
+                     f'{tuple(figures["reserved"].values())}, {figures["end_allocated"]["worst"]}),')
+    groups = {"all": compared(runs), "dense": [run for run in compared(runs) if not run.experts],
+              "experts": [run for run in compared(runs) if run.experts]}
+    lines += [f'    ("{metric}", "{over}", "{key}", {reached(groups[over], metric)[key]}),' for metric, over, key, _ in OVERALL]
+    return "\n".join(lines)
+
+
+def too_few(runs):
+    """A sentence for each file of which fewer runs are predicted than there are."""
+    counts = [(name, sum(run.refusal is None for run in members), FILES.get(name, (len(members),))[0])
+              for name, members, _ in by_file(runs)]
+    return [f"- {name}: {found} runs are predicted, not {wanted}" for name, found, wanted in counts if found < wanted]
+
+
+# ---- What the program says of its own accuracy
+
+def millionths(value):
+    return int(rounded_up(value * 1e6 - 1e-6)) if value > 0 else 0
+
+
+def evidence_of(runs):
+    """{kind: (runs, figures as the program should say them)}, in millionths."""
+    kinds = collections.defaultdict(list)
+    for run in compared(runs):
+        if "evidence" in run.reply:
+            kinds[run.reply["evidence"]["kind"]].append(run)
+    figures = {}
+    for kind, members in kinds.items():
+        allocated = [abs(run.error("allocated")) for run in members]
+        reserved = [abs(run.error("reserved")) for run in members]
+        short = [1 / (1 + error) - 1 for run in members for error in run.errors("reserved")]
+        figures[kind] = (members, {"allocated_worst": millionths(max(allocated)),
+                                   "reserved_median": millionths(STATISTICS["median"](reserved)),
+                                   "reserved_worst": millionths(max(reserved)),
+                                   "reserved_short": millionths(max(0, *short))})
+    return figures
+
+
+def evidence_lines(runs, others=()):
+    """Sentences about rows of core/evidence/kinds.c that the runs contradict. Of one file a row may count more runs and
+    be wider; of all files, and others that have no bars here, it must be what they give."""
+    lines = []
+    for kind, (members, figures) in evidence_of([*runs, *others]).items():
+        said = members[0].reply["evidence"]
+        mine = {name: round(said[name] * 1e6) for name in figures}
+        row = f"{len(members)}, {{{', '.join(map(str, figures.values()))}}}"
+        if kind == "not measured":
+            lines.append(f"- {len(members)} measured runs are said not to be: row {ranges([run.row for run in members])}")
+        elif any(mine[name] < figures[name] for name in figures) or said["runs"] < len(members):
+            lines.append(f"- {kind}: {said['runs']}, {mine} is less than was measured: {row}")
+        elif is_whole(runs) and (mine != figures or said["runs"] != len(members)):
+            lines.append(f"- {kind}: {said['runs']}, {mine} is not what was measured: {row}")
+    return lines + few_lines(runs)
+
+
+def kinds_table(runs, others=()):
+    rows = [(kind, str(len(members)), *(percent(figures[name] / 1e4) for name in figures))
+            for kind, (members, figures) in evidence_of([*runs, *others]).items()]
+    return table(("kind of job", "runs", "allocated: worst", "reserved: median", "worst", "more"), rows)
+
+
+def few_lines(runs):
+    """A kind of few runs is trusted no more than the 95th of 100 of all."""
+    if not is_whole(runs):
+        return []
+    most = millionths(STATISTICS["95th"]([abs(run.error("reserved")) for run in compared(runs)]))
+    return [f"- {kind}: {members[0].reply['evidence']['reserved_margin']} is not what 95 % of all runs stay within: {most}"
+            for kind, (members, _) in evidence_of(runs).items()
+            if len(members) < FEW and round(members[0].reply["evidence"]["reserved_margin"] * 1e6) < most]
+
+
+def is_driven(run):
+    return run.driver is not None and run.settings["gpu"].startswith("1x")
+
+
+def driver_lines(runs):
+    """Runs whose use of the card is not in the range that was predicted; of one GPU, as played ranks have no NCCL."""
+    return [f"- row {run.row} used {run.driver} bytes of the card, not {low} to {high}: {label(run.settings)}"
+            for run in compared(runs) if is_driven(run)
+            for low, high in [(run.reply["driver_low_bytes"], run.reply["driver_high_bytes"])]
+            if not low <= run.driver <= high]
 
 
 def wrong_verdicts(runs):
@@ -295,9 +437,11 @@ def wrong_verdicts(runs):
             [run for run in answered if not run.died and not run.fits])
 
 
-def all_met(runs):
+def all_met(runs, every=True, others=()):
+    """every: of each file all runs are here; others: runs that only evidence is made of."""
     bars = all(value is None or value <= limit for *_, limit, value in judged(runs))
-    return bool(compared(runs)) and bars and not wrong_verdicts(runs)[0]
+    return (bool(compared(runs)) and bars and not wrong_verdicts(runs)[0] and not evidence_lines(runs, others)
+            and not driver_lines(runs) and not (every and too_few(runs)))
 
 
 # ---- Tables, as Markdown
@@ -318,7 +462,7 @@ def bars_table(runs):
     rows = []
     for metric, over, statistic, limit, value in judged(runs):
         verdict = "no run" if value is None else "met" if value <= limit else "**missed**"
-        rows.append((metric, over, statistic, f"≤ {limit:g} %", "-" if value is None else percent(value), verdict))
+        rows.append((metric, over, statistic, f"≤ {limit:g} %", "-" if value is None else f"{value:.4g} %", verdict))
     died = [run for run in runs if run.died and run.fits is not None]
     fooled = len(wrong_verdicts(runs)[0])
     rows.append(("fits, yet died", "all", "count", "0", str(fooled) if died else "-",
@@ -497,7 +641,16 @@ the two nearest runs. A step that was not predicted counts as 100 % off.
 
 {bars}
 
-`experts` are runs of a mixture of experts, `dense` all others.
+`experts` are runs of a mixture of experts, `dense` all others. A bar is what was reached, rounded up in its second digit,
+and every run of a file must be predicted.
+
+## What a verdict is made of
+
+`fathom predict` calls a job safe when more stays free than the worst run of its kind took beyond its prediction
+(`more`), and than may live outside torch. These are its rows (`core/evidence/kinds.c`), as these runs give them; the
+use of the card that the driver showed at the end of {driven} runs on one GPU is in the predicted range.
+
+{kinds}
 {verdicts}
 ## Summary
 
@@ -514,7 +667,7 @@ the two nearest runs. A step that was not predicted counts as 100 % off.
 ## Trinity-RFT's published capacities
 
 `tests/trinity.py`: the capacity test of Trinity-RFT (verl 0.5, torch 2.8) on A100 80 GB, `fathom max --recipe trinity
---grid trinity`, and the guide made of it, `fathom guide --recipe trinity`. Read from the sources of both and played on
+--grid trinity --margin 0`, and the guide made of it, `fathom guide --recipe trinity --margin 0`. Read from the sources of both and played on
 a GPU; what lives outside torch there (NCCL's communicators with Ulysses, kernels) is fitted to these tables, see
 `--explain on`: 1.45 to 1.60 GiB without Ulysses, 3.32 to 3.45 GiB with 2 and 4.55 to 5.1 GiB with 4 all agree with
 every cell.
@@ -565,12 +718,13 @@ def not_measured(runs):
     return [line for line in NOT_MEASURED if line != DIED or not any(run.died for run in runs)]
 
 
-def document(runs, file, elsewhere, capacities):
+def document(runs, file, elsewhere, capacities, others=()):
     overall, files, strategies, models = summaries(runs)
     verdicts = verdict_lines(runs)
     return DOCUMENT.format(
         file=file, counts=counts(runs), probed=probed(runs), bars=bars_table(runs),
         verdicts="\n" + "\n".join(verdicts) + "\n" if verdicts else "",
+        kinds=kinds_table(runs, others), driven=sum(is_driven(run) for run in compared(runs)),
         overall=overall, files=files, strategies=strategies, models=models, published=elsewhere, trinity=capacities,
         refused="\n".join(refusals(runs)) or "Every run is modelled.",
         not_measured="\n".join(f"- {line}" for line in not_measured(runs)),
@@ -583,9 +737,10 @@ def points(runs, metric):
             for run in compared(runs) for peak, step in zip(run.peaks, run.steps)]
 
 
-def write_documents(folder, runs, file, program):
+def write_documents(folder, runs, others, program):
+    file = " ".join(dict.fromkeys(run.file for run in runs))
     with open(os.path.join(folder, "accuracy.md"), "w", encoding="utf-8") as out:
-        out.write(document(runs, file, published.section(program), trinity.section(program)[0].rstrip()))
+        out.write(document(runs, file, published.section(program), trinity.section(program)[0].rstrip(), others))
     with open(os.path.join(folder, "accuracy.svg"), "w", encoding="utf-8") as out:
         out.write(accuracy_plot.scatter({metric: points(runs, metric) for metric in ("allocated", "reserved")}))
 
@@ -659,16 +814,16 @@ def read_store(program, path):
 
 # ---- The command
 
-def report(runs, with_rows):
+def report(runs, with_rows, every, others):
     """What the terminal shows."""
     if with_rows:
         yield runs_table(sorted(compared(runs), key=lambda run: (-run.badness(), run.row)))
     yield from summaries(runs)
     yield bars_table(runs)
-    yield "\n".join(verdict_lines(runs))
+    yield "\n".join(verdict_lines(runs) + too_few(runs) * every + evidence_lines(runs, others) + driver_lines(runs))
     if refusals(runs):
         yield "Not modelled:\n" + "\n".join(refusals(runs))
-    yield counts(runs) + (": every bar is met" if all_met(runs) else ": NOT every bar is met")
+    yield counts(runs) + (": every bar is met" if all_met(runs, every, others) else ": NOT every bar is met")
 
 
 def arguments():
@@ -678,6 +833,7 @@ def arguments():
     parser.add_argument("--write", metavar="DOCS-FOLDER")
     parser.add_argument("--only", metavar="KEY=VALUE", nargs="+", action="extend", default=[])
     parser.add_argument("--rows", action="store_true")
+    parser.add_argument("--bars", action="store_true")
     given = parser.parse_args()
     if given.write and given.only:
         parser.error("--write needs every run: leave out --only")
@@ -696,20 +852,25 @@ def main():
         print("no run matches" if given.only else "no trial to compare",
               *store_runs.left_out(left), sep="\n")
         return 1
-    predict_all(program, runs)
+    every = not given.only
+    others = [] if given.store or given.only else [run_of(0, "trinity", row) for row in trinity.measured()]
+    predict_all(program, [*runs, *others])
     crashed = [run for run in runs if run.crash is not None]
     for run in crashed:
         print(f"row {run.row}: {run.crash}: fathom predict " +
               " ".join(f"--{name}={value}" for name, value in run.settings.items()))
+    if given.bars:
+        print(bars_as_reached(runs))
+        return 0
     if crashed:
         print(f"{len(crashed)} of {len(runs)} predictions failed")
         return 1
-    print("\n\n".join(filter(None, store_report(runs, left) if given.store else report(runs, given.rows))))
+    print("\n\n".join(filter(None, store_report(runs, left) if given.store else report(runs, given.rows, every, others))))
     if given.store:
         return 0
     if given.write:
-        write_documents(given.write, runs, " ".join(map(os.path.basename, given.runs)), program)
-    return 0 if all_met(runs) else 1
+        write_documents(given.write, runs, others, program)
+    return 0 if all_met(runs, every, others) else 1
 
 
 if __name__ == "__main__":

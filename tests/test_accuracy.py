@@ -73,7 +73,7 @@ class Arithmetic(unittest.TestCase):
     def test_error_is_that_of_the_worst_step_with_its_sign(self):
         run = made((101, 190, 202))
         self.assertAlmostEqual(run.error("allocated"), -0.05)
-        self.assertAlmostEqual(run.badness(), 5)    # end_allocated may be 1 % off
+        self.assertAlmostEqual(run.badness(), 5 / accuracy.allowed("allocated", run))
 
     def test_missing_step_is_all_wrong(self):
         self.assertEqual(made((100, 200)).error("reserved"), -1)
@@ -88,7 +88,27 @@ class Arithmetic(unittest.TestCase):
         self.assertEqual(values["allocated", "dense", "worst"], 0)
         self.assertAlmostEqual(values["allocated", "experts", "worst"], 4.5)
         self.assertAlmostEqual(values["reserved", "all", "worst"], 4.5)
-        self.assertEqual((accuracy.allowed("allocated", dense), accuracy.allowed("allocated", experts)), (4, 5))
+        bars = {over: limit for metric, over, statistic, limit in accuracy.OVERALL
+                if (metric, statistic) == ("allocated", "worst")}
+        self.assertEqual(accuracy.allowed("allocated", dense), bars["dense"])
+        self.assertEqual(accuracy.allowed("allocated", experts), bars["experts"])
+
+    def test_files_have_their_own_bars(self):
+        run = made((100, 200, 200), file="h200_zero.jsonl")
+        worst = accuracy.FILES["h200_zero.jsonl"][2][2]
+        self.assertEqual(accuracy.allowed("reserved", run), worst)
+        bars = {(metric, over, statistic): limit for metric, over, statistic, limit, _ in accuracy.judged([run])}
+        self.assertEqual(bars["reserved", "h200_zero.jsonl", "worst"], worst)
+        self.assertNotIn(("reserved", "all", "worst"), bars)    # which is over every file
+
+    def test_bars_are_rounded_up_in_the_second_digit(self):
+        for value, bar in ((0, 0), (7.552, 7.6), (0.9012, 0.91), (0.0516, 0.052), (2.31, 2.4), (12, 12), (5.0, 5.0)):
+            self.assertEqual(accuracy.rounded_up(value), bar)
+
+    def test_bars_are_what_was_reached(self):
+        """A bar of more digits was widened by hand."""
+        bars = [bar[-1] for bar in accuracy.OVERALL] + [bar[-1] for name in accuracy.FILES for bar in accuracy.bars_of_file(name)]
+        self.assertEqual(bars, [accuracy.rounded_up(bar) for bar in bars])
 
     def test_ranges(self):
         self.assertEqual(accuracy.ranges([1, 2, 3, 7, 9, 10]), "1-3, 7, 9-10")
@@ -96,7 +116,17 @@ class Arithmetic(unittest.TestCase):
 
 class Verdict(unittest.TestCase):
     def test_met(self):
-        self.assertTrue(accuracy.all_met([made((100, 200, 200)), made((), refusal="no such option", fits=None)]))
+        self.assertTrue(accuracy.all_met([made((100, 200, 200))]))
+
+    def test_refused(self):
+        runs = [made((100, 200, 200)), made((), refusal="no such option", fits=None)]
+        self.assertFalse(accuracy.all_met(runs))
+        self.assertTrue(accuracy.all_met(runs, every=False))
+        self.assertEqual(accuracy.too_few(runs), ["- : 1 runs are predicted, not 2"])
+
+    def test_fewer_than_the_file_had(self):
+        runs = [made((100, 200, 200), file="h200_zero.jsonl")] * 26
+        self.assertEqual(accuracy.too_few(runs), ["- h200_zero.jsonl: 26 runs are predicted, not 27"])
 
     def test_missed(self):
         self.assertFalse(accuracy.all_met([made((100, 200, 203))]))
@@ -109,6 +139,37 @@ class Verdict(unittest.TestCase):
         self.assertFalse(accuracy.all_met([good, died]))
         died.fits = False
         self.assertTrue(accuracy.all_met([good, died]))
+
+    def evidence(self, **more):
+        return {"evidence": {"kind": "a kind", "runs": 1, "allocated_worst": 0.05, "reserved_median": 0.05,
+                             "reserved_worst": 0.05, "reserved_short": 0.053, "reserved_margin": 0.053, **more}}
+
+    def test_evidence_is_what_was_measured(self):
+        run = made((100, 190, 200), reply=self.evidence())
+        self.assertEqual(accuracy.evidence_lines([run]), [])
+        for said in ({"reserved_worst": 0.049}, {"reserved_short": 0.05}, {"runs": 2}, {"allocated_worst": 0.06}):
+            run.reply = self.evidence(**said)
+            self.assertEqual(len(accuracy.evidence_lines([run])), 1, said)
+
+    def test_evidence_of_one_file_may_be_wider(self):
+        run = made((100, 190, 200), reply=self.evidence(runs=7, reserved_worst=0.06), file="h200_zero.jsonl")
+        self.assertEqual(accuracy.evidence_lines([run]), [])
+        run.reply = self.evidence(runs=7, reserved_worst=0.04)
+        self.assertEqual(len(accuracy.evidence_lines([run])), 1)
+
+    def test_measured_and_said_not_to_be(self):
+        run = made((100, 200, 200), reply=self.evidence(kind="not measured", runs=0))
+        self.assertIn("said not to be", accuracy.evidence_lines([run])[0])
+
+    def test_few_runs_are_trusted_no_more_than_all(self):
+        run = made((100, 190, 200), reply=self.evidence(reserved_margin=0.04))
+        self.assertIn("95 %", accuracy.evidence_lines([run])[0])
+
+    def test_what_the_driver_showed(self):
+        run = made((100, 200, 200), reply={"driver_low_bytes": 10, "driver_high_bytes": 20}, driver=20)
+        self.assertEqual(accuracy.driver_lines([run]), [])
+        run.driver = 21
+        self.assertEqual(len(accuracy.driver_lines([run])), 1)
 
     def test_document(self):
         runs = [made((100, 200, 203)), made((), refusal="no sp", fits=None, row=2)]

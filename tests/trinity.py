@@ -4,7 +4,8 @@ same job that were played on one GPU beside their predictions.
 
 Usage: tests/trinity.py PROGRAM-FOLDER
 
-Prints Markdown; exits 0 if every bar is met. The played runs differ from the real job: two micro-batches a
+Prints Markdown; exits 0 if every bar is met. Published lengths are the longest that ran at all, so no margin is
+asked for (--margin 0). The played runs differ from the real job: two micro-batches a
 step (--accum 2), torch 2.11, and a reference model whose root stays gathered after its pass (--reshard off).
 The probed runs are trials of `fathom probe --engine torch --one-gpu --as A100-80G` (docs/probe.md); one of them is
 known to be predicted wrong, and fails this test when it no longer is.
@@ -22,9 +23,9 @@ SETTINGS = {
     "env": {"expandable": "on"},
     "env+offload+nohf": {"expandable": "on", "offload": "all", "save-hf": "never"},
 }
-# What each comparison must reach.
-EXACT, EXACT_VANILLA, TOO_LONG, GUIDE_PERCENT = 116, 36, 1, 95
-ALLOWED = {"allocated": 0.02, "reserved": 0.06}
+# What each comparison must reach: what it reached, errors rounded up in their second digit.
+EXACT, EXACT_VANILLA, TOO_LONG, GUIDE_PERCENT = 120, 40, 0, 100
+ALLOWED = {"allocated": 1.6e-5, "reserved": 0.048}
 # Tokens of the probed runs whose end is predicted wrong: Qwen3-4B on 2 GPUs with sp 2 holds the 28672 (and 32768)
 # with three flushes, where checkpoints in the prediction come to lie in a segment that the logits need later.
 KNOWN_WRONG = {"28672"}
@@ -56,7 +57,7 @@ def capacities(program):
     """{(setting, gpus, sp, model): longest context} as predicted."""
     found = {}
     for setting, options in SETTINGS.items():
-        reply = ask(program, "max", {"recipe": "trinity", "grid": "trinity", "gpu": GPUS, "sp": "1,2,4",
+        reply = ask(program, "max", {"recipe": "trinity", "grid": "trinity", "margin": 0, "gpu": GPUS, "sp": "1,2,4",
                                      "model": ",".join(MODELS), **options})
         for cell in reply["cells"]:
             found[setting, cell["gpus"], cell["sp"], cell["model"]] = cell["max_context"] or 0
@@ -86,7 +87,7 @@ def capacity_tables(program):
 
 
 def guide_misses(program):
-    reply = ask(program, "guide", {"recipe": "trinity", "gpu": GPUS, "model": ",".join(MODELS), "order": "published"})
+    reply = ask(program, "guide", {"recipe": "trinity", "margin": 0, "gpu": GPUS, "model": ",".join(MODELS), "order": "published"})
     mine = {(cell["gpus"], cell["model"], cell["context"]): cell["config"] for cell in reply["cells"]}
     published = load("trinity_guide_a100.json")
     return len(published), [cell for cell in published
@@ -115,15 +116,27 @@ def probed(program):
     return lines, misses
 
 
+def played_settings(cfg):
+    return {"recipe": "trinity", "model": cfg["model"], "gpu": f"{cfg['world']}xH200", "context": str(cfg["seq"]),
+            "tied": "on" if cfg["tied"] else "off", "memory-limit": f"{cfg['cap_gib']}GiB", "accum": "2",
+            "reshard": "off", "torch": "2.11"}
+
+
+def measured():
+    """The runs above that have peaks, as rows of tests/accuracy.py; but for the one whose end is predicted wrong."""
+    rows = load("trinity_probed.jsonl")
+    rows += [dict(run, settings=played_settings(run["cfg"])) for run in load("trinity_played.jsonl")]
+    return [{"settings": run["settings"], "peaks": run["peaks"]} for run in rows
+            if run.get("peaks") and run["settings"]["context"] not in KNOWN_WRONG]
+
+
 def played(program):
     """(Markdown lines, misses)."""
     lines = ["| model | GPUs | context | played | predicted | allocated | reserved |", "| --- " * 7 + "|"]
     misses = 0
     for run in load("trinity_played.jsonl"):
         cfg = run["cfg"]
-        reply = ask(program, "predict", {
-            "recipe": "trinity", "model": cfg["model"], "gpu": f"{cfg['world']}xH200", "context": cfg["seq"],
-            "tied": "on" if cfg["tied"] else "off", "memory-limit": f"{cfg['cap_gib']}GiB", "accum": 2, "reshard": "off", "torch": "2.11"})
+        reply = ask(program, "predict", played_settings(cfg))
         errors = errors_of(reply, run.get("peaks", []))
         ok = reply["fits"] == run["ok"] and all(errors[metric] <= ALLOWED[metric] for metric in ALLOWED)
         misses += not ok

@@ -16,7 +16,7 @@ static void answer_json(struct answer *a, const struct query *q, const struct gu
 static bool nothing_fits(const struct guide *g)
 {
     for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++)
-        if (g->sweep.cells[i].possible && g->sweep.cells[i].capacity.context)
+        if (g->sweep.cells[i].possible && g->sweep.cells[i].capacity.fits_context)
             return false;
     return true;
 }

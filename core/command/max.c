@@ -83,7 +83,7 @@ static void attach_map(struct answer *a, const struct query *q, const struct max
 static bool nothing_fits(const struct sweep *s)
 {
     for (ptrdiff_t i = 0; i < s->cell_count; i++)
-        if (s->cells[i].possible && s->cells[i].capacity.context)
+        if (s->cells[i].possible && s->cells[i].capacity.fits_context)
             return false;
     return true;
 }
@@ -104,18 +104,15 @@ bool max_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct sweep *sweep = NEW(q->arena, struct sweep, 1);
     struct max_story s = {.sweep = sweep};
-    struct capacity_request r = {.settings = q->settings, .grid = {.step = GRID_DEFAULT_STEP}};
+    struct capacity_request r = {
+        .settings = q->settings, .grid = {.step = GRID_DEFAULT_STEP}, .safe = true};
     const struct setting *explain = settings_find_z(q->settings, "explain");
-    const struct setting *margin = settings_find_z(q->settings, "margin");
-    struct range bytes = {0, UINT64_MAX};
     enum report_format format;
     if (!read_format(&format, q, e) || (explain && !setting_switch(&s.explain, explain, e)) ||
-        (margin && !setting_number(&r.margin_bytes, margin, UNIT_BYTES, bytes, e)) ||
         !grid_parse(&r.grid, settings_find_z(q->settings, "grid"), e) ||
         !sweep_read(sweep, q->arena, q->settings, e) || !read_sizes(sweep, q, e) ||
         !sweep_run(sweep, q->arena, q->runner, &r, e))
         return false;
-    s.margin_bytes = r.margin_bytes;
     if (!job_last(&s.job, q, &r, sweep, e))
         return false;
     a->negative = nothing_fits(sweep);

@@ -152,10 +152,11 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     if (!job_from_settings(job, q->arena, q->settings, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict(&s->prediction, q->arena, job, e) ||
-        (!s->prediction.fits && !remedies_find(&s->remedies, q->arena, job, e)) ||
+        (s->prediction.verdict.grade == GRADE_NO &&
+         !remedies_find(&s->remedies, q->arena, job, e)) ||
         !attach_trace(a, q, s, e) || !attach_timeline(a, q, s, e))
         return false;
-    a->negative = !s->prediction.fits;
+    a->negative = s->prediction.verdict.grade == GRADE_NO;
     if (!q->json) {
         report_predict(&a->out, &q->view, s);
         put_measured(&a->out, q);

@@ -25,10 +25,11 @@ const struct command commands[] = {
      .description =
          "Simulates three training steps (two under trinity) tensor by tensor and replays them "
          "through torch's "
-         "allocator. Says whether they fit, by how much, what is alive at the peak, and when they "
-         "do not fit what would help, computed. Exits with 1 when they do not fit.",
+         "allocator. Says whether they fit, how safely (safe, tight or no: what stays free against "
+         "how far such predictions were off), what is alive at the peak, and when they do not fit "
+         "what they would need and what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
-     .settings = "explain timeline trace store",
+     .settings = "margin host-memory explain timeline trace store",
      .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
@@ -38,7 +39,9 @@ const struct command commands[] = {
     {.name = "max",
      .summary = "the longest context that trains, and what stops the next one",
      .description =
-         "Searches the largest context of a grid before the first that runs out of memory, for one "
+         "Searches the largest context of a grid before the first that is not safe, and the "
+         "largest "
+         "that fits (--margin 0: only that), for one "
          "configuration or for lists of models, machines and sequence parallel sizes "
          "(--gpu 1,2,4xA100-80G --sp 1,2 --model Qwen3-0.6B,Qwen3-4B). Says what stops the next "
          "length: phase, tensor, fragmentation or exhaustion. In tables * marks lengths beyond "
@@ -46,7 +49,7 @@ const struct command commands[] = {
          "does.",
      .uses = USE_JOB,
      .without = "context",
-     .settings = "grid margin explain format svg",
+     .settings = "grid margin host-memory explain format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",
@@ -62,11 +65,11 @@ const struct command commands[] = {
          "settings and the longest context of every configuration. Env is expandable segments, "
          "SP=N sequence parallel, Offload FSDP2's offload (ZeRO-3's under deepspeed; under "
          "trinity without a checkpoint in Hugging Face's format); --order gives another list. A "
-         "configuration reaches as far as the longest length before the first that fails. Exits "
-         "with 1 when nothing fits.",
+         "configuration reaches as far as the longest length before the first that is not safe, or "
+         "with --margin 0 does not fit. Exits with 1 when nothing fits.",
      .uses = USE_JOB,
      .without = "context sp cp cp-rank offload expandable fused-kernels strategy save-hf",
-     .settings = "lengths order grid margin format",
+     .settings = "lengths order grid margin host-memory format",
      .answer = guide_answer,
      .examples = {{"guide --recipe trinity --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4,6xA100-80G",
                    "the tables"},
@@ -178,7 +181,7 @@ const struct command commands[] = {
          "would do. Exits with 1 when the log names no cause.",
      .operand = "file",
      .uses = USE_JOB,
-     .settings = "file",
+     .settings = "file margin host-memory",
      .document = "file",
      .streams = true,
      .answer = doctor_answer,

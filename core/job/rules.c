@@ -263,9 +263,11 @@ static bool has_no_bf16(const struct job *j)
 
 #define SHARDED (IS_FSDP | IS_ZERO)
 
-// transformers 5.17, utils/import_utils.py: is_torch_bf16_gpu_available asks for Ampere.
-#define NO_BF16 \
-    "@gpu@ has no bf16, which this precision computes in; fp16 and fp32 are not modelled yet"
+// Nothing else warns: torch counts emulation as support (cuda.is_bf16_supported, seen in 2.15), and
+// with it transformers 5.17's Trainer (is_torch_bf16_gpu_available).
+#define NO_BF16                                                                                   \
+    "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
+    "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
 #define ZERO3_LOSS   "zero3 is modelled with the full loss only; zero1 and zero2 with any"
 #define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are"

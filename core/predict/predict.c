@@ -43,9 +43,14 @@ struct outside outside_of(const struct job *job)
     return o;
 }
 
+uint64_t outside_bytes(const struct outside *o)
+{
+    return o->context_bytes + o->modules_bytes + o->nccl_bytes;
+}
+
 uint64_t limit_of(const struct job *job, const struct outside *o)
 {
-    uint64_t taken = o->context_bytes + o->modules_bytes + o->nccl_bytes;
+    uint64_t taken = outside_bytes(o);
     uint64_t card = job->hardware.card.memory.value;
     if (job->limit_bytes)
         return job->limit_bytes;
@@ -98,6 +103,7 @@ static bool look_at_peak(struct prediction *p, struct arena a, const struct job 
 // works in the upper half.
 struct simulation {
     bool plays; // else the history is only made
+    bool boundless;
     struct arena history, work;
     struct machine machine;
     struct player player;
@@ -128,6 +134,7 @@ static bool start_player(struct simulation *s, const struct prediction *p, const
                          struct error *e)
 {
     struct replay_request q = {.trace = &p->trace, .options = options_of(job, p->limit_bytes)};
+    q.options.limited = !s->boundless;
     s->player = (struct player){.result = &s->result};
     s->machine.play = play;
     s->machine.player = s;
@@ -149,6 +156,16 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     run_finish(run);
 }
 
+static uint64_t host_bytes_of(const struct job *job)
+{
+    const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
+    uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
+    if (job->checkpoint_offload)
+        checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
+                              HOST_BYTES_PER_CHECKPOINT * job->model.layers);
+    return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
+}
+
 // Leaves the history and the marks of its phases in the arena.
 static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
                      const struct job *job, struct error *e)
@@ -157,6 +174,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *a
     share_memory(s, a);
     *p = (struct prediction){.trace = trace_in(&s->history), .outside = outside_of(job)};
     p->limit_bytes = limit_of(job, &p->outside);
+    p->host_bytes = host_bytes_of(job);
     for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
         if (!trace_stream(&stream, &p->trace, i, e))
             return false;
@@ -186,14 +204,41 @@ static void take_over(struct prediction *p, const struct simulation *s)
     find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
 }
 
-static uint64_t host_bytes_of(const struct job *job)
+// Steps 2 and 3 stand for all that follow.
+static uint64_t later_flushes(const struct prediction *p)
 {
-    const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
-    uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
-    if (job->checkpoint_offload)
-        checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
-                              HOST_BYTES_PER_CHECKPOINT * job->model.layers);
-    return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
+    return p->steps_done > 1 ? p->steps[p->steps_done - 1].retries - p->steps[0].retries : 0;
+}
+
+static bool judge(struct prediction *p, struct arena scratch, const struct job *job,
+                  struct error *e)
+{
+    struct wanted w;
+    if (!wanted_read(&w, scratch, job, p->limit_bytes, e))
+        return false;
+    struct outcome_figures f = {.fits = p->fits,
+                                .limit_bytes = p->limit_bytes,
+                                .reserved_bytes = p->reserved_bytes,
+                                .host_bytes = p->host_bytes,
+                                .flushes = later_flushes(p),
+                                .outside_bytes = outside_bytes(&p->outside)};
+    p->verdict = verdict_of(job, &w, &f);
+    return true;
+}
+
+// Where the limit was met, once more without it.
+static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
+                       struct error *e)
+{
+    struct simulation s = {.plays = true, .boundless = true};
+    struct prediction boundless;
+    p->needs_bytes = p->reserved_bytes;
+    if (p->fits && !p->steps[p->steps_asked - 1].retries)
+        return true;
+    if (!simulate(&boundless, &s, &scratch, job, e))
+        return false;
+    p->needs_bytes = s.result.reserved.bytes;
+    return true;
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
@@ -202,13 +247,13 @@ bool predict(struct prediction *p, struct arena *a, const struct job *job, struc
     if (!simulate(p, &s, a, job, e))
         return false;
     take_over(p, &s);
-    p->host_bytes = host_bytes_of(job);
     struct arena scratch = *a;
     if (scratch.begin <
         s.history.end) // where the simulation worked, whose memory is in use already
         scratch.begin = s.history.end;
-    return look_at_peak(p, scratch, job, p->fits ? s.result.allocated.event : s.result.oom_event,
-                        e);
+    ptrdiff_t there = p->fits ? s.result.allocated.event : s.result.oom_event;
+    return judge(p, scratch, job, e) && look_at_peak(p, scratch, job, there, e) &&
+           find_needs(p, *a, job, e);
 }
 
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
@@ -217,7 +262,7 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
     if (!simulate(p, &s, a, job, e))
         return false;
     take_over(p, &s);
-    return true;
+    return judge(p, *a, job, e);
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

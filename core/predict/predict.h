@@ -4,6 +4,7 @@
 
 #include "core/autograd/machine.h"
 #include "core/job/job.h"
+#include "core/predict/verdict.h"
 #include "core/replay/replay.h"
 
 enum { PREDICT_STEPS = 3 };
@@ -23,10 +24,12 @@ struct prediction {
     struct trace trace;
     struct step_peak steps[PREDICT_STEPS];
     int steps_asked, steps_done;
-    bool fits;
+    bool fits; // the card; the verdict is about the host too
+    struct verdict verdict;
     struct outside outside;
     uint64_t limit_bytes;                                      // what torch may reserve
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
+    uint64_t needs_bytes;     // that torch would reserve if it could take all it wants
     uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
     struct allocator_oom oom; // where it does not fit
     enum memory_kind oom_kind;
@@ -40,8 +43,8 @@ struct prediction {
 bool predict(struct prediction *p, struct arena *a, const struct job *job,
              struct error *e) MUST_USE;
 
-// Whether it fits and the largest figures of the job, for less work: the peaks of single steps and
-// who is alive are left out.
+// The verdict and the largest figures of the job, for less work: who is alive, and what it would
+// need, are left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
 
@@ -50,6 +53,7 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
                    struct error *e) MUST_USE;
 
 struct outside outside_of(const struct job *job);
+uint64_t outside_bytes(const struct outside *o);
 uint64_t limit_of(const struct job *job, const struct outside *o); // what torch may reserve
 
 #endif

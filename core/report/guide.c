@@ -3,13 +3,14 @@
 // why.
 #include "core/report/guide.h"
 
+#include "core/base/units.h"
 #include "core/report/max.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 1 };
 
 #define FIRST_FAILURE                                                                              \
     "the longest context of a configuration is the last length of the grid before the first that " \
-    "fails"
+    "is not safe, or with --margin 0 does not fit"
 
 static struct str config_text(const struct guide *g, ptrdiff_t machine, ptrdiff_t model,
                               uint64_t length)
@@ -55,6 +56,27 @@ static struct str model_note(struct arena *a, const struct guide *g, ptrdiff_t m
     else
         buf_printf(&b, ": lengths beyond %llu are not modelled: %s",
                    (unsigned long long)end->context, end->end.message);
+    return buf_str(&b);
+}
+
+// "host memory on each node: Env + Offload 120.00 GiB", the most of its models; empty where none
+// is needed.
+static struct str host_note(struct arena *a, const struct guide *g, ptrdiff_t machine)
+{
+    struct buf b = buf_in(a);
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+        uint64_t most = 0;
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+            const struct cell *c = sweep_cell(&g->sweep, machine, v, m);
+            uint64_t bytes = c->possible ? c->capacity.host_bytes : 0;
+            most = bytes > most ? bytes : most;
+        }
+        if (!most)
+            continue;
+        struct str name = g->sweep.variants[v].name;
+        buf_printf(&b, "%s%.*s ", b.n ? ", " : "host memory on each node: ", STR_ARGS(name));
+        put_bytes(&b, most);
+    }
     return buf_str(&b);
 }
 
@@ -111,6 +133,9 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
             if (note.n)
                 buf_wrapped(out, note, 2, v->width);
         }
+        struct str host = host_note(out->arena, g, machine);
+        if (host.n)
+            buf_wrapped(out, host, 2, v->width);
         buf_char(out, '\n');
     }
     print_legend(out, v, g);
@@ -181,6 +206,12 @@ static void capacities_json(struct json_out *j, const struct sweep *s)
         name_json(j, s, c->machine, c->model);
         json_out_field_str(j, "config", s->variants[c->variant].name);
         json_out_field_u64(j, "max_context", c->capacity.context);
+        json_out_field_u64(j, "fits_context", c->capacity.fits_context);
+        json_out_key(j, "host_bytes");
+        if (c->capacity.host_bytes)
+            json_out_u64(j, c->capacity.host_bytes);
+        else
+            json_out_null(j);
         json_out_object_end(j);
     }
     json_out_array_end(j);
@@ -243,6 +274,9 @@ static void write_machine(const struct page *p, const struct guide *g, ptrdiff_t
         if (note.n)
             w->paragraph(p->out, note);
     }
+    struct str host = host_note(a, g, machine);
+    if (host.n)
+        w->paragraph(p->out, host);
 }
 
 static struct str longest_text(struct arena *a, const struct cell *c)

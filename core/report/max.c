@@ -3,6 +3,7 @@
 
 #include "core/base/units.h"
 #include "core/report/predict.h"
+#include "core/report/verdict.h"
 
 struct str machine_text(struct arena *a, const struct hardware *h)
 {
@@ -59,6 +60,10 @@ static void put_length(struct buf *b, uint64_t tokens)
 // "step 1 runs out of memory in the backward, asking for 2.3 GiB of logits and their copies"
 static void put_stop(struct buf *b, const struct capacity *c)
 {
+    if (c->stop.verdict.host_is_short) {
+        put_host_short(b, &c->stop.verdict, c->stop.host_bytes);
+        return;
+    }
     if (c->stop.step)
         buf_printf(b, "step %d runs out of memory in the %s, asking for ", c->stop.step,
                    phase_name(c->stop.phase));
@@ -119,6 +124,8 @@ void length_warnings_json(struct json_out *j, const struct sweep *s)
     json_out_array_end(j);
 }
 
+// "28672 tokens", "20480 tokens, tight up to 28672", "nothing is safe, tight up to 4096" or
+// "nothing fits".
 static void print_verdict(struct buf *out, const struct view *v, const struct capacity *c)
 {
     struct buf b = buf_in(out->arena);
@@ -126,9 +133,9 @@ static void print_verdict(struct buf *out, const struct view *v, const struct ca
         put_length(&b, c->context);
         buf_put_z(&b, " tokens");
     } else {
-        buf_put_z(&b, "nothing fits");
+        buf_put_z(&b, c->fits_context ? "nothing is safe" : "nothing fits");
     }
-    put_ink(out, v, c->context ? INK_GOOD : INK_BAD, buf_str(&b));
+    put_ink(out, v, c->context ? INK_GOOD : c->fits_context ? INK_WARN : INK_BAD, buf_str(&b));
     if (capacity_needs_yarn(c)) {
         buf_put_z(out, ", with YaRN factor ");
         put_factor(out, capacity_yarn_factor(c));
@@ -136,11 +143,12 @@ static void print_verdict(struct buf *out, const struct view *v, const struct ca
         put_positions(out, c->max_position, &c->native);
         buf_char(out, ')');
     }
+    if (c->fits_context > c->context)
+        buf_printf(out, ", tight up to %llu", (unsigned long long)c->fits_context);
     buf_char(out, '\n');
 }
 
-static void print_peak(struct buf *out, const struct view *v, const struct max_story *s,
-                       const struct capacity *c)
+static void print_peak(struct buf *out, const struct view *v, const struct capacity *c)
 {
     struct buf b = buf_in(out->arena);
     if (!c->context)
@@ -153,15 +161,33 @@ static void print_peak(struct buf *out, const struct view *v, const struct max_s
     buf_put_z(&b, " that torch may take, ");
     put_bytes(&b, capacity_left_bytes(c));
     buf_put_z(&b, " left");
-    if (s->margin_bytes) {
+    if (verdict_margin_bytes(&c->verdict)) {
         buf_put_z(&b, " (");
-        put_bytes(&b, s->margin_bytes);
+        put_bytes(&b, verdict_margin_bytes(&c->verdict));
         buf_put_z(&b, " wanted)");
     }
     buf_printf(&b, "; the peak, ");
     put_bytes(&b, c->allocated_bytes);
     buf_printf(&b, " allocated, is in step %d, %s", c->step, phase_name(c->phase));
     buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void print_tight(struct buf *out, const struct view *v, const struct capacity *c)
+{
+    struct buf b = buf_in(out->arena);
+    if (!c->tight_at)
+        return;
+    put_length(&b, c->tight_at);
+    buf_put_z(&b, " tokens: tight, ");
+    put_tight_because(&b, &c->tight);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void print_host(struct buf *out, const struct capacity *c)
+{
+    struct str host = bytes_text(out->arena, c->host_bytes);
+    if (c->host_bytes)
+        buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
 }
 
 static void print_stop(struct buf *out, const struct view *v, const struct capacity *c)
@@ -176,6 +202,8 @@ static void print_stop(struct buf *out, const struct view *v, const struct capac
     buf_put_z(&b, " tokens: ");
     put_stop(&b, c);
     buf_wrapped(out, buf_str(&b), 2, v->width);
+    if (c->stop.verdict.host_is_short)
+        return;
     struct buf cause = buf_in(out->arena);
     put_cause(&cause, c);
     buf_wrapped(out, buf_str(&cause), 4, v->width);
@@ -203,9 +231,11 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     buf_printf(out, " on %.*s\n", STR_ARGS(machine));
     report_job(out, v, s->job);
     buf_char(out, '\n');
-    print_peak(out, v, s, c);
+    print_peak(out, v, c);
+    print_tight(out, v, c);
     print_stop(out, v, c);
     print_length_warnings(out, v, s->sweep, 2);
+    print_host(out, c);
     report_unmeasured(out, v, s->job);
     if (s->explain)
         print_work(out, v, c);
@@ -238,6 +268,12 @@ static void stop_json(struct json_out *j, const struct capacity *c)
     }
     bool pieces = c->stop.oom.cause == OOM_FRAGMENTATION;
     json_out_object(j);
+    if (c->stop.verdict.host_is_short) {
+        json_out_field_str(j, "what", STR("host memory"));
+        json_out_field_u64(j, "host_bytes", c->stop.host_bytes);
+        json_out_object_end(j);
+        return;
+    }
     json_out_field_u64(j, "step", (uint64_t)c->stop.step);
     json_out_field_str(j, "phase", str_from(phase_name(c->stop.phase)));
     json_out_field_str(j, "what", str_from(memory_kind_name(c->stop.kind)));
@@ -256,9 +292,22 @@ static void optional_u64(struct json_out *j, const char *key, uint64_t value, bo
         json_out_null(j);
 }
 
+static void tight_json(struct json_out *j, const struct capacity *c)
+{
+    struct buf because = buf_in(j->out->arena);
+    optional_u64(j, "tight_at", c->tight_at, c->tight_at != 0);
+    json_out_key(j, "tight_because");
+    put_tight_because(&because, &c->tight);
+    if (c->tight_at)
+        json_out_str(j, buf_str(&because));
+    else
+        json_out_null(j);
+}
+
 static void capacity_json(struct json_out *j, const struct capacity *c)
 {
     json_out_field_u64(j, "max_context", c->context);
+    json_out_field_u64(j, "fits_context", c->fits_context);
     optional_u64(j, "step", c->next - c->context, c->next != 0);
     optional_u64(j, "fails_at", c->fails_at, c->fails_at != 0);
     json_out_key(j, "yarn_factor");
@@ -269,6 +318,9 @@ static void capacity_json(struct json_out *j, const struct capacity *c)
     peak_json(j, c);
     json_out_field_u64(j, "capacity_bytes", c->limit_bytes);
     optional_u64(j, "left_bytes", capacity_left_bytes(c), c->context != 0);
+    optional_u64(j, "margin_bytes", verdict_margin_bytes(&c->verdict), c->context != 0);
+    optional_u64(j, "host_bytes", c->host_bytes, c->host_bytes != 0);
+    tight_json(j, c);
     stop_json(j, c);
 }
 

@@ -11,7 +11,6 @@ enum report_format { FORMAT_TEXT, FORMAT_MARKDOWN, FORMAT_CSV, FORMAT_HTML };
 struct max_story {
     const struct sweep *sweep;
     const struct job *job; // of the last cell that is possible
-    uint64_t margin_bytes;
     bool explain;
 };
 

@@ -3,6 +3,7 @@
 #include "core/base/units.h"
 #include "core/report/max.h"
 #include "core/report/predict.h"
+#include "core/report/verdict.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 2 };
 
@@ -15,6 +16,8 @@ static struct str cell_text(struct arena *a, const struct cell *c)
 {
     if (!c->possible)
         return STR("");
+    if (!c->capacity.context && c->capacity.fits_context)
+        return str_format(a, "(%llu)", (unsigned long long)c->capacity.fits_context);
     if (!c->capacity.context)
         return STR("-");
     return str_format(a, "%llu%s%s", (unsigned long long)c->capacity.context,
@@ -71,6 +74,44 @@ static struct str end_note(struct arena *a, const struct sweep *s)
     return buf_str(&b);
 }
 
+// What a node must hold of cells that leave a part in host memory, the most of all.
+static struct str host_note(struct arena *a, const struct sweep *s)
+{
+    uint64_t least = UINT64_MAX, most = 0;
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        uint64_t bytes = s->cells[i].possible ? s->cells[i].capacity.host_bytes : 0;
+        if (!bytes)
+            continue;
+        least = bytes < least ? bytes : least;
+        most = bytes > most ? bytes : most;
+    }
+    if (!most)
+        return STR_NONE;
+    struct str low = bytes_text(a, least), high = bytes_text(a, most);
+    if (least == most)
+        return str_format(a, "host memory: %.*s on each node", STR_ARGS(high));
+    return str_format(a, "host memory: %.*s to %.*s on each node; --json says which", STR_ARGS(low),
+                      STR_ARGS(high));
+}
+
+// Lengths are safe ones. How to see those that only fit.
+static struct str tight_note(struct arena *a, const struct sweep *s)
+{
+    ptrdiff_t longer = 0, none = 0;
+    for (ptrdiff_t i = 0; i < s->cell_count; i++) {
+        const struct capacity *c = &s->cells[i].capacity;
+        bool tight = s->cells[i].possible && c->fits_context > c->context;
+        longer += tight;
+        none += tight && !c->context;
+    }
+    if (!longer)
+        return STR_NONE;
+    return str_format(a,
+                      "Lengths are safe ones%s. Longer ones fit, but tightly, in %d of these: "
+                      "--margin 0 shows them, --explain on says why.",
+                      none ? ", but those in parentheses, where none is" : "", (int)longer);
+}
+
 static struct str cell_name(struct arena *a, const struct sweep *s, const struct cell *c)
 {
     struct buf b = buf_in(a);
@@ -85,8 +126,18 @@ static struct str cell_name(struct arena *a, const struct sweep *s, const struct
 static struct str stop_text(struct arena *a, const struct capacity *c)
 {
     struct buf b = buf_in(a);
+    if (c->tight_at) {
+        buf_printf(&b, "%llu: tight, ", (unsigned long long)c->tight_at);
+        put_tight_because(&b, &c->tight);
+        buf_put_z(&b, "; ");
+    }
     if (!c->fails_at) {
         buf_printf(&b, "longer ones are not modelled: %s", capacity_end_text(c));
+        return buf_str(&b);
+    }
+    if (c->stop.verdict.host_is_short) {
+        buf_printf(&b, "%llu: ", (unsigned long long)c->fails_at);
+        put_host_short(&b, &c->stop.verdict, c->stop.host_bytes);
         return buf_str(&b);
     }
     buf_printf(&b, "%llu: %s, step %d, ", (unsigned long long)c->fails_at,
@@ -167,12 +218,11 @@ void report_max_table(struct buf *out, const struct view *v, const struct max_st
             buf_char(out, '\n');
         print_some(out, v, s, m);
     }
-    struct str note = yarn_note(out->arena, s);
-    if (note.n)
-        buf_wrapped(out, note, 0, v->width);
-    struct str end = end_note(out->arena, s);
-    if (end.n)
-        buf_wrapped(out, end, 0, v->width);
+    const struct str notes[] = {yarn_note(out->arena, s), end_note(out->arena, s),
+                                tight_note(out->arena, s), host_note(out->arena, s)};
+    for (ptrdiff_t i = 0; i < COUNT_OF(notes); i++)
+        if (notes[i].n)
+            buf_wrapped(out, notes[i], 0, v->width);
     print_length_warnings(out, v, s, 0);
     if (story->explain) {
         print_explanation(out, v, s);
@@ -229,13 +279,30 @@ void report_max_markdown(struct buf *out, const struct max_story *story)
         if (warning.n)
             buf_printf(out, "\nWarning: %.*s\n", STR_ARGS(warning));
     }
+    const struct str notes[] = {tight_note(out->arena, s), host_note(out->arena, s)};
+    for (ptrdiff_t i = 0; i < COUNT_OF(notes); i++)
+        if (notes[i].n)
+            buf_printf(out, "\n%.*s\n", STR_ARGS(notes[i]));
+}
+
+// Phase, tensor and cause of what stops the next length.
+static void put_csv_stop(struct buf *b, const struct capacity *c)
+{
+    if (!c->fails_at)
+        buf_put_z(b, ",,,not modelled");
+    else if (c->stop.verdict.host_is_short)
+        buf_put_z(b, ",,host memory,exhaustion");
+    else
+        buf_printf(b, ",%s,%s,%s", phase_name(c->stop.phase), memory_kind_name(c->stop.kind),
+                   c->stop.oom.cause == OOM_FRAGMENTATION ? "fragmentation" : "exhaustion");
 }
 
 void report_max_csv(struct buf *out, const struct max_story *story)
 {
     const struct sweep *s = story->sweep;
     buf_put_z(out, "gpu,gpus,sp,model,max_context,fails_at,yarn_factor,allocated_bytes,"
-                   "reserved_bytes,capacity_bytes,stopped_by_phase,stopped_by,cause\n");
+                   "reserved_bytes,capacity_bytes,stopped_by_phase,stopped_by,cause,fits_context,"
+                   "host_bytes\n");
     for (ptrdiff_t i = 0; i < s->cell_count; i++) {
         const struct cell *cell = &s->cells[i];
         const struct capacity *c = &cell->capacity;
@@ -252,12 +319,10 @@ void report_max_csv(struct buf *out, const struct max_story *story)
         buf_char(out, ',');
         if (capacity_needs_yarn(c))
             put_factor(out, capacity_yarn_factor(c));
-        buf_printf(out, ",%llu,%llu,%llu,%s,%s,%s\n", (unsigned long long)c->allocated_bytes,
-                   (unsigned long long)c->reserved_bytes, (unsigned long long)c->limit_bytes,
-                   c->fails_at ? phase_name(c->stop.phase) : "",
-                   c->fails_at ? memory_kind_name(c->stop.kind) : "",
-                   !c->fails_at                             ? "not modelled"
-                   : c->stop.oom.cause == OOM_FRAGMENTATION ? "fragmentation"
-                                                            : "exhaustion");
+        buf_printf(out, ",%llu,%llu,%llu", (unsigned long long)c->allocated_bytes,
+                   (unsigned long long)c->reserved_bytes, (unsigned long long)c->limit_bytes);
+        put_csv_stop(out, c);
+        buf_printf(out, ",%llu,%llu\n", (unsigned long long)c->fits_context,
+                   (unsigned long long)c->host_bytes);
     }
 }

@@ -4,34 +4,38 @@
 
 #include "core/base/units.h"
 #include "core/models/trainer.h"
+#include "core/report/verdict.h"
 
 enum { BAR_CELLS = 30 };
-enum { ZERO3_MEASURED_TOKENS = 32768 }; // tests/runs/h200_zero.jsonl
-
-static uint64_t outside_bytes(const struct prediction *p)
-{
-    return p->outside.context_bytes + p->outside.modules_bytes + p->outside.nccl_bytes;
-}
 
 // ------------------------------------------------------------------ text
+
+// "safe: fits with 41.59 GiB to spare"
+static void put_answer(struct buf *b, const struct prediction *p)
+{
+    const struct verdict *verdict = &p->verdict;
+    if (p->fits && verdict->host_is_short) {
+        put_host_short(b, verdict, p->host_bytes);
+    } else if (p->fits) {
+        buf_put_z(b, "fits with ");
+        put_bytes(b, verdict->free_bytes);
+        buf_put_z(b, " to spare");
+    } else {
+        buf_printf(b, "does not fit, step %d runs out of memory in the %s, asking for ", p->step,
+                   phase_name(p->phase));
+        put_bytes(b, p->oom.tried_bytes);
+        buf_put_z(b, p->oom.cause == OOM_FRAGMENTATION ? " (fragmentation)" : "");
+    }
+}
 
 static void print_verdict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
     const struct job *job = s->job;
-    put_ink(out, v, p->fits ? INK_GOOD : INK_BAD, p->fits ? STR("fits") : STR("does not fit"));
+    put_ink(out, v, verdict_ink(&p->verdict), str_from(grade_name(p->verdict.grade)));
     struct buf b = buf_in(out->arena);
-    if (p->fits) {
-        buf_put_z(&b, ", ");
-        // expandable segments may end up to a page beyond the limit
-        put_bytes(&b, p->limit_bytes > p->reserved_bytes ? p->limit_bytes - p->reserved_bytes : 0);
-        buf_put_z(&b, " to spare");
-    } else {
-        buf_printf(&b, ": step %d runs out of memory in the %s, asking for ", p->step,
-                   phase_name(p->phase));
-        put_bytes(&b, p->oom.tried_bytes);
-        buf_put_z(&b, p->oom.cause == OOM_FRAGMENTATION ? " (fragmentation)" : "");
-    }
+    buf_put_z(&b, ": ");
+    put_answer(&b, p);
     buf_put(out, buf_str(&b));
     buf_put_z(out, "\n  ");
     put_plain(out, job->model.name);
@@ -39,6 +43,20 @@ static void print_verdict(struct buf *out, const struct view *v, const struct pr
     if (job->batch > 1)
         buf_printf(out, " x %llu", (unsigned long long)job->batch);
     buf_printf(out, " on %llu x %s\n", (unsigned long long)job_ranks(job), job->hardware.card.name);
+}
+
+// Why it is tight, what the driver will show, and how sure that is.
+static void print_confidence(struct buf *out, const struct view *v, const struct prediction *p)
+{
+    struct buf tight = buf_in(out->arena);
+    put_tight_because(&tight, &p->verdict);
+    if (tight.n)
+        buf_wrapped(out, str_format(out->arena, "tight: %.*s", STR_ARGS(buf_str(&tight))), 2,
+                    v->width);
+    struct buf sure = buf_in(out->arena);
+    put_confidence(&sure, &p->verdict);
+    if (sure.n)
+        buf_wrapped(out, buf_str(&sure), 2, v->width);
 }
 
 void report_job(struct buf *out, const struct view *v, const struct job *job)
@@ -61,7 +79,9 @@ static void print_steps(struct buf *out, const struct view *v, const struct pred
         table_cell(&t, bytes_text(t.arena, p->steps[i].allocated_bytes));
         table_cell(&t, bytes_text(t.arena, p->steps[i].reserved_bytes));
         table_cell(&t, bytes_text(t.arena, p->steps[i].end_allocated_bytes));
-        table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)p->steps[i].retries));
+        uint64_t before = i ? p->steps[i - 1].retries : 0;
+        uint64_t flushes = p->steps[i].retries - before;
+        table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)flushes));
     }
     buf_char(out, '\n');
     if (t.cell_count)
@@ -80,7 +100,7 @@ static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_
 
 static void print_alive(struct buf *out, const struct prediction *p)
 {
-    uint64_t whole = p->limit_bytes + outside_bytes(p);
+    uint64_t whole = p->limit_bytes + outside_bytes(&p->outside);
     buf_printf(out, "\n  %s: step %d, %s\n", p->fits ? "At the peak" : "When memory ran out",
                p->step, phase_name(p->phase));
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
@@ -89,11 +109,11 @@ static void print_alive(struct buf *out, const struct prediction *p)
     if (p->reserved_there_bytes > p->allocated_there_bytes)
         print_bar(out, "cached, not in use", p->reserved_there_bytes - p->allocated_there_bytes,
                   whole);
-    print_bar(out, "outside torch", outside_bytes(p), whole);
-    struct str reserved = bytes_text(out->arena, p->reserved_bytes);
+    print_bar(out, "outside torch", outside_bytes(&p->outside), whole);
+    struct str reserved = bytes_text(out->arena, p->fits ? p->reserved_bytes : p->needs_bytes);
     struct str limit = bytes_text(out->arena, p->limit_bytes);
-    buf_printf(out, "  reserved at most %.*s of the %.*s that torch may take\n", STR_ARGS(reserved),
-               STR_ARGS(limit));
+    buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
+               p->fits ? "reserved at most" : "would need", STR_ARGS(reserved), STR_ARGS(limit));
 }
 
 static void print_remedies(struct buf *out, const struct view *v, const struct predict_story *s)
@@ -106,7 +126,8 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
         table_cell(&t, str_format(t.arena, "  %s", r->what));
         table_cell(&t, r->prediction.fits ? bytes_text(t.arena, r->prediction.reserved_bytes)
                                           : STR("-"));
-        table_cell_z(&t, r->prediction.fits ? "fits" : "does not fit");
+        enum grade grade = r->prediction.verdict.grade;
+        table_cell_z(&t, grade != GRADE_NO ? grade_name(grade) : "does not fit");
         table_cell_z(&t, r->options);
     }
     if (!t.cell_count)
@@ -200,6 +221,20 @@ static void print_deepspeed(struct buf *out, const struct view *v, const struct 
         2, v->width);
 }
 
+static void explain_spread(struct table *t, const struct job *job)
+{
+    for (ptrdiff_t i = 0; i < spread_row_count; i++) {
+        const struct spread_row *row = &spread_rows[i];
+        if (!row->when(job))
+            continue;
+        struct str less = bytes_text(t->arena, row->less_bytes);
+        struct str more = bytes_text(t->arena, row->more_bytes);
+        table_cell_z(t, "  less or more by");
+        table_cell(t, str_format(t->arena, "%.*s, %.*s", STR_ARGS(less), STR_ARGS(more)));
+        table_cell_z(t, row->evidence);
+    }
+}
+
 static void print_explanation(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     static const struct column columns[] = {
@@ -233,6 +268,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         table_cell(&t, bytes_text(t.arena, rows[i].bytes));
         table_cell_z(&t, rows[i].evidence);
     }
+    explain_spread(&t, s->job);
     buf_char(out, '\n');
     table_print(&t, out, v);
     print_recipe(out, v, s->job);
@@ -252,101 +288,11 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
     print_deepspeed(out, v, s->job);
 }
 
-// As the runs of tests/runs/h200_cp.jsonl are.
-static bool is_measured_ring(const struct job *job)
-{
-    return job->precision == PRECISION_MIXED && job->batch == 1 && !job->offload &&
-           !model_has(&job->model, FEATURE_EXPERTS);
-}
-
-static bool is_measured_trl(const struct job *job)
-{
-    return job->strategy == STRATEGY_FSDP2 && job->precision == PRECISION_MIXED &&
-           job->loss == LOSS_CHUNKED && job->checkpointing;
-}
-
-// As in tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
-static bool is_measured_adapter(const struct job *job)
-{
-    const char *type = job->model.family->model_type;
-    struct words words = words_of("llama|qwen2|qwen3", '|');
-    while (words_next(&words))
-        if (str_is(words.word, type))
-            return job->loss == LOSS_FULL || job->loss == LOSS_LIGER;
-    return false;
-}
-
-struct doubt {
-    bool applies;
-    const char *what;
-};
-
-static void put_doubts(struct buf *b, const struct doubt *rows, ptrdiff_t count)
-{
-    for (ptrdiff_t i = 0; i < count; i++)
-        if (rows[i].applies)
-            buf_printf(b, "%s%s", b->n ? "; " : "", rows[i].what);
-}
-
-static void doubt_machine(struct buf *b, const struct job *job)
-{
-    struct str versions =
-        str_format(b->arena, "the operators of torch 2.%d (those of 2.%d are simulated)",
-                   job->torch_minor, TORCH_NEWEST);
-    const struct doubt rows[] = {
-        {job_ranks(job) > 1, "NCCL's buffers"},
-        {job->hardware.card.capability != 90,
-         "the scratch of attention and sums on this card (taken as on an H200)"},
-        {job->torch_minor != TORCH_NEWEST, versions.p},
-        {(job->offload && !job_is_zero(job)) || job->checkpoint_offload, "host memory"},
-    };
-    put_doubts(b, rows, COUNT_OF(rows));
-}
-
-static void doubt_strategy(struct buf *b, const struct job *job)
-{
-    bool ddp = job->strategy == STRATEGY_DDP;
-    const struct doubt rows[] = {
-        {job->strategy == STRATEGY_ZERO3 && job_tokens(job) > ZERO3_MEASURED_TOKENS,
-         "how far the host runs ahead of the card under zero3 with a context this long, for which "
-         "more is reserved"},
-        {job_is_zero(job) && job_ranks(job) == 1,
-         "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less"},
-        {job->ring > 1 && !is_measured_ring(job),
-         "context parallel with experts, offload, bf16 or several sequences"},
-        {job->recipe == RECIPE_TRL && !is_measured_trl(job),
-         "TRL's step with this strategy or loss"},
-        {job->fused_kernels && job_ranks(job) > 1, "verl's fused kernels on several GPUs"},
-        {job->entropy_saving && job_ranks(job) > 1, "entropy saving on several GPUs"},
-        {ddp && job->loss == LOSS_LIGER, "Liger's loss under ddp"},
-        {ddp && job_has_8bit_optimizer(job), "the 8-bit optimizer under ddp"},
-    };
-    put_doubts(b, rows, COUNT_OF(rows));
-}
-
-static void doubt_model(struct buf *b, const struct job *job)
-{
-    const struct model *m = &job->model;
-    bool windows = m->sliding_window != 0;
-    const struct doubt rows[] = {
-        {m->family->unmeasured, "this family"},
-        {model_has(m, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing),
-         "latent attention on several GPUs or without checkpointing"},
-        {job->ulysses > 1 && (windows || model_has(m, FEATURE_ATTENTION_CAP)),
-         "sequence parallel over this family's attention"},
-        {job->lora_rank && !is_measured_adapter(job), "adapters with this family or loss"},
-        {job->packed && job_tokens(job) <= 1536, "packed weights with so few tokens"},
-    };
-    put_doubts(b, rows, COUNT_OF(rows));
-}
-
 // What this answer rests on that nobody measured.
 void report_unmeasured(struct buf *out, const struct view *v, const struct job *job)
 {
     struct buf b = buf_in(out->arena);
-    doubt_machine(&b, job);
-    doubt_strategy(&b, job);
-    doubt_model(&b, job);
+    doubts_put(&b, job);
     if (!b.n)
         return;
     struct str text = str_format(out->arena, "not measured: %.*s", STR_ARGS(buf_str(&b)));
@@ -373,6 +319,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     report_job(out, v, s->job);
     print_steps(out, v, p);
     print_alive(out, p);
+    print_confidence(out, v, p);
     if (p->host_bytes) {
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
@@ -420,7 +367,7 @@ static void breakdown_json(struct json_out *j, const struct prediction *p)
     if (p->reserved_there_bytes > p->allocated_there_bytes)
         breakdown_entry(j, "cached, not in use",
                         p->reserved_there_bytes - p->allocated_there_bytes);
-    breakdown_entry(j, "outside torch", outside_bytes(p));
+    breakdown_entry(j, "outside torch", outside_bytes(&p->outside));
     json_out_array_end(j);
 }
 
@@ -450,7 +397,9 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
         json_out_object(j);
         json_out_field_str(j, "what", str_from(s->remedies.items[i].what));
         json_out_field_str(j, "options", str_from(s->remedies.items[i].options));
-        json_out_field_bool(j, "fits", s->remedies.items[i].prediction.fits);
+        enum grade grade = s->remedies.items[i].prediction.verdict.grade;
+        json_out_field_bool(j, "fits", grade != GRADE_NO);
+        json_out_field_str(j, "verdict", str_from(grade_name(grade)));
         json_out_field_u64(j, "reserved_bytes", s->remedies.items[i].prediction.reserved_bytes);
         json_out_object_end(j);
     }
@@ -460,14 +409,16 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
 void report_predict_json(struct json_out *j, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
-    json_out_field_bool(j, "fits", p->fits);
+    json_out_field_bool(j, "fits", p->verdict.grade != GRADE_NO);
+    verdict_json(j, &p->verdict);
+    json_out_field_u64(j, "needs_bytes", p->needs_bytes);
     json_out_field_u64(j, "capacity_bytes", p->limit_bytes);
     json_out_key(j, "peak");
     json_out_object(j);
     json_out_field_u64(j, "allocated_bytes", p->allocated_bytes);
     json_out_field_u64(j, "requested_bytes", p->requested_bytes);
     json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
-    json_out_field_u64(j, "driver_bytes", p->reserved_bytes + outside_bytes(p));
+    json_out_field_u64(j, "driver_bytes", p->reserved_bytes + outside_bytes(&p->outside));
     json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
     json_out_object_end(j);
     steps_json(j, p);

@@ -8,7 +8,12 @@
 // The share of the limit up to which a floor is safe. Of 900 plans tried length by length (seven
 // models on five cards: single, ddp, fsdp1, fsdp2, offload and trinity; its grid and finer ones) no
 // classic one failed below 0.82 and no expandable one below 0.99 of it.
-enum { SAFE_CLASSIC = 75, SAFE_EXPANDABLE = 94, WHOLE = 100 };
+enum { SURE_CLASSIC = 75, SURE_EXPANDABLE = 94, WHOLE = 100 };
+
+// The same for lengths that must leave a margin: what is cached and not in use counts. Of 264 such
+// searches (five models, 14 kinds of job, with and without --margin) all that needed no strides
+// found what trying every length found.
+enum { SURE_TO_LEAVE_CLASSIC = 50, SURE_TO_LEAVE_EXPANDABLE = 75 };
 
 // A range of more lengths than this is first searched in strides, which may pass over a single
 // length that fails.
@@ -27,7 +32,9 @@ struct search {
     struct arena arena;
     struct grid grid;
     struct capacity *found;
-    uint64_t limit_bytes, safe_bytes;
+    enum grade aim;
+    struct wanted wanted;
+    uint64_t limit_bytes, sure_bytes;
     ptrdiff_t last; // the last length that can be asked for
     struct error *error;
 };
@@ -36,23 +43,6 @@ struct point {
     ptrdiff_t index;
     uint64_t floor_bytes;
 };
-
-static bool set_limit(struct job *job, struct arena scratch, const struct capacity_request *r,
-                      struct error *e)
-{
-    struct outside outside = outside_of(job);
-    uint64_t limit = limit_of(job, &outside);
-    if (r->margin_bytes && limit <= r->margin_bytes) {
-        const struct setting *given = settings_find_z(r->settings, "margin");
-        struct str margin = bytes_text(&scratch, r->margin_bytes);
-        struct str whole = bytes_text(&scratch, limit);
-        return FAIL(e, BAD_INPUT, given ? given->where : STR("--margin"),
-                    "a margin of %.*s leaves nothing of the %.*s that torch may take",
-                    STR_ARGS(margin), STR_ARGS(whole));
-    }
-    job->limit_bytes = limit > r->margin_bytes ? limit - r->margin_bytes : 1;
-    return true;
-}
 
 bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,
                   uint64_t context, struct error *e)
@@ -65,7 +55,9 @@ bool capacity_job(struct job *job, struct arena *a, const struct capacity_reques
     if (!settings_set(&all, (struct setting){STR("context"), length, STR("--grid")}, e) ||
         !job_from_settings(job, a, &all, e))
         return false;
-    return set_limit(job, *a, r, e);
+    struct outside outside = outside_of(job);
+    struct wanted w;
+    return wanted_read(&w, *a, job, limit_of(job, &outside), e);
 }
 
 static bool job_at(struct job *job, struct search *s, struct arena *a, ptrdiff_t index,
@@ -87,7 +79,7 @@ static bool try_job(struct job *job, struct search *s, struct arena *a, ptrdiff_
     return false;
 }
 
-// A length that is not modelled is above everything.
+// A length that is not modelled, or for which the host is too small, is above everything.
 static bool floor_at(struct point *p, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
@@ -99,11 +91,12 @@ static bool floor_at(struct point *p, struct search *s, ptrdiff_t index)
     s->found->simulations++;
     if (!predict_floor(&made, &a, job, s->error))
         return false;
-    p->floor_bytes = made.floor_bytes;
+    bool host_is_short = s->wanted.host_bytes && made.host_bytes > s->wanted.host_bytes;
+    p->floor_bytes = host_is_short ? U64_SATURATED : made.floor_bytes;
     return true;
 }
 
-// The last length before the line through two points meets the safe bytes; where the upper one is
+// The last length before the line through two points meets the sure bytes; where the upper one is
 // not modelled, their middle. A floor is the largest of sums that grow evenly with the length, so
 // between two points it is on or below the line.
 static ptrdiff_t crossing(const struct search *s, struct point low, struct point high)
@@ -112,7 +105,7 @@ static ptrdiff_t crossing(const struct search *s, struct point low, struct point
         return low.index + (high.index - low.index) / 2;
     uint64_t from = grid_length(&s->grid, low.index), to = grid_length(&s->grid, high.index);
     double share =
-        (double)(s->safe_bytes - low.floor_bytes) / (double)(high.floor_bytes - low.floor_bytes);
+        (double)(s->sure_bytes - low.floor_bytes) / (double)(high.floor_bytes - low.floor_bytes);
     uint64_t length = from + (uint64_t)(share * (double)(to - from));
     ptrdiff_t below = low.index, above = high.index;
     while (above - below > 1) {
@@ -122,46 +115,50 @@ static ptrdiff_t crossing(const struct search *s, struct point low, struct point
     return below;
 }
 
-// The last length of the safe range, or one near it, and two points that the floor's line goes
+// The last length of the sure range, or one near it, and two points that the floor's line goes
 // through; -1 where the first length is above the range.
-static bool find_safe(ptrdiff_t *safe, struct point *low, struct point *high, struct search *s)
+static bool find_sure(ptrdiff_t *sure, struct point *low, struct point *high, struct search *s)
 {
-    *safe = -1;
+    *sure = -1;
     *low = (struct point){-1, 0};
     if (!floor_at(high, s, 0))
         return false;
-    if (high->floor_bytes > s->safe_bytes)
+    if (high->floor_bytes > s->sure_bytes)
         return true;
-    while (high->floor_bytes <= s->safe_bytes) {
+    while (high->floor_bytes <= s->sure_bytes) {
         *low = *high;
         if (!floor_at(high, s, GALLOP * (low->index + 1) - 1))
             return false;
     }
     for (;;) {
         struct point p;
-        *safe = crossing(s, *low, *high);
+        *sure = crossing(s, *low, *high);
         bool modelled = high->floor_bytes != U64_SATURATED;
-        if (*safe == low->index || (modelled && *safe - low->index <= NEAR_ENOUGH))
+        if (*sure == low->index || (modelled && *sure - low->index <= NEAR_ENOUGH))
             return true;
-        if (!floor_at(&p, s, *safe))
+        if (!floor_at(&p, s, *sure))
             return false;
-        *(p.floor_bytes <= s->safe_bytes ? low : high) = p;
+        *(p.floor_bytes <= s->sure_bytes ? low : high) = p;
     }
 }
 
-enum verdict { FITS, FAILS, NOT_MODELLED };
+enum trial { REACHES, FAILS, NOT_MODELLED };
 
 static void keep_peak(struct capacity *c, const struct prediction *p)
 {
     c->allocated_bytes = p->allocated_bytes;
     c->requested_bytes = p->requested_bytes;
     c->reserved_bytes = p->reserved_bytes;
+    c->host_bytes = p->host_bytes;
+    c->verdict = p->verdict;
     c->phase = p->phase;
     c->step = p->step;
 }
 
 static void keep_stop(struct capacity *c, const struct prediction *p)
 {
+    c->stop.verdict = p->verdict;
+    c->stop.host_bytes = p->host_bytes;
     c->stop.oom = p->oom;
     c->stop.kind = p->oom_kind;
     c->stop.phase = p->phase;
@@ -174,7 +171,7 @@ static uint64_t next_length(const struct search *s, ptrdiff_t index)
     return length == UINT64_MAX ? 0 : length;
 }
 
-static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
+static bool try_length(enum trial *v, struct search *s, ptrdiff_t index)
 {
     struct arena a = s->arena;
     struct job *job = NEW(&a, struct job, 1);
@@ -187,8 +184,8 @@ static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
     c->replays++;
     if (!predict_fit(&p, &a, job, s->error))
         return false;
-    *v = p.fits ? FITS : FAILS;
-    if (p.fits) {
+    *v = p.verdict.grade >= s->aim ? REACHES : FAILS;
+    if (*v == REACHES) {
         c->context = grid_length(&s->grid, index);
         c->next = next_length(s, index);
         keep_peak(c, &p);
@@ -199,17 +196,17 @@ static bool try_length(enum verdict *v, struct search *s, ptrdiff_t index)
     return true;
 }
 
-// Tries lengths from `from` on, `stride` apart. *last_fit is the last that fits before the first
-// that does not, or as it was.
+// Tries lengths from `from` on, `stride` apart. *last_fit is the last that reaches the aim before
+// the first that does not, or as it was.
 static bool climb(ptrdiff_t *last_fit, struct search *s, ptrdiff_t from, ptrdiff_t stride)
 {
     for (ptrdiff_t i = from;; i += stride) {
-        enum verdict v;
+        enum trial v;
         if (!try_length(&v, s, i))
             return false;
         if (v == NOT_MODELLED)
             s->found->fails_at = 0;
-        if (v != FITS)
+        if (v != REACHES)
             return true;
         *last_fit = i;
     }
@@ -222,28 +219,29 @@ static ptrdiff_t stride_of(const struct search *s, struct point low, struct poin
         return 1;
     uint64_t a_length =
         (high.floor_bytes - low.floor_bytes) / (uint64_t)(high.index - low.index) + 1;
-    uint64_t lengths = (s->limit_bytes - s->safe_bytes) / a_length;
+    uint64_t lengths = (s->limit_bytes - s->sure_bytes) / a_length;
     return lengths > MOST_IN_A_ROW ? (ptrdiff_t)(lengths / STRIDES) : 1;
 }
 
-// What was taken for safe is tried where nothing above it fits.
-static bool confirm(struct search *s, ptrdiff_t safe, ptrdiff_t last_fit)
+// What was taken for sure is tried where nothing above it fits.
+static bool confirm(struct search *s, ptrdiff_t sure, ptrdiff_t last_fit)
 {
-    if (safe < 0 || last_fit > safe)
+    if (sure < 0 || last_fit > sure)
         return true;
-    enum verdict v;
+    enum trial v;
     struct capacity above = *s->found;
-    if (!try_length(&v, s, safe))
+    if (!try_length(&v, s, sure))
         return false;
-    if (v == FITS) {
+    if (v == REACHES) {
         s->found->fails_at = above.fails_at;
         return true;
     }
     return climb(&last_fit, s, 0, 1);
 }
 
-static bool start(struct search *s, struct capacity *c, const struct capacity_request *r)
+static bool start(struct search *s, const struct capacity_request *r)
 {
+    struct capacity *c = s->found;
     *c = (struct capacity){0};
     uint64_t longest = setting_def_find(STR("context"))->max;
     struct arena a = s->arena;
@@ -256,38 +254,91 @@ static bool start(struct search *s, struct capacity *c, const struct capacity_re
     s->grid.max_position = c->max_position = job->model.max_position;
     c->native = job->model.native;
     c->next = next_length(s, -1);
-    s->limit_bytes = job->limit_bytes;
-    c->limit_bytes = s->limit_bytes + r->margin_bytes;
-    c->outside_bytes = outside.context_bytes + outside.modules_bytes + outside.nccl_bytes;
-    int safe = job->expandable ? SAFE_EXPANDABLE : SAFE_CLASSIC;
-    s->safe_bytes = s->limit_bytes / WHOLE * (uint64_t)safe;
+    c->limit_bytes = s->limit_bytes = limit_of(job, &outside);
+    c->outside_bytes = outside_bytes(&outside);
+    if (!wanted_read(&s->wanted, a, job, s->limit_bytes, s->error))
+        return false;
+    int sure = job->expandable ? SURE_EXPANDABLE : SURE_CLASSIC;
+    if (s->aim == GRADE_SAFE) {
+        s->limit_bytes -= s->wanted.margin_bytes; // less than the limit, or it would be refused
+        sure = job->expandable ? SURE_TO_LEAVE_EXPANDABLE : SURE_TO_LEAVE_CLASSIC;
+    }
+    s->sure_bytes = s->limit_bytes / WHOLE * (uint64_t)sure;
     for (ptrdiff_t more = MOST_LENGTHS; more; more /= 2)
         if (grid_length(&s->grid, s->last + more) <= longest)
             s->last += more;
     return true;
 }
 
+static bool find(struct search *s, const struct capacity_request *r)
+{
+    struct point low, high;
+    ptrdiff_t sure;
+    if (!start(s, r) || !find_sure(&sure, &low, &high, s))
+        return false;
+    ptrdiff_t stride = stride_of(s, low, high), last_fit = sure;
+    s->found->stride = (int)stride;
+    if (stride > 1 && !climb(&last_fit, s, sure + stride, stride))
+        return false;
+    return climb(&last_fit, s, last_fit + 1, 1) && confirm(s, sure, last_fit);
+}
+
+static bool scan(struct search *s, const struct capacity_request *r)
+{
+    ptrdiff_t last_fit;
+    return start(s, r) && climb(&last_fit, s, 0, 1);
+}
+
+// The longest safe length, and of the longest that fits what stops the next one.
+static void join(struct capacity *c, const struct capacity *safe)
+{
+    struct capacity fits = *c;
+    *c = *safe;
+    c->fits_context = fits.context;
+    c->fails_at = fits.fails_at;
+    c->stop = fits.stop;
+    c->end = fits.end;
+    c->simulations += fits.simulations;
+    c->replays += fits.replays;
+    c->stride = fits.stride > safe->stride ? fits.stride : safe->stride;
+    if (fits.context > safe->context) {
+        c->tight_at = safe->fails_at;
+        c->tight = safe->stop.verdict;
+    }
+}
+
+typedef bool search_method(struct search *s, const struct capacity_request *r);
+
+// Without a margin all that fits is safe.
+static bool search_both(struct capacity *c, struct arena scratch, const struct capacity_request *r,
+                        search_method *method, struct error *e)
+{
+    struct search s = {.request = r, .arena = scratch, .found = c, .aim = GRADE_TIGHT, .error = e};
+    if (!method(&s, r))
+        return false;
+    c->fits_context = c->context;
+    bool no_margin = s.wanted.margin_given && !s.wanted.margin_bytes;
+    if (!r->safe || no_margin || !c->context)
+        return true;
+    struct capacity safe;
+    s = (struct search){
+        .request = r, .arena = scratch, .found = &safe, .aim = GRADE_SAFE, .error = e};
+    if (!method(&s, r))
+        return false;
+    join(c, &safe);
+    return true;
+}
+
 bool capacity_find(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e)
 {
-    struct search s = {.request = r, .arena = scratch, .found = c, .error = e};
-    struct point low, high;
-    ptrdiff_t safe;
-    if (!start(&s, c, r) || !find_safe(&safe, &low, &high, &s))
-        return false;
-    ptrdiff_t stride = stride_of(&s, low, high), last_fit = safe;
-    c->stride = (int)stride;
-    if (stride > 1 && !climb(&last_fit, &s, safe + stride, stride))
-        return false;
-    return climb(&last_fit, &s, last_fit + 1, 1) && confirm(&s, safe, last_fit);
+    return search_both(c, scratch, r, find, e);
 }
 
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e)
 {
-    struct search s = {.request = r, .arena = scratch, .found = c, .error = e};
-    ptrdiff_t last_fit;
-    return start(&s, c, r) && climb(&last_fit, &s, 0, 1);
+    return search_both(c, scratch, r, scan, e);
 }
 
 const char *capacity_end_text(const struct capacity *c)

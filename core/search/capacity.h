@@ -1,6 +1,7 @@
 // How long a context trains: the largest length of a grid before the first that fails, which is
 // what a test that starts at the smallest and stops at the first failure reports, found without
-// trying them all; and what stops the next one.
+// trying them all; and what stops the next one. Whoever aims at safe lengths gets the largest
+// before the first that is not safe, and both.
 //
 // The floor of a job (predict.h) is a lower bound of its memory and never falls with the length.
 // Above the limit a length fails for certain. Well below it none has been seen to fail. In between
@@ -16,20 +17,27 @@
 struct capacity_request {
     const struct settings *settings; // of a prediction; the context is added
     struct grid grid;
-    uint64_t margin_bytes; // of what torch may take, to be left
+    bool safe; // aim at lengths that are safe (verdict.h) and not at all that fit
 };
 
 struct capacity {
-    uint64_t context;      // 0: not even the first length fits
+    uint64_t context;      // what is aimed at; 0: not even the first length
     uint64_t next;         // the length after it; 0: the list of lengths ends
-    uint64_t fails_at;     // the same, where it fails; 0: it is not modelled, `end` says why
+    uint64_t fits_context; // the longest that fits, safe or not
+    uint64_t tight_at;     // the length after `context` that fits and is not safe; 0: none
+    uint64_t fails_at;     // the first that does not fit; 0: it is not modelled, `end` says why
     uint64_t max_position; // of the model
     struct native native;
-    uint64_t limit_bytes; // what torch may take, the margin included
-    uint64_t allocated_bytes, requested_bytes, reserved_bytes, outside_bytes; // at `context`
-    enum phase phase;                                                         // of that peak
+    uint64_t limit_bytes; // what torch may take
+    uint64_t outside_bytes;
+    uint64_t allocated_bytes, requested_bytes, reserved_bytes, host_bytes; // at `context`
+    enum phase phase;                                                      // of that peak
     int step;
+    struct verdict verdict; // at `context`
+    struct verdict tight;   // at `tight_at`
     struct {
+        struct verdict verdict;
+        uint64_t host_bytes;
         struct allocator_oom oom;
         enum memory_kind kind;
         enum phase phase;
@@ -40,7 +48,7 @@ struct capacity {
     int stride;
 };
 
-// The job of one length, with the margin taken from its limit.
+// The job of one length.
 bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,
                   uint64_t context, struct error *e) MUST_USE;
 

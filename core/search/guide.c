@@ -205,16 +205,13 @@ static bool find_lengths(struct guide *g, struct grid grid, struct error *e)
 static bool read_request(struct capacity_request *r, const struct guide *g,
                          const struct settings *settings, struct error *e)
 {
-    const struct setting *margin = settings_find_z(settings, "margin");
     const struct setting *grid = settings_find_z(settings, "grid");
-    struct range bytes = {0, UINT64_MAX};
-    *r = (struct capacity_request){.settings = settings, .grid = {.trinity = true}};
+    *r = (struct capacity_request){.settings = settings, .grid = {.trinity = true}, .safe = true};
     if (g->length_count && grid)
         return FAIL(e, BAD_INPUT, grid->where, "lengths are given; a grid would be others");
     if (g->length_count)
         r->grid = (struct grid){.lengths = g->lengths, .length_count = g->length_count};
-    return grid_parse(&r->grid, grid, e) &&
-           (!margin || setting_number(&r->margin_bytes, margin, UNIT_BYTES, bytes, e));
+    return grid_parse(&r->grid, grid, e);
 }
 
 static enum guide_dialect dialect_of(const struct setting *recipe)

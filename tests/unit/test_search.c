@@ -14,10 +14,10 @@ static struct settings *settings_of(struct arena *a, const char *text)
     return s;
 }
 
-static struct capacity capacity_of(const char *text, struct grid grid, uint64_t margin_bytes)
+static struct capacity capacity_of(const char *text, struct grid grid, bool safe)
 {
     struct arena *a = test_arena();
-    struct capacity_request r = {settings_of(a, text), grid, margin_bytes};
+    struct capacity_request r = {settings_of(a, text), grid, safe};
     struct capacity c = {0};
     struct error e = {0};
     if (!capacity_find(&c, *a, &r, &e))
@@ -60,9 +60,9 @@ TEST(the_search_finds_what_trying_every_length_finds)
     int failing = 0, replays = 0, tried = 0;
     for (ptrdiff_t i = 0; i < COUNT_OF(plans); i++)
         for (ptrdiff_t g = 0; g < COUNT_OF(grids); g++) {
-            struct capacity found = capacity_of(plans[i], grids[g], 0);
+            struct capacity found = capacity_of(plans[i], grids[g], false);
             struct arena *a = test_arena();
-            struct capacity_request r = {settings_of(a, plans[i]), grids[g], 0};
+            struct capacity_request r = {settings_of(a, plans[i]), grids[g], false};
             struct capacity scanned;
             struct error e = {0};
             CHECK(capacity_scan(&scanned, *a, &r, &e));
@@ -88,7 +88,7 @@ TEST(more_memory_never_trains_less)
         struct buf b = buf_over(text, sizeof text);
         buf_printf(&b, "model=Qwen3-0.6B gpu=2xH200 layers=2 expandable=on memory-limit=%s%c",
                    limits[i], 0);
-        struct capacity c = capacity_of(text, trinity, 0);
+        struct capacity c = capacity_of(text, trinity, false);
         CHECK(c.context >= last);
         last = c.context;
         first = first ? first : last;
@@ -96,22 +96,77 @@ TEST(more_memory_never_trains_less)
     CHECK(last > first);
 }
 
-TEST(a_margin_is_a_lower_limit)
+static bool same_capacity(const struct capacity *a, const struct capacity *b)
 {
-    const char *whole = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=24GiB";
-    const char *less = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=16GiB";
-    struct capacity with_margin = capacity_of(whole, trinity, 8 * GIB);
-    struct capacity without = capacity_of(less, trinity, 0);
-    CHECK_U64(with_margin.context, without.context);
-    CHECK(with_margin.limit_bytes - with_margin.reserved_bytes >= 8 * GIB);
-    CHECK_U64(with_margin.limit_bytes, 24 * GIB);
+    return a->context == b->context && a->fits_context == b->fits_context &&
+           a->tight_at == b->tight_at && a->fails_at == b->fails_at &&
+           a->reserved_bytes == b->reserved_bytes;
+}
+
+// How many replays fewer than all.
+static int spared_replays(struct capacity *found, const char *plan, const char *margin)
+{
     struct arena *a = test_arena();
-    struct capacity_request all = {settings_of(a, whole), trinity, 24 * GIB};
-    struct capacity c;
+    struct str text = str_format(a, "%s%s", plan, margin);
+    struct capacity_request r = {settings_of(a, text.p), {.step = 1024}, true};
+    struct capacity scanned = {0};
     struct error e = {0};
-    CHECK(!capacity_find(&c, *a, &all, &e));
+    if (!capacity_scan(&scanned, *a, &r, &e) || !capacity_find(found, *a, &r, &e) ||
+        !same_capacity(found, &scanned))
+        test_failed(__FILE__, __LINE__, "%s: %s", text.p, e.message);
+    return scanned.replays - found->replays;
+}
+
+// The same for lengths that are safe, and that leave a margin; cached memory decides there.
+TEST(the_search_for_safe_lengths_finds_what_trying_every_length_finds)
+{
+    static const char *const margins[] = {"", " margin=512MiB", " margin=0"};
+    int tight = 0, spared = 0;
+    for (ptrdiff_t i = 0; i < COUNT_OF(plans); i++)
+        for (ptrdiff_t m = 0; m < COUNT_OF(margins); m++) {
+            struct capacity found = {0};
+            spared += spared_replays(&found, plans[i], margins[m]);
+            CHECK(!found.context || found.verdict.grade == GRADE_SAFE);
+            tight += found.context < found.fits_context;
+        }
+    CHECK(tight > 0 && spared > 0);
+}
+
+TEST(a_margin_is_left_free)
+{
+    const char *whole = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=24GiB margin=8GiB";
+    struct capacity c = capacity_of(whole, trinity, true);
+    CHECK(c.context && c.context < c.fits_context);
+    CHECK(capacity_left_bytes(&c) >= 8 * GIB);
+    CHECK_U64(c.limit_bytes, 24 * GIB);
+    CHECK(c.tight.free_bytes < 8 * GIB);
+    struct arena *a = test_arena();
+    const char *all = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=24GiB margin=24GiB";
+    struct capacity_request r = {settings_of(a, all), trinity, true};
+    struct error e = {0};
+    CHECK(!capacity_find(&c, *a, &r, &e));
     CHECK_STR(str_from(e.message),
               "a margin of 24.00 GiB leaves nothing of the 24.00 GiB that torch may take");
+}
+
+TEST(without_a_margin_all_that_fits_will_do)
+{
+    const char *text = "model=Qwen3-0.6B gpu=H200 layers=2 memory-limit=24GiB margin=0";
+    struct capacity any = capacity_of(text, trinity, true);
+    struct capacity fits = capacity_of(text, trinity, false);
+    CHECK_U64(any.context, fits.context);
+    CHECK_U64(any.fits_context, fits.context);
+    CHECK_U64(any.tight_at, 0);
+}
+
+TEST(a_small_host_ends_the_lengths)
+{
+    const char *text =
+        "model=Qwen3-0.6B gpu=2xH200 layers=2 checkpoint-offload=on loss=chunked:2048 "
+        "host-memory=1GiB margin=0";
+    struct capacity c = capacity_of(text, (struct grid){.step = 8192}, true);
+    CHECK(c.context && c.fails_at && c.host_bytes <= GIB);
+    CHECK(c.stop.verdict.host_is_short && c.stop.host_bytes > GIB);
 }
 
 TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
@@ -126,7 +181,7 @@ TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
 TEST(lengths_end_where_the_model_of_training_does)
 {
     struct capacity c = capacity_of("model=Qwen3-0.6B gpu=H200 layers=2 loss=chunked:2",
-                                    (struct grid){.step = 1024}, 0);
+                                    (struct grid){.step = 1024}, false);
     CHECK_U64(c.context, 4096);
     CHECK_U64(c.fails_at, 0);
     CHECK_U64(c.next, 5120);
@@ -185,7 +240,7 @@ static bool run_sweep(struct sweep *s, const char *text, struct error *e)
     static const struct variant sizes[] = {{{"1", 1}, {"sp=1", 4}}, {{"2", 1}, {"sp=2", 4}}};
     struct arena *a = test_arena();
     struct settings *settings = settings_of(a, text);
-    struct capacity_request r = {settings, trinity, 0};
+    struct capacity_request r = {settings, trinity, false};
     *e = (struct error){0};
     if (!sweep_read(s, a, settings, e))
         return false;

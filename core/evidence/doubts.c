@@ -1,0 +1,166 @@
+// What nobody measured, as rows: when it matters, and what it is.
+#include "core/evidence/evidence.h"
+
+#include "core/allocator/torch.h"
+
+enum { ZERO3_MEASURED_TOKENS = 32768 }; // tests/runs/h200_zero.jsonl
+enum { PACKED_MEASURED_TOKENS = 1536 };
+
+_Static_assert(TORCH_NEWEST == 11, "the doubt about other versions of torch names this one");
+
+static bool has_collectives(const struct job *job)
+{
+    return job_ranks(job) > 1;
+}
+
+static bool is_other_architecture(const struct job *job)
+{
+    return job->hardware.card.capability != 90;
+}
+
+static bool is_other_torch(const struct job *job)
+{
+    return job->torch_minor != TORCH_NEWEST;
+}
+
+static bool uses_host(const struct job *job)
+{
+    return (job->offload && !job_is_zero(job)) || job->checkpoint_offload;
+}
+
+static bool is_long_zero3(const struct job *job)
+{
+    return job->strategy == STRATEGY_ZERO3 && job_tokens(job) > ZERO3_MEASURED_TOKENS;
+}
+
+static bool is_zero_alone(const struct job *job)
+{
+    return job_is_zero(job) && job_ranks(job) == 1;
+}
+
+// Unlike the runs of tests/runs/h200_cp.jsonl.
+static bool is_other_ring(const struct job *job)
+{
+    return job->ring > 1 && (job->precision != PRECISION_MIXED || job->batch != 1 || job->offload ||
+                             model_has(&job->model, FEATURE_EXPERTS));
+}
+
+static bool is_other_trl(const struct job *job)
+{
+    return job->recipe == RECIPE_TRL &&
+           (job->strategy != STRATEGY_FSDP2 || job->precision != PRECISION_MIXED ||
+            job->loss != LOSS_CHUNKED || !job->checkpointing);
+}
+
+static bool has_fused_kernels_spread(const struct job *job)
+{
+    return job->fused_kernels && job_ranks(job) > 1;
+}
+
+static bool saves_entropy_spread(const struct job *job)
+{
+    return job->entropy_saving && job_ranks(job) > 1;
+}
+
+static bool is_ddp_with_liger(const struct job *job)
+{
+    return job->strategy == STRATEGY_DDP && job->loss == LOSS_LIGER;
+}
+
+static bool is_ddp_in_8bit(const struct job *job)
+{
+    return job->strategy == STRATEGY_DDP && job_has_8bit_optimizer(job);
+}
+
+static bool is_ddp_spread(const struct job *job)
+{
+    return job->strategy == STRATEGY_DDP && job_ranks(job) > 1;
+}
+
+static bool is_fsdp1_whole(const struct job *job)
+{
+    return job->strategy == STRATEGY_FSDP1 && !job->checkpointing;
+}
+
+static bool is_sgd(const struct job *job)
+{
+    return job->optimizer == OPTIMIZER_SGD;
+}
+
+static bool has_odd_experts(const struct job *job)
+{
+    return model_has(&job->model, FEATURE_EXPERTS) && (job->ulysses > 1 || job->offload);
+}
+
+static bool is_unmeasured_family(const struct job *job)
+{
+    return job->model.family->unmeasured;
+}
+
+static bool is_other_latent_attention(const struct job *job)
+{
+    return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
+}
+
+static bool is_odd_sequence_parallel(const struct job *job)
+{
+    return job->ulysses > 1 &&
+           (job->model.sliding_window != 0 || model_has(&job->model, FEATURE_ATTENTION_CAP));
+}
+
+// Unlike tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
+static bool is_other_adapter(const struct job *job)
+{
+    bool family = words_have("llama|qwen2|qwen3", '|', str_from(job->model.family->model_type));
+    return job->lora_rank && (!family || (job->loss != LOSS_FULL && job->loss != LOSS_LIGER));
+}
+
+static bool is_packed_and_short(const struct job *job)
+{
+    return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
+}
+
+const struct doubt doubt_rows[] = {
+    {has_collectives, "NCCL's buffers", false},
+    {is_other_architecture, "the scratch of attention and sums on this card (taken as on an H200)",
+     false},
+    {is_other_torch, "the operators of this torch (those of 2.11 are simulated)", false},
+    {uses_host, "host memory", false},
+    {is_long_zero3,
+     "how far the host runs ahead of the card under zero3 with a context this long, for which more "
+     "is reserved",
+     true},
+    {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
+    {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
+    {is_other_trl, "TRL's step with this strategy or loss", true},
+    {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
+    {saves_entropy_spread, "entropy saving on several GPUs", true},
+    {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},
+    {is_fsdp1_whole, "fsdp1 without checkpointing", true},
+    {is_sgd, "SGD", true},
+    {has_odd_experts, "experts under sequence parallel or offload", true},
+    {is_ddp_with_liger, "Liger's loss under ddp", true},
+    {is_ddp_in_8bit, "the 8-bit optimizer under ddp", true},
+    {is_unmeasured_family, "this family", true},
+    {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
+    {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
+    {is_other_adapter, "adapters with this family or loss", true},
+    {is_packed_and_short, "packed weights with so few tokens", true},
+};
+
+const ptrdiff_t doubt_row_count = COUNT_OF(doubt_rows);
+
+void doubts_put(struct buf *b, const struct job *job)
+{
+    for (ptrdiff_t i = 0; i < doubt_row_count; i++)
+        if (doubt_rows[i].when(job))
+            buf_printf(b, "%s%s", b->n ? "; " : "", doubt_rows[i].what);
+}
+
+bool is_doubted(const struct job *job)
+{
+    for (ptrdiff_t i = 0; i < doubt_row_count; i++)
+        if (doubt_rows[i].widens && doubt_rows[i].when(job))
+            return true;
+    return false;
+}
