@@ -21,9 +21,8 @@ const struct line environment_lines[] = {
     {IS_EXPANDABLE, 0, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
     {IS_EXPANDABLE | IS_TORCH_NEW, 0, "export PYTORCH_ALLOC_CONF=expandable_segments:True"},
     {IS_YARN, IS_OWN_YARN,
-     "# The model has @max_position@ positions; YaRN stretches them by @yarn_factor@.\n"
-     "[ -f model-yarn/config.json ] ||"},
-    {IS_YARN, IS_OWN_YARN, "    python3 yarn.py @weights@ model-yarn @yarn_factor@"},
+     "# The model has @max_position@ positions; YaRN stretches them by @yarn_factor@."},
+    {IS_YARN, IS_OWN_YARN, "python3 yarn.py @weights@ model-yarn @yarn_factor@"},
 };
 const ptrdiff_t environment_line_count = COUNT_OF(environment_lines);
 

@@ -5,8 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 # The model has 40960 positions; YaRN stretches them by 1.6000.
-[ -f model-yarn/config.json ] ||
-    python3 yarn.py Qwen/Qwen3-4B model-yarn 1.6000
+python3 yarn.py Qwen/Qwen3-4B model-yarn 1.6000
 # Ray is started here unless a cluster is there already.
 ray status >/dev/null 2>&1 ||
     ray start --head --num-gpus 5 --disable-usage-stats

@@ -4,8 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 # The model has 40960 positions; YaRN stretches them by 1.6000.
-[ -f model-yarn/config.json ] ||
-    python3 yarn.py Qwen/Qwen3-32B model-yarn 1.6000
+python3 yarn.py Qwen/Qwen3-32B model-yarn 1.6000
 # A Ray cluster of all nodes must be running: 'ray start --head' on the first, 'ray start
 # --address' on the others; fathom emit --for slurm writes a job that does it.
 overrides=(
