@@ -36,7 +36,7 @@ static bool take_count(uint64_t *value, struct draft *j, const char *name, struc
     return true;
 }
 
-// As the hub spells it: the row's own name, or the one among its others.
+// As the hub spells it: the one among its others, or what it calls the row.
 static struct str hub_id(struct arena *a, const struct catalog_model *row, struct str name)
 {
     struct str bare = str_cut(name, '/').found ? str_cut(name, '/').tail : name;
@@ -44,7 +44,7 @@ static struct str hub_id(struct arena *a, const struct catalog_model *row, struc
     while (words_next(&others))
         if (str_equal_nocase(others.word, bare))
             return str_format(a, "%s/%.*s", row->owner, STR_ARGS(others.word));
-    return str_format(a, "%s/%s", row->owner, row->name);
+    return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
 }
 
 // Where the weights are: the hub's id of a catalogue row, or what the user named.

@@ -301,6 +301,42 @@ TEST(what_frameworks_cannot_do_is_refused)
     }
 }
 
+// Every name leads to one that the hub has.
+TEST(models_as_the_hub_spells_them)
+{
+    static const char *const rows[][2] = {
+        {"Qwen3-4B-Instruct-2507", "Qwen/Qwen3-4B-Instruct-2507"},
+        {"qwen3-4b-thinking-2507", "Qwen/Qwen3-4B-Thinking-2507"},
+        {"Qwen3-VL-4B", "Qwen/Qwen3-VL-4B-Instruct"},
+        {"Qwen3-VL-4B-Thinking", "Qwen/Qwen3-VL-4B-Thinking"},
+        {"Qwen/Qwen3-VL-30B-A3B", "Qwen/Qwen3-VL-30B-A3B-Instruct"},
+        {"Llama-3.1-8B", "meta-llama/Llama-3.1-8B"},
+        {"Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"},
+        {"Llama-3.3-70B", "meta-llama/Llama-3.3-70B-Instruct"},
+        {"Llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+        {"TinyLlama-1.1B", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"},
+        {"Mistral-7B", "mistralai/Mistral-7B-v0.3"},
+        {"Mistral-Nemo-12B", "mistralai/Mistral-Nemo-Base-2407"},
+        {"Mixtral-8x7B", "mistralai/Mixtral-8x7B-v0.1"},
+        {"Phi-3-mini", "microsoft/Phi-3-mini-4k-instruct"},
+        {"Phi-4-mini", "microsoft/Phi-4-mini-instruct"},
+        {"OLMo-2-7B", "allenai/OLMo-2-1124-7B"},
+        {"gemma-3-4b", "google/gemma-3-4b-pt"},
+        {"gemma-3-4b-it", "google/gemma-3-4b-it"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct draft *j = NEW(a, struct draft, 1);
+        struct error e = {0};
+        struct str request = str_format(a, "for=trl context=1k gpu=8xH200 model=%s", rows[i][0]);
+        CHECK(settings_read(&s, request, ' ', STR("test"), &e));
+        struct job *job = NEW(a, struct job, 1);
+        CHECK(job_resolve(job, a, &s, &e) && draft_from_job(j, a, job, &e));
+        CHECK_STR(draft_text(j, "weights"), rows[i][1]);
+    }
+}
+
 static struct str foreign_value(const struct settings *s, const char *key)
 {
     const struct setting *item = settings_find_z(s, key);
