@@ -20,8 +20,9 @@ static struct str spec_of(struct arena *a, const struct nvml_gpu *g, ptrdiff_t c
     const struct gpu *known = gpu_find_nvml(str_from(g->name));
     uint64_t reserved = g->reserved_bytes < g->total_bytes ? g->reserved_bytes : 0;
     uint64_t usable = g->total_bytes - reserved;
-    return str_format(a, "%dx%s:memory=%lluB", (int)count, known ? known->name : "custom",
-                      (unsigned long long)usable);
+    // A machine is one node, whatever its count would mean alone.
+    return str_format(a, "%s%dx%s:memory=%lluB", count > 8 ? "1x" : "", (int)count,
+                      known ? known->name : "custom", (unsigned long long)usable);
 }
 
 bool gpu_source_resolve(struct settings *s, struct error *e)

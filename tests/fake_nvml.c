@@ -1,7 +1,9 @@
 // A stand-in for libnvidia-ml.so.1 with two GPUs. FAKE_NVML in the environment chooses what goes
 // wrong: "init" (no driver behind the library), "v1" (a driver that refuses the second version of
-// the memory query), "memory" (neither works), "none" (no GPU), "twins" (both GPUs are alike).
+// the memory query), "memory" (neither works), "none" (no GPU), "twins" (both GPUs are alike),
+// "sixteen" (of the first).
 // Compiled with -DNO_V2 it lacks that symbol altogether, with -DNO_NAME one that every driver has.
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,15 +58,16 @@ EXPORT int nvmlSystemGetDriverVersion(char *version, unsigned int length)
 
 EXPORT int nvmlDeviceGetCount_v2(unsigned int *count)
 {
-    *count = mode_is("none") ? 0 : 2;
+    *count = mode_is("none") ? 0 : mode_is("sixteen") ? 16 : 2;
     return started ? 0 : 1;
 }
 
 EXPORT int nvmlDeviceGetHandleByIndex_v2(unsigned int index, void **device)
 {
-    if (!started || index > 1)
+    bool many = mode_is("sixteen");
+    if (!started || index > (many ? 15 : 1))
         return 2;
-    *device = &gpus[index];
+    *device = &gpus[many ? 0 : index];
     return 0;
 }
 

@@ -148,6 +148,7 @@ bool emit_answer(struct answer *a, const struct query *q, struct error *e)
         !draft_from_job(&m->draft, q->arena, &m->job, e) || !emit_check(&m->draft, e) ||
         !predict_files(m, q->arena, e))
         return false;
+    m->sentence = str_join(q->arena, m->sentence, draft_aside(&m->draft));
     draft_fact(&m->draft, "predicted", m->sentence);
     if (!emit_files(&m->files, &m->draft, e) || !attach_files(a, q, m, e))
         return false;

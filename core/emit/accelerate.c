@@ -6,7 +6,7 @@
 static const struct row accelerate_rows[] = {
     {"", ROW_NOTE,
      .note = "Accelerate: @strategy@ on @gpus@ x @gpu@, @name@, @context@ tokens a sequence.\n"
-             "@predicted@"},
+             "@predicted@\n@needs@"},
     {"compute_environment", ROW_TEXT, "LOCAL_MACHINE"},
     {"distributed_type", ROW_TEXT, "NO", 0, IS_SEVERAL | IS_ZERO},
     {"distributed_type", ROW_TEXT, "MULTI_GPU", IS_DDP},

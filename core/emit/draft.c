@@ -36,7 +36,7 @@ static bool take_count(uint64_t *value, struct draft *j, const char *name, struc
     return true;
 }
 
-// As the hub spells it: the row's own name, or the one among its others.
+// As the hub spells it: the one among its others, or what it calls the row.
 static struct str hub_id(struct arena *a, const struct catalog_model *row, struct str name)
 {
     struct str bare = str_cut(name, '/').found ? str_cut(name, '/').tail : name;
@@ -44,7 +44,7 @@ static struct str hub_id(struct arena *a, const struct catalog_model *row, struc
     while (words_next(&others))
         if (str_equal_nocase(others.word, bare))
             return str_format(a, "%s/%.*s", row->owner, STR_ARGS(others.word));
-    return str_format(a, "%s/%s", row->owner, row->name);
+    return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
 }
 
 // Where the weights are: the hub's id of a catalogue row, or what the user named.
@@ -108,7 +108,7 @@ static void take_spread(struct draft *j)
     draft_count(j, "nodes", job->hardware.nodes);
     draft_count(j, "gpus_per_node", job->hardware.gpus_per_node);
     draft_count(j, "replicas", replicas);
-    draft_count(j, "sequences", j->sequences);
+    draft_step(j);
     draft_count(j, "pad", job->ulysses > 1 ? job->ulysses : 2 * job->ring);
     draft_fact(j, "gpu", str_from(job->hardware.card.name));
 }
@@ -123,11 +123,17 @@ static bool take_texts(struct draft *j, struct error *e)
 
 bool draft_from_job(struct draft *j, struct arena *a, const struct job *job, struct error *e)
 {
-    *j = (struct draft){.arena = a, .job = job, .settings = job->given, .traits = job->traits};
+    *j = (struct draft){.arena = a,
+                        .job = job,
+                        .settings = job->given,
+                        .traits = job->traits,
+                        .tp = job->tensor,
+                        .cp = job->ring};
     take_settings(j);
-    if (!take_texts(j, e) || !take_count(&j->rollout_gpus, j, "rollout", e))
+    if (!take_texts(j, e) || !take_count(&j->rollout_gpus, j, "rollout", e) || !draft_lengths(j, e))
         return false;
     take_spread(j);
     take_model(j);
+    draft_needs(j);
     return true;
 }

@@ -11,7 +11,7 @@ struct fact {
     struct str text;
 };
 
-enum { DRAFT_MAX_FACTS = 96 };
+enum { DRAFT_MAX_FACTS = 128 };
 
 struct draft {
     struct arena *arena;
@@ -20,6 +20,9 @@ struct draft {
     uint64_t traits;                     // the job's, and those of its files
     uint64_t sequences;                  // of one optimizer step
     uint64_t rollout_gpus, teacher_gpus; // beside those that train
+    uint64_t prompt, response;           // tokens; their sum is the context
+    uint64_t rollout_tp;                 // GPUs of one engine that generates
+    uint64_t tp, cp;                     // the job's, or what Megatron gets instead
     struct fact facts[DRAFT_MAX_FACTS];
     int fact_count;
 };
@@ -29,6 +32,34 @@ bool draft_from_job(struct draft *j, struct arena *a, const struct job *job,
 
 // What distillation needs beside the trainer: the facts "teacher_gpus" and its count.
 bool draft_teacher(struct draft *j, struct error *e) MUST_USE;
+
+// The context's parts, out of --prompt and --response.
+bool draft_lengths(struct draft *j, struct error *e) MUST_USE;
+
+// Answers a prompt: the facts "repeat_times" and "prompts" of a step.
+bool draft_samples(struct draft *j, struct error *e) MUST_USE;
+
+// An engine that generates, and where its GPUs are.
+struct generator {
+    const char *name, *key; // of its memory's fraction
+    uint64_t thousandths;   // of a card that it may take
+    uint64_t own;           // bytes of that for what is neither weights nor keys and values
+    uint64_t gpus;          // that generate, 0 where there may be as many as it needs
+    uint64_t node, spare;   // GPUs of a node of engines only, and free ones beside the trainer
+};
+
+// Over how many GPUs it spreads the model: the fewest that hold the weights and one sequence. Sets
+// rollout_tp and the facts "rollout_tp", "rollout_memory", "rollout_why" and "rollout_room".
+bool draft_engine(struct draft *j, struct generator x, struct error *e) MUST_USE;
+
+// Megatron's tp and cp, as far as nobody gave them: the facts "sizes_why" and "sizes_sum".
+void draft_megatron(struct draft *j);
+
+void draft_step(struct draft *j); // what one step has: the facts "sequences", "rows" and "step"
+
+struct str draft_aside(const struct draft *j); // a sentence on what nobody asked for
+
+void draft_needs(struct draft *j); // the facts "needs" (versions, and why) and "resumes"
 
 bool draft_is(const struct draft *j, uint64_t when, uint64_t unless); // all of when, none of unless
 

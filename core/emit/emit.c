@@ -44,11 +44,15 @@ bool emit_check(const struct draft *j, struct error *e)
 {
     const struct writer *w = writers[j->job->target];
     const struct setting *teacher = settings_find_z(j->settings, "teacher");
-    const struct setting *rollout = settings_find_z(j->settings, "rollout");
+    struct words generating =
+        words_of("rollout rollout-tp rollout-memory samples prompt response", ' ');
     if (teacher && !draft_is(j, IS_OPD, 0))
         return FAIL(e, BAD_INPUT, teacher->where, "only --task opd has a teacher");
-    if (rollout && !draft_is(j, IS_ROLLOUT, 0))
-        return FAIL(e, BAD_INPUT, rollout->where, "nothing is generated in this task");
+    while (!draft_is(j, IS_ROLLOUT, 0) && words_next(&generating)) {
+        const struct setting *item = settings_find(j->settings, generating.word);
+        if (item)
+            return FAIL(e, BAD_INPUT, item->where, "nothing is generated in this task");
+    }
     return !any_refuses(w->refusals, w->refusal_count, j, e);
 }
 
@@ -97,14 +101,20 @@ void rows_into(struct node *root, const struct draft *j, const struct row *rows,
             take_row(document_at(root, j->arena, str_from(rows[i].path)), j, &rows[i]);
 }
 
+// A text that begins as a comment, or one indented line of it, has facts as they are.
+static bool is_comment(struct str text)
+{
+    struct str bare = str_trim(text);
+    return str_starts(text, STR("#")) || (str_starts(bare, STR("#")) && !str_cut(text, '\n').found);
+}
+
 void lines_into(struct buf *out, const struct draft *j, const struct line *lines, ptrdiff_t count)
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         if (!draft_is(j, lines[i].when, lines[i].unless))
             continue;
-        bool comment = lines[i].text[0] == '#';
-        buf_put(out,
-                draft_expand(j, str_from(lines[i].text), comment ? EXPAND_NOTE : EXPAND_SHELL));
+        struct str text = str_from(lines[i].text);
+        buf_put(out, draft_expand(j, text, is_comment(text) ? EXPAND_NOTE : EXPAND_SHELL));
         buf_char(out, '\n');
     }
 }

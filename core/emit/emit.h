@@ -80,6 +80,11 @@ void emit_yarn_script(struct emit_files *files, const struct draft *j);
 #define RAY_CLUSTER_LINE                                                                          \
     "# A Ray cluster of all nodes must be running: 'ray start --head' on the first, 'ray start\n" \
     "# --address' on the others; fathom emit --for slurm writes a job that does it."
+#define RAY_EXPORT_LINE                                                                     \
+    "# Ray's workers see what was exported before 'ray start' on their node, and nothing\n" \
+    "# that is exported later: export the allocator's setting there before starting Ray."
+extern const struct line allocator_lines[]; // its setting alone
+extern const ptrdiff_t allocator_line_count;
 extern const struct line environment_lines[]; // the allocator's setting, the model with YaRN
 extern const ptrdiff_t environment_line_count;
 extern const struct line node_lines[]; // which node this is, where there are several

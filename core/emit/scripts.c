@@ -16,14 +16,19 @@ void emit_yarn_script(struct emit_files *files, const struct draft *j)
 }
 
 // torch 2.9 renamed the variable and still reads the old name; Trinity looks for the old one only.
+#define EXPORT_LINES                                                               \
+    {IS_EXPANDABLE, 0, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"}, \
+        {IS_EXPANDABLE | IS_TORCH_NEW, 0, "export PYTORCH_ALLOC_CONF=expandable_segments:True"}
+
+const struct line allocator_lines[] = {EXPORT_LINES};
+const ptrdiff_t allocator_line_count = COUNT_OF(allocator_lines);
+
 const struct line environment_lines[] = {
     {.text = "set -euo pipefail\ncd \"$(dirname \"$0\")\""},
-    {IS_EXPANDABLE, 0, "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"},
-    {IS_EXPANDABLE | IS_TORCH_NEW, 0, "export PYTORCH_ALLOC_CONF=expandable_segments:True"},
+    EXPORT_LINES,
     {IS_YARN, IS_OWN_YARN,
-     "# The model has @max_position@ positions; YaRN stretches them by @yarn_factor@.\n"
-     "[ -f model-yarn/config.json ] ||"},
-    {IS_YARN, IS_OWN_YARN, "    python3 yarn.py @weights@ model-yarn @yarn_factor@"},
+     "# The model has @max_position@ positions; YaRN stretches them by @yarn_factor@."},
+    {IS_YARN, IS_OWN_YARN, "python3 yarn.py @weights@ model-yarn @yarn_factor@"},
 };
 const ptrdiff_t environment_line_count = COUNT_OF(environment_lines);
 

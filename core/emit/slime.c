@@ -53,8 +53,9 @@ static const struct line teacher_lines[] = {
 static const struct line head_lines[] = {
     {.text =
          "#!/usr/bin/env bash\n"
-         "# slime, @task@: @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
+         "# slime, @task@: @name@, @context@ tokens a sequence; @step@.\n"
          "# @predicted@\n"
+         "# Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.\n"
          "# SLIME and MEGATRON name the two checkouts."},
     {.text = "set -euo pipefail\n"
              "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
@@ -100,31 +101,32 @@ static const struct line argument_lines[] = {
              "    --num-gpus-per-node @node_gpus@"},
     {0, IS_APART,
      "    # One set of GPUs trains and generates in turn.\n"
-     "    --colocate\n"
-     "    --sglang-mem-fraction-static 0.7"},
-    {IS_APART, 0, "    --rollout-num-gpus @rollout@\n    --sglang-mem-fraction-static 0.85"},
-    {.text =
-         "    --rollout-num-gpus-per-engine 1\n"
-         "    \"${MODEL_ARGS[@]}\"\n"
-         "    --hf-checkpoint \"$model\"\n"
-         "    --load \"$load\"\n"
-         "    --save \"$save\"\n"
-         "    --save-interval 20\n"
-         "    --prompt-data \"$data\"\n"
-         "    --input-key prompt\n"
-         "    --apply-chat-template\n"
-         "    --rollout-shuffle\n"
-         "    --num-rollout 300\n"
-         "    # @prompts@ prompts x @repeat_times@ answers = @sequences@ sequences: one update.\n"
-         "    --rollout-batch-size @prompts@\n"
-         "    --n-samples-per-prompt @repeat_times@\n"
-         "    --global-batch-size @sequences@\n"
-         "    --balance-data\n"
-         "    --rollout-max-context-len @context@\n"
-         "    --rollout-max-prompt-len @prompt@\n"
-         "    --rollout-max-response-len @response@\n"
-         "    --rollout-temperature 1\n"
-         "    --advantage-estimator grpo"},
+     "    --colocate"},
+    {IS_APART, 0, "    --rollout-num-gpus @rollout@"},
+    {.text = "    # @rollout_why@"},
+    {.text = "    # @rollout_room@"},
+    {.text = "    --sglang-mem-fraction-static @rollout_memory@\n"
+             "    --rollout-num-gpus-per-engine @rollout_tp@\n"
+             "    \"${MODEL_ARGS[@]}\"\n"
+             "    --hf-checkpoint \"$model\"\n"
+             "    --load \"$load\"\n"
+             "    --save \"$save\"\n"
+             "    --save-interval 20\n"
+             "    --prompt-data \"$data\"\n"
+             "    --input-key prompt\n"
+             "    --apply-chat-template\n"
+             "    --rollout-shuffle\n"
+             "    --num-rollout 300\n"
+             "    # @prompts@ prompts x @repeat_times@ answers = @sequences@: one update.\n"
+             "    --rollout-batch-size @prompts@\n"
+             "    --n-samples-per-prompt @repeat_times@\n"
+             "    --global-batch-size @sequences@\n"
+             "    --balance-data\n"
+             "    --rollout-max-context-len @context@\n"
+             "    --rollout-max-prompt-len @prompt@\n"
+             "    --rollout-max-response-len @response@\n"
+             "    --rollout-temperature 1\n"
+             "    --advantage-estimator grpo"},
     {IS_GRPO, 0,
      "    --label-key label\n    --rm-type deepscaler\n"
      "    --eps-clip 0.2\n    --eps-clip-high 0.28"},
@@ -137,8 +139,10 @@ static const struct line argument_lines[] = {
      "slime.rollout.on_policy_distillation.post_process_rewards\n"
      "    --rm-url \"$TEACHER_URL/generate\""},
     {.text = "    --entropy-coef 0.00\n"
-             "    # No --use-kl-loss, not even with coefficient 0: it loads a reference model.\n"
-             "    --tensor-model-parallel-size @tp@"},
+             "    # No --use-kl-loss, not even with coefficient 0: it loads a reference model."},
+    {.text = "    # @sizes_why@"},
+    {.text = "    # @sizes_sum@"},
+    {.text = "    --tensor-model-parallel-size @tp@"},
     {IS_TP, 0, "    --sequence-parallel"},
     {.text = "    --pipeline-model-parallel-size 1\n"
              "    --context-parallel-size @cp@\n"
@@ -171,6 +175,7 @@ static const struct line argument_lines[] = {
 
 static const struct line run_lines[] = {
     {IS_NODES, 0, RAY_CLUSTER_LINE},
+    {IS_EXPANDABLE, 0, RAY_EXPORT_LINE},
     {0, IS_NODES, "# Ray gets these GPUs and no others."},
     {0, IS_NODES,
      "export CUDA_VISIBLE_DEVICES=\"${RAY_DEVICES:-@ray_devices@}\"\n"
@@ -230,22 +235,26 @@ static void place_teacher(struct draft *j)
     draft_fact(j, "teacher_devices", devices(j->arena, apart ? 0 : ray, j->teacher_gpus));
 }
 
+// sglang's fraction is for weights, keys and values alone; the rest of what it needs is outside.
+static bool choose_engine(struct draft *j, struct error *e)
+{
+    bool apart = draft_is(j, IS_APART, 0);
+    struct generator sglang = {.name = "sglang",
+                               .key = "mem_fraction_static",
+                               .thousandths = apart ? 850 : 700,
+                               .gpus = apart ? j->rollout_gpus : job_ranks(j->job),
+                               .node = j->job->hardware.gpus_per_node,
+                               .spare = apart && j->job->hardware.nodes == 1 ? j->rollout_gpus : 0};
+    return draft_engine(j, sglang, e);
+}
+
 static bool prepare(struct draft *j, struct error *e)
 {
-    uint64_t repeat = 8;
-    while (j->sequences % repeat)
-        repeat /= 2;
-    if (draft_is(j, IS_GRPO, 0) && repeat < 2)
-        return FAIL(e, BAD_INPUT, STR("--batch"),
-                    "GRPO compares at least two answers to a prompt, and %llu a step are odd",
-                    (unsigned long long)j->sequences);
+    draft_megatron(j);
+    if (!draft_samples(j, e) || !choose_engine(j, e))
+        return false;
     draft_count(j, "rollout", j->rollout_gpus);
-    draft_count(j, "repeat_times", repeat);
-    draft_count(j, "prompts", j->sequences / repeat);
-    draft_count(j, "prompt", j->job->context / 4);
-    draft_count(j, "response", j->job->context - j->job->context / 4);
-    draft_count(j, "token_limit",
-                u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ring));
+    draft_count(j, "token_limit", u64_divide_up(sat_mul(j->job->batch, j->job->context), j->cp));
     if (!find_script(j, e) || !draft_teacher(j, e))
         return false;
     place_teacher(j);
@@ -258,6 +267,7 @@ static void emit(struct emit_files *files, const struct draft *j)
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
     lines_into(&launch, j, teacher_start_lines, COUNT_OF(teacher_start_lines));
     lines_into(&launch, j, argument_lines, COUNT_OF(argument_lines));
+    lines_into(&launch, j, allocator_lines, allocator_line_count);
     lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
     emit_add(files, "launch.sh", buf_str(&launch));
     if (draft_is(j, IS_OPD, 0))

@@ -2,7 +2,7 @@
 // nodes is read inside srun, and a job that runs out of time is queued again.
 #include "core/emit/emit.h"
 
-static const struct line lines[] = {
+static const struct line head_lines[] = {
     {.text = "#!/usr/bin/env bash\n"
              "#SBATCH --job-name=fathom\n"
              "#SBATCH --nodes=@job_nodes@\n"
@@ -10,6 +10,7 @@ static const struct line lines[] = {
              "#SBATCH --gpus-per-node=@job_gpus@\n"
              "#SBATCH --cpus-per-task=@job_cpus@\n"
              "#SBATCH --exclusive\n"
+             "#SBATCH --mem=0\n"
              "#SBATCH --time=24:00:00\n"
              "#SBATCH --output=%x-%j.out\n"
              "#SBATCH --open-mode=append\n"
@@ -18,11 +19,11 @@ static const struct line lines[] = {
              "# @name@, @context@ tokens a sequence: @around@ on @job_nodes@ nodes.\n"
              "# @predicted@\n"
              "# Submit it from this folder, which every node must see: sbatch job.sbatch"},
-    {.text = "set -euo pipefail\n"
-             "cd \"$SLURM_SUBMIT_DIR\"\n"
-             "# 120 seconds before the end the job is queued again; training goes on from the\n"
-             "# newest checkpoint.\n"
-             "trap 'echo \"out of time: queued again\"; scontrol requeue \"$SLURM_JOB_ID\"' USR1\n"
+    {.text = "# --mem=0 is all memory of a node; without it a job gets the cluster's default.\n"
+             "set -euo pipefail\n"
+             "cd \"$SLURM_SUBMIT_DIR\""},
+    {.text = "# 120 seconds before the end the job is queued again;\n# @resumes@."},
+    {.text = "trap 'echo \"out of time: queued again\"; scontrol requeue \"$SLURM_JOB_ID\"' USR1\n"
              "MASTER_ADDR=$(scontrol show hostnames \"$SLURM_JOB_NODELIST\" | head -n 1)\n"
              "export MASTER_ADDR\n"
              "# A port of this job's own: 29500 may be another's.\n"
@@ -30,6 +31,12 @@ static const struct line lines[] = {
              "export OMP_NUM_THREADS=$((SLURM_CPUS_PER_TASK / @job_gpus@))\n"
              "# srun does not take this from sbatch by itself.\n"
              "export SRUN_CPUS_PER_TASK=$SLURM_CPUS_PER_TASK"},
+    {IS_OVER_NODES | IS_EXPANDABLE, 0,
+     "# Exported before starting Ray: its workers see nothing that is exported later. srun hands\n"
+     "# it to every node."},
+};
+
+static const struct line run_lines[] = {
     {0, IS_OVER_NODES,
      "srun --kill-on-bad-exit=1 --wait=60 \\\n"
      "    bash -c 'NODE_RANK=$SLURM_NODEID exec bash launch.sh' &"},
@@ -74,7 +81,12 @@ static const struct refusal refusals[] = {
 
 static void emit(struct emit_files *files, const struct draft *j)
 {
-    emit_script(files, j, "job.sbatch", lines, COUNT_OF(lines));
+    struct buf job = buf_in(j->arena);
+    lines_into(&job, j, head_lines, COUNT_OF(head_lines));
+    if (draft_is(j, IS_OVER_NODES, 0))
+        lines_into(&job, j, allocator_lines, allocator_line_count);
+    lines_into(&job, j, run_lines, COUNT_OF(run_lines));
+    emit_add(files, "job.sbatch", buf_str(&job));
 }
 
 const struct writer writer_slurm = {

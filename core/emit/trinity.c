@@ -23,7 +23,7 @@ static const struct row rows[] = {
     {"", ROW_NOTE,
      .note =
          "Trinity-RFT, @task@: @name@, @context@ tokens a sequence, trained on @gpus@ x @gpu@.\n"
-         "@predicted@"},
+         "@predicted@\n@needs@"},
     {"mode", ROW_TEXT, "both", IS_ROLLOUT},
     {"mode", ROW_TEXT, "train", 0, IS_ROLLOUT},
     {"project", ROW_TEXT, "fathom"},
@@ -71,19 +71,30 @@ static const struct row rows[] = {
     {"cluster.gpu_per_node", ROW_LITERAL, "@cluster_gpus@", 0, IS_ROLLOUT},
 
     {"buffer.batch_size", ROW_LITERAL, "@prompts@", IS_ROLLOUT, 0,
-     "Prompts a step; times repeat_times they are the @sequences@ sequences of a training step."},
-    {"buffer.train_batch_size", ROW_LITERAL, "@sequences@"},
+     "Prompts a step; times repeat_times they are the @sequences@ answers of a training step."},
+    {"buffer.train_batch_size", ROW_LITERAL, "@sequences@", IS_PAIRS, 0,
+     "Pairs; each is two rows, @rows@ in a step."},
+    {"buffer.train_batch_size", ROW_LITERAL, "@sequences@", 0, IS_PAIRS},
     {"buffer.total_epochs", ROW_LITERAL, "1", 0, IS_CAPACITY},
     {"buffer.total_steps", ROW_LITERAL, "2", IS_CAPACITY},
     {"buffer.explorer_input.taskset.name", ROW_TEXT, "taskset", IS_ROLLOUT},
     {"buffer.explorer_input.taskset.storage_type", ROW_TEXT, "file", IS_ROLLOUT},
-    {"buffer.explorer_input.taskset.path", ROW_TEXT, "openai/gsm8k", IS_ROLLOUT | IS_NO_DATASET, 0,
-     "An example: put your own here."},
-    {"buffer.explorer_input.taskset.subset_name", ROW_TEXT, "main", IS_ROLLOUT | IS_NO_DATASET},
+    {"buffer.explorer_input.taskset.path", ROW_TEXT, "openai/gsm8k", IS_ROLLOUT | IS_NO_DATASET,
+     IS_VISION, "An example: put your own here."},
+    {"buffer.explorer_input.taskset.subset_name", ROW_TEXT, "main", IS_ROLLOUT | IS_NO_DATASET,
+     IS_VISION},
+    {"buffer.explorer_input.taskset.path", ROW_TEXT, "hiyouga/geometry3k",
+     IS_ROLLOUT | IS_NO_DATASET | IS_VISION, 0, "An example with images: put your own here."},
+    {"buffer.explorer_input.taskset.subset_name", ROW_TEXT, "default",
+     IS_ROLLOUT | IS_NO_DATASET | IS_VISION},
     {"buffer.explorer_input.taskset.path", ROW_TEXT, "@dataset@", IS_ROLLOUT, IS_NO_DATASET},
     {"buffer.explorer_input.taskset.split", ROW_TEXT, "train", IS_ROLLOUT},
-    {"buffer.explorer_input.taskset.format.prompt_key", ROW_TEXT, "question", IS_ROLLOUT},
+    {"buffer.explorer_input.taskset.format.prompt_key", ROW_TEXT, "question", IS_ROLLOUT,
+     IS_VISION},
+    {"buffer.explorer_input.taskset.format.prompt_key", ROW_TEXT, "problem",
+     IS_ROLLOUT | IS_VISION},
     {"buffer.explorer_input.taskset.format.response_key", ROW_TEXT, "answer", IS_ROLLOUT},
+    {"buffer.explorer_input.taskset.format.image_key", ROW_TEXT, "images", IS_ROLLOUT | IS_VISION},
     {"buffer.explorer_input.taskset.rollout_args.temperature", ROW_LITERAL, "1.0", IS_ROLLOUT},
     {"buffer.explorer_input.taskset.workflow_args.prompt_len", ROW_LITERAL, "@prompt@",
      IS_CAPACITY},
@@ -92,15 +103,29 @@ static const struct row rows[] = {
     {"buffer.explorer_input.default_workflow_type", ROW_TEXT, "synthetic_workflow", IS_CAPACITY, 0,
      "Answers of full length that nobody generates: synthetic_workflow.py."},
     {"buffer.explorer_input.default_workflow_type", ROW_TEXT, "math_workflow", IS_GRPO,
-     IS_CAPACITY},
+     IS_CAPACITY | IS_VISION},
+    {"buffer.explorer_input.default_workflow_type", ROW_TEXT, "simple_mm_workflow",
+     IS_GRPO | IS_VISION},
+    {"buffer.explorer_input.default_reward_fn_type", ROW_TEXT, "math_boxed_reward",
+     IS_GRPO | IS_VISION},
     {"buffer.explorer_input.default_workflow_type", ROW_TEXT, "on_policy_distill_math_workflow",
      IS_OPD},
     {"buffer.trainer_input.experience_buffer.name", ROW_TEXT, "experience_buffer"},
     {"buffer.trainer_input.experience_buffer.storage_type", ROW_TEXT, "queue", IS_ROLLOUT},
     {"buffer.trainer_input.experience_buffer.storage_type", ROW_TEXT, "file", 0, IS_ROLLOUT},
     {"buffer.trainer_input.experience_buffer.path", ROW_TEXT, "@dataset@", 0, IS_ROLLOUT},
-    {"buffer.trainer_input.experience_buffer.format.prompt_type", ROW_TEXT, "messages", IS_SFT},
-    {"buffer.trainer_input.experience_buffer.format.messages_key", ROW_TEXT, "messages", IS_SFT},
+    {"buffer.trainer_input.experience_buffer.format.prompt_type", ROW_TEXT, "messages", IS_SFT,
+     IS_VISION},
+    {"buffer.trainer_input.experience_buffer.format.messages_key", ROW_TEXT, "messages", IS_SFT,
+     IS_VISION},
+    {"buffer.trainer_input.experience_buffer.format.prompt_type", ROW_TEXT, "plaintext",
+     IS_SFT | IS_VISION},
+    {"buffer.trainer_input.experience_buffer.format.prompt_key", ROW_TEXT, "problem",
+     IS_SFT | IS_VISION},
+    {"buffer.trainer_input.experience_buffer.format.response_key", ROW_TEXT, "response",
+     IS_SFT | IS_VISION},
+    {"buffer.trainer_input.experience_buffer.format.image_key", ROW_TEXT, "images",
+     IS_SFT | IS_VISION},
     {"buffer.trainer_input.experience_buffer.format.prompt_type", ROW_TEXT, "plaintext", IS_DPO},
     {"buffer.trainer_input.experience_buffer.format.prompt_key", ROW_TEXT, "prompt", IS_DPO},
     {"buffer.trainer_input.experience_buffer.format.chosen_key", ROW_TEXT, "chosen", IS_DPO},
@@ -108,8 +133,10 @@ static const struct row rows[] = {
 
     {"explorer.eval_interval", ROW_LITERAL, "1000", IS_ROLLOUT},
     {"explorer.runner_per_model", ROW_LITERAL, "8", IS_ROLLOUT},
-    {"explorer.rollout_model.engine_num", ROW_LITERAL, "@rollout@", IS_ROLLOUT},
-    {"explorer.rollout_model.tensor_parallel_size", ROW_LITERAL, "1", IS_ROLLOUT},
+    {"explorer.rollout_model.engine_num", ROW_LITERAL, "@rollout_engines@", IS_ROLLOUT},
+    {"explorer.rollout_model.tensor_parallel_size", ROW_LITERAL, "@rollout_tp@", IS_ROLLOUT, 0,
+     "@rollout_why@ @rollout_room@"},
+    {"explorer.rollout_model.gpu_memory_utilization", ROW_LITERAL, "@rollout_memory@", IS_ROLLOUT},
     {"explorer.rollout_model.enforce_eager", ROW_LITERAL, "true", IS_ROLLOUT},
     {"explorer.rollout_model.enable_prefix_caching", ROW_LITERAL, "false", IS_ROLLOUT},
     {"explorer.rollout_model.dtype", ROW_TEXT, "bfloat16", IS_ROLLOUT},
@@ -128,15 +155,21 @@ static const struct row rows[] = {
     {"trainer.save_interval", ROW_LITERAL, "100"},
     {"trainer.save_hf_checkpoint", ROW_TEXT, "@save-hf@"},
     {"trainer.grad_clip", ROW_LITERAL, "1.0"},
-    {"trainer.use_dynamic_bsz", ROW_LITERAL, "true"},
+    {"trainer.use_dynamic_bsz", ROW_LITERAL, "true", 0, IS_PAIRS},
+    {"trainer.use_dynamic_bsz", ROW_LITERAL, "false", IS_PAIRS, 0,
+     "The loss takes every second row as rejected: rows must stay in order."},
     {"trainer.max_token_len_per_gpu", ROW_LITERAL, "@token_limit@", 0, 0,
-     "@batch@ sequences of full length in a micro-batch, divided by sp."},
+     "@micro_rows@ sequences of full length in a micro-batch, divided by sp."},
     {"trainer.ulysses_sequence_parallel_size", ROW_LITERAL, "@sp@"},
     {"trainer.param_offload", ROW_TRAIT, NULL, IS_OFFLOAD_OPTIMIZER, IS_LEGACY, NULL,
      IS_OFFLOAD_ALL},
     {"trainer.optimizer_offload", ROW_LITERAL, "true", IS_OFFLOAD_OPTIMIZER, IS_LEGACY},
     {"trainer.offload_policy", ROW_LITERAL, "true", IS_OFFLOAD_ALL | IS_FSDP2, IS_LEGACY,
      "Parameters, gradients and optimizer live in host memory."},
+    {"trainer.trainer_config.actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu", ROW_LITERAL,
+     "@micro_rows@", IS_PAIRS, 0, "Rows of @batch@ pairs."},
+    {"trainer.trainer_config.actor_rollout_ref.ref.log_prob_micro_batch_size_per_gpu", ROW_LITERAL,
+     "@micro_rows@", IS_PAIRS},
     FSDP_CONFIG_ROWS("actor"),
     FSDP_CONFIG_ROWS("ref"),
     {"trainer.trainer_config.actor_rollout_ref.model.enable_gradient_checkpointing", ROW_LITERAL,
@@ -160,6 +193,7 @@ static const struct line head_lines[] = {
 
 static const struct line run_lines[] = {
     {IS_NODES, 0, RAY_CLUSTER_LINE},
+    {IS_EXPANDABLE, 0, RAY_EXPORT_LINE},
     {0, IS_NODES,
      "# Ray is started here unless a cluster is there already.\n"
      "ray status >/dev/null 2>&1 ||"},
@@ -219,23 +253,37 @@ static bool place_engines(struct draft *j, struct error *e)
     return true;
 }
 
+// vLLM's sampler and workspaces took 1.9 to 2.3 GiB in logs of versions 0.17 to 0.19, and what is
+// outside torch up to 2.1 GiB where several GPUs work together.
+static bool choose_engines(struct draft *j, struct error *e)
+{
+    uint64_t per_node = j->job->hardware.gpus_per_node, whole = j->job->hardware.card.per_node;
+    uint64_t usual = job_ranks(j->job) < 8 ? 1 : per_node;
+    bool one = j->job->hardware.nodes == 1 && whole > per_node;
+    struct generator vllm = {.name = "vLLM",
+                             .key = "gpu_memory_utilization",
+                             .thousandths = 900,
+                             .own = 4 * GIB,
+                             .gpus = j->rollout_gpus,
+                             .node = per_node,
+                             .spare = one ? whole - per_node : 0};
+    if (!draft_engine(j, vllm, e))
+        return false;
+    if (!j->rollout_gpus)
+        j->rollout_gpus = usual % j->rollout_tp ? j->rollout_tp : usual;
+    return true;
+}
+
 static bool prepare(struct draft *j, struct error *e)
 {
-    uint64_t repeat = draft_is(j, IS_CAPACITY, 0) ? j->sequences : 8;
-    uint64_t prompt =
-        draft_is(j, IS_CAPACITY, 0) && j->job->context >= 4096 ? 2048 : j->job->context / 4;
     bool alone = !draft_is(j, IS_ROLLOUT, 0);
-    uint64_t usual = job_ranks(j->job) < 8 ? 1 : j->job->hardware.gpus_per_node;
-    while (j->sequences % repeat)
-        repeat /= 2;
-    j->rollout_gpus = alone ? 0 : j->rollout_gpus ? j->rollout_gpus : usual;
+    uint64_t together = draft_is(j, IS_PAIRS, 0) ? 2 * j->job->batch : j->job->batch;
+    if (!alone && (!draft_samples(j, e) || !choose_engines(j, e)))
+        return false;
     draft_count(j, "rollout", j->rollout_gpus);
-    draft_count(j, "repeat_times", repeat);
-    draft_count(j, "prompts", j->sequences / repeat);
-    draft_count(j, "prompt", prompt);
-    draft_count(j, "response", j->job->context - prompt);
+    draft_count(j, "rollout_engines", alone ? 0 : j->rollout_gpus / j->rollout_tp);
     draft_count(j, "token_limit",
-                u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ulysses));
+                u64_divide_up(sat_mul(together, j->job->context), j->job->ulysses));
     j->traits |= str_starts(draft_text(j, "save-to"), STR("/")) ? IS_ABSOLUTE_SAVE : 0;
     if (draft_is(j, IS_LEGACY, 0))
         j->traits |= IS_OWN_YARN;

@@ -5,20 +5,26 @@
 
 static const struct line head_lines[] = {
     {.text = "#!/usr/bin/env bash\n"
-             "# verl, GRPO: @name@, @context@ tokens a sequence; sequences a step: @sequences@.\n"
-             "# @predicted@"},
+             "# verl, GRPO: @name@, @context@ tokens a sequence; @step@.\n"
+             "# @predicted@\n"
+             "# Needs verl >= 0.8 (the layout of keys), with the vLLM that it names."},
 };
 
 static const struct line run_lines[] = {
     {IS_NODES, 0, RAY_CLUSTER_LINE},
     {.text = "overrides=(\n    algorithm.adv_estimator=grpo\n    algorithm.use_kl_in_reward=false"},
     {0, IS_NO_DATASET, "    data.train_files=@dataset@\n    data.val_files=@dataset@"},
-    {IS_NO_DATASET, 0,
+    {IS_NO_DATASET | IS_VISION, 0,
+     "    # An example with images, as verl's examples/data_preprocess/geo3k.py writes it.\n"
+     "    data.train_files=\"$HOME/data/geo3k/train.parquet\"\n"
+     "    data.val_files=\"$HOME/data/geo3k/test.parquet\""},
+    {IS_VISION, 0, "    data.image_key=images"},
+    {IS_NO_DATASET, IS_VISION,
      "    # An example: put your own here.\n"
      "    data.train_files=\"$HOME/data/gsm8k/train.parquet\"\n"
      "    data.val_files=\"$HOME/data/gsm8k/test.parquet\""},
     {.text =
-         "    # Prompts a step; times rollout.n they are the @sequences@ sequences of one update.\n"
+         "    # Prompts a step; times rollout.n they are the @sequences@ answers of one update.\n"
          "    data.train_batch_size=@prompts@\n"
          "    data.max_prompt_length=@prompt@\n"
          "    data.max_response_length=@response@\n"
@@ -49,9 +55,11 @@ static const struct line run_lines[] = {
     {.text = "    # The reference model waits in host memory.\n"
              "    actor_rollout_ref.ref.fsdp_config.param_offload=true\n"
              "    # The engine shares the GPUs and gives its memory back while training.\n"
-             "    actor_rollout_ref.rollout.name=vllm\n"
-             "    actor_rollout_ref.rollout.tensor_model_parallel_size=1\n"
-             "    actor_rollout_ref.rollout.gpu_memory_utilization=0.6\n"
+             "    actor_rollout_ref.rollout.name=vllm"},
+    {.text = "    # @rollout_why@"},
+    {.text = "    # @rollout_room@"},
+    {.text = "    actor_rollout_ref.rollout.tensor_model_parallel_size=@rollout_tp@\n"
+             "    actor_rollout_ref.rollout.gpu_memory_utilization=@rollout_memory@\n"
              "    actor_rollout_ref.rollout.free_cache_engine=true\n"
              "    actor_rollout_ref.rollout.n=@repeat_times@\n"
              "    trainer.n_gpus_per_node=@gpus_per_node@\n"
@@ -81,21 +89,19 @@ static bool is_hydra_plain(struct str text)
 static bool prepare(struct draft *j, struct error *e)
 {
     static const char *const texts[] = {"model", "dataset", "save-to"};
-    uint64_t repeat = 8;
+    // Training gives most of the card back while answers are generated.
+    struct generator vllm = {.name = "vLLM",
+                             .key = "gpu_memory_utilization",
+                             .thousandths = 600,
+                             .own = 4 * GIB,
+                             .gpus = job_ranks(j->job),
+                             .node = j->job->hardware.gpus_per_node};
     for (ptrdiff_t i = 0; i < COUNT_OF(texts); i++)
         if (!is_hydra_plain(draft_text(j, texts[i])))
             return FAIL(e, BAD_INPUT, str_format(j->arena, "--%s", texts[i]),
                         "%s holds a character that Hydra's overrides read as their own", texts[i]);
-    while (j->sequences % repeat)
-        repeat /= 2;
-    if (repeat < 2)
-        return FAIL(e, BAD_INPUT, STR("--batch"),
-                    "GRPO compares at least two answers to a prompt, and %llu a step are odd",
-                    (unsigned long long)j->sequences);
-    draft_count(j, "repeat_times", repeat);
-    draft_count(j, "prompts", j->sequences / repeat);
-    draft_count(j, "prompt", j->job->context / 4);
-    draft_count(j, "response", j->job->context - j->job->context / 4);
+    if (!draft_samples(j, e) || !draft_engine(j, vllm, e))
+        return false;
     draft_count(j, "token_limit",
                 u64_divide_up(sat_mul(j->job->batch, j->job->context), j->job->ulysses));
     draft_fact(j, "experiment", str_format(j->arena, "%.*s-grpo", STR_ARGS(draft_text(j, "name"))));

@@ -58,10 +58,12 @@ struct hardware {
     struct gpu card;
     uint64_t nodes, gpus_per_node;
     bool custom;
+    bool spread; // one count was given, beyond a node's: it was divided into nodes
 };
 
 // Reads "8xH100-80G", "4x8xA100-80G", "H200", "8x{memory=48GiB,bf16=181TFLOPS}" or the same without
 // braces, "8xcustom:memory=48GiB,...", and "H100-80G:memory=94GiB" for a changed catalogue card.
+// A count beyond eight that whole nodes of the card's usual size make up is so many nodes.
 // "auto" is the host's to resolve and is refused here.
 bool hardware_from_spec(struct hardware *h, struct arena *a, const struct setting *spec,
                         struct error *e) MUST_USE;

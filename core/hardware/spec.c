@@ -7,6 +7,8 @@
 // Bounds that keep the bytes of a whole machine within 64 bits (a card has at most 2^42).
 enum { MAX_NODES = 65536, MAX_GPUS_PER_NODE = 1024, MAX_GPUS = 1 << 20 };
 
+enum { USUAL_NODE = 8 }; // GPUs that one count may put into one node
+
 static bool is_separator(char c)
 {
     return c == '-' || c == '_' || c == ' ';
@@ -183,6 +185,17 @@ static bool read_card(struct gpu *card, bool *custom, const struct reader *r, st
     return true;
 }
 
+// "16xH100-80G" is two nodes of the card's usual size; "1x16xH100-80G" is one node of sixteen.
+static void spread_over_nodes(struct hardware *h)
+{
+    uint64_t gpus = h->gpus_per_node, size = h->card.per_node;
+    if (gpus <= USUAL_NODE || !size || gpus % size)
+        return;
+    h->nodes = gpus / size;
+    h->gpus_per_node = size;
+    h->spread = true;
+}
+
 bool hardware_from_spec(struct hardware *h, struct arena *a, const struct setting *spec,
                         struct error *e)
 {
@@ -200,6 +213,8 @@ bool hardware_from_spec(struct hardware *h, struct arena *a, const struct settin
         return false;
     found.nodes = second ? first : 1;
     found.gpus_per_node = second ? second : first ? first : 1;
+    if (!second)
+        spread_over_nodes(&found);
     if (found.gpus_per_node > MAX_GPUS_PER_NODE)
         return FAIL(e, BAD_INPUT, spec->where,
                     "a node has at most %d GPUs, not %llu; write nodes x GPUs, as in 4x8xH100-80G",

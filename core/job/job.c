@@ -24,6 +24,25 @@ static bool add_implied_recipe(struct settings *given, struct error *e)
     return settings_add(given, (struct setting){STR("recipe"), recipe, target->where}, e);
 }
 
+// A prompt and a response are a context, unless the user says one too.
+static bool add_implied_context(struct settings *given, struct error *e)
+{
+    const struct setting *parts[] = {settings_find_z(given, "prompt"),
+                                     settings_find_z(given, "response")};
+    uint64_t tokens[COUNT_OF(parts)] = {0};
+    for (ptrdiff_t i = 0; i < COUNT_OF(parts); i++) {
+        const struct setting_def *def = parts[i] ? setting_def_find(parts[i]->key) : NULL;
+        if (!def || settings_find_z(given, "context"))
+            return true;
+        if (!setting_number(&tokens[i], parts[i], UNIT_COUNT, (struct range){def->min, def->max},
+                            e))
+            return false;
+    }
+    unsigned long long sum = tokens[0] + tokens[1];
+    struct str context = str_format(given->arena, "%llu", sum);
+    return settings_add(given, (struct setting){STR("context"), context, parts[1]->where}, e);
+}
+
 // verl cuts the eight sequences of a sequence parallel group into as few micro-batches as hold at
 // most so many tokens a GPU, and evens them out (utils/seqlen_balancing.py).
 static bool spread_tokens(struct job *j, struct error *e)
@@ -133,7 +152,8 @@ bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struc
             return false;
     found.given = given;
     found.settings = all;
-    if (!add_implied_recipe(given, e) || !model_from_settings(&found.model, a, s, e) ||
+    if (!add_implied_recipe(given, e) || !add_implied_context(given, e) ||
+        !model_from_settings(&found.model, a, s, e) ||
         !parameters_of(&found.parameters, a, &found.model, e) ||
         !hardware_from_settings(&found.hardware, a, s, e) ||
         !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e))

@@ -98,6 +98,11 @@ static bool has_vision(const struct job *j)
     return j->model.features & (FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP);
 }
 
+static bool has_siglip(const struct job *j) // as Gemma 3
+{
+    return model_has(&j->model, FEATURE_VISION_SIGLIP);
+}
+
 static bool has_own_attention(const struct job *j)
 {
     return j->model.features & (FEATURE_MLA | FEATURE_SINKS);
@@ -425,6 +430,25 @@ const struct rule rules[] = {
     {0, IS_RESHARD, NULL, IN(SLIME), CANNOT, "reshard", "reshard is a setting of fsdp2"},
     {IS_YARN, 0, NULL, IN(SLIME), CANNOT, "context",
      "the model has @max_position@ positions, and Megatron has no YaRN for it"},
+    {0, 0, has_siglip, IN(TRINITY) | IN(VERL), CANNOT, "model",
+     "@target@ trains no Gemma 3 with images; Qwen3-VL it does"},
+    {0, 0, has_siglip, IN(SLIME), CANNOT, "model", "slime trains no Gemma 3"},
+    // #2251 removed megatron-bridge, and the examples of geo3k_vlm with it.
+    {IS_VISION, 0, NULL, IN(SLIME), CANNOT, "model",
+     "slime 0.3.0 was the last that trained Qwen3-VL; 0.3.1 and later have Megatron's models of "
+     "text, and Qwen3-VL as a teacher only"},
+    {IS_VISION, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "model",
+     "train.py trains on texts; --for trl has data with images"},
+    {IS_VISION | IS_REWARD, 0, NULL, IN(TRL), CANNOT, "model",
+     "TRL's reward trainer reads no images"},
+    {IS_VISION | IS_LEGACY, 0, NULL, IN(TRINITY), CANNOT, "verl",
+     "Qwen3-VL needs the layout of verl 0.8 and later"},
+    {IS_VISION | IS_OPD, 0, NULL, IN(TRINITY), CANNOT, "model",
+     "Trinity-RFT distils models of text only"},
+    {IS_VISION | IS_DPO, 0, NULL, IN(TRINITY), CANNOT, "model",
+     "Trinity-RFT's dpo reads no images"},
+    {IS_VISION | IS_CAPACITY, 0, NULL, IN(TRINITY), CANNOT, "model",
+     "the published test has sequences of text only"},
 
     // What could be, and is not modelled.
     {0, 0, is_verl, 0, NOT_YET, "recipe",

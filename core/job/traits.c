@@ -59,10 +59,9 @@ static const struct {
     enum feature feature;
     uint64_t trait;
 } by_feature[] = {
-    {FEATURE_EXPERTS, IS_EXPERTS},
-    {FEATURE_TIED, IS_TIED},
-    {FEATURE_QK_NORM, IS_QK_NORM},
-    {FEATURE_QKV_BIAS, IS_QKV_BIAS},
+    {FEATURE_EXPERTS, IS_EXPERTS},     {FEATURE_TIED, IS_TIED},
+    {FEATURE_QK_NORM, IS_QK_NORM},     {FEATURE_QKV_BIAS, IS_QKV_BIAS},
+    {FEATURE_VISION_QWEN3, IS_VISION}, {FEATURE_VISION_SIGLIP, IS_VISION},
 };
 
 static uint64_t if_so(bool so, uint64_t trait)

@@ -76,6 +76,8 @@
 #define IS_ENTROPY_SAVING TRAIT(60) // verl's
 #define IS_LORA           TRAIT(61)
 #define IS_SYNCED         TRAIT(62) // gradients after each micro-batch
+// Also of the model.
+#define IS_VISION TRAIT(63)
 
 struct job;
 

@@ -74,34 +74,36 @@ const struct catalog_model catalog_models[] = {
      "hidden_size=2048 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
      "intermediate_size=6144 tie_word_embeddings=true max_position_embeddings=262144 "
      "vision.out_hidden_size=2048" QWEN3_VISION_24,
-     .also = "Qwen3-VL-2B-Instruct Qwen3-VL-2B-Thinking"},
+     .also = "Qwen3-VL-2B-Instruct Qwen3-VL-2B-Thinking", .hub = "Qwen3-VL-2B-Instruct"},
     {"Qwen3-VL-4B", "Qwen", "qwen3_vl",
      "hidden_size=2560 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=9728 tie_word_embeddings=true max_position_embeddings=262144 "
      "vision.out_hidden_size=2560" QWEN3_VISION_24,
-     .also = "Qwen3-VL-4B-Instruct Qwen3-VL-4B-Thinking"},
+     .also = "Qwen3-VL-4B-Instruct Qwen3-VL-4B-Thinking", .hub = "Qwen3-VL-4B-Instruct"},
     {"Qwen3-VL-8B", "Qwen", "qwen3_vl",
      "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=12288 max_position_embeddings=262144 "
      "vision.out_hidden_size=4096" QWEN3_VISION_27,
-     .also = "Qwen3-VL-8B-Instruct Qwen3-VL-8B-Thinking"},
+     .also = "Qwen3-VL-8B-Instruct Qwen3-VL-8B-Thinking", .hub = "Qwen3-VL-8B-Instruct"},
     {"Qwen3-VL-32B", "Qwen", "qwen3_vl",
      "hidden_size=5120 num_hidden_layers=64 num_attention_heads=64 num_key_value_heads=8 "
      "intermediate_size=25600 max_position_embeddings=262144 "
      "vision.out_hidden_size=5120" QWEN3_VISION_27,
-     .also = "Qwen3-VL-32B-Instruct Qwen3-VL-32B-Thinking"},
+     .also = "Qwen3-VL-32B-Instruct Qwen3-VL-32B-Thinking", .hub = "Qwen3-VL-32B-Instruct"},
     {"Qwen3-VL-30B-A3B", "Qwen", "qwen3_vl_moe",
      "hidden_size=2048 num_hidden_layers=48 num_attention_heads=32 num_key_value_heads=4 "
      "head_dim=128 intermediate_size=6144 moe_intermediate_size=768 num_experts=128 "
      "num_experts_per_tok=8 max_position_embeddings=262144 "
      "vision.out_hidden_size=2048" QWEN3_VISION_27,
-     .also = "Qwen3-VL-30B-A3B-Instruct Qwen3-VL-30B-A3B-Thinking"},
+     .also = "Qwen3-VL-30B-A3B-Instruct Qwen3-VL-30B-A3B-Thinking",
+     .hub = "Qwen3-VL-30B-A3B-Instruct"},
     {"Qwen3-VL-235B-A22B", "Qwen", "qwen3_vl_moe",
      "hidden_size=4096 num_hidden_layers=94 num_attention_heads=64 num_key_value_heads=4 "
      "head_dim=128 intermediate_size=12288 moe_intermediate_size=1536 num_experts=128 "
      "num_experts_per_tok=8 max_position_embeddings=262144 "
      "vision.out_hidden_size=4096" QWEN3_VISION_27,
-     .also = "Qwen3-VL-235B-A22B-Instruct Qwen3-VL-235B-A22B-Thinking"},
+     .also = "Qwen3-VL-235B-A22B-Instruct Qwen3-VL-235B-A22B-Thinking",
+     .hub = "Qwen3-VL-235B-A22B-Instruct"},
 
     {"Qwen2.5-0.5B", "Qwen", "qwen2",
      "hidden_size=896 num_hidden_layers=24 num_attention_heads=14 num_key_value_heads=2 "
@@ -160,20 +162,20 @@ const struct catalog_model catalog_models[] = {
      "max_position_embeddings=131072",
      .also = "Llama-3.2-3B-Instruct"},
     {"Llama-3.3-70B", "meta-llama", .like = "Llama-3.1-70B", .config = "",
-     .also = "Llama-3.3-70B-Instruct"},
+     .also = "Llama-3.3-70B-Instruct", .hub = "Llama-3.3-70B-Instruct"},
 
     {"Llama-2-7b", "meta-llama", "llama",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
      "intermediate_size=11008 vocab_size=32000 max_position_embeddings=4096",
-     .also = "Llama-2-7b-hf Llama-2-7b-chat-hf"},
+     .also = "Llama-2-7b-hf Llama-2-7b-chat-hf", .hub = "Llama-2-7b-hf"},
     {"Llama-2-13b", "meta-llama", "llama",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=40 "
      "intermediate_size=13824 vocab_size=32000 max_position_embeddings=4096",
-     .also = "Llama-2-13b-hf Llama-2-13b-chat-hf"},
+     .also = "Llama-2-13b-hf Llama-2-13b-chat-hf", .hub = "Llama-2-13b-hf"},
     {"TinyLlama-1.1B", "TinyLlama", "llama",
      "hidden_size=2048 num_hidden_layers=22 num_attention_heads=32 num_key_value_heads=4 "
      "intermediate_size=5632 vocab_size=32000 max_position_embeddings=2048",
-     .also = "TinyLlama-1.1B-Chat-v1.0"},
+     .also = "TinyLlama-1.1B-Chat-v1.0", .hub = "TinyLlama-1.1B-Chat-v1.0"},
     {"SmolLM2-135M", "HuggingFaceTB", "llama",
      "hidden_size=576 num_hidden_layers=30 num_attention_heads=9 num_key_value_heads=3 "
      "intermediate_size=1536 vocab_size=49152 tie_word_embeddings=true "
@@ -198,7 +200,7 @@ const struct catalog_model catalog_models[] = {
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 vocab_size=32768 max_position_embeddings=32768 "
      "sliding_window=null",
-     .also = "Mistral-7B Mistral-7B-Instruct-v0.3"},
+     .also = "Mistral-7B-Instruct-v0.3", .nick = "Mistral-7B"},
     {"Mistral-7B-v0.1", "mistralai", .like = "Mistral-7B-v0.3",
      .config = "vocab_size=32000 sliding_window=4096", .also = "Mistral-7B-Instruct-v0.1"},
     {"Mistral-7B-Instruct-v0.2", "mistralai", .like = "Mistral-7B-v0.3",
@@ -207,24 +209,24 @@ const struct catalog_model catalog_models[] = {
     {"Mistral-Nemo-Base-2407", "mistralai", "mistral",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
      "head_dim=128 intermediate_size=14336 vocab_size=131072 sliding_window=null",
-     .also = "Mistral-Nemo-12B Mistral-Nemo-Instruct-2407"},
+     .also = "Mistral-Nemo-Instruct-2407", .nick = "Mistral-Nemo-12B"},
 
     {"Mixtral-8x7B-v0.1", "mistralai", "mixtral",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 vocab_size=32000 max_position_embeddings=32768",
-     .also = "Mixtral-8x7B Mixtral-8x7B-Instruct-v0.1"},
+     .also = "Mixtral-8x7B-Instruct-v0.1", .nick = "Mixtral-8x7B"},
 
     {"Phi-3-mini-4k-instruct", "microsoft", "phi3",
      "hidden_size=3072 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
      "intermediate_size=8192 sliding_window=2047",
-     .also = "Phi-3-mini"},
+     .nick = "Phi-3-mini"},
     {"Phi-3.5-mini-instruct", "microsoft", .like = "Phi-3-mini-4k-instruct",
      .config = "max_position_embeddings=131072 sliding_window=262144",
-     .also = "Phi-3.5-mini Phi-3-mini-128k-instruct"},
+     .also = "Phi-3-mini-128k-instruct", .nick = "Phi-3.5-mini"},
     {"Phi-3-medium-4k-instruct", "microsoft", "phi3",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
      "intermediate_size=17920 sliding_window=2047",
-     .also = "Phi-3-medium"},
+     .nick = "Phi-3-medium"},
     {"phi-4", "microsoft", "phi3",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=10 "
      "intermediate_size=17920 vocab_size=100352 max_position_embeddings=16384"},
@@ -232,20 +234,20 @@ const struct catalog_model catalog_models[] = {
      "hidden_size=3072 num_hidden_layers=32 num_attention_heads=24 num_key_value_heads=8 "
      "intermediate_size=8192 vocab_size=200064 tie_word_embeddings=true "
      "max_position_embeddings=131072 sliding_window=262144 partial_rotary_factor=0.75",
-     .also = "Phi-4-mini"},
+     .nick = "Phi-4-mini"},
 
     {"OLMo-2-0425-1B", "allenai", "olmo2",
      "hidden_size=2048 num_hidden_layers=16 num_attention_heads=16 num_key_value_heads=16 "
      "intermediate_size=8192 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-1B OLMo-2-0425-1B-Instruct"},
+     .also = "OLMo-2-0425-1B-Instruct", .nick = "OLMo-2-1B"},
     {"OLMo-2-1124-7B", "allenai", "olmo2",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=32 "
      "intermediate_size=11008 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-7B OLMo-2-1124-7B-Instruct"},
+     .also = "OLMo-2-1124-7B-Instruct", .nick = "OLMo-2-7B"},
     {"OLMo-2-1124-13B", "allenai", "olmo2",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 num_key_value_heads=40 "
      "intermediate_size=13824 vocab_size=100352 max_position_embeddings=4096",
-     .also = "OLMo-2-13B OLMo-2-1124-13B-Instruct"},
+     .also = "OLMo-2-1124-13B-Instruct", .nick = "OLMo-2-13B"},
 
     {"gemma-2b", "google", "gemma",
      "hidden_size=2048 num_hidden_layers=18 num_attention_heads=8 num_key_value_heads=1 "
@@ -270,19 +272,19 @@ const struct catalog_model catalog_models[] = {
     {"gemma-3-1b", "google", "gemma3_text",
      "hidden_size=1152 num_hidden_layers=26 num_attention_heads=4 num_key_value_heads=1 "
      "intermediate_size=6912 vocab_size=262144 max_position_embeddings=32768 sliding_window=512",
-     .also = "gemma-3-1b-it gemma-3-1b-pt"},
+     .also = "gemma-3-1b-it gemma-3-1b-pt", .hub = "gemma-3-1b-pt"},
     {"gemma-3-4b", "google", "gemma3",
      "hidden_size=2560 num_hidden_layers=34 num_attention_heads=8 num_key_value_heads=4 "
      "intermediate_size=10240 sliding_window=1024" SIGLIP,
-     .also = "gemma-3-4b-it gemma-3-4b-pt"},
+     .also = "gemma-3-4b-it gemma-3-4b-pt", .hub = "gemma-3-4b-pt"},
     {"gemma-3-12b", "google", "gemma3",
      "hidden_size=3840 num_hidden_layers=48 num_attention_heads=16 num_key_value_heads=8 "
      "intermediate_size=15360 sliding_window=1024" SIGLIP,
-     .also = "gemma-3-12b-it gemma-3-12b-pt"},
+     .also = "gemma-3-12b-it gemma-3-12b-pt", .hub = "gemma-3-12b-pt"},
     {"gemma-3-27b", "google", "gemma3",
      "hidden_size=5376 num_hidden_layers=62 num_attention_heads=32 num_key_value_heads=16 "
      "head_dim=128 intermediate_size=21504 sliding_window=1024" SIGLIP,
-     .also = "gemma-3-27b-it gemma-3-27b-pt"},
+     .also = "gemma-3-27b-it gemma-3-27b-pt", .hub = "gemma-3-27b-pt"},
 
     {"gpt-oss-20b", "openai", "gpt_oss",
      "hidden_size=2880 num_hidden_layers=24 num_attention_heads=64 intermediate_size=2880 "
@@ -328,7 +330,8 @@ const struct catalog_model *catalog_model_find(struct str name)
         const struct catalog_model *row = &catalog_models[i];
         if (owner.n && !str_equal_nocase(owner, str_from(row->owner)))
             continue;
-        if (str_equal_nocase(bare, str_from(row->name)) || among(row->also, bare))
+        if (str_equal_nocase(bare, str_from(row->name)) || among(row->also, bare) ||
+            among(row->nick, bare))
             return row;
     }
     return NULL;
@@ -340,8 +343,11 @@ bool catalog_model_unknown(struct str name, struct str where, struct error *e)
     for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
         struct words also = words_of(catalog_models[i].also, ' ');
         str_nearest_offer(&nearest, str_from(catalog_models[i].name));
+        struct words nick = words_of(catalog_models[i].nick, ' ');
         while (words_next(&also))
             str_nearest_offer(&nearest, also.word);
+        while (words_next(&nick))
+            str_nearest_offer(&nearest, nick.word);
     }
     FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
     if (nearest.best.n)

@@ -153,7 +153,9 @@ struct catalog_model {
     const char *model_type; // its family; NULL in a variant
     const char *config;     // "key=value ..." as config.json has them
     const char *like;       // a variant: the row it shares all but `config` with
-    const char *also;       // other names with the same configuration, space-separated
+    const char *also;       // the hub's other names with the same configuration, space-separated
+    const char *nick;       // names that the hub does not have, the same way
+    const char *hub;        // the hub's name, where it has none that is `name`
     struct native native;   // not what the row that it is like says
 };
 extern const struct catalog_model catalog_models[];

@@ -124,6 +124,9 @@ void report_hardware(struct buf *out, const struct view *v, const struct hardwar
     put_bytes(&title, h->card.memory.value * gpus);
     buf_put_z(&title, " in all");
     buf_char(out, '\n');
+    if (h->spread)
+        buf_printf(&title, "; a node is taken to have %llu GPUs, 1x%llux%s is a single one",
+                   (unsigned long long)h->gpus_per_node, (unsigned long long)gpus, h->card.name);
     buf_wrapped(out, buf_str(&title), 2, v->width);
     buf_char(out, '\n');
     print_figures(out, v, &h->card);

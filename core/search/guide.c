@@ -8,7 +8,10 @@
 #define ULYSSES    "Ulysses sequence parallel, N GPUs share one sequence"
 
 const struct guide_part guide_parts[] = {
-    {"Env", {EXPANDABLE, EXPANDABLE, EXPANDABLE}, {EXPORT, EXPORT, EXPORT}},
+    // Ray's workers have the environment of the ray start that began them.
+    {"Env",
+     {EXPANDABLE, EXPANDABLE, EXPANDABLE},
+     {EXPORT, EXPORT " on every node before starting Ray", EXPORT}},
     {"SP=N",
      {ULYSSES, ULYSSES, ULYSSES},
      {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs"}},

@@ -18,7 +18,8 @@ from common import ASIDE, HERE, files
 RECORDER = """#!{python}
 import json, os, sys
 with open(os.environ["RECORD"], "a") as out:
-    json.dump([os.path.basename(sys.argv[0]), *sys.argv[1:]], out)
+    seen = ["PYTORCH_CUDA_ALLOC_CONF"] if "PYTORCH_CUDA_ALLOC_CONF" in os.environ else []
+    json.dump([os.path.basename(sys.argv[0]), *sys.argv[1:], *(seen if os.environ.get("SEEN") else [])], out)
     out.write("\\n")
 if sys.argv[0].endswith("scontrol"):
     print("node0")
@@ -178,6 +179,7 @@ class Slurm(unittest.TestCase):
                 self.assertGreaterEqual(int(found["nodes"]), 1)
                 self.assertGreaterEqual(int(found["gpus-per-node"]), 1)
                 self.assertEqual(found["signal"], "B:USR1@120")
+                self.assertEqual(found["mem"], "0")
                 self.assertIn("requeue", found)
 
     def test_one_launcher_a_node_with_its_own_rank(self):
@@ -191,6 +193,14 @@ class Slurm(unittest.TestCase):
         self.assertEqual(len(starts), 2)
         self.assertIn("--head", starts[0])
         self.assertTrue(any(argument.startswith("--address=") for argument in starts[1]))
+
+    def test_ray_starts_with_the_allocator_setting(self):
+        for name in ("slurm-trinity-env/job.sbatch", "trinity-grpo/launch.sh", "slime-apart/launch.sh"):
+            with self.subTest(name):
+                path = files(name)[0][1]
+                starts = [call for call in calls(path, SEEN="1") if "start" in call]
+                self.assertTrue(starts)
+                self.assertEqual([call[-1] for call in starts], len(starts) * ["PYTORCH_CUDA_ALLOC_CONF"])
 
 
 if __name__ == "__main__":

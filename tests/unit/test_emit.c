@@ -258,9 +258,31 @@ TEST(documents_of_every_combination_can_be_read)
     CHECK(written > 60);
 }
 
+static ptrdiff_t place_in(struct str text, struct str part)
+{
+    for (ptrdiff_t at = 0; at + part.n <= text.n; at++)
+        if (str_equal(str_slice(text, at, at + part.n), part))
+            return at;
+    return -1;
+}
+
+static bool has_model(const char *request)
+{
+    return place_in(str_from(request), STR("model=")) >= 0;
+}
+
 TEST(what_frameworks_cannot_do_is_refused)
 {
     static const char *const rows[][2] = {
+        {"for=accelerate model=Qwen3-VL-4B", "--for trl has data with images"},
+        {"for=slurm around=deepspeed model=Qwen3-VL-4B", "--for trl has data with images"},
+        {"for=trl task=reward model=Qwen3-VL-4B", "reads no images"},
+        {"for=trl task=grpo model=Qwen3-VL-4B", "--dataset with prompts and images"},
+        {"for=trinity task=opd teacher=Qwen3-32B model=Qwen3-VL-4B", "models of text only"},
+        {"for=trinity task=dpo dataset=x model=Qwen3-VL-4B", "dpo reads no images"},
+        {"for=trinity model=gemma-3-4b", "no Gemma 3 with images"},
+        {"for=verl model=gemma-3-4b", "no Gemma 3 with images"},
+        {"for=slime dataset=x model=Qwen3-VL-4B", "slime 0.3.0 was the last"},
         {"for=accelerate sp=2", "Accelerate runs Ulysses through DeepSpeed only"},
         {"for=accelerate cp=2 strategy=fsdp1", "under fsdp2 only"},
         {"for=accelerate sp=3", "sp 3 does not divide the 8 GPUs"},
@@ -284,13 +306,24 @@ TEST(what_frameworks_cannot_do_is_refused)
         {"for=slime", "--dataset FILE"},
         {"for=accelerate dataset=-x", "must not begin with a dash"},
         {"for=accelerate teacher=Qwen3-8B", "files for Accelerate have no word for teacher"},
+        {"for=accelerate prompt=1k", "files for Accelerate have no word for prompt"},
+        {"for=trl prompt=1k", "nothing is generated in this task"},
+        {"for=trl task=grpo rollout-tp=2", "files for TRL have no word for rollout-tp"},
+        {"for=verl prompt=1k response=2k", "prompt 1024 and response 2048 are not the context's"},
+        {"for=verl response=8k", "leaves nothing of the context's 8192 tokens"},
+        {"for=verl samples=3", "3 answers a prompt do not divide the 128 answers of a step"},
+        {"for=verl samples=1", "GRPO compares at least two answers"},
+        {"for=verl rollout-tp=3", "rollout-tp 3 must divide the 32 heads"},
+        {"for=verl rollout-memory=90%", "from 0.05 to 0.98, not '90%'"},
+        {"for=verl rollout-memory=0.06", "gpu_memory_utilization 0.06 leaves"},
+        {"for=trinity rollout=2 rollout-tp=4", "and the GPUs that generate"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
         struct emit_files files;
         struct error e = {0};
-        struct str request =
-            str_format(a, "model=Qwen3-8B gpu=8xH100-80G context=8k %s", rows[i][0]);
+        struct str request = str_format(a, "gpu=8xH100-80G context=8k %s%s", rows[i][0],
+                                        has_model(rows[i][0]) ? "" : " model=Qwen3-8B");
         bool ok = emits(&files, a, str_z(a, request), &e);
         struct str message = str_from(e.message), part = str_from(rows[i][1]);
         bool said = false;
@@ -299,6 +332,225 @@ TEST(what_frameworks_cannot_do_is_refused)
         if (ok || !said || e.code != ERROR_BAD_INPUT)
             test_failed(__FILE__, __LINE__, "'%s' says '%s'", rows[i][0], e.message);
     }
+}
+
+static struct str file_of(const struct emit_files *files, const char *name)
+{
+    for (ptrdiff_t i = 0; i < files->count; i++)
+        if (str_is(files->items[i].name, name))
+            return files->items[i].content;
+    return STR_NONE;
+}
+
+// What must be in a file, in this order, with a "!" what must not.
+static const struct saying {
+    const char *request, *file;
+    const char *parts[4];
+} sayings[] = {
+    {"for=slurm around=trinity gpu=2x8xH100-80G expandable=on",
+     "job.sbatch",
+     {"--mem=0\n", "export PYTORCH_CUDA_ALLOC_CONF=", "ray start --head", "ray start --address"}},
+    {"for=slurm around=slime gpu=2x8xH100-80G rollout=8 expandable=on dataset=x tp=4 cp=1",
+     "job.sbatch",
+     {"export PYTORCH_CUDA_ALLOC_CONF=", "export PYTORCH_ALLOC_CONF=", "ray start --head"}},
+    {"for=trinity gpu=4xH100-80G expandable=on",
+     "launch.sh",
+     {"export PYTORCH_CUDA_ALLOC_CONF=", "before starting Ray", "ray start --head"}},
+    {"for=trinity gpu=2x8xH100-80G expandable=on", "launch.sh", {"before starting Ray"}},
+    {"for=slime gpu=4xH100-80G rollout=2 expandable=on dataset=x tp=4 cp=1",
+     "launch.sh",
+     {"export PYTORCH_CUDA_ALLOC_CONF=", "before starting Ray", "ray start --head"}},
+    {"for=slurm gpu=8xH100-80G", "job.sbatch", {"--mem=0\n", "goes on from the newest"}},
+    {"for=slurm around=trl gpu=8xH100-80G",
+     "job.sbatch",
+     {"TRL 1.14.1 and later go on", "!training goes on from"}},
+    {"for=trl gpu=8xH100-80G", "launch.sh", {"TRL 1.14.1 and later go on", "resume_from"}},
+    {"for=trl gpu=8xH100-80G accum=2 sync-each-batch=on",
+     "sft.yaml",
+     {"trl >= 1.14.1", "transformers >= 5.2 (sync_each_batch)", "torch >= 2.6 (FSDP2)"}},
+    {"for=trl gpu=8xH100-80G strategy=zero3 sp=2",
+     "accelerate.yaml",
+     {"accelerate >= 1.12 (Ulysses)", "deepspeed >= 0.18.6"}},
+    {"for=accelerate gpu=8xH100-80G cp=2",
+     "accelerate.yaml",
+     {"accelerate >= 1.11 (context parallel)", "!trl", "!deepspeed"}},
+    {"for=trinity gpu=4xH100-80G", "trinity.yaml", {"trinity-rft >= 0.6 with verl >= 0.8"}},
+    {"for=trinity gpu=4xH100-80G verl=0.5", "trinity.yaml", {"trinity-rft 0.4 with verl 0.5"}},
+    {"for=verl gpu=4xH100-80G", "launch.sh", {"verl >= 0.8"}},
+    // 32B is 61.02 GiB in bf16: no card of 80 GB holds it and keys at 0.6, two do.
+    {"for=verl model=Qwen3-32B gpu=8xA100-80G",
+     "launch.sh",
+     {"GPUs an engine: 2. Each has 30.51 GiB of bf16 weights, 1.00 GiB of keys",
+      "4.00 GiB for vLLM itself, in 47.48 GiB (0.6 of the card)", "parallel_size=2\n",
+      "utilization=0.6\n"}},
+    {"for=verl model=Qwen3-32B gpu=8xA100-40G", "launch.sh", {"tensor_model_parallel_size=4\n"}},
+    {"for=trinity model=Qwen3-32B gpu=4xA100-40G",
+     "trinity.yaml",
+     {"gpu_per_node: 8", "engine_num: 1\n", "tensor_parallel_size: 4", "utilization: 0.9\n"}},
+    {"for=trinity model=Qwen3-32B gpu=2x8xA100-40G",
+     "trinity.yaml",
+     {"16 train, 8 generate", "engine_num: 2\n", "tensor_parallel_size: 4"}},
+    {"for=trinity model=Qwen3-32B gpu=8xH100-80G rollout=8 rollout-tp=8 rollout-memory=0.25",
+     "trinity.yaml",
+     {"engine_num: 1\n", "tensor_parallel_size: 8", "utilization: 0.25"}},
+    {"for=slime model=Qwen3-32B gpu=8xH100-80G dataset=x tp=8 cp=1",
+     "launch.sh",
+     {"in 55.3", "--sglang-mem-fraction-static 0.7", "gpus-per-engine 2\n"}},
+    // One GPU would need 57 GiB of states and 56 GiB of logits.
+    {"for=slime gpu=8xH100-80G context=32k dataset=x",
+     "launch.sh",
+     {"--global-batch-size 32\n", "Not predicted, a rule of thumb: ",
+      "tensor-model-parallel-size 4\n", "context-parallel-size 1\n"}},
+    {"for=slime gpu=8xH100-80G context=32k dataset=x tp=2",
+     "launch.sh",
+     {"--global-batch-size 32\n", "tensor-model-parallel-size 2\n", "context-parallel-size 2\n",
+      "max-tokens-per-gpu 16384\n"}},
+    {"for=slime model=Qwen3-0.6B gpu=8xH100-80G dataset=x",
+     "launch.sh",
+     {", under 63.28 GiB (80 % of the card).", "tensor-model-parallel-size 1\n",
+      "context-parallel-size 1\n"}},
+    {"for=slime model=Qwen3-32B gpu=8xH100-80G context=32k dataset=x",
+     "launch.sh",
+     {"79.59 GiB, not under 63.28 GiB", "tensor-model-parallel-size 8\n"}},
+    {"for=verl gpu=8xH100-80G prompt=2k samples=4",
+     "launch.sh",
+     {"max_prompt_length=2048\n", "max_response_length=6144\n", "rollout.n=4\n"}},
+    {"for=trinity gpu=4xH100-80G response=2k",
+     "trinity.yaml",
+     {"max_prompt_tokens: 6144", "max_response_tokens: 2048"}},
+    {"for=slime gpu=8xH100-80G response=1k dataset=x tp=4 cp=1",
+     "launch.sh",
+     {"max-prompt-len 7168", "max-response-len 1024"}},
+    {"for=trl task=dpo gpu=8xH100-80G batch=2 accum=3",
+     "dpo.yaml",
+     {"pairs a step: 48, which are 96 rows.", "Pairs; each is two rows, and 4 rows"}},
+    {"for=trl task=reward gpu=8xH100-80G", "launch.sh", {"pairs a step: 8, which are 16 rows."}},
+    {"for=trinity task=dpo dataset=x gpu=8xH100-80G batch=1",
+     "trinity.yaml",
+     {"Pairs; each is two rows, 64 in a step.\n  train_batch_size: 32", "use_dynamic_bsz: false",
+      "max_token_len_per_gpu: 16384", "ppo_micro_batch_size_per_gpu: 2"}},
+    {"for=trl model=Qwen3-VL-4B gpu=8xH100-80G",
+     "sft.yaml",
+     {"dataset_name: HuggingFaceH4/llava-instruct-mix-vsft", "max_length: null"}},
+    {"for=trl task=dpo model=Qwen3-VL-4B gpu=8xH100-80G",
+     "dpo.yaml",
+     {"dataset_name: HuggingFaceH4/rlaif-v_formatted"}},
+    {"for=trinity model=Qwen3-VL-4B gpu=4xH100-80G",
+     "trinity.yaml",
+     {"path: hiyouga/geometry3k", "image_key: images", "simple_mm_workflow", "!gsm8k"}},
+    {"for=trinity task=sft dataset=x model=Qwen3-VL-4B gpu=8xH100-80G",
+     "trinity.yaml",
+     {"prompt_type: plaintext", "image_key: images"}},
+    {"for=verl model=Qwen3-VL-4B gpu=8xH100-80G",
+     "launch.sh",
+     {"geo3k/train.parquet", "data.image_key=images\n", "!gsm8k"}},
+    {"for=verl model=Qwen3-VL-4B gpu=8xH100-80G dataset=x.parquet",
+     "launch.sh",
+     {"data.train_files=x.parquet", "data.image_key=images\n"}},
+    {"for=trl task=grpo gpu=8xH100-80G response=1k samples=2",
+     "grpo.yaml",
+     {"max_completion_length: 1024", "num_generations: 2"}},
+};
+
+// Comments are broken at spaces wherever they meet the margin.
+static struct str unbroken(struct arena *a, struct str text)
+{
+    struct buf out = buf_in(a);
+    while (text.n) {
+        bool breaks = str_starts(text, STR("\n# "));
+        buf_put(&out, breaks ? STR(" ") : str_slice(text, 0, 1));
+        text = str_slice(text, breaks ? 3 : 1, text.n);
+    }
+    return buf_str(&out);
+}
+
+static void check_saying(struct arena *a, const struct saying *s)
+{
+    struct emit_files files = {0};
+    struct error e = {0};
+    struct str request = str_format(a, "context=8k %s%s", s->request,
+                                    has_model(s->request) ? "" : " model=Qwen3-8B");
+    if (!emits(&files, a, str_z(a, request), &e)) {
+        test_failed(__FILE__, __LINE__, "%s: %s", s->request, e.message);
+        return;
+    }
+    struct str text = unbroken(a, file_of(&files, s->file));
+    for (ptrdiff_t i = 0, from = 0; i < COUNT_OF(s->parts) && s->parts[i]; i++) {
+        bool absent = s->parts[i][0] == '!';
+        struct str part = str_from(s->parts[i] + absent);
+        ptrdiff_t at = place_in(absent ? text : str_slice(text, from, text.n), part);
+        if ((at < 0) != absent)
+            test_failed(__FILE__, __LINE__, "%s: %s %s '%s'", s->request, s->file,
+                        absent ? "has" : "has no", s->parts[i] + absent);
+        from += absent || at < 0 ? 0 : at + part.n;
+    }
+}
+
+TEST(what_files_say)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(sayings); i++)
+        check_saying(test_arena(), &sayings[i]);
+}
+
+TEST(a_model_that_no_engine_holds_is_refused)
+{
+    struct arena *a = test_arena();
+    struct emit_files files = {0};
+    struct error e = {0};
+    CHECK(!emits(&files, a, "for=verl model=Qwen3-235B-A22B gpu=8xH100-80G context=32k", &e));
+    CHECK_STR(str_from(e.message),
+              "generation does not fit: over 8 GPUs, the most that divide the model, bf16 weights "
+              "and one sequence's keys and values take 56.21 GiB of each, and "
+              "gpu_memory_utilization 0.6 leaves 43.46 GiB");
+    CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+}
+
+// Every name leads to one that the hub has.
+TEST(models_as_the_hub_spells_them)
+{
+    static const char *const rows[][2] = {
+        {"Qwen3-4B-Instruct-2507", "Qwen/Qwen3-4B-Instruct-2507"},
+        {"qwen3-4b-thinking-2507", "Qwen/Qwen3-4B-Thinking-2507"},
+        {"Qwen3-VL-4B", "Qwen/Qwen3-VL-4B-Instruct"},
+        {"Qwen3-VL-4B-Thinking", "Qwen/Qwen3-VL-4B-Thinking"},
+        {"Qwen/Qwen3-VL-30B-A3B", "Qwen/Qwen3-VL-30B-A3B-Instruct"},
+        {"Llama-3.1-8B", "meta-llama/Llama-3.1-8B"},
+        {"Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"},
+        {"Llama-3.3-70B", "meta-llama/Llama-3.3-70B-Instruct"},
+        {"Llama-2-7b", "meta-llama/Llama-2-7b-hf"},
+        {"TinyLlama-1.1B", "TinyLlama/TinyLlama-1.1B-Chat-v1.0"},
+        {"Mistral-7B", "mistralai/Mistral-7B-v0.3"},
+        {"Mistral-Nemo-12B", "mistralai/Mistral-Nemo-Base-2407"},
+        {"Mixtral-8x7B", "mistralai/Mixtral-8x7B-v0.1"},
+        {"Phi-3-mini", "microsoft/Phi-3-mini-4k-instruct"},
+        {"Phi-4-mini", "microsoft/Phi-4-mini-instruct"},
+        {"OLMo-2-7B", "allenai/OLMo-2-1124-7B"},
+        {"gemma-3-4b", "google/gemma-3-4b-pt"},
+        {"gemma-3-4b-it", "google/gemma-3-4b-it"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct draft *j = NEW(a, struct draft, 1);
+        struct error e = {0};
+        struct str request = str_format(a, "for=trl context=1k gpu=8xH200 model=%s", rows[i][0]);
+        CHECK(settings_read(&s, request, ' ', STR("test"), &e));
+        struct job *job = NEW(a, struct job, 1);
+        CHECK(job_resolve(job, a, &s, &e) && draft_from_job(j, a, job, &e));
+        CHECK_STR(draft_text(j, "weights"), rows[i][1]);
+    }
+}
+
+// Given both, they are the context.
+TEST(prompt_and_response_are_a_context)
+{
+    struct arena *a = test_arena();
+    struct emit_files files = {0};
+    struct error e = {0};
+    CHECK(emits(&files, a, "for=verl model=Qwen3-8B gpu=8xH100-80G prompt=1k response=3k", &e));
+    CHECK(place_in(file_of(&files, "launch.sh"), STR("token_len_per_gpu=4096\n")) > 0);
+    CHECK(!emits(&files, a, "for=verl model=Qwen3-8B gpu=8xH100-80G prompt=1k", &e));
+    CHECK_STR(str_from(e.message), "no context is given; --context 32k is an example");
 }
 
 static struct str foreign_value(const struct settings *s, const char *key)

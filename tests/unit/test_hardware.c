@@ -24,7 +24,12 @@ TEST(specs)
         {"4 x 8 x A100_80g", "A100-80G", 4, 8},
         {"RTX-4090", "RTX4090", 1, 1},
         {"2x4090", "RTX4090", 1, 2},
-        {"1024xL4", "L4", 1, 1024},
+        {"1024xL4", "L4", 128, 8},
+        {"16xH100-80G", "H100-80G", 2, 8},
+        {"1x16xH100-80G", "H100-80G", 1, 16},
+        {"12xH100-80G", "H100-80G", 1, 12}, // no whole nodes of eight
+        {"16xGB200", "GB200", 4, 4},
+        {"16x{memory=48GiB}", "custom", 2, 8},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct hardware h;
@@ -68,7 +73,7 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"0xH200", "must be between 1 and 65536, not '0'", ""},
         {"-8xH200", "must be between 1 and 65536, not '-8'", ""},
         {"18446744073709551616xH200", "must be between 1 and 65536", ""},
-        {"2000xH200", "a node has at most 1024 GPUs, not 2000", ""},
+        {"2001xH200", "a node has at most 1024 GPUs, not 2001", ""},
         {"65536x1024xH200", "a machine has at most 1048576 GPUs", ""},
         {"2x2x2xH200", "there is no GPU '2xH200'", ""},
         {"custom", "a card's figures are of the form memory=48GiB, not ''", ""},

@@ -3,20 +3,17 @@
 
 Usage: yarn.py MODEL FOLDER FACTOR
 The weights are linked, not copied. Frameworks and inference engines that read the folder agree on the
-positions, whichever of their own settings for it they ignore.
+positions, whichever of their own settings for it they ignore. Any number of processes may run it at
+once on a shared folder: each makes its copy beside, and the first to finish gives it the name.
 """
 import json
 import os
+import shutil
 import sys
+import tempfile
 
 
-def main(model, folder, factor):
-    if not os.path.isdir(model):
-        from huggingface_hub import snapshot_download
-
-        model = snapshot_download(model)
-    with open(os.path.join(model, "config.json")) as source:
-        config = json.load(source)
+def stretched(config, factor):
     text = config.get("text_config", config)
     scaling = {
         "rope_type": "yarn",
@@ -29,13 +26,51 @@ def main(model, folder, factor):
     else:
         text["rope_scaling"] = scaling
     text["max_position_embeddings"] = int(text["max_position_embeddings"] * float(factor))
-    os.makedirs(folder, exist_ok=True)
+    return config
+
+
+def write_copy(model, folder, factor):
     for name in os.listdir(model):
-        link = os.path.join(folder, name)
-        if name != "config.json" and not os.path.lexists(link):
-            os.symlink(os.path.realpath(os.path.join(model, name)), link)
+        if name != "config.json":
+            os.symlink(os.path.realpath(os.path.join(model, name)), os.path.join(folder, name))
+    with open(os.path.join(model, "config.json")) as source:
+        config = stretched(json.load(source), factor)
     with open(os.path.join(folder, "config.json"), "w") as target:
         json.dump(config, target, indent=2)
+
+
+def is_done(folder, factor):
+    try:
+        with open(os.path.join(folder, "config.json")) as source:
+            config = json.load(source)
+    except FileNotFoundError:
+        return False
+    text = config.get("text_config", config)
+    made = (text.get("rope_parameters") or text.get("rope_scaling") or {}).get("factor")
+    if made != float(factor):
+        raise SystemExit(f"{folder} was made with factor {made}, not {factor}: remove it first")
+    return True
+
+
+def main(model, folder, factor):
+    folder = os.path.abspath(folder)
+    if is_done(folder, factor):
+        return
+    if not os.path.isdir(model):
+        from huggingface_hub import snapshot_download
+
+        model = snapshot_download(model)
+    beside = tempfile.mkdtemp(prefix=os.path.basename(folder) + ".", dir=os.path.dirname(folder))
+    try:
+        os.chmod(beside, 0o755)
+        write_copy(model, beside, factor)
+        # A folder takes the name of another only where that one is empty: the second to come fails here.
+        os.rename(beside, folder)
+    except OSError as error:
+        if not is_done(folder, factor):
+            raise SystemExit(f"{folder} cannot be made: {error}") from error
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 # The model has 40960 positions; YaRN stretches them by 6.4000.
-[ -f model-yarn/config.json ] ||
-    python3 yarn.py Qwen/Qwen3-8B model-yarn 6.4000
+python3 yarn.py Qwen/Qwen3-8B model-yarn 6.4000
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 arguments=(
     --model model-yarn

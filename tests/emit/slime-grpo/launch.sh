@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# slime, grpo: Qwen3-30B-A3B, 32768 tokens a sequence; sequences a step: 64.
-# Peak not predicted: Megatron's training step is not modelled yet.
+# slime, grpo: Qwen3-30B-A3B, 32768 tokens a sequence; answers a step: 64.
+# Peak not predicted: Megatron's training step is not modelled yet. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 8192 tokens of the context and answers 24576, unless --prompt or --response says otherwise.
+# Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -22,6 +23,8 @@ arguments=(
     --actor-num-gpus-per-node 8
     --num-gpus-per-node 8
     --rollout-num-gpus 8
+    # GPUs an engine: 1. Each has 56.87 GiB of bf16 weights, 3.00 GiB of keys and values a full sequence
+    # in 67.23 GiB (0.85 of the card): room for 3 of them at once.
     --sglang-mem-fraction-static 0.85
     --rollout-num-gpus-per-engine 1
     "${MODEL_ARGS[@]}"
@@ -34,7 +37,7 @@ arguments=(
     --apply-chat-template
     --rollout-shuffle
     --num-rollout 300
-    # 8 prompts x 8 answers = 64 sequences: one update.
+    # 8 prompts x 8 answers = 64: one update.
     --rollout-batch-size 8
     --n-samples-per-prompt 8
     --global-batch-size 64
@@ -50,6 +53,8 @@ arguments=(
     --eps-clip-high 0.28
     --entropy-coef 0.00
     # No --use-kl-loss, not even with coefficient 0: it loads a reference model.
+    # Not predicted, a rule of thumb: 22.40 GiB of weights, gradients and optimizer, 13.91 GiB of logits
+    # and 2.69 GiB of activations are 39.00 GiB, under 63.28 GiB (80 % of the card).
     --tensor-model-parallel-size 4
     --sequence-parallel
     --pipeline-model-parallel-size 1
@@ -77,8 +82,12 @@ arguments=(
     --attention-softmax-in-fp32
     --attention-backend flash
 )
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+export PYTORCH_ALLOC_CONF=expandable_segments:True
 # A Ray cluster of all nodes must be running: 'ray start --head' on the first, 'ray start
 # --address' on the others; fathom emit --for slurm writes a job that does it.
+# Ray's workers see what was exported before 'ray start' on their node, and nothing
+# that is exported later: export the allocator's setting there before starting Ray.
 environment='{"env_vars": {"PYTHONPATH": "'$MEGATRON'", "CUDA_DEVICE_MAX_CONNECTIONS": "1"'
 environment+=', "PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"'
 environment+=', "PYTORCH_ALLOC_CONF": "expandable_segments:True"'

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# slime, opd: Qwen3-8B, 16384 tokens a sequence; sequences a step: 32.
-# Peak not predicted: Megatron's training step is not modelled yet.
+# slime, opd: Qwen3-8B, 16384 tokens a sequence; answers a step: 16.
+# Peak not predicted: Megatron's training step is not modelled yet. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -32,6 +33,8 @@ arguments=(
     --num-gpus-per-node 4
     # One set of GPUs trains and generates in turn.
     --colocate
+    # GPUs an engine: 1. Each has 15.26 GiB of bf16 weights, 2.25 GiB of keys and values a full sequence
+    # in 55.37 GiB (0.7 of the card): room for 17 of them at once.
     --sglang-mem-fraction-static 0.7
     --rollout-num-gpus-per-engine 1
     "${MODEL_ARGS[@]}"
@@ -44,10 +47,10 @@ arguments=(
     --apply-chat-template
     --rollout-shuffle
     --num-rollout 300
-    # 4 prompts x 8 answers = 32 sequences: one update.
-    --rollout-batch-size 4
+    # 2 prompts x 8 answers = 16: one update.
+    --rollout-batch-size 2
     --n-samples-per-prompt 8
-    --global-batch-size 32
+    --global-batch-size 16
     --balance-data
     --rollout-max-context-len 16384
     --rollout-max-prompt-len 4096
@@ -62,10 +65,12 @@ arguments=(
     --rm-url "$TEACHER_URL/generate"
     --entropy-coef 0.00
     # No --use-kl-loss, not even with coefficient 0: it loads a reference model.
+    # Not predicted, a rule of thumb: 45.77 GiB of weights, gradients and optimizer, 6.96 GiB of logits
+    # and 2.31 GiB of activations are 55.04 GiB, under 63.28 GiB (80 % of the card).
     --tensor-model-parallel-size 2
     --sequence-parallel
     --pipeline-model-parallel-size 1
-    --context-parallel-size 1
+    --context-parallel-size 2
     --expert-model-parallel-size 1
     --expert-tensor-parallel-size 1
     --recompute-granularity full
@@ -73,7 +78,7 @@ arguments=(
     --recompute-num-layers 1
     # 1 sequences of full length in a micro-batch, divided by cp.
     --use-dynamic-batch-size
-    --max-tokens-per-gpu 16384
+    --max-tokens-per-gpu 8192
     --optimizer adam
     --lr 1e-6
     --lr-decay-style constant

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# TRL, reward: Qwen3-4B, 4096 tokens a sequence; sequences a step: 8.
-# Peak not predicted: the training step of this task is not modelled yet; sft's is.
+# TRL, reward: Qwen3-4B, 4096 tokens a sequence; pairs a step: 8, which are 16 rows.
+# Peak not predicted: the training step of this task is not modelled yet; sft's is. A step has 8 pairs, which are 16 rows.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
+# TRL 1.14.1 and later go on from the newest checkpoint; earlier ones take the option
+# and begin again.
 save=checkpoints
 newest=
 [ ! -d "$save" ] ||

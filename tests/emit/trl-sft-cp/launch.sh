@@ -7,9 +7,10 @@ cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
 export PYTORCH_ALLOC_CONF=expandable_segments:True
 # The model has 40960 positions; YaRN stretches them by 1.6000.
-[ -f model-yarn/config.json ] ||
-    python3 yarn.py Qwen/Qwen3-8B model-yarn 1.6000
+python3 yarn.py Qwen/Qwen3-8B model-yarn 1.6000
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
+# TRL 1.14.1 and later go on from the newest checkpoint; earlier ones take the option
+# and begin again.
 save=checkpoints
 newest=
 [ ! -d "$save" ] ||

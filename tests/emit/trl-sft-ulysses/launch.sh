@@ -5,6 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
+# TRL 1.14.1 and later go on from the newest checkpoint; earlier ones take the option
+# and begin again.
 save=checkpoints
 newest=
 [ ! -d "$save" ] ||

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# verl, GRPO: Qwen3-8B, 16384 tokens a sequence; sequences a step: 128.
-# Peak not predicted: the training step of verl's own trainer is not modelled yet; that of trinity is.
+# verl, GRPO: Qwen3-8B, 16384 tokens a sequence; answers a step: 128.
+# Peak not predicted: the training step of verl's own trainer is not modelled yet; that of trinity is. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# Needs verl >= 0.8 (the layout of keys), with the vLLM that it names.
 set -euo pipefail
 cd "$(dirname "$0")"
 overrides=(
@@ -9,7 +10,7 @@ overrides=(
     # An example: put your own here.
     data.train_files="$HOME/data/gsm8k/train.parquet"
     data.val_files="$HOME/data/gsm8k/test.parquet"
-    # Prompts a step; times rollout.n they are the 128 sequences of one update.
+    # Prompts a step; times rollout.n they are the 128 answers of one update.
     data.train_batch_size=16
     data.max_prompt_length=4096
     data.max_response_length=12288
@@ -34,6 +35,8 @@ overrides=(
     actor_rollout_ref.ref.fsdp_config.param_offload=true
     # The engine shares the GPUs and gives its memory back while training.
     actor_rollout_ref.rollout.name=vllm
+    # GPUs an engine: 1. Each has 15.26 GiB of bf16 weights, 2.25 GiB of keys and values a full sequence
+    # and 4.00 GiB for vLLM itself, in 47.46 GiB (0.6 of the card): room for 12 of them at once.
     actor_rollout_ref.rollout.tensor_model_parallel_size=1
     actor_rollout_ref.rollout.gpu_memory_utilization=0.6
     actor_rollout_ref.rollout.free_cache_engine=true

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# verl, GRPO: Qwen3-32B, 65536 tokens a sequence; sequences a step: 64.
-# Peak not predicted: the training step of verl's own trainer is not modelled yet; that of trinity is.
+# verl, GRPO: Qwen3-32B, 65536 tokens a sequence; answers a step: 64.
+# Peak not predicted: the training step of verl's own trainer is not modelled yet; that of trinity is. Prompts get 16384 tokens of the context and answers 49152, unless --prompt or --response says otherwise.
+# Needs verl >= 0.8 (the layout of keys), with the vLLM that it names.
 set -euo pipefail
 cd "$(dirname "$0")"
 # The model has 40960 positions; YaRN stretches them by 1.6000.
-[ -f model-yarn/config.json ] ||
-    python3 yarn.py Qwen/Qwen3-32B model-yarn 1.6000
+python3 yarn.py Qwen/Qwen3-32B model-yarn 1.6000
 # A Ray cluster of all nodes must be running: 'ray start --head' on the first, 'ray start
 # --address' on the others; fathom emit --for slurm writes a job that does it.
 overrides=(
@@ -13,7 +13,7 @@ overrides=(
     algorithm.use_kl_in_reward=false
     data.train_files=/data/train.parquet
     data.val_files=/data/train.parquet
-    # Prompts a step; times rollout.n they are the 64 sequences of one update.
+    # Prompts a step; times rollout.n they are the 64 answers of one update.
     data.train_batch_size=8
     data.max_prompt_length=16384
     data.max_response_length=49152
@@ -41,7 +41,9 @@ overrides=(
     actor_rollout_ref.ref.fsdp_config.param_offload=true
     # The engine shares the GPUs and gives its memory back while training.
     actor_rollout_ref.rollout.name=vllm
-    actor_rollout_ref.rollout.tensor_model_parallel_size=1
+    # GPUs an engine: 2. Each has 30.51 GiB of bf16 weights, 8.00 GiB of keys and values a full sequence
+    # and 4.00 GiB for vLLM itself, in 47.46 GiB (0.6 of the card): room for 1 of them at once.
+    actor_rollout_ref.rollout.tensor_model_parallel_size=2
     actor_rollout_ref.rollout.gpu_memory_utilization=0.6
     actor_rollout_ref.rollout.free_cache_engine=true
     actor_rollout_ref.rollout.n=8

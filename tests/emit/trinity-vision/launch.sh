@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Trinity-RFT, grpo: Qwen3-VL-4B-Instruct, 16384 tokens a sequence.
+# Peak not predicted: training of Qwen3-VL is not modelled yet; of models with vision none is.
+set -euo pipefail
+cd "$(dirname "$0")"
+# Ray is started here unless a cluster is there already.
+ray status >/dev/null 2>&1 ||
+    ray start --head --num-gpus 5 --disable-usage-stats
+trinity run --config trinity.yaml "$@"
