@@ -88,8 +88,10 @@ static bool goes_without_saying(const struct setting *item, const struct foreign
 static bool pass_over(const struct options *o, const struct foreign *f, const struct setting *item,
                       struct error *e)
 {
+    const struct setting_def *def = setting_def_find(item->key);
     bool model = !f->format || !command_takes(o->command, STR("strategy"));
-    return model || goes_without_saying(item, f) ||
+    bool of_files = def && !(def->uses & USE_JOB); // nothing that a prediction hangs on
+    return model || of_files || goes_without_saying(item, f) ||
            FAIL(e, UNSUPPORTED, item->where, "%s does not model %.*s %.*s yet", o->command->name,
                 STR_ARGS(item->key), STR_ARGS(item->value));
 }

@@ -73,12 +73,19 @@ class Trip:
             if key not in NOT_OF_THE_JOB and not same(value, answer["settings"].get(key)):
                 self.fail(f"{key} is {answer['settings'].get(key)}, and was {value}")
 
+    def content(self, path):
+        lines = open(path).read().splitlines()
+        # The published test's own prompt is a default when it is written, and given when it is read.
+        if self.settings.get("task") == "capacity":
+            lines = [line for line in lines if not line.startswith("#")]
+        return lines
+
     def check_files(self, again):
         for file in sorted(os.listdir(self.folder)):
             first, second = os.path.join(self.folder, file), os.path.join(again, file)
             if not os.path.exists(second):
                 self.fail(f"{file} is not written again")
-            elif open(first).read() != open(second).read():
+            elif self.content(first) != self.content(second):
                 self.fail(f"{file} differs when it is written again")
 
     def go(self):
@@ -96,7 +103,8 @@ class Trip:
         names = ["for", *NOT_IN_FILES]
         names += ["task"] if self.settings.get("task") == "capacity" else []
         # TRL's GRPO cuts answers, not prompts: no key says how long both are together.
-        names += ["context"] if self.name == "trl-grpo" else []
+        # Nor for vision, where a cut row would lose tokens of its images.
+        names += ["context"] if self.name in ("trl-grpo", "trl-sft-vision") else []
         again = self.folder + "-again"
         done = self.run("emit", *said, *options(self.settings, names), "-o", again)
         if done.returncode not in (0, 1):

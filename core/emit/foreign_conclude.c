@@ -321,6 +321,16 @@ static void cut(struct micro_batches *m, uint64_t sequences, uint64_t tokens)
     m->batch = u64_divide_up(sequences, m->count);
 }
 
+// What only files have: answers a prompt, and how the two share the context, unless a quarter is
+// the prompt's, as where nobody says.
+static bool put_rollout(struct conclusion *c, uint64_t prompt, uint64_t response)
+{
+    const struct setting *said = fact(c, "prompt"), *answers = fact(c, "answers");
+    bool usual = prompt == (prompt + response) / 4;
+    return (!answers || put(c, "samples", answers->value, answers->where)) &&
+           (usual || !prompt || !response || put_count(c, "prompt", prompt, said->where));
+}
+
 static bool read_sequences(struct conclusion *c, struct micro_batches *m)
 {
     uint64_t prompts = 0, answers = 1, sequences = 0, prompt = 0, response = 0;
@@ -334,6 +344,8 @@ static bool read_sequences(struct conclusion *c, struct micro_batches *m)
     if (prompt && response &&
         !(settings_find_z(c->out, "context") ||
           put_count(c, "context", prompt + response, fact(c, "prompt")->where)))
+        return false;
+    if (!put_rollout(c, prompt, response))
         return false;
     m->sp = 1;
     if (!count_of(c, &m->sp, effective(c, "sp")) ||
@@ -393,12 +405,14 @@ static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
     bool dynamic = is_dynamic(c, "actor-dynamic", "dynamic", !m->verl);
     if (!read_fixed(c, m, &micro, names))
         return false;
-    cut(m, sequences, dynamic ? m->tokens : sat_mul(micro, m->context));
+    const struct setting *task = settings_find_z(c->out, "task");
+    uint64_t rows = task && str_is(task->value, "dpo") ? 2 : 1; // of a pair, which files count
+    cut(m, sat_mul(sequences, rows), dynamic ? m->tokens : sat_mul(micro, m->context));
     const struct setting *said = dynamic ? fact(c, "actor-limit") : fact(c, "actor-micro");
     said = said ? said : fact(c, "limit");
     said = said ? said : fact(c, "sequences");
     said = said ? said : fact(c, m->verl ? "verl" : "Trinity-RFT");
-    return put_count(c, "batch", m->batch, said->where) &&
+    return put_count(c, "batch", u64_divide_up(m->batch, rows), said->where) &&
            put_count(c, "accum", m->count, said->where);
 }
 

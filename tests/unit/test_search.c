@@ -296,7 +296,7 @@ TEST(the_guide_names_the_first_configuration_that_trains)
 {
     struct guide g;
     struct error e;
-    CHECK(make_guide(&g, guided, NULL, &e));
+    CHECK(make_guide(&g, guided, "published", &e));
     CHECK_U64((uint64_t)g.sweep.variant_count, 9);
     CHECK_STR(g.sweep.variants[6].name, "Env + Offload");
     for (ptrdiff_t column = 0; column < 4; column++)
