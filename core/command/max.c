@@ -3,23 +3,40 @@
 #include "core/command/command.h"
 #include "core/report/predict.h"
 
+// The setting whose sizes are compared: sp, or cp where that is a list or alone.
+static bool choose_sizes(const struct setting **sizes, const struct query *q, struct error *e)
+{
+    const struct setting *sp = settings_find_z(q->settings, "sp");
+    const struct setting *cp = settings_find_z(q->settings, "cp");
+    bool sp_list = sp && str_cut(sp->value, ',').found;
+    bool cp_list = cp && str_cut(cp->value, ',').found;
+    if (sp_list && cp_list)
+        return FAIL(e, BAD_INPUT, cp->where, "sp is a list already; compare one of them at a time");
+    *sizes = cp_list || !sp ? cp : sp;
+    return true;
+}
+
 // One variant a size; without the setting, one that changes nothing.
 static bool read_sizes(struct sweep *s, const struct query *q, struct error *e)
 {
-    const struct setting *sp = settings_find_z(q->settings, "sp");
+    const struct setting *sizes = NULL;
     struct setting *items;
-    if (!sp) {
+    if (!choose_sizes(&sizes, q, e))
+        return false;
+    s->varies = "sp";
+    if (!sizes) {
         s->variants = NEW(q->arena, struct variant, 1);
         s->variant_count = 1;
         return true;
     }
-    if (!list_split(&items, &s->variant_count, q->arena, sp, e))
+    if (!list_split(&items, &s->variant_count, q->arena, sizes, e))
         return false;
+    s->varies = setting_def_find(sizes->key)->name;
     s->variant_count = list_drop_repeated(items, s->variant_count);
     s->variants = NEW(q->arena, struct variant, s->variant_count);
     for (ptrdiff_t i = 0; i < s->variant_count; i++)
         s->variants[i] = (struct variant){
-            items[i].value, str_format(q->arena, "sp=%.*s", STR_ARGS(items[i].value))};
+            items[i].value, str_format(q->arena, "%s=%.*s", s->varies, STR_ARGS(items[i].value))};
     return true;
 }
 

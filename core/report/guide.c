@@ -80,6 +80,56 @@ static struct str host_note(struct arena *a, const struct guide *g, ptrdiff_t ma
     return buf_str(&b);
 }
 
+// The longest length of any model there, and the configuration that reaches it.
+static void put_reach(struct buf *b, const struct guide *g, ptrdiff_t machine)
+{
+    const struct cell *longest = NULL;
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
+        for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
+            const struct cell *c = sweep_cell(&g->sweep, machine, v, m);
+            if (c->possible && (!longest || c->capacity.context > longest->capacity.context))
+                longest = c;
+        }
+    if (!longest || !longest->capacity.context) {
+        buf_put_z(b, "trains nothing here");
+        return;
+    }
+    buf_printf(b, "trains up to %llu tokens (", (unsigned long long)longest->capacity.context);
+    put_plain(b, model_text(&g->sweep, longest->model));
+    buf_printf(b, ", %.*s)", STR_ARGS(g->sweep.variants[longest->variant].name));
+}
+
+// "80 GiB and 989 TFLOPS in bf16 a card: trains up to 98304 tokens (Qwen3-8B, Env)."
+static struct str machine_note(struct arena *a, const struct guide *g, ptrdiff_t machine)
+{
+    const struct gpu *card = &g->sweep.machines[machine].hardware.card;
+    struct buf b = buf_in(a);
+    put_bytes(&b, card->memory.value);
+    if (card->bf16.value)
+        buf_printf(&b, " and %llu TFLOPS in bf16",
+                   (unsigned long long)(card->bf16.value / UINT64_C(1000000000000)));
+    buf_put_z(&b, " a card: ");
+    put_reach(&b, g, machine);
+    return buf_str(&b);
+}
+
+// How a cell becomes files.
+static struct str emit_note(struct arena *a, const struct guide *g)
+{
+    struct buf b = buf_in(a);
+    ptrdiff_t last = -1;
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++)
+        last = guide_is_possible(g, v) ? v : last;
+    if (last < 0 || !g->target)
+        return STR_NONE;
+    struct str options = guide_options(a, g, last);
+    buf_printf(&b,
+               "The files of a cell: fathom emit --model MODEL --gpu GPUS --context TOKENS -o run, "
+               "with the options of its configuration; %.*s is %.*s",
+               STR_ARGS(g->sweep.variants[last].name), STR_ARGS(options));
+    return buf_str(&b);
+}
+
 // ------------------------------------------------------------------ the terminal
 
 static void print_some(struct buf *out, const struct view *v, const struct guide *g,
@@ -115,7 +165,8 @@ static void print_legend(struct buf *out, const struct view *v, const struct gui
     }
     buf_put_z(&order, "; - for none; " FIRST_FAILURE ".");
     for (ptrdiff_t i = 0; i < guide_part_count; i++)
-        buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text[g->dialect]);
+        if (guide_part_is_used(g, &guide_parts[i]))
+            buf_printf(&order, " %s: %s.", guide_parts[i].name, guide_parts[i].text[g->dialect]);
     if (any_beyond(g))
         buf_put_z(&order, " *: longer than the model has positions, YaRN is needed.");
     buf_wrapped(out, buf_str(&order), 0, v->width);
@@ -126,6 +177,7 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
     for (ptrdiff_t machine = 0; machine < g->sweep.machine_count; machine++) {
         put_ink(out, v, INK_BOLD, machine_text(out->arena, &g->sweep.machines[machine].hardware));
         buf_char(out, '\n');
+        buf_wrapped(out, machine_note(out->arena, g, machine), 2, v->width);
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m += MODELS_IN_A_TABLE)
             print_some(out, v, g, machine, m);
         for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
@@ -139,6 +191,9 @@ void report_guide(struct buf *out, const struct view *v, const struct guide *g)
         buf_char(out, '\n');
     }
     print_legend(out, v, g);
+    struct str files = emit_note(out->arena, g);
+    if (files.n)
+        buf_wrapped(out, files, 0, v->width);
     print_length_warnings(out, v, &g->sweep, 0);
 }
 // ------------------------------------------------------------------ CSV and JSON
@@ -193,6 +248,9 @@ static void config_json(struct json_out *j, const struct guide *g, ptrdiff_t mac
         json_out_null(j);
     else
         json_out_str(j, config_text(g, machine, model, length));
+    ptrdiff_t choice = guide_choice(g, machine, model, length);
+    if (choice >= 0)
+        json_out_field_str(j, "options", guide_options(j->out->arena, g, choice));
 }
 
 static void capacities_json(struct json_out *j, const struct sweep *s)
@@ -259,6 +317,7 @@ static void write_machine(const struct page *p, const struct guide *g, ptrdiff_t
     struct arena *a = p->out->arena;
     ptrdiff_t rows = guide_rows(g, machine);
     w->heading(p->out, machine_text(a, &g->sweep.machines[machine].hardware));
+    w->paragraph(p->out, str_format(a, "%.*s.", STR_ARGS(machine_note(a, g, machine))));
     w->table_begin(p->out, column_titles(a, g, "context"), g->sweep.model_count + 1);
     for (ptrdiff_t row = 0; row < rows; row++) {
         w->row_begin(p->out);
@@ -334,6 +393,8 @@ static void write_order(const struct page *p, const struct guide *g)
     w->table_begin(p->out, titles, COUNT_OF(titles));
     for (ptrdiff_t i = 0; i < guide_part_count; i++) {
         const struct guide_part *part = &guide_parts[i];
+        if (!guide_part_is_used(g, part))
+            continue;
         w->row_begin(p->out);
         w->cell(p->out, str_from(part->name), PAGE_PLAIN);
         w->cell(p->out, str_from(part->text[g->dialect]), PAGE_PLAIN);
@@ -341,6 +402,9 @@ static void write_order(const struct page *p, const struct guide *g)
         w->row_end(p->out);
     }
     w->table_end(p->out);
+    struct str files = emit_note(p->out->arena, g);
+    if (files.n)
+        w->paragraph(p->out, files);
 }
 
 static struct str factor_text(struct arena *a, const struct guide *g, ptrdiff_t model,

@@ -337,7 +337,7 @@ static void cell_name_json(struct json_out *j, const struct sweep *s, const stru
     json_out_field_u64(j, "gpus", hardware_gpus(h));
     uint64_t size;
     if (unit_parse(&size, UNIT_COUNT, s->variants[c->variant].name) == UNIT_OK)
-        json_out_field_u64(j, "sp", size);
+        json_out_field_u64(j, s->varies, size);
     json_out_field_str(j, "model", model_text(s, c->model));
 }
 

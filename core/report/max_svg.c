@@ -74,8 +74,10 @@ static struct str row_text(struct arena *a, const struct sweep *s, ptrdiff_t mac
                            ptrdiff_t variant)
 {
     struct str name = machine_text(a, &s->machines[machine].hardware);
-    struct str sp = s->variants[variant].name;
-    return sp.n ? str_format(a, "%.*s, sp %.*s", STR_ARGS(name), STR_ARGS(sp)) : name;
+    struct str size = s->variants[variant].name;
+    if (!size.n)
+        return name;
+    return str_format(a, "%.*s, %s %.*s", STR_ARGS(name), s->varies, STR_ARGS(size));
 }
 
 static void put_row(struct buf *b, const struct sweep *s, ptrdiff_t row, int y)

@@ -117,7 +117,7 @@ static struct str cell_name(struct arena *a, const struct sweep *s, const struct
     struct buf b = buf_in(a);
     buf_put(&b, machine_text(a, &s->machines[c->machine].hardware));
     if (has_variants(s))
-        buf_printf(&b, ", sp %.*s", STR_ARGS(s->variants[c->variant].name));
+        buf_printf(&b, ", %s %.*s", s->varies, STR_ARGS(s->variants[c->variant].name));
     buf_put_z(&b, ", ");
     put_plain(&b, model_text(s, c->model));
     return buf_str(&b);
@@ -185,7 +185,7 @@ static void print_some(struct buf *out, const struct view *v, const struct sweep
     ptrdiff_t count = 0;
     columns[count++] = (struct column){"GPUs", .right = true};
     if (has_variants(s))
-        columns[count++] = (struct column){"sp", .right = true};
+        columns[count++] = (struct column){s->varies, .right = true};
     for (ptrdiff_t m = first_model; m < last_model; m++)
         columns[count++] = (struct column){str_z(a, str_short(model_text(s, m))), .right = true};
     struct table t = table_in(a, columns, count);
@@ -254,7 +254,9 @@ static void put_markdown_row(struct buf *b, const struct sweep *s, ptrdiff_t mac
 void report_max_markdown(struct buf *out, const struct max_story *story)
 {
     const struct sweep *s = story->sweep;
-    buf_put_z(out, has_variants(s) ? "| GPUs | SP |" : "| GPUs |");
+    buf_put_z(out, !has_variants(s)                    ? "| GPUs |"
+                   : str_is(str_from(s->varies), "sp") ? "| GPUs | SP |"
+                                                       : "| GPUs | CP |");
     for (ptrdiff_t m = 0; m < s->model_count; m++) {
         buf_char(out, ' ');
         put_plain(out, model_text(s, m));
@@ -300,9 +302,11 @@ static void put_csv_stop(struct buf *b, const struct capacity *c)
 void report_max_csv(struct buf *out, const struct max_story *story)
 {
     const struct sweep *s = story->sweep;
-    buf_put_z(out, "gpu,gpus,sp,model,max_context,fails_at,yarn_factor,allocated_bytes,"
-                   "reserved_bytes,capacity_bytes,stopped_by_phase,stopped_by,cause,fits_context,"
-                   "host_bytes\n");
+    buf_printf(out,
+               "gpu,gpus,%s,model,max_context,fails_at,yarn_factor,allocated_bytes,"
+               "reserved_bytes,capacity_bytes,stopped_by_phase,stopped_by,cause,fits_context,"
+               "host_bytes\n",
+               s->varies);
     for (ptrdiff_t i = 0; i < s->cell_count; i++) {
         const struct cell *cell = &s->cells[i];
         const struct capacity *c = &cell->capacity;

@@ -324,3 +324,31 @@ uint64_t guide_max_position(const struct guide *g, ptrdiff_t model)
         }
     return 0;
 }
+
+bool guide_part_is_used(const struct guide *g, const struct guide_part *part)
+{
+    struct str stem = str_cut(str_from(part->name), '=').head;
+    for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
+        struct str rest = g->sweep.variants[v].name;
+        while (guide_is_possible(g, v) && rest.n) {
+            struct str_cut cut = str_cut(rest, '+');
+            if (str_equal(str_cut(str_trim(cut.head), '=').head, stem))
+                return true;
+            rest = cut.tail;
+        }
+    }
+    return false;
+}
+
+struct str guide_options(struct arena *a, const struct guide *g, ptrdiff_t configuration)
+{
+    struct words words = words_of(str_z(a, g->sweep.variants[configuration].settings), ' ');
+    struct buf b = buf_in(a);
+    while (words_next(&words)) {
+        struct str_cut pair = str_cut(words.word, '=');
+        if (pair.found)
+            buf_printf(&b, "%s--%.*s %.*s", b.n ? " " : "", STR_ARGS(pair.head),
+                       STR_ARGS(pair.tail));
+    }
+    return buf_str(&b);
+}

@@ -58,6 +58,12 @@ const struct error *guide_refusal(const struct guide *g, ptrdiff_t machine, ptrd
 // where a configuration trains more, or memory stops them all.
 const struct capacity *guide_end(const struct guide *g, ptrdiff_t machine, ptrdiff_t model);
 
+// Whether a configuration that some machine can be given has this part.
+bool guide_part_is_used(const struct guide *g, const struct guide_part *part);
+
+// "--expandable on --cp 2": what `emit` and `predict` take for a configuration.
+struct str guide_options(struct arena *a, const struct guide *g, ptrdiff_t configuration);
+
 // Whether any machine can be given this configuration.
 bool guide_is_possible(const struct guide *g, ptrdiff_t configuration);
 

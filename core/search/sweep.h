@@ -32,6 +32,7 @@ struct sweep {
     ptrdiff_t *model_numbers; // in the list as given, from 0
     struct machine_spec *machines;
     struct variant *variants;
+    const char *varies; // the setting whose sizes the variants are, where they are that
     ptrdiff_t model_count, machine_count, variant_count;
     struct cell *cells; // by machine, then variant, then model
     ptrdiff_t cell_count;
