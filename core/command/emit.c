@@ -2,6 +2,7 @@
 #include "core/emit/emit.h"
 #include "core/command/command.h"
 #include "core/predict/predict.h"
+#include "core/report/verdict.h"
 
 struct emission {
     struct job job;
@@ -12,41 +13,52 @@ struct emission {
     struct str sentence;
 };
 
-// What stands in the files and is not behind the prediction; the first that holds is said.
-static const struct {
-    uint64_t when, unless;
-    const char *text;
-} doubts[] = {
-    // Measured runs back torch's own fully_shard; Accelerate makes other units of the head.
-    {IS_FSDP, 0, " Not measured under this framework's FSDP."},
-    // Accelerate's YAML has no key for it; 500 million elements (deepspeed/runtime/zero/config.py).
-    {IS_ZERO, IS_CONFIG,
-     " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a "
-     "smaller one."},
-    {IS_ZERO3, IS_SEVERAL, " Stage 3 on one GPU is not measured."},
-};
+// Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
+// (deepspeed/runtime/zero/config.py).
+#define BUCKET_NOTE                                                                             \
+    " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a " \
+    "smaller one."
 
-static const char *doubt_of(const struct draft *j)
+static void put_fit(struct buf *b, const struct prediction *p)
 {
-    for (ptrdiff_t i = 0; i < COUNT_OF(doubts); i++)
-        if (draft_is(j, doubts[i].when, doubts[i].unless))
-            return doubts[i].text;
-    return "";
+    buf_printf(b, "Predicted: %s. Peak ", grade_name(p->verdict.grade));
+    put_bytes(b, p->reserved_bytes);
+    buf_put_z(b, " reserved, ");
+    put_bytes(b, p->allocated_bytes);
+    buf_put_z(b, " allocated, of the ");
+    put_bytes(b, p->limit_bytes);
+    buf_put_z(b, " that torch may take.");
+    if (p->verdict.grade != GRADE_TIGHT)
+        return;
+    buf_put_z(b, " Tight: ");
+    put_tight_because(b, &p->verdict);
+    buf_put_z(b, ".");
+}
+
+static void put_misfit(struct buf *b, const struct prediction *p)
+{
+    buf_put_z(b, "Predicted not to fit: it would need ");
+    put_bytes(b, p->needs_bytes);
+    buf_put_z(b, " of the ");
+    put_bytes(b, p->limit_bytes);
+    buf_put_z(b, " that torch may take.");
 }
 
 static void say_peak(struct emission *m, struct arena *a)
 {
     const struct prediction *p = &m->prediction;
-    struct str reserved = bytes_text(a, p->reserved_bytes), limit = bytes_text(a, p->limit_bytes);
-    struct str allocated = bytes_text(a, p->allocated_bytes);
-    m->sentence =
-        p->fits ? str_format(a,
-                             "Predicted peak: %.*s reserved, %.*s allocated, of the %.*s that "
-                             "torch may take.%s",
-                             STR_ARGS(reserved), STR_ARGS(allocated), STR_ARGS(limit),
-                             doubt_of(&m->draft))
-                : str_format(a, "Predicted not to fit into the %.*s that torch may take.",
-                             STR_ARGS(limit));
+    struct buf b = buf_in(a);
+    (p->fits ? put_fit : put_misfit)(&b, p);
+    if (p->host_bytes) {
+        buf_put_z(&b, " Host memory of a node: ");
+        put_bytes(&b, p->host_bytes);
+        buf_put_z(&b, p->verdict.host_is_short ? ", which it does not have." : ".");
+    }
+    if (!p->verdict.evidence.runs)
+        buf_put_z(&b, " Not measured: jobs of this kind.");
+    if (draft_is(&m->draft, IS_ZERO, IS_CONFIG))
+        buf_put_z(&b, BUCKET_NOTE);
+    m->sentence = buf_str(&b);
 }
 
 // The job that is written is the one that is predicted. One that is not modelled is still written,
@@ -89,6 +101,7 @@ static void print_json(struct buf *out, const struct emission *m)
     settings_json(&j, m->job.settings);
     if (m->predicted) {
         json_out_field_bool(&j, "fits", m->prediction.fits);
+        verdict_json(&j, &m->prediction.verdict);
     }
     if (m->predicted && m->prediction.fits) {
         json_out_key(&j, "peak");
@@ -152,7 +165,7 @@ bool emit_answer(struct answer *a, const struct query *q, struct error *e)
     draft_fact(&m->draft, "predicted", m->sentence);
     if (!emit_files(&m->files, &m->draft, e) || !attach_files(a, q, m, e))
         return false;
-    a->negative = m->predicted && !m->prediction.fits;
+    a->negative = m->predicted && m->prediction.verdict.grade == GRADE_NO;
     if (q->json)
         print_json(&a->out, m);
     return true;
