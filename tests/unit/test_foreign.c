@@ -207,6 +207,10 @@ TEST(trinity_micro_batches)
          "batch=2 accum=4"},
         {GRPO "trainer.max_token_len_per_gpu=16384", "batch=2 accum=4"},
         {GRPO, "batch=- accum=-"},
+        {"algorithm.algorithm_type=dpo model.max_model_len=8192 mode=train cluster.gpu_per_node=4 "
+         "buffer.train_batch_size=32 trainer.use_dynamic_bsz=false " ACTOR
+         "ppo_micro_batch_size_per_gpu=4 " REF "log_prob_micro_batch_size_per_gpu=4",
+         "batch=2 accum=4 log-prob-max-token-len=-"}, // pairs of two rows
     };
     check_readings(rows, COUNT_OF(rows));
 }
