@@ -96,7 +96,7 @@ bool foreign_is_resolved(const struct setting *item, struct error *e)
                            STR_ARGS(str_short(name)));
 }
 
-static bool is_plain(const struct setting *item, struct error *e)
+bool foreign_is_plain(const struct setting *item, struct error *e)
 {
     return foreign_is_resolved(item, e) &&
            (!str_cut(item->value, '$').found ||
@@ -123,8 +123,8 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
         return true;
     if (r && r->effect == FACT && !r->name)
         return settings_set(&found->facts, item, e);
-    bool own_value = r && r->effect == SETS && !r->gives && !r->value;
-    if (!(own_value && missing_variable(item.value).n) && !is_plain(&item, e))
+    bool own_value = r && r->effect == SETS && !r->gives && !r->value; // the user may give it
+    if (!own_value && !foreign_is_plain(&item, e))
         return false;
     if (!r)
         return not_read(f, &item, e);

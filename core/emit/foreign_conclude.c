@@ -503,14 +503,19 @@ static bool conclude_model(struct conclusion *c)
 // What the user gives beside the files need not be known to them.
 static bool fill_in(struct conclusion *c)
 {
-    struct error ignored = {0};
+    bool (*check)(const struct setting *, struct error *) =
+        c->found->format ? foreign_is_plain : foreign_is_resolved;
     for (ptrdiff_t i = 0; i < c->out->count; i++) {
+        struct error unknown = {0};
         struct setting *item = &c->out->items[i];
         const struct setting *given = settings_find(c->given, item->key);
-        if (given && !foreign_is_resolved(item, &ignored))
-            item->value = given->value;
-        if (!given && !foreign_is_resolved(item, c->error))
+        if (check(item, &unknown))
+            continue;
+        if (!given) {
+            *c->error = unknown;
             return false;
+        }
+        item->value = given->value;
     }
     return true;
 }

@@ -46,6 +46,9 @@ void foreign_note(struct foreign *f, struct str text);
 // Refuses a value that names a variable which is not set and has no default.
 bool foreign_is_resolved(const struct setting *item, struct error *e) MUST_USE;
 
+// The same, and any other value that refers to one elsewhere.
+bool foreign_is_plain(const struct setting *item, struct error *e) MUST_USE;
+
 // Sets it, and notes the other value that was there.
 bool foreign_put(struct settings *out, struct foreign *f, struct setting item,
                  struct error *e) MUST_USE;

@@ -1,9 +1,11 @@
 // Launch scripts, as far as they say what is trained: words "section.key=value" are overrides of
 // verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets.
+// Variables that the script sets, or gives a default, are put in; others stay as they are.
 #include "core/emit/foreign.h"
 
 struct script {
     struct settings *settings;
+    struct settings variables;
     struct str source;
     struct error *error;
     int line;
@@ -39,8 +41,61 @@ static bool next_word(struct str *word, struct str *rest, struct arena *a)
     return true;
 }
 
+static bool is_name(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || char_is_digit(c) || c == '_';
+}
+
+static struct str name_at(struct str text)
+{
+    ptrdiff_t n = 0;
+    while (n < text.n && is_name(text.p[n]))
+        n++;
+    return str_slice(text, 0, n);
+}
+
+// $NAME, ${NAME} or ${NAME:-default} at the start of `text`: how long it is, or 0 where it is
+// something else or not known.
+static ptrdiff_t reference_at(const struct script *s, struct str text, struct str *value)
+{
+    bool braces = text.n > 1 && text.p[1] == '{';
+    struct str inside = str_slice(text, braces ? 2 : 1, text.n), name = name_at(inside);
+    struct str_cut end = str_cut(inside, '}');
+    struct str rest = str_slice(end.head, name.n < end.head.n ? name.n : end.head.n, end.head.n);
+    const struct setting *known = settings_find(&s->variables, name);
+    bool falls_back = braces && str_starts(rest, STR(":-"));
+    if (!name.n || (braces && (!end.found || (rest.n && !falls_back))) || (!known && !falls_back))
+        return 0;
+    *value = known ? known->value : str_slice(rest, 2, rest.n);
+    return braces ? 2 + end.head.n + 1 : 1 + name.n;
+}
+
+static struct str expanded(const struct script *s, struct str text)
+{
+    enum { LONGEST = 4096 }; // a variable may hold itself twice, again and again
+    struct buf out = buf_in(s->settings->arena);
+    for (ptrdiff_t i = 0; i < text.n;) {
+        if (out.n > LONGEST)
+            return text;
+        struct str value = str_slice(text, i, i + 1);
+        struct str rest = str_slice(text, i, text.n);
+        ptrdiff_t n = text.p[i] == '$' ? reference_at(s, rest, &value) : 0;
+        buf_put(&out, value);
+        i += n ? n : 1;
+    }
+    return buf_str(&out);
+}
+
+static bool assign(struct script *s, struct str name, struct str value)
+{
+    struct setting item = {name, expanded(s, value), s->source};
+    bool whole = name.n && name_at(name).n == name.n;
+    return !whole || settings_set(&s->variables, item, s->error);
+}
+
 static bool put(struct script *s, struct str key, struct str value)
 {
+    value = expanded(s, value);
     struct str where = str_format(s->settings->arena, "%.*s:%d", STR_ARGS(s->source), s->line);
     struct setting item = {key, value, where};
     return !key.n || settings_set(s->settings, item, s->error);
@@ -72,7 +127,9 @@ static bool read_word(struct script *s, struct str word)
     while (str_starts(word, STR("+")))
         word = str_slice(word, 1, word.n);
     struct str_cut pair = str_cut(word, '=');
-    return !pair.found || !is_override(pair.head) || put(s, pair.head, pair.tail);
+    if (!pair.found)
+        return true;
+    return is_override(pair.head) ? put(s, pair.head, pair.tail) : assign(s, pair.head, pair.tail);
 }
 
 // Words that a script of another program also has, and that change what is trained.
@@ -82,7 +139,8 @@ static bool read_command(struct script *s, struct str word, struct str *rest)
     struct str next;
     if (str_is(word, "export") && next_word(&next, rest, a)) {
         struct str_cut pair = str_cut(next, '=');
-        return !pair.found || put(s, str_join(a, STR("environment."), pair.head), pair.tail);
+        return !pair.found || (assign(s, pair.head, pair.tail) &&
+                               put(s, str_join(a, STR("environment."), pair.head), pair.tail));
     }
     if (str_is(word, "yarn.py") && next_word(&next, rest, a)) {
         if (!put(s, STR("yarn.model"), next))
@@ -110,7 +168,8 @@ static bool read_line(struct script *s, struct str line)
 
 bool script_flatten(struct settings *out, struct str text, struct str source, struct error *e)
 {
-    struct script s = {.settings = out, .source = source, .error = e};
+    struct script s = {
+        .settings = out, .variables = settings_in(out->arena), .source = source, .error = e};
     for (struct str_cut c = str_cut(text, '\n');; c = str_cut(c.tail, '\n')) {
         s.line++;
         if (!read_line(&s, c.head))

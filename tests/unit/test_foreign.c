@@ -207,6 +207,10 @@ TEST(trinity_micro_batches)
          "batch=2 accum=4"},
         {GRPO "trainer.max_token_len_per_gpu=16384", "batch=2 accum=4"},
         {GRPO, "batch=- accum=-"},
+        {"algorithm.algorithm_type=dpo model.max_model_len=8192 mode=train cluster.gpu_per_node=4 "
+         "buffer.train_batch_size=32 trainer.use_dynamic_bsz=false " ACTOR
+         "ppo_micro_batch_size_per_gpu=4 " REF "log_prob_micro_batch_size_per_gpu=4",
+         "batch=2 accum=4 log-prob-max-token-len=-"}, // pairs of two rows
     };
     check_readings(rows, COUNT_OF(rows));
 }
@@ -244,6 +248,7 @@ TEST(trinity_keys)
          "!the variable LEN is not set, and the file has no default for it"},
         {"algorithm.algorithm_type=grpo model.model_path=${oc.env:NAME} |model=Qwen3-8B",
          "task=grpo"},
+        {"algorithm.algorithm_type=grpo model.model_path=$HOME/x |model=Qwen3-8B", "task=grpo"},
         {GRPO "model.max_model_len=${data.length}",
          "!'${data.length}' refers to a value that is not read"},
         {GRPO "checkpoint_root_dir=${oc.env:NOWHERE}", "task=grpo"},
@@ -357,6 +362,27 @@ TEST(launch_scripts)
     CHECK_U64((uint64_t)verl.count, 2);
     CHECK_STR(value_of(&verl, "actor_rollout_ref.model.path"), "a b");
     CHECK_STR(verl.items[1].where, "l.sh:3");
+}
+
+TEST(variables_of_scripts)
+{
+    static const char text[] = "MODEL=Qwen/Qwen3-8B\nLEN=${LEN:-4096}\nexport N=$MODEL-x\n"
+                               "python3 data.a=$MODEL data.b=\"${LEN}\" data.c=${N} \\\n"
+                               "  data.d=$((LEN * 2)) data.e=$OTHER data.f=${1:-8}k data.g=${\n";
+    static const char *const rows[][2] = {
+        {"data.a", "Qwen/Qwen3-8B"},
+        {"data.b", "4096"},
+        {"data.c", "Qwen/Qwen3-8B-x"},
+        {"data.d", "$((LEN"},
+        {"data.e", "$OTHER"},
+        {"data.f", "8k"},
+        {"data.g", "${"},
+    };
+    struct settings s = settings_in(test_arena());
+    struct error e = {0};
+    CHECK(script_flatten(&s, STR(text), STR("l.sh"), &e));
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK_STR(value_of(&s, rows[i][0]), rows[i][1]);
 }
 
 TEST(a_card_is_multiplied_by_the_processes)

@@ -1,0 +1,3 @@
+A=xx
+A=$A$A
+data.x=$A
