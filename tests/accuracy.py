@@ -29,6 +29,7 @@ import tempfile
 
 import accuracy_plot
 import published
+import real_trainers
 import store_runs
 import trinity
 
@@ -386,20 +387,28 @@ def evidence_of(runs):
 
 
 def evidence_lines(runs, others=()):
-    """Sentences about rows of core/evidence/kinds.c that the runs contradict. Of one file a row may count more runs and
-    be wider; of all files, and others that have no bars here, it must be what they give."""
+    """Sentences about rows of core/evidence/kinds.c that the runs contradict; others are runs without bars here. Of one
+    file a row may count more runs."""
     lines = []
     for kind, (members, figures) in evidence_of([*runs, *others]).items():
         said = members[0].reply["evidence"]
-        mine = {name: round(said[name] * 1e6) for name in figures}
-        row = f"{len(members)}, {{{', '.join(map(str, figures.values()))}}}"
         if kind == "not measured":
-            lines.append(f"- {len(members)} measured runs are said not to be: row {ranges([run.row for run in members])}")
-        elif any(mine[name] < figures[name] for name in figures) or said["runs"] < len(members):
-            lines.append(f"- {kind}: {said['runs']}, {mine} is less than was measured: {row}")
-        elif is_whole(runs) and (mine != figures or said["runs"] != len(members)):
-            lines.append(f"- {kind}: {said['runs']}, {mine} is not what was measured: {row}")
+            lines += [f"- a measured run is said not to be: {label(run.settings)}" for run in members]
+        elif (any(round(said[name] * 1e6) < figures[name] for name in figures) or said["runs"] < len(members)
+              or (is_whole(runs) and said["runs"] != len(members))):
+            lines.append(f"- {kind}: this was measured: {evidence_row(members, figures)}")
     return lines + few_lines(runs)
+
+
+def evidence_row(members, figures):
+    return f"{len(members)}, {{{', '.join(map(str, figures.values()))}}}"
+
+
+def evidence_hints(runs, others=()):
+    """Rows that are wider than what was measured."""
+    return [f"- {kind} is better than its row: {evidence_row(members, figures)}"
+            for kind, (members, figures) in evidence_of([*runs, *others]).items()
+            if is_whole(runs) and any(round(members[0].reply["evidence"].get(name, 0) * 1e6) > figures[name] for name in figures)]
 
 
 def kinds_table(runs, others=()):
@@ -820,7 +829,8 @@ def report(runs, with_rows, every, others):
         yield runs_table(sorted(compared(runs), key=lambda run: (-run.badness(), run.row)))
     yield from summaries(runs)
     yield bars_table(runs)
-    yield "\n".join(verdict_lines(runs) + too_few(runs) * every + evidence_lines(runs, others) + driver_lines(runs))
+    yield "\n".join(verdict_lines(runs) + too_few(runs) * every + evidence_lines(runs, others)
+                    + evidence_hints(runs, others) + driver_lines(runs))
     if refusals(runs):
         yield "Not modelled:\n" + "\n".join(refusals(runs))
     yield counts(runs) + (": every bar is met" if all_met(runs, every, others) else ": NOT every bar is met")
@@ -853,7 +863,8 @@ def main():
               *store_runs.left_out(left), sep="\n")
         return 1
     every = not given.only
-    others = [] if given.store or given.only else [run_of(0, "trinity", row) for row in trinity.measured()]
+    others = [] if given.store or given.only else [
+        run_of(0, "", row) for row in [*trinity.measured(), *real_trainers.measured()]]
     predict_all(program, [*runs, *others])
     crashed = [run for run in runs if run.crash is not None]
     for run in crashed:

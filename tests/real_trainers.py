@@ -73,6 +73,16 @@ def ask(program, asked):
     return json.loads(done.stdout)["steps"][-1] if done.returncode == 0 else None
 
 
+def measured():
+    """The rows that can be asked, with the largest peaks of their steps, as rows of tests/accuracy.py."""
+    with open(os.path.join(HERE, "runs", "real_trainers.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    asked = [(settings_of(row["cfg"]), row["steps"]) for row in rows]
+    return [{"settings": {name: str(value) for name, value in settings.items()},
+             "peak": {metric: max(step[metric] for step in steps) for metric in ("allocated", "reserved")}}
+            for settings, steps in asked if settings]
+
+
 def main():
     program = os.path.join(sys.argv[1], "fathom")
     errors, unasked = {}, []

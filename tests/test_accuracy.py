@@ -147,9 +147,12 @@ class Verdict(unittest.TestCase):
     def test_evidence_is_what_was_measured(self):
         run = made((100, 190, 200), reply=self.evidence())
         self.assertEqual(accuracy.evidence_lines([run]), [])
-        for said in ({"reserved_worst": 0.049}, {"reserved_short": 0.05}, {"runs": 2}, {"allocated_worst": 0.06}):
+        for said in ({"reserved_worst": 0.049}, {"reserved_short": 0.05}, {"runs": 2}):
             run.reply = self.evidence(**said)
             self.assertEqual(len(accuracy.evidence_lines([run])), 1, said)
+        run.reply = self.evidence(allocated_worst=0.06)
+        self.assertEqual(accuracy.evidence_lines([run]), [])
+        self.assertEqual(len(accuracy.evidence_hints([run])), 1)
 
     def test_evidence_of_one_file_may_be_wider(self):
         run = made((100, 190, 200), reply=self.evidence(runs=7, reserved_worst=0.06), file="h200_zero.jsonl")

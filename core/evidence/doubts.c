@@ -45,11 +45,12 @@ static bool is_other_ring(const struct job *job)
                              model_has(&job->model, FEATURE_EXPERTS));
 }
 
+// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    return job->recipe == RECIPE_TRL &&
-           (job->strategy != STRATEGY_FSDP2 || job->precision != PRECISION_MIXED ||
-            job->loss != LOSS_CHUNKED || !job->checkpointing);
+    bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
+                 job->strategy == STRATEGY_ZERO3;
+    return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
 }
 
 static bool has_fused_kernels_spread(const struct job *job)

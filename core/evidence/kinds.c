@@ -27,6 +27,8 @@ enum trait {
 #define PLAIN      BIT(RECIPE_HF)
 #define DEEPSPEED  (BIT(RECIPE_HF) | BIT(RECIPE_DEEPSPEED))
 #define TRINITY    BIT(RECIPE_TRINITY)
+#define TRL        BIT(RECIPE_TRL)
+#define TRAINER    BIT(RECIPE_TRANSFORMERS)
 #define REPLICATED (BIT(STRATEGY_SINGLE) | BIT(STRATEGY_DDP))
 #define SHARDED    (BIT(STRATEGY_FSDP1) | BIT(STRATEGY_FSDP2))
 
@@ -34,6 +36,7 @@ enum trait {
 #define CP        "h200_cp.jsonl"
 #define ZERO      "h200_zero.jsonl"
 #define LIBRARIES "h200_lora.jsonl"
+#define REAL      "real_trainers.jsonl"
 
 const struct evidence_row evidence_rows[] = {
     {"plain step on one GPU", PLAIN, BIT(STRATEGY_SINGLE), 0, 0, H200, 66, {210, 0, 420, 210}},
@@ -64,13 +67,54 @@ const struct evidence_row evidence_rows[] = {
      6,
      {0, 0, 0, 0}},
     {"TRL under fsdp2",
-     BIT(RECIPE_TRL),
+     TRL,
      BIT(STRATEGY_FSDP2),
      0,
      RING | HOST_CHECKPOINTS,
-     CP,
-     4,
-     {0, 0, 0, 0}},
+     CP ", " REAL,
+     16,
+     {71000, 20000, 62000, 58000}},
+    {"TRL under fsdp2 with offload",
+     TRL,
+     BIT(STRATEGY_FSDP2),
+     OFFLOAD,
+     0,
+     REAL,
+     2,
+     {170000, 110000, 190000, 240000}},
+    {"TRL on one GPU", TRL, BIT(STRATEGY_SINGLE), 0, 0, REAL, 5, {2600000, 1300000, 2400000, 0}},
+    {"TRL under zero1 and zero2",
+     TRL,
+     BIT(STRATEGY_ZERO1) | BIT(STRATEGY_ZERO2),
+     0,
+     0,
+     REAL,
+     1,
+     {16000, 140000, 140000, 0}},
+    {"transformers' Trainer on one GPU",
+     TRAINER,
+     BIT(STRATEGY_SINGLE),
+     0,
+     0,
+     REAL,
+     7,
+     {570000, 1900, 470000, 16000}},
+    {"transformers' Trainer under fsdp1",
+     TRAINER,
+     BIT(STRATEGY_FSDP1),
+     0,
+     0,
+     REAL,
+     2,
+     {8600, 60000, 65000, 0}},
+    {"transformers' Trainer under fsdp2",
+     TRAINER,
+     BIT(STRATEGY_FSDP2),
+     0,
+     0,
+     REAL,
+     6,
+     {2600, 3300, 57000, 1900}},
     {"DeepSpeed zero1 and zero2",
      DEEPSPEED,
      BIT(STRATEGY_ZERO1) | BIT(STRATEGY_ZERO2),

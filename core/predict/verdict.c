@@ -59,7 +59,8 @@ static void find_driver_range(struct verdict *v, const struct job *job,
 {
     uint64_t reserved = f->reserved_bytes, outside = f->outside_bytes;
     struct spread spread = spread_of(job);
-    uint64_t over = sat_mul(reserved, v->evidence.errors.reserved_worst) / MILLION;
+    uint64_t worst = v->evidence.errors.reserved_worst;
+    uint64_t over = sat_mul(reserved, worst) / (MILLION + worst);
     v->driver_low_bytes = less(reserved + outside, over + spread.less_bytes);
     v->driver_high_bytes = reserved + outside + v->error_bytes + spread.more_bytes;
     if (!job->limit_bytes && v->driver_high_bytes > job->hardware.card.memory.value)
