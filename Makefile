@@ -1,9 +1,10 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang portable tidy format format-check includes wasm fuzz test-frameworks accuracy bench install clean
+.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz test-frameworks accuracy bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
+SEED ?= 1
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
 help: ## this list
@@ -12,7 +13,7 @@ help: ## this list
 build: ## the release program, at build/release/fathom
 	@scripts/build release fathom libfathom
 
-check: includes format-check portable test test-clang wasm tidy fuzz ## everything ./test runs
+check: includes format-check portable test test-clang random wasm tidy fuzz ## everything ./test runs
 	@echo "every check passed"
 
 test: ## unit, golden and documentation tests: gcc, sanitizers
@@ -22,6 +23,11 @@ test: ## unit, golden and documentation tests: gcc, sanitizers
 test-clang: ## the same, built by clang
 	@scripts/build dev-clang
 	@cd build/dev-clang && ctest --output-on-failure
+
+random: ## random jobs: emit and read back, max, guide and remedies against predict; SEED=1
+	@scripts/build release random_jobs
+	@build/release/random_jobs trips 10000 $(SEED)
+	@build/release/random_jobs limits 500 $(SEED)
 
 portable: build ## the program needs nothing but the C library
 	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \

@@ -174,6 +174,12 @@ static const struct row rows[] = {
     FSDP_CONFIG_ROWS("ref"),
     {"trainer.trainer_config.actor_rollout_ref.model.enable_gradient_checkpointing", ROW_LITERAL,
      "false", 0, IS_CHECKPOINTING},
+    {"trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels", ROW_LITERAL, "true",
+     IS_FUSED_KERNELS, 0, "Log-probabilities without logits of all tokens."},
+    {"trainer.trainer_config.actor_rollout_ref.actor.entropy_from_logits_with_chunking",
+     ROW_LITERAL, "true", IS_ENTROPY_SAVING},
+    {"trainer.trainer_config.actor_rollout_ref.actor.entropy_checkpointing", ROW_LITERAL, "true",
+     IS_ENTROPY_SAVING},
     {"trainer.trainer_config.actor_rollout_ref.actor.fsdp_config.reshard_after_forward",
      ROW_LITERAL, "false", IS_FSDP2, IS_RESHARD},
 

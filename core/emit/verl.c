@@ -33,6 +33,10 @@ static const struct line run_lines[] = {
          "    actor_rollout_ref.model.use_remove_padding=true"},
     {IS_CHECKPOINTING, 0, "    actor_rollout_ref.model.enable_gradient_checkpointing=true"},
     {0, IS_CHECKPOINTING, "    actor_rollout_ref.model.enable_gradient_checkpointing=false"},
+    {IS_FUSED_KERNELS, 0, "    actor_rollout_ref.model.use_fused_kernels=true"},
+    {IS_ENTROPY_SAVING, 0,
+     "    actor_rollout_ref.actor.entropy_from_logits_with_chunking=true\n"
+     "    actor_rollout_ref.actor.entropy_checkpointing=true"},
     {IS_FSDP2, 0,
      "    actor_rollout_ref.actor.strategy=fsdp2\n"
      "    actor_rollout_ref.actor.fsdp_config.strategy=fsdp2\n"

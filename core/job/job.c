@@ -43,11 +43,12 @@ static bool add_implied_context(struct settings *given, struct error *e)
     return settings_add(given, (struct setting){STR("context"), context, parts[1]->where}, e);
 }
 
-// verl cuts the eight sequences of a sequence parallel group into as few micro-batches as hold at
-// most so many tokens a GPU, and evens them out (utils/seqlen_balancing.py).
+// verl cuts the sequences of a sequence parallel group into as few micro-batches as hold at most so
+// many tokens a GPU, and evens them out (utils/seqlen_balancing.py). The limit is then said by
+// them.
 static bool spread_tokens(struct job *j, struct error *e)
 {
-    enum { SEQUENCES = 8 };
+    uint64_t sequences = sat_mul(j->batch, j->accumulation);
     const struct setting *item = settings_find_z(j->given, "max-token-len");
     if (!j->token_limit || !j->context || j->recipe != RECIPE_TRINITY)
         return true;
@@ -56,8 +57,10 @@ static bool spread_tokens(struct job *j, struct error *e)
                     "one sequence of %llu tokens with sp %llu does not fit into %llu tokens a GPU",
                     (unsigned long long)j->context, (unsigned long long)j->ulysses,
                     (unsigned long long)j->token_limit);
-    j->accumulation = u64_divide_up(SEQUENCES * j->context, j->token_limit * j->ulysses);
-    j->batch = u64_divide_up(SEQUENCES, j->accumulation);
+    j->accumulation =
+        u64_divide_up(sat_mul(sequences, j->context), sat_mul(j->token_limit, j->ulysses));
+    j->batch = u64_divide_up(sequences, j->accumulation);
+    j->token_limit = 0;
     return true;
 }
 
@@ -69,6 +72,8 @@ static void conclude(struct job *j)
         j->ring_rank = j->ring > 1 ? j->ring - 2 : 0;
     if (j->lora_rank && !j->lora_targets)
         j->lora_targets = LORA_ALL_TARGETS;
+    bool between = j->accumulation > 1 && job_is_sharded(j) && !job_is_zero(j);
+    j->sync_each_batch |= !between; // there is nothing to keep
 }
 
 // Sizes that no card holds are refused before they are multiplied further; a history of millions of
@@ -158,8 +163,10 @@ bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struc
         !hardware_from_settings(&found.hardware, a, s, e) ||
         !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e))
         return false;
+    if (!spread_tokens(&found, e))
+        return false;
     conclude(&found);
-    if (!spread_tokens(&found, e) || !check_rules(&found, e))
+    if (!check_rules(&found, e))
         return false;
     *j = found;
     return true;

@@ -378,6 +378,8 @@ const struct rule rules[] = {
      "under fsdp, Accelerate's bf16 is what mixed means; autocast is for single and ddp"},
     {IS_ZERO, IS_MIXED, NULL, IN_ACCELERATE_FAMILY, CANNOT, "precision",
      "DeepSpeed keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_ZERO, IS_RESHARD, NULL, IN_ACCELERATE_FAMILY, CANNOT, "reshard",
+     "reshard is a setting of fsdp1 and fsdp2; DeepSpeed decides itself what it keeps"},
     {IS_OFFLOAD_OPTIMIZER, SHARDED, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
      "Accelerate offloads under fsdp and DeepSpeed only"},
     {IS_FSDP | IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
