@@ -73,7 +73,8 @@ def predicted(given):
         trace = os.path.join(folder, "trace")
         subprocess.run([given.program, "predict", "--model", given.config, "--gpu", "H200", "--trace", trace,
                         f"--context={given.context}", f"--batch={given.batch}", f"--precision={given.precision}",
-                        f"--checkpointing={given.checkpointing}"], check=False, stdout=subprocess.DEVNULL)
+                        f"--checkpointing={given.checkpointing}", f"--attention={given.attention}"],
+                       check=False, stdout=subprocess.DEVNULL)
         with open(trace, encoding="ascii") as file:
             lines = [line.split() for line in file]
     kinds = {"alloc": "A", "free": "F", "free_completed": "F"}

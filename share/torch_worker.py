@@ -343,9 +343,26 @@ def replace_loss(model, loss):
         hidden = decoder(input_ids=input_ids, **rest).last_hidden_state
         if loss == "none":
             return CausalLMOutput(loss=hidden.float().mean())
-        return CausalLMOutput(loss=chunked_loss(head, hidden, labels, rows))
+        return CausalLMOutput(loss=chunked_loss(logits_of, hidden, labels, rows))
+
+    def logits_of(x):
+        return finished(head(x), model.config.get_text_config())
 
     model.forward = types.MethodType(forward, model)
+
+
+def finished(logits, config):
+    """What the model's own forward does to its logits: Gemma 2 caps them, Granite divides them."""
+    import torch
+
+    cap = getattr(config, "final_logit_softcapping", None)
+    if cap is not None:
+        logits = logits / cap
+        logits = torch.tanh(logits)
+        logits = logits * cap
+    if getattr(config, "logits_scaling", None) is not None:
+        logits = logits / config.logits_scaling
+    return logits
 
 
 def chunked_loss(head, hidden, labels, rows):

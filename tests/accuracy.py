@@ -120,6 +120,7 @@ OPTIONS = {
     "loss": ("loss", table_of({"hf": "full", "chunked": "chunked:2048", "chunked256": "chunked:256", "hidden": "none",
                                "liger": "liger"})),
     "tied": ("tied", switch),
+    "attn": ("attention", str),
     "expandable": ("expandable", switch),
     "cap_gib": ("memory-limit", "{}GiB".format),
     "entropy_saving": ("entropy-saving", switch),
@@ -636,7 +637,7 @@ are not. Peak statistics are reset before each step. `allocated` and `reserved` 
 `h200_unseen.jsonl` and most of `h200_models.jsonl` after the code was written, `h200_cp.jsonl` (ring context
 parallelism, TRL's step), `h200_zero.jsonl` (DeepSpeed 0.19.8) and `h200_lora.jsonl` (peft 0.21.2, bitsandbytes
 0.50.2, liger_kernel 0.8.5) together with it: there the traces were used to find what was missing. Attention is
-transformers' `sdpa`, but for Gemma 2 (soft-capped) and gpt-oss (sinks), which run with `eager`. In 26 runs of
+transformers' `sdpa`, but for gpt-oss (sinks), and where a run says so, which run with `eager`. In 26 runs of
 `h200_lora.jsonl`, marked there, a tied head had memory of its own while the model was built, which no prediction has.
 `h200_entropy.jsonl` is two steps of the trinity recipe by `share/torch_worker.py` (with verl 0.5's own fused head for
 `--fused-kernels`); its allocated peaks were predicted first, its traces then mended the order inside the fused head.

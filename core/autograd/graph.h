@@ -25,6 +25,7 @@ struct var {
     int32_t node;
     uint32_t width; // bytes an element
     uint64_t elements;
+    int place; // which name of a forward holds it (core/models/scope.h)
 };
 
 static inline uint64_t var_bytes(struct var v)

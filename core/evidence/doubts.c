@@ -121,6 +121,18 @@ static bool is_packed_and_short(const struct job *job)
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
 }
 
+// Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss.
+static bool is_other_eager_attention(const struct job *job)
+{
+    const unsigned measured = FEATURE_ATTENTION_CAP | FEATURE_SINKS;
+    return job->attention == ATTENTION_EAGER && !(job->model.features & measured);
+}
+
+static bool is_packaged_attention(const struct job *job)
+{
+    return job->attention == ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY;
+}
+
 const struct doubt doubt_rows[] = {
     {has_collectives, "NCCL's buffers", false},
     {is_other_architecture, "the scratch of attention and sums on this card (taken as on an H200)",
@@ -145,6 +157,8 @@ const struct doubt doubt_rows[] = {
     {is_unmeasured_family, "this family", true},
     {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
+    {is_other_eager_attention, "eager attention of this family", true},
+    {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_packed_and_short, "packed weights with so few tokens", true},
 };

@@ -177,15 +177,31 @@ bool job_from_settings(struct job *j, struct arena *a, const struct settings *s,
     return job_resolve(j, a, s, e) && job_is_modelled(j, e);
 }
 
-// The only attention of transformers that caps its scores, and the one it takes for sinks where no
-// kernel is installed. Sequence parallel has its own.
-bool job_attends_eagerly(const struct job *p)
+// transformers 5.17 takes sdpa wherever a model has it, Gemma 2 too, whose scores are then not
+// capped; gpt-oss has none (_supports_sdpa). verl asks for the package flash-attn everywhere.
+enum attention job_attention(const struct job *p)
 {
-    return p->model.features & (FEATURE_ATTENTION_CAP | FEATURE_SINKS) && p->ulysses == 1;
+    if (p->attention != ATTENTION_AUTO)
+        return p->attention;
+    if (p->recipe == RECIPE_TRINITY)
+        return ATTENTION_FLASH2;
+    return model_has(&p->model, FEATURE_SINKS) ? ATTENTION_EAGER : ATTENTION_SDPA;
 }
 
-// A window as long as the sequence gets a mask too (masking_utils.py, _ignore_causal_mask_sdpa).
+// Sequence parallel has its own.
+bool job_attends_eagerly(const struct job *p)
+{
+    return job_attention(p) == ATTENTION_EAGER && p->ulysses == 1;
+}
+
+// FlashAttention's kernels know windows themselves.
 bool job_masks_windows(const struct job *p)
+{
+    return job_has_windows(p) && job_attention(p) != ATTENTION_FLASH2;
+}
+
+// One as long as the sequence gets a mask too (masking_utils.py, _ignore_causal_mask_sdpa).
+bool job_has_windows(const struct job *p)
 {
     return p->model.sliding_window && p->model.sliding_window <= job_sequence_tokens(p) &&
            p->ulysses == 1;
@@ -202,12 +218,12 @@ bool job_is_zero(const struct job *p)
 }
 
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
-// (ATen/native/transformers/cuda/sdp_utils.cpp); verl asks for the package flash-attn everywhere.
+// (ATen/native/transformers/cuda/sdp_utils.cpp).
 bool job_uses_flash(const struct job *p)
 {
     int capability = p->hardware.card.capability;
     bool cudnn = p->torch_minor >= 9 && (capability == 90 || capability == 100);
-    return p->recipe == RECIPE_TRINITY || !cudnn;
+    return job_attention(p) == ATTENTION_FLASH2 || !cudnn;
 }
 
 uint64_t job_ranks(const struct job *p)

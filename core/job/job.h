@@ -33,6 +33,7 @@ enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+enum attention { ATTENTION_AUTO, ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_FLASH2 };
 enum task { TASK_SFT, TASK_REWARD, TASK_DPO, TASK_GRPO, TASK_OPD, TASK_CAPACITY };
 
 // How many there are of each; table.c has as many words.
@@ -44,20 +45,8 @@ enum {
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
     QUANTIZES = QUANTIZE_NF4 + 1,
+    ATTENTIONS = ATTENTION_FLASH2 + 1,
     TASKS = TASK_CAPACITY + 1,
-};
-
-// The linear layers that can have an adapter, in the order of transformers' modules.
-enum lora_target {
-    TARGET_Q,
-    TARGET_K,
-    TARGET_V,
-    TARGET_O,
-    TARGET_GATE,
-    TARGET_UP,
-    TARGET_DOWN,
-    TARGET_COUNT,
-    LORA_ALL_TARGETS = (1 << TARGET_COUNT) - 1, // as bits
 };
 
 struct job {
@@ -76,7 +65,8 @@ struct job {
     enum precision precision;
     enum optimizer optimizer;
     enum loss loss;
-    uint64_t loss_chunk; // tokens
+    uint64_t loss_chunk;      // tokens
+    enum attention attention; // as asked for; job_attention says which it is
     bool checkpointing, reshard, expandable;
     bool sync_each_batch; // gradients are reduced after each micro-batch, not after the last
     enum offload offload; // optimizer, or parameters and gradients too, in host memory
@@ -127,8 +117,10 @@ void job_put_phrase(struct buf *b, const struct job *j);
 // it to no field.
 struct str job_value(struct arena *a, const struct job *j, const struct setting_def *def);
 
-bool job_attends_eagerly(const struct job *p); // operator by operator, scores of all pairs
-bool job_masks_windows(const struct job *p);   // layers with a window need a mask
+enum attention job_attention(const struct job *p); // never auto
+bool job_attends_eagerly(const struct job *p);     // operator by operator, scores of all pairs
+bool job_has_windows(const struct job *p);         // that are no longer than the sequence
+bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN

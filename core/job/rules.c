@@ -80,7 +80,7 @@ static bool shards_over_nothing(const struct job *j)
 static bool is_plain_family(const struct job *j) // Qwen, Llama and Mistral without windows
 {
     static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    return !(j->model.features & ~plain) && !job_masks_windows(j);
+    return !(j->model.features & ~plain) && !job_has_windows(j);
 }
 
 static bool is_special_family(const struct job *j)
@@ -113,6 +113,31 @@ static bool is_latent(const struct job *j)
     return model_has(&j->model, FEATURE_MLA);
 }
 
+static bool asks_verl_for_another(const struct job *j)
+{
+    return is_policy(j) && (j->attention == ATTENTION_SDPA || j->attention == ATTENTION_EAGER);
+}
+
+static bool asks_sinks_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_SINKS) && job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool asks_for_no_sdpa(const struct job *j)
+{
+    return j->attention == ATTENTION_EAGER || j->attention == ATTENTION_FLASH2;
+}
+
+static bool is_asked_eager(const struct job *j)
+{
+    return j->attention == ATTENTION_EAGER;
+}
+
+static bool is_latent_and_another(const struct job *j)
+{
+    return is_latent(j) && asks_for_no_sdpa(j);
+}
+
 static bool has_wide_rotary(const struct job *j)
 {
     return model_has(&j->model, FEATURE_ROTARY_WIDE);
@@ -123,9 +148,9 @@ static bool has_untied_head(const struct job *j)
     return !model_has(&j->model, FEATURE_TIED);
 }
 
-static bool caps_logits(const struct job *j)
+static bool changes_logits(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_LOGIT_CAP);
+    return j->model.features & (FEATURE_LOGIT_CAP | FEATURE_MULTIPLIERS);
 }
 
 static bool does_not_divide(uint64_t size, uint64_t whole)
@@ -327,6 +352,13 @@ const struct rule rules[] = {
     {0, 0, reads_less_than_a_sequence, 0, CANNOT, "log-prob-max-token-len",
      "log-prob-max-token-len times sp must hold at least one sequence"},
 
+    {0, 0, asks_verl_for_another, 0, CANNOT, "attention",
+     "@recipe@ attends by the package flash-attn; leave --attention out"},
+    {0, 0, asks_sinks_for_another, 0, CANNOT, "attention",
+     "@family@ has sinks, which of these only eager knows"},
+    {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
+     "torch's context parallel goes round with sdpa only"},
+
     // What strategies need.
     {IS_SEVERAL, 0, is_single_on_several, 0, CANNOT, "strategy",
      "single trains on one GPU, not on @gpus@; fsdp2 shards over them"},
@@ -471,6 +503,12 @@ const struct rule rules[] = {
      "and windows are"},
     {IS_SP, 0, has_own_attention, 0, NOT_YET, "sp",
      "@family@ is not modelled under sequence parallel; without it, it is"},
+    {0, 0, is_latent_and_another, 0, NOT_YET, "attention",
+     "latent attention is modelled with sdpa only"},
+    {IS_SP, 0, is_asked_eager, 0, NOT_YET, "attention",
+     "eager attention is not modelled under sequence parallel; sdpa is"},
+    {IS_LORA, 0, is_asked_eager, 0, NOT_YET, "attention",
+     "eager attention is not modelled under LoRA; sdpa is"},
     {IS_AUTOCAST, 0, is_latent, 0, NOT_YET, "precision",
      "latent attention is not modelled under autocast; bf16 is"},
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
@@ -531,8 +569,8 @@ const struct rule rules[] = {
     {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",
      "liger's loss is not modelled in TRL's step; its chunked loss is"},
-    {IS_LIGER, 0, caps_logits, 0, NOT_YET, "loss",
-     "liger's loss over soft-capped logits is not modelled; the full loss is"},
+    {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
+     "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
 };
 
 const ptrdiff_t rule_count = COUNT_OF(rules);

@@ -35,6 +35,12 @@ static const char *const loss_words[] = {
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
 static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
+static const char *const attention_words[] = {
+    [ATTENTION_AUTO] = "auto",
+    [ATTENTION_SDPA] = "sdpa",
+    [ATTENTION_EAGER] = "eager",
+    [ATTENTION_FLASH2] = "flash2",
+};
 static const char *const task_words[] = {
     [TASK_SFT] = "sft",   [TASK_REWARD] = "reward", [TASK_DPO] = "dpo",
     [TASK_GRPO] = "grpo", [TASK_OPD] = "opd",       [TASK_CAPACITY] = "capacity",
@@ -47,6 +53,7 @@ EACH(offload_words, OFFLOADS);
 EACH(loss_words, LOSSES);
 EACH(save_words, SAVES);
 EACH(quantize_words, QUANTIZES);
+EACH(attention_words, ATTENTIONS);
 EACH(task_words, TASKS);
 
 const struct setting_def setting_defs[] = {
@@ -307,6 +314,15 @@ const struct setting_def setting_defs[] = {
      .fallback = "full",
      .text = "cross entropy over all tokens at once, in chunks of N, no head at all, Liger's fused "
              "head and loss, or a policy gradient (trinity)"},
+    {.name = "attention",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(attention),
+     WORDS(attention_words),
+     .phrase = "@ attention",
+     .kind = SETTING_CHOICE,
+     .fallback = "auto",
+     .text = "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
+             "operator by operator, with scores of all pairs; flash2: the package flash-attn"},
     {.name = "expandable",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(expandable),

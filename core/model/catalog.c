@@ -196,6 +196,15 @@ const struct catalog_model catalog_models[] = {
      "intermediate_size=11008 max_position_embeddings=65536",
      .also = "SmolLM3-3B-Base"},
 
+    {"granite-3.3-2b-instruct", "ibm-granite", "granite",
+     "hidden_size=2048 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=8192 vocab_size=49159 tie_word_embeddings=true "
+     "max_position_embeddings=131072"},
+    {"granite-3.3-8b-instruct", "ibm-granite", "granite",
+     "hidden_size=4096 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=12800 vocab_size=49159 tie_word_embeddings=true "
+     "max_position_embeddings=131072"},
+
     {"Mistral-7B-v0.3", "mistralai", "mistral",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 vocab_size=32768 max_position_embeddings=32768 "

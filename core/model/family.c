@@ -26,6 +26,15 @@ const struct family families[] = {
         .defaults = "vocab_size=32000 max_position_embeddings=2048",
     },
     {
+        .model_type = "granite",
+        .title = "Granite 3",
+        .features = FEATURE_MULTIPLIERS,
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=32000 max_position_embeddings=2048",
+    },
+    {
         .model_type = "mistral",
         .title = "Mistral",
         .window = WINDOW_ALL,
@@ -209,6 +218,7 @@ const struct feature_name feature_names[] = {
     {FEATURE_LOGIT_CAP, "soft-capped logits"},
     {FEATURE_FUSED_PROJECTIONS, "fused projections"},
     {FEATURE_NORMS_AFTER, "norms after each block"},
+    {FEATURE_MULTIPLIERS, "multipliers"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
     {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
 };

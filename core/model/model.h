@@ -47,6 +47,7 @@ enum feature {
     FEATURE_LOCAL_ROTARY = 1 << 27,      // layers with a window have rotary positions of their own
     FEATURE_ROUTER_WIDE = 1 << 28,       // experts are weighed in fp32
     FEATURE_ROUTER_FIRST = 1 << 29,      // the router comes before the experts
+    FEATURE_MULTIPLIERS = 1 << 30, // embeddings, residuals and logits are multiplied by numbers
 };
 
 struct feature_name {
@@ -185,17 +186,67 @@ enum part {
 const char *part_name(enum part p); // "shared experts"
 const char *part_key(enum part p);  // "shared_experts", as JSON spells it
 
+// Where a tensor occurs.
+enum place {
+    PLACE_MODEL,
+    PLACE_LAYER,
+    PLACE_DENSE_LAYER,
+    PLACE_EXPERT_LAYER,
+    PLACE_VISION_BLOCK,
+    PLACE_VISION_DEEPSTACK,
+};
+
+// What a layer's forward calls its parameters: their numbers while training, -1 where a family has
+// none. A row of the tensor table names the member that it fills.
+struct layer_parameters {
+    int first; // in the modules' order
+    int q, k, v, o;
+    int qkv;                              // instead of q, k and v
+    int q_a, q_a_bias, q_a_norm, q_b;     // of latent attention
+    int kv_a, kv_a_bias, kv_a_norm, kv_b; // likewise
+    int sinks;
+    int q_bias, k_bias, v_bias, o_bias;
+    int gate_bias, up_bias, down_bias;
+    int q_norm, k_norm;
+    int gate, up, down; // gate and up: -1 where they are one
+    int gate_up;        // of an MLP, or of all experts, an expert a row
+    int experts_down, router;
+    int gate_up_bias, experts_down_bias, router_bias;
+    int shared_gate, shared_up, shared_down;
+    int input_norm, before_mlp_norm;
+    int after_attention_norm, after_mlp_norm;
+};
+
+// The linear layers that can have an adapter, in the order of transformers' modules.
+enum lora_target {
+    TARGET_Q,
+    TARGET_K,
+    TARGET_V,
+    TARGET_O,
+    TARGET_GATE,
+    TARGET_UP,
+    TARGET_DOWN,
+    TARGET_COUNT,
+    LORA_ALL_TARGETS = (1 << TARGET_COUNT) - 1, // as bits
+};
+
 // One kind of parameter tensor and how often the model has it.
 struct tensor {
-    const char *name; // as in safetensors files, {layer}, {expert} and {block} standing for numbers
+    const char *name; // as transformers' modules have it, {layer} and {block} standing for numbers
     enum part part;
+    enum place place;
     uint64_t shape[2]; // a vector has shape[1] == 1
     uint64_t elements;
     uint64_t copies;
+    ptrdiff_t role;  // in a layer: the member of struct layer_parameters
+    unsigned target; // its bit by enum lora_target; what has one, quantisation packs
+    bool buffer;     // counted and kept, never trained
 };
 
+bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer);
+
 struct parameters {
-    const struct tensor *tensors;
+    const struct tensor *tensors; // in the order of transformers' modules
     ptrdiff_t tensor_count;
     uint64_t total;
     uint64_t active; // per token: all but the experts a token is not sent to

@@ -1,6 +1,8 @@
 // Every parameter tensor a model has, as rows of one table: its name, the part it is counted under,
-// its shape in terms of the model's dimensions, how often it occurs, and the features it needs or
-// excludes. Parameter counts, and later every per-tensor memory figure, follow from these rows.
+// where it occurs, its shape in terms of the model's dimensions, what a layer's forward calls it,
+// and the features it needs or excludes. Counting and training walk the same rows, in the order of
+// transformers' modules, in which torch's optimizers and allocator see them; a family that orders
+// them otherwise has a row of its own there.
 #include "core/model/model.h"
 
 #include "core/base/num.h"
@@ -17,7 +19,9 @@ enum dimension {
     INTERMEDIATE,
     GATE_AND_UP,
     EXPERT_COUNT,
-    EXPERT_WIDTH,
+    EXPERT_GATE_AND_UP,
+    EXPERT_GATE_AND_UP_BIAS,
+    EXPERT_DOWN,
     SHARED_WIDTH,
     QUERY_RANK,
     KV_RANK,
@@ -34,193 +38,202 @@ enum dimension {
     VISION_OUT,
 };
 
-enum repeat {
-    ONCE,
-    EVERY_LAYER,
-    DENSE_LAYER,
-    EXPERT_LAYER,
-    EVERY_EXPERT,
-    VISION_BLOCK,
-    VISION_DEEPSTACK,
-};
-
 struct rule {
     const char *name;
     enum part part;
-    enum repeat repeat;
+    enum place place;
     enum dimension rows, columns;
+    ptrdiff_t role;
+    unsigned target;
     unsigned needs;   // all of these features
     unsigned without; // none of these
+    bool buffer;
 };
 
+#define ROLE(member)  .role = offsetof(struct layer_parameters, member)
+#define TARGET(which) .target = 1u << (which)
+
 static const struct rule rules[] = {
-    {"embed_tokens.weight", PART_EMBEDDING, ONCE, VOCAB, HIDDEN},
+    {"embed_tokens.weight", PART_EMBEDDING, PLACE_MODEL, VOCAB, HIDDEN},
 
-    {"layers.{layer}.input_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
-     .without = FEATURE_NORMS_AFTER},
-    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, EVERY_LAYER, QUERY_WIDTH, HIDDEN,
-     .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.self_attn.k_proj.weight", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, HIDDEN,
-     .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.self_attn.v_proj.weight", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, HIDDEN,
-     .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.self_attn.qkv_proj.weight", PART_ATTENTION, EVERY_LAYER, QKV_WIDTH, HIDDEN,
-     .needs = FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, EVERY_LAYER, HIDDEN, QUERY_WIDTH,
-     .without = FEATURE_MLA},
-    {"layers.{layer}.self_attn.q_proj.bias", PART_ATTENTION, EVERY_LAYER, QUERY_WIDTH, ONE,
-     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
-    {"layers.{layer}.self_attn.k_proj.bias", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, ONE,
-     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
-    {"layers.{layer}.self_attn.v_proj.bias", PART_ATTENTION, EVERY_LAYER, KV_WIDTH, ONE,
-     .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
-    {"layers.{layer}.self_attn.o_proj.bias", PART_ATTENTION, EVERY_LAYER, HIDDEN, ONE,
-     .needs = FEATURE_OUTPUT_BIAS},
-    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, EVERY_LAYER, HEAD_DIM, ONE,
-     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
-    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, EVERY_LAYER, QUERY_WIDTH, ONE,
-     .needs = FEATURE_QK_NORM_WIDE},
-    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, EVERY_LAYER, HEAD_DIM, ONE,
-     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
-    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, EVERY_LAYER, KV_WIDTH, ONE,
-     .needs = FEATURE_QK_NORM_WIDE},
-    {"layers.{layer}.self_attn.sinks", PART_ATTENTION, EVERY_LAYER, HEADS, ONE,
+    {"layers.{layer}.self_attn.sinks", PART_ATTENTION, PLACE_LAYER, HEADS, ONE, ROLE(sinks),
      .needs = FEATURE_SINKS},
+    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, PLACE_LAYER, HIDDEN, QUERY_WIDTH,
+     ROLE(o), .needs = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.qkv_proj.weight", PART_ATTENTION, PLACE_LAYER, QKV_WIDTH, HIDDEN,
+     ROLE(qkv), .needs = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, PLACE_LAYER, QUERY_WIDTH, HIDDEN,
+     ROLE(q), TARGET(TARGET_Q), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.q_proj.bias", PART_ATTENTION, PLACE_LAYER, QUERY_WIDTH, ONE,
+     ROLE(q_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.k_proj.weight", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, HIDDEN,
+     ROLE(k), TARGET(TARGET_K), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.k_proj.bias", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, ONE,
+     ROLE(k_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.v_proj.weight", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, HIDDEN,
+     ROLE(v), TARGET(TARGET_V), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.v_proj.bias", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, ONE,
+     ROLE(v_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, PLACE_LAYER, LATENT_QUERY_WIDTH,
+     HIDDEN, ROLE(q), .needs = FEATURE_MLA, .without = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_a_proj.weight", PART_ATTENTION, PLACE_LAYER, QUERY_RANK, HIDDEN,
+     ROLE(q_a), .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_a_proj.bias", PART_ATTENTION, PLACE_LAYER, QUERY_RANK, ONE,
+     ROLE(q_a_bias), .needs = FEATURE_QUERY_LORA | FEATURE_QKV_BIAS},
+    {"layers.{layer}.self_attn.q_a_layernorm.weight", PART_NORMS, PLACE_LAYER, QUERY_RANK, ONE,
+     ROLE(q_a_norm), .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.q_b_proj.weight", PART_ATTENTION, PLACE_LAYER, LATENT_QUERY_WIDTH,
+     QUERY_RANK, ROLE(q_b), .needs = FEATURE_QUERY_LORA},
+    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", PART_ATTENTION, PLACE_LAYER,
+     KV_RANK_AND_ROPE, HIDDEN, ROLE(kv_a), .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", PART_ATTENTION, PLACE_LAYER,
+     KV_RANK_AND_ROPE, ONE, ROLE(kv_a_bias), .needs = FEATURE_MLA | FEATURE_QKV_BIAS},
+    {"layers.{layer}.self_attn.kv_a_layernorm.weight", PART_NORMS, PLACE_LAYER, KV_RANK, ONE,
+     ROLE(kv_a_norm), .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.kv_b_proj.weight", PART_ATTENTION, PLACE_LAYER, LATENT_KV_WIDTH,
+     KV_RANK, ROLE(kv_b), .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, PLACE_LAYER, HIDDEN,
+     LATENT_OUTPUT_WIDTH, ROLE(o), .needs = FEATURE_MLA},
+    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, PLACE_LAYER, HIDDEN, QUERY_WIDTH,
+     ROLE(o), TARGET(TARGET_O), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.o_proj.bias", PART_ATTENTION, PLACE_LAYER, HIDDEN, ONE, ROLE(o_bias),
+     .needs = FEATURE_OUTPUT_BIAS},
+    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE, ROLE(q_norm),
+     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
+    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, PLACE_LAYER, QUERY_WIDTH, ONE,
+     ROLE(q_norm), .needs = FEATURE_QK_NORM_WIDE},
+    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE, ROLE(k_norm),
+     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
+    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, PLACE_LAYER, KV_WIDTH, ONE, ROLE(k_norm),
+     .needs = FEATURE_QK_NORM_WIDE},
 
-    {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_QUERY_WIDTH,
-     HIDDEN, .needs = FEATURE_MLA, .without = FEATURE_QUERY_LORA},
-    {"layers.{layer}.self_attn.q_a_proj.weight", PART_ATTENTION, EVERY_LAYER, QUERY_RANK, HIDDEN,
-     .needs = FEATURE_QUERY_LORA},
-    {"layers.{layer}.self_attn.q_a_proj.bias", PART_ATTENTION, EVERY_LAYER, QUERY_RANK, ONE,
-     .needs = FEATURE_QUERY_LORA | FEATURE_QKV_BIAS},
-    {"layers.{layer}.self_attn.q_a_layernorm.weight", PART_NORMS, EVERY_LAYER, QUERY_RANK, ONE,
-     .needs = FEATURE_QUERY_LORA},
-    {"layers.{layer}.self_attn.q_b_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_QUERY_WIDTH,
-     QUERY_RANK, .needs = FEATURE_QUERY_LORA},
-    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.weight", PART_ATTENTION, EVERY_LAYER,
-     KV_RANK_AND_ROPE, HIDDEN, .needs = FEATURE_MLA},
-    {"layers.{layer}.self_attn.kv_a_proj_with_mqa.bias", PART_ATTENTION, EVERY_LAYER,
-     KV_RANK_AND_ROPE, ONE, .needs = FEATURE_MLA | FEATURE_QKV_BIAS},
-    {"layers.{layer}.self_attn.kv_a_layernorm.weight", PART_NORMS, EVERY_LAYER, KV_RANK, ONE,
-     .needs = FEATURE_MLA},
-    {"layers.{layer}.self_attn.kv_b_proj.weight", PART_ATTENTION, EVERY_LAYER, LATENT_KV_WIDTH,
-     KV_RANK, .needs = FEATURE_MLA},
-    {"layers.{layer}.self_attn.o_proj.weight", PART_ATTENTION, EVERY_LAYER, HIDDEN,
-     LATENT_OUTPUT_WIDTH, .needs = FEATURE_MLA},
-
-    {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE},
-    {"layers.{layer}.pre_feedforward_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
-     .needs = FEATURE_POST_NORMS},
-    {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
-     .needs = FEATURE_POST_NORMS},
-    {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, EVERY_LAYER, HIDDEN, ONE,
-     .needs = FEATURE_NORMS_AFTER},
-
-    {"layers.{layer}.mlp.gate_proj.weight", PART_MLP, DENSE_LAYER, INTERMEDIATE, HIDDEN,
-     .without = FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.mlp.up_proj.weight", PART_MLP, DENSE_LAYER, INTERMEDIATE, HIDDEN,
-     .without = FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.mlp.gate_up_proj.weight", PART_MLP, DENSE_LAYER, GATE_AND_UP, HIDDEN,
-     .needs = FEATURE_FUSED_PROJECTIONS},
-    {"layers.{layer}.mlp.down_proj.weight", PART_MLP, DENSE_LAYER, HIDDEN, INTERMEDIATE},
-    {"layers.{layer}.mlp.gate_proj.bias", PART_MLP, DENSE_LAYER, INTERMEDIATE, ONE,
+    {"layers.{layer}.mlp.gate_up_proj.weight", PART_MLP, PLACE_DENSE_LAYER, GATE_AND_UP, HIDDEN,
+     ROLE(gate_up), .needs = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.mlp.down_proj.weight", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, INTERMEDIATE,
+     ROLE(down), .needs = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.mlp.gate_proj.weight", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, HIDDEN,
+     ROLE(gate), TARGET(TARGET_GATE), .without = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.mlp.gate_proj.bias", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, ONE,
+     ROLE(gate_bias), .needs = FEATURE_MLP_BIAS},
+    {"layers.{layer}.mlp.up_proj.weight", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, HIDDEN,
+     ROLE(up), TARGET(TARGET_UP), .without = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.mlp.up_proj.bias", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, ONE,
+     ROLE(up_bias), .needs = FEATURE_MLP_BIAS},
+    {"layers.{layer}.mlp.down_proj.weight", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, INTERMEDIATE,
+     ROLE(down), TARGET(TARGET_DOWN), .without = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.mlp.down_proj.bias", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, ONE, ROLE(down_bias),
      .needs = FEATURE_MLP_BIAS},
-    {"layers.{layer}.mlp.up_proj.bias", PART_MLP, DENSE_LAYER, INTERMEDIATE, ONE,
-     .needs = FEATURE_MLP_BIAS},
-    {"layers.{layer}.mlp.down_proj.bias", PART_MLP, DENSE_LAYER, HIDDEN, ONE,
-     .needs = FEATURE_MLP_BIAS},
 
-    {"layers.{layer}.mlp.gate.weight", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT, HIDDEN},
-    {"layers.{layer}.mlp.gate.bias", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT, ONE,
-     .needs = FEATURE_EXPERT_BIAS},
-    {"layers.{layer}.mlp.gate.e_score_correction_bias", PART_ROUTER, EXPERT_LAYER, EXPERT_COUNT,
-     ONE, .needs = FEATURE_ROUTER_BALANCE},
-    {"layers.{layer}.mlp.experts.{expert}.gate_proj.weight", PART_EXPERTS, EVERY_EXPERT,
-     EXPERT_WIDTH, HIDDEN},
-    {"layers.{layer}.mlp.experts.{expert}.up_proj.weight", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
-     HIDDEN},
-    {"layers.{layer}.mlp.experts.{expert}.down_proj.weight", PART_EXPERTS, EVERY_EXPERT, HIDDEN,
-     EXPERT_WIDTH},
-    {"layers.{layer}.mlp.experts.{expert}.gate_proj.bias", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
-     ONE, .needs = FEATURE_EXPERT_BIAS},
-    {"layers.{layer}.mlp.experts.{expert}.up_proj.bias", PART_EXPERTS, EVERY_EXPERT, EXPERT_WIDTH,
-     ONE, .needs = FEATURE_EXPERT_BIAS},
-    {"layers.{layer}.mlp.experts.{expert}.down_proj.bias", PART_EXPERTS, EVERY_EXPERT, HIDDEN, ONE,
-     .needs = FEATURE_EXPERT_BIAS},
-    {"layers.{layer}.mlp.shared_experts.gate_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
-     SHARED_WIDTH, HIDDEN, .needs = FEATURE_SHARED_EXPERT},
-    {"layers.{layer}.mlp.shared_experts.up_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
-     SHARED_WIDTH, HIDDEN, .needs = FEATURE_SHARED_EXPERT},
-    {"layers.{layer}.mlp.shared_experts.down_proj.weight", PART_SHARED_EXPERTS, EXPERT_LAYER,
-     HIDDEN, SHARED_WIDTH, .needs = FEATURE_SHARED_EXPERT},
+    {"layers.{layer}.mlp.gate.weight", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, HIDDEN,
+     ROLE(router), .needs = FEATURE_ROUTER_FIRST},
+    {"layers.{layer}.mlp.gate.bias", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, ONE,
+     ROLE(router_bias), .needs = FEATURE_EXPERT_BIAS | FEATURE_ROUTER_FIRST},
+    {"layers.{layer}.mlp.experts.gate_up_proj", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
+     EXPERT_GATE_AND_UP, ROLE(gate_up)},
+    {"layers.{layer}.mlp.experts.gate_up_proj_bias", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
+     EXPERT_GATE_AND_UP_BIAS, ROLE(gate_up_bias), .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.experts.down_proj", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
+     EXPERT_DOWN, ROLE(experts_down)},
+    {"layers.{layer}.mlp.experts.down_proj_bias", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
+     HIDDEN, ROLE(experts_down_bias), .needs = FEATURE_EXPERT_BIAS},
+    {"layers.{layer}.mlp.gate.weight", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, HIDDEN,
+     ROLE(router), .without = FEATURE_ROUTER_FIRST},
+    {"layers.{layer}.mlp.gate.bias", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, ONE,
+     ROLE(router_bias), .needs = FEATURE_EXPERT_BIAS, .without = FEATURE_ROUTER_FIRST},
+    {"layers.{layer}.mlp.gate.e_score_correction_bias", PART_ROUTER, PLACE_EXPERT_LAYER,
+     EXPERT_COUNT, ONE, .needs = FEATURE_ROUTER_BALANCE, .buffer = true},
+    {"layers.{layer}.mlp.shared_experts.gate_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
+     SHARED_WIDTH, HIDDEN, ROLE(shared_gate), .needs = FEATURE_SHARED_EXPERT},
+    {"layers.{layer}.mlp.shared_experts.up_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
+     SHARED_WIDTH, HIDDEN, ROLE(shared_up), .needs = FEATURE_SHARED_EXPERT},
+    {"layers.{layer}.mlp.shared_experts.down_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
+     HIDDEN, SHARED_WIDTH, ROLE(shared_down), .needs = FEATURE_SHARED_EXPERT},
 
-    {"norm.weight", PART_NORMS, ONCE, HIDDEN, ONE},
-    {"lm_head.weight", PART_HEAD, ONCE, VOCAB, HIDDEN, .without = FEATURE_TIED},
+    {"layers.{layer}.input_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(input_norm), .without = FEATURE_NORMS_AFTER},
+    {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(before_mlp_norm), .without = FEATURE_POST_NORMS | FEATURE_NORMS_AFTER},
+    {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_attention_norm), .needs = FEATURE_POST_NORMS},
+    {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_attention_norm), .needs = FEATURE_NORMS_AFTER},
+    {"layers.{layer}.pre_feedforward_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(before_mlp_norm), .needs = FEATURE_POST_NORMS},
+    {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_mlp_norm), .needs = FEATURE_POST_NORMS},
+    {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_mlp_norm), .needs = FEATURE_NORMS_AFTER},
 
-    {"visual.patch_embed.proj.weight", PART_VISION, ONCE, VISION_HIDDEN, VISION_PATCH,
+    {"norm.weight", PART_NORMS, PLACE_MODEL, HIDDEN, ONE},
+    {"lm_head.weight", PART_HEAD, PLACE_MODEL, VOCAB, HIDDEN, .without = FEATURE_TIED},
+
+    {"visual.patch_embed.proj.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, VISION_PATCH,
      .needs = FEATURE_VISION_QWEN3},
-    {"visual.patch_embed.proj.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+    {"visual.patch_embed.proj.bias", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
      .needs = FEATURE_VISION_QWEN3},
-    {"visual.pos_embed.weight", PART_VISION, ONCE, VISION_POSITIONS, VISION_HIDDEN,
+    {"visual.pos_embed.weight", PART_VISION, PLACE_MODEL, VISION_POSITIONS, VISION_HIDDEN,
      .needs = FEATURE_VISION_QWEN3},
-    {"visual.blocks.{block}.norm1.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.blocks.{block}.norm1.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.blocks.{block}.norm2.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.blocks.{block}.norm2.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.blocks.{block}.attn.qkv.weight", PART_VISION, VISION_BLOCK, VISION_QKV, VISION_HIDDEN},
-    {"visual.blocks.{block}.attn.qkv.bias", PART_VISION, VISION_BLOCK, VISION_QKV, ONE},
-    {"visual.blocks.{block}.attn.proj.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN,
+    {"visual.blocks.{block}.norm1.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm1.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm2.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.norm2.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.attn.qkv.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_QKV,
      VISION_HIDDEN},
-    {"visual.blocks.{block}.attn.proj.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.blocks.{block}.mlp.fc1.weight", PART_VISION, VISION_BLOCK, VISION_INTERMEDIATE,
+    {"visual.blocks.{block}.attn.qkv.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_QKV, ONE},
+    {"visual.blocks.{block}.attn.proj.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN,
      VISION_HIDDEN},
-    {"visual.blocks.{block}.mlp.fc1.bias", PART_VISION, VISION_BLOCK, VISION_INTERMEDIATE, ONE},
-    {"visual.blocks.{block}.mlp.fc2.weight", PART_VISION, VISION_BLOCK, VISION_HIDDEN,
-     VISION_INTERMEDIATE},
-    {"visual.blocks.{block}.mlp.fc2.bias", PART_VISION, VISION_BLOCK, VISION_HIDDEN, ONE},
-    {"visual.merger.norm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.merger.norm.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.merger.linear_fc1.weight", PART_VISION, ONCE, VISION_MERGED, VISION_MERGED,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.merger.linear_fc1.bias", PART_VISION, ONCE, VISION_MERGED, ONE,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.merger.linear_fc2.weight", PART_VISION, ONCE, VISION_OUT, VISION_MERGED,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.merger.linear_fc2.bias", PART_VISION, ONCE, VISION_OUT, ONE,
-     .needs = FEATURE_VISION_QWEN3},
-    {"visual.deepstack_merger_list.{block}.norm.weight", PART_VISION, VISION_DEEPSTACK,
-     VISION_MERGED, ONE},
-    {"visual.deepstack_merger_list.{block}.norm.bias", PART_VISION, VISION_DEEPSTACK, VISION_MERGED,
+    {"visual.blocks.{block}.attn.proj.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.blocks.{block}.mlp.fc1.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_INTERMEDIATE,
+     VISION_HIDDEN},
+    {"visual.blocks.{block}.mlp.fc1.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_INTERMEDIATE,
      ONE},
-    {"visual.deepstack_merger_list.{block}.linear_fc1.weight", PART_VISION, VISION_DEEPSTACK,
-     VISION_MERGED, VISION_MERGED},
-    {"visual.deepstack_merger_list.{block}.linear_fc1.bias", PART_VISION, VISION_DEEPSTACK,
+    {"visual.blocks.{block}.mlp.fc2.weight", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN,
+     VISION_INTERMEDIATE},
+    {"visual.blocks.{block}.mlp.fc2.bias", PART_VISION, PLACE_VISION_BLOCK, VISION_HIDDEN, ONE},
+    {"visual.merger.norm.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.norm.bias", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc1.weight", PART_VISION, PLACE_MODEL, VISION_MERGED, VISION_MERGED,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc1.bias", PART_VISION, PLACE_MODEL, VISION_MERGED, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc2.weight", PART_VISION, PLACE_MODEL, VISION_OUT, VISION_MERGED,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.merger.linear_fc2.bias", PART_VISION, PLACE_MODEL, VISION_OUT, ONE,
+     .needs = FEATURE_VISION_QWEN3},
+    {"visual.deepstack_merger_list.{block}.norm.weight", PART_VISION, PLACE_VISION_DEEPSTACK,
      VISION_MERGED, ONE},
-    {"visual.deepstack_merger_list.{block}.linear_fc2.weight", PART_VISION, VISION_DEEPSTACK,
+    {"visual.deepstack_merger_list.{block}.norm.bias", PART_VISION, PLACE_VISION_DEEPSTACK,
+     VISION_MERGED, ONE},
+    {"visual.deepstack_merger_list.{block}.linear_fc1.weight", PART_VISION, PLACE_VISION_DEEPSTACK,
+     VISION_MERGED, VISION_MERGED},
+    {"visual.deepstack_merger_list.{block}.linear_fc1.bias", PART_VISION, PLACE_VISION_DEEPSTACK,
+     VISION_MERGED, ONE},
+    {"visual.deepstack_merger_list.{block}.linear_fc2.weight", PART_VISION, PLACE_VISION_DEEPSTACK,
      VISION_OUT, VISION_MERGED},
-    {"visual.deepstack_merger_list.{block}.linear_fc2.bias", PART_VISION, VISION_DEEPSTACK,
+    {"visual.deepstack_merger_list.{block}.linear_fc2.bias", PART_VISION, PLACE_VISION_DEEPSTACK,
      VISION_OUT, ONE},
 
-    {"vision_tower.embeddings.patch_embedding.weight", PART_VISION, ONCE, VISION_HIDDEN,
+    {"vision_tower.embeddings.patch_embedding.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN,
      VISION_PATCH, .needs = FEATURE_VISION_SIGLIP},
-    {"vision_tower.embeddings.patch_embedding.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+    {"vision_tower.embeddings.patch_embedding.bias", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
      .needs = FEATURE_VISION_SIGLIP},
-    {"vision_tower.embeddings.position_embedding.weight", PART_VISION, ONCE, VISION_POSITIONS,
-     VISION_HIDDEN, .needs = FEATURE_VISION_SIGLIP},
-    {"vision_tower.post_layernorm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+    {"vision_tower.embeddings.position_embedding.weight", PART_VISION, PLACE_MODEL,
+     VISION_POSITIONS, VISION_HIDDEN, .needs = FEATURE_VISION_SIGLIP},
+    {"vision_tower.post_layernorm.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
      .needs = FEATURE_VISION_SIGLIP},
-    {"vision_tower.post_layernorm.bias", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+    {"vision_tower.post_layernorm.bias", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
      .needs = FEATURE_VISION_SIGLIP},
-    {"multi_modal_projector.mm_input_projection_weight", PART_VISION, ONCE, VISION_HIDDEN, HIDDEN,
-     .needs = FEATURE_VISION_SIGLIP},
-    {"multi_modal_projector.mm_soft_emb_norm.weight", PART_VISION, ONCE, VISION_HIDDEN, ONE,
+    {"multi_modal_projector.mm_input_projection_weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN,
+     HIDDEN, .needs = FEATURE_VISION_SIGLIP},
+    {"multi_modal_projector.mm_soft_emb_norm.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, ONE,
      .needs = FEATURE_VISION_SIGLIP},
 };
 
 // Products of dimensions stay far below 2^64: load.c bounds every factor at 2^20 or less but for
-// the patch (channels * temporal * patch^2 <= 2^36). Sums over layers and experts saturate.
+// the patch (channels * temporal * patch^2 <= 2^36) and an expert (2^41). Sums over layers and
+// experts saturate.
 static uint64_t dimension_of(const struct model *m, enum dimension d)
 {
     const struct latent_attention *l = &m->latent;
@@ -239,7 +252,9 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
         [INTERMEDIATE] = m->intermediate,
         [GATE_AND_UP] = 2 * m->intermediate,
         [EXPERT_COUNT] = m->experts.count,
-        [EXPERT_WIDTH] = m->experts.intermediate,
+        [EXPERT_GATE_AND_UP] = 2 * m->experts.intermediate * m->hidden,
+        [EXPERT_GATE_AND_UP_BIAS] = 2 * m->experts.intermediate,
+        [EXPERT_DOWN] = m->experts.intermediate * m->hidden,
         [SHARED_WIDTH] = m->experts.shared_intermediate,
         [QUERY_RANK] = l->query_rank,
         [KV_RANK] = l->kv_rank,
@@ -258,26 +273,30 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
     return values[d];
 }
 
-static uint64_t copies_of(const struct model *m, enum repeat r)
+static uint64_t copies_of(const struct model *m, enum place place)
 {
     uint64_t expert_layers = model_expert_layers(m);
-    switch (r) {
-    case ONCE:
+    switch (place) {
+    case PLACE_MODEL:
         return 1;
-    case EVERY_LAYER:
+    case PLACE_LAYER:
         return m->layers;
-    case DENSE_LAYER:
+    case PLACE_DENSE_LAYER:
         return m->layers - expert_layers;
-    case EXPERT_LAYER:
+    case PLACE_EXPERT_LAYER:
         return expert_layers;
-    case EVERY_EXPERT:
-        return expert_layers * m->experts.count;
-    case VISION_BLOCK:
+    case PLACE_VISION_BLOCK:
         return m->vision.depth;
-    case VISION_DEEPSTACK:
+    case PLACE_VISION_DEEPSTACK:
         return model_has(m, FEATURE_VISION_QWEN3) ? m->vision.deepstack : 0;
     }
     __builtin_trap();
+}
+
+bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer)
+{
+    return t->place == PLACE_LAYER ||
+           t->place == (layer->experts ? PLACE_EXPERT_LAYER : PLACE_DENSE_LAYER);
 }
 
 static bool applies(const struct rule *r, const struct model *m)
@@ -287,7 +306,13 @@ static bool applies(const struct rule *r, const struct model *m)
 
 static struct tensor tensor_of(const struct rule *r, const struct model *m)
 {
-    struct tensor t = {.name = r->name, .part = r->part, .copies = copies_of(m, r->repeat)};
+    struct tensor t = {.name = r->name,
+                       .part = r->part,
+                       .place = r->place,
+                       .copies = copies_of(m, r->place),
+                       .role = r->role,
+                       .target = r->target,
+                       .buffer = r->buffer};
     t.shape[0] = dimension_of(m, r->rows);
     t.shape[1] = dimension_of(m, r->columns);
     t.elements = sat_mul(t.shape[0], t.shape[1]);

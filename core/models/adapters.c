@@ -9,6 +9,7 @@
 #include "core/models/adapters.h"
 
 #include "core/base/num.h"
+#include "core/models/parameters.h"
 #include "core/ops/ops.h"
 
 // bitsandbytes/functional.py: the scale for a block of elements is itself packed to 8 bits, with a
@@ -76,15 +77,10 @@ void adapters_build(struct trainer *t)
     int first = g->parameter_count;
     for (int i = 0; i < first; i++)
         g->parameters[i].frozen = true;
-    for (int i = 0; i < (int)job->model.layers; i++) {
-        const struct layer_parameters *l = &t->layers[i];
-        const int weights[] = {
-            [TARGET_Q] = l->q,       [TARGET_K] = l->k,   [TARGET_V] = l->v,      [TARGET_O] = l->o,
-            [TARGET_GATE] = l->gate, [TARGET_UP] = l->up, [TARGET_DOWN] = l->down};
-        for (int target = 0; target < TARGET_COUNT; target++)
-            if (job->lora_targets & 1u << target)
-                add_adapter(t, weights[target]);
-    }
+    for (uint64_t i = 0; i < job->model.layers; i++)
+        for (ptrdiff_t j = 0; j < job->parameters.tensor_count; j++)
+            if (job->parameters.tensors[j].target & job->lora_targets)
+                add_adapter(t, parameter_of(&t->layers[i], &job->parameters.tensors[j]));
     if (t->width != 4)
         cast_adapters(t, first, 4);
     if (job->packed)

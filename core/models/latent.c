@@ -1,33 +1,30 @@
 // Multi-head latent attention as modeling_deepseek_v3.py reads: queries, keys and values come out
 // of low-rank products; a part of each head has no position, and one rotated key is shared by all
 // heads.
-#include "core/models/trainer.h"
-#include "core/ops/ops.h"
-
-static void drop(struct graph *g, struct var v)
-{
-    var_drop(g, &v);
-}
+#include "core/models/forward.h"
 
 // Two parts of one tensor, told apart; its gradient is joined from theirs.
 struct split {
-    struct var whole, first, second;
+    struct var first, second;
 };
 
-// Takes x over. The first part has `first` of every `all` elements.
-static struct split split(struct graph *g, struct var x, uint64_t first, uint64_t all)
+// The first part has `first` of every `all` elements.
+static struct split split(struct scope *f, struct var x, uint64_t first, uint64_t all)
 {
-    struct split s = {.whole = op_chunks(g, x, 2)};
-    s.first = op_chunk(g, s.whole, x.elements / all * first);
-    s.second = op_chunk(g, s.whole, x.elements / all * (all - first));
+    struct graph *g = f->graph;
+    struct var whole = local(f, chunks(g, x, 2));
+    struct split s;
+    s.first = local(f, chunk(g, whole, x.elements / all * first));
+    s.second = local(f, chunk(g, whole, x.elements / all * (all - first)));
     return s;
 }
 
-static void drop_split(struct graph *g, struct split *s)
+static struct var queries(struct graph *g, struct var x, const struct layer_parameters *p)
 {
-    var_drop(g, &s->first);
-    var_drop(g, &s->second);
-    var_drop(g, &s->whole);
+    if (p->q_a < 0)
+        return relayout(g, linear(g, x, p->q, -1));
+    struct var low = rms_norm(g, linear(g, x, p->q_a, p->q_a_bias), p->q_a_norm);
+    return relayout(g, linear(g, low, p->q_b, -1));
 }
 
 // Every other element, from the first or the second on.
@@ -35,39 +32,35 @@ struct pairs {
     struct var even, odd;
 };
 
-static struct pairs pairs_of(struct graph *g, struct var x)
+static struct pairs pairs_of(struct scope *f, struct var x)
 {
-    return (struct pairs){op_slice(g, x, x.elements / 2), op_slice(g, x, x.elements / 2)};
+    struct pairs p;
+    p.even = local(f, slice(f->graph, x, x.elements / 2));
+    p.odd = local(f, slice(f->graph, x, x.elements / 2));
+    return p;
 }
 
-static struct var turned(struct graph *g, struct pairs p, const struct layer_arguments *also)
+// The rotated parts of queries and keys.
+static struct split rotate_parts(struct graph *g, struct var q, struct var k,
+                                 const struct layer_arguments *also)
 {
-    struct var out = rotate_pair(g, p.even, p.odd, also);
-    drop(g, p.even);
-    drop(g, p.odd);
-    return out;
-}
-
-static struct var queries(struct graph *g, struct var x, const struct layer_parameters *p)
-{
-    if (p->q_a < 0)
-        return op_relayout(g, op_linear(g, x, p->q, -1));
-    struct var low = op_linear(g, x, p->q_a, p->q_a_bias), normed = rms_norm(g, low, p->q_a_norm);
-    drop(g, low);
-    struct var out = op_relayout(g, op_linear(g, normed, p->q_b, -1));
-    drop(g, normed);
-    return out;
+    struct scope f = scope_in(g);
+    struct pairs q_pairs = pairs_of(&f, q), k_pairs = pairs_of(&f, k);
+    struct split turned;
+    turned.first = rotate_pair(g, q_pairs.even, q_pairs.odd, also);
+    turned.second = rotate_pair(g, k_pairs.even, k_pairs.odd, also);
+    ends(&f);
+    return turned;
 }
 
 // Written into a new tensor part by part: the keys of each head, then the rotated one.
 static struct var keys(struct graph *g, struct var own, struct var rotated, uint64_t heads)
 {
-    struct var shared = op_expand(g, rotated, heads * rotated.elements);
-    struct var base = graph_output(g, NULL, own.elements + shared.elements, own.width);
-    base = op_write(g, base, own);
-    base = op_write(g, base, shared);
-    drop(g, shared);
-    return base;
+    struct scope f = scope_in(g);
+    struct var shared = local(&f, expand(g, rotated, heads * rotated.elements));
+    struct var base = constant(g, own.elements + shared.elements, own.width);
+    base = write_into(g, base, own);
+    return returns(&f, write_into(g, base, shared));
 }
 
 struct var latent_attention(struct graph *g, struct var x, const struct layer_call *call)
@@ -79,24 +72,18 @@ struct var latent_attention(struct graph *g, struct var x, const struct layer_ca
     const struct layer_arguments *also = arguments_of(t, call->layer);
     uint64_t head_dim = l->nope_head_dim + l->rope_head_dim;
     struct attention_shape shape = {job_tokens(t->job), m->heads, m->heads, head_dim, 0};
-    struct split q = split(g, queries(g, x, p), l->nope_head_dim, head_dim);
-    struct split low =
-        split(g, op_linear(g, x, p->kv_a, p->kv_a_bias), l->kv_rank, l->kv_rank + l->rope_head_dim);
-    struct var normed = rms_norm(g, low.first, p->kv_a_norm);
-    struct pairs q_pairs = pairs_of(g, q.second), k_pairs = pairs_of(g, low.second);
-    struct var q_turned = turned(g, q_pairs, also), k_turned = turned(g, k_pairs, also);
-    struct var query = op_join(g, q.first, q_turned);
-    struct var both = op_relayout(g, op_linear(g, normed, p->kv_b, -1));
-    struct split kv = split(g, both, l->nope_head_dim, l->nope_head_dim + l->value_head_dim);
-    struct var key = keys(g, kv.first, k_turned, m->heads);
-    struct var mixed = op_attention(g, query, key, kv.second, &shape), copy = op_copy(g, mixed);
-    drop(g, mixed);
-    struct var out = op_linear(g, copy, p->o, p->o_bias);
-    struct var *const locals[] = {&copy, &query, &key, &normed, &q_turned, &k_turned};
-    for (ptrdiff_t i = 0; i < COUNT_OF(locals); i++)
-        var_drop(g, locals[i]);
-    drop_split(g, &q);
-    drop_split(g, &low);
-    drop_split(g, &kv);
-    return out;
+    struct scope f = scope_in(g);
+    struct split q = split(&f, queries(g, x, p), l->nope_head_dim, head_dim);
+    struct var both = linear(g, x, p->kv_a, p->kv_a_bias);
+    struct split low = split(&f, both, l->kv_rank, l->kv_rank + l->rope_head_dim);
+    struct var normed = local(&f, rms_norm(g, low.first, p->kv_a_norm));
+    struct split turned = rotate_parts(g, q.second, low.second, also);
+    turned.first = local(&f, turned.first);
+    turned.second = local(&f, turned.second);
+    struct heads h = {.q = local(&f, join(g, q.first, turned.first))};
+    both = relayout(g, linear(g, normed, p->kv_b, -1));
+    struct split kv = split(&f, both, l->nope_head_dim, l->nope_head_dim + l->value_head_dim);
+    h.k = local(&f, keys(g, kv.first, turned.second, m->heads));
+    h.v = kv.second;
+    return returns(&f, linear(g, copy(g, attend(g, h, &shape)), p->o, p->o_bias));
 }

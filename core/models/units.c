@@ -1,7 +1,7 @@
 // See units.h.
 #include "core/models/units.h"
 
-#include "core/ops/ops.h"
+#include "core/models/calls.h"
 
 int unit_number(const struct trainer *t, enum part part)
 {
@@ -27,5 +27,7 @@ void unit_leave(struct trainer *t, int unit)
 
 struct var unit_mark(struct trainer *t, struct var x, int unit, bool input)
 {
-    return t->strategy->unit_of && unit >= 0 ? op_boundary(&t->graph, x, unit, input) : x;
+    if (!t->strategy->unit_of || unit < 0)
+        return same(x);
+    return unnamed(op_boundary(&t->graph, taken(x), unit, input));
 }

@@ -10,7 +10,7 @@ int unit_of_tail(const struct trainer *t); // of the last norm and the head toge
 void unit_enter(struct trainer *t, int unit);
 void unit_leave(struct trainer *t, int unit);
 
-// Marks x as the unit's input or output. Takes x over.
+// The same tensor, marked as the unit's input or output.
 struct var unit_mark(struct trainer *t, struct var x, int unit, bool input);
 
 #endif

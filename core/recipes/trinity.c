@@ -5,6 +5,7 @@
 // v0, v2 and v3.
 #include "core/allocator/options.h"
 #include "core/base/num.h"
+#include "core/losses/losses.h"
 #include "core/recipes/run.h"
 
 // What FlashAttention's and compiled kernels take; see predict.c for how it was fitted.
@@ -88,7 +89,7 @@ static void read_reference(struct run *r)
     for (uint64_t i = 0; i < count; i++) {
         if (left && i + 1 == count) // so that the last has all others' beside it
             repeated = keep_repeated(read, left, values[0].storage->bytes);
-        values[i] = trainer_forward(read);
+        values[i] = forward_to_loss(read);
     }
     if (read->strategy->end_reading)
         read->strategy->end_reading(read);

@@ -159,12 +159,14 @@ static void print_recipe(struct buf *out, const struct view *v, const struct job
 static struct str attention_evidence(const struct job *job)
 {
     if (job_attends_eagerly(job))
-        return STR("Attention runs operator by operator (transformers' eager), which alone caps "
-                   "scores and knows sinks without further kernels.");
+        return STR("Attention runs operator by operator (transformers' eager), which sinks need "
+                   "without further kernels and which caps scores.");
+    if (job_attention(job) == ATTENTION_FLASH2)
+        return STR("Attention is the package flash-attn's, as verl asks for everywhere; its "
+                   "scratch is that of torch's own copy, as recorded on an H200.");
     if (job_uses_flash(job))
         return STR("Attention is FlashAttention 2, as torch chooses before 2.9 and on other cards "
-                   "than compute capability 9.0 and 10.0, and verl everywhere; its scratch is as "
-                   "recorded on an H200.");
+                   "than compute capability 9.0 and 10.0; its scratch is as recorded on an H200.");
     return STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 and "
                "10.0.");
 }

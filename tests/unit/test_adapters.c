@@ -164,7 +164,8 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},
         {"lora=16 checkpoint-offload=on", "LoRA is not modelled with checkpoints in host memory"},
         {"loss=liger recipe=trl", "liger's loss is not modelled in TRL's step"},
-        {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits is not modelled"},
+        {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits or multiplied ones"},
+        {"loss=liger model=granite-3.3-2b-instruct", "or multiplied ones is not modelled"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();

@@ -60,6 +60,7 @@ static const struct {
     {"gemma-3-4b", UINT64_C(4300079472)},
     {"gemma-3-12b", UINT64_C(12187325040)},
     {"gemma-3-27b", UINT64_C(27432406640)},
+    {"granite-3.3-8b-instruct", UINT64_C(8170864640)},
     {"gpt-oss-20b", UINT64_C(20914757184)},
     {"gpt-oss-120b", UINT64_C(116829156672)},
     {"DeepSeek-V3", UINT64_C(671026419200)},
@@ -118,6 +119,35 @@ TEST(totals_that_transformers_builds)
         if (!load(&m, &p, built[i].name, &e) || p.total != built[i].total)
             test_failed(__FILE__, __LINE__, "%s has %llu, not %llu", built[i].name,
                         (unsigned long long)p.total, (unsigned long long)built[i].total);
+    }
+}
+
+// Training fills one member of struct layer_parameters from each row: none is left out, none twice.
+static ptrdiff_t rows_without_a_role_of_their_own(const struct parameters *p,
+                                                  const struct layer_kind *layer)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < p->tensor_count; i++) {
+        const struct tensor *row = &p->tensors[i];
+        bool trained = tensor_is_in(row, layer) && !row->buffer;
+        count += trained && !row->role;
+        for (ptrdiff_t j = 0; trained && j < i; j++)
+            count += tensor_is_in(&p->tensors[j], layer) && p->tensors[j].role == row->role;
+    }
+    return count;
+}
+
+TEST(every_tensor_of_a_layer_has_its_role)
+{
+    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        CHECK(load(&m, &p, catalog_models[i].name, &e));
+        for (uint64_t j = 0; j < m.layers; j++)
+            if (rows_without_a_role_of_their_own(&p, &m.layer[j]))
+                test_failed(__FILE__, __LINE__, "%s, layer %llu", catalog_models[i].name,
+                            (unsigned long long)j);
     }
 }
 

@@ -412,7 +412,7 @@ TEST(a_mixture_of_experts_takes_what_was_recorded)
 TEST(gemma_takes_what_was_recorded)
 {
     struct prediction p = predicted_in(
-        test_arena(), "model=gemma-2-2b layers=4 gpu=H200 context=6144 tied=off checkpointing=on");
+        test_arena(), "model=gemma-2-2b layers=4 gpu=H200 context=6144 tied=off attention=eager");
     CHECK_U64(p.steps[1].allocated_bytes, UINT64_C(31450309632));
     CHECK_U64(p.steps[1].reserved_bytes, UINT64_C(39743127552));
     CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(9015942144));
@@ -429,6 +429,77 @@ TEST(latent_attention_takes_what_was_recorded)
     CHECK_U64(p.steps[0].allocated_bytes, UINT64_C(40850251264));
     CHECK_U64(p.steps[1].reserved_bytes, UINT64_C(43260051456));
     CHECK_U64(p.steps[2].end_allocated_bytes, UINT64_C(24537525760));
+}
+
+// model_type decides what runs: the same shapes as Llama and as Granite.
+static struct prediction predicted_as(const char *model_type, const char *more)
+{
+    struct arena *a = test_arena();
+    struct str settings = str_format(
+        a,
+        "config.model_type=%s config.hidden_size=1024 config.num_hidden_layers=2 "
+        "config.num_attention_heads=8 config.intermediate_size=4096 gpu=H200 context=2048 %s",
+        model_type, more);
+    return predicted_in(a, settings.p);
+}
+
+static ptrdiff_t allocations_of(const struct prediction *p, uint64_t bytes)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < p->trace.count; i++)
+        count += p->trace.events[i].kind == EVENT_ALLOC && p->trace.events[i].bytes == bytes;
+    return count;
+}
+
+// A product and its gradient in each step for the embeddings and twice in each layer, and for the
+// logits (scripts/compare_operators.py lays all of it beside torch).
+TEST(granite_multiplies_by_numbers)
+{
+    const uint64_t hidden = UINT64_C(2) * 2048 * 1024, logits = UINT64_C(2) * 2048 * 32000;
+    struct prediction plain = predicted_as("llama", "checkpointing=off");
+    ptrdiff_t hidden_before = allocations_of(&plain, hidden);
+    ptrdiff_t logits_before = allocations_of(&plain, logits);
+    struct prediction granite = predicted_as("granite", "checkpointing=off");
+    CHECK_U64((uint64_t)(allocations_of(&granite, hidden) - hidden_before), 3 * 2 * (1 + 2 * 2));
+    CHECK_U64((uint64_t)(allocations_of(&granite, logits) - logits_before), 3 * 2);
+}
+
+// Logits of each of four chunks in three steps: product, quotient, tanh and product again, as often
+// recomputed, and a gradient of each. TRL does it in fp32: with the cast, log-softmax and what the
+// entropy takes that is seven in each pass, and five gradients.
+TEST(chunks_are_capped_as_all_logits_are)
+{
+    static const char settings[] = "model=gemma-2-2b layers=2 gpu=H200 context=1024";
+    const uint64_t logits = UINT64_C(2) * 256 * 256000;
+    struct arena *a = test_arena();
+    struct prediction p = predicted_in(a, str_format(a, "%s loss=chunked:256", settings).p);
+    CHECK_U64((uint64_t)allocations_of(&p, logits), 4 * 3 * (4 + 4 + 4));
+    a = test_arena();
+    p = predicted_in(a, str_format(a, "%s recipe=trl", settings).p);
+    CHECK_U64((uint64_t)allocations_of(&p, 2 * logits), 4 * 3 * (7 + 7 + 5));
+}
+
+// sdpa is what transformers 5.17 gives Gemma 2: no scores of all pairs, and masks of booleans for
+// windows only. FlashAttention's kernels need not even those.
+TEST(attention_decides_what_pairs_of_tokens_take)
+{
+    const uint64_t pairs = UINT64_C(6144) * 6144, scores = 2 * 8 * pairs;
+    static const struct {
+        const char *attention;
+        bool scores, mask;
+    } rows[] = {{"auto", false, true},
+                {"sdpa", false, true},
+                {"eager", true, true},
+                {"flash2", false, false}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct prediction p = predicted_in(
+            a, str_format(a, "model=gemma-2-2b layers=2 gpu=H200 context=6144 attention=%s",
+                          rows[i].attention)
+                   .p);
+        CHECK((allocations_of(&p, scores) > 0) == rows[i].scores);
+        CHECK((allocations_of(&p, pairs) > 0) == rows[i].mask);
+    }
 }
 
 // A window as long as the context already takes a mask, and keys and values for every head.
@@ -467,6 +538,13 @@ TEST(layers_with_and_without_experts_mix)
 }
 
 static const char *const refusals[][2] = {
+    {"model=gpt-oss-20b gpu=H200 context=4096 attention=sdpa", "only eager knows"},
+    {"model=gpt-oss-20b gpu=H200 context=4096 attention=flash2", "only eager knows"},
+    {"model=Qwen3-8B gpu=8xH200 cp=2 context=4096 attention=eager", "goes round with sdpa only"},
+    {"model=Qwen3-8B gpu=8xH200 sp=2 context=4096 attention=eager", "under sequence parallel"},
+    {"model=Qwen3-8B gpu=H200 lora=16 context=4096 attention=eager", "under LoRA"},
+    {"model=Qwen3-8B gpu=8xH200 recipe=trinity context=4096 attention=sdpa", "leave --attention"},
+    {"model=DeepSeek-V3 gpu=8xH200 context=4096 attention=eager", "with sdpa only"},
     {"model=Qwen3-8B gpu=H200", "no context is given"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=single", "single trains on one GPU, not on 2"},
     {"model=Qwen3-8B gpu=H200 context=4k strategy=fsdp2", "nothing to shard over on one GPU"},

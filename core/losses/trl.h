@@ -1,10 +1,10 @@
 // TRL's chunked loss.
-#ifndef FATHOM_MODELS_TRL_H
-#define FATHOM_MODELS_TRL_H
+#ifndef FATHOM_LOSSES_TRL_H
+#define FATHOM_LOSSES_TRL_H
 
 #include "core/models/trainer.h"
 
-// The last hidden state with the tokens that have labels first. Takes it over.
+// The last hidden state with the tokens that have labels first.
 struct var trl_packed(struct trainer *t, struct var hidden);
 
 // One chunk of it, as graph_checkpoint calls it; `what` is the trainer.

@@ -1,0 +1,188 @@
+// The losses, written as the frameworks compute them: head, logits and what is made of them, with
+// Python's lifetimes (core/models/scope.h).
+#include "core/losses/losses.h"
+
+#include "core/losses/trl.h"
+#include "core/models/forward.h"
+#include "core/models/units.h"
+
+// Labels are padded by one and shifted; several sequences make that a copy. Context parallel's were
+// before they were dealt out.
+static struct var shifted_labels(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct job *p = t->job;
+    if (p->ring > 1)
+        return (struct var){NULL, NO_NODE, 8, 0};
+    struct var padded = constant(g, p->batch * (job_sequence_tokens(p) + 1), 8);
+    return p->batch == 1 ? padded : after(g, constant(g, job_tokens(p), 8), padded);
+}
+
+// The head's, as a unit of its own where it is one.
+static struct var logits_of(struct trainer *t, struct var hidden)
+{
+    int head = unit_number(t, PART_HEAD);
+    unit_enter(t, head);
+    struct var logits = linear(&t->graph, unit_mark(t, hidden, head, true), t->head, -1);
+    logits = unit_mark(t, logits, head, false);
+    unit_leave(t, head);
+    return logits;
+}
+
+// Logits as the model hands them out: Gemma 2's softly capped, Granite's divided by a number.
+static struct var finished(const struct trainer *t, struct graph *g, struct var logits)
+{
+    if (model_has(&t->job->model, FEATURE_LOGIT_CAP))
+        return cap(g, logits);
+    return model_has(&t->job->model, FEATURE_MULTIPLIERS) ? scale(g, logits) : logits;
+}
+
+static struct var full_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    g->kind = MEMORY_LOGITS;
+    struct var logits = local(&f, finished(t, g, logits_of(t, hidden)));
+    struct var wide = cast(g, logits, 4);
+    struct var labels = local(&f, shifted_labels(t));
+    struct var loss = cross_entropy(g, wide, labels);
+    unit_leave(t, unit_number(t, PART_NORMS));
+    g->kind = MEMORY_WORKING;
+    return returns(&f, loss);
+}
+
+// One chunk: logits as the model has them, in fp32, and the sum of their losses.
+static void chunk_loss(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct trainer *t = what;
+    struct var labels = {NULL, NO_NODE, 8, 0}; // a view of all labels
+    struct var logits = finished(t, g, linear(g, in, t->head, -1));
+    *out = taken(cross_entropy(g, cast(g, logits, 4), labels));
+}
+
+// The head over chunks of tokens, each under checkpoint, the losses added up.
+static struct var chunked_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    const struct job *p = t->job;
+    struct scope f = scope_in(g);
+    int head = unit_number(t, PART_HEAD);
+    uint64_t left = job_tokens(p), width = p->model.hidden;
+    int count = (int)((left + p->loss_chunk - 1) / p->loss_chunk);
+    g->kind = MEMORY_LOGITS;
+    unit_enter(t, head);
+    bool trl = p->recipe == RECIPE_TRL;
+    struct var whole = unit_mark(t, hidden, head, true);
+    whole = local(&f, trl ? trl_packed(t, whole) : chunks(g, whole, count));
+    struct var total = local(&f, (struct var){NULL, NO_NODE, 4, 1});
+    for (int i = 0; i < count; i++) {
+        uint64_t tokens = left < p->loss_chunk ? left : p->loss_chunk;
+        struct var part = (trl ? slice : chunk)(g, whole, tokens * width);
+        struct var loss = checkpoint(g, part, trl ? trl_chunk : chunk_loss, t);
+        assign(&f, &total, scalar(g, loss, total));
+        left -= tokens;
+    }
+    forget(&f, &whole);
+    assign(&f, &total, unit_mark(t, add_constant(g, total), head, false));
+    unit_leave(t, head);
+    unit_leave(t, unit_number(t, PART_NORMS));
+    g->kind = MEMORY_WORKING;
+    return returns(&f, total);
+}
+
+static struct var liger_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    g->kind = MEMORY_LOGITS;
+    local(&f, shifted_labels(t));
+    struct var loss = fused_loss(g, hidden, t->head);
+    g->kind = MEMORY_WORKING;
+    return returns(&f, loss);
+}
+
+// No head at all: the mean of the last hidden state.
+static struct var hidden_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct var loss = mean(g, cast(g, hidden, 4), 1);
+    unit_leave(t, unit_number(t, PART_NORMS));
+    return loss;
+}
+
+// The same without logits of all tokens, where verl's fused kernels are on.
+static struct var fused_policy_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    int root = unit_number(t, PART_NORMS);
+    struct var values = fused_policy(g, hidden, t->head);
+    unit_leave(t, root);
+    values = unit_mark(t, values, root, false);
+    return t->is_reference ? values : mean(g, values, 1);
+}
+
+// What a policy gradient needs of the logits: the log-probability of each token and the entropy
+// (verl 0.5, workers/actor/dp_actor.py). The entropy function is compiled and makes nothing of the
+// logits' size, unless it is asked to do it in chunks; a model that is only read has no entropy
+// computed.
+static struct var policy_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    uint64_t tokens = job_tokens(t->job);
+    int root = unit_number(t, PART_NORMS);
+    g->kind = MEMORY_LOGITS;
+    struct var logits = local(&f, logits_of(t, hidden));
+    unit_leave(t, root);
+    assign(&f, &logits, divide_view(g, unit_mark(t, logits, root, false)));
+    g->kind = MEMORY_WORKING;
+    struct var chances = token_loss(g, logits, tokens);
+    if (t->is_reference)
+        return returns(&f, chances);
+    struct var entropy = (t->job->entropy_saving ? chunked_entropy : token_loss)(g, logits, tokens);
+    forget(&f, &logits);
+    chances = local(&f, chances);
+    entropy = local(&f, entropy);
+    struct var gain = mean(g, chances, 1), spread = mean(g, entropy, 1);
+    forget(&f, &chances);
+    forget(&f, &entropy);
+    return returns(&f, scalar(g, gain, spread));
+}
+
+static struct var loss_of(struct trainer *t, struct var hidden)
+{
+    switch (t->job->loss) {
+    case LOSS_FULL:
+        return full_loss(t, hidden);
+    case LOSS_CHUNKED:
+        return chunked_loss(t, hidden);
+    case LOSS_NONE:
+        return hidden_loss(t, hidden);
+    case LOSS_LIGER:
+        return liger_loss(t, hidden);
+    case LOSS_POLICY:
+        break;
+    }
+    __builtin_trap();
+}
+
+// transformers computes its losses inside the model's forward; a policy gradient comes after it.
+static struct var loss_behind(struct trainer *t, struct output o)
+{
+    model_let_go(t, o);
+    return (t->job->fused_kernels ? fused_policy_loss : policy_loss)(t, o.last);
+}
+
+static struct var loss_inside(struct trainer *t, struct output o)
+{
+    struct var loss = after(&t->graph, loss_of(t, borrowed(o.last)), o.last);
+    model_let_go(t, o);
+    graph_end_autocast(&t->graph);
+    return unit_mark(t, loss, unit_number(t, PART_NORMS), false);
+}
+
+struct var forward_to_loss(struct trainer *t)
+{
+    struct output o = model_forward(t);
+    return taken((t->job->loss == LOSS_POLICY ? loss_behind : loss_inside)(t, o));
+}

@@ -1,0 +1,92 @@
+// See parameters.h. What there is, and in which order, says core/model/params.c.
+#include "core/models/parameters.h"
+
+#include <string.h>
+
+#include "core/models/adapters.h"
+
+static int add_parameter(struct trainer *t, const struct tensor *row)
+{
+    struct graph *g = &t->graph;
+    struct parameter p = {.name = row->name,
+                          .rows = row->shape[0],
+                          .columns = row->shape[1],
+                          .width = t->width,
+                          .packed = row->target && t->job->packed};
+    if (p.packed)
+        p.weight = packed_weight(t, row->elements);
+    else if (!t->strategy->load)
+        p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);
+    g->parameters[g->parameter_count] = p;
+    return g->parameter_count++;
+}
+
+static void add_layer(struct trainer *t, int layer)
+{
+    const struct parameters *all = &t->job->parameters;
+    struct layer_parameters *l = &t->layers[layer];
+    memset(l, -1, sizeof *l);
+    l->first = t->graph.parameter_count;
+    for (ptrdiff_t i = 0; i < all->tensor_count; i++) {
+        const struct tensor *row = &all->tensors[i];
+        if (row->buffer || !tensor_is_in(row, &t->job->model.layer[layer]))
+            continue;
+        ASSERT(row->role);
+        int number = add_parameter(t, row);
+        memcpy((char *)l + row->role, &number, sizeof number);
+    }
+}
+
+int parameter_of(const struct layer_parameters *l, const struct tensor *row)
+{
+    int number;
+    memcpy(&number, (const char *)l + row->role, sizeof number);
+    return number;
+}
+
+// The one tensor of this part that is not in a layer, if the model has it.
+static int add_part(struct trainer *t, enum part part)
+{
+    const struct parameters *all = &t->job->parameters;
+    for (ptrdiff_t i = 0; i < all->tensor_count; i++)
+        if (all->tensors[i].place == PLACE_MODEL && all->tensors[i].part == part)
+            return add_parameter(t, &all->tensors[i]);
+    return -1;
+}
+
+enum { ADAPTER_TENSORS = 2 * TARGET_COUNT };
+
+void parameters_build(struct trainer *t)
+{
+    const struct model *m = &t->job->model;
+    struct arena *a = t->machine->arena;
+    ptrdiff_t layers = (ptrdiff_t)m->layers;
+    ptrdiff_t most = t->job->parameters.tensor_count + ADAPTER_TENSORS;
+    t->graph.parameters = NEW(a, struct parameter, most * (layers + 1));
+    t->layers = NEW(a, struct layer_parameters, layers);
+    t->calls = NEW(a, struct layer_call, layers);
+    t->embedding = add_part(t, PART_EMBEDDING);
+    for (int i = 0; i < (int)layers; i++) {
+        t->calls[i] = (struct layer_call){t, i};
+        add_layer(t, i);
+    }
+    t->final_norm = add_part(t, PART_NORMS);
+    t->head = add_part(t, PART_HEAD);
+    t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
+    if (t->head < 0)
+        t->head = t->embedding;
+}
+
+void buffers_build(struct trainer *t)
+{
+    const struct model *m = &t->job->model;
+    const struct parameters *all = &t->job->parameters;
+    int rotaries = model_has(m, FEATURE_LOCAL_ROTARY) ? 2 : 1;
+    if (model_has(m, FEATURE_EMBEDDING_SCALE))
+        machine_take(t->machine, t->width, MEMORY_PARAMETERS);
+    for (ptrdiff_t i = 0; i < all->tensor_count; i++)
+        for (uint64_t j = 0; all->tensors[i].buffer && j < all->tensors[i].copies; j++)
+            machine_take(t->machine, all->tensors[i].elements * t->width, MEMORY_PARAMETERS);
+    for (int i = 0; i < 2 * rotaries; i++) // frequencies, and a copy
+        machine_take(t->machine, m->rotary_dim * 2, MEMORY_PARAMETERS);
+}
