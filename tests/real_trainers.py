@@ -22,7 +22,7 @@ BARS = [
     ("transformers, one GPU", 0.03, 0.03, 3),
     ("transformers, FSDP2", 0.03, 0.6, 5),
     ("transformers, FSDP1", 0.9, 6.5, 2),
-    ("transformers, Gemma 2", 57, 47, 5),
+    ("transformers, Gemma 2", 0.03, 1.4, 5),
     ("TRL, FSDP2", 7.1, 6.2, 10),
     ("TRL, FSDP2, whole gradients", 17, 19, 4),
     ("TRL, ZeRO", 1.6, 13.4, 1),

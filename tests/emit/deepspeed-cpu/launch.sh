@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-32B, 16384 tokens a sequence; sequences a step: 8.
-# Predicted peak: 51.23 GiB reserved, 40.44 GiB allocated, of the 77.63 GiB that torch may take.
+# Predicted: safe. Peak 51.23 GiB reserved, 40.44 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 692.15 GiB.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-0.6B, 8192 tokens a sequence; sequences a step: 1.
-# Predicted peak: 28.66 GiB reserved, 22.25 GiB allocated, of the 139.05 GiB that torch may take.
+# Predicted: safe. Peak 28.66 GiB reserved, 22.25 GiB allocated, of the 139.05 GiB that torch may take. Not measured: jobs of this kind.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

