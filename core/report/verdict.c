@@ -15,7 +15,7 @@ enum ink verdict_ink(const struct verdict *v)
 static void put_short(struct buf *b, const struct evidence *v)
 {
     uint64_t parts = evidence_short(v);
-    buf_printf(b, "%.2g %% ", (double)parts * 100 / MILLION);
+    buf_printf(b, "%.2g %% ", (double)parts * 100 / (double)MILLION);
     if (!v->runs)
         buf_put_z(b, "as in the worst run of any kind, as this kind was not measured");
     else if (parts > v->errors.reserved_short)
@@ -88,7 +88,7 @@ void put_confidence(struct buf *b, const struct verdict *v)
 static void part_json(struct json_out *j, const char *key, uint64_t millionths)
 {
     json_out_key(j, key);
-    json_out_double(j, (double)millionths / MILLION);
+    json_out_double(j, (double)millionths / (double)MILLION);
 }
 
 static void evidence_json(struct json_out *j, const struct evidence *v)
