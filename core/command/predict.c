@@ -143,6 +143,31 @@ static void put_measured_json(struct json_out *j, const struct query *q)
     json_out_object_end(j);
 }
 
+// What sharding is for: the same training with all of the model on every GPU.
+static bool predict_unsharded(struct predict_story *s, const struct query *q, struct error *e)
+{
+    struct settings *whole = NEW(q->arena, struct settings, 1);
+    struct job *job = NEW(q->arena, struct job, 1);
+    struct prediction *p = NEW(q->arena, struct prediction, 1);
+    struct error refusal = {0};
+    *whole = settings_in(q->arena);
+    if (!s->explain || !job_is_sharded(s->job) || s->job->loss == LOSS_POLICY)
+        return true;
+    for (ptrdiff_t i = 0; i < s->job->given->count; i++)
+        if (!settings_add(whole, s->job->given->items[i], e))
+            return false;
+    struct str words = STR("recipe=hf strategy=ddp precision=autocast offload=off reshard=on "
+                           "sp=1 cp=1 memory-limit=4096GiB");
+    if (!settings_change(whole, words, e))
+        return false;
+    if (!job_from_settings(job, q->arena, whole, &refusal))
+        return true;
+    struct arena scratch = *q->arena;
+    if (predict(p, &scratch, job, &refusal))
+        s->unsharded_bytes = p->allocated_bytes;
+    return true;
+}
+
 bool predict_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct job *job = NEW(q->arena, struct job, 1);
@@ -154,7 +179,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
         !predict(&s->prediction, q->arena, job, e) ||
         (s->prediction.verdict.grade == GRADE_NO &&
          !remedies_find(&s->remedies, q->arena, job, e)) ||
-        !attach_trace(a, q, s, e) || !attach_timeline(a, q, s, e))
+        !predict_unsharded(s, q, e) || !attach_trace(a, q, s, e) || !attach_timeline(a, q, s, e))
         return false;
     a->negative = s->prediction.verdict.grade == GRADE_NO;
     if (!q->json) {

@@ -271,6 +271,12 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
         table_cell_z(&t, rows[i].evidence);
     }
     explain_spread(&t, s->job);
+    if (s->unsharded_bytes) {
+        table_cell_z(&t, "  without sharding");
+        table_cell(&t, bytes_text(t.arena, s->unsharded_bytes));
+        table_cell_z(&t,
+                     "the peak of each GPU with the whole model on it (ddp, autocast), predicted");
+    }
     buf_char(out, '\n');
     table_print(&t, out, v);
     print_recipe(out, v, s->job);

@@ -13,6 +13,7 @@ struct predict_story {
     struct prediction prediction;
     struct remedies remedies;
     bool explain;
+    uint64_t unsharded_bytes; // allocated on each GPU if nothing were sharded; 0: not asked
 };
 
 // What is trained and how, in one sentence.
