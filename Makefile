@@ -55,8 +55,9 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
 
 test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
+	@scripts/setup frameworks
 	@python3 tests/frameworks/make_environment.py build/frameworks
-	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH python -W ignore -m unittest discover -s tests/frameworks -v
+	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore -m unittest discover -s tests/frameworks -v
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md; STORE=logs/probe.db: prints your own trials
 ifdef STORE

@@ -2,7 +2,7 @@
 // and graph capture: rounding, small and large pools, best fit per stream, splitting and merging,
 // deferred frees, cache flush and retry, memory fraction, garbage collection, max_split_size and
 // expandable segments. It answers each request with the block torch would have chosen, and makes
-// the driver's calls in torch's order. Written from facts/allocator.md.
+// the driver's calls in torch's order.
 //
 // Blocks belong to the allocator; a block pointer is good until its free completes.
 #ifndef FATHOM_ALLOCATOR_ALLOCATOR_H
@@ -18,7 +18,7 @@ struct stat {
     uint64_t current, peak;
 };
 
-// As torch.cuda.memory_stats counts them (facts/allocator.md 5.1).
+// As torch.cuda.memory_stats counts them.
 struct allocator_stats {
     struct stat allocated_bytes, requested_bytes, active_bytes, reserved_bytes;
     struct stat inactive_split_bytes; // free parts of classic segments that are in use

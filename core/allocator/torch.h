@@ -1,5 +1,5 @@
 // What differs between torch versions, in one table: 2.5 to 2.11 share one engine and a handful of
-// gates (facts/allocator.md, tables 1.3, 2.7 and 6.1).
+// gates.
 #ifndef FATHOM_ALLOCATOR_TORCH_H
 #define FATHOM_ALLOCATOR_TORCH_H
 

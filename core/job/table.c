@@ -3,6 +3,7 @@
 // The names are fixed: scripts rely on them.
 #include "core/job/fields.h"
 
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot stand in parentheses
 #define FIELD(member) {offsetof(struct job, member), sizeof(((struct job *)0)->member)}
 #define WORDS(array)  .words = array, .word_count = COUNT_OF(array)
 
@@ -421,7 +422,7 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_BYTES,
      .values = "BYTES",
      .min = GIB,
-     .max = 4096 * 1024 * GIB,
+     .max = UINT64_C(4096) * 1024 * GIB,
      .usual = "not known",
      .text = "memory of a node; a job that needs more of it does not fit"},
     {.name = "lengths",

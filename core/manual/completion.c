@@ -7,7 +7,7 @@
 static void put_choices(struct buf *b, struct str choices)
 {
     for (ptrdiff_t i = 0; i < choices.n; i++)
-        buf_char(b, choices.p[i] == '|' ? ' ' : choices.p[i]);
+        buf_put(b, choices.p[i] == '|' ? STR(" ") : str_slice(choices, i, i + 1));
 }
 
 // Words that may follow --name, separated by spaces; empty where anything may.

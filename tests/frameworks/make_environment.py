@@ -33,6 +33,7 @@ TRINITY = [
     "referencing==0.37.0", "rpds-py==2026.9.1", "sortedcontainers==2.4.0", "SQLAlchemy==2.1.8", "starlette==0.46.2",
     "tensorboard==2.21.0", "torchdata==0.11.0", "uvicorn==0.54.0", "zipp==4.1.2",
 ]
+RAY = "ray[default]==2.60.0"  # with its dashboard, through which jobs are submitted
 NO_DEVICE = 100  # cudaErrorNoDevice
 
 
@@ -101,6 +102,8 @@ def make(folder):
     for package in ASIDE:
         subprocess.run([*pip, "--target", os.path.join(folder, "aside", package), package], check=True)
     subprocess.run([*pip, "--target", os.path.join(folder, "aside", "trinity"), *TRINITY], check=True)
+    whole = [word for word in pip if word != "--no-deps"]
+    subprocess.run([*whole, "--target", os.path.join(folder, "aside", "ray"), RAY], check=True)
     subprocess.run([python, "-c", "import torch; assert torch.ones(2).sum() == 2"], check=True)
 
 

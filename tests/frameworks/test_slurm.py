@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`fathom probe --launcher slurm` with a real Slurm: controller, node and munge on this machine, in a folder of
-their own. Skipped where Debian's packages (slurmctld, slurmd, slurm-client, munge) or root are missing.
+their own. Debian's packages (slurmctld, slurmd, slurm-client, munge) come with `scripts/setup frameworks`.
 """
 import os
 import shutil
@@ -50,14 +50,11 @@ echo trained
 """
 
 
-def can_run():
-    return os.geteuid() == 0 and all(shutil.which(name) for name in NEEDED)
-
-
-@unittest.skipUnless(can_run(), "Slurm's packages and root are needed")
 class Slurm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        lacking = [name for name in NEEDED if not shutil.which(name)]
+        assert os.geteuid() == 0 and not lacking, f"root and {lacking or 'all of Slurm'} are needed"
         cls.folder = tempfile.mkdtemp(prefix="fathom-slurm-")
         os.chmod(cls.folder, 0o755)
         for name in ("state", "spool", "work"):

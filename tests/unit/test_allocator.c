@@ -1,4 +1,4 @@
-// The allocator against the worked vectors of facts/allocator.md section 11, hand-made cases for
+// The allocator against worked vectors, hand-made cases for
 // each path that gives memory back, the options, and the out-of-memory message.
 #include "core/allocator/allocator.h"
 #include "core/base/num.h"
@@ -467,7 +467,7 @@ TEST(torch_versions_are_read)
     CHECK(!torch_version_parse(&minor, STR("2.1x"), &e));
 }
 
-// The numbers and the sentence of a recorded failure (truth/trinity_emulated.jsonl, v3).
+// The numbers and the sentence of a recorded failure (tests/runs/trinity_played.jsonl, v3).
 TEST(the_message_is_torch_s)
 {
     struct allocator_oom oom = {
