@@ -112,7 +112,8 @@ static bool can_be_written(const struct job *j, struct error *e)
         const struct setting *item = &j->given->items[i];
         const struct setting_def *def = setting_def_find(item->key);
         bool written = def && def->uses & (USE_JOB | USE_FILES) && !(def->uses & USE_PREDICTION);
-        bool spoken = !written || def->written_by & 1u << j->target;
+        bool usual = def && def->fallback && str_is(item->value, def->fallback);
+        bool spoken = !written || usual || def->written_by & 1u << j->target;
         if (!spoken)
             return FAIL(e, BAD_INPUT, item->where, "files for %s have no word for %s",
                         target_defs[j->target].title, def->name);

@@ -50,7 +50,7 @@ static const uint64_t by_task[TASKS] = {
 
 static const uint64_t by_target[TARGETS] = {
     [FOR_DEEPSPEED] = IS_CONFIG,
-    [FOR_TRINITY] = IS_RAY | IS_TRINITY,
+    [FOR_TRINITY] = IS_RAY,
     [FOR_VERL] = IS_RAY,
     [FOR_SLIME] = IS_RAY,
 };
@@ -59,9 +59,9 @@ static const struct {
     enum feature feature;
     uint64_t trait;
 } by_feature[] = {
-    {FEATURE_EXPERTS, IS_EXPERTS},     {FEATURE_TIED, IS_TIED},
-    {FEATURE_QK_NORM, IS_QK_NORM},     {FEATURE_QKV_BIAS, IS_QKV_BIAS},
-    {FEATURE_VISION_QWEN3, IS_VISION}, {FEATURE_VISION_SIGLIP, IS_VISION},
+    {FEATURE_EXPERTS, IS_EXPERTS},
+    {FEATURE_VISION_QWEN3, IS_VISION},
+    {FEATURE_VISION_SIGLIP, IS_VISION},
 };
 
 static uint64_t if_so(bool so, uint64_t trait)
@@ -96,10 +96,9 @@ static uint64_t of_switches(const struct job *j)
 {
     return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
-           if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->in_slurm, IS_SLURM) |
-           if_so(j->lora_rank > 0, IS_LORA) | if_so(j->sync_each_batch, IS_SYNCED) |
-           if_so(is_legacy(j), IS_LEGACY) | if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) |
-           if_so(is_given(j, "nvme"), IS_NVME);
+           if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
+           if_so(j->sync_each_batch, IS_SYNCED) | if_so(is_legacy(j), IS_LEGACY) |
+           if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
 }
 
 uint64_t job_traits(const struct job *j)

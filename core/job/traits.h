@@ -47,11 +47,8 @@
 #define IS_PAIRS    TRAIT(34) // of preferred and rejected answers
 #define IS_ROLLOUT  TRAIT(35) // answers are generated on GPUs of their own
 // The model.
-#define IS_YARN     TRAIT(36) // the context is longer than the model's positions
-#define IS_EXPERTS  TRAIT(37)
-#define IS_TIED     TRAIT(38)
-#define IS_QK_NORM  TRAIT(39)
-#define IS_QKV_BIAS TRAIT(40)
+#define IS_YARN    TRAIT(36) // the context is longer than the model's positions
+#define IS_EXPERTS TRAIT(37)
 // The framework.
 #define IS_LEGACY         TRAIT(41) // verl before 0.8
 #define IS_CONFIG         TRAIT(42) // DeepSpeed's own JSON file
@@ -59,14 +56,12 @@
 #define IS_RAY            TRAIT(44)
 #define IS_NO_DATASET     TRAIT(45)
 #define IS_TP             TRAIT(46)
-#define IS_SLURM          TRAIT(47)
 #define IS_FILE_DATASET   TRAIT(48) // JSON or JSON lines
 #define IS_ABSOLUTE_SAVE  TRAIT(49)
 #define IS_OWN_YARN       TRAIT(50) // the framework's own setting for it works
 #define IS_APART          TRAIT(51) // generation has GPUs of its own, as the user asked
 #define IS_TEACHER_APART  TRAIT(52) // on another node
 #define IS_STRATEGY_GIVEN TRAIT(53)
-#define IS_TRINITY        TRAIT(54)
 #define IS_OVER_NODES     TRAIT(55) // a Ray cluster of several
 // Also of the step.
 #define IS_8BIT           TRAIT(56) // optimizer
