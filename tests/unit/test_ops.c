@@ -87,6 +87,20 @@ static struct var every_other_row(struct graph *g, struct var x)
     return out;
 }
 
+static struct var rows_of_mask(struct graph *g, struct var x)
+{
+    struct var mask = graph_output(g, NULL, 10, 1), out = op_masked_rows(g, x, mask);
+    var_drop(g, &mask);
+    return out;
+}
+
+static struct var scattered(struct graph *g, struct var x)
+{
+    struct var mask = graph_output(g, NULL, 1000, 1), out = op_masked_scatter(g, x, mask);
+    var_drop(g, &mask);
+    return out;
+}
+
 static struct var less_the_largest(struct graph *g, struct var x)
 {
     struct var high = op_max(g, x, 10), out = op_subtract(g, x, high);
@@ -182,6 +196,8 @@ static const struct {
     {"attention", attended},
     {"exchange", exchanged},
     {"index", every_other_row},
+    {"masked rows", rows_of_mask},
+    {"masked scatter", scattered},
     {"cross entropy", likelihood},
     {"token loss", losses_of_tokens},
     {"chunked entropy", entropies},
@@ -273,6 +289,44 @@ TEST(parameters_get_gradients_of_their_size)
     uint64_t workspaces = MIB + WORKSPACE;
     CHECK_U64(s.machine.live_bytes, workspaces + UINT64_C(64) * 32 * 2 + UINT64_C(2) * BLOCK);
     CHECK(parameters[NORM].ready < parameters[WEIGHT].ready);
+}
+
+// Two tiles of tokens by two of words, from fp32: backward, the sums in fp32 are the gradients, and
+// of each part in bf16 the last one lives until the next is there.
+TEST(a_fused_head_makes_its_logits_again_in_tiles)
+{
+    enum { TOKENS = 5000, COLUMNS = 8, WORDS = 40000, TILE = 4096 * 32768 * 2 };
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->autocast = true;
+    add_parameter(g, WORDS, COLUMNS);
+    parameters[0].width = 4;
+    struct var in = leaf(g, UINT64_C(1) * TOKENS * COLUMNS, 4);
+    struct var targets = graph_output(g, NULL, TOKENS, 8);
+    struct var values = op_log_probs(g, in, 0, targets), loss = op_sum_rows(g, values, 1);
+    var_drop(g, &in);
+    var_drop(g, &targets);
+    var_drop(g, &values);
+    ptrdiff_t from = s.trace.count;
+    graph_backward(g, loss);
+    enum { PART = 32768 * COLUMNS * 2, REST = (WORDS - 32768) * COLUMNS * 2 };
+    static const struct allocation wanted[] = {
+        {4, MEMORY_WORKING},
+        {4 * TOKENS * COLUMNS, MEMORY_WORKING},
+        {4 * WORDS * COLUMNS, MEMORY_GRADIENTS},
+        {TILE, MEMORY_LOGITS},
+        {4096 * COLUMNS * 2, MEMORY_LOGITS},
+        {PART, MEMORY_LOGITS},
+        {REST, MEMORY_LOGITS},
+        {(TOKENS - 4096) * COLUMNS * 2, MEMORY_LOGITS},
+        {PART, MEMORY_LOGITS},
+        {REST, MEMORY_LOGITS},
+    };
+    check_allocations(&s.trace, from, wanted, COUNT_OF(wanted));
+    CHECK_U64(parameters[0].gradient->bytes, UINT64_C(4) * WORDS * COLUMNS);
+    CHECK_U64(s.machine.live_bytes, UINT64_C(4) * WORDS * COLUMNS);
 }
 
 // ------------------------------------------------------------------ checkpoints
