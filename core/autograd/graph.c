@@ -123,6 +123,8 @@ void graph_end_autocast(struct graph *g)
 {
     while (g->cast_count)
         machine_drop(g->machine, g->casts[--g->cast_count]);
+    for (int i = 0; i < g->parameter_count; i++)
+        g->parameters[i].cast = NULL;
 }
 
 // ------------------------------------------------------------------ checkpoints, forward

@@ -291,6 +291,43 @@ TEST(parameters_get_gradients_of_their_size)
     CHECK(parameters[NORM].ready < parameters[WEIGHT].ready);
 }
 
+static void head_of(struct graph *g, struct var *out, struct var in, void *what)
+{
+    (void)what;
+    *out = op_linear(g, in, 0, -1);
+}
+
+// In a context a weight is cast once, and again in each recomputation, a context of its own.
+TEST(autocast_keeps_the_cast_of_a_weight_for_all_its_uses)
+{
+    enum { SIDE = 64, CAST = 2 * SIDE * SIDE };
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->autocast = true;
+    add_parameter(g, SIDE, SIDE);
+    parameters[0].width = 4;
+    uint64_t casts[2] = {0};
+    struct var in = leaf(g, 2 * SIDE, 2), a = graph_checkpoint(g, in, head_of, NULL);
+    struct var b = graph_checkpoint(g, in, head_of, NULL), sum = op_add(g, a, b);
+    struct var loss = op_mean(g, sum, 1);
+    var_drop(g, &in);
+    var_drop(g, &a);
+    var_drop(g, &b);
+    var_drop(g, &sum);
+    graph_end_autocast(g);
+    ptrdiff_t forward = s.trace.count;
+    graph_backward(g, loss);
+    for (ptrdiff_t i = 0; i < s.trace.count; i++)
+        if (s.trace.events[i].kind == EVENT_ALLOC && s.trace.events[i].bytes == CAST &&
+            s.trace.events[i].tag == MEMORY_PARAMETERS)
+            casts[i >= forward]++;
+    CHECK_U64(casts[0], 1);
+    CHECK_U64(casts[1], 2);
+    CHECK_U64(s.machine.live_bytes, UINT64_C(4) * SIDE * SIDE);
+}
+
 // Two tiles of tokens by two of words, from fp32: backward, the sums in fp32 are the gradients, and
 // of each part in bf16 the last one lives until the next is there.
 TEST(a_fused_head_makes_its_logits_again_in_tiles)
