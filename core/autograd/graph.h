@@ -116,6 +116,8 @@ struct parameter {
     struct storage *gradient; // in `width`
     bool gradient_is_view;    // its first sum with another is out of place
     int ready;                // when its gradient came, among those of a backward pass
+    bool tied;                // the embedding is the head too: what comes is gathered first
+    struct storage *earlier;  // meanwhile: its gradient of earlier micro-batches
     bool frozen;              // gets no gradient
     bool packed;              // four bits an element
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter

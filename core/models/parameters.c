@@ -73,8 +73,10 @@ void parameters_build(struct trainer *t)
     t->final_norm = add_part(t, PART_NORMS);
     t->head = add_part(t, PART_HEAD);
     t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
-    if (t->head < 0)
-        t->head = t->embedding;
+    if (t->head >= 0)
+        return;
+    t->head = t->embedding;
+    t->graph.parameters[t->head].tied = true;
 }
 
 void buffers_build(struct trainer *t)

@@ -291,6 +291,53 @@ TEST(parameters_get_gradients_of_their_size)
     CHECK(parameters[NORM].ready < parameters[WEIGHT].ready);
 }
 
+// From `from` on: how many blocks of these bytes are alive at once.
+static int most_alive(const struct stage *s, ptrdiff_t from, uint64_t bytes)
+{
+    const struct trace *t = &s->trace;
+    bool *counts = NEW(s->machine.arena, bool, t->count);
+    int alive = 0, most = 0;
+    for (ptrdiff_t i = 0; i < t->count; i++) {
+        const struct event *e = &t->events[i];
+        if (e->kind == EVENT_ALLOC) {
+            counts[e->block] = e->bytes == bytes;
+            alive += counts[e->block];
+        } else if (e->kind == EVENT_FREE) {
+            alive -= counts[e->block];
+        }
+        most = i >= from && alive > most ? alive : most;
+    }
+    return most;
+}
+
+static int gradients_at_once(struct stage *s)
+{
+    enum { WORDS = 60, SIDE = 50 };
+    struct graph *g = &s->graph;
+    ptrdiff_t from = s->trace.count;
+    struct var ids = {NULL, NO_NODE, 8, 10}, in = op_embedding(g, 0, ids);
+    struct var bent = op_tanh(g, in), out = op_linear(g, bent, 0, -1), loss = op_mean(g, out, 1);
+    var_drop(g, &in);
+    var_drop(g, &bent);
+    var_drop(g, &out);
+    graph_backward(g, loss);
+    return most_alive(s, from, UINT64_C(2) * WORDS * SIDE);
+}
+
+// The head's, the embedding's and their sum (the first is a view), beside what was there.
+TEST(a_tied_weight_gathers_its_gradient_beside_that_of_earlier_passes)
+{
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    add_parameter(g, 60, 50);
+    parameters[0].tied = true;
+    CHECK_U64((uint64_t)gradients_at_once(&s), 3);
+    CHECK_U64((uint64_t)gradients_at_once(&s), 4);
+    CHECK_U64(s.machine.live_bytes, 6144);
+}
+
 static void head_of(struct graph *g, struct var *out, struct var in, void *what)
 {
     (void)what;
