@@ -15,7 +15,7 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .packed = row->target && t->job->packed};
     if (p.packed)
         p.weight = packed_weight(t, row->elements);
-    else if (!t->strategy->load)
+    else if (!t->strategy->load && !t->by_device_map)
         p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);
     g->parameters[g->parameter_count] = p;
     return g->parameter_count++;

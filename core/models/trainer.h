@@ -53,6 +53,7 @@ struct trainer {
     struct storage **batches;                      // of the step, where the recipe loads them
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
     uint32_t width;                                // bytes an element in compute
+    bool by_device_map;                            // parameters come to the card when all are known
     bool keeps_gradients;  // of this micro-batch, whole until a later one is reduced
     bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
     uint16_t first_stream; // of its strategy's own

@@ -53,8 +53,9 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     t->graph = graph_of(t, p);
     t->ring = (struct ring){
         {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim}, p->ring, p->ring_rank};
+    t->by_device_map = device_map_loads(t);
     parameters_build(t);
-    call(t->strategy->load, t);
+    call(t->by_device_map ? device_map_load : t->strategy->load, t);
     buffers_build(t);
     if (p->lora_rank)
         adapters_build(t);
