@@ -4,7 +4,10 @@
 
 const struct run_kind transformers_run = {
     .steps = 3,
-    .habits = {.sums_narrow = true, .batch_columns = 2, .head_unit = HEAD_WITH_NORM},
+    .habits = {.sums_narrow = true,
+               .cuts_on_card = true,
+               .batch_columns = 2,
+               .head_unit = HEAD_WITH_NORM},
     .build = plain_build,
     .step = plain_step,
 };

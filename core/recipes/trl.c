@@ -6,6 +6,7 @@ const struct run_kind trl_run = {
     .steps = 3,
     .habits = {.sums_narrow = true,
                .device_map = true,
+               .cuts_on_card = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
     .build = plain_build,
