@@ -302,7 +302,7 @@ static void take_shards(struct trainer *t)
 
 // Accelerate's fully_shard of a model in host memory (torch's _fsdp_init.py and _fsdp_param.py): a
 // unit's parameters come whole, then each is cut, then all go.
-static void cut_unit(struct trainer *t, const struct unit *u)
+static struct storage **cut_unit(struct trainer *t, const struct unit *u)
 {
     const struct shards *s = shards_of(t);
     struct parameter *all = t->graph.parameters;
@@ -318,20 +318,30 @@ static void cut_unit(struct trainer *t, const struct unit *u)
         if (is_offloaded(t))
             drop(t, shard);
     }
+    return whole;
+}
+
+static void drop_whole(struct trainer *t, const struct unit *u, struct storage **whole)
+{
     for (int i = 0; i < u->count; i++)
         drop(t, &whole[i]);
 }
 
+// The weights of embedding and head have names in fsdp2_prepare_model (accelerate 1.15,
+// utils/fsdp_utils.py), and so live until all is cut.
 static void cut_units(struct trainer *t)
 {
     const struct shards *s = shards_of(t);
+    const int last[] = {s->embedding, s->head, s->root};
+    struct storage **whole[COUNT_OF(last)];
     for (int i = 0; i < s->root; i++)
-        cut_unit(t, &s->units[i]);
-    if (s->embedding >= 0)
-        cut_unit(t, &s->units[s->embedding]);
-    if (s->head >= 0)
-        cut_unit(t, &s->units[s->head]);
-    cut_unit(t, &s->units[s->root]);
+        drop_whole(t, &s->units[i], cut_unit(t, &s->units[i]));
+    for (int i = 0; i < COUNT_OF(last); i++)
+        if (last[i] >= 0)
+            whole[i] = cut_unit(t, &s->units[last[i]]);
+    for (int i = 0; i < COUNT_OF(last); i++)
+        if (last[i] >= 0)
+            drop_whole(t, &s->units[last[i]], whole[i]);
 }
 
 static void load(struct trainer *t)
