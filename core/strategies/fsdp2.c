@@ -355,7 +355,8 @@ static void load(struct trainer *t)
     s->reduce_stream = t->first_stream + 1;
     s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : 2;
     make_units(t);
-    (t->habits->cuts_on_card ? cut_units : take_shards)(t);
+    // The recordings of context parallel began with shards.
+    (t->habits->cuts_on_card && t->job->ring == 1 ? cut_units : take_shards)(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
     t->trained_count = t->graph.parameter_count - t->head_is_idle;
     for (int i = 0; i < t->trained_count; i++)
