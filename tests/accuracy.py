@@ -107,7 +107,7 @@ OPTIONS = {
     "sp": ("sp", str),
     "cp": ("cp", str),
     "rank": ("cp-rank", str),
-    "recipe": ("recipe", str),
+    "recipe": ("recipe", lambda value: {"trl": "trl@1.13"}.get(value, value)),  # whose loss was recorded
     "ac": ("checkpointing", switch),
     "host_checkpoints": ("checkpoint-offload", switch),
     "reshard": ("reshard", switch),

@@ -4,7 +4,7 @@
 Usage: tests/published.py PROGRAM-FOLDER
 
 Each run is predicted from the settings its authors name; what they do not name is TRL's default, which
-is what --recipe trl sets. Prints a Markdown table and exits 0 if every run is within 10 %, or within 10 %
+is what --recipe trl@1.13 sets. Prints a Markdown table and exits 0 if every run is within 10 %, or within 10 %
 of the miss that is written down and explained for it.
 """
 import dataclasses
@@ -16,7 +16,7 @@ import sys
 WITHIN = 0.10
 MILLION = "1024k"
 # The limit is lifted: the question is what a run takes, not whether our estimate of NCCL's buffers leaves room.
-COMMON = {"gpu": "8xH100-80G", "recipe": "trl", "cp": "8", "memory-limit": "400GiB"}
+COMMON = {"gpu": "8xH100-80G", "recipe": "trl@1.13", "cp": "8", "memory-limit": "400GiB"}
 
 
 @dataclasses.dataclass
@@ -48,7 +48,7 @@ RUNS = (
 
 # docs/source/distributing_training.md of TRL 0.23 to 1.12: context parallel over 8 H100 makes more than 300k
 # tokens of Qwen3-8B feasible, with Liger's fused loss.
-FEASIBLE = {"model": "Qwen3-8B", "context": "304k", "gpu": "8xH100-80G", "recipe": "trl", "cp": "8"}
+FEASIBLE = {"model": "Qwen3-8B", "context": "304k", "gpu": "8xH100-80G", "recipe": "trl@1.13", "cp": "8"}
 
 
 def ask(program, options):
@@ -77,7 +77,7 @@ def words(fits):
 
 def section(program):
     """The comparison as Markdown."""
-    lines = ["| model | context | options beyond `--recipe trl --cp 8` | published GB | predicted GB | error | settings, and what differs |",
+    lines = ["| model | context | options beyond `--recipe trl@1.13 --cp 8` | published GB | predicted GB | error | settings, and what differs |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for run, predicted, error in compare(program):
         options = " ".join(f"`--{name} {value}`" for name, value in run.options.items()) or "-"

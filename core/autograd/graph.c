@@ -123,6 +123,8 @@ void graph_end_autocast(struct graph *g)
 {
     while (g->cast_count)
         machine_drop(g->machine, g->casts[--g->cast_count]);
+    for (int i = 0; i < g->parameter_count; i++)
+        g->parameters[i].cast = NULL;
 }
 
 // ------------------------------------------------------------------ checkpoints, forward
@@ -446,6 +448,32 @@ static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
     }
 }
 
+// torch/csrc/autograd/functions/accumulate_grad.h: what an earlier backward pass left is added to,
+// in place, once all of this one's gradient is there.
+static void set_earlier_aside(struct graph *g)
+{
+    for (int i = 0; i < g->parameter_count; i++) {
+        struct parameter *p = &g->parameters[i];
+        p->gradient_is_view = false;
+        if (p->tied) {
+            p->earlier = p->gradient;
+            p->gradient = NULL;
+        }
+    }
+}
+
+static void add_to_earlier(struct graph *g)
+{
+    for (int i = 0; i < g->parameter_count; i++) {
+        struct parameter *p = &g->parameters[i];
+        if (!p->earlier)
+            continue;
+        machine_drop(g->machine, p->gradient);
+        p->gradient = p->earlier;
+        p->earlier = NULL;
+    }
+}
+
 void graph_backward(struct graph *g, struct var loss)
 {
     struct machine *m = g->machine;
@@ -454,8 +482,10 @@ void graph_backward(struct graph *g, struct var loss)
     g->kind = MEMORY_WORKING;
     struct storage *one = machine_take(m, 4, MEMORY_WORKING);
     struct outcome seed = {.gradient = storage_share(one)};
+    set_earlier_aside(g);
     hand_on(g, loss.node, &seed);
     run_nodes(g, g->count - 1, 0);
+    add_to_earlier(g);
     machine_drop(m, one);
     var_drop(g, &loss);
     g->in_backward = false;

@@ -112,9 +112,12 @@ struct parameter {
     uint64_t rows, columns;
     uint32_t width;           // bytes an element of the weight in use
     struct storage *weight;   // what operators use
+    struct storage *cast;     // in bf16, while autocast's cache has it
     struct storage *gradient; // in `width`
     bool gradient_is_view;    // its first sum with another is out of place
     int ready;                // when its gradient came, among those of a backward pass
+    bool tied;                // the embedding is the head too: what comes is gathered first
+    struct storage *earlier;  // meanwhile: its gradient of earlier micro-batches
     bool frozen;              // gets no gradient
     bool packed;              // four bits an element
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter

@@ -218,6 +218,12 @@ bool job_is_zero(const struct job *p)
     return p->strategy >= STRATEGY_ZERO1;
 }
 
+// trl 1.16, trainer/utils.py, add_fused_lm_head; before it the loss was chunked by checkpoints.
+bool job_fuses_head(const struct job *p)
+{
+    return p->recipe == RECIPE_TRL && p->version > 0 && p->loss == LOSS_CHUNKED;
+}
+
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
 // (ATen/native/transformers/cuda/sdp_utils.cpp).
 bool job_uses_flash(const struct job *p)

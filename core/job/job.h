@@ -123,6 +123,7 @@ bool job_has_windows(const struct job *p);         // that are no longer than th
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
+bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
 bool job_is_zero(const struct job *p);    // DeepSpeed
 uint64_t job_ranks(const struct job *p);

@@ -155,7 +155,7 @@ static struct var loss_of(struct trainer *t, struct var hidden)
     case LOSS_FULL:
         return full_loss(t, hidden);
     case LOSS_CHUNKED:
-        return chunked_loss(t, hidden);
+        return (job_fuses_head(t->job) ? trl_fused_loss : chunked_loss)(t, hidden);
     case LOSS_NONE:
         return hidden_loss(t, hidden);
     case LOSS_LIGER:

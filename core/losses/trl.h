@@ -1,4 +1,4 @@
-// TRL's chunked loss.
+// TRL's losses.
 #ifndef FATHOM_LOSSES_TRL_H
 #define FATHOM_LOSSES_TRL_H
 
@@ -9,5 +9,8 @@ struct var trl_packed(struct trainer *t, struct var hidden);
 
 // One chunk of it, as graph_checkpoint calls it; `what` is the trainer.
 void trl_chunk(struct graph *g, struct var *out, struct var in, void *what);
+
+// From 1.16 on, head and loss in one.
+struct var trl_fused_loss(struct trainer *t, struct var hidden);
 
 #endif

@@ -77,6 +77,8 @@ CALL_OF_TWO(subtract)
 CALL_OF_TWO(scalar)
 CALL_OF_TWO(cross_entropy)
 CALL_OF_TWO(likelihood)
+CALL_OF_TWO(masked_rows)
+CALL_OF_TWO(masked_scatter)
 CALL_OF_ONE_WITH(sum_rows, uint64_t, rows)
 CALL_OF_ONE_WITH(sum_groups, uint64_t, elements)
 CALL_ON_ITSELF(cap)
@@ -127,6 +129,11 @@ static inline struct var index_rows(struct graph *g, struct var x, uint64_t rows
                                     struct var numbers)
 {
     return after_two(g, op_index_rows(g, x, rows, numbers), x, numbers);
+}
+
+static inline struct var log_probs(struct graph *g, struct var hidden, int head, struct var targets)
+{
+    return after_two(g, op_log_probs(g, hidden, head, targets), hidden, targets);
 }
 
 static inline struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)

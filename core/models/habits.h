@@ -16,6 +16,9 @@ struct habits {
     bool reads_positions;  // and for the positions, before each attention
     bool sends_parameters; // FSDP1's sync_module_states: from the first rank to the others
     bool sums_narrow;      // FSDP2 reduces gradients in bf16
+    bool device_map;       // on one GPU the model comes by a device map
+    bool cuts_on_card;     // FSDP2's units come whole and are cut there
+    int batch_columns;     // of a step's batches, which all come before it; 0: token ids, once
     enum head_unit head_unit;
 };
 

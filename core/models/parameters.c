@@ -15,7 +15,7 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .packed = row->target && t->job->packed};
     if (p.packed)
         p.weight = packed_weight(t, row->elements);
-    else if (!t->strategy->load)
+    else if (!t->strategy->load && !t->by_device_map)
         p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);
     g->parameters[g->parameter_count] = p;
     return g->parameter_count++;
@@ -73,8 +73,10 @@ void parameters_build(struct trainer *t)
     t->final_norm = add_part(t, PART_NORMS);
     t->head = add_part(t, PART_HEAD);
     t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
-    if (t->head < 0)
-        t->head = t->embedding;
+    if (t->head >= 0)
+        return;
+    t->head = t->embedding;
+    t->graph.parameters[t->head].tied = true;
 }
 
 void buffers_build(struct trainer *t)

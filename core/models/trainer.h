@@ -49,9 +49,11 @@ struct trainer {
     bool has_quantile_maps;                        // of the 8-bit optimizer
     bool has_scale_code;                           // of packed weights
     struct ring ring;                              // of context parallel
-    struct var ids;                                // the same in every step
+    struct var ids;                                // the same in every step, or the batches' first
+    struct storage **batches;                      // of the step, where the recipe loads them
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
     uint32_t width;                                // bytes an element in compute
+    bool by_device_map;                            // parameters come to the card when all are known
     bool keeps_gradients;  // of this micro-batch, whole until a later one is reduced
     bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
     uint16_t first_stream; // of its strategy's own

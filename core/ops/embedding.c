@@ -81,22 +81,32 @@ static uint64_t bits_of(uint64_t n)
     return bits;
 }
 
-// ATen/native/cuda/Indexing.cu, index_put_ that accumulates: the numbers are wrapped, made linear
-// and sorted by as many bits as the last row's number has.
+// One dimension's numbers, wrapped and made linear.
+static struct storage *linear_part(struct graph *g, uint64_t column)
+{
+    struct storage *wrapped = take_working(g, column), *part = take_working(g, column);
+    machine_drop(g->machine, wrapped);
+    return part;
+}
+
+// Sorted by as many bits as the last row's number has. Takes the numbers over.
+static void sort_numbers(struct graph *g, struct storage *numbers, const struct index *d)
+{
+    uint64_t column = 8 * d->numbers;
+    struct storage *sorted = take_working(g, column), *original = take_working(g, column);
+    struct storage *range = take_working(g, column);
+    machine_scratch(g->machine, sort_scratch(d->numbers, bits_of(d->rows - 1)));
+    struct storage *const done[] = {range, original, sorted, numbers};
+    for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
+        machine_drop(g->machine, done[i]);
+}
+
+// ATen/native/cuda/Indexing.cu, index_put_ that accumulates.
 static void index_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct index *d = NODE_DETAIL(n, struct index);
-    struct machine *m = g->machine;
-    uint64_t column = 8 * d->numbers;
     gradient_like_input(g, n, out);
-    struct storage *wrapped = take_working(g, column), *linear_index = take_working(g, column);
-    machine_drop(m, wrapped);
-    struct storage *sorted = take_working(g, column), *original = take_working(g, column);
-    struct storage *range = take_working(g, column);
-    machine_scratch(m, sort_scratch(d->numbers, bits_of(d->rows - 1)));
-    struct storage *const done[] = {range, original, sorted, linear_index};
-    for (ptrdiff_t i = 0; i < COUNT_OF(done); i++)
-        machine_drop(m, done[i]);
+    sort_numbers(g, linear_part(g, 8 * d->numbers), d);
 }
 
 static const struct operation index_rows = {KERNELS_INDEX, index_backward};
@@ -108,4 +118,68 @@ struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct va
     if (n)
         *NODE_DETAIL(n, struct index) = (struct index){numbers.elements, rows};
     return op_unary(g, n, x, x.elements / rows * numbers.elements, x.width);
+}
+
+// ------------------------------------------------------------------ rows that a mask picks
+
+// Indexing by a mask is indexing by what nonzero finds, two numbers a row; autograd keeps the mask
+// and looks again.
+static struct storage *take_nonzero(struct graph *g, uint64_t rows)
+{
+    return machine_take(g->machine, 16 * rows, MEMORY_WORKING);
+}
+
+static void masked_rows_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    const struct index *d = NODE_DETAIL(n, struct index);
+    uint64_t column = 8 * d->numbers;
+    gradient_like_input(g, n, out);
+    struct storage *places = take_nonzero(g, d->numbers);
+    struct storage *sum = linear_part(g, column), *other = linear_part(g, column);
+    machine_drop(g->machine, other);
+    machine_drop(g->machine, places);
+    sort_numbers(g, sum, d);
+}
+
+static const struct operation masked_rows = {KERNELS_MASKED_ROWS, masked_rows_backward};
+
+struct var op_masked_rows(struct graph *g, struct var x, struct var mask)
+{
+    struct node *n = graph_add_for(g, &masked_rows, x);
+    graph_keep(g, n, mask.storage);
+    if (n)
+        *NODE_DETAIL(n, struct index) = (struct index){mask.elements, mask.elements};
+    struct var places = graph_output(g, NULL, 2 * mask.elements, 8);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    var_drop(g, &places);
+    return out;
+}
+
+struct scatter {
+    uint64_t rows;
+};
+
+// masked_scatter_backward (FunctionsManual.cpp): the mask selects from the gradient.
+static void scatter_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    struct storage *places = take_nonzero(g, NODE_DETAIL(n, struct scatter)->rows);
+    gradient_like_input(g, n, out);
+    machine_drop(g->machine, places);
+}
+
+static const struct operation scatter = {KERNELS_SCATTER, scatter_backward};
+
+// Zeros, a copy of them to write to, and where each value goes (IndexKernel.cpp).
+struct var op_masked_scatter(struct graph *g, struct var x, struct var mask)
+{
+    struct node *n = graph_add_for(g, &scatter, x);
+    graph_keep(g, n, mask.storage);
+    if (n)
+        NODE_DETAIL(n, struct scatter)->rows = mask.elements;
+    struct var zeros = graph_output(g, NULL, mask.elements, x.width);
+    struct var out = op_unary(g, n, x, mask.elements, x.width);
+    struct var places = graph_output(g, NULL, mask.elements, 8);
+    var_drop(g, &places);
+    var_drop(g, &zeros);
+    return out;
 }

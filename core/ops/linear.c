@@ -97,15 +97,20 @@ static const struct operation cast_of_weight = {KERNELS_CAST, gradient_like_inpu
 
 static struct var cast_weight(struct graph *g, int parameter)
 {
-    const struct parameter *p = &g->parameters[parameter];
+    struct parameter *p = &g->parameters[parameter];
     struct node *n = p->frozen ? NULL : graph_add(g, &cast_of_weight);
-    enum memory_kind kind = g->kind;
-    g->kind = MEMORY_PARAMETERS;
-    struct var out = graph_output(g, n, p->rows * p->columns, 2);
-    g->kind = kind;
-    node_parameter(g, n, 0, parameter);
-    if (out.storage && !p->frozen)
-        graph_hold_cast(g, storage_share(out.storage));
+    struct var out = op_parameter(g, parameter);
+    node_input(n, 0, out);
+    out = node_view(g, n, out);
+    out.width = 2;
+    if (p->cast && !g->stopped)
+        out.storage = storage_share(p->cast);
+    else if (!g->stopped)
+        out.storage = machine_take(g->machine, var_bytes(out), MEMORY_PARAMETERS);
+    if (g->stopped || p->frozen || p->cast)
+        return out;
+    p->cast = out.storage;
+    graph_hold_cast(g, storage_share(out.storage));
     return out;
 }
 

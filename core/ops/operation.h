@@ -55,6 +55,9 @@ enum {
     KERNELS_PRODUCT,
     KERNELS_PACKED_LINEAR,
     KERNELS_FUSED_LOSS,
+    KERNELS_LOG_PROBS,
+    KERNELS_MASKED_ROWS,
+    KERNELS_SCATTER,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

@@ -132,6 +132,11 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids);
 // x has `rows` rows; the result has one for each number.
 struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers);
 
+// The rows (one for each value of the mask) that a mask of two dimensions picks, here all of them,
+// and values of such rows put back, zeros elsewhere.
+struct var op_masked_rows(struct graph *g, struct var x, struct var mask);
+struct var op_masked_scatter(struct graph *g, struct var x, struct var mask);
+
 // ------------------------------------------------------------------ losses.c
 
 // Cross entropy of fp32 logits: log-softmax and negative log-likelihood, to a scalar. `labels` is
@@ -156,6 +161,10 @@ struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t token
 
 // fused_policy.c: one value a token straight from the last hidden state.
 struct var op_fused_policy(struct graph *g, struct var hidden, int head);
+
+// log_probs.c: the log-probability of each target straight from the last hidden state. `targets` is
+// kept.
+struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
 
 // ------------------------------------------------------------------ modules
 

@@ -1,9 +1,13 @@
 // transformers' Trainer over accelerate 1.15: under FSDP2 its head and gradients are as TRL's.
+// A batch is tokens and labels.
 #include "core/recipes/run.h"
 
 const struct run_kind transformers_run = {
     .steps = 3,
-    .habits = {.sums_narrow = true, .head_unit = HEAD_WITH_NORM},
+    .habits = {.sums_narrow = true,
+               .cuts_on_card = true,
+               .batch_columns = 2,
+               .head_unit = HEAD_WITH_NORM},
     .build = plain_build,
     .step = plain_step,
 };

@@ -300,6 +300,50 @@ static void take_shards(struct trainer *t)
     g->parameters[t->embedding].weight = head;
 }
 
+// Accelerate's fully_shard of a model in host memory (torch's _fsdp_init.py and _fsdp_param.py): a
+// unit's parameters come whole, then each is cut, then all go.
+static struct storage **cut_unit(struct trainer *t, const struct unit *u)
+{
+    const struct shards *s = shards_of(t);
+    struct parameter *all = t->graph.parameters;
+    struct storage **whole = NEW(t->machine->arena, struct storage *, u->count);
+    for (int i = 0; i < u->count; i++) {
+        const struct parameter *p = &all[u->parameters[i]];
+        whole[i] =
+            machine_take(t->machine, p->rows * p->columns * s->stored_width, MEMORY_PARAMETERS);
+    }
+    for (int i = 0; i < u->count; i++) {
+        struct storage **shard = &all[u->parameters[i]].weight;
+        *shard = machine_take(t->machine, u->shards[i] * s->stored_width, MEMORY_PARAMETERS);
+        if (is_offloaded(t))
+            drop(t, shard);
+    }
+    return whole;
+}
+
+static void drop_whole(struct trainer *t, const struct unit *u, struct storage **whole)
+{
+    for (int i = 0; i < u->count; i++)
+        drop(t, &whole[i]);
+}
+
+// The weights of embedding and head have names in fsdp2_prepare_model (accelerate 1.15,
+// utils/fsdp_utils.py), and so live until all is cut.
+static void cut_units(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    const int last[] = {s->embedding, s->head, s->root};
+    struct storage **whole[COUNT_OF(last)];
+    for (int i = 0; i < s->root; i++)
+        drop_whole(t, &s->units[i], cut_unit(t, &s->units[i]));
+    for (int i = 0; i < COUNT_OF(last); i++)
+        if (last[i] >= 0)
+            whole[i] = cut_unit(t, &s->units[last[i]]);
+    for (int i = 0; i < COUNT_OF(last); i++)
+        if (last[i] >= 0)
+            drop_whole(t, &s->units[last[i]], whole[i]);
+}
+
 static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
@@ -311,7 +355,8 @@ static void load(struct trainer *t)
     s->reduce_stream = t->first_stream + 1;
     s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : 2;
     make_units(t);
-    take_shards(t);
+    // The recordings of context parallel began with shards.
+    (t->habits->cuts_on_card && t->job->ring == 1 ? cut_units : take_shards)(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
     t->trained_count = t->graph.parameter_count - t->head_is_idle;
     for (int i = 0; i < t->trained_count; i++)

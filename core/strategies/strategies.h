@@ -14,6 +14,10 @@ const struct strategy_kind *strategy_kind_of(enum strategy strategy);
 void whole_build(struct trainer *t);
 void whole_update(struct trainer *t);
 
+// device_map.c: whether transformers brings the model to its one card by a device map, and how.
+bool device_map_loads(const struct trainer *t);
+void device_map_load(struct trainer *t);
+
 // optimizer.c: the parts of a step, and a step made of them and of the strategy's own clip and
 // zero.
 void optimizer_clip(struct trainer *t);

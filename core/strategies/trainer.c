@@ -53,13 +53,14 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     t->graph = graph_of(t, p);
     t->ring = (struct ring){
         {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim}, p->ring, p->ring_rank};
+    t->by_device_map = device_map_loads(t);
     parameters_build(t);
-    call(t->strategy->load, t);
+    call(t->by_device_map ? device_map_load : t->strategy->load, t);
     buffers_build(t);
     if (p->lora_rank)
         adapters_build(t);
     call(t->strategy->build, t);
-    if (p->ring == 1)
+    if (p->ring == 1 && !t->habits->batch_columns)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
 }
 
@@ -112,9 +113,35 @@ uint64_t trainer_micro_batches(const struct job *p)
     return p->accumulation < DIFFERENT_MICRO_BATCHES ? p->accumulation : DIFFERENT_MICRO_BATCHES;
 }
 
+// transformers/trainer.py, get_batch_samples: a step's batches come while the last step's are still
+// there. Those of micro-batches that are not simulated are one tensor.
+static void load_batches(struct trainer *t)
+{
+    enum { MOST_COLUMNS = 4 };
+    const struct job *p = t->job;
+    struct machine *m = t->machine;
+    uint64_t bytes = 8 * job_tokens(p), batches = trainer_micro_batches(p);
+    int columns = t->habits->batch_columns, count = columns * (int)batches + 1;
+    ASSERT(columns <= MOST_COLUMNS);
+    struct storage *loaded[MOST_COLUMNS * DIFFERENT_MICRO_BATCHES + 1];
+    for (int i = 0; i + 1 < count; i++)
+        loaded[i] = machine_take(m, bytes, MEMORY_INPUTS);
+    loaded[count - 1] =
+        machine_take(m, bytes * (uint64_t)columns * (p->accumulation - batches), MEMORY_INPUTS);
+    if (!t->batches)
+        t->batches = NEW(m->arena, struct storage *, count);
+    for (int i = 0; i < count; i++) {
+        machine_drop(m, t->batches[i]);
+        t->batches[i] = loaded[i];
+    }
+    t->ids = (struct var){loaded[0], NO_NODE, 8, job_tokens(p)};
+}
+
 void trainer_step(struct trainer *t)
 {
     uint64_t count = trainer_micro_batches(t->job);
+    if (t->habits->batch_columns && t->ring.ranks == 1)
+        load_batches(t);
     for (uint64_t i = 0; i < count; i++) {
         t->keeps_gradients = !t->job->sync_each_batch && i + 1 < count;
         trainer_micro_batch(t);

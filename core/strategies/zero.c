@@ -229,7 +229,9 @@ int zero_uses_of(const struct trainer *t, int parameter)
     const struct job *p = t->job;
     if (parameter != t->head)
         return 1;
-    int chunks = p->loss == LOSS_CHUNKED ? (int)u64_divide_up(job_tokens(p), p->loss_chunk) : 1;
+    int chunks = p->loss == LOSS_CHUNKED && !job_fuses_head(p)
+                     ? (int)u64_divide_up(job_tokens(p), p->loss_chunk)
+                     : 1;
     return (p->loss == LOSS_NONE ? 0 : chunks) + (t->head == t->embedding);
 }
 

@@ -87,6 +87,20 @@ static struct var every_other_row(struct graph *g, struct var x)
     return out;
 }
 
+static struct var rows_of_mask(struct graph *g, struct var x)
+{
+    struct var mask = graph_output(g, NULL, 10, 1), out = op_masked_rows(g, x, mask);
+    var_drop(g, &mask);
+    return out;
+}
+
+static struct var scattered(struct graph *g, struct var x)
+{
+    struct var mask = graph_output(g, NULL, 1000, 1), out = op_masked_scatter(g, x, mask);
+    var_drop(g, &mask);
+    return out;
+}
+
 static struct var less_the_largest(struct graph *g, struct var x)
 {
     struct var high = op_max(g, x, 10), out = op_subtract(g, x, high);
@@ -182,6 +196,8 @@ static const struct {
     {"attention", attended},
     {"exchange", exchanged},
     {"index", every_other_row},
+    {"masked rows", rows_of_mask},
+    {"masked scatter", scattered},
     {"cross entropy", likelihood},
     {"token loss", losses_of_tokens},
     {"chunked entropy", entropies},
@@ -273,6 +289,128 @@ TEST(parameters_get_gradients_of_their_size)
     uint64_t workspaces = MIB + WORKSPACE;
     CHECK_U64(s.machine.live_bytes, workspaces + UINT64_C(64) * 32 * 2 + UINT64_C(2) * BLOCK);
     CHECK(parameters[NORM].ready < parameters[WEIGHT].ready);
+}
+
+// From `from` on: how many blocks of these bytes are alive at once.
+static int most_alive(const struct stage *s, ptrdiff_t from, uint64_t bytes)
+{
+    const struct trace *t = &s->trace;
+    bool *counts = NEW(s->machine.arena, bool, t->count);
+    int alive = 0, most = 0;
+    for (ptrdiff_t i = 0; i < t->count; i++) {
+        const struct event *e = &t->events[i];
+        if (e->kind == EVENT_ALLOC) {
+            counts[e->block] = e->bytes == bytes;
+            alive += counts[e->block];
+        } else if (e->kind == EVENT_FREE) {
+            alive -= counts[e->block];
+        }
+        most = i >= from && alive > most ? alive : most;
+    }
+    return most;
+}
+
+static int gradients_at_once(struct stage *s)
+{
+    enum { WORDS = 60, SIDE = 50 };
+    struct graph *g = &s->graph;
+    ptrdiff_t from = s->trace.count;
+    struct var ids = {NULL, NO_NODE, 8, 10}, in = op_embedding(g, 0, ids);
+    struct var bent = op_tanh(g, in), out = op_linear(g, bent, 0, -1), loss = op_mean(g, out, 1);
+    var_drop(g, &in);
+    var_drop(g, &bent);
+    var_drop(g, &out);
+    graph_backward(g, loss);
+    return most_alive(s, from, UINT64_C(2) * WORDS * SIDE);
+}
+
+// The head's, the embedding's and their sum (the first is a view), beside what was there.
+TEST(a_tied_weight_gathers_its_gradient_beside_that_of_earlier_passes)
+{
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    add_parameter(g, 60, 50);
+    parameters[0].tied = true;
+    CHECK_U64((uint64_t)gradients_at_once(&s), 3);
+    CHECK_U64((uint64_t)gradients_at_once(&s), 4);
+    CHECK_U64(s.machine.live_bytes, 6144);
+}
+
+static void head_of(struct graph *g, struct var *out, struct var in, void *what)
+{
+    (void)what;
+    *out = op_linear(g, in, 0, -1);
+}
+
+// In a context a weight is cast once, and again in each recomputation, a context of its own.
+TEST(autocast_keeps_the_cast_of_a_weight_for_all_its_uses)
+{
+    enum { SIDE = 64, CAST = 2 * SIDE * SIDE };
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->autocast = true;
+    add_parameter(g, SIDE, SIDE);
+    parameters[0].width = 4;
+    uint64_t casts[2] = {0};
+    struct var in = leaf(g, 2 * SIDE, 2), a = graph_checkpoint(g, in, head_of, NULL);
+    struct var b = graph_checkpoint(g, in, head_of, NULL), sum = op_add(g, a, b);
+    struct var loss = op_mean(g, sum, 1);
+    var_drop(g, &in);
+    var_drop(g, &a);
+    var_drop(g, &b);
+    var_drop(g, &sum);
+    graph_end_autocast(g);
+    ptrdiff_t forward = s.trace.count;
+    graph_backward(g, loss);
+    for (ptrdiff_t i = 0; i < s.trace.count; i++)
+        if (s.trace.events[i].kind == EVENT_ALLOC && s.trace.events[i].bytes == CAST &&
+            s.trace.events[i].tag == MEMORY_PARAMETERS)
+            casts[i >= forward]++;
+    CHECK_U64(casts[0], 1);
+    CHECK_U64(casts[1], 2);
+    CHECK_U64(s.machine.live_bytes, UINT64_C(4) * SIDE * SIDE);
+}
+
+// Two tiles of tokens by two of words, from fp32: backward, the sums in fp32 are the gradients, and
+// of each part in bf16 the last one lives until the next is there.
+TEST(a_fused_head_makes_its_logits_again_in_tiles)
+{
+    enum { TOKENS = 5000, COLUMNS = 8, WORDS = 40000, TILE = 4096 * 32768 * 2 };
+    struct parameter parameters[1];
+    struct stage s;
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->autocast = true;
+    add_parameter(g, WORDS, COLUMNS);
+    parameters[0].width = 4;
+    struct var in = leaf(g, UINT64_C(1) * TOKENS * COLUMNS, 4);
+    struct var targets = graph_output(g, NULL, TOKENS, 8);
+    struct var values = op_log_probs(g, in, 0, targets), loss = op_sum_rows(g, values, 1);
+    var_drop(g, &in);
+    var_drop(g, &targets);
+    var_drop(g, &values);
+    ptrdiff_t from = s.trace.count;
+    graph_backward(g, loss);
+    enum { PART = 32768 * COLUMNS * 2, REST = (WORDS - 32768) * COLUMNS * 2 };
+    static const struct allocation wanted[] = {
+        {4, MEMORY_WORKING},
+        {4 * TOKENS * COLUMNS, MEMORY_WORKING},
+        {4 * WORDS * COLUMNS, MEMORY_GRADIENTS},
+        {TILE, MEMORY_LOGITS},
+        {4096 * COLUMNS * 2, MEMORY_LOGITS},
+        {PART, MEMORY_LOGITS},
+        {REST, MEMORY_LOGITS},
+        {(TOKENS - 4096) * COLUMNS * 2, MEMORY_LOGITS},
+        {PART, MEMORY_LOGITS},
+        {REST, MEMORY_LOGITS},
+    };
+    check_allocations(&s.trace, from, wanted, COUNT_OF(wanted));
+    CHECK_U64(parameters[0].gradient->bytes, UINT64_C(4) * WORDS * COLUMNS);
+    CHECK_U64(s.machine.live_bytes, UINT64_C(4) * WORDS * COLUMNS);
 }
 
 // ------------------------------------------------------------------ checkpoints

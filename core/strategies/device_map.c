@@ -1,0 +1,52 @@
+// How transformers 5.17 brings a model to one card with a device map, which TRL asks for there
+// (trl/trainer/utils.py, create_model_from_path): memory for all parameters is asked for at once
+// and let go, so that they are split from one segment, in the order of their names in the
+// checkpoint (modeling_utils.py, caching_allocator_warmup; core_model_loading.py). Four threads
+// load them, which may change that order a little; merging experts is not followed.
+#include <string.h>
+
+#include "core/base/units.h"
+#include "core/strategies/strategies.h"
+
+static void take(struct trainer *t, int parameter)
+{
+    struct parameter *p = &t->graph.parameters[parameter];
+    p->weight = machine_take(t->machine, p->rows * p->columns * p->width, MEMORY_PARAMETERS);
+}
+
+static void take_layer(struct trainer *t, int first, int end)
+{
+    const struct parameter *all = t->graph.parameters;
+    int *order = NEW(t->machine->arena, int, end - first);
+    for (int i = first; i < end; i++) {
+        int at = i - first;
+        for (; at > 0 && strcmp(all[i].name, all[order[at - 1]].name) < 0; at--)
+            order[at] = order[at - 1];
+        order[at] = i;
+    }
+    for (int i = 0; i < end - first; i++)
+        take(t, order[i]);
+}
+
+bool device_map_loads(const struct trainer *t)
+{
+    return t->habits->device_map && t->job->strategy == STRATEGY_SINGLE && !t->job->packed;
+}
+
+// Accelerate's look at the card (utils/modeling.py, get_max_memory) leaves a first segment, which
+// the request is smaller by.
+void device_map_load(struct trainer *t)
+{
+    enum { FIRST_SEGMENT = 2 * MIB };
+    int layers = (int)t->job->model.layers;
+    uint64_t bytes = t->job->parameters.total * t->width;
+    machine_scratch(t->machine, 8);
+    if (bytes > 2 * FIRST_SEGMENT)
+        machine_scratch(t->machine, bytes - FIRST_SEGMENT);
+    if (t->head != t->embedding)
+        take(t, t->head);
+    take(t, t->embedding);
+    for (int i = 0; i < layers; i++)
+        take_layer(t, t->layers[i].first, i + 1 < layers ? t->layers[i + 1].first : t->final_norm);
+    take(t, t->final_norm);
+}
