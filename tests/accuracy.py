@@ -425,7 +425,7 @@ def few_lines(runs):
     most = millionths(STATISTICS["95th"]([abs(run.error("reserved")) for run in compared(runs)]))
     return [f"- {kind}: {members[0].reply['evidence']['reserved_margin']} is not what 95 % of all runs stay within: {most}"
             for kind, (members, _) in evidence_of(runs).items()
-            if len(members) < FEW and round(members[0].reply["evidence"]["reserved_margin"] * 1e6) < most]
+            if members[0].reply["evidence"]["runs"] < FEW and round(members[0].reply["evidence"]["reserved_margin"] * 1e6) < most]
 
 
 def is_driven(run):
