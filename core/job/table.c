@@ -3,9 +3,8 @@
 // The names are fixed: scripts rely on them.
 #include "core/job/fields.h"
 
-// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot stand in parentheses
 #define FIELD(member) {offsetof(struct job, member), sizeof(((struct job *)0)->member)}
-#define WORDS(array)  .words = array, .word_count = COUNT_OF(array)
+#define WORDS(array)  .words = (array), .word_count = COUNT_OF(array)
 
 // A choice is the word at its enum's value: none may be missing.
 #define EACH(array, count) _Static_assert(COUNT_OF(array) == (count), "a value without a word")
