@@ -23,12 +23,12 @@ BARS = [
     ("transformers, one GPU", 0.002, 0.002, 3),
     ("transformers, FSDP2", 0.002, 0.002, 5),
     ("transformers, FSDP1", 0.9, 6.5, 2),
-    ("transformers, Gemma 2", 0.03, 1.4, 5),
+    ("transformers, Gemma 2", 0.003, 0.005, 5),
     ("TRL, FSDP2", 0.002, 0.002, 10),
     ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),
     ("TRL, ZeRO", 0.002, 26.8, 1),
     ("TRL, one GPU", 0.01, 0.6, 4),
-    ("TRL, Gemma 2", 0.33, 2.5, 1),
+    ("TRL, Gemma 2", 0.01, 0.2, 1),
 ]
 NOT_ASKED = 10
 

@@ -465,8 +465,8 @@ TEST(granite_multiplies_by_numbers)
 }
 
 // Logits of each of four chunks in three steps: product, quotient, tanh and product again, as often
-// recomputed, and a gradient of each. TRL does it in fp32: with the cast, log-softmax and what the
-// entropy takes that is seven in each pass, and five gradients.
+// recomputed, and a gradient of each. TRL 1.13 does it in fp32: with the cast, log-softmax and what
+// the entropy takes that is seven in each pass, and five gradients.
 TEST(chunks_are_capped_as_all_logits_are)
 {
     static const char settings[] = "model=gemma-2-2b layers=2 gpu=H200 context=1024";
@@ -475,7 +475,7 @@ TEST(chunks_are_capped_as_all_logits_are)
     struct prediction p = predicted_in(a, str_format(a, "%s loss=chunked:256", settings).p);
     CHECK_U64((uint64_t)allocations_of(&p, logits), 4 * 3 * (4 + 4 + 4));
     a = test_arena();
-    p = predicted_in(a, str_format(a, "%s recipe=trl", settings).p);
+    p = predicted_in(a, str_format(a, "%s recipe=trl@1.13", settings).p);
     CHECK_U64((uint64_t)allocations_of(&p, 2 * logits), 4 * 3 * (7 + 7 + 5));
 }
 
