@@ -144,7 +144,7 @@ const struct command commands[] = {
          "to fit; the files are written all the same.",
      .uses = USE_JOB | USE_FILES,
      .without = "cp-rank memory-limit layers tied",
-     .settings = "",
+     .settings = "margin host-memory",
      .answer = emit_answer,
      .examples = {{"emit --for accelerate --model Qwen3-8B --gpu 8xH100-80G --context 16k -o run",
                    "FSDP2, ready for 'bash run/launch.sh'"},

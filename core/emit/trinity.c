@@ -275,8 +275,11 @@ static bool choose_engines(struct draft *j, struct error *e)
                              .spare = one ? whole - per_node : 0};
     if (!draft_engine(j, vllm, e))
         return false;
-    if (!j->rollout_gpus)
-        j->rollout_gpus = usual % j->rollout_tp ? j->rollout_tp : usual;
+    if (j->rollout_gpus)
+        return true;
+    if (usual == per_node && j->teacher_gpus < per_node) // the teacher is beside them
+        usual = (per_node - j->teacher_gpus) / j->rollout_tp * j->rollout_tp;
+    j->rollout_gpus = !usual || usual % j->rollout_tp ? j->rollout_tp : usual;
     return true;
 }
 
@@ -284,7 +287,7 @@ static bool prepare(struct draft *j, struct error *e)
 {
     bool alone = !draft_is(j, IS_ROLLOUT, 0);
     uint64_t together = draft_is(j, IS_PAIRS, 0) ? 2 * j->job->batch : j->job->batch;
-    if (!alone && (!draft_samples(j, e) || !choose_engines(j, e)))
+    if (!draft_teacher(j, e) || (!alone && (!draft_samples(j, e) || !choose_engines(j, e))))
         return false;
     draft_count(j, "rollout", j->rollout_gpus);
     draft_count(j, "rollout_engines", alone ? 0 : j->rollout_gpus / j->rollout_tp);
@@ -293,7 +296,7 @@ static bool prepare(struct draft *j, struct error *e)
     j->traits |= str_starts(draft_text(j, "save-to"), STR("/")) ? IS_ABSOLUTE_SAVE : 0;
     if (draft_is(j, IS_LEGACY, 0))
         j->traits |= IS_OWN_YARN;
-    return draft_teacher(j, e) && place_engines(j, e);
+    return place_engines(j, e);
 }
 
 static void emit(struct emit_files *files, const struct draft *j)

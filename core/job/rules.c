@@ -52,6 +52,11 @@ static bool is_trl(const struct job *j)
     return is_of(j, RECIPE_TRL);
 }
 
+static bool is_trainers(const struct job *j) // transformers'
+{
+    return is_of(j, RECIPE_TRANSFORMERS);
+}
+
 static bool is_verl(const struct job *j)
 {
     return is_of(j, RECIPE_VERL);
@@ -208,9 +213,9 @@ static bool ep_misses_gpus(const struct job *j)
     return does_not_divide(j->expert, job_ranks(j));
 }
 
-static bool spreads_otherwise(const struct job *j)
+static bool spreads_experts(const struct job *j)
 {
-    return j->tensor > 1 || j->expert > 1;
+    return j->expert > 1;
 }
 
 static bool is_packed_without_adapters(const struct job *j)
@@ -241,6 +246,16 @@ static bool waits_in_host(const struct job *j)
 static bool saves_hf(const struct job *j)
 {
     return settings_find_z(j->given, "save-hf") && !is_trinity(j);
+}
+
+static bool limits_tokens_twice(const struct job *j)
+{
+    return settings_find_z(j->given, "max-token-len") && settings_find_z(j->given, "batch");
+}
+
+static bool keeps_nothing(const struct job *j)
+{
+    return settings_find_z(j->given, "sync-each-batch") != NULL;
 }
 
 static bool limits_tokens(const struct job *j)
@@ -339,12 +354,20 @@ const struct rule rules[] = {
     {0, IS_ZERO, is_deepspeed, 0, CANNOT, "strategy",
      "DeepSpeed's strategies are zero1, zero2 and zero3"},
     {IS_NO_LOSS, 0, is_trl, 0, CANNOT, "loss", "TRL trains with a head; hf also without"},
+    {IS_CHUNKED, 0, is_trainers, 0, CANNOT, "loss",
+     "transformers' Trainer computes the full loss; --recipe trl has a chunked one"},
+    {IS_NO_LOSS, 0, is_trainers, 0, CANNOT, "loss",
+     "transformers' Trainer trains with a head; hf also without"},
     {IS_FUSED_KERNELS, 0, is_not_verls, 0, CANNOT, "fused-kernels",
      "fused kernels are a setting of trinity; a chunked loss saves logits elsewhere"},
     {IS_ENTROPY_SAVING, 0, is_not_verls, 0, CANNOT, "entropy-saving",
      "an entropy is computed under trinity only; give --recipe trinity"},
     {0, 0, saves_hf, 0, CANNOT, "save-hf",
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, limits_tokens_twice, 0, CANNOT, "batch",
+     "max-token-len says how many sequences a micro-batch has; leave batch out"},
+    {0, IS_FSDP, keeps_nothing, 0, CANNOT, "sync-each-batch",
+     "only fsdp can keep whole gradients between micro-batches; here it says nothing"},
     {0, 0, limits_tokens_elsewhere, 0, CANNOT, "max-token-len",
      "max-token-len is a setting of trinity; --batch says it elsewhere"},
     {0, 0, limits_reference_elsewhere, 0, CANNOT, "log-prob-max-token-len",
@@ -492,7 +515,8 @@ const struct rule rules[] = {
      "the training step of this task is not modelled yet; sft's is"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
      "of Trinity's tasks the step of grpo is modelled"},
-    {0, 0, spreads_otherwise, 0, NOT_YET, "tp", "tensor and expert parallel are not modelled yet"},
+    {IS_TP, 0, NULL, 0, NOT_YET, "tp", "tensor parallel is not modelled yet"},
+    {0, 0, spreads_experts, 0, NOT_YET, "ep", "expert parallel is not modelled yet"},
     {IS_NVME, 0, NULL, 0, NOT_YET, "nvme", "offload to NVMe is not modelled yet"},
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},

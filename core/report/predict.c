@@ -21,8 +21,12 @@ static void put_answer(struct buf *b, const struct prediction *p)
         put_bytes(b, verdict->free_bytes);
         buf_put_z(b, " to spare");
     } else {
-        buf_printf(b, "does not fit, step %d runs out of memory in the %s, asking for ", p->step,
-                   phase_name(p->phase));
+        if (p->step)
+            buf_printf(b, "does not fit, step %d runs out of memory in the %s, asking for ",
+                       p->step, phase_name(p->phase));
+        else
+            buf_printf(b, "does not fit, out of memory while %s, asking for ",
+                       phase_name(p->phase));
         put_bytes(b, p->oom.tried_bytes);
         buf_put_z(b, p->oom.cause == OOM_FRAGMENTATION ? " (fragmentation)" : "");
     }

@@ -156,31 +156,36 @@ static bool lay_over(struct settings *changed, struct str words, struct error *e
     return true;
 }
 
-static bool try_row(struct remedies *r, struct arena *a, const struct settings *base,
-                    const struct job *job, const struct remedy_row *row, struct error *e)
+// What a row changes: its own words, and but for the first what costs nothing.
+struct change {
+    struct str own, all;
+    const char *options; // of all; empty where its own words change nothing
+};
+
+static bool read_change(struct change *c, struct arena *a, const struct job *job, bool first,
+                        struct error *e)
 {
-    struct str own = words_of_row(a, job, row);
-    bool first = row == rows;
-    struct settings changed = settings_in(a), words = settings_in(a);
+    struct settings own = settings_in(a), all = settings_in(a);
+    c->all =
+        first ? c->own : str_format(a, "expandable=on checkpointing=on %.*s", STR_ARGS(c->own));
+    if (!settings_change(&own, c->own, e) || !settings_change(&all, c->all, e))
+        return false;
+    c->options = *options_of(a, job, &own) ? options_of(a, job, &all) : "";
+    return true;
+}
+
+// A change that no rule forbids joins the others with what it would do.
+static bool try_change(struct remedies *r, struct arena *a, const struct settings *base,
+                       struct remedy found, struct str words)
+{
+    struct settings changed = settings_in(a);
     struct job *other = NEW(a, struct job, 1);
     struct error refusal = {0};
-    if (!own.n)
-        return true;
-    struct str all =
-        first ? own : str_format(a, "expandable=on checkpointing=on %.*s", STR_ARGS(own));
-    if (!settings_read(&words, own, ' ', STR_NONE, e) || !copy(&changed, base, e) ||
-        !lay_over(&changed, all, e))
-        return false;
-    struct remedy found = {.what = row->what};
-    if (!*options_of(a, job, &words) || !job_resolve(other, a, &changed, &refusal) ||
-        !job_is_modelled(other, &refusal))
-        return true;
-    words = settings_in(a);
-    if (!settings_read(&words, all, ' ', STR_NONE, e))
-        return false;
-    found.options = options_of(a, job, &words);
+    if (!copy(&changed, base, &refusal) || !lay_over(&changed, words, &refusal) ||
+        !job_resolve(other, a, &changed, &refusal) || !job_is_modelled(other, &refusal))
+        return refusal.code == ERROR_BAD_INPUT || refusal.code == ERROR_UNSUPPORTED;
     struct arena scratch = *a;
-    if (!predict(&found.prediction, &scratch, other, e))
+    if (!predict(&found.prediction, &scratch, other, &refusal))
         return false;
     r->items[r->count++] = found;
     return true;
@@ -195,8 +200,14 @@ bool remedies_find(struct remedies *r, struct arena *a, const struct job *job, s
         return false;
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         bool meant = !rows[i].recipes || rows[i].recipes & 1u << job->recipe;
-        if (meant && !try_row(r, a, base, job, &rows[i], e))
+        struct change c = {.own = meant ? words_of_row(a, job, &rows[i]) : STR_NONE};
+        if (!c.own.n)
+            continue;
+        if (!read_change(&c, a, job, i == 0, e))
             return false;
+        struct remedy found = {.what = rows[i].what, .options = c.options};
+        if (*c.options && !try_change(r, a, base, found, c.all))
+            return FAIL(e, BUG, STR_NONE, "a remedy cannot be predicted");
     }
     return true;
 }

@@ -37,12 +37,12 @@ bool device_map_loads(const struct trainer *t)
 // the request is smaller by.
 void device_map_load(struct trainer *t)
 {
-    enum { FIRST_SEGMENT = 2 * MIB };
+    const uint64_t first_segment = 2 * MIB;
     int layers = (int)t->job->model.layers;
     uint64_t bytes = t->job->parameters.total * t->width;
     machine_scratch(t->machine, 8);
-    if (bytes > 2 * FIRST_SEGMENT)
-        machine_scratch(t->machine, bytes - FIRST_SEGMENT);
+    if (bytes > 2 * first_segment)
+        machine_scratch(t->machine, bytes - first_segment);
     if (t->head != t->embedding)
         take(t, t->head);
     take(t, t->embedding);

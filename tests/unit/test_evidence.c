@@ -128,6 +128,10 @@ TEST(kinds_of_job)
     CHECK(kind_runs(SMALL "strategy=ddp", "plain step under ddp") > 0);
     CHECK(kind_runs("model=Qwen3-8B gpu=8xH200 context=4k", "plain step under fsdp2") > 0);
     CHECK(kind_runs("model=Qwen3-8B gpu=8xH200 context=4k recipe=trl", "TRL under fsdp2") > 0);
+}
+
+TEST(kinds_of_job_with_something_more)
+{
     CHECK(kind_runs("model=Qwen3-8B gpu=8xH200 context=4k recipe=trinity", "trinity") > 0);
     CHECK(kind_runs(SMALL "lora=16", "adapters") > 0);
     CHECK(kind_runs(SMALL "recipe=trl", "TRL on one GPU") > 0);

@@ -356,7 +356,7 @@ TEST(autocast_keeps_the_cast_of_a_weight_for_all_its_uses)
     add_parameter(g, SIDE, SIDE);
     parameters[0].width = 4;
     uint64_t casts[2] = {0};
-    struct var in = leaf(g, 2 * SIDE, 2), a = graph_checkpoint(g, in, head_of, NULL);
+    struct var in = leaf(g, UINT64_C(2) * SIDE, 2), a = graph_checkpoint(g, in, head_of, NULL);
     struct var b = graph_checkpoint(g, in, head_of, NULL), sum = op_add(g, a, b);
     struct var loss = op_mean(g, sum, 1);
     var_drop(g, &in);
@@ -398,13 +398,13 @@ TEST(a_fused_head_makes_its_logits_again_in_tiles)
     enum { PART = 32768 * COLUMNS * 2, REST = (WORDS - 32768) * COLUMNS * 2 };
     static const struct allocation wanted[] = {
         {4, MEMORY_WORKING},
-        {4 * TOKENS * COLUMNS, MEMORY_WORKING},
-        {4 * WORDS * COLUMNS, MEMORY_GRADIENTS},
+        {UINT64_C(4) * TOKENS * COLUMNS, MEMORY_WORKING},
+        {UINT64_C(4) * WORDS * COLUMNS, MEMORY_GRADIENTS},
         {TILE, MEMORY_LOGITS},
-        {4096 * COLUMNS * 2, MEMORY_LOGITS},
+        {UINT64_C(4096) * COLUMNS * 2, MEMORY_LOGITS},
         {PART, MEMORY_LOGITS},
         {REST, MEMORY_LOGITS},
-        {(TOKENS - 4096) * COLUMNS * 2, MEMORY_LOGITS},
+        {UINT64_C(2) * (TOKENS - 4096) * COLUMNS, MEMORY_LOGITS},
         {PART, MEMORY_LOGITS},
         {REST, MEMORY_LOGITS},
     };

@@ -460,8 +460,9 @@ TEST(granite_multiplies_by_numbers)
     ptrdiff_t hidden_before = allocations_of(&plain, hidden);
     ptrdiff_t logits_before = allocations_of(&plain, logits);
     struct prediction granite = predicted_as("granite", "checkpointing=off");
-    CHECK_U64((uint64_t)(allocations_of(&granite, hidden) - hidden_before), 3 * 2 * (1 + 2 * 2));
-    CHECK_U64((uint64_t)(allocations_of(&granite, logits) - logits_before), 3 * 2);
+    CHECK_U64((uint64_t)(allocations_of(&granite, hidden) - hidden_before),
+              UINT64_C(3) * 2 * (1 + 2 * 2));
+    CHECK_U64((uint64_t)(allocations_of(&granite, logits) - logits_before), UINT64_C(3) * 2);
 }
 
 // Logits of each of four chunks in three steps: product, quotient, tanh and product again, as often
@@ -473,17 +474,17 @@ TEST(chunks_are_capped_as_all_logits_are)
     const uint64_t logits = UINT64_C(2) * 256 * 256000;
     struct arena *a = test_arena();
     struct prediction p = predicted_in(a, str_format(a, "%s loss=chunked:256", settings).p);
-    CHECK_U64((uint64_t)allocations_of(&p, logits), 4 * 3 * (4 + 4 + 4));
+    CHECK_U64((uint64_t)allocations_of(&p, logits), UINT64_C(4) * 3 * (4 + 4 + 4));
     a = test_arena();
     p = predicted_in(a, str_format(a, "%s recipe=trl@1.13", settings).p);
-    CHECK_U64((uint64_t)allocations_of(&p, 2 * logits), 4 * 3 * (7 + 7 + 5));
+    CHECK_U64((uint64_t)allocations_of(&p, 2 * logits), UINT64_C(4) * 3 * (7 + 7 + 5));
 }
 
 // sdpa is what transformers 5.17 gives Gemma 2: no scores of all pairs, and masks of booleans for
 // windows only. FlashAttention's kernels need not even those.
 TEST(attention_decides_what_pairs_of_tokens_take)
 {
-    const uint64_t pairs = UINT64_C(6144) * 6144, scores = 2 * 8 * pairs;
+    const uint64_t pairs = UINT64_C(6144) * 6144, scores = UINT64_C(16) * pairs;
     static const struct {
         const char *attention;
         bool scores, mask;

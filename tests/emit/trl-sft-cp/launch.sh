@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 65536 tokens a sequence; sequences a step: 1.
-# Predicted: safe. Peak 24.76 GiB reserved, 19.12 GiB allocated, of the 77.63 GiB that torch may take.
+# Predicted: safe. Peak 24.99 GiB reserved, 19.12 GiB allocated, of the 77.63 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
