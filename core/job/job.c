@@ -50,7 +50,8 @@ static bool spread_tokens(struct job *j, struct error *e)
 {
     uint64_t sequences = sat_mul(j->batch, j->accumulation);
     const struct setting *item = settings_find_z(j->given, "max-token-len");
-    if (!j->token_limit || !j->context || j->recipe != RECIPE_TRINITY)
+    bool verls = j->recipe == RECIPE_TRINITY || j->recipe == RECIPE_VERL;
+    if (!j->token_limit || !j->context || !verls)
         return true;
     if (sat_mul(j->token_limit, j->ulysses) < j->context)
         return FAIL(e, BAD_INPUT, item->where,

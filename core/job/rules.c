@@ -338,7 +338,7 @@ const struct rule rules[] = {
     // What recipes need.
     {IS_DDP, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
     {IS_ZERO, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
-    {0, IS_FSDP, is_trinity, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
+    {0, IS_FSDP, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
     {0, IS_MIXED, is_verls, 0, CANNOT, "precision",
      "@recipe@ trains fp32 shards with bf16 compute: --precision mixed"},
     {0, IS_MIXED, is_megatron, 0, CANNOT, "precision",

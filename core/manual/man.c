@@ -91,7 +91,8 @@ bool man_answer(struct answer *a, const struct query *q, struct error *e)
     buf_put_z(&b, ".SH SETTINGS\nNumbers accept 32k, 32768, 79.15GiB and 80GB.\n");
     for (ptrdiff_t i = 0; i < setting_def_count; i++)
         if (!setting_defs[i].operand)
-            put_option(&b, setting_defs[i].name, str_z(q->arena, setting_values(q->arena, &setting_defs[i])),
+            put_option(&b, setting_defs[i].name,
+                       str_z(q->arena, setting_values(q->arena, &setting_defs[i])),
                        setting_defs[i].text);
     put_exit_status(&b);
     put_environment(&b);
