@@ -7,7 +7,7 @@
 
 #include "core/replay/replay.h"
 #include "core/trace/text.h"
-#include "host/document.h"
+#include "host/formats/document.h"
 
 enum { ARENA_BYTES = 1 << 30, SYNTHETIC_EVENTS = 6000000 };
 

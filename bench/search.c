@@ -7,8 +7,8 @@
 #include <time.h>
 
 #include "core/search/guide.h"
-#include "host/memory.h"
-#include "host/task_pool.h"
+#include "host/system/memory.h"
+#include "host/system/task_pool.h"
 
 enum { ROUNDS = 3 };
 

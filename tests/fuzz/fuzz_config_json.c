@@ -2,7 +2,7 @@
 // described, or the error says why.
 
 #include "core/model/model.h"
-#include "host/json_in.h"
+#include "host/formats/json_in.h"
 #include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

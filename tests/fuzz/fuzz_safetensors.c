@@ -3,7 +3,7 @@
 // the error says why.
 
 #include "core/base/num.h"
-#include "host/safetensors.h"
+#include "host/formats/safetensors.h"
 #include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

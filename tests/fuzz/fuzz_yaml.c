@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "core/emit/foreign.h"
-#include "host/variables.h"
-#include "host/yaml_in.h"
+#include "host/formats/variables.h"
+#include "host/formats/yaml_in.h"
 #include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

@@ -12,8 +12,8 @@
 #include "core/emit/foreign.h"
 #include "core/search/guide.h"
 #include "core/search/remedy.h"
-#include "host/json_in.h"
-#include "host/yaml_in.h"
+#include "host/formats/json_in.h"
+#include "host/formats/yaml_in.h"
 
 enum { ARENA_BYTES = 192 << 20, MOST_TEXT = 2048 };
 

@@ -2,8 +2,8 @@
 #include "tests/t.h"
 #include "core/emit/emit.h"
 #include "core/emit/foreign.h"
-#include "host/json_in.h"
-#include "host/yaml_in.h"
+#include "host/formats/json_in.h"
+#include "host/formats/yaml_in.h"
 
 // Texts that a careless writer loses: words and numbers of YAML 1.1, marks, spaces, line feeds.
 static const char *const odd_texts[] = {

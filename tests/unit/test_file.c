@@ -1,5 +1,5 @@
 // Reading and writing real files in a fresh folder of the temporary directory.
-#include "host/file.h"
+#include "host/files/file.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
-#include "host/encoding.h"
-#include "host/memory.h"
+#include "host/files/encoding.h"
+#include "host/system/memory.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 

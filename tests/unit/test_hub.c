@@ -1,5 +1,5 @@
 // The hub against a real HTTP server (tests/hub_server.py), and the cache against a real folder.
-#include "host/hub.h"
+#include "host/sources/hub.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/file.h"
+#include "host/files/file.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 

@@ -1,5 +1,5 @@
 // JSON documents as flat settings, and the sentences for documents that are refused.
-#include "host/json_in.h"
+#include "host/formats/json_in.h"
 
 #include <string.h>
 

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "host/descendants.h"
-#include "host/file.h"
+#include "host/files/file.h"
+#include "host/trials/descendants.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 

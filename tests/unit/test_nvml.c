@@ -1,6 +1,6 @@
 // The list of GPUs from libraries built from tests/fake_nvml.c. FAKE_NVML is the path of the whole
 // one; beside it lie libfake-no-v2.so and libfake-no-name.so, each without one symbol.
-#include "host/nvml.h"
+#include "host/sources/nvml.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 // Headers of safetensors files, good and forged, and folders with one file, an index, or neither.
-#include "host/safetensors.h"
+#include "host/formats/safetensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
-#include "host/file.h"
+#include "host/files/file.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 

@@ -5,9 +5,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "host/descendants.h"
-#include "host/file.h"
-#include "host/store.h"
+#include "host/files/file.h"
+#include "host/trials/descendants.h"
+#include "host/trials/store.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 

@@ -1,5 +1,5 @@
 // Tasks on threads: each runs once, with memory of its own, and the end is told.
-#include "host/task_pool.h"
+#include "host/system/task_pool.h"
 
 #include "tests/t.h"
 

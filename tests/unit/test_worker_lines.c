@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "core/base/units.h"
-#include "host/last_line.h"
-#include "host/worker_lines.h"
+#include "host/trials/last_line.h"
+#include "host/trials/worker_lines.h"
 #include "tests/t.h"
 
 static char block[4 << 20];

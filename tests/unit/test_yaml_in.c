@@ -1,5 +1,5 @@
 // YAML documents as flat settings with places, and the sentences for documents that are refused.
-#include "host/yaml_in.h"
+#include "host/formats/yaml_in.h"
 
 #include <string.h>
 

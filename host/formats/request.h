@@ -1,0 +1,12 @@
+// Files that --from names, as settings: requests of our own, frameworks' files and launch scripts,
+// one by one or a folder of them.
+#ifndef FATHOM_HOST_FORMATS_REQUEST_H
+#define FATHOM_HOST_FORMATS_REQUEST_H
+
+#include "core/emit/foreign.h"
+
+// "-" is standard input. Of a folder, all .yaml, .yml, .json and .sh are read, by name.
+bool request_read(struct settings *out, struct foreign *f, struct str path,
+                  struct error *e) MUST_USE;
+
+#endif

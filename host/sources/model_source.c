@@ -1,0 +1,134 @@
+// The order: catalogue, then a path that exists, then the hub's cache, then the hub. A name that is
+// both in the catalogue and in this folder means the catalogue; "./NAME" means the folder.
+#include "host/sources/model_source.h"
+
+#include "core/model/model.h"
+#include "host/formats/json_in.h"
+#include "host/formats/safetensors.h"
+
+enum { CONFIG_MAX_BYTES = 16 << 20 };
+
+static bool add_config(struct settings *s, struct str path, struct error *e)
+{
+    struct str text;
+    return file_read(&text, s->arena, path, CONFIG_MAX_BYTES, e) &&
+           json_flatten(s, text, STR("config."), path, e);
+}
+
+static bool add_count(struct settings *s, const char *key, uint64_t value, struct str where,
+                      struct error *e)
+{
+    struct str text = str_format(s->arena, "%llu", (unsigned long long)value);
+    return settings_add(s, (struct setting){str_from(key), text, where}, e);
+}
+
+static bool add_weights(struct settings *s, struct str folder, struct error *e)
+{
+    struct weights w;
+    bool found;
+    if (!weights_of_folder(&w, &found, *s->arena, folder, e))
+        return false;
+    if (!found && !w.missing_files)
+        return true;
+    struct setting types = {STR("weights.types"), weights_dtypes(s->arena, &w), folder};
+    struct setting missing = {STR("weights.first_missing"),
+                              str_copy(s->arena, str_from(w.first_missing)), folder};
+    struct setting quantized = {STR("weights.quantized"), w.quantized ? STR("on") : STR("off"),
+                                folder};
+    return add_count(s, "weights.parameters", w.parameters, folder, e) &&
+           add_count(s, "weights.tensors", w.tensors, folder, e) &&
+           add_count(s, "weights.bytes", w.bytes, folder, e) &&
+           add_count(s, "weights.files", w.files, folder, e) &&
+           add_count(s, "weights.missing_files", w.missing_files, folder, e) &&
+           settings_add(s, types, e) && settings_add(s, missing, e) &&
+           settings_add(s, quantized, e);
+}
+
+static bool from_folder(struct settings *s, struct str folder, struct str where, struct error *e)
+{
+    struct str config = path_join(s->arena, folder, STR("config.json"));
+    if (path_kind(*s->arena, config) != PATH_FILE)
+        return FAIL(e, BAD_INPUT, where, "the folder '%.*s' has no config.json",
+                    STR_ARGS(str_short(folder)));
+    return add_config(s, config, e) && add_weights(s, folder, e);
+}
+
+static bool from_hub(struct settings *s, struct str id, const struct hub_options *hub,
+                     struct error *e)
+{
+    struct str path, text;
+    struct hub_file wanted = {id, STR("config.json")};
+    if (hub_cached(&path, s->arena, hub, id, wanted.file))
+        return from_folder(s, str_cut_last(path, '/').head, id, e);
+    return hub_fetch(&text, s->arena, hub, wanted, e) &&
+           json_flatten(s, text, STR("config."),
+                        str_format(s->arena, "%.*s/config.json", STR_ARGS(id)), e);
+}
+
+static bool looks_like_path(struct str text)
+{
+    return str_starts(text, STR("/")) || str_starts(text, STR("./")) ||
+           str_starts(text, STR("../")) || str_starts(text, STR("~")) ||
+           str_ends(text, STR(".json"));
+}
+
+static bool resolve(struct settings *s, struct setting item, const struct hub_options *hub,
+                    struct error *e)
+{
+    if (catalog_model_find(item.value))
+        return true;
+    switch (path_kind(*s->arena, item.value)) {
+    case PATH_FOLDER:
+        return from_folder(s, item.value, item.where, e);
+    case PATH_FILE:
+        return add_config(s, item.value, e);
+    case PATH_NONE:
+        break;
+    }
+    if (looks_like_path(item.value))
+        return FAIL(e, BAD_INPUT, item.where, "there is no file or folder '%.*s'",
+                    STR_ARGS(str_short(item.value)));
+    if (hub_is_id(item.value))
+        return from_hub(s, item.value, hub, e);
+    return catalog_model_unknown(item.value, item.where, e);
+}
+
+// What the file of one model of a list says, with its number in the list in front.
+static bool add_numbered(struct settings *s, const struct settings *found, int number,
+                         struct error *e)
+{
+    for (ptrdiff_t i = 0; i < found->count; i++) {
+        struct setting item = found->items[i];
+        struct str_cut key = str_cut(item.key, '.');
+        if (!str_is(key.head, "config"))
+            continue;
+        item.key = str_format(s->arena, "configs.%d.%.*s", number, STR_ARGS(key.tail));
+        if (!settings_add(s, item, e))
+            return false;
+    }
+    return true;
+}
+
+static bool resolve_list(struct settings *s, struct setting list, const struct hub_options *hub,
+                         struct error *e)
+{
+    int number = 0;
+    for (struct str_cut c = str_cut(list.value, ',');; c = str_cut(c.tail, ','), number++) {
+        struct settings found = settings_in(s->arena);
+        struct setting item = {list.key, str_trim(c.head), list.where};
+        if (item.value.n && !(resolve(&found, item, hub, e) && add_numbered(s, &found, number, e)))
+            return false;
+        if (!c.found)
+            return true;
+    }
+}
+
+bool model_source_resolve(struct settings *s, const struct hub_options *hub, struct error *e)
+{
+    const struct setting *found = settings_find_z(s, "model");
+    if (!found || settings_find_z(s, "config.model_type"))
+        return true;
+    struct setting item = *found; // the list may move while it grows
+    bool list = str_cut(item.value, ',').found && path_kind(*s->arena, item.value) == PATH_NONE;
+    return list ? resolve_list(s, item, hub, e) : resolve(s, item, hub, e);
+}

@@ -1,0 +1,33 @@
+// Blocking signals and reading them.
+#include "host/system/interrupts.h"
+
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+struct interrupts interrupts_catch(void)
+{
+    struct interrupts i;
+    sigset_t wanted;
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGHUP);
+    sigprocmask(SIG_BLOCK, &wanted, &i.before);
+    i.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    return i;
+}
+
+bool interrupts_pending(const struct interrupts *i)
+{
+    struct signalfd_siginfo info;
+    return read(i->fd, &info, sizeof info) == (ssize_t)sizeof info;
+}
+
+void interrupts_release(struct interrupts *i)
+{
+    while (i->fd >= 0 && interrupts_pending(i)) // what came late has nothing left to end
+        continue;
+    if (i->fd >= 0)
+        close(i->fd);
+    sigprocmask(SIG_SETMASK, &i->before, NULL);
+}

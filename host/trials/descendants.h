@@ -1,0 +1,17 @@
+// Processes as /proc shows them: who descends from us, whether one is still the one that was meant,
+// and how often the kernel killed for want of memory in our control group.
+#ifndef FATHOM_HOST_TRIALS_DESCENDANTS_H
+#define FATHOM_HOST_TRIALS_DESCENDANTS_H
+
+#include "core/base/arena.h"
+#include "host/trials/keeper.h"
+
+// Sends it to every process that descends from this one, however far, but not through `spared`, and
+// says how many are alive; 0 is no signal.
+ptrdiff_t descendants_signal(int signal_number, pid_t spared);
+
+struct process process_of(pid_t pid); // started is 0 where there is none
+
+uint64_t control_group_kills(struct arena scratch); // 0 where it cannot be known
+
+#endif
