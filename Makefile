@@ -27,7 +27,7 @@ test-clang: ## the same, built by clang
 random: ## random jobs: emit and read back, max, guide and remedies against predict; SEED=1
 	@scripts/build release random_jobs
 	@build/release/random_jobs trips 10000 $(SEED)
-	@build/release/random_jobs limits 500 $(SEED)
+	@build/release/random_jobs limits 500 $(SEED) 6144
 
 portable: build ## the program needs nothing but the C library
 	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \

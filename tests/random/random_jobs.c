@@ -3,7 +3,8 @@
 // and every remedy that fits can be written, and is predicted to fit; more memory turns no yes into
 // a no, but by fragmentation, which is counted. A failure prints the request that made it.
 //
-// random_jobs trips|limits COUNT [SEED]
+// random_jobs trips|limits COUNT [SEED [MIB]]: MIB is the memory of a question; the program has
+// more than any of these needs, and searches over very long contexts need most.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +16,7 @@
 #include "host/formats/json_in.h"
 #include "host/formats/yaml_in.h"
 
-enum { ARENA_BYTES = 192 << 20, MOST_TEXT = 2048 };
+enum { USUAL_MIB = 192, MOST_TEXT = 2048 };
 
 struct draw {
     uint64_t state;
@@ -345,14 +346,15 @@ int main(int count, char **arguments)
     struct draw *d = &drawn;
     if (wanted <= 0)
         return 2;
-    void *block = malloc(ARENA_BYTES);
+    ptrdiff_t bytes = (count > 4 ? strtol(arguments[4], NULL, 10) : USUAL_MIB) << 20;
+    void *block = bytes > 0 ? malloc((size_t)bytes) : NULL;
     if (!block)
         return 2;
     uint64_t seed = count > 3 ? strtoull(arguments[3], NULL, 10) : 1;
     d->state = seed * UINT64_C(0x9E3779B97F4A7C15) + 1;
     printf("seed %llu\n", (unsigned long long)seed);
     while (made < wanted && d->failures < 20) {
-        d->arena = arena_over(block, ARENA_BYTES, NULL);
+        d->arena = arena_over(block, bytes, NULL);
         bool done = (trips ? trip : limit)(d);
         made += done;
         d->refusals += !done;
