@@ -84,7 +84,14 @@ class Launch(unittest.TestCase):
     def test_both_kinds_of_checkpointing_are_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             emit(folder, "--for accelerate --gpu 2xH100-80G --context 64")
-            losses, said = train(folder, "--trial", "--checkpointing")
+            path = os.path.join(folder, "accelerate.yaml")
+            with open(path) as file:
+                text = file.read()
+            both = text.replace("fsdp_activation_checkpointing: false", "fsdp_activation_checkpointing: true")
+            self.assertNotEqual(text, both)
+            with open(path, "w") as file:
+                file.write(both)
+            losses, said = train(folder, "--trial")
             self.assertEqual(losses, [])
             self.assertIn("activation_checkpointing", said)
 

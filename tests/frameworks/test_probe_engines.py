@@ -75,7 +75,8 @@ class Engines(unittest.TestCase):
         catalogue = subprocess.run([os.environ.get("FATHOM", FATHOM), "models", "--json"], capture_output=True,
                                    text=True, check=True).stdout
         families = {row["model"]["family"] for row in json.loads(catalogue)["models"]}
-        for family in sorted(name for name in families if "_vl" not in name):  # those have no default that fits
+        # Of vision models the former have no default that fits, and train.py trains on texts.
+        for family in sorted(name for name in families if "_vl" not in name and name != "gemma3"):
             AutoConfig.for_model(family, num_labels=3).save_pretrained(os.path.join(self.folder, family))
             with self.subTest(family):
                 self.fathom("--model", family, "--as", "H200", "--until", "1k", "--engine", "accelerate", "--json",

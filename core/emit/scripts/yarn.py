@@ -60,6 +60,7 @@ def main(model, folder, factor):
         from huggingface_hub import snapshot_download
 
         model = snapshot_download(model)
+    os.makedirs(os.path.dirname(folder), exist_ok=True)
     beside = tempfile.mkdtemp(prefix=os.path.basename(folder) + ".", dir=os.path.dirname(folder))
     try:
         os.chmod(beside, 0o755)
