@@ -76,7 +76,7 @@ def stretch_model():
     """The model with YaRN in its config.json, beside the trial's checkpoints, which are removed after it."""
     factor = os.environ.get("FATHOM_YARN")
     if factor:
-        folder = os.path.join(os.path.abspath(os.environ["TRINITY_CHECKPOINT_ROOT_DIR"]), "model-yarn")
+        folder = os.path.join(os.path.abspath(os.environ["TRINITY_CHECKPOINT_ROOT_DIR"]), f"model-yarn-{factor}")
         yarn.main(os.environ["MODEL_PATH"], folder, factor)
         os.environ["MODEL_PATH"] = folder
 
