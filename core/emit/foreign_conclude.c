@@ -126,7 +126,7 @@ static bool conclude_trl_precision(struct conclusion *c)
 // TRL's files do not name their task; emit's are named after it.
 static struct str task_of(struct str place)
 {
-    static const char *const tasks[] = {"dpo", "reward", "grpo"};
+    static const char *const tasks[] = {"dpo", "kto", "reward", "grpo", "rloo"};
     struct str path = str_cut_last(str_cut_last(place, ':').head, ':').head;
     struct str_cut folder = str_cut_last(path, '/');
     struct str name = folder.found ? folder.tail : path;

@@ -68,6 +68,18 @@ bool read_loss(struct job *j, const struct setting *item, struct error *e)
            setting_number(&j->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, e);
 }
 
+// Two words for one task each.
+bool read_task(struct job *j, const struct setting *item, struct error *e)
+{
+    (void)e;
+    j->task = (enum task)setting_word(setting_def_find(STR("task")), item->value);
+    if (j->task == TASK_PRETRAIN)
+        j->task = TASK_SFT;
+    if (j->task == TASK_OPD)
+        j->task = TASK_DISTILL;
+    return true;
+}
+
 bool read_torch(struct job *j, const struct setting *item, struct error *e)
 {
     return torch_version_parse(&j->torch_minor, item->value, e);

@@ -11,6 +11,7 @@
 bool read_recipe(struct job *j, const struct setting *item, struct error *e);
 bool read_loss(struct job *j, const struct setting *item, struct error *e);
 bool read_lora_targets(struct job *j, const struct setting *item, struct error *e);
+bool read_task(struct job *j, const struct setting *item, struct error *e);
 bool read_torch(struct job *j, const struct setting *item, struct error *e);
 bool read_for(struct job *j, const struct setting *item, struct error *e);
 bool read_around(struct job *j, const struct setting *item, struct error *e);

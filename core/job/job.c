@@ -85,8 +85,9 @@ static bool is_countable(const struct job *p, struct error *e)
     uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
     uint64_t attention = m->heads * m->head_dim;
     widest = widest > attention ? widest : attention;
+    bool masks = job_masks_windows(p) || job_masks_rows(p);
     uint64_t pairs = job_attends_eagerly(p) ? sat_mul(m->heads, p->context)
-                     : job_masks_windows(p) ? p->context
+                     : masks                ? job_sequence_tokens(p)
                                             : 0;
     widest = widest > pairs ? widest : pairs;
     widest = widest > p->lora_rank ? widest : p->lora_rank;
@@ -149,6 +150,16 @@ bool job_check(struct job *j, struct error *e)
     return check_rules(j, e) && job_is_modelled(j, e);
 }
 
+// AutoModelForSequenceClassification with one label (trl 1.16, trainer/reward_trainer.py).
+static bool score_rows(struct job *j, struct arena *a, struct error *e)
+{
+    if (j->task != TASK_REWARD)
+        return true;
+    j->model.labels = 1;
+    j->model.features &= ~(unsigned)FEATURE_TIED;
+    return parameters_of(&j->parameters, a, &j->model, e);
+}
+
 bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
 {
     struct job found = {0};
@@ -163,7 +174,8 @@ bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struc
         !model_from_settings(&found.model, a, s, e) ||
         !parameters_of(&found.parameters, a, &found.model, e) ||
         !hardware_from_settings(&found.hardware, a, s, e) ||
-        !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e))
+        !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e) ||
+        !score_rows(&found, a, e))
         return false;
     if (!spread_tokens(&found, e))
         return false;
@@ -209,6 +221,13 @@ bool job_has_windows(const struct job *p)
            p->ulysses == 1;
 }
 
+// A mask of rows that are all of one length says nothing, and none is made.
+bool job_masks_rows(const struct job *p)
+{
+    bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1;
+    return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
+}
+
 bool job_is_sharded(const struct job *p)
 {
     return p->strategy >= STRATEGY_FSDP1;
@@ -241,12 +260,28 @@ uint64_t job_ranks(const struct job *p)
 
 uint64_t job_sequence_tokens(const struct job *p)
 {
-    return p->context / (p->ulysses * p->ring);
+    uint64_t packed = p->batching == BATCHING_PACKED ? p->batch : 1;
+    return sat_mul(p->context, packed) / (p->ulysses * p->ring);
+}
+
+// trl 1.16: chosen and rejected answers are rows of one batch; packed rows follow each other in one
+// (sft_trainer.py, padding_free).
+uint64_t job_rows(const struct job *p)
+{
+    bool pairs = p->task == TASK_REWARD || p->task == TASK_DPO;
+    if (p->batching == BATCHING_PACKED)
+        return 1;
+    return pairs && p->recipe == RECIPE_TRL ? sat_mul(p->batch, 2) : p->batch;
 }
 
 uint64_t job_tokens(const struct job *p)
 {
-    return job_sequence_tokens(p) * p->batch;
+    return sat_mul(job_sequence_tokens(p), job_rows(p));
+}
+
+bool job_reads_reference(const struct job *p)
+{
+    return (p->task == TASK_DPO || p->task == TASK_KTO) && !p->precomputed;
 }
 
 bool job_has_8bit_optimizer(const struct job *j)

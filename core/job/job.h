@@ -34,7 +34,19 @@ enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
 enum attention { ATTENTION_AUTO, ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_FLASH2 };
-enum task { TASK_SFT, TASK_REWARD, TASK_DPO, TASK_GRPO, TASK_OPD, TASK_CAPACITY };
+enum task {
+    TASK_SFT,
+    TASK_REWARD,
+    TASK_DPO,
+    TASK_KTO,
+    TASK_GRPO,
+    TASK_RLOO,
+    TASK_DISTILL,
+    TASK_CAPACITY,
+    TASK_PRETRAIN, // another word for sft
+    TASK_OPD,      // another word for distill
+};
+enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 
 // How many there are of each; table.c has as many words.
 enum {
@@ -46,7 +58,8 @@ enum {
     SAVES = SAVE_ALWAYS + 1,
     QUANTIZES = QUANTIZE_NF4 + 1,
     ATTENTIONS = ATTENTION_FLASH2 + 1,
-    TASKS = TASK_CAPACITY + 1,
+    TASKS = TASK_OPD + 1,
+    BATCHINGS = BATCHING_PACKED + 1,
 };
 
 struct job {
@@ -60,6 +73,9 @@ struct job {
     enum target target; // whose files are meant; FOR_NOTHING where none are
     bool in_slurm;      // inside a Slurm job
     enum task task;
+    enum batching batching;
+    uint64_t prompt; // tokens of a sequence that carry no loss
+    bool precomputed; // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
     enum strategy strategy;
     enum precision precision;
@@ -121,12 +137,15 @@ enum attention job_attention(const struct job *p); // never auto
 bool job_attends_eagerly(const struct job *p);     // operator by operator, scores of all pairs
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
+bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
 bool job_is_zero(const struct job *p);    // DeepSpeed
 uint64_t job_ranks(const struct job *p);
+bool job_reads_reference(const struct job *p);     // beside what it trains, in every step
+uint64_t job_rows(const struct job *p);            // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);          // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
 

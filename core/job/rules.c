@@ -285,7 +285,48 @@ static bool is_another_recipe_with_adapters(const struct job *j)
 
 static bool is_unpredicted_task(const struct job *j)
 {
-    return j->task != TASK_SFT && is_not_verls(j);
+    bool known = j->task == TASK_REWARD || j->task == TASK_DPO || j->task == TASK_KTO;
+    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
+}
+
+static bool is_ragged(const struct job *j)
+{
+    return j->batching != BATCHING_FULL;
+}
+
+static bool is_ragged_elsewhere(const struct job *j)
+{
+    return is_ragged(j) && !is_trl(j);
+}
+
+static bool is_ragged_without_sdpa(const struct job *j)
+{
+    return is_ragged(j) && job_attention(j) != ATTENTION_SDPA;
+}
+
+static bool is_packed_without_sft(const struct job *j)
+{
+    return j->batching == BATCHING_PACKED && j->task != TASK_SFT;
+}
+
+static bool computes_no_reference(const struct job *j)
+{
+    return j->precomputed && j->task != TASK_DPO && j->task != TASK_KTO;
+}
+
+static bool asks_before_its_end(const struct job *j)
+{
+    return j->prompt >= j->context && j->context;
+}
+
+static bool compares(const struct job *j)
+{
+    return j->task == TASK_DPO || j->task == TASK_KTO;
+}
+
+static bool is_older_task(const struct job *j)
+{
+    return j->task != TASK_SFT && is_trl(j) && j->version == 0;
 }
 
 static bool is_unpredicted_policy_task(const struct job *j)
@@ -364,6 +405,12 @@ const struct rule rules[] = {
      "an entropy is computed under trinity only; give --recipe trinity"},
     {0, 0, saves_hf, 0, CANNOT, "save-hf",
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, is_packed_without_sft, 0, CANNOT, "batching",
+     "TRL packs rows for sft only; --batching padded says mixed lengths"},
+    {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
+     "only dpo and kto have a reference to compute before training"},
+    {0, 0, asks_before_its_end, 0, CANNOT, "prompt",
+     "a prompt is shorter than the context, or nothing is left to answer"},
     {0, 0, limits_tokens_twice, 0, CANNOT, "batch",
      "max-token-len says how many sequences a micro-batch has; leave batch out"},
     {0, IS_FSDP, keeps_nothing, 0, CANNOT, "sync-each-batch",
@@ -512,7 +559,19 @@ const struct rule rules[] = {
      "the training step of verl's own trainer is not modelled yet; that of trinity is"},
     {0, 0, is_megatron, 0, NOT_YET, "recipe", "Megatron's training step is not modelled yet"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
-     "the training step of this task is not modelled yet; sft's is"},
+     "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
+     "dpo and kto are"},
+    {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
+     "padded and packed rows are modelled under --recipe trl; elsewhere every sequence is full"},
+    {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
+     "padded and packed rows are modelled with sdpa, which needs a mask of them"},
+    {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
+     "padded and packed rows are not modelled under context parallel"},
+    {IS_FSDP, 0, compares, 0, NOT_YET, "strategy",
+     "dpo and kto under fsdp are not modelled: with TRL 1.16 the reference's forward failed inside "
+     "FSDP2 when it was tried; ddp, zero2 and zero3 train them"},
+    {0, 0, is_older_task, 0, NOT_YET, "recipe",
+     "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
      "of Trinity's tasks the step of grpo is modelled"},
     {IS_TP, 0, NULL, 0, NOT_YET, "tp", "tensor parallel is not modelled yet"},

@@ -42,9 +42,13 @@ static const char *const attention_words[] = {
     [ATTENTION_FLASH2] = "flash2",
 };
 static const char *const task_words[] = {
-    [TASK_SFT] = "sft",   [TASK_REWARD] = "reward", [TASK_DPO] = "dpo",
-    [TASK_GRPO] = "grpo", [TASK_OPD] = "opd",       [TASK_CAPACITY] = "capacity",
+    [TASK_SFT] = "sft",           [TASK_REWARD] = "reward",     [TASK_DPO] = "dpo",
+    [TASK_KTO] = "kto",           [TASK_GRPO] = "grpo",         [TASK_RLOO] = "rloo",
+    [TASK_DISTILL] = "distill",   [TASK_CAPACITY] = "capacity", [TASK_PRETRAIN] = "pretrain",
+    [TASK_OPD] = "opd",
 };
+static const char *const batching_words[] = {
+    [BATCHING_FULL] = "full", [BATCHING_PADDED] = "padded", [BATCHING_PACKED] = "packed"};
 
 EACH(strategy_words, STRATEGIES);
 EACH(precision_words, PRECISIONS);
@@ -55,6 +59,7 @@ EACH(save_words, SAVES);
 EACH(quantize_words, QUANTIZES);
 EACH(attention_words, ATTENTIONS);
 EACH(task_words, TASKS);
+EACH(batching_words, BATCHINGS);
 
 const struct setting_def setting_defs[] = {
     {.name = "model",
@@ -643,12 +648,35 @@ const struct setting_def setting_defs[] = {
     {.name = "task",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(task),
+     .read = read_task,
      WORDS(task_words),
+     .phrase = "@",
      .written_by = IN_EVERY_TARGET,
      .kind = SETTING_CHOICE,
      .fallback = "sft",
      .usual = "sft, or grpo where answers are generated",
-     .text = "what is trained; capacity is the published length test of Trinity"},
+     .text = "what is trained; pretrain is sft over plain text, opd is distill, capacity is the "
+             "published length test of Trinity"},
+    {.name = "batching",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(batching),
+     WORDS(batching_words),
+     .phrase = "@ rows",
+     .written_by = IN(TRL),
+     .kind = SETTING_CHOICE,
+     .fallback = "full",
+     .text = "full: every sequence is as long as the context; padded: mixed lengths, padded to the "
+             "longest, with a mask; packed: several sequences in a row, with a mask"},
+    {.name = "precompute-reference",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(precomputed),
+     .phrase = "reference computed before",
+     .written_by = IN(TRL),
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text = "dpo and kto: the reference's log-probabilities before training, instead of a "
+             "reference model beside it"},
     {.name = "verl",
      .uses = USE_FILES,
      .written_by = IN(TRINITY) | IN(VERL),
@@ -701,14 +729,16 @@ const struct setting_def setting_defs[] = {
      .usual = "0.6 to 0.9, less where training shares the card",
      .text = "the part of a card that such an engine takes, such as 0.85"},
     {.name = "prompt",
-     .uses = USE_FILES,
+     .uses = USE_JOB | USE_FILES,
+     .field = FIELD(prompt),
      .written_by = IN_RAY_FAMILY | IN(TRL),
      .kind = SETTING_COUNT,
      .values = "TOKENS",
      .min = 1,
      .max = 1 << 28,
-     .usual = "a quarter of the context",
-     .text = "tokens of a prompt; with those of the answer they are the context"},
+     .usual = "a quarter of the context where answers are generated, else none",
+     .text = "tokens of a prompt, which carry no loss; with those of the answer they are the "
+             "context"},
     {.name = "response",
      .uses = USE_FILES,
      .written_by = IN_RAY_FAMILY | IN(TRL),

@@ -42,9 +42,11 @@ static const uint64_t by_loss[LOSSES] = {
 static const uint64_t by_task[TASKS] = {
     [TASK_SFT] = IS_SFT,
     [TASK_REWARD] = IS_REWARD | IS_PAIRS,
-    [TASK_DPO] = IS_DPO | IS_PAIRS,
+    [TASK_DPO] = IS_DPO | IS_PAIRS | IS_COMPARED,
+    [TASK_KTO] = IS_COMPARED,
     [TASK_GRPO] = IS_GRPO | IS_ROLLOUT,
-    [TASK_OPD] = IS_OPD | IS_ROLLOUT,
+    [TASK_RLOO] = IS_ROLLOUT,
+    [TASK_DISTILL] = IS_OPD | IS_ROLLOUT,
     [TASK_CAPACITY] = IS_CAPACITY | IS_GRPO | IS_ROLLOUT,
 };
 
@@ -97,7 +99,9 @@ static uint64_t of_switches(const struct job *j)
     return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
-           if_so(j->sync_each_batch, IS_SYNCED) | if_so(is_legacy(j), IS_LEGACY) |
+           if_so(j->sync_each_batch, IS_SYNCED) |
+           if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
+           if_so(j->precomputed, IS_PRECOMPUTED) | if_so(is_legacy(j), IS_LEGACY) |
            if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
 }
 

@@ -14,8 +14,8 @@ static struct var shifted_labels(struct trainer *t)
     const struct job *p = t->job;
     if (p->ring > 1)
         return (struct var){NULL, NO_NODE, 8, 0};
-    struct var padded = constant(g, p->batch * (job_sequence_tokens(p) + 1), 8);
-    return p->batch == 1 ? padded : after(g, constant(g, job_tokens(p), 8), padded);
+    struct var padded = constant(g, job_rows(p) * (job_sequence_tokens(p) + 1), 8);
+    return job_rows(p) == 1 ? padded : after(g, constant(g, job_tokens(p), 8), padded);
 }
 
 // The head's, as a unit of its own where it is one.
@@ -151,6 +151,8 @@ static struct var policy_loss(struct trainer *t, struct var hidden)
 
 static struct var loss_of(struct trainer *t, struct var hidden)
 {
+    if (t->job->model.labels)
+        return trl_score_loss(t, hidden);
     switch (t->job->loss) {
     case LOSS_FULL:
         return full_loss(t, hidden);
@@ -183,6 +185,8 @@ static struct var loss_inside(struct trainer *t, struct output o)
 
 struct var forward_to_loss(struct trainer *t)
 {
+    if (t->job->task == TASK_DPO || t->job->task == TASK_KTO)
+        return taken(trl_preference_loss(t));
     struct output o = model_forward(t);
     return taken((t->job->loss == LOSS_POLICY ? loss_behind : loss_inside)(t, o));
 }

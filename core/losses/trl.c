@@ -4,7 +4,7 @@
 // fused head that 1.16 has instead (trainer/utils.py, add_fused_lm_head).
 #include "core/losses/trl.h"
 
-#include "core/models/calls.h"
+#include "core/models/forward.h"
 #include "core/models/units.h"
 
 // argsort of one byte a token; what cub needs for it is a few KiB, left out.
@@ -57,47 +57,135 @@ void trl_chunk(struct graph *g, struct var *out, struct var in, void *what)
 // Each row's label is the next one's; context parallel's were shifted before they were dealt out.
 static uint64_t labelled_tokens(const struct job *p)
 {
-    return job_tokens(p) - (p->ring > 1 ? 0 : p->batch);
+    return job_tokens(p) - (p->ring > 1 ? 0 : job_rows(p));
+}
+
+// A prompt's tokens have no label, nor has the first.
+static uint64_t scored_tokens(const struct job *p)
+{
+    uint64_t first = p->prompt < p->context ? p->prompt : p->context - 1;
+    uint64_t without = first > 1 ? (first - 1) * job_rows(p) : 0;
+    return labelled_tokens(p) - without;
 }
 
 // What is logged, entropy and whether the label was likeliest, has a place for every token too.
-static void take_logged(struct graph *g, struct var mask)
+static void take_logged(struct graph *g, struct var mask, uint64_t scored)
 {
     struct scope f = scope_in(g);
-    struct var entropy = {NULL, NO_NODE, 4, mask.elements};
-    struct var is_likeliest = {NULL, NO_NODE, 1, mask.elements};
+    struct var entropy = {NULL, NO_NODE, 4, scored};
+    struct var is_likeliest = {NULL, NO_NODE, 1, scored};
     local(&f, masked_scatter(g, entropy, mask));
     local(&f, masked_scatter(g, is_likeliest, mask));
     ends(&f);
 }
 
-static struct var log_probabilities(struct trainer *t, struct var rows)
+static struct var placed_log_probs(struct trainer *t, struct var rows)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
-    uint64_t tokens = labelled_tokens(t->job);
+    uint64_t tokens = labelled_tokens(t->job), scored = scored_tokens(t->job);
     struct var mask = local(&f, constant(g, tokens, 1)), labels = {NULL, NO_NODE, 8, tokens};
-    struct var scored = masked_rows(g, rows, mask), targets = masked_rows(g, labels, mask);
-    struct var values = local(&f, log_probs(g, scored, t->head, targets));
+    struct var hidden = masked_rows(g, rows, mask, scored);
+    struct var targets = masked_rows(g, labels, mask, scored);
+    struct var values = local(&f, log_probs(g, hidden, t->head, targets));
     struct var placed = masked_scatter(g, values, mask);
-    take_logged(g, mask);
+    take_logged(g, mask, scored);
     return returns(&f, placed);
+}
+
+// The log-probability of every label, by the fused head.
+static struct var head_log_probs(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    const struct job *p = t->job;
+    int head = unit_number(t, PART_HEAD);
+    unit_enter(t, head);
+    struct var rows = unit_mark(t, hidden, head, true);
+    if (p->ring == 1)
+        rows = slice(g, rows, labelled_tokens(p) * p->model.hidden);
+    return placed_log_probs(t, rows);
+}
+
+static struct var leave_head(struct trainer *t, struct var out)
+{
+    int head = unit_number(t, PART_HEAD);
+    out = unit_mark(t, out, head, false);
+    unit_leave(t, head);
+    unit_leave(t, unit_number(t, PART_NORMS));
+    t->graph.kind = MEMORY_WORKING;
+    return out;
 }
 
 struct var trl_fused_loss(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
-    const struct job *p = t->job;
-    int head = unit_number(t, PART_HEAD);
     g->kind = MEMORY_LOGITS;
-    unit_enter(t, head);
-    struct var rows = unit_mark(t, hidden, head, true);
-    if (p->ring == 1)
-        rows = slice(g, rows, labelled_tokens(p) * p->model.hidden);
-    struct var loss = sum_rows(g, negate(g, log_probabilities(t, rows)), 1);
-    loss = unit_mark(t, loss, head, false);
-    unit_leave(t, head);
-    unit_leave(t, unit_number(t, PART_NORMS));
-    g->kind = MEMORY_WORKING;
-    return loss;
+    return leave_head(t, sum_rows(g, negate(g, head_log_probs(t, hidden)), 1));
+}
+
+// ------------------------------------------------------------------ tasks
+
+// transformers 5.17, modeling_layers.py, GenericForSequenceClassification: a score for every token,
+// of which the last one's counts.
+struct var trl_score_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    uint64_t tokens = job_tokens(t->job), rows = job_rows(t->job);
+    struct scope f = scope_in(g);
+    g->kind = MEMORY_LOGITS;
+    unit_enter(t, unit_number(t, PART_HEAD));
+    struct var scores = local(&f, linear(g, hidden, t->head, -1));
+    struct var is_token = local(&f, constant(g, tokens, 4));
+    local(&f, constant(g, tokens / rows, 4)); // numbers of places
+    local(&f, constant(g, rows, 8));          // the last of each
+    forget(&f, &is_token);
+    struct var last = local(&f, cast(g, slice(g, scores, rows), 4));
+    return returns(&f, leave_head(t, mean(g, last, 1)));
+}
+
+// The sum over each sequence, of a model that is trained or only read.
+static struct var sequence_log_probs(struct trainer *t, bool trained)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    bool was_read = t->is_reference;
+    t->is_reference = !trained;
+    struct output o = model_forward(t);
+    g->kind = MEMORY_LOGITS;
+    struct var hidden = local(&f, o.last);
+    struct var each = local(&f, leave_head(t, head_log_probs(t, borrowed(hidden))));
+    forget(&f, &hidden);
+    model_let_go(t, o);
+    graph_end_autocast(g);
+    struct var sums = sum_rows(g, each, job_rows(t->job));
+    t->is_reference = was_read;
+    return returns(&f, sums);
+}
+
+// Log-probabilities by the reference: a model of its own, or the trained one without its adapters.
+static struct var reference_log_probs(struct trainer *t)
+{
+    struct trainer *read = t->reference ? t->reference : t;
+    read->graph.gemm_ready[false] = t->graph.gemm_ready[false]; // both multiply on one thread
+    read->ids = t->ids;
+    return sequence_log_probs(read, false);
+}
+
+// dpo_trainer.py and kto_trainer.py, _compute_loss: the labels without those of prompts stay, and
+// the reference reads while the policy's graph waits. kto reads other answers' too, for its KL term.
+struct var trl_preference_loss(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct job *p = t->job;
+    bool kto = p->task == TASK_KTO, reads = job_reads_reference(p);
+    struct scope f = scope_in(g);
+    if (kto)
+        local(&f, sequence_log_probs(t, false));
+    local(&f, constant(g, job_tokens(p), 8));
+    struct var ours = local(&f, sequence_log_probs(t, true));
+    if (kto && reads)
+        local(&f, reference_log_probs(t));
+    if (reads)
+        local(&f, reference_log_probs(t));
+    return returns(&f, mean(g, ours, 1));
 }

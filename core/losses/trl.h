@@ -13,4 +13,10 @@ void trl_chunk(struct graph *g, struct var *out, struct var in, void *what);
 // From 1.16 on, head and loss in one.
 struct var trl_fused_loss(struct trainer *t, struct var hidden);
 
+// Of reward models: a score for each sequence.
+struct var trl_score_loss(struct trainer *t, struct var hidden);
+
+// Of dpo and kto, model and all.
+struct var trl_preference_loss(struct trainer *t);
+
 #endif

@@ -118,6 +118,7 @@ struct model {
     const struct family *family;
     unsigned features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
+    uint64_t labels; // scores of a sequence, where they take the place of the head over words
     uint64_t max_position;
     struct native native;
     uint64_t sliding_window; // 0: none

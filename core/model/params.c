@@ -11,6 +11,7 @@ enum dimension {
     ONE,
     HIDDEN,
     VOCAB,
+    LABELS,
     HEADS,
     HEAD_DIM,
     QUERY_WIDTH,
@@ -48,6 +49,7 @@ struct rule {
     unsigned needs;   // all of these features
     unsigned without; // none of these
     bool buffer;
+    bool score; // only where rows are scored, in place of the head over words
 };
 
 #define ROLE(member)  .role = offsetof(struct layer_parameters, member)
@@ -166,6 +168,7 @@ static const struct rule rules[] = {
 
     {"norm.weight", PART_NORMS, PLACE_MODEL, HIDDEN, ONE},
     {"lm_head.weight", PART_HEAD, PLACE_MODEL, VOCAB, HIDDEN, .without = FEATURE_TIED},
+    {"score.weight", PART_HEAD, PLACE_MODEL, LABELS, HIDDEN, .score = true},
 
     {"visual.patch_embed.proj.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, VISION_PATCH,
      .needs = FEATURE_VISION_QWEN3},
@@ -244,6 +247,7 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
         [ONE] = 1,
         [HIDDEN] = m->hidden,
         [VOCAB] = m->vocab,
+        [LABELS] = m->labels,
         [HEADS] = m->heads,
         [HEAD_DIM] = m->head_dim,
         [QUERY_WIDTH] = m->heads * m->head_dim,
@@ -301,7 +305,8 @@ bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer)
 
 static bool applies(const struct rule *r, const struct model *m)
 {
-    return (m->features & r->needs) == r->needs && !(m->features & r->without);
+    bool is_other_head = r->part == PART_HEAD && r->score != (m->labels > 0);
+    return (m->features & r->needs) == r->needs && !(m->features & r->without) && !is_other_head;
 }
 
 static struct tensor tensor_of(const struct rule *r, const struct model *m)

@@ -23,6 +23,19 @@ static struct var allowed_pairs(struct graph *g, uint64_t tokens, bool sliding)
     return after_two(g, constant(g, pairs, 1), causal, joined);
 }
 
+// And what the data says: which tokens are none, or belong to another sequence of the row.
+static struct var allowed_by_data(struct trainer *t, struct var pairs)
+{
+    struct graph *g = &t->graph;
+    uint64_t rows = job_rows(t->job), tokens = job_sequence_tokens(t->job);
+    bool packed = t->job->batching == BATCHING_PACKED;
+    struct scope f = scope_in(g);
+    struct var allowed = local(&f, after(g, constant(g, pairs.elements, 1), pairs));
+    struct var by_data = constant(g, rows * (packed ? tokens * tokens : tokens), 1);
+    assign(&f, &allowed, after(g, constant(g, rows * tokens * tokens, 1), by_data));
+    return returns(&f, allowed);
+}
+
 static struct var boolean_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
@@ -30,7 +43,8 @@ static struct var boolean_mask(struct trainer *t, bool sliding)
     struct scope f = scope_in(g);
     local(&f, made_of(g, constant(g, tokens, 8))); // queries
     local(&f, made_of(g, constant(g, tokens, 8))); // keys
-    return returns(&f, allowed_pairs(g, tokens, sliding));
+    struct var pairs = allowed_pairs(g, tokens, sliding);
+    return returns(&f, job_masks_rows(t->job) ? allowed_by_data(t, pairs) : pairs);
 }
 
 // Zeros and the least number, to be added to the scores.
@@ -38,7 +52,7 @@ static struct var additive_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
     struct var pairs = boolean_mask(t, sliding);
-    return after(g, constant(g, t->job->batch * pairs.elements, t->width), pairs);
+    return after(g, constant(g, job_rows(t->job) * pairs.elements, t->width), pairs);
 }
 
 void make_masks(struct trainer *t)
@@ -49,6 +63,8 @@ void make_masks(struct trainer *t)
         t->arguments[LAYER_FULL].mask = taken(additive_mask(t, false));
     if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
+    if (job_masks_rows(t->job))
+        t->arguments[LAYER_FULL].mask = taken(boolean_mask(t, false));
     if (!eager && job_masks_windows(t->job))
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
 }
@@ -84,7 +100,7 @@ static struct var narrowed(struct graph *g, struct var x)
 static struct var scores_of(struct graph *g, struct var q, struct var k, const struct trainer *t)
 {
     const struct model *m = &t->job->model;
-    bool several = t->job->batch > 1, shared = m->heads != m->kv_heads;
+    bool several = job_rows(t->job) > 1, shared = m->heads != m->kv_heads;
     uint64_t pairs = q.elements / m->head_dim * job_sequence_tokens(t->job);
     struct scope f = scope_in(g);
     struct var k_low = local(&f, narrowed(g, k)), q_low = local(&f, narrowed(g, q));
@@ -124,7 +140,7 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
 {
     const struct trainer *t = call->trainer;
     const struct model *m = &t->job->model;
-    bool several = t->job->batch > 1, shared = m->heads != m->kv_heads;
+    bool several = job_rows(t->job) > 1, shared = m->heads != m->kv_heads;
     struct scope f = scope_in(g);
     struct var k = local(&f, repeat_heads(g, h.k, h.q.elements));
     struct var v = local(&f, repeat_heads(g, h.v, h.q.elements));

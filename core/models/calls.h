@@ -77,7 +77,6 @@ CALL_OF_TWO(subtract)
 CALL_OF_TWO(scalar)
 CALL_OF_TWO(cross_entropy)
 CALL_OF_TWO(likelihood)
-CALL_OF_TWO(masked_rows)
 CALL_OF_TWO(masked_scatter)
 CALL_OF_ONE_WITH(sum_rows, uint64_t, rows)
 CALL_OF_ONE_WITH(sum_groups, uint64_t, elements)
@@ -129,6 +128,12 @@ static inline struct var index_rows(struct graph *g, struct var x, uint64_t rows
                                     struct var numbers)
 {
     return after_two(g, op_index_rows(g, x, rows, numbers), x, numbers);
+}
+
+static inline struct var masked_rows(struct graph *g, struct var x, struct var mask,
+                                     uint64_t chosen)
+{
+    return after_two(g, op_masked_rows(g, x, mask, chosen), x, mask);
 }
 
 static inline struct var log_probs(struct graph *g, struct var hidden, int head, struct var targets)

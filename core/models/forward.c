@@ -237,7 +237,8 @@ static struct var ringed_attention(struct graph *g, struct heads h, struct ring 
 static bool is_masked(const struct layer_call *call)
 {
     const struct job *job = call->trainer->job;
-    return job->model.layer[call->layer].sliding && job_masks_windows(job);
+    return job_masks_rows(job) ||
+           (job->model.layer[call->layer].sliding && job_masks_windows(job));
 }
 
 // The kernel's output lies as its queries do, which a join has brought into the heads' order. A
@@ -251,7 +252,7 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     if (is_masked(call)) {
         h.k = local(&f, repeat_heads(g, h.k, h.q.elements));
         h.v = local(&f, repeat_heads(g, h.v, h.q.elements));
-        shape.mask_elements = job->batch * tokens * tokens;
+        shape.mask_elements = job_rows(job) * tokens * tokens;
     }
     struct var mixed = attend(g, h, &shape);
     return returns(&f, model_has(&job->model, FEATURE_ROTARY_PART) ? copy(g, mixed) : mixed);

@@ -143,14 +143,14 @@ static void masked_rows_backward(struct graph *g, struct node *n, struct outcome
 
 static const struct operation masked_rows = {KERNELS_MASKED_ROWS, masked_rows_backward};
 
-struct var op_masked_rows(struct graph *g, struct var x, struct var mask)
+struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64_t chosen)
 {
     struct node *n = graph_add_for(g, &masked_rows, x);
     graph_keep(g, n, mask.storage);
     if (n)
-        *NODE_DETAIL(n, struct index) = (struct index){mask.elements, mask.elements};
-    struct var places = graph_output(g, NULL, 2 * mask.elements, 8);
-    struct var out = op_unary(g, n, x, x.elements, x.width);
+        *NODE_DETAIL(n, struct index) = (struct index){chosen, mask.elements};
+    struct var places = graph_output(g, NULL, 2 * chosen, 8);
+    struct var out = op_unary(g, n, x, x.elements / mask.elements * chosen, x.width);
     var_drop(g, &places);
     return out;
 }
@@ -175,7 +175,7 @@ struct var op_masked_scatter(struct graph *g, struct var x, struct var mask)
     struct node *n = graph_add_for(g, &scatter, x);
     graph_keep(g, n, mask.storage);
     if (n)
-        NODE_DETAIL(n, struct scatter)->rows = mask.elements;
+        NODE_DETAIL(n, struct scatter)->rows = x.elements;
     struct var zeros = graph_output(g, NULL, mask.elements, x.width);
     struct var out = op_unary(g, n, x, mask.elements, x.width);
     struct var places = graph_output(g, NULL, mask.elements, 8);

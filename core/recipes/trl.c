@@ -1,6 +1,31 @@
 // TRL over accelerate 1.15 (utils/fsdp_utils.py, fsdp2_prepare_model): the last norm and the head
 // are one unit, and gradients are reduced in the compute type. A batch is tokens, labels and mask.
+// Losses that compare have a reference model beside the one that is trained.
 #include "core/recipes/run.h"
+
+static const struct habits whole_reference = {.batch_columns = 3};
+
+// trl/models/utils.py, prepare_deepspeed: below stage 3 the reference is a model like any other, in
+// bf16 and whole, on the card before the engine is made.
+static void build_before(struct run *r, const struct job *p, struct machine *m)
+{
+    r->reference_job = *p;
+    r->reference_job.strategy = STRATEGY_SINGLE;
+    r->reference_job.precision = PRECISION_BF16;
+    trainer_build_reference(&r->reference, &r->reference_job, m, &whole_reference);
+}
+
+static void build(struct run *r, const struct job *p, struct machine *m)
+{
+    bool reads = job_reads_reference(p) && !p->lora_rank;
+    bool whole = job_is_zero(p) && p->strategy != STRATEGY_ZERO3;
+    if (reads && whole)
+        build_before(r, p, m);
+    plain_build(r, p, m);
+    if (reads && !whole)
+        trainer_build_reference(&r->reference, p, m, &r->kind->habits);
+    r->trainer.reference = reads ? &r->reference : NULL;
+}
 
 const struct run_kind trl_run = {
     .steps = 3,
@@ -9,6 +34,6 @@ const struct run_kind trl_run = {
                .cuts_on_card = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
-    .build = plain_build,
+    .build = build,
     .step = plain_step,
 };

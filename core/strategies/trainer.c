@@ -113,15 +113,23 @@ uint64_t trainer_micro_batches(const struct job *p)
     return p->accumulation < DIFFERENT_MICRO_BATCHES ? p->accumulation : DIFFERENT_MICRO_BATCHES;
 }
 
+// Tokens and mask, with labels, or a mask of answers, or all of it twice for kto's KL term
+// (the collators of trl 1.16).
+static int batch_columns(const struct trainer *t)
+{
+    int columns = t->habits->batch_columns;
+    return t->job->task == TASK_REWARD ? 2 : t->job->task == TASK_KTO ? 2 * columns : columns;
+}
+
 // transformers/trainer.py, get_batch_samples: a step's batches come while the last step's are still
 // there. Those of micro-batches that are not simulated are one tensor.
 static void load_batches(struct trainer *t)
 {
-    enum { MOST_COLUMNS = 4 };
+    enum { MOST_COLUMNS = 6 };
     const struct job *p = t->job;
     struct machine *m = t->machine;
     uint64_t bytes = 8 * job_tokens(p), batches = trainer_micro_batches(p);
-    int columns = t->habits->batch_columns, count = columns * (int)batches + 1;
+    int columns = batch_columns(t), count = columns * (int)batches + 1;
     ASSERT(columns <= MOST_COLUMNS);
     struct storage *loaded[MOST_COLUMNS * DIFFERENT_MICRO_BATCHES + 1];
     for (int i = 0; i + 1 < count; i++)

@@ -89,7 +89,7 @@ static struct var every_other_row(struct graph *g, struct var x)
 
 static struct var rows_of_mask(struct graph *g, struct var x)
 {
-    struct var mask = graph_output(g, NULL, 10, 1), out = op_masked_rows(g, x, mask);
+    struct var mask = graph_output(g, NULL, 10, 1), out = op_masked_rows(g, x, mask, 10);
     var_drop(g, &mask);
     return out;
 }
