@@ -205,6 +205,7 @@ const char *phase_name(enum phase phase)
 {
     static const char *const names[] = {
         [PHASE_BUILD] = "building the model", [PHASE_REFERENCE] = "reference",
+        [PHASE_GENERATE] = "generation",
         [PHASE_FORWARD] = "forward",          [PHASE_LOSS] = "loss",
         [PHASE_BACKWARD] = "backward",        [PHASE_OPTIMIZER] = "optimizer",
         [PHASE_SYNC] = "weight sync",         [PHASE_SAVE] = "checkpoint",

@@ -29,6 +29,7 @@ const char *memory_kind_name(enum memory_kind kind);
 // What the process is doing.
 enum phase {
     PHASE_BUILD,
+    PHASE_GENERATE,  // answers, by the model that is trained
     PHASE_REFERENCE, // the forward pass of a model that is only read
     PHASE_FORWARD,
     PHASE_LOSS,

@@ -68,6 +68,23 @@ bool read_loss(struct job *j, const struct setting *item, struct error *e)
            setting_number(&j->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, e);
 }
 
+// Only whether there is such a term changes the step.
+bool read_beta(struct job *j, const struct setting *item, struct error *e)
+{
+    bool any = false, point = false;
+    for (ptrdiff_t i = 0; i < item->value.n; i++) {
+        char c = item->value.p[i];
+        bool digit = c >= '0' && c <= '9';
+        if (!digit && (c != '.' || point))
+            return FAIL(e, BAD_INPUT, item->where, "beta must be a number such as 0.05, not '%.*s'",
+                        STR_ARGS(str_short(item->value)));
+        any |= digit && c != '0';
+        point |= c == '.';
+    }
+    j->has_kl = any;
+    return true;
+}
+
 // Two words for one task each.
 bool read_task(struct job *j, const struct setting *item, struct error *e)
 {
@@ -144,6 +161,11 @@ bool read_lora_targets(struct job *j, const struct setting *item, struct error *
 void put_recipe(struct buf *b, const struct job *j)
 {
     buf_put_z(b, recipe_words[j->recipe]);
+}
+
+void put_beta(struct buf *b, const struct job *j)
+{
+    buf_put_z(b, j->has_kl ? "0.05" : "0.0");
 }
 
 void put_loss(struct buf *b, const struct job *j)

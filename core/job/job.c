@@ -71,6 +71,11 @@ static void conclude(struct job *j)
     // The last but one: it joins halves, as all but the last do, and most of its blocks are whole.
     if (!settings_find_z(j->given, "cp-rank"))
         j->ring_rank = j->ring > 1 ? j->ring - 2 : 0;
+    const struct setting *response = settings_find_z(j->given, "response");
+    if (job_generates(j) && !settings_find_z(j->given, "prompt") && !response)
+        j->prompt = j->context / 4;
+    if (j->task == TASK_RLOO && !settings_find_z(j->given, "beta")) // trl 1.16: beta = 0.05
+        j->has_kl = true;
     if (j->lora_rank && !j->lora_targets)
         j->lora_targets = LORA_ALL_TARGETS;
     bool between = j->accumulation > 1 && job_is_sharded(j) && !job_is_zero(j);
@@ -281,7 +286,13 @@ uint64_t job_tokens(const struct job *p)
 
 bool job_reads_reference(const struct job *p)
 {
-    return (p->task == TASK_DPO || p->task == TASK_KTO) && !p->precomputed;
+    return ((p->task == TASK_DPO || p->task == TASK_KTO) && !p->precomputed) ||
+           (job_generates(p) && p->has_kl);
+}
+
+bool job_generates(const struct job *p)
+{
+    return p->recipe == RECIPE_TRL && (p->task == TASK_GRPO || p->task == TASK_RLOO);
 }
 
 bool job_has_8bit_optimizer(const struct job *j)

@@ -75,6 +75,7 @@ struct job {
     enum task task;
     enum batching batching;
     uint64_t prompt; // tokens of a sequence that carry no loss
+    bool has_kl;     // grpo and rloo: a KL term, and with it a reference
     bool precomputed; // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
     enum strategy strategy;
@@ -145,6 +146,7 @@ bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would
 bool job_is_zero(const struct job *p);    // DeepSpeed
 uint64_t job_ranks(const struct job *p);
 bool job_reads_reference(const struct job *p);     // beside what it trains, in every step
+bool job_generates(const struct job *p);           // answers, by the trainer itself
 uint64_t job_rows(const struct job *p);            // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);          // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU

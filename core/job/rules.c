@@ -285,7 +285,7 @@ static bool is_another_recipe_with_adapters(const struct job *j)
 
 static bool is_unpredicted_task(const struct job *j)
 {
-    bool known = j->task == TASK_REWARD || j->task == TASK_DPO || j->task == TASK_KTO;
+    bool known = j->task != TASK_DISTILL && j->task != TASK_CAPACITY;
     return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
 }
 
@@ -317,6 +317,16 @@ static bool computes_no_reference(const struct job *j)
 static bool asks_before_its_end(const struct job *j)
 {
     return j->prompt >= j->context && j->context;
+}
+
+static bool has_kl_elsewhere(const struct job *j)
+{
+    return settings_find_z(j->given, "beta") && !job_generates(j);
+}
+
+static bool generates_in_shards(const struct job *j)
+{
+    return job_generates(j) && job_is_sharded(j);
 }
 
 static bool compares(const struct job *j)
@@ -409,6 +419,9 @@ const struct rule rules[] = {
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
      "only dpo and kto have a reference to compute before training"},
+    {0, 0, has_kl_elsewhere, 0, CANNOT, "beta",
+     "beta is a setting of --recipe trl with --task grpo or rloo, where it decides whether a "
+     "reference model is held"},
     {0, 0, asks_before_its_end, 0, CANNOT, "prompt",
      "a prompt is shorter than the context, or nothing is left to answer"},
     {0, 0, limits_tokens_twice, 0, CANNOT, "batch",
@@ -560,13 +573,15 @@ const struct rule rules[] = {
     {0, 0, is_megatron, 0, NOT_YET, "recipe", "Megatron's training step is not modelled yet"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
      "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
-     "dpo and kto are"},
+     "dpo, kto, grpo and rloo are"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "padded and packed rows are modelled under --recipe trl; elsewhere every sequence is full"},
     {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
      "padded and packed rows are modelled with sdpa, which needs a mask of them"},
     {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
      "padded and packed rows are not modelled under context parallel"},
+    {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
+     "TRL's grpo and rloo are modelled on one GPU and under ddp, with transformers generating"},
     {IS_FSDP, 0, compares, 0, NOT_YET, "strategy",
      "dpo and kto under fsdp are not modelled: with TRL 1.16 the reference's forward failed inside "
      "FSDP2 when it was tried; ddp, zero2 and zero3 train them"},

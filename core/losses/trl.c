@@ -171,13 +171,24 @@ static struct var reference_log_probs(struct trainer *t)
     return sequence_log_probs(read, false);
 }
 
+bool trl_compares(const struct job *p)
+{
+    return p->recipe == RECIPE_TRL && p->task != TASK_SFT && p->task != TASK_REWARD;
+}
+
+struct var trl_read(struct trainer *t)
+{
+    return sequence_log_probs(t, false);
+}
+
 // dpo_trainer.py and kto_trainer.py, _compute_loss: the labels without those of prompts stay, and
-// the reference reads while the policy's graph waits. kto reads other answers' too, for its KL term.
-struct var trl_preference_loss(struct trainer *t)
+// the reference reads while the policy's graph waits. kto reads other answers' too, for its KL term. grpo's and rloo's references have
+// read before.
+struct var trl_comparing_loss(struct trainer *t)
 {
     struct graph *g = &t->graph;
     const struct job *p = t->job;
-    bool kto = p->task == TASK_KTO, reads = job_reads_reference(p);
+    bool kto = p->task == TASK_KTO, reads = job_reads_reference(p) && !job_generates(p);
     struct scope f = scope_in(g);
     if (kto)
         local(&f, sequence_log_probs(t, false));

@@ -16,7 +16,10 @@ struct var trl_fused_loss(struct trainer *t, struct var hidden);
 // Of reward models: a score for each sequence.
 struct var trl_score_loss(struct trainer *t, struct var hidden);
 
-// Of dpo and kto, model and all.
-struct var trl_preference_loss(struct trainer *t);
+// Losses over log-probabilities of whole answers (dpo, kto, grpo, rloo): the model and all, or only
+// those of a model that is read.
+bool trl_compares(const struct job *p);
+struct var trl_comparing_loss(struct trainer *t);
+struct var trl_read(struct trainer *t);
 
 #endif

@@ -34,6 +34,9 @@ void run_finish(struct run *r);
 void plain_build(struct run *r, const struct job *p, struct machine *m);
 void plain_step(struct run *r);
 
+// generate.c: a step's answers, by the model that is trained.
+void generate_answers(struct trainer *t);
+
 extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run;
 
 #endif

@@ -1,6 +1,7 @@
 // TRL over accelerate 1.15 (utils/fsdp_utils.py, fsdp2_prepare_model): the last norm and the head
 // are one unit, and gradients are reduced in the compute type. A batch is tokens, labels and mask.
 // Losses that compare have a reference model beside the one that is trained.
+#include "core/losses/losses.h"
 #include "core/recipes/run.h"
 
 static const struct habits whole_reference = {.batch_columns = 3};
@@ -27,6 +28,37 @@ static void build(struct run *r, const struct job *p, struct machine *m)
     r->trainer.reference = reads ? &r->reference : NULL;
 }
 
+// grpo_trainer.py and rloo_trainer.py, _generate_and_score_completions: rloo reads its answers with
+// the model itself too, and a KL term with the reference, a micro-batch at a time.
+static void read_answers(struct trainer *t, struct trainer *read)
+{
+    struct var ids = read->ids;
+    machine_phase(t->machine, PHASE_REFERENCE);
+    read->ids = (struct var){machine_take(t->machine, 8 * job_tokens(t->job), MEMORY_INPUTS),
+                             NO_NODE, 8, job_tokens(t->job)};
+    read->graph.gemm_ready[false] |= t->graph.gemm_ready[false];
+    bool was_read = read->is_reference;
+    read->is_reference = true;
+    struct var values = forward_to_loss(read);
+    read->is_reference = was_read;
+    var_drop(&read->graph, &values);
+    var_drop(&read->graph, &read->ids);
+    read->ids = ids;
+}
+
+static void step(struct run *r)
+{
+    struct trainer *t = &r->trainer;
+    if (job_generates(t->job)) {
+        generate_answers(t);
+        if (t->job->task == TASK_RLOO)
+            read_answers(t, t);
+        if (job_reads_reference(t->job))
+            read_answers(t, t->reference ? t->reference : t);
+    }
+    plain_step(r);
+}
+
 const struct run_kind trl_run = {
     .steps = 3,
     .habits = {.sums_narrow = true,
@@ -35,5 +67,5 @@ const struct run_kind trl_run = {
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
     .build = build,
-    .step = plain_step,
+    .step = step,
 };

@@ -118,7 +118,11 @@ uint64_t trainer_micro_batches(const struct job *p)
 static int batch_columns(const struct trainer *t)
 {
     int columns = t->habits->batch_columns;
-    return t->job->task == TASK_REWARD ? 2 : t->job->task == TASK_KTO ? 2 * columns : columns;
+    bool joined = job_generates(t->job); // prompts and answers, and their masks, as parts and whole
+    return t->job->task == TASK_REWARD ? 2
+           : t->job->task == TASK_KTO  ? 2 * columns
+           : joined                    ? 4
+                                       : columns;
 }
 
 // transformers/trainer.py, get_batch_samples: a step's batches come while the last step's are still
