@@ -169,6 +169,14 @@ static bool conclude_adapters(struct conclusion *c)
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }
 
+// Of dpo and kto it says nothing that is modelled.
+static bool conclude_kl(struct conclusion *c)
+{
+    const struct setting *beta = fact(c, "beta"), *task = settings_find_z(c->out, "task");
+    bool generates = task && (str_is(task->value, "grpo") || str_is(task->value, "rloo"));
+    return !beta || !generates || put(c, "beta", beta->value, beta->where);
+}
+
 static bool conclude_trl(struct conclusion *c)
 {
     const struct setting *trl = fact(c, "TRL");
@@ -177,7 +185,7 @@ static bool conclude_trl(struct conclusion *c)
     // transformers/training_args.py: per_device_train_batch_size = 8
     return conclude_adapters(c) && put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", task_of(trl->where), trl->where) &&
-           conclude_trl_precision(c);
+           conclude_kl(c) && conclude_trl_precision(c);
 }
 
 struct batches {

@@ -66,9 +66,10 @@ bool draft_samples(struct draft *j, struct error *e)
                     (unsigned long long)samples, (unsigned long long)j->sequences);
     while (j->sequences % samples)
         samples /= 2;
-    if (draft_is(j, IS_GRPO, IS_CAPACITY) && samples < 2)
+    bool compares = draft_is(j, IS_ROLLOUT, IS_CAPACITY | IS_OPD);
+    if (compares && samples < 2)
         return FAIL(e, BAD_INPUT, given ? given->where : STR("--batch"),
-                    "GRPO compares at least two answers to a prompt; a step has %llu",
+                    "this task compares at least two answers to a prompt; a step has %llu",
                     (unsigned long long)j->sequences);
     draft_count(j, "repeat_times", samples);
     draft_count(j, "prompts", j->sequences / samples);

@@ -289,6 +289,11 @@ static bool is_unpredicted_task(const struct job *j)
     return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
 }
 
+static bool is_trls_own_task(const struct job *j)
+{
+    return j->task == TASK_KTO || j->task == TASK_RLOO;
+}
+
 static bool is_ragged(const struct job *j)
 {
     return j->batching != BATCHING_FULL;
@@ -531,6 +536,8 @@ const struct rule rules[] = {
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
      "files with Liger's loss are not written yet; with the full loss they are"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
+    {0, 0, is_trls_own_task, IN(TRINITY) | IN(VERL) | IN(SLIME), CANNOT, "task",
+     "of kto and rloo only files for TRL are written"},
     {0, IS_RESHARD | IS_FSDP2, NULL, IN(TRINITY) | IN(VERL), CANNOT, "reshard",
      "only fsdp2 can keep its layers gathered"},
     {0, IS_GRPO, NULL, IN(VERL), CANNOT, "task", "for verl only grpo is written"},

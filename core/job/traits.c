@@ -101,7 +101,7 @@ static uint64_t of_switches(const struct job *j)
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
            if_so(j->sync_each_batch, IS_SYNCED) |
            if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
-           if_so(j->precomputed, IS_PRECOMPUTED) | if_so(is_legacy(j), IS_LEGACY) |
+           if_so(j->precomputed, IS_PRECOMPUTED) | if_so(j->has_kl, IS_KL) | if_so(is_legacy(j), IS_LEGACY) |
            if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
 }
 

@@ -48,6 +48,7 @@
 #define IS_ROLLOUT  TRAIT(35) // answers are generated on GPUs of their own
 #define IS_PACKED      TRAIT(38) // sequences in one row
 #define IS_PRECOMPUTED TRAIT(39) // the reference's log-probabilities
+#define IS_KL          TRAIT(47) // a KL term of grpo or rloo
 #define IS_COMPARED    TRAIT(40) // with a reference: dpo and kto
 // The model.
 #define IS_YARN    TRAIT(36) // the context is longer than the model's positions
