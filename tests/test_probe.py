@@ -627,6 +627,15 @@ class Probe(unittest.TestCase):
         said = self.one_sentence(self.run_probe("train", "--log-dir", "/proc/1/logs"))
         self.assertIn("/proc/1/logs", said)
 
+    def test_a_folder_that_looks_like_an_option(self):
+        done = self.run_probe("train", "--until", "1024", "--log-dir", "-x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        command = self.torch(self.READY + '--ask) case $2 in -*) exit 9 ;; esac ;;', "--log-dir", "-y")
+        done = subprocess.run(command, cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder, "-y/torch_server.log")) as file:
+            self.assertIn("ready", file.read())
+
     def test_two_at_once(self):
         first = subprocess.Popen(self.command("hang"), cwd=self.folder, stdout=subprocess.DEVNULL)
         time.sleep(1)
@@ -702,7 +711,6 @@ class Probe(unittest.TestCase):
         time.sleep(0.2)
         self.assertEqual(set(processes()) - before, set())
 
-
     def test_a_limit_reaches_trials_that_are_not_modelled(self):
         for options, wanted in ((("--memory-limit", "10GiB"), 10 << 30),
                                 (("--as", "A100-80G"), 84289781760),
@@ -760,7 +768,8 @@ FAKES = {
     "sbatch": """
 [ -e "$STATE/refused" ] && { cat "$STATE/refused" >&2; exit 1; }
 for last; do :; done
-for word; do case $word in --output=*) output=${word#--output=} ;; esac; done
+for word; do case $word in --output=*) output=${word#--output=} ;; -[!-]*) exit 64 ;; esac; done
+output=$(printf '%s' "$output" | sed 's/%%/\\a/g; s/%j/42/g; s/\\a/%/g')
 echo "$@" >>"$STATE/submitted"
 env --default-signal=TERM,INT,HUP,PIPE sh "$last" >"$output" 2>&1 & echo $! >"$STATE/pid"
 echo 42
@@ -899,6 +908,17 @@ class Slurm(Probe):
             lines = file.read().splitlines()
         self.assertEqual(len(lines), 3)
         self.assertIn("--gpus=4", lines[0])
+
+    def test_folders_that_mean_something_to_slurm(self):
+        for folder in ("%j", "100%%", "-x", "%a%A %u"):
+            with self.subTest(folder):
+                done = self.run_probe("train", "--until", "1024", "--log-dir", folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                log = os.path.join(self.folder, folder, "model/gpu-1/sp-1/model_len-1024.log")
+                with open(log) as file:
+                    self.assertIn('"fathom": "done"', file.read())
+                self.assertTrue(os.path.exists(log + ".job"))
+        self.assertIn("a backslash", self.one_sentence(self.run_probe("train", "--log-dir", "back\\slash")))
 
     def test_a_timeout_cancels_the_job(self):
         self.run_probe("hang", "--timeout", "1", "--tries", "1")
