@@ -559,6 +559,43 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.left_in_tmp(), [])
 
+    def test_the_servers_folder_is_nobody_elses(self):
+        look = self.READY + """--ask) stat -c '%a %u' "${4%/*}" >>seen; echo "${4%/*}" >>names ;;"""
+        os.makedirs(os.path.join(self.folder, "tmp"))
+        blocked = []
+        for turn in range(2):
+            done = subprocess.run(self.torch(look, "--resume", "off"), cwd=self.folder, timeout=60,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            status = os.stat(os.path.join(self.folder, "logs/probe.db"))
+            if turn == 0:  # what another user could guess and take beforehand
+                for name in (f"fathom-{os.getuid()}-{status.st_dev:x}-{status.st_ino:x}",
+                             f"fathom-{status.st_dev:x}-{status.st_ino:x}-other"):
+                    blocked.append(name)
+                    os.makedirs(os.path.join(self.folder, "tmp", name, "kept"), mode=0o755)
+        with open(os.path.join(self.folder, "seen")) as file:
+            self.assertEqual(file.read(), f"700 {os.getuid()}\n" * 2)
+        with open(os.path.join(self.folder, "names")) as file:
+            self.assertEqual(len(set(file)), 2)
+        self.assertEqual(sorted(self.left_in_tmp()), sorted(blocked))
+        for name in blocked:
+            self.assertEqual(os.listdir(os.path.join(self.folder, "tmp", name)), ["kept"])
+
+    def test_a_server_is_ready_after_any_noise(self):
+        for noise in ("yes 'a warning of some library' | head -c 3000000", "printf 'no end of this line'"):
+            with self.subTest(noise):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                script = self.READY.replace("echo '{", noise + "; echo '{") + "--ask) exit 0 ;;"
+                done = subprocess.run(self.torch(script), cwd=self.folder, timeout=60, capture_output=True,
+                                      text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_what_a_server_said_last_is_told_after_any_noise(self):
+        dies = "--serve) yes 'a warning' | head -c 3000000; echo; echo 'No module named torch'; exit 1 ;;"
+        done = subprocess.run(self.torch(dies), cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertIn("the torch worker did not start: No module named torch", self.one_sentence(done))
+
     def test_a_server_that_is_killed_is_started_once_more(self):
         dies = self.READY + """--ask) kill -9 $(tail -n 1 servers); sleep 0.2; [ -e well ] && exit 0
             [ -e often ] || touch well
@@ -737,10 +774,7 @@ class Worker(unittest.TestCase):
             is_available=lambda: True, set_device=lambda index: None, init=lambda: None,
             mem_get_info=lambda: (70 << 30, 80 << 30), get_device_name=lambda: "Fake",
             set_per_process_memory_fraction=fractions.append)
-        spec = importlib.util.spec_from_file_location(
-            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
-        worker = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(worker)
+        worker = self.worker()
         trial = worker.read_trial(json.dumps({"config": {}, "context": 64, "limit_bytes": limit}))
         with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(cuda=cuda)):
             try:
@@ -748,6 +782,28 @@ class Worker(unittest.TestCase):
             except worker.BadTrial as refusal:
                 return str(refusal)
         return fractions
+
+    def worker(self):
+        spec = importlib.util.spec_from_file_location(
+            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
+        worker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(worker)
+        return worker
+
+    def test_ranks_meet_where_nobody_else_can(self):
+        worker, seen = self.worker(), []
+
+        def run_trial(trial, store):
+            folder = os.path.dirname(store)
+            seen.append((folder, os.stat(folder).st_mode & 0o7777, os.path.exists(store)))
+            return 0
+
+        trial = json.dumps({"config": {}, "context": 64, "world": 2})
+        with unittest.mock.patch.object(worker, "run_trial", run_trial):
+            self.assertEqual([worker.run_here(trial), worker.run_here(trial)], [0, 0])
+        self.assertEqual([how for _, *how in seen], [[0o700, False]] * 2)
+        self.assertNotEqual(seen[0][0], seen[1][0])
+        self.assertFalse(any(os.path.exists(folder) for folder, *_ in seen))
 
     def test_a_smaller_card_is_played(self):
         self.assertEqual(self.prepare(20 << 30), [0.25])

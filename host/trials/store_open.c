@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "host/files/file.h"
+#include "host/files/folder.h"
 #include "host/trials/store_sql.h"
 
 enum { BUSY_MS = 10000, GLANCE_BUSY_MS = 200 };
