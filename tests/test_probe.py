@@ -638,6 +638,9 @@ class Probe(unittest.TestCase):
             done = self.run_probe("train", "--until", "1024")
             if done.returncode:
                 said.add(self.one_sentence(done).rpartition(": ")[2])
+            listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+                                    stderr=subprocess.DEVNULL, timeout=60)
+            self.assertNotIn(" running ", listed.stdout)
         self.assertLessEqual(len(said), 3)
         for sentence in said:
             self.assertIn("the disk is full, so ", sentence)
@@ -672,6 +675,25 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         with open(os.path.join(self.folder, "-y/torch_server.log")) as file:
             self.assertIn("ready", file.read())
+
+    def listed(self, *options):
+        done = subprocess.run([FATHOM, "probe", "--list", *options], cwd=self.folder, capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_list_knows_what_runs(self):
+        probe = subprocess.Popen(self.command("hang", "--grace", "5"), cwd=self.folder, stdout=subprocess.DEVNULL)
+        self.wait_until(lambda: self.in_log("waiting"), "it runs")
+        self.assertIn(" running ", self.listed())
+        keeper, = sqlite3.connect(os.path.join(self.folder, "logs/probe.db")).execute(
+            "SELECT keeper_pid FROM attempt").fetchone()
+        probe.kill()
+        probe.wait()
+        self.wait_until(lambda: keeper not in processes(), "its keeper has ended it")
+        self.assertNotIn(" running ", self.listed())
+        self.assertIn(" interrupted ", self.listed())
+        self.assertEqual(self.outcomes(), [(1024, None)])  # reading changes nothing
 
     def test_two_at_once(self):
         first = subprocess.Popen(self.command("hang"), cwd=self.folder, stdout=subprocess.DEVNULL)
