@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""What is given as a file and is none and names that mean something to SQLite.
+"""What is given as a file and is none, names that mean something to SQLite, and files that may not grow.
 
 Usage: tests/test_hostile.py PROGRAM-FOLDER [unittest arguments]
 """
 import os
+import resource
 import shutil
 import socket
 import subprocess
@@ -149,6 +150,19 @@ class Hostile(unittest.TestCase):
                 self.assertTrue(os.path.exists(self.path(name)))
                 done = self.run_fathom("probe", "--list", "--store", name)
                 self.assertIn(" fits ", done.stdout, done.stderr)
+
+    # ---------------------------------------------------------------- files that may not grow
+
+    def test_a_limit_on_files_is_an_error(self):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+        self.refuses("emit", "--for", "accelerate", "--model", "Qwen3-0.6B", "--gpu", "H200", "--context", "4k", "-o",
+                     "out", says="(ulimit -f)", status=3, preexec_fn=limit)
+        self.assertEqual([name for _, _, names in os.walk(self.path("out")) for name in names], [])
+        with open(self.path("answer"), "w") as answer:
+            done = subprocess.run([FATHOM, "models"], stdout=answer, stderr=subprocess.PIPE, text=True, timeout=60,
+                                  preexec_fn=limit)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("cannot write the answer", done.stderr)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
@@ -695,6 +696,35 @@ class Probe(unittest.TestCase):
         self.assertIn(" interrupted ", self.listed())
         self.assertEqual(self.outcomes(), [(1024, None)])  # reading changes nothing
 
+    def limited(self, command, size):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60, preexec_fn=limit)
+
+    def test_a_limit_on_files(self):
+        said = set()
+        for size in (0, 1000, 4096, 8192, 16384, 33000, 41000, 50000, 60000, 75000, 100000):
+            with self.subTest(size):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                done = self.limited(self.command("train", "--until", "1024"), size)
+                if done.returncode:
+                    said.add(self.one_sentence(done).rpartition(": ")[2])
+                if os.path.exists(os.path.join(self.folder, "logs/probe.db")) and done.returncode:
+                    listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, capture_output=True,
+                                            text=True, timeout=60)
+                    self.assertNotIn("running", listed.stdout)
+                self.assertEqual(self.run_probe("train", "--until", "1024").returncode, 0)
+                self.assertNotIn("running", self.column("state"))
+        self.assertTrue(said)
+        for sentence in said:
+            self.assertTrue("ulimit" in sentence or "File too large" in sentence, sentence)
+
+    def test_a_log_that_may_not_grow(self):
+        done = self.limited(self.command("log", "--until", "1024", more="--bytes 3000000"), 1000000)
+        self.assertIn("this log cannot be written (File too large)", self.one_sentence(done))
+        self.assertEqual(self.outcomes(), [(1024, "disk")])
+        self.assertEqual(os.path.getsize(os.path.join(self.folder, "logs/model/gpu-1/sp-1/model_len-1024.log")),
+                         1000000)
+
     def test_two_at_once(self):
         first = subprocess.Popen(self.command("hang"), cwd=self.folder, stdout=subprocess.DEVNULL)
         time.sleep(1)
@@ -769,6 +799,7 @@ class Probe(unittest.TestCase):
             self.assertLessEqual(len(file.readlines()), len(self.attempts()))
         time.sleep(0.2)
         self.assertEqual(set(processes()) - before, set())
+
 
     def test_a_limit_reaches_trials_that_are_not_modelled(self):
         for options, wanted in ((("--memory-limit", "10GiB"), 10 << 30),
