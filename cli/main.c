@@ -1,5 +1,6 @@
 // The program: arguments and a request file become settings, the host adds what only it can find
 // (model files, this machine's GPUs), and the command's pure answer is written out.
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -256,6 +257,7 @@ int main(int argc, char **argv)
 {
     struct host_memory memory;
     struct error e = {0};
+    (void)signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of that file's (EFBIG)
     if (!host_memory_reserve(&memory, &e))
         out_of_memory();
     struct arena arena = host_arena(&memory, out_of_memory);

@@ -59,10 +59,18 @@ fi
 
 job='' state=''
 
+# sbatch reads %j and the like in the name of the output, where %% is the sign itself, and drops backslashes.
+case $output in
+*\\*)
+    echo "slurm: $output: no output can be in a folder with a backslash in its name" >&2
+    exit 126 ;;
+esac
+pattern=$(printf '%s' "$output" | sed 's/%/%%/g')
+
 # sbatch may have made a job although it was interrupted, so it is not: signals wait until it has ended.
 submit() {
     said=$(trap '' TERM INT HUP
-           exec sbatch --parsable --job-name=fathom --output="$output" $request "$script" 2>"$output.sbatch")
+           exec sbatch --parsable --job-name=fathom --output="$pattern" $request "$script" 2>"$output.sbatch")
     status=$?
     cat "$output.sbatch" >&2
     grep -q -i -e 'unable to contact' -e 'timed out' -e 'temporarily' "$output.sbatch" && passing=yes

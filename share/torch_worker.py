@@ -830,15 +830,20 @@ def in_rank(trial, rank, store):
         leave(1)
 
 
+def is_alone(trial):
+    return trial["one_gpu"] or trial["world"] == 1
+
+
 def run_trial(trial, store):
     """All ranks of a trial as processes of this one; the first failure ends the rest. They find each other
-    through the file `store`, which may be there from a trial that was killed."""
+    through the file `store`, which may be there from a trial that was killed. One rank alone needs none, and
+    does not return."""
     world = trial["world"]
     os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+    if is_alone(trial):
+        in_rank(trial, trial["cp_rank"], store)
     with contextlib.suppress(OSError):
         os.unlink(store)
-    if trial["one_gpu"] or world == 1:
-        in_rank(trial, trial["cp_rank"], store)
     ranks = set()
     for rank in range(world):
         pid = os.fork()
@@ -985,12 +990,14 @@ def serve(path):
 
 
 def run_here(trial):
-    """Without a server; a trial that is repeated uses the same file again."""
+    """Without a server. Others may write to the folder of temporary files, so ranks meet in one of their own."""
     import tempfile
-    import zlib
 
-    name = f"fathom-store-{os.getuid()}-{zlib.crc32(os.path.abspath(trial).encode()):08x}"
-    return run_trial(read_trial(trial), os.path.join(tempfile.gettempdir(), name))
+    read = read_trial(trial)
+    if is_alone(read):
+        return run_trial(read, None)
+    with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
+        return run_trial(read, os.path.join(folder, "store"))
 
 
 def ask(path, trial):

@@ -7,6 +7,7 @@ import importlib.util
 import json
 import os
 import random
+import resource
 import shutil
 import signal
 import sqlite3
@@ -559,6 +560,43 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertEqual(self.left_in_tmp(), [])
 
+    def test_the_servers_folder_is_nobody_elses(self):
+        look = self.READY + """--ask) stat -c '%a %u' "${4%/*}" >>seen; echo "${4%/*}" >>names ;;"""
+        os.makedirs(os.path.join(self.folder, "tmp"))
+        blocked = []
+        for turn in range(2):
+            done = subprocess.run(self.torch(look, "--resume", "off"), cwd=self.folder, timeout=60,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            status = os.stat(os.path.join(self.folder, "logs/probe.db"))
+            if turn == 0:  # what another user could guess and take beforehand
+                for name in (f"fathom-{os.getuid()}-{status.st_dev:x}-{status.st_ino:x}",
+                             f"fathom-{status.st_dev:x}-{status.st_ino:x}-other"):
+                    blocked.append(name)
+                    os.makedirs(os.path.join(self.folder, "tmp", name, "kept"), mode=0o755)
+        with open(os.path.join(self.folder, "seen")) as file:
+            self.assertEqual(file.read(), f"700 {os.getuid()}\n" * 2)
+        with open(os.path.join(self.folder, "names")) as file:
+            self.assertEqual(len(set(file)), 2)
+        self.assertEqual(sorted(self.left_in_tmp()), sorted(blocked))
+        for name in blocked:
+            self.assertEqual(os.listdir(os.path.join(self.folder, "tmp", name)), ["kept"])
+
+    def test_a_server_is_ready_after_any_noise(self):
+        for noise in ("yes 'a warning of some library' | head -c 3000000", "printf 'no end of this line'"):
+            with self.subTest(noise):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                script = self.READY.replace("echo '{", noise + "; echo '{") + "--ask) exit 0 ;;"
+                done = subprocess.run(self.torch(script), cwd=self.folder, timeout=60, capture_output=True,
+                                      text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                self.assertEqual(self.outcomes(), [(1024, "fits")])
+
+    def test_what_a_server_said_last_is_told_after_any_noise(self):
+        dies = "--serve) yes 'a warning' | head -c 3000000; echo; echo 'No module named torch'; exit 1 ;;"
+        done = subprocess.run(self.torch(dies), cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertIn("the torch worker did not start: No module named torch", self.one_sentence(done))
+
     def test_a_server_that_is_killed_is_started_once_more(self):
         dies = self.READY + """--ask) kill -9 $(tail -n 1 servers); sleep 0.2; [ -e well ] && exit 0
             [ -e often ] || touch well
@@ -601,6 +639,9 @@ class Probe(unittest.TestCase):
             done = self.run_probe("train", "--until", "1024")
             if done.returncode:
                 said.add(self.one_sentence(done).rpartition(": ")[2])
+            listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, stdout=subprocess.PIPE, text=True,
+                                    stderr=subprocess.DEVNULL, timeout=60)
+            self.assertNotIn(" running ", listed.stdout)
         self.assertLessEqual(len(said), 3)
         for sentence in said:
             self.assertIn("the disk is full, so ", sentence)
@@ -626,6 +667,63 @@ class Probe(unittest.TestCase):
     def test_a_folder_that_may_not_be_written(self):
         said = self.one_sentence(self.run_probe("train", "--log-dir", "/proc/1/logs"))
         self.assertIn("/proc/1/logs", said)
+
+    def test_a_folder_that_looks_like_an_option(self):
+        done = self.run_probe("train", "--until", "1024", "--log-dir", "-x")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        command = self.torch(self.READY + '--ask) case $2 in -*) exit 9 ;; esac ;;', "--log-dir", "-y")
+        done = subprocess.run(command, cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(os.path.join(self.folder, "-y/torch_server.log")) as file:
+            self.assertIn("ready", file.read())
+
+    def listed(self, *options):
+        done = subprocess.run([FATHOM, "probe", "--list", *options], cwd=self.folder, capture_output=True, text=True,
+                              timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_a_list_knows_what_runs(self):
+        probe = subprocess.Popen(self.command("hang", "--grace", "5"), cwd=self.folder, stdout=subprocess.DEVNULL)
+        self.wait_until(lambda: self.in_log("waiting"), "it runs")
+        self.assertIn(" running ", self.listed())
+        keeper, = sqlite3.connect(os.path.join(self.folder, "logs/probe.db")).execute(
+            "SELECT keeper_pid FROM attempt").fetchone()
+        probe.kill()
+        probe.wait()
+        self.wait_until(lambda: keeper not in processes(), "its keeper has ended it")
+        self.assertNotIn(" running ", self.listed())
+        self.assertIn(" interrupted ", self.listed())
+        self.assertEqual(self.outcomes(), [(1024, None)])  # reading changes nothing
+
+    def limited(self, command, size):
+        limit = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=60, preexec_fn=limit)
+
+    def test_a_limit_on_files(self):
+        said = set()
+        for size in (0, 1000, 4096, 8192, 16384, 33000, 41000, 50000, 60000, 75000, 100000):
+            with self.subTest(size):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                done = self.limited(self.command("train", "--until", "1024"), size)
+                if done.returncode:
+                    said.add(self.one_sentence(done).rpartition(": ")[2])
+                if os.path.exists(os.path.join(self.folder, "logs/probe.db")) and done.returncode:
+                    listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, capture_output=True,
+                                            text=True, timeout=60)
+                    self.assertNotIn("running", listed.stdout)
+                self.assertEqual(self.run_probe("train", "--until", "1024").returncode, 0)
+                self.assertNotIn("running", self.column("state"))
+        self.assertTrue(said)
+        for sentence in said:
+            self.assertTrue("ulimit" in sentence or "File too large" in sentence, sentence)
+
+    def test_a_log_that_may_not_grow(self):
+        done = self.limited(self.command("log", "--until", "1024", more="--bytes 3000000"), 1000000)
+        self.assertIn("this log cannot be written (File too large)", self.one_sentence(done))
+        self.assertEqual(self.outcomes(), [(1024, "disk")])
+        self.assertEqual(os.path.getsize(os.path.join(self.folder, "logs/model/gpu-1/sp-1/model_len-1024.log")),
+                         1000000)
 
     def test_two_at_once(self):
         first = subprocess.Popen(self.command("hang"), cwd=self.folder, stdout=subprocess.DEVNULL)
@@ -729,10 +827,7 @@ class Worker(unittest.TestCase):
             is_available=lambda: True, set_device=lambda index: None, init=lambda: None,
             mem_get_info=lambda: (70 << 30, 80 << 30), get_device_name=lambda: "Fake",
             set_per_process_memory_fraction=fractions.append)
-        spec = importlib.util.spec_from_file_location(
-            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
-        worker = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(worker)
+        worker = self.worker()
         trial = worker.read_trial(json.dumps({"config": {}, "context": 64, "limit_bytes": limit}))
         with unittest.mock.patch.dict(sys.modules, torch=types.SimpleNamespace(cuda=cuda)):
             try:
@@ -740,6 +835,28 @@ class Worker(unittest.TestCase):
             except worker.BadTrial as refusal:
                 return str(refusal)
         return fractions
+
+    def worker(self):
+        spec = importlib.util.spec_from_file_location(
+            "torch_worker", os.path.join(TESTS, "..", "share", "torch_worker.py"))
+        worker = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(worker)
+        return worker
+
+    def test_ranks_meet_where_nobody_else_can(self):
+        worker, seen = self.worker(), []
+
+        def run_trial(trial, store):
+            folder = os.path.dirname(store)
+            seen.append((folder, os.stat(folder).st_mode & 0o7777, os.path.exists(store)))
+            return 0
+
+        trial = json.dumps({"config": {}, "context": 64, "world": 2})
+        with unittest.mock.patch.object(worker, "run_trial", run_trial):
+            self.assertEqual([worker.run_here(trial), worker.run_here(trial)], [0, 0])
+        self.assertEqual([how for _, *how in seen], [[0o700, False]] * 2)
+        self.assertNotEqual(seen[0][0], seen[1][0])
+        self.assertFalse(any(os.path.exists(folder) for folder, *_ in seen))
 
     def test_a_smaller_card_is_played(self):
         self.assertEqual(self.prepare(20 << 30), [0.25])
@@ -760,7 +877,8 @@ FAKES = {
     "sbatch": """
 [ -e "$STATE/refused" ] && { cat "$STATE/refused" >&2; exit 1; }
 for last; do :; done
-for word; do case $word in --output=*) output=${word#--output=} ;; esac; done
+for word; do case $word in --output=*) output=${word#--output=} ;; -[!-]*) exit 64 ;; esac; done
+output=$(printf '%s' "$output" | sed 's/%%/\\a/g; s/%j/42/g; s/\\a/%/g')
 echo "$@" >>"$STATE/submitted"
 env --default-signal=TERM,INT,HUP,PIPE sh "$last" >"$output" 2>&1 & echo $! >"$STATE/pid"
 echo 42
@@ -899,6 +1017,17 @@ class Slurm(Probe):
             lines = file.read().splitlines()
         self.assertEqual(len(lines), 3)
         self.assertIn("--gpus=4", lines[0])
+
+    def test_folders_that_mean_something_to_slurm(self):
+        for folder in ("%j", "100%%", "-x", "%a%A %u"):
+            with self.subTest(folder):
+                done = self.run_probe("train", "--until", "1024", "--log-dir", folder)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                log = os.path.join(self.folder, folder, "model/gpu-1/sp-1/model_len-1024.log")
+                with open(log) as file:
+                    self.assertIn('"fathom": "done"', file.read())
+                self.assertTrue(os.path.exists(log + ".job"))
+        self.assertIn("a backslash", self.one_sentence(self.run_probe("train", "--log-dir", "back\\slash")))
 
     def test_a_timeout_cancels_the_job(self):
         self.run_probe("hang", "--timeout", "1", "--tries", "1")

@@ -35,6 +35,11 @@ const struct engine *engine_find(struct str name)
     return NULL;
 }
 
+struct str path_as_argument(struct arena *a, struct str path)
+{
+    return str_starts(path, STR("-")) ? str_join(a, STR("./"), path) : path;
+}
+
 void launch_argument(struct launch *l, struct arena *a, struct str text)
 {
     ASSERT(l->argument_count + 1 < LAUNCH_MAX_ARGUMENTS);

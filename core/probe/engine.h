@@ -59,6 +59,7 @@ void launch_print(struct buf *b, const struct launch *l);
 
 // Adding to a launch, for engines.
 void launch_argument(struct launch *l, struct arena *a, struct str text);
+struct str path_as_argument(struct arena *a, struct str path); // nothing that looks like an option
 void launch_variable(struct launch *l, struct arena *a, const char *name, struct str value);
 
 // A setting that an engine takes, and which of its values, separated by '|'; one that ends with a

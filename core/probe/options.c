@@ -242,7 +242,7 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
 {
     uint64_t timeout = DEFAULT_TIMEOUT_S, grace = DEFAULT_GRACE_S;
     *o = (struct probe_options){.resume = true};
-    o->log_folder = text_or(s, "log-dir", STR("logs"));
+    o->log_folder = path_as_argument(a, text_or(s, "log-dir", STR("logs")));
     o->store = text_or(s, "store", str_format(a, "%.*s/probe.db", STR_ARGS(o->log_folder)));
     read_forms(o, s);
     if (!read_switch(&o->list, s, "list", e) || !read_switch(&o->resume, s, "resume", e) ||

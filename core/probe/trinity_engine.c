@@ -89,9 +89,9 @@ static void put_command(struct launch *l, struct arena *a, const struct trial_re
     launch_argument(l, a, STR("-u"));
     launch_argument(l, a, str_format(a, "%.*s/trinity_trial.py", STR_ARGS(r->shipped)));
     launch_argument(l, a, STR("--config"));
-    launch_argument(l, a, own_or(r->cell, "trinity-config", config));
+    launch_argument(l, a, path_as_argument(a, own_or(r->cell, "trinity-config", config)));
     launch_argument(l, a, STR("--plugin-dir"));
-    launch_argument(l, a, own_or(r->cell, "plugin-dir", plugins));
+    launch_argument(l, a, path_as_argument(a, own_or(r->cell, "plugin-dir", plugins)));
     if (settings_find_z(r->cell, "dlc"))
         launch_argument(l, a, STR("--dlc"));
 }

@@ -2,6 +2,7 @@
 #include "host/files/attachments.h"
 
 #include "host/files/file.h"
+#include "host/files/folder.h"
 
 static bool all_are_new(struct arena scratch, const struct answer *a, struct error *e)
 {

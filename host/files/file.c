@@ -1,10 +1,10 @@
 // System calls on files, each failure turned into one sentence. Reading loops until the end rather
-// than trusting a size, because pipes and files under /proc have none.
+// than trusting a size, because pipes and files under /proc have none. Only descriptors that we
+// were given may be pipes, devices or sockets: what such a path holds may never come.
 #include "host/files/file.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/buf.h"
+#include "core/base/compiler.h"
 
 enum { CHUNK_BYTES = 64 * 1024, TEMPORARY_NAMES = 100 };
 
@@ -26,6 +27,13 @@ enum path_kind path_kind(struct arena scratch, struct str path)
     if (!path.n || holds_nul(path) || stat(str_z(&scratch, path), &status) != 0)
         return PATH_NONE;
     return S_ISDIR(status.st_mode) ? PATH_FOLDER : PATH_FILE;
+}
+
+bool path_is_odd(struct arena scratch, struct str path)
+{
+    struct stat status;
+    return path.n && !holds_nul(path) && stat(str_z(&scratch, path), &status) == 0 &&
+           !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode);
 }
 
 struct str path_join(struct arena *a, struct str folder, struct str name)
@@ -52,9 +60,59 @@ static bool cannot_open(struct str path, int reason, struct error *e)
     case EACCES:
     case EPERM:
         return FAIL(e, IO, path, "this file may not be read (%s)", strerror(reason));
+    case EBADF:
+        return FAIL(e, BAD_INPUT, path, "nothing is open there");
     default:
         return FAIL(e, IO, path, "this file cannot be opened (%s)", strerror(reason));
     }
+}
+
+// The number of a descriptor that this process was given, by the names that shells have for them;
+// -1: the path is none.
+static int given_descriptor(struct str path)
+{
+    static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+    enum { MOST_DIGITS = 9 };
+    struct str digits = STR_NONE;
+    int number = 0;
+    if (str_is(path, "/dev/stdin"))
+        return STDIN_FILENO;
+    for (ptrdiff_t i = 0; i < COUNT_OF(folders); i++)
+        if (str_starts(path, str_from(folders[i])))
+            digits = str_slice(path, (ptrdiff_t)strlen(folders[i]), path.n);
+    for (ptrdiff_t i = 0; i < digits.n; i++) {
+        if (!char_is_digit(digits.p[i]) || i == MOST_DIGITS)
+            return -1;
+        number = 10 * number + (digits.p[i] - '0');
+    }
+    return digits.n ? number : -1;
+}
+
+static bool is_no_file(struct str path, mode_t mode, struct error *e)
+{
+    if (S_ISDIR(mode))
+        return FAIL(e, BAD_INPUT, path, "this is a folder, not a file");
+    FAIL(e, BAD_INPUT, path, "this is %s, not a file",
+         S_ISFIFO(mode)   ? "a named pipe"
+         : S_ISSOCK(mode) ? "a socket"
+                          : "a device");
+    return S_ISFIFO(mode) ? HINT(e, "what comes through it can be standard input") : false;
+}
+
+static bool allows(const struct stat *status, bool given, struct str path, struct error *e)
+{
+    bool fine = given ? !S_ISDIR(status->st_mode) : S_ISREG(status->st_mode);
+    return fine || is_no_file(path, status->st_mode, e);
+}
+
+// Waits for nobody: a named pipe without a writer is opened at once, only to be refused.
+static int open_at_once(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int flags = fd >= 0 ? fcntl(fd, F_GETFL) : -1;
+    if (flags >= 0)
+        (void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    return fd;
 }
 
 // The descriptor, or -1 with *e set.
@@ -64,18 +122,18 @@ static int open_file(struct stat *status, struct arena scratch, struct str path,
         FAIL(e, BAD_INPUT, path, "a path must not be empty or hold a NUL character");
         return -1;
     }
-    int fd = open(str_z(&scratch, path), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int given = given_descriptor(path);
+    int fd = given >= 0 ? fcntl(given, F_DUPFD_CLOEXEC, 0) : open_at_once(str_z(&scratch, path));
     if (fd < 0) {
-        cannot_open(path, errno, e);
+        int reason = errno;
+        bool odd = reason == ENXIO && stat(str_z(&scratch, path), status) == 0; // a socket
+        (void)(odd ? is_no_file(path, status->st_mode, e) : cannot_open(path, reason, e));
         return -1;
     }
-    if (fstat(fd, status) != 0) {
+    if (fstat(fd, status) != 0)
         FAIL(e, IO, path, "this file cannot be examined (%s)", strerror(errno));
-    } else if (S_ISDIR(status->st_mode)) {
-        FAIL(e, BAD_INPUT, path, "this is a folder, not a file");
-    } else {
+    else if (allows(status, given >= 0, path, e))
         return fd;
-    }
     close(fd);
     return -1;
 }
@@ -242,41 +300,7 @@ bool file_write(struct arena scratch, struct str path, struct str content,
         return FAIL(e, BAD_INPUT, path, "this file exists already");
     if (reason == ENOSPC || reason == EDQUOT)
         return FAIL(e, IO, path, "the disk is full, so this file cannot be written");
+    if (reason == EFBIG)
+        return FAIL(e, IO, path, "files may not become so large here (ulimit -f)");
     return FAIL(e, IO, path, "this file cannot be written (%s)", strerror(reason));
-}
-
-bool folder_make(struct arena scratch, struct str path, struct error *e)
-{
-    if (!path.n || holds_nul(path))
-        return FAIL(e, BAD_INPUT, path, "a path must not be empty or hold a NUL character");
-    char *name = str_z(&scratch, path);
-    struct stat status;
-    for (ptrdiff_t i = 1; i <= path.n; i++) {
-        if (i < path.n && name[i] != '/')
-            continue;
-        name[i] = 0;
-        if (mkdir(name, 0777) != 0 && errno != EEXIST)
-            return FAIL(e, IO, path, "this folder cannot be made (%s)", strerror(errno));
-        name[i] = i < path.n ? '/' : 0;
-    }
-    if (stat(name, &status) != 0 || !S_ISDIR(status.st_mode))
-        return FAIL(e, BAD_INPUT, path, "this is not a folder");
-    return true;
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *place)
-{
-    (void)status;
-    (void)kind;
-    (void)place;
-    return remove(path);
-}
-
-bool folder_remove(struct arena scratch, struct str path, struct error *e)
-{
-    enum { OPEN_FOLDERS = 16 };
-    if (path_kind(scratch, path) == PATH_NONE ||
-        nftw(str_z(&scratch, path), remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS) == 0)
-        return true;
-    return FAIL(e, IO, path, "this folder cannot be removed (%s)", strerror(errno));
 }

@@ -1,6 +1,7 @@
 // Files by path: read whole or in part into an arena, and written whole or not at all. A path the
 // user got wrong is bad input; a file the system will not let us read or write is an I/O error.
-// Each failure names the path as the place.
+// Each failure names the path as the place. What is read is a regular file; anything may be read
+// that is a descriptor of this process: /dev/stdin, or /dev/fd/63 as shells write for <(...).
 #ifndef FATHOM_HOST_FILES_FILE_H
 #define FATHOM_HOST_FILES_FILE_H
 
@@ -13,11 +14,12 @@
 
 enum path_kind {
     PATH_NONE, // nothing there, or nothing we may look at
-    PATH_FILE, // anything that can be read: a regular file, a pipe, a device
+    PATH_FILE, // anything but a folder, though reading refuses what is no regular file
     PATH_FOLDER,
 };
 
 enum path_kind path_kind(struct arena scratch, struct str path);
+bool path_is_odd(struct arena scratch, struct str path); // a pipe, a socket or a device is there
 struct str path_join(struct arena *a, struct str folder, struct str name);
 struct str path_real(struct arena *a, struct str path); // from the root, links followed, if it can
 
@@ -38,12 +40,6 @@ bool file_read_part(struct str *out, struct arena *a, struct str path, struct fi
 
 // Of a regular file; anything else is refused.
 bool file_size(uint64_t *bytes, struct arena scratch, struct str path, struct error *e) MUST_USE;
-
-// With the folders above it; one that is there already is left as it is.
-bool folder_make(struct arena scratch, struct str path, struct error *e) MUST_USE;
-
-// With everything in it; links are removed, not followed. One that is not there is fine.
-bool folder_remove(struct arena scratch, struct str path, struct error *e) MUST_USE;
 
 enum file_existing { FILE_KEEP_EXISTING, FILE_REPLACE };
 

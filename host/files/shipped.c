@@ -2,6 +2,7 @@
 #include "host/files/shipped.h"
 
 #include "host/files/file.h"
+#include "host/files/folder.h"
 
 bool shipped_write(struct arena scratch, struct str folder, struct error *e)
 {

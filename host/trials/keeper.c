@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/files/file.h"
+#include "host/files/folder.h"
 #include "host/trials/descendants.h"
 #include "host/trials/keeper_process.h"
 
@@ -236,7 +236,8 @@ static int open_log(struct arena scratch, struct str path, struct error *e)
 {
     if (!folder_make(scratch, str_cut_last(path, '/').head, e))
         return -1;
-    int fd = open(str_z(&scratch, path), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_APPEND, 0666);
+    enum { ANEW = O_CREAT | O_TRUNC | O_APPEND, AT_ONCE = O_NONBLOCK | O_NOCTTY | O_CLOEXEC };
+    int fd = open(str_z(&scratch, path), O_WRONLY | ANEW | AT_ONCE, 0666);
     if (fd < 0)
         cannot_write_log(path, errno, e);
     return fd;

@@ -7,6 +7,7 @@
 
 #include "core/base/units.h"
 #include "host/files/file.h"
+#include "host/files/folder.h"
 #include "host/sources/nvml.h"
 #include "host/trials/last_line.h"
 #include "host/trials/worker_lines.h"

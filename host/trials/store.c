@@ -3,6 +3,8 @@
 
 #include "host/trials/store_sql.h"
 
+#define ENDED_BEFORE "fathom ended before this trial did"
+
 enum { SETTLE_MS = 60000, SETTLE_STEP_MS = 20 };
 
 // ------------------------------------------------------------------ writing
@@ -189,7 +191,7 @@ bool store_settle(ptrdiff_t *count, struct store *s, struct error *e)
            store_execute(
                s,
                "UPDATE attempt SET state = 'finished', outcome = 'interrupted',"
-               " detail = 'fathom ended before this trial did',"
+               " detail = '" ENDED_BEFORE "',"
                " (steps, allocated_bytes, requested_bytes, reserved_bytes, retries) ="
                " (SELECT count(*), max(allocated_bytes), max(requested_bytes),"
                " max(reserved_bytes), max(retries) FROM step WHERE step.attempt = attempt.id)"
@@ -244,6 +246,32 @@ static bool read_steps(struct attempt_record *r, struct store *s, struct arena *
     return statement_finish(&t, e);
 }
 
+// As store_settle will write it down: nobody is there any more who could say how it ended.
+static void show_settled(struct attempt_record *r)
+{
+    r->finished = true;
+    r->outcome = OUTCOME_INTERRUPTED;
+    r->detail = STR(ENDED_BEFORE);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+static void show_peaks(struct attempt_record *r)
+{
+    struct peaks p = r->peaks;
+    p.steps = (uint64_t)r->step_count;
+    for (const struct step_record *s = r->steps; s < r->steps + r->step_count; s++) {
+        p.allocated_bytes = larger(p.allocated_bytes, s->allocated_bytes);
+        p.requested_bytes = larger(p.requested_bytes, s->requested_bytes);
+        p.reserved_bytes = larger(p.reserved_bytes, s->reserved_bytes);
+        p.retries = larger(p.retries, s->retries);
+    }
+    r->peaks = p;
+}
+
 static bool read_attempts(struct cell_record *c, struct store *s, struct arena *a, uint64_t context,
                           struct error *e)
 {
@@ -252,18 +280,24 @@ static bool read_attempts(struct cell_record *c, struct store *s, struct arena *
         statement_of(s, "SELECT id, context, try, outcome, status, detail, log, command, versions,"
                         " gpu, timeout_ms, started_ms, ended_ms, predicted_bytes, predicted_fits,"
                         " steps, allocated_bytes, requested_bytes, reserved_bytes, retries,"
-                        " limit_bytes, total_bytes FROM attempt"
+                        " limit_bytes, total_bytes, keeper_pid, keeper_started FROM attempt"
                         " WHERE cell = ?1 AND (?2 = 0 OR context = ?2) ORDER BY id");
     put_number(&t, c->id);
     put_count(&t, context);
     while (statement_row(&t)) {
         struct attempt_record r = attempt_at(&t, a);
+        struct process keeper = {number_at(&t, 22), number_at(&t, 23)};
+        if (!r.finished && !process_is_alive(keeper) && !store_is_worked_with(s, *a))
+            show_settled(&r);
         c->attempts = arena_grow(a, c->attempts, sizeof r, c->attempt_count, &capacity);
         c->attempts[c->attempt_count++] = r;
     }
     bool ok = statement_finish(&t, e);
     for (ptrdiff_t i = 0; ok && i < c->attempt_count; i++)
         ok = read_steps(&c->attempts[i], s, a, e);
+    for (ptrdiff_t i = 0; ok && i < c->attempt_count; i++)
+        if (c->attempts[i].finished && !c->attempts[i].peaks.steps)
+            show_peaks(&c->attempts[i]);
     return ok;
 }
 

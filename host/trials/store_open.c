@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 #include "host/files/file.h"
+#include "host/files/folder.h"
 #include "host/trials/store_sql.h"
 
-enum { BUSY_MS = 10000, GLANCE_BUSY_MS = 200 };
+enum { BUSY_MS = 10000, GLANCE_BUSY_MS = 200, LOCK_MS = 500, LOCK_STEP_MS = 20 };
 
 // One text for each version of the schema, from the one before it. A text that was released stays
 // as it is.
@@ -70,15 +71,55 @@ static const char *const migrations[] = {
     "ALTER TABLE attempt ADD COLUMN total_bytes INTEGER;",
 };
 
+static const char *lock_name(struct arena *a, const struct store *s)
+{
+    return str_z(a, str_join(a, s->path, STR(".lock")));
+}
+
+// Readers hold it for a moment, to see whether anybody does.
 static bool take_lock(struct store *s, struct arena scratch, struct error *e)
 {
-    const char *name = str_z(&scratch, str_join(&scratch, s->path, STR(".lock")));
-    s->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    s->lock = open(lock_name(&scratch, s), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (s->lock < 0)
         return FAIL(e, IO, s->path, "this store may not be written (%s)", strerror(errno));
-    if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
-        return true;
+    for (int ms = 0; ms < LOCK_MS; ms += LOCK_STEP_MS) {
+        if (flock(s->lock, LOCK_EX | LOCK_NB) == 0)
+            return true;
+        usleep(LOCK_STEP_MS * 1000);
+    }
     return FAIL(e, IO, s->path, "another fathom works with this store");
+}
+
+bool store_is_worked_with(const struct store *s, struct arena scratch)
+{
+    int fd = open(lock_name(&scratch, s), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return errno != ENOENT;
+    bool held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    close(fd);
+    return held;
+}
+
+// ------------------------------------------------------------------ its name
+
+// For SQLite, to which ":memory:" and "file:..." are no files.
+static const char *file_name(struct arena *a, struct str path)
+{
+    return str_z(a, str_starts(path, STR("/")) ? path : str_join(a, STR("./"), path));
+}
+
+// With the files that SQLite has beside it: opening a pipe waits for whoever is at its other end.
+static bool is_possible(const struct store *s, struct arena scratch, struct error *e)
+{
+    static const char *const parts[] = {"", "-wal", "-shm", "-journal", ".lock"};
+    if (str_is(s->path, ":memory:"))
+        return FAIL(e, BAD_INPUT, STR("--store"), "a store is a file: trials are kept");
+    for (ptrdiff_t i = 0; i < COUNT_OF(parts); i++) {
+        struct str part = str_join(&scratch, s->path, str_from(parts[i]));
+        if (path_is_odd(scratch, part))
+            return FAIL(e, BAD_INPUT, part, "this is not a regular file");
+    }
+    return true;
 }
 
 // ------------------------------------------------------------------ what the file is
@@ -141,7 +182,7 @@ static bool copy_to_memory(struct store *s, struct error *e)
 static const char *unchanging_name(struct arena *a, struct str path)
 {
     struct buf b = buf_in(a);
-    buf_put_z(&b, "file:");
+    buf_put_z(&b, str_starts(path, STR("/")) ? "file://" : "file:./");
     for (ptrdiff_t i = 0; i < path.n; i++) {
         unsigned char c = (unsigned char)path.p[i];
         bool plain = c > ' ' && c < 127 && !strchr("%?#", c);
@@ -169,7 +210,7 @@ static bool open_to_read(struct store *s, struct arena scratch, int busy_ms, str
 {
     if (path_kind(scratch, s->path) != PATH_FILE)
         return FAIL(e, BAD_INPUT, s->path, "there is no such store of trials");
-    int code = sqlite3_open_v2(str_z(&scratch, s->path), &s->db, SQLITE_OPEN_READWRITE, NULL);
+    int code = sqlite3_open_v2(file_name(&scratch, s->path), &s->db, SQLITE_OPEN_READWRITE, NULL);
     if (code == SQLITE_OK) {
         sqlite3_busy_timeout(s->db, busy_ms);
         code = sqlite3_exec(s->db, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
@@ -208,7 +249,7 @@ static bool open_worker(struct store *s, struct arena scratch, struct error *e)
         return false;
     if (!take_lock(s, scratch, e))
         return false;
-    if (sqlite3_open_v2(str_z(&scratch, s->path), &s->db,
+    if (sqlite3_open_v2(file_name(&scratch, s->path), &s->db,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
         return store_failed(s, e);
     sqlite3_busy_timeout(s->db, BUSY_MS);
@@ -222,9 +263,9 @@ bool store_open(struct store **out, struct arena *a, struct str path, enum store
 {
     struct store *s = NEW(a, struct store, 1);
     *s = (struct store){.lock = -1, .path = str_copy(a, path)};
-    bool ok = access == STORE_WORK
-                  ? open_worker(s, *a, e)
-                  : open_reader(s, *a, access == STORE_GLANCE ? GLANCE_BUSY_MS : BUSY_MS, e);
+    int busy_ms = access == STORE_GLANCE ? GLANCE_BUSY_MS : BUSY_MS;
+    bool ok = is_possible(s, *a, e) &&
+              (access == STORE_WORK ? open_worker(s, *a, e) : open_reader(s, *a, busy_ms, e));
     if (!ok) {
         store_close(s);
         return false;

@@ -2,6 +2,7 @@
 #include "host/trials/store_sql.h"
 
 #include <errno.h>
+#include <sys/resource.h>
 
 // SQLite calls a full disk by that name only where it writes pages.
 static bool is_full(const struct store *s)
@@ -11,8 +12,20 @@ static bool is_full(const struct store *s)
            (reason == ENOSPC || reason == EDQUOT);
 }
 
+// SQLite does not always keep the reason, so the limit is named wherever it can be one.
+static bool is_limited(const struct store *s, struct rlimit *limit)
+{
+    return s->db && (sqlite3_errcode(s->db) & 0xFF) == SQLITE_IOERR && !is_full(s) &&
+           getrlimit(RLIMIT_FSIZE, limit) == 0 && limit->rlim_cur != RLIM_INFINITY;
+}
+
 bool store_failed(const struct store *s, struct error *e)
 {
+    struct rlimit limit = {0};
+    if (is_limited(s, &limit))
+        return FAIL(e, IO, s->path,
+                    "the store failed (%s); no file may exceed %llu bytes (ulimit -f)",
+                    sqlite3_errmsg(s->db), (unsigned long long)limit.rlim_cur);
     int code = s->db ? sqlite3_errcode(s->db) : SQLITE_NOMEM;
     if (s->db && is_full(s))
         code = SQLITE_FULL;

@@ -13,6 +13,9 @@ struct store {
     struct str path;
 };
 
+// Whether a fathom has its lock; one that cannot be asked about may have.
+bool store_is_worked_with(const struct store *s, struct arena scratch);
+
 // The sentence for what SQLite last ran into; always false.
 bool store_failed(const struct store *s, struct error *e);
 

@@ -1,20 +1,25 @@
 // Starting the server and waiting for its "ready" line, which says which torch it is. Its socket,
-// and what its trials need beside it, is in a folder whose name belongs to the store: whoever works
-// with the store next removes what a fathom that was killed has left there.
+// and what its trials need beside it, is in a folder of our own whose name begins with what belongs
+// to the store: whoever works with the store next removes what a fathom that was killed has left.
 #include "host/trials/torch_server.h"
 
-#include <errno.h>
 #include <poll.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "host/files/file.h"
+#include "host/files/folder.h"
 #include "host/formats/json_tree.h"
 
-enum { LOG_BYTES = 1 << 20, READY_MS = 300000, STEP_MS = 50, SERVER_GRACE_MS = 500 };
+enum {
+    LOOK_BYTES = 256 << 10,
+    MOST_LOOKS = 64,
+    TAIL_BYTES = 64 << 10,
+    READY_MS = 300000,
+    STEP_MS = 50,
+    SERVER_GRACE_MS = 500
+};
 
 // "2.11" of "2.11.0+cu130".
 static struct str version_of(struct arena *a, struct str line)
@@ -29,31 +34,66 @@ static struct str version_of(struct arena *a, struct str line)
     return str_format(a, "%.*s.%.*s", STR_ARGS(major.head), STR_ARGS(minor));
 }
 
-static bool is_ready(struct torch_server *s, struct arena *a, struct str log)
+// How far the log has been read.
+struct log_position {
+    struct str path;
+    int64_t offset;
+};
+
+// Where the line stands whole in the text; else how much of the text need not be read again.
+static bool find_ready(struct str *line, ptrdiff_t *passed, struct str text)
 {
-    struct error ignored = {0};
-    struct str text;
-    struct arena before = *a;
-    if (!file_read(&text, a, log, LOG_BYTES, &ignored)) {
-        *a = before;
+    struct str words = STR("{\"fathom\": \"ready\"");
+    const char *at = text.n ? memmem(text.p, (size_t)text.n, words.p, (size_t)words.n) : NULL;
+    *passed = at ? at - text.p : text.n - words.n;
+    if (!at)
         return false;
-    }
-    for (struct str_cut line = str_cut(text, '\n'); line.found; line = str_cut(line.tail, '\n')) {
-        if (str_starts(line.head, STR("{\"fathom\": \"ready\""))) {
-            s->torch = version_of(a, line.head);
+    struct str_cut end = str_cut(str_slice(text, *passed, text.n), '}');
+    if (end.found)
+        *line = str_slice(text, *passed, *passed + end.head.n + 1);
+    return end.found;
+}
+
+// Reads on from where it stopped: libraries may say any amount before it, and end no line.
+static bool is_ready(struct torch_server *s, struct arena *a, struct log_position *log)
+{
+    for (int i = 0; i < MOST_LOOKS; i++) {
+        struct error ignored = {0};
+        struct arena before = *a;
+        struct str text, line;
+        ptrdiff_t passed;
+        if (!file_read_part(&text, a, log->path, (struct file_part){log->offset, LOOK_BYTES},
+                            &ignored)) {
+            *a = before;
+            return false;
+        }
+        if (find_ready(&line, &passed, text)) {
+            s->torch = version_of(a, line);
             return true;
         }
+        *a = before;
+        log->offset += passed > 0 ? passed : 0;
+        if (text.n < LOOK_BYTES)
+            return false;
     }
-    *a = before;
     return false;
+}
+
+static struct str end_of(struct arena *a, struct str log)
+{
+    struct error ignored = {0};
+    struct str text = STR_NONE;
+    uint64_t bytes = 0;
+    if (!file_size(&bytes, *a, log, &ignored))
+        return text;
+    struct file_part tail = {bytes > TAIL_BYTES ? (int64_t)bytes - TAIL_BYTES : 0, TAIL_BYTES};
+    (void)!file_read_part(&text, a, log, tail, &ignored);
+    return text;
 }
 
 static bool did_not_start(struct arena a, struct str log, struct error *e)
 {
-    struct error ignored = {0};
-    struct str text = STR_NONE;
-    (void)!file_read(&text, &a, log, LOG_BYTES, &ignored);
-    struct str_cut last = str_cut_last(str_trim(text), '\n');
+    struct str_cut last = str_cut_last(str_trim(end_of(&a, log)), '\n');
     struct str said = last.found ? last.tail : last.head;
     FAIL(e, CHILD, log, "the torch worker did not start: %.*s", STR_ARGS(str_short(said)));
     return HINT(e, "--python names a Python that has torch and transformers");
@@ -63,16 +103,16 @@ static bool make_folder(struct torch_server *s, struct arena *a, struct str stor
 {
     struct stat found = {0};
     struct sockaddr_un address;
-    const char *given = getenv("TMPDIR");
-    bool usable = given && *given && strlen(given) + 64 < sizeof address.sun_path;
+    struct str name = STR("socket");
     (void)stat(str_z(a, store), &found);
-    s->folder = str_format(a, "%s/fathom-%ld-%llx-%llx", usable ? given : "/tmp", (long)getuid(),
-                           (unsigned long long)found.st_dev, (unsigned long long)found.st_ino);
-    s->socket = path_join(a, s->folder, STR("socket"));
-    if (!folder_remove(*a, s->folder, e))
+    struct str prefix = str_format(a, "fathom-%llx-%llx-", (unsigned long long)found.st_dev,
+                                   (unsigned long long)found.st_ino);
+    private_folders_remove(*a, prefix);
+    if (!private_folder_make(&s->folder, a, prefix, (ptrdiff_t)sizeof address.sun_path - name.n - 2,
+                             e))
         return false;
-    return mkdir(str_z(a, s->folder), 0700) == 0 ||
-           FAIL(e, IO, s->folder, "this folder cannot be made (%s)", strerror(errno));
+    s->socket = path_join(a, s->folder, name);
+    return true;
 }
 
 bool torch_server_start(struct torch_server *s, struct arena *a,
@@ -93,9 +133,11 @@ bool torch_server_start(struct torch_server *s, struct arena *a,
                              .interrupts = -1};
     if (!keeper_begin(&s->keeper, *a, &job, e))
         return HINT(e, "--python names a Python that has torch and transformers");
-    for (int ms = 0; ms < READY_MS; ms += STEP_MS) {
+    struct log_position position = {.path = log};
+    uint64_t until = monotonic_ms() + READY_MS;
+    while (monotonic_ms() < until) {
         struct pollfd fd = {s->interrupts->fd, POLLIN, 0};
-        if (is_ready(s, a, log))
+        if (is_ready(s, a, &position))
             return true;
         if (!keeper_is_alive(&s->keeper))
             return did_not_start(*a, log, e);

@@ -3,15 +3,20 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/base/buf.h"
 #include "core/base/compiler.h"
 #include "host/files/encoding.h"
+#include "host/files/folder.h"
 #include "host/system/memory.h"
 #include "tests/t.h"
 #include "tests/temp.h"
@@ -108,11 +113,7 @@ TEST(file_read_of_unknown_size)
     CHECK_STR(read_pipe(a, "through a pipe", 14, &e), "through a pipe");
     CHECK_STR(read_pipe(a, "through a pipe", 13, &e), "untouched");
     CHECK_STR(str_from(e.message), "this file is larger than the 13 bytes that are accepted");
-    struct error zero = {0};
     struct str out;
-    CHECK(!file_read(&out, a, STR("/dev/zero"), 1 << 20, &zero));
-    CHECK_STR(str_from(zero.message),
-              "this file is larger than the 1048576 bytes that are accepted");
     struct error proc = {0};
     CHECK(file_read(&out, a, STR("/proc/self/stat"), 1 << 20, &proc));
     CHECK(out.n > 0);
@@ -134,8 +135,191 @@ TEST(file_read_parts)
     uint64_t bytes = 0;
     CHECK(file_size(&bytes, *a, path, &e));
     CHECK_U64(bytes, 10);
-    CHECK(!file_size(&bytes, *a, STR("/dev/zero"), &e));
-    CHECK_STR(str_from(e.message), "this is not a regular file");
+}
+
+static void check_refused(struct arena *a, struct str path, const char *message)
+{
+    struct str out;
+    uint64_t bytes;
+    struct error read = {0}, part = {0}, size = {0}, open = {0};
+    CHECK(!file_read(&out, a, path, 8, &read));
+    CHECK_STR(str_from(read.message), message);
+    CHECK(!file_read_part(&out, a, path, (struct file_part){0, 8}, &part));
+    CHECK_STR(str_from(part.message), message);
+    CHECK(!file_size(&bytes, *a, path, &size));
+    CHECK_STR(str_from(size.message), message);
+    CHECK(file_open(*a, path, &open) < 0);
+    CHECK_STR(str_from(open.message), message);
+    CHECK_U64(open.code, ERROR_BAD_INPUT);
+}
+
+TEST(what_is_no_file_is_refused_at_once)
+{
+    struct arena *a = test_arena();
+    struct str folder = temp_folder(a), path = path_join(a, folder, STR("pipe"));
+    CHECK(mkfifo(str_z(a, path), 0600) == 0);
+    check_refused(a, path, "this is a named pipe, not a file");
+    CHECK(path_is_odd(*a, path) && !path_is_odd(*a, folder));
+    path = path_join(a, folder, STR("socket"));
+    CHECK(mknod(str_z(a, path), S_IFSOCK | 0600, 0) == 0);
+    check_refused(a, path, "this is a socket, not a file");
+    check_refused(a, STR("/dev/zero"), "this is a device, not a file");
+    check_refused(a, STR("/dev/null"), "this is a device, not a file");
+    check_refused(a, STR("/dev/fd/999999999"), "nothing is open there");
+    check_refused(a, STR("/dev/fd/9999999999"), "there is no such file");
+}
+
+TEST(a_descriptor_that_was_given_may_be_anything)
+{
+    struct arena *a = test_arena();
+    int ends[2];
+    struct error e = {0};
+    struct str out;
+    CHECK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+    CHECK(write(ends[1], "socket", 6) == 6);
+    close(ends[1]);
+    CHECK(file_read(&out, a, str_format(a, "/dev/fd/%d", ends[0]), 8, &e));
+    CHECK_STR(out, "socket");
+    close(ends[0]);
+    struct str path = path_join(a, temp_folder(a), STR("pipe"));
+    CHECK(mkfifo(str_z(a, path), 0600) == 0);
+    int both = open(str_z(a, path), O_RDWR | O_CLOEXEC);
+    int end = open(str_z(a, path), O_RDONLY | O_CLOEXEC);
+    CHECK(write(both, "pipe", 4) == 4);
+    close(both); // nobody writes any more: opening it again would wait for ever
+    CHECK(file_read(&out, a, str_format(a, "/proc/self/fd/%d", end), 8, &e));
+    CHECK_STR(out, "pipe");
+    close(end);
+}
+
+// ------------------------------------------------------------------ folders
+
+enum { MANY = 400, SWAPS = 3 };
+
+static struct str many_files(struct arena *a, struct str folder, const char *name)
+{
+    struct str path = path_join(a, folder, str_from(name));
+    CHECK(mkdir(str_z(a, path), 0700) == 0);
+    for (int i = 0; i < MANY; i++) {
+        struct arena scratch = *a;
+        put(scratch, str_format(&scratch, "%.*s/%d", STR_ARGS(path), i), STR("x"));
+    }
+    return path;
+}
+
+// Somebody else: at the first file that goes, the folder becomes a link to another one.
+static void swap_at_first_removal(struct arena a, struct str folder, struct str other)
+{
+    char event[4096];
+    int watch = inotify_init1(IN_CLOEXEC);
+    const char *name = str_z(&a, folder);
+    bool ready = inotify_add_watch(watch, name, IN_DELETE) >= 0;
+    kill(getppid(), SIGUSR1);
+    if (ready && read(watch, event, sizeof event) > 0 &&
+        rename(name, str_z(&a, str_join(&a, folder, STR("-aside")))) == 0)
+        (void)!symlink(str_z(&a, other), name);
+    _exit(0);
+}
+
+TEST(a_folder_that_is_swapped_while_it_is_removed_leads_nowhere)
+{
+    for (int i = 0; i < SWAPS; i++) {
+        struct arena *a = test_arena();
+        struct str folder = temp_folder(a);
+        struct str mine = path_join(a, folder, STR("mine"));
+        struct error e = {0};
+        CHECK(mkdir(str_z(a, mine), 0700) == 0);
+        struct str inner = many_files(a, mine, "inner"), other = many_files(a, folder, "other");
+        sigset_t signals;
+        int came;
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGUSR1);
+        sigprocmask(SIG_BLOCK, &signals, NULL);
+        pid_t attacker = fork();
+        if (attacker == 0)
+            swap_at_first_removal(*a, inner, other);
+        sigwait(&signals, &came);
+        (void)!folder_remove(*a, mine, &e);
+        kill(attacker, SIGKILL);
+        waitpid(attacker, NULL, 0);
+        CHECK_U64((uint64_t)entries(*a, other), MANY);
+    }
+}
+
+TEST(folders_are_removed_with_all_that_is_in_them)
+{
+    struct arena *a = test_arena();
+    struct str folder = temp_folder(a), mine = path_join(a, folder, STR("mine")), deep = mine;
+    struct error e = {0};
+    for (int i = 0; i < 100; i++)
+        deep = path_join(a, deep, STR("d"));
+    CHECK(folder_make(*a, deep, &e));
+    CHECK(symlink(str_z(a, folder), str_z(a, path_join(a, deep, STR("up")))) == 0 &&
+          mkfifo(str_z(a, path_join(a, deep, STR("pipe"))), 0600) == 0);
+    put(*a, path_join(a, folder, STR("kept")), STR("x"));
+    CHECK(folder_remove(*a, str_join(a, mine, STR("//")), &e));
+    CHECK_U64((uint64_t)entries(*a, folder), 1);
+}
+
+TEST(what_is_not_there_need_not_be_removed)
+{
+    struct arena *a = test_arena();
+    struct str folder = temp_folder(a), mine = path_join(a, folder, STR("mine"));
+    struct str kept = path_join(a, folder, STR("kept"));
+    struct error e = {0};
+    put(*a, kept, STR("x"));
+    CHECK(folder_remove(*a, mine, &e));
+    CHECK(folder_remove(*a, path_join(a, kept, STR("x/y")), &e));
+    CHECK(symlink(str_z(a, kept), str_z(a, mine)) == 0);
+    CHECK(folder_remove(*a, mine, &e));
+    CHECK_U64((uint64_t)entries(*a, folder), 1);
+}
+
+TEST(private_folders_are_nobody_elses)
+{
+    struct arena *a = test_arena();
+    struct str place = temp_folder(a), first = {0}, second = {0};
+    struct error e = {0};
+    struct stat status = {0};
+    setenv("TMPDIR", str_z(a, place), 1);
+    CHECK(private_folder_make(&first, a, STR("mine-"), 100, &e) &&
+          private_folder_make(&second, a, STR("mine-"), 100, &e));
+    CHECK(str_starts(first, place) && !str_equal(first, second));
+    CHECK(stat(str_z(a, first), &status) == 0);
+    CHECK_U64(status.st_mode & 07777, 0700);
+    put(*a, path_join(a, place, STR("mine-file")), STR("x"));
+    struct str open_to_all = path_join(a, place, STR("mine-open"));
+    CHECK(mkdir(str_z(a, open_to_all), 0755) == 0 &&
+          symlink(str_z(a, open_to_all), str_z(a, path_join(a, place, STR("mine-link")))) == 0);
+    private_folders_remove(*a, STR("mine-"));
+    CHECK_U64((uint64_t)entries(*a, place), 3);
+    unsetenv("TMPDIR");
+}
+
+// Where others could move it, or its path is too long, there is none.
+TEST(private_folders_have_a_safe_place)
+{
+    static const struct {
+        mode_t mode;
+        ptrdiff_t most;
+        bool there;
+    } rows[] = {{0777, 100, false},
+                {0770, 100, false},
+                {01777, 100, true},
+                {0755, 100, true},
+                {0755, 40, false}};
+    struct arena *a = test_arena();
+    struct str place = temp_folder(a), path = {0};
+    struct error e = {0};
+    setenv("TMPDIR", str_z(a, place), 1);
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        CHECK(chmod(str_z(a, place), rows[i].mode) == 0);
+        CHECK(private_folder_make(&path, a, STR("fathom-test-mine-"), rows[i].most, &e));
+        CHECK_U64(str_starts(path, place), rows[i].there);
+        private_folders_remove(*a, STR("fathom-test-mine-"));
+    }
+    CHECK(!private_folder_make(&path, a, STR("fathom-test-mine-"), 10, &e));
+    unsetenv("TMPDIR");
 }
 
 TEST(file_kinds_and_joins)
