@@ -165,6 +165,23 @@ static bool score_rows(struct job *j, struct arena *a, struct error *e)
     return parameters_of(&j->parameters, a, &j->model, e);
 }
 
+// By its name in the catalogue; others are for files only.
+static bool read_teacher(struct job *j, struct arena *a, struct error *e)
+{
+    const struct setting *given = settings_find_z(j->given, "teacher");
+    if (!given || !job_generates(j) || j->task != TASK_DISTILL)
+        return true;
+    struct settings only = settings_in(a);
+    struct model *m = NEW(a, struct model, 1);
+    struct parameters *p = NEW(a, struct parameters, 1);
+    if (!settings_add(&only, (struct setting){STR("model"), given->value, given->where}, e) ||
+        !model_from_settings(m, a, &only, e) || !parameters_of(p, a, m, e))
+        return false;
+    j->teacher = m;
+    j->teacher_parameters = p;
+    return true;
+}
+
 bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
 {
     struct job found = {0};
@@ -180,7 +197,7 @@ bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struc
         !parameters_of(&found.parameters, a, &found.model, e) ||
         !hardware_from_settings(&found.hardware, a, s, e) ||
         !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e) ||
-        !score_rows(&found, a, e))
+        !score_rows(&found, a, e) || !read_teacher(&found, a, e))
         return false;
     if (!spread_tokens(&found, e))
         return false;
@@ -292,7 +309,8 @@ bool job_reads_reference(const struct job *p)
 
 bool job_generates(const struct job *p)
 {
-    return p->recipe == RECIPE_TRL && (p->task == TASK_GRPO || p->task == TASK_RLOO);
+    return p->recipe == RECIPE_TRL &&
+           (p->task == TASK_GRPO || p->task == TASK_RLOO || p->task == TASK_DISTILL);
 }
 
 bool job_has_8bit_optimizer(const struct job *j)

@@ -66,6 +66,8 @@ struct job {
     struct model model;
     struct parameters parameters;
     struct hardware hardware;
+    const struct model *teacher; // that trl distils from, beside what is trained; NULL: none
+    const struct parameters *teacher_parameters;
     const struct settings *given;    // as the user, a file or a search gave them
     const struct settings *settings; // all of them: as given, by the recipe, by default
     enum recipe recipe;

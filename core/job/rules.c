@@ -285,13 +285,18 @@ static bool is_another_recipe_with_adapters(const struct job *j)
 
 static bool is_unpredicted_task(const struct job *j)
 {
-    bool known = j->task != TASK_DISTILL && j->task != TASK_CAPACITY;
+    bool known = j->task != TASK_CAPACITY;
     return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
 }
 
 static bool is_trls_own_task(const struct job *j)
 {
     return j->task == TASK_KTO || j->task == TASK_RLOO;
+}
+
+static bool has_no_teacher(const struct job *j)
+{
+    return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;
 }
 
 static bool is_ragged(const struct job *j)
@@ -326,7 +331,8 @@ static bool asks_before_its_end(const struct job *j)
 
 static bool has_kl_elsewhere(const struct job *j)
 {
-    return settings_find_z(j->given, "beta") && !job_generates(j);
+    return settings_find_z(j->given, "beta") &&
+           (!job_generates(j) || j->task == TASK_DISTILL);
 }
 
 static bool generates_in_shards(const struct job *j)
@@ -580,7 +586,9 @@ const struct rule rules[] = {
     {0, 0, is_megatron, 0, NOT_YET, "recipe", "Megatron's training step is not modelled yet"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
      "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
-     "dpo, kto, grpo and rloo are"},
+     "dpo, kto, grpo, rloo and distill are"},
+    {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
+     "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "padded and packed rows are modelled under --recipe trl; elsewhere every sequence is full"},
     {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",

@@ -171,6 +171,33 @@ static struct var reference_log_probs(struct trainer *t)
     return sequence_log_probs(read, false);
 }
 
+// distillation_trainer.py, _compute_loss: the hidden states of answers, by both models, then their
+// divergence in tiles.
+static struct var answers_of(struct trainer *t, struct var hidden)
+{
+    const struct job *p = t->job;
+    uint64_t answers = (p->context - p->prompt) * job_rows(p);
+    return slice(&t->graph, hidden, answers * p->model.hidden);
+}
+
+static struct var distilling_loss(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct trainer *teacher = t->reference;
+    struct scope f = scope_in(g);
+    struct output o = model_forward(t);
+    struct var ours = local(&f, answers_of(t, o.last));
+    model_let_go(t, o);
+    teacher->ids = t->ids;
+    teacher->graph.gemm_ready[false] |= g->gemm_ready[false];
+    struct output theirs = model_forward(teacher);
+    struct var learned = local(&f, answers_of(teacher, theirs.last));
+    model_let_go(teacher, theirs);
+    struct var apart = divergence(g, ours, t->head, learned);
+    graph_end_autocast(g);
+    return returns(&f, sum_rows(g, apart, 1));
+}
+
 bool trl_compares(const struct job *p)
 {
     return p->recipe == RECIPE_TRL && p->task != TASK_SFT && p->task != TASK_REWARD;
@@ -186,6 +213,8 @@ struct var trl_read(struct trainer *t)
 // read before.
 struct var trl_comparing_loss(struct trainer *t)
 {
+    if (t->job->task == TASK_DISTILL)
+        return distilling_loss(t);
     struct graph *g = &t->graph;
     const struct job *p = t->job;
     bool kto = p->task == TASK_KTO, reads = job_reads_reference(p) && !job_generates(p);

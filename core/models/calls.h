@@ -141,6 +141,12 @@ static inline struct var log_probs(struct graph *g, struct var hidden, int head,
     return after_two(g, op_log_probs(g, hidden, head, targets), hidden, targets);
 }
 
+static inline struct var divergence(struct graph *g, struct var hidden, int head,
+                                    struct var teacher)
+{
+    return after_two(g, op_divergence(g, hidden, head, teacher), hidden, teacher);
+}
+
 static inline struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)
 {
     struct var out = after(g, op_top(g, x, elements, indices), x);

@@ -167,6 +167,9 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 // kept.
 struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
 
+// divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is kept.
+struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher);
+
 // ------------------------------------------------------------------ modules
 
 // The operators whose parameters a module hook hears about (graph.module).

@@ -16,6 +16,18 @@ static void build_before(struct run *r, const struct job *p, struct machine *m)
     trainer_build_reference(&r->reference, &r->reference_job, m, &whole_reference);
 }
 
+// distillation_trainer.py: the teacher in the type of its checkpoint, loaded as the student is.
+static void build_teacher(struct run *r, const struct job *p, struct machine *m)
+{
+    r->reference_job = *p;
+    r->reference_job.model = *p->teacher;
+    r->reference_job.parameters = *p->teacher_parameters;
+    r->reference_job.precision = PRECISION_BF16;
+    r->reference_job.lora_rank = 0;
+    trainer_build_reference(&r->reference, &r->reference_job, m, &r->kind->habits);
+    r->trainer.reference = &r->reference;
+}
+
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     bool reads = job_reads_reference(p) && !p->lora_rank;
@@ -26,6 +38,8 @@ static void build(struct run *r, const struct job *p, struct machine *m)
     if (reads && !whole)
         trainer_build_reference(&r->reference, p, m, &r->kind->habits);
     r->trainer.reference = reads ? &r->reference : NULL;
+    if (p->teacher)
+        build_teacher(r, p, m);
 }
 
 // grpo_trainer.py and rloo_trainer.py, _generate_and_score_completions: rloo reads its answers with

@@ -1,0 +1,99 @@
+// TRL's distillation loss (trl 1.16, kernels/chunked_divergence.py): how far the student's next
+// words are from the teacher's, from tiles of both models' logits, 4096 tokens by 32768 words in
+// fp32, that are never whole. Backward makes each tile again and adds up the gradients of the
+// student's hidden states and head in fp32; the teacher has none. Read from the source, not
+// measured.
+#include "core/ops/operation.h"
+
+enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
+
+struct divergence {
+    uint64_t tokens, columns, words;
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+// Both models' tiles, and a part of a head in the compute type where it has another.
+struct tiles {
+    struct storage *student, *teacher;
+};
+
+static struct tiles take_tiles(struct machine *m, uint64_t tokens)
+{
+    uint64_t bytes = 4 * least(tokens, TILE_TOKENS) * TILE_WORDS;
+    return (struct tiles){machine_take(m, bytes, MEMORY_LOGITS),
+                          machine_take(m, bytes, MEMORY_LOGITS)};
+}
+
+static void drop_tiles(struct machine *m, struct tiles *t)
+{
+    machine_drop(m, t->teacher);
+    machine_drop(m, t->student);
+}
+
+static void project(struct graph *g, const struct divergence *d, uint64_t weight_width)
+{
+    uint64_t words = least(d->words, TILE_WORDS);
+    struct storage *hidden = machine_take(
+        g->machine, least(d->tokens, TILE_TOKENS) * d->columns * COMPUTE_WIDTH, MEMORY_LOGITS);
+    if (weight_width != COMPUTE_WIDTH)
+        machine_scratch(g->machine, words * d->columns * COMPUTE_WIDTH);
+    gemm_workspace(g);
+    machine_drop(g->machine, hidden);
+}
+
+static void divergence_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    const struct divergence *d = NODE_DETAIL(n, struct divergence);
+    struct machine *m = g->machine;
+    uint64_t hidden = d->tokens * d->columns, weight = d->words * d->columns;
+    bool trained = n->inputs[1] != NO_NODE;
+    struct storage *for_hidden = take_working(g, 4 * hidden), *for_weight = NULL;
+    if (trained)
+        for_weight = machine_take(m, 4 * weight, MEMORY_GRADIENTS);
+    struct tiles t = take_tiles(m, d->tokens);
+    project(g, d, n->input_bytes[1] / weight);
+    machine_scratch(m, least(d->tokens, TILE_TOKENS) * TILE_WORDS * COMPUTE_WIDTH);
+    out[0].gradient = n->input_bytes[0] == 4 * hidden ? storage_share(for_hidden)
+                                                      : take_working(g, n->input_bytes[0]);
+    if (trained)
+        out[1].gradient = n->input_bytes[1] == 4 * weight
+                              ? storage_share(for_weight)
+                              : machine_take(m, n->input_bytes[1], MEMORY_GRADIENTS);
+    machine_drop(m, for_hidden);
+    machine_drop(m, for_weight);
+    drop_tiles(m, &t);
+    m->flops += (trained ? 6 : 4) * hidden * d->words;
+}
+
+static const struct operation divergence = {KERNELS_LOG_PROBS, divergence_backward};
+
+struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher)
+{
+    enum { STATISTICS = 12 }; // for each token, of which the norms and the divergence are kept
+    const struct parameter *p = &g->parameters[head];
+    struct divergence size = {hidden.elements / p->columns, p->columns, p->rows};
+    struct node *n = p->frozen ? graph_add_for(g, &divergence, hidden) : graph_add(g, &divergence);
+    graph_keep(g, n, hidden.storage);
+    graph_keep(g, n, teacher.storage);
+    struct var statistics[STATISTICS];
+    for (int i = 0; i < STATISTICS; i++)
+        statistics[i] = graph_output(g, NULL, size.tokens, 4);
+    struct tiles t = take_tiles(g->machine, size.tokens);
+    project(g, &size, p->width);
+    struct var out = graph_output(g, n, size.tokens, 4);
+    drop_tiles(g->machine, &t);
+    graph_keep(g, n, statistics[0].storage);
+    graph_keep(g, n, statistics[1].storage);
+    for (int i = 0; i < STATISTICS; i++)
+        var_drop(g, &statistics[i]);
+    node_input(n, 0, hidden);
+    node_parameter(g, n, 1, head);
+    if (n)
+        *NODE_DETAIL(n, struct divergence) = size;
+    g->machine->flops += 2 * hidden.elements * p->rows;
+    return out;
+}
