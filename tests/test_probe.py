@@ -394,6 +394,49 @@ class Probe(unittest.TestCase):
                 self.assertNotIn("timeout", done.stdout + done.stderr)
                 self.assertEqual(self.outcomes(), [(1024, outcome)] * 2)
 
+    # ---------------------------------------------------------------- values and the shell
+
+    HOSTILE = ["$(touch owned)", "`touch owned`", "; touch owned #", "' ; touch owned ; '", '" ; touch owned ; "',
+               "\n touch owned \n", "EOF\ntouch owned\n", "a b", "*", "~", "x&touch owned"]
+    TEMPLATES = [": $(basename {model}) {context}", ": `basename {model}` {context}", "# don't\n: {model} {context}",
+                 "cat <<EOF\n{model} {context}\nEOF", ": \\{model} {context}", ": \"$(basename \"{model}\")\" {context}",
+                 ": {model} {context}", ": '{model}' {context}", ": \"{model}\" {context}", ": $'{model}' {context}",
+                 ": $(({context})) {log}", "eval : {model} {context}"]
+
+    def test_no_name_runs_as_a_command(self):
+        tiny = os.path.join(TESTS, "cli/files/tiny")
+        for number, name in enumerate(self.HOSTILE):
+            folder = os.path.join(self.folder, str(number), name)
+            shutil.copytree(tiny, folder)
+            for template in self.TEMPLATES if number < 4 else self.TEMPLATES[::6]:
+                with self.subTest(name=name, template=template):
+                    done = subprocess.run(
+                        [FATHOM, "probe", "--engine", "command", "--command", template, "--until", "4k",
+                         "--resume", "off", "--model=" + folder], cwd=self.folder, capture_output=True, text=True)
+                    self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn("}: its value has a ", done.stderr)
+                    self.assertIn("; write \"$FATHOM_", done.stderr)
+                    self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_every_value_is_in_the_environment(self):
+        tiny = os.path.join(TESTS, "cli/files/tiny")
+        for number, name in enumerate(self.HOSTILE):
+            folder = os.path.join(self.folder, str(number), name)
+            shutil.copytree(tiny, folder)
+            script = ('printf "%s\\0" "$FATHOM_MODEL" "${FATHOM_LOG}" "$FATHOM_CONTEXT" $FATHOM_GPUS $FATHOM_SP $FATHOM_CP '
+                      '$FATHOM_TRY $FATHOM_YARN_FACTOR $FATHOM_LIMIT_BYTES "$(basename "$FATHOM_MODEL")" >told')
+            with self.subTest(name):
+                done = subprocess.run(
+                    [FATHOM, "probe", "--engine", "command", "--command", script, "--until", "4k", "--model=" + folder,
+                     "--log-dir", f"logs {number}"], cwd=self.folder, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(os.path.join(self.folder, "told"), newline="") as file:
+                    told = file.read().split("\0")
+                self.assertEqual(told, [folder, f"logs {number}/{name}/gpu-1/sp-1/model_len-4096.log", "4096", "1", "1",
+                                        "1", "1", "1", "0", name.rstrip("\n"), ""])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+
     # ---------------------------------------------------------------- who ends whom
 
     def test_a_keeper_that_is_killed(self):

@@ -168,10 +168,13 @@ static bool engine_takes(const struct probe_options *o, struct arena scratch,
     struct cell_sizes sizes;
     if (!probe_cell_settings(&cell, s, choice, e) || !probe_cell_sizes(&sizes, choice, e))
         return false;
+    struct str name = probe_model_name(choice->model);
+    struct str path = str_format(&scratch, "%.*s/%.*s", STR_ARGS(o->log_folder), STR_ARGS(name));
     struct trial_request any = {.cell = &cell,
                                 .context = grid_length(&o->hunt.grid, 0),
                                 .try = 1,
                                 .model = choice->model,
+                                .log = path,
                                 .gpus = sizes.gpus,
                                 .sp = sizes.sp,
                                 .cp = sizes.cp};
