@@ -854,7 +854,7 @@ class Probe(unittest.TestCase):
                 done = self.run_probe("train", "--dry-run", "--until", "1024", *options,
                                       more="--limited {limit_bytes}")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn(f"--limited '\\''{wanted}'\\''", done.stdout)
+                self.assertIn(f"--limited {wanted}'", done.stdout)
         done = self.run_probe("train", "--dry-run", "--as", "custom:memory=1GiB", "--gpus",
                               "8", "--sp", "8")
         self.assertEqual(done.returncode, 2)
@@ -1078,6 +1078,11 @@ class Slurm(Probe):
         self.assertTrue(os.path.exists(os.path.join(self.state, "cancelled")))
 
 
+# What Ray 2.49 makes of a job's words (dashboard/modules/job: cli.py, job_supervisor.py).
+JOINED = ('import os, subprocess, sys; '
+          'os.execv("/bin/sh", ["sh", "-c", "exec " + subprocess.list2cmdline(sys.argv[1:])])')
+
+
 class Ray(Probe):
     """The same through `ray job`, played by a script."""
 
@@ -1088,7 +1093,7 @@ class Ray(Probe):
         with open(os.path.join(commands, "ray"), "w") as file:
             file.write(f"""#!/bin/sh
 case "$2" in
-submit) shift 5; exec "$@" ;;
+submit) while [ "$1" != -- ]; do shift; done; shift; exec python3 -c '{JOINED}' "$@" ;;
 stop) echo stopping || exit 1; sleep 2; echo stopped || exit 1; echo "$3" >>{self.folder}/stopped ;;
 esac
 """)
@@ -1124,6 +1129,38 @@ esac
         self.run_probe("hang", "--timeout", "1", "--tries", "1")
         self.assertEqual(self.outcomes(), [(1024, "timeout")])
         self.assertTrue(os.path.exists(os.path.join(self.folder, "stopped")))
+
+    def test_no_folder_runs_as_a_command(self):
+        for number, name in enumerate(["a b", "x;touch owned", "$(touch owned)", "`touch owned` c", "'x", '"x', "x&"]):
+            with self.subTest(name):
+                folder = os.path.join(self.folder, str(number), name)
+                done = self.run_probe("train", "--until", "1024", "--log-dir", folder)
+                self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+                self.assertEqual(done.returncode, 0 if name == "a b" else 3, done.stderr)
+                if name != "a b":
+                    self.assertIn("Ray would run this path as text of a shell's", done.stderr)
+
+    def test_no_path_of_an_emitted_job_does(self):
+        home = os.path.join(self.folder, "home")
+        os.makedirs(os.path.join(home, "slime", "scripts", "models"))
+        for name in ("qwen3-8B.sh", "train.py"):
+            path = os.path.join(home, "slime", "scripts/models" if name.endswith("sh") else "", name)
+            with open(path, "w") as file:
+                file.write("MODEL_ARGS=()\n" if name.endswith("sh") else "import sys; print(sys.argv)\n")
+        with open(os.path.join(self.folder, "commands", "python3"), "w") as file:
+            file.write(f'#!/bin/sh\ncase $2 in *snapshot_download*) echo /m ;; *) exec {sys.executable} "$@" ;; esac\n')
+        os.chmod(file.name, 0o755)
+        for number, name in enumerate(["a b", "x;touch owned", "$(touch owned)", "'x"]):
+            with self.subTest(name):
+                out = os.path.join(self.folder, "out", str(number))
+                data = os.path.join(self.folder, name + ".jsonl")
+                subprocess.run([FATHOM, "emit", "--for", "slime", "--model", "Qwen3-8B", "--gpu", "8xH100-80G",
+                                "--context", "32k", "--dataset", data, "-o", out], check=True, capture_output=True)
+                done = subprocess.run(["bash", os.path.join(out, "launch.sh")], cwd=self.folder, text=True,
+                                      env={**os.environ, "HOME": home}, capture_output=True)
+                self.assertFalse([folder for folder, _, files in os.walk(self.folder) if "owned" in files])
+                self.assertEqual(done.returncode, 0 if name == "a b" else 2, done.stderr)
+                self.assertIn(data if name == "a b" else "Ray would run this path", done.stdout + done.stderr)
 
 
 # Of the classes above these say something about a launcher.
