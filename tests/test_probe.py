@@ -461,6 +461,62 @@ class Probe(unittest.TestCase):
                 self.assertEqual(self.column("detail"), ["the process that kept this trial was killed"])
                 self.assertEqual(set(processes()) - before, set())
 
+    def keeper(self):
+        return self.rows("SELECT keeper_pid FROM attempt ORDER BY id DESC LIMIT 1")[0][0]
+
+    def test_a_parent_that_ignores_its_children(self):
+        done = subprocess.run(self.command("train", "--timeout", "5"), cwd=self.folder, capture_output=True, text=True,
+                              timeout=60, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "fits"), (2048, "fits"), (3072, "gpu_memory")])
+
+    def test_a_keeper_that_is_stopped(self):
+        before = set(processes())
+        for mode, signals, outcome in (("hang", 1, "interrupted"), ("stubborn-hang", 2, "interrupted"),
+                                       ("hang", 0, "timeout")):
+            with self.subTest((mode, signals)):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                probe = self.start(self.command(mode, "--timeout", "3" if signals == 0 else "100", "--tries", "1"))
+                self.addCleanup(probe.kill)
+                self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+                os.kill(self.keeper(), signal.SIGSTOP)
+                for _ in range(signals):
+                    probe.send_signal(signal.SIGINT)
+                    time.sleep(0.3)
+                probe.communicate(timeout=20)
+                self.assertEqual(probe.returncode, 3)
+                self.assertEqual(self.outcomes(), [(1024, outcome)])
+                self.assertEqual(set(processes()) - before, set())
+
+    def test_a_keeper_that_is_stopped_again_and_again(self):
+        before = set(processes())
+        probe = self.start(self.command("hang"))
+        self.addCleanup(probe.kill)
+        self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+        keeper = self.keeper()
+        stopper = subprocess.Popen([sys.executable, "-c", "import os, signal, sys\nwhile True: os.kill("
+                                    f"{keeper}, signal.SIGSTOP)"], stderr=subprocess.DEVNULL)
+        self.addCleanup(stopper.wait)
+        self.addCleanup(stopper.kill)
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        probe.communicate(timeout=30)
+        self.assertEqual(probe.returncode, 3)
+        self.assertEqual(set(processes()) - before, set())
+
+    def test_a_stopped_keeper_of_a_killed_fathom(self):
+        before = set(processes())
+        probe = self.start(self.command("hang"))
+        self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+        os.kill(self.keeper(), signal.SIGSTOP)
+        probe.kill()
+        probe.communicate()
+        done = self.run_probe("train", "--until", "1024")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(processes()) - before, set())
+
     def test_a_result_counts_although_the_grace_goes_on(self):
         options = ("--until", "1024", "--timeout", "1", "--grace", "3")
         command = self.command("stubborn", more="--sleep 300")

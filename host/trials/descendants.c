@@ -16,13 +16,13 @@
 enum { STAT_BYTES = 1024, DEEPEST = 1000, MEMORY_EVENTS_BYTES = 1 << 16 };
 
 struct status {
-    long parent;
+    long parent, session;
     int64_t started;
     char state;
 };
 
-// The fields after the name in parentheses, which may hold anything: state, parent, and the 22nd of
-// all, the start time.
+// The fields after the name in parentheses, which may hold anything: state, parent, session, and
+// the 22nd of all, the start time.
 static bool read_status(struct status *out, long pid)
 {
     char path[64], text[STAT_BYTES];
@@ -39,9 +39,9 @@ static bool read_status(struct status *out, long pid)
     long long started;
     // NOLINTNEXTLINE(cert-err34-c): the kernel writes these numbers
     if (!after || sscanf(after + 1,
-                         " %c %ld %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                         " %c %ld %*d %ld %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                          "%*d %lld",
-                         &out->state, &out->parent, &started) != 3)
+                         &out->state, &out->parent, &out->session, &started) != 4)
         return false;
     out->started = started;
     return true;
@@ -92,6 +92,12 @@ bool process_is_alive(struct process p)
 {
     struct status s;
     return p.pid > 0 && read_status(&s, (long)p.pid) && s.started == p.started && s.state != 'Z';
+}
+
+bool process_is_stopped(pid_t pid)
+{
+    struct status s;
+    return read_status(&s, pid) && (s.state == 'T' || s.state == 't'); // by a signal, or traced
 }
 
 uint64_t control_group_kills(struct arena scratch)

@@ -11,6 +11,7 @@
 ptrdiff_t descendants_signal(int signal_number, pid_t spared);
 
 struct process process_of(pid_t pid); // started is 0 where there is none
+bool process_is_stopped(pid_t pid);
 
 uint64_t control_group_kills(struct arena scratch); // 0 where it cannot be known
 

@@ -20,6 +20,9 @@ struct process {
 
 bool process_is_alive(struct process p);
 
+// Continues a keeper that was stopped: it would neither hear nor end anything.
+void keeper_rouse(struct process keeper);
+
 struct keeper_job {
     const char *const *arguments;   // ends with NULL
     const char *const *environment; // "NAME=value" to set and "NAME" to unset, ends with NULL

@@ -279,6 +279,7 @@ static bool wait_for_others(struct run *r, struct error *e)
         say(r, &b);
     }
     while (keeper.pid) {
+        keeper_rouse(keeper);
         if (poll(&interrupt, 1, SETTLE_STEP_MS) > 0 && interrupts_pending(&r->interrupts))
             return tell_interrupted(e);
         if (!store_unsettled(&keeper, r->store, e))

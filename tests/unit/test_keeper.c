@@ -341,6 +341,19 @@ TEST(a_server_whose_keeper_was_killed_is_ended)
     keeper_end(&k);
 }
 
+TEST(a_server_whose_keeper_is_stopped_is_ended)
+{
+    struct setup *s = set_up("hang");
+    struct keeper k;
+    CHECK(keeper_begin(&k, s->arena, &s->job, &s->error));
+    usleep(300000);
+    kill(k.pid, SIGSTOP);
+    alarm(10); // instead of waiting for ever
+    keeper_end(&k);
+    alarm(0);
+    CHECK_U64((uint64_t)left_behind(), 0);
+}
+
 // The command is done; what it left behind takes the whole grace.
 TEST(a_status_counts_although_the_time_is_over_in_the_grace)
 {
