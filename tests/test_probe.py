@@ -47,6 +47,14 @@ def processes():
     return found
 
 
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Probe(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="fathom-probe-")
@@ -517,6 +525,71 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(set(processes()) - before, set())
 
+    def kill_both(self, command, begun):
+        """Fathom and its keeper die at once, so that nobody ends the trial."""
+        probe = self.start(command)
+        self.wait_until(begun, "the trainer runs")
+        self.wait_until(lambda: self.rows("SELECT group_pid FROM attempt")[0][0], "its group is written down")
+        for action in (signal.SIGSTOP, signal.SIGKILL):
+            os.kill(probe.pid, action)
+            os.kill(self.keeper(), action)
+        probe.communicate()
+
+    def test_a_trial_that_nobody_ends_is_found_and_ended(self):
+        before = set(processes())
+        self.addCleanup(self.kill_trainers, before)
+        self.kill_both(self.command("stubborn-hang"), lambda: self.in_log("waiting"))
+        left = set(processes()) - before
+        self.assertTrue(left)
+        for forget in (None, "group_pid = NULL, group_started = NULL", "mark = ''"):
+            with self.subTest(forget):
+                if forget:
+                    database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+                    whole = database.execute("SELECT group_pid, group_started, mark FROM attempt").fetchone()
+                    database.execute(f"UPDATE attempt SET {forget}")
+                    database.commit()
+                said = self.one_sentence(self.run_probe("train"))
+                self.assertIn("the trial of 1024 tokens that a killed fathom left still runs: process ", said)
+                self.assertRegex(said, "process (" + "|".join(map(str, left)) + ") ")
+                self.assertIn("; its log is logs/model/gpu-1/sp-1/model_len-1024.log; --end-running ends it", said)
+                self.assertEqual(set(processes()) - before, left)
+                self.assertEqual(self.outcomes(), [(1024, None)], "nothing was started beside it")
+                if forget:
+                    database.execute("UPDATE attempt SET group_pid = ?, group_started = ?, mark = ?", whole)
+                    database.commit()
+                    database.close()
+        done = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ended the trial of 1024 tokens that a killed fathom left: process ", done.stdout)
+        self.assertEqual(set(processes()) - before, set())
+        self.assertEqual(self.outcomes(), [(1024, "interrupted"), (1024, "fits")])
+        again = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertNotIn("ended the trial", again.stdout, "there is none any more")
+
+    def test_a_trial_without_its_environment_is_found_too(self):
+        command = self.shell("echo begun; exec env -i sleep 60")
+        self.kill_both(command, lambda: self.in_log("begun"))
+        group = self.rows("SELECT group_pid FROM attempt")[0][0]
+        self.assertIn(f"process {group} (sleep)", self.one_sentence(self.run_probe("train")))
+        self.assertEqual(self.run_probe("train", "--until", "1024", "--end-running").returncode, 0)
+        self.assertFalse(lives(group))
+
+    def test_no_strangers_process_is_taken_for_a_trial(self):
+        self.kill_both(self.command("hang"), lambda: self.in_log("waiting"))
+        group = self.rows("SELECT group_pid FROM attempt")[0][0]
+        os.kill(group, signal.SIGKILL)
+        stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        self.addCleanup(stranger.wait)
+        self.addCleanup(stranger.kill)
+        database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+        database.execute("UPDATE attempt SET group_pid = ?", (stranger.pid,))
+        database.commit()
+        database.close()
+        done = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("left", done.stdout)
+        self.assertIsNone(stranger.poll())
+
     def test_a_result_counts_although_the_grace_goes_on(self):
         options = ("--until", "1024", "--timeout", "1", "--grace", "3")
         command = self.command("stubborn", more="--sleep 300")
@@ -695,6 +768,26 @@ class Probe(unittest.TestCase):
         dies = "--serve) yes 'a warning' | head -c 3000000; echo; echo 'No module named torch'; exit 1 ;;"
         done = subprocess.run(self.torch(dies), cwd=self.folder, timeout=60, capture_output=True, text=True)
         self.assertIn("the torch worker did not start: No module named torch", self.one_sentence(done))
+
+    def test_a_server_that_nobody_ends_is_found(self):
+        first = self.start(self.torch(self.READY + "--ask) echo asked; exec sleep 100 ;;"))
+        log = os.path.join(self.folder, "logs/Qwen3-0.6B/gpu-1/sp-1/model_len-1024.log")
+        self.wait_until(lambda: os.path.exists(log) and os.path.getsize(log), "the trial runs")
+        with open(f"/proc/{first.pid}/task/{first.pid}/children") as file:
+            keepers = [int(pid) for pid in file.read().split()]
+        self.assertEqual(len(keepers), 2, "the trial's and the server's")
+        for action in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (first.pid, *keepers):
+                os.kill(pid, action)
+        first.communicate()
+        with open(os.path.join(self.folder, "servers")) as file:
+            server = int(file.read())
+        well = self.torch(self.READY + "--ask) exit 0 ;;")
+        done = subprocess.run(well, cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertIn("still runs: process ", self.one_sentence(done))
+        done = subprocess.run(well + ["--end-running"], cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(lives(server))
 
     def test_a_server_that_is_killed_is_started_once_more(self):
         dies = self.READY + """--ask) kill -9 $(tail -n 1 servers); sleep 0.2; [ -e well ] && exit 0

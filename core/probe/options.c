@@ -249,8 +249,9 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
     o->store = text_or(s, "store", str_format(a, "%.*s/probe.db", STR_ARGS(o->log_folder)));
     read_forms(o, s);
     if (!read_switch(&o->list, s, "list", e) || !read_switch(&o->resume, s, "resume", e) ||
-        !read_switch(&o->dry_run, s, "dry-run", e) || !read_number(&timeout, s, "timeout", e) ||
-        !read_number(&grace, s, "grace", e))
+        !read_switch(&o->dry_run, s, "dry-run", e) ||
+        !read_switch(&o->end_running, s, "end-running", e) ||
+        !read_number(&timeout, s, "timeout", e) || !read_number(&grace, s, "grace", e))
         return false;
     o->timeout_ms = timeout * 1000;
     o->grace_ms = grace * 1000;

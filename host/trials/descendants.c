@@ -13,7 +13,7 @@
 #include "core/base/units.h"
 #include "host/files/file.h"
 
-enum { STAT_BYTES = 1024, DEEPEST = 1000, MEMORY_EVENTS_BYTES = 1 << 16 };
+enum { STAT_BYTES = 1024, ENVIRONMENT_BYTES = 8192, DEEPEST = 1000, MEMORY_EVENTS_BYTES = 1 << 16 };
 
 struct status {
     long parent, session;
@@ -79,6 +79,56 @@ ptrdiff_t descendants_signal(int signal_number, pid_t spared)
     if (folder)
         closedir(folder);
     return count;
+}
+
+static bool environment_has(long pid, struct str mark)
+{
+    char path[64], text[ENVIRONMENT_BYTES];
+    size_t kept = 0, most = (size_t)mark.n;
+    ssize_t n;
+    bool found = false;
+    (void)snprintf(path, sizeof path, "/proc/%ld/environ", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    while (!found && (n = read(fd, text + kept, sizeof text - kept)) > 0) {
+        size_t length = kept + (size_t)n;
+        found = memmem(text, length, mark.p, most) != NULL;
+        kept = length < most ? length : most;
+        memmove(text, text + length - kept, kept);
+    }
+    close(fd);
+    return found;
+}
+
+// The session's number is the leader's as long as anybody is in it, and nobody else's.
+static bool is_of_trial(long pid, const struct status *s, struct process leader, struct str mark)
+{
+    bool together = leader.pid > 1 && s->session == (long)leader.pid && process_is_alive(leader);
+    return together || (mark.n && environment_has(pid, mark));
+}
+
+struct trial_left trial_signal(int signal_number, struct process leader, struct str mark)
+{
+    struct trial_left left = {0};
+    DIR *folder = opendir("/proc");
+    struct dirent *entry;
+    ASSERT(mark.n < ENVIRONMENT_BYTES);
+    while (folder && (entry = readdir(folder))) {
+        char *end;
+        struct status s;
+        long pid = strtol(entry->d_name, &end, 10);
+        if (pid <= 1 || *end || pid == getpid() || !read_status(&s, pid) || s.state == 'Z' ||
+            !is_of_trial(pid, &s, leader, mark))
+            continue;
+        left.first = left.count++ ? left.first : (pid_t)pid;
+        kill((pid_t)pid, signal_number);
+        if (signal_number == SIGTERM)
+            kill((pid_t)pid, SIGCONT);
+    }
+    if (folder)
+        closedir(folder);
+    return left;
 }
 
 struct process process_of(pid_t pid)

@@ -170,6 +170,8 @@ static void read_news(struct run *r)
     if (got == (ssize_t)sizeof n) {
         r->news = n;
         r->has_news = n.kind != NEWS_STARTED;
+        if (n.kind == NEWS_STARTED && r->watch->running)
+            r->watch->running(r->watch->context, process_of(n.pid));
     } else if (got == 0 || (got < 0 && errno != EINTR)) {
         close(r->line.news);
         r->line.news = -1;

@@ -38,6 +38,7 @@ struct keeper_job {
 struct keeper_watch {
     void *context;
     bool (*started)(void *context, struct process keeper, struct error *e);
+    void (*running)(void *context, struct process command); // which leads a session of its own
     void (*output)(void *context, struct str bytes);
     void (*tick)(void *context, uint64_t elapsed_ms); // about once a second
     bool (*waits)(void *context); // for its turn: the time does not count against the timeout

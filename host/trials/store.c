@@ -64,6 +64,24 @@ bool store_keeper(struct store *s, int64_t attempt, struct process keeper, struc
     return statement_run(&t, e);
 }
 
+bool store_mark(struct store *s, int64_t attempt, struct str mark, struct error *e)
+{
+    struct statement t = statement_of(s, "UPDATE attempt SET mark = ? WHERE id = ?");
+    put_text(&t, mark);
+    put_number(&t, attempt);
+    return statement_run(&t, e);
+}
+
+bool store_group(struct store *s, int64_t attempt, struct process leader, struct error *e)
+{
+    struct statement t =
+        statement_of(s, "UPDATE attempt SET group_pid = ?, group_started = ? WHERE id = ?");
+    put_number(&t, leader.pid);
+    put_number(&t, leader.started);
+    put_number(&t, attempt);
+    return statement_run(&t, e);
+}
+
 bool store_started(struct store *s, int64_t attempt, const struct attempt_record *a,
                    struct error *e)
 {
@@ -175,6 +193,28 @@ bool store_unsettled(struct process *keeper, struct store *s, struct error *e)
     while (!keeper->pid && statement_row(&t)) {
         struct process p = {number_at(&t, 0), number_at(&t, 1)};
         *keeper = process_is_alive(p) ? p : (struct process){0};
+    }
+    return statement_finish(&t, e);
+}
+
+bool store_traces(struct traces **out, ptrdiff_t *count, struct store *s, struct arena *a,
+                  struct error *e)
+{
+    ptrdiff_t capacity = 0;
+    struct statement t =
+        statement_of(s, "SELECT context, started_ms, log, mark, group_pid, group_started"
+                        " FROM attempt WHERE state = 'running'"
+                        " OR id = (SELECT max(id) FROM attempt) ORDER BY id");
+    *out = NULL;
+    *count = 0;
+    while (statement_row(&t)) {
+        struct traces found = {.context = count_at(&t, 0),
+                               .started_ms = number_at(&t, 1),
+                               .leader = {number_at(&t, 4), number_at(&t, 5)}};
+        found.log = text_at(&t, a, 2);
+        found.mark = text_at(&t, a, 3);
+        *out = arena_grow(a, *out, sizeof found, *count, &capacity);
+        (*out)[(*count)++] = found;
     }
     return statement_finish(&t, e);
 }
