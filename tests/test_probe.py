@@ -478,6 +478,17 @@ class Probe(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.outcomes(), [(1024, "fits"), (2048, "fits"), (3072, "gpu_memory")])
 
+    def test_a_terminal_that_hangs_up(self):
+        for handler, status in ((signal.SIG_DFL, 3), (signal.SIG_IGN, 0)):  # the second is what nohup does
+            with self.subTest(handler):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                probe = subprocess.Popen(self.shell("echo begun; sleep 2", "--until", "1024"), cwd=self.folder,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                         preexec_fn=lambda: signal.signal(signal.SIGHUP, handler))
+                self.wait_until(lambda: self.in_log("begun"), "the trainer runs")
+                probe.send_signal(signal.SIGHUP)
+                self.assertEqual(probe.wait(20), status)
+
     def test_a_keeper_that_is_stopped(self):
         before = set(processes())
         for mode, signals, outcome in (("hang", 1, "interrupted"), ("stubborn-hang", 2, "interrupted"),
