@@ -581,6 +581,8 @@ class Probe(unittest.TestCase):
         command = self.shell("echo begun; exec env -i sleep 60")
         self.kill_both(command, lambda: self.in_log("begun"))
         group = self.rows("SELECT group_pid FROM attempt")[0][0]
+        listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, capture_output=True, text=True).stdout
+        self.assertIn(" running ", listed.splitlines()[1])
         self.assertIn(f"process {group} (sleep)", self.one_sentence(self.run_probe("train")))
         self.assertEqual(self.run_probe("train", "--until", "1024", "--end-running").returncode, 0)
         self.assertFalse(lives(group))

@@ -320,14 +320,17 @@ static bool read_attempts(struct cell_record *c, struct store *s, struct arena *
         statement_of(s, "SELECT id, context, try, outcome, status, detail, log, command, versions,"
                         " gpu, timeout_ms, started_ms, ended_ms, predicted_bytes, predicted_fits,"
                         " steps, allocated_bytes, requested_bytes, reserved_bytes, retries,"
-                        " limit_bytes, total_bytes, keeper_pid, keeper_started FROM attempt"
+                        " limit_bytes, total_bytes, keeper_pid, keeper_started, group_pid,"
+                        " group_started FROM attempt"
                         " WHERE cell = ?1 AND (?2 = 0 OR context = ?2) ORDER BY id");
     put_number(&t, c->id);
     put_count(&t, context);
     while (statement_row(&t)) {
         struct attempt_record r = attempt_at(&t, a);
         struct process keeper = {number_at(&t, 22), number_at(&t, 23)};
-        if (!r.finished && !process_is_alive(keeper) && !store_is_worked_with(s, *a))
+        struct process leader = {number_at(&t, 24), number_at(&t, 25)};
+        bool runs = process_is_alive(keeper) || process_is_alive(leader);
+        if (!r.finished && !runs && !store_is_worked_with(s, *a))
             show_settled(&r);
         c->attempts = arena_grow(a, c->attempts, sizeof r, c->attempt_count, &capacity);
         c->attempts[c->attempt_count++] = r;
