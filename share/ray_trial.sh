@@ -2,7 +2,7 @@
 # ray_trial.sh SCRIPT OUTPUT GPUS: submits SCRIPT to a Ray cluster (RAY_ADDRESS), shows what it writes, ends with
 # its status. The job is stopped when this is asked to end. OUTPUT and GPUS are for other launchers: a job of
 # Ray's asks for its own GPUs.
-script=$1
+script=$(realpath -- "$1")
 job=fathom-$(date +%s)-$$
 trap '' PIPE # a reader that is gone must not keep the job from being stopped
 
@@ -18,9 +18,16 @@ stop() {
     exit 143
 }
 
+# Ray makes one line of shell text of a job's words and quotes only spaces (2.49), so others must mean nothing there.
+case $script in
+*[][:cntrl:]\"\'\`\$\\\;\&\|\<\>\(\)\{\}[*?!#~^]*)
+    printf "Ray would run this path as text of a shell's: %s; --log-dir names another folder\n" "$script" >&2
+    exit 126 ;;
+esac
+
 submission=
 trap stop TERM INT HUP
-(trap - PIPE TERM INT HUP; exec ray job submit --submission-id "$job" -- sh "$(realpath "$script")") &
+(trap - PIPE TERM INT HUP; exec ray job submit --submission-id "$job" -- sh "$script") &
 submission=$!
 wait "$submission"
 status=$?

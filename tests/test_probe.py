@@ -47,6 +47,14 @@ def processes():
     return found
 
 
+def lives(pid):
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
 class Probe(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="fathom-probe-")
@@ -394,6 +402,49 @@ class Probe(unittest.TestCase):
                 self.assertNotIn("timeout", done.stdout + done.stderr)
                 self.assertEqual(self.outcomes(), [(1024, outcome)] * 2)
 
+    # ---------------------------------------------------------------- values and the shell
+
+    HOSTILE = ["$(touch owned)", "`touch owned`", "; touch owned #", "' ; touch owned ; '", '" ; touch owned ; "',
+               "\n touch owned \n", "EOF\ntouch owned\n", "a b", "*", "~", "x&touch owned"]
+    TEMPLATES = [": $(basename {model}) {context}", ": `basename {model}` {context}", "# don't\n: {model} {context}",
+                 "cat <<EOF\n{model} {context}\nEOF", ": \\{model} {context}", ": \"$(basename \"{model}\")\" {context}",
+                 ": {model} {context}", ": '{model}' {context}", ": \"{model}\" {context}", ": $'{model}' {context}",
+                 ": $(({context})) {log}", "eval : {model} {context}"]
+
+    def test_no_name_runs_as_a_command(self):
+        tiny = os.path.join(TESTS, "cli/files/tiny")
+        for number, name in enumerate(self.HOSTILE):
+            folder = os.path.join(self.folder, str(number), name)
+            shutil.copytree(tiny, folder)
+            for template in self.TEMPLATES if number < 4 else self.TEMPLATES[::6]:
+                with self.subTest(name=name, template=template):
+                    done = subprocess.run(
+                        [FATHOM, "probe", "--engine", "command", "--command", template, "--until", "4k",
+                         "--resume", "off", "--model=" + folder], cwd=self.folder, capture_output=True, text=True)
+                    self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+                    self.assertEqual(done.returncode, 2, done.stderr)
+                    self.assertIn("}: its value has a ", done.stderr)
+                    self.assertIn("; write \"$FATHOM_", done.stderr)
+                    self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+
+    def test_every_value_is_in_the_environment(self):
+        tiny = os.path.join(TESTS, "cli/files/tiny")
+        for number, name in enumerate(self.HOSTILE):
+            folder = os.path.join(self.folder, str(number), name)
+            shutil.copytree(tiny, folder)
+            script = ('printf "%s\\0" "$FATHOM_MODEL" "${FATHOM_LOG}" "$FATHOM_CONTEXT" $FATHOM_GPUS $FATHOM_SP $FATHOM_CP '
+                      '$FATHOM_TRY $FATHOM_YARN_FACTOR $FATHOM_LIMIT_BYTES "$(basename "$FATHOM_MODEL")" >told')
+            with self.subTest(name):
+                done = subprocess.run(
+                    [FATHOM, "probe", "--engine", "command", "--command", script, "--until", "4k", "--model=" + folder,
+                     "--log-dir", f"logs {number}"], cwd=self.folder, capture_output=True, text=True)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                with open(os.path.join(self.folder, "told"), newline="") as file:
+                    told = file.read().split("\0")
+                self.assertEqual(told, [folder, f"logs {number}/{name}/gpu-1/sp-1/model_len-4096.log", "4096", "1", "1",
+                                        "1", "1", "1", "0", name.rstrip("\n"), ""])
+        self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+
     # ---------------------------------------------------------------- who ends whom
 
     def test_a_keeper_that_is_killed(self):
@@ -417,6 +468,140 @@ class Probe(unittest.TestCase):
                 self.assertEqual(self.outcomes(), [(1024, "failed")])
                 self.assertEqual(self.column("detail"), ["the process that kept this trial was killed"])
                 self.assertEqual(set(processes()) - before, set())
+
+    def keeper(self):
+        return self.rows("SELECT keeper_pid FROM attempt ORDER BY id DESC LIMIT 1")[0][0]
+
+    def test_a_parent_that_ignores_its_children(self):
+        done = subprocess.run(self.command("train", "--timeout", "5"), cwd=self.folder, capture_output=True, text=True,
+                              timeout=60, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.outcomes(), [(1024, "fits"), (2048, "fits"), (3072, "gpu_memory")])
+
+    def test_a_terminal_that_hangs_up(self):
+        for handler, status in ((signal.SIG_DFL, 3), (signal.SIG_IGN, 0)):  # the second is what nohup does
+            with self.subTest(handler):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                probe = subprocess.Popen(self.shell("echo begun; sleep 2", "--until", "1024"), cwd=self.folder,
+                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                         preexec_fn=lambda: signal.signal(signal.SIGHUP, handler))
+                self.wait_until(lambda: self.in_log("begun"), "the trainer runs")
+                probe.send_signal(signal.SIGHUP)
+                self.assertEqual(probe.wait(20), status)
+
+    def test_a_keeper_that_is_stopped(self):
+        before = set(processes())
+        for mode, signals, outcome in (("hang", 1, "interrupted"), ("stubborn-hang", 2, "interrupted"),
+                                       ("hang", 0, "timeout")):
+            with self.subTest((mode, signals)):
+                shutil.rmtree(os.path.join(self.folder, "logs"), ignore_errors=True)
+                probe = self.start(self.command(mode, "--timeout", "3" if signals == 0 else "100", "--tries", "1"))
+                self.addCleanup(probe.kill)
+                self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+                os.kill(self.keeper(), signal.SIGSTOP)
+                for _ in range(signals):
+                    probe.send_signal(signal.SIGINT)
+                    time.sleep(0.3)
+                probe.communicate(timeout=20)
+                self.assertEqual(probe.returncode, 3)
+                self.assertEqual(self.outcomes(), [(1024, outcome)])
+                self.assertEqual(set(processes()) - before, set())
+
+    def test_a_keeper_that_is_stopped_again_and_again(self):
+        before = set(processes())
+        probe = self.start(self.command("hang"))
+        self.addCleanup(probe.kill)
+        self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+        keeper = self.keeper()
+        stopper = subprocess.Popen([sys.executable, "-c", "import os, signal, sys\nwhile True: os.kill("
+                                    f"{keeper}, signal.SIGSTOP)"], stderr=subprocess.DEVNULL)
+        self.addCleanup(stopper.wait)
+        self.addCleanup(stopper.kill)
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+        probe.send_signal(signal.SIGINT)
+        probe.communicate(timeout=30)
+        self.assertEqual(probe.returncode, 3)
+        self.assertEqual(set(processes()) - before, set())
+
+    def test_a_stopped_keeper_of_a_killed_fathom(self):
+        before = set(processes())
+        probe = self.start(self.command("hang"))
+        self.wait_until(lambda: self.in_log("waiting"), "the trainer runs")
+        os.kill(self.keeper(), signal.SIGSTOP)
+        probe.kill()
+        probe.communicate()
+        done = self.run_probe("train", "--until", "1024")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(set(processes()) - before, set())
+
+    def kill_both(self, command, begun):
+        """Fathom and its keeper die at once, so that nobody ends the trial."""
+        probe = self.start(command)
+        self.wait_until(begun, "the trainer runs")
+        self.wait_until(lambda: self.rows("SELECT group_pid FROM attempt")[0][0], "its group is written down")
+        for action in (signal.SIGSTOP, signal.SIGKILL):
+            os.kill(probe.pid, action)
+            os.kill(self.keeper(), action)
+        probe.communicate()
+
+    def test_a_trial_that_nobody_ends_is_found_and_ended(self):
+        before = set(processes())
+        self.addCleanup(self.kill_trainers, before)
+        self.kill_both(self.command("stubborn-hang"), lambda: self.in_log("waiting"))
+        left = set(processes()) - before
+        self.assertTrue(left)
+        for forget in (None, "group_pid = NULL, group_started = NULL", "mark = ''"):
+            with self.subTest(forget):
+                if forget:
+                    database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+                    whole = database.execute("SELECT group_pid, group_started, mark FROM attempt").fetchone()
+                    database.execute(f"UPDATE attempt SET {forget}")
+                    database.commit()
+                said = self.one_sentence(self.run_probe("train"))
+                self.assertIn("the trial of 1024 tokens that a killed fathom left still runs: process ", said)
+                self.assertRegex(said, "process (" + "|".join(map(str, left)) + ") ")
+                self.assertIn("; its log is logs/model/gpu-1/sp-1/model_len-1024.log; --end-running ends it", said)
+                self.assertEqual(set(processes()) - before, left)
+                self.assertEqual(self.outcomes(), [(1024, None)], "nothing was started beside it")
+                if forget:
+                    database.execute("UPDATE attempt SET group_pid = ?, group_started = ?, mark = ?", whole)
+                    database.commit()
+                    database.close()
+        done = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("ended the trial of 1024 tokens that a killed fathom left: process ", done.stdout)
+        self.assertEqual(set(processes()) - before, set())
+        self.assertEqual(self.outcomes(), [(1024, "interrupted"), (1024, "fits")])
+        again = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertNotIn("ended the trial", again.stdout, "there is none any more")
+
+    def test_a_trial_without_its_environment_is_found_too(self):
+        command = self.shell("echo begun; exec env -i sleep 60")
+        self.kill_both(command, lambda: self.in_log("begun"))
+        group = self.rows("SELECT group_pid FROM attempt")[0][0]
+        listed = subprocess.run([FATHOM, "probe", "--list"], cwd=self.folder, capture_output=True, text=True).stdout
+        self.assertIn(" running ", listed.splitlines()[1])
+        self.assertIn(f"process {group} (sleep)", self.one_sentence(self.run_probe("train")))
+        self.assertEqual(self.run_probe("train", "--until", "1024", "--end-running").returncode, 0)
+        self.assertFalse(lives(group))
+
+    def test_no_strangers_process_is_taken_for_a_trial(self):
+        self.kill_both(self.command("hang"), lambda: self.in_log("waiting"))
+        group = self.rows("SELECT group_pid FROM attempt")[0][0]
+        os.kill(group, signal.SIGKILL)
+        stranger = subprocess.Popen(["sleep", "60"], start_new_session=True)
+        self.addCleanup(stranger.wait)
+        self.addCleanup(stranger.kill)
+        database = sqlite3.connect(os.path.join(self.folder, "logs", "probe.db"))
+        database.execute("UPDATE attempt SET group_pid = ?", (stranger.pid,))
+        database.commit()
+        database.close()
+        done = self.run_probe("train", "--until", "1024", "--end-running")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("left", done.stdout)
+        self.assertIsNone(stranger.poll())
 
     def test_a_result_counts_although_the_grace_goes_on(self):
         options = ("--until", "1024", "--timeout", "1", "--grace", "3")
@@ -596,6 +781,26 @@ class Probe(unittest.TestCase):
         dies = "--serve) yes 'a warning' | head -c 3000000; echo; echo 'No module named torch'; exit 1 ;;"
         done = subprocess.run(self.torch(dies), cwd=self.folder, timeout=60, capture_output=True, text=True)
         self.assertIn("the torch worker did not start: No module named torch", self.one_sentence(done))
+
+    def test_a_server_that_nobody_ends_is_found(self):
+        first = self.start(self.torch(self.READY + "--ask) echo asked; exec sleep 100 ;;"))
+        log = os.path.join(self.folder, "logs/Qwen3-0.6B/gpu-1/sp-1/model_len-1024.log")
+        self.wait_until(lambda: os.path.exists(log) and os.path.getsize(log), "the trial runs")
+        with open(f"/proc/{first.pid}/task/{first.pid}/children") as file:
+            keepers = [int(pid) for pid in file.read().split()]
+        self.assertEqual(len(keepers), 2, "the trial's and the server's")
+        for action in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (first.pid, *keepers):
+                os.kill(pid, action)
+        first.communicate()
+        with open(os.path.join(self.folder, "servers")) as file:
+            server = int(file.read())
+        well = self.torch(self.READY + "--ask) exit 0 ;;")
+        done = subprocess.run(well, cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertIn("still runs: process ", self.one_sentence(done))
+        done = subprocess.run(well + ["--end-running"], cwd=self.folder, timeout=60, capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertFalse(lives(server))
 
     def test_a_server_that_is_killed_is_started_once_more(self):
         dies = self.READY + """--ask) kill -9 $(tail -n 1 servers); sleep 0.2; [ -e well ] && exit 0
@@ -811,7 +1016,7 @@ class Probe(unittest.TestCase):
                 done = self.run_probe("train", "--dry-run", "--until", "1024", *options,
                                       more="--limited {limit_bytes}")
                 self.assertEqual(done.returncode, 0, done.stderr)
-                self.assertIn(f"--limited '\\''{wanted}'\\''", done.stdout)
+                self.assertIn(f"--limited {wanted}'", done.stdout)
         done = self.run_probe("train", "--dry-run", "--as", "custom:memory=1GiB", "--gpus",
                               "8", "--sp", "8")
         self.assertEqual(done.returncode, 2)
@@ -1035,6 +1240,11 @@ class Slurm(Probe):
         self.assertTrue(os.path.exists(os.path.join(self.state, "cancelled")))
 
 
+# What Ray 2.49 makes of a job's words (dashboard/modules/job: cli.py, job_supervisor.py).
+JOINED = ('import os, subprocess, sys; '
+          'os.execv("/bin/sh", ["sh", "-c", "exec " + subprocess.list2cmdline(sys.argv[1:])])')
+
+
 class Ray(Probe):
     """The same through `ray job`, played by a script."""
 
@@ -1045,7 +1255,7 @@ class Ray(Probe):
         with open(os.path.join(commands, "ray"), "w") as file:
             file.write(f"""#!/bin/sh
 case "$2" in
-submit) shift 5; exec "$@" ;;
+submit) while [ "$1" != -- ]; do shift; done; shift; exec python3 -c '{JOINED}' "$@" ;;
 stop) echo stopping || exit 1; sleep 2; echo stopped || exit 1; echo "$3" >>{self.folder}/stopped ;;
 esac
 """)
@@ -1081,6 +1291,38 @@ esac
         self.run_probe("hang", "--timeout", "1", "--tries", "1")
         self.assertEqual(self.outcomes(), [(1024, "timeout")])
         self.assertTrue(os.path.exists(os.path.join(self.folder, "stopped")))
+
+    def test_no_folder_runs_as_a_command(self):
+        for number, name in enumerate(["a b", "x;touch owned", "$(touch owned)", "`touch owned` c", "'x", '"x', "x&"]):
+            with self.subTest(name):
+                folder = os.path.join(self.folder, str(number), name)
+                done = self.run_probe("train", "--until", "1024", "--log-dir", folder)
+                self.assertFalse(os.path.exists(os.path.join(self.folder, "owned")))
+                self.assertEqual(done.returncode, 0 if name == "a b" else 3, done.stderr)
+                if name != "a b":
+                    self.assertIn("Ray would run this path as text of a shell's", done.stderr)
+
+    def test_no_path_of_an_emitted_job_does(self):
+        home = os.path.join(self.folder, "home")
+        os.makedirs(os.path.join(home, "slime", "scripts", "models"))
+        for name in ("qwen3-8B.sh", "train.py"):
+            path = os.path.join(home, "slime", "scripts/models" if name.endswith("sh") else "", name)
+            with open(path, "w") as file:
+                file.write("MODEL_ARGS=()\n" if name.endswith("sh") else "import sys; print(sys.argv)\n")
+        with open(os.path.join(self.folder, "commands", "python3"), "w") as file:
+            file.write(f'#!/bin/sh\ncase $2 in *snapshot_download*) echo /m ;; *) exec {sys.executable} "$@" ;; esac\n')
+        os.chmod(file.name, 0o755)
+        for number, name in enumerate(["a b", "x;touch owned", "$(touch owned)", "'x"]):
+            with self.subTest(name):
+                out = os.path.join(self.folder, "out", str(number))
+                data = os.path.join(self.folder, name + ".jsonl")
+                subprocess.run([FATHOM, "emit", "--for", "slime", "--model", "Qwen3-8B", "--gpu", "8xH100-80G",
+                                "--context", "32k", "--dataset", data, "-o", out], check=True, capture_output=True)
+                done = subprocess.run(["bash", os.path.join(out, "launch.sh")], cwd=self.folder, text=True,
+                                      env={**os.environ, "HOME": home}, capture_output=True)
+                self.assertFalse([folder for folder, _, files in os.walk(self.folder) if "owned" in files])
+                self.assertEqual(done.returncode, 0 if name == "a b" else 2, done.stderr)
+                self.assertIn(data if name == "a b" else "Ray would run this path", done.stdout + done.stderr)
 
 
 # Of the classes above these say something about a launcher.

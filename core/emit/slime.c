@@ -72,6 +72,14 @@ static const struct line head_lines[] = {
              "[ -d \"$model\" ] || model=$(python3 -c \"$download\" \"$model\")\n"
              "load=$model\n"
              "[ ! -f \"$save/latest_checkpointed_iteration.txt\" ] || load=$save"},
+    {.text = "# Ray makes one line of shell text of a job's words and quotes only spaces (2.49).\n"
+             "special='[][:cntrl:]\"'\\''`$\\;&|<>(){}[*?!#~^]'\n"
+             "for path in \"$save\" \"$data\" \"$model\"; do\n"
+             "    if [[ $path =~ $special ]]; then\n"
+             "        echo \"Ray would run this path as text of a shell's: $path\" >&2\n"
+             "        exit 2\n"
+             "    fi\n"
+             "done"},
 };
 
 static const struct line teacher_start_lines[] = {

@@ -501,8 +501,8 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_TEXT,
      .values = "TEXT",
      .text =
-         "what the command engine starts, {context}, {gpus}, {sp} and others standing for their "
-         "values"},
+         "what the command engine starts, {context}, {gpus}, {sp} and others standing for numbers "
+         "and plain words, $FATHOM_CONTEXT, \"$FATHOM_MODEL\" and others for all values"},
     {.name = "python",
      .uses = USE_TRIAL,
      .kind = SETTING_TEXT,
@@ -574,6 +574,11 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_FLAG,
      .values = "on|off",
      .text = "print the commands of the first trials and start nothing"},
+    {.name = "end-running",
+     .uses = USE_HUNT,
+     .kind = SETTING_FLAG,
+     .values = "on|off",
+     .text = "end a trial that still runs because its fathom and its keeper were killed"},
     {.name = "list",
      .uses = USE_HUNT,
      .kind = SETTING_FLAG,

@@ -1,5 +1,6 @@
-// A command of the user's: a template in which {name} stands for a value of the trial. A shell runs
-// it, so values are quoted for one; within quotes of the template, as those need it.
+// A command of the user's, which a shell runs. Every value of the trial is in its environment,
+// where no text of a shell's is made of it. In the command itself {name} stands for a value only
+// where that is a number or a plain word, which means the same wherever a shell finds it.
 #include "core/base/buf.h"
 #include "core/probe/engine.h"
 
@@ -51,61 +52,51 @@ static struct str limit_of_trial(struct arena *a, const struct trial_request *r)
 }
 
 static const struct {
-    const char *name;
+    const char *name, *variable;
     struct str (*text)(struct arena *a, const struct trial_request *r);
 } places[] = {
-    {"context", context_of},
-    {"gpus", gpus_of},
-    {"sp", sp_of},
-    {"cp", cp_of},
-    {"model", model_of},
-    {"log", log_of},
-    {"try", try_of},
-    {"yarn_factor", trial_yarn_text},
-    {"limit_bytes", limit_of_trial},
+    {"context", "FATHOM_CONTEXT", context_of},
+    {"gpus", "FATHOM_GPUS", gpus_of},
+    {"sp", "FATHOM_SP", sp_of},
+    {"cp", "FATHOM_CP", cp_of},
+    {"model", "FATHOM_MODEL", model_of},
+    {"log", "FATHOM_LOG", log_of},
+    {"try", "FATHOM_TRY", try_of},
+    {"yarn_factor", "FATHOM_YARN_FACTOR", trial_yarn_text},
+    {"limit_bytes", "FATHOM_LIMIT_BYTES", limit_of_trial},
 };
-
-// Where in a shell's text a value stands: outside of quotes, or the quote that is open.
-enum quote { QUOTE_NONE = 0, QUOTE_SINGLE = '\'', QUOTE_DOUBLE = '"' };
 
 struct expansion {
     struct buf *text;
     const struct trial_request *request;
     struct str where;
-    char quote;
-    bool escaped; // by the backslash before
     bool has_context;
 };
 
-static void follow_quotes(struct expansion *x, char c)
+static bool is_plain(char c)
 {
-    bool escapes = c == '\\' && x->quote != QUOTE_SINGLE && !x->escaped;
-    bool quotes = (c == QUOTE_SINGLE || c == QUOTE_DOUBLE) && !x->escaped;
-    if (quotes && x->quote == QUOTE_NONE)
-        x->quote = c;
-    else if (quotes && x->quote == c)
-        x->quote = QUOTE_NONE;
-    x->escaped = escapes;
+    struct str marks = STR("_.,:/=+-");
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    for (ptrdiff_t i = 0; i < marks.n; i++)
+        letter |= c == marks.p[i];
+    return letter || char_is_digit(c);
 }
 
-static void put_value(struct expansion *x, struct str value)
+// Why a value cannot stand in a shell's text wherever that may be; empty where it can.
+static struct str trouble_with(struct arena *a, struct str value)
 {
-    struct buf *b = x->text;
-    if (x->quote == QUOTE_NONE)
-        buf_char(b, '\'');
-    for (ptrdiff_t i = 0; i < value.n; i++) {
-        char c = value.p[i];
-        bool special = c == '"' || c == '$' || c == '`' || c == '\\';
-        if (c == '\'' && x->quote != QUOTE_DOUBLE) {
-            buf_put_z(b, "'\\''");
-            continue;
-        }
-        if (special && x->quote == QUOTE_DOUBLE)
-            buf_char(b, '\\');
-        buf_char(b, c);
-    }
-    if (x->quote == QUOTE_NONE)
-        buf_char(b, '\'');
+    ptrdiff_t i = 0;
+    while (i < value.n && is_plain(value.p[i]))
+        i++;
+    if (!value.n)
+        return STR("is empty");
+    if (i == value.n)
+        return value.p[0] == '-' ? STR("begins with '-'") : STR_NONE;
+    if (value.p[i] == ' ')
+        return STR("has a space");
+    bool shown = value.p[i] > ' ' && value.p[i] <= '~';
+    return shown ? str_format(a, "has a %c", value.p[i])
+                 : STR("has a character that is no plain one");
 }
 
 // The length of a "{name}" of small letters at the beginning of `s`, 0 where there is none.
@@ -126,34 +117,39 @@ static bool unknown_place(struct str name, struct str where, struct error *e)
 
 static bool put_place(struct expansion *x, struct str name, struct error *e)
 {
+    struct arena *a = x->text->arena;
     for (ptrdiff_t i = 0; i < COUNT_OF(places); i++) {
-        if (str_is(name, places[i].name)) {
-            put_value(x, places[i].text(x->text->arena, x->request));
-            x->has_context |= str_is(name, "context");
-            return true;
-        }
+        if (!str_is(name, places[i].name))
+            continue;
+        struct str value = places[i].text(a, x->request);
+        struct str trouble = trouble_with(a, value);
+        if (trouble.n)
+            return FAIL(e, BAD_INPUT, x->where, "{%s}: its value %.*s; write \"$%s\" instead",
+                        places[i].name, STR_ARGS(trouble), places[i].variable);
+        buf_put(x->text, value);
+        return true;
     }
     return unknown_place(name, x->where, e);
 }
 
 static bool expand(struct expansion *x, struct str text, struct error *e)
 {
+    struct str context = STR("{context}"), variable = STR("FATHOM_CONTEXT");
+    char before = 0; // "${name}" is the shell's own
     while (text.n) {
-        ptrdiff_t n = place_length(text);
+        ptrdiff_t n = before == '$' ? 0 : place_length(text);
         bool brace = str_starts(text, STR("{{"));
-        if (brace)
-            n = 2;
-        if (n && !brace && !put_place(x, str_slice(text, 1, n - 1), e))
+        x->has_context |= (n && str_starts(text, context)) || str_starts(text, variable);
+        if (n && !put_place(x, str_slice(text, 1, n - 1), e))
             return false;
-        if (!n || brace) {
+        if (!n)
             buf_char(x->text, text.p[0]);
-            follow_quotes(x, text.p[0]);
-        }
-        text = str_slice(text, n ? n : 1, text.n);
+        before = text.p[0];
+        text = str_slice(text, n ? n : brace ? 2 : 1, text.n);
     }
-    return x->has_context ||
-           FAIL(e, BAD_INPUT, x->where,
-                "without {context} every trial would be the same; it stands for the length");
+    return x->has_context || FAIL(e, BAD_INPUT, x->where,
+                                  "without {context} or $FATHOM_CONTEXT every trial would be the "
+                                  "same; they stand for the length");
 }
 
 bool command_build(struct launch *l, struct arena *a, const struct trial_request *r,
@@ -174,6 +170,8 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
         launch_variable(l, a, "PYTORCH_CUDA_ALLOC_CONF", STR("expandable_segments:True"));
     if (on)
         launch_variable(l, a, "PYTORCH_ALLOC_CONF", STR("expandable_segments:True"));
+    for (ptrdiff_t i = 0; i < COUNT_OF(places); i++)
+        launch_variable(l, a, places[i].variable, places[i].text(a, r));
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, STR("-o"));
     launch_argument(l, a, STR("pipefail")); // a failure before "| tee" is one

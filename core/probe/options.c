@@ -168,10 +168,13 @@ static bool engine_takes(const struct probe_options *o, struct arena scratch,
     struct cell_sizes sizes;
     if (!probe_cell_settings(&cell, s, choice, e) || !probe_cell_sizes(&sizes, choice, e))
         return false;
+    struct str name = probe_model_name(choice->model);
+    struct str path = str_format(&scratch, "%.*s/%.*s", STR_ARGS(o->log_folder), STR_ARGS(name));
     struct trial_request any = {.cell = &cell,
                                 .context = grid_length(&o->hunt.grid, 0),
                                 .try = 1,
                                 .model = choice->model,
+                                .log = path,
                                 .gpus = sizes.gpus,
                                 .sp = sizes.sp,
                                 .cp = sizes.cp};
@@ -246,8 +249,9 @@ bool probe_options_read(struct probe_options *o, struct arena *a, const struct s
     o->store = text_or(s, "store", str_format(a, "%.*s/probe.db", STR_ARGS(o->log_folder)));
     read_forms(o, s);
     if (!read_switch(&o->list, s, "list", e) || !read_switch(&o->resume, s, "resume", e) ||
-        !read_switch(&o->dry_run, s, "dry-run", e) || !read_number(&timeout, s, "timeout", e) ||
-        !read_number(&grace, s, "grace", e))
+        !read_switch(&o->dry_run, s, "dry-run", e) ||
+        !read_switch(&o->end_running, s, "end-running", e) ||
+        !read_number(&timeout, s, "timeout", e) || !read_number(&grace, s, "grace", e))
         return false;
     o->timeout_ms = timeout * 1000;
     o->grace_ms = grace * 1000;

@@ -23,7 +23,7 @@ struct probe_options {
     struct hunt hunt;                         // without prediction
     struct str log_folder, store;
     uint64_t timeout_ms, grace_ms;
-    bool resume, dry_run, list;
+    bool resume, dry_run, list, end_running;
 };
 
 bool probe_options_read(struct probe_options *o, struct arena *a, const struct settings *s,

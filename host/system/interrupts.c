@@ -4,6 +4,12 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+static bool is_ignored(int number)
+{
+    struct sigaction found;
+    return sigaction(number, NULL, &found) == 0 && found.sa_handler == SIG_IGN;
+}
+
 struct interrupts interrupts_catch(void)
 {
     struct interrupts i;
@@ -11,7 +17,8 @@ struct interrupts interrupts_catch(void)
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGINT);
     sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
+    if (!is_ignored(SIGHUP)) // as nohup leaves it; a blocked signal would come all the same
+        sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, &i.before);
     i.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     return i;

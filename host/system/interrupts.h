@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 struct interrupts {
-    int fd; // a signalfd of SIGINT, SIGTERM and SIGHUP; -1 where there is none
+    int fd; // a signalfd of SIGINT, SIGTERM and, unless it is ignored, SIGHUP; -1: there is none
     sigset_t before;
 };
 

@@ -19,6 +19,8 @@
 #include "host/trials/keeper_process.h"
 
 enum { OUTPUT_BYTES = 256 * 1024, TICK_MS = 1000, ORPHANS_MS = 5000 };
+// A keeper that is to end something and stays stopped so long after it was continued is killed.
+enum { STOPPED_MS = 2000 };
 
 uint64_t monotonic_ms(void)
 {
@@ -43,10 +45,11 @@ static void close_pair(const int *pair)
 
 // `output` is where the command writes; -1 makes a pipe for it. Orders go through a socket, which
 // can be written to without SIGPIPE when the keeper is dead. What a keeper that was killed leaves
-// behind falls to us.
+// behind falls to us. Who has inherited an ignored SIGCHLD never learns how a child ended.
 static bool start_keeper(struct line *l, const struct keeper_job *job, int output, struct error *e)
 {
     int orders[2], news[2], pipe_of_output[2] = {-1, output};
+    (void)signal(SIGCHLD, SIG_DFL);
     prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, orders) != 0)
         return FAIL(e, IO, STR_NONE, "no pipe can be made (%s)", strerror(errno));
@@ -92,6 +95,7 @@ struct run {
     int log, log_error; // errno of the first write that failed
     uint64_t log_bytes, began_ms, next_tick_ms, deadline_ms;
     bool timed_out, interrupted, lost;
+    uint64_t ordered_ms; // when the keeper was first told to end; 0: not yet
     uint64_t kill_at_ms; // of what a keeper left behind
     bool has_news;
     struct news news;
@@ -104,6 +108,29 @@ static void give_order(const struct line *l, enum order what)
         (void)!send(l->orders, &byte, 1, MSG_NOSIGNAL);
 }
 
+// A keeper that was stopped hears nothing. It is continued; where that does not help after an order
+// to end, it is killed, and what it kept falls to us.
+static void rouse(pid_t keeper, uint64_t ordered_ms)
+{
+    bool late = ordered_ms && monotonic_ms() >= ordered_ms + STOPPED_MS;
+    if (process_is_stopped(keeper))
+        (void)kill(keeper, late ? SIGKILL : SIGCONT);
+}
+
+void keeper_rouse(struct process keeper)
+{
+    if (process_is_alive(keeper))
+        rouse((pid_t)keeper.pid, 0);
+}
+
+static void order_end(struct run *r, enum order what)
+{
+    give_order(&r->line, what);
+    if (!r->ordered_ms)
+        r->ordered_ms = monotonic_ms();
+    rouse(r->line.pid, r->ordered_ms);
+}
+
 static void write_log(struct run *r, struct str bytes)
 {
     while (bytes.n && !r->log_error) {
@@ -112,7 +139,7 @@ static void write_log(struct run *r, struct str bytes)
             continue;
         if (n < 0) {
             r->log_error = errno;
-            give_order(&r->line, ORDER_KILL);
+            order_end(r, ORDER_KILL);
             return;
         }
         r->log_bytes += (uint64_t)n;
@@ -143,6 +170,8 @@ static void read_news(struct run *r)
     if (got == (ssize_t)sizeof n) {
         r->news = n;
         r->has_news = n.kind != NEWS_STARTED;
+        if (n.kind == NEWS_STARTED && r->watch->running)
+            r->watch->running(r->watch->context, process_of(n.pid));
     } else if (got == 0 || (got < 0 && errno != EINTR)) {
         close(r->line.news);
         r->line.news = -1;
@@ -172,7 +201,7 @@ static void read_interrupt(struct run *r)
     struct signalfd_siginfo info;
     if (read(r->job->interrupts, &info, sizeof info) != (ssize_t)sizeof info)
         return;
-    give_order(&r->line, r->interrupted ? ORDER_KILL : ORDER_END);
+    order_end(r, r->interrupted ? ORDER_KILL : ORDER_END);
     if (r->interrupted && r->kill_at_ms)
         r->kill_at_ms = monotonic_ms();
     r->interrupted = true;
@@ -185,10 +214,11 @@ static void watch_time(struct run *r)
         r->deadline_ms = now + r->job->timeout_ms;
     if (r->deadline_ms && now >= r->deadline_ms && !r->timed_out) {
         r->timed_out = true;
-        give_order(&r->line, ORDER_END);
+        order_end(r, ORDER_END);
     }
     if (now >= r->next_tick_ms) {
         r->next_tick_ms = now + TICK_MS;
+        rouse(r->line.pid, r->ordered_ms);
         if (r->watch->tick)
             r->watch->tick(r->watch->context, now - r->began_ms);
     }
@@ -270,6 +300,20 @@ static bool judge(struct keeper_result *out, const struct run *r, struct error *
     return true;
 }
 
+// Its status, of wait.
+static int wait_for_keeper(pid_t pid)
+{
+    uint64_t began = monotonic_ms();
+    for (;;) {
+        int status = 0;
+        pid_t found = waitpid(pid, &status, WNOHANG);
+        if (found == pid || (found < 0 && errno != EINTR))
+            return status;
+        rouse(pid, began);
+        usleep(KILL_AGAIN_MS * 1000);
+    }
+}
+
 bool keeper_run(struct keeper_result *out, struct arena *a, const struct keeper_job *job,
                 const struct keeper_watch *watch, struct error *e)
 {
@@ -290,8 +334,7 @@ bool keeper_run(struct keeper_result *out, struct arena *a, const struct keeper_
             close_orders(&r.line);
         follow(&r);
         close_orders(&r.line);
-        while (waitpid(r.line.pid, NULL, 0) < 0 && errno == EINTR)
-            continue;
+        (void)wait_for_keeper(r.line.pid);
         ok = told && judge(out, &r, e);
     }
     close(r.log);
@@ -321,9 +364,12 @@ bool keeper_begin(struct keeper *k, struct arena scratch, const struct keeper_jo
     if (!ok)
         return false;
     struct news n = {.kind = NEWS_NOT_STARTED, .value = ESRCH}; // where the keeper is dead already
+    struct pollfd told = {l.news, POLLIN, 0};
+    uint64_t began = monotonic_ms();
     give_order(&l, ORDER_GO);
-    while (read(l.news, &n, sizeof n) < 0 && errno == EINTR)
-        continue;
+    while (poll(&told, 1, TICK_MS) <= 0)
+        rouse(l.pid, began);
+    (void)!read(l.news, &n, sizeof n);
     close(l.news);
     *k = (struct keeper){.pid = l.pid, .control = l.orders};
     if (n.kind == NEWS_STARTED)
@@ -345,9 +391,6 @@ void keeper_end(struct keeper *k)
     if (k->pid <= 0)
         return;
     close(k->control);
-    int status = 0;
-    while (waitpid(k->pid, &status, 0) < 0 && errno == EINTR)
-        continue;
-    end_what_is_left(status);
+    end_what_is_left(wait_for_keeper(k->pid));
     k->pid = 0;
 }

@@ -20,6 +20,9 @@ struct process {
 
 bool process_is_alive(struct process p);
 
+// Continues a keeper that was stopped: it would neither hear nor end anything.
+void keeper_rouse(struct process keeper);
+
 struct keeper_job {
     const char *const *arguments;   // ends with NULL
     const char *const *environment; // "NAME=value" to set and "NAME" to unset, ends with NULL
@@ -35,6 +38,7 @@ struct keeper_job {
 struct keeper_watch {
     void *context;
     bool (*started)(void *context, struct process keeper, struct error *e);
+    void (*running)(void *context, struct process command); // which leads a session of its own
     void (*output)(void *context, struct str bytes);
     void (*tick)(void *context, uint64_t elapsed_ms); // about once a second
     bool (*waits)(void *context); // for its turn: the time does not count against the timeout

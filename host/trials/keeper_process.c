@@ -102,7 +102,7 @@ static pid_t start_command(const struct keeper_job *job, int output, int news)
     if (pid > 0 && read(failure[0], &reason, sizeof reason) <= 0)
         reason = 0;
     close(failure[0]);
-    struct news n = {.kind = reason ? NEWS_NOT_STARTED : NEWS_STARTED, .value = reason};
+    struct news n = {.kind = reason ? NEWS_NOT_STARTED : NEWS_STARTED, .value = reason, .pid = pid};
     tell(news, n);
     return reason ? -1 : pid;
 }

@@ -10,6 +10,7 @@ enum news_kind { NEWS_STARTED, NEWS_NOT_STARTED, NEWS_ENDED };
 struct news {
     enum news_kind kind;
     int value;  // errno, or the status of wait
+    pid_t pid;  // of the command that has started
     bool asked; // the command still ran when the keeper was told to end it
 };
 

@@ -13,6 +13,7 @@
 #include "host/sources/gpu_source.h"
 #include "host/sources/nvml.h"
 #include "host/system/interrupts.h"
+#include "host/trials/leftovers.h"
 #include "host/trials/probe_trial.h"
 #include "host/trials/torch_server.h"
 
@@ -27,6 +28,7 @@ struct run {
     struct interrupts interrupts;
     struct torch_server server;
     bool server_restarted;
+    struct str mark; // in the environment of all that is started
 };
 
 // One cell while it is hunted through.
@@ -172,6 +174,7 @@ static bool try_length(struct hunting *h, const struct hunt_step *step, struct e
                           .store = r->store,
                           .cell = h->id,
                           .title = h->plan.cell->title,
+                          .mark = r->mark,
                           .interrupts = r->interrupts.fd,
                           .spared = r->server.keeper.pid,
                           .planned = planned,
@@ -279,6 +282,7 @@ static bool wait_for_others(struct run *r, struct error *e)
         say(r, &b);
     }
     while (keeper.pid) {
+        keeper_rouse(keeper);
         if (poll(&interrupt, 1, SETTLE_STEP_MS) > 0 && interrupts_pending(&r->interrupts))
             return tell_interrupted(e);
         if (!store_unsettled(&keeper, r->store, e))
@@ -287,12 +291,25 @@ static bool wait_for_others(struct run *r, struct error *e)
     return true;
 }
 
+// Nor does anything start beside one that nobody keeps.
+static bool settle_leftovers(struct run *r, struct error *e)
+{
+    struct leftovers l = {.store = r->store,
+                          .arena = r->arena,
+                          .console = r->console,
+                          .interrupts = &r->interrupts,
+                          .end = r->plan.options.end_running,
+                          .grace_ms = r->plan.options.grace_ms};
+    return leftovers_settle(&l, e);
+}
+
 static bool open_store(struct run *r, struct error *e)
 {
     ptrdiff_t left;
     struct buf b = buf_in(r->arena);
+    r->mark = run_mark(r->arena);
     if (!store_open(&r->store, r->arena, r->plan.options.store, STORE_WORK, e) ||
-        !wait_for_others(r, e) || !store_settle(&left, r->store, e))
+        !wait_for_others(r, e) || !settle_leftovers(r, e) || !store_settle(&left, r->store, e))
         return false;
     buf_printf(&b, "%d trial was running when fathom ended; it will be made again\n", (int)left);
     if (left)

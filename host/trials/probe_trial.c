@@ -53,7 +53,14 @@ static bool on_start(void *context, struct process keeper, struct error *e)
     struct watcher *w = context;
     w->keeper = keeper;
     w->silence.since_ms = monotonic_ms();
-    return store_keeper(w->run->store, w->attempt, keeper, e);
+    return store_keeper(w->run->store, w->attempt, keeper, e) &&
+           store_mark(w->run->store, w->attempt, w->run->mark, e);
+}
+
+static void on_running(void *context, struct process command)
+{
+    struct watcher *w = context;
+    (void)!store_group(w->run->store, w->attempt, command, &w->unwritten);
 }
 
 static void break_silence(struct silence *s, struct str bytes)
@@ -263,7 +270,7 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
                              .farewell_ms = local ? 0 : FAREWELL_MS,
                              .interrupts = run->interrupts,
                              .spared = run->spared};
-    struct keeper_watch watch = {&w, on_start, on_output, on_tick, on_wait};
+    struct keeper_watch watch = {&w, on_start, on_running, on_output, on_tick, on_wait};
     struct keeper_result kept;
     w.doctor = doctor_new(&trial);
     w.last_line = NEW(&trial, struct last_line, 1);

@@ -13,6 +13,7 @@ struct trial_run {
     struct store *store;
     int64_t cell;
     struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
+    struct str mark;  // in the environment of all that this run starts
     int interrupts;   // a signalfd
     pid_t spared;     // the keeper of the torch worker's server, 0 where there is none
     struct planned_trial planned;

@@ -64,6 +64,24 @@ bool store_keeper(struct store *s, int64_t attempt, struct process keeper, struc
     return statement_run(&t, e);
 }
 
+bool store_mark(struct store *s, int64_t attempt, struct str mark, struct error *e)
+{
+    struct statement t = statement_of(s, "UPDATE attempt SET mark = ? WHERE id = ?");
+    put_text(&t, mark);
+    put_number(&t, attempt);
+    return statement_run(&t, e);
+}
+
+bool store_group(struct store *s, int64_t attempt, struct process leader, struct error *e)
+{
+    struct statement t =
+        statement_of(s, "UPDATE attempt SET group_pid = ?, group_started = ? WHERE id = ?");
+    put_number(&t, leader.pid);
+    put_number(&t, leader.started);
+    put_number(&t, attempt);
+    return statement_run(&t, e);
+}
+
 bool store_started(struct store *s, int64_t attempt, const struct attempt_record *a,
                    struct error *e)
 {
@@ -179,6 +197,28 @@ bool store_unsettled(struct process *keeper, struct store *s, struct error *e)
     return statement_finish(&t, e);
 }
 
+bool store_traces(struct traces **out, ptrdiff_t *count, struct store *s, struct arena *a,
+                  struct error *e)
+{
+    ptrdiff_t capacity = 0;
+    struct statement t =
+        statement_of(s, "SELECT context, started_ms, log, mark, group_pid, group_started"
+                        " FROM attempt WHERE state = 'running'"
+                        " OR id = (SELECT max(id) FROM attempt) ORDER BY id");
+    *out = NULL;
+    *count = 0;
+    while (statement_row(&t)) {
+        struct traces found = {.context = count_at(&t, 0),
+                               .started_ms = number_at(&t, 1),
+                               .leader = {number_at(&t, 4), number_at(&t, 5)}};
+        found.log = text_at(&t, a, 2);
+        found.mark = text_at(&t, a, 3);
+        *out = arena_grow(a, *out, sizeof found, *count, &capacity);
+        (*out)[(*count)++] = found;
+    }
+    return statement_finish(&t, e);
+}
+
 bool store_settle(ptrdiff_t *count, struct store *s, struct error *e)
 {
     struct statement t =
@@ -280,14 +320,17 @@ static bool read_attempts(struct cell_record *c, struct store *s, struct arena *
         statement_of(s, "SELECT id, context, try, outcome, status, detail, log, command, versions,"
                         " gpu, timeout_ms, started_ms, ended_ms, predicted_bytes, predicted_fits,"
                         " steps, allocated_bytes, requested_bytes, reserved_bytes, retries,"
-                        " limit_bytes, total_bytes, keeper_pid, keeper_started FROM attempt"
+                        " limit_bytes, total_bytes, keeper_pid, keeper_started, group_pid,"
+                        " group_started FROM attempt"
                         " WHERE cell = ?1 AND (?2 = 0 OR context = ?2) ORDER BY id");
     put_number(&t, c->id);
     put_count(&t, context);
     while (statement_row(&t)) {
         struct attempt_record r = attempt_at(&t, a);
         struct process keeper = {number_at(&t, 22), number_at(&t, 23)};
-        if (!r.finished && !process_is_alive(keeper) && !store_is_worked_with(s, *a))
+        struct process leader = {number_at(&t, 24), number_at(&t, 25)};
+        bool runs = process_is_alive(keeper) || process_is_alive(leader);
+        if (!r.finished && !runs && !store_is_worked_with(s, *a))
             show_settled(&r);
         c->attempts = arena_grow(a, c->attempts, sizeof r, c->attempt_count, &capacity);
         c->attempts[c->attempt_count++] = r;

@@ -33,6 +33,9 @@ bool store_begin(int64_t *id, struct store *s, int64_t cell, const struct attemp
                  struct error *e) MUST_USE;
 bool store_keeper(struct store *s, int64_t attempt, struct process keeper,
                   struct error *e) MUST_USE;
+// What the environment of all its processes has; then the first of them, which leads their session.
+bool store_mark(struct store *s, int64_t attempt, struct str mark, struct error *e) MUST_USE;
+bool store_group(struct store *s, int64_t attempt, struct process leader, struct error *e) MUST_USE;
 // Once the trainer has said where and with what it runs: versions, gpu and total_bytes of `a`.
 bool store_started(struct store *s, int64_t attempt, const struct attempt_record *a,
                    struct error *e) MUST_USE;
@@ -58,6 +61,19 @@ bool store_unsettled(struct process *keeper, struct store *s, struct error *e) M
 // Trials that were running when their Fathom died: waits until their keepers have ended what they
 // kept, and marks them interrupted. Their steps stay.
 bool store_settle(ptrdiff_t *count, struct store *s, struct error *e) MUST_USE;
+
+// By what the processes of a trial are known when nobody keeps it any more.
+struct traces {
+    uint64_t context;
+    int64_t started_ms; // since 1970
+    struct str log, mark;
+    struct process leader;
+};
+
+// Of the trials that were running when their Fathom died and of the newest, whose Fathom may have
+// had a server.
+bool store_traces(struct traces **out, ptrdiff_t *count, struct store *s, struct arena *a,
+                  struct error *e) MUST_USE;
 
 // What to read; 0 is any.
 struct store_part {

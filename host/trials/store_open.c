@@ -69,6 +69,10 @@ static const char *const migrations[] = {
     "ALTER TABLE cell ADD COLUMN config TEXT NOT NULL DEFAULT '';"
     "ALTER TABLE attempt ADD COLUMN limit_bytes INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE attempt ADD COLUMN total_bytes INTEGER;",
+
+    "ALTER TABLE attempt ADD COLUMN mark TEXT NOT NULL DEFAULT '';"
+    "ALTER TABLE attempt ADD COLUMN group_pid INTEGER;"
+    "ALTER TABLE attempt ADD COLUMN group_started INTEGER;",
 };
 
 static const char *lock_name(struct arena *a, const struct store *s)

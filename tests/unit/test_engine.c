@@ -62,34 +62,65 @@ static struct trial_request request_of(const struct settings *s)
                                   .checkpoints = STR("c/t")};
 }
 
-TEST(a_template_is_filled_and_quoted)
+TEST(a_template_is_filled)
 {
     struct arena a = fresh();
     struct settings s = settings_of(&a, "command=train --len {context} -n {gpus} --sp {sp} -m "
-                                        "{model} ${HOME} {{context} {yarn_factor}");
+                                        "'{model}' ${HOME} ${model} {{context} {yarn_factor}");
     struct trial_request r = request_of(&s);
     struct launch l;
     struct error e = {0};
+    r.model = STR("a/b-1.5_c,d:e=f+g");
     build(&a, "command", &r, &l, &e);
-    CHECK_STR(str_from(l.arguments[4]),
-              "train --len '51200' -n '4' --sp '2' -m 'my model' ${HOME} {context} '1.25'");
+    CHECK_STR(str_from(l.arguments[4]), "train --len 51200 -n 4 --sp 2 -m 'a/b-1.5_c,d:e=f+g' "
+                                        "${HOME} ${model} {context} 1.25");
     CHECK_STR(str_from(l.arguments[0]), "bash");
 }
 
-// A shell takes each of these as one word with the value in it.
-TEST(values_in_quotes_of_the_template)
+// What a shell could take for more than a word is not made text of its.
+TEST(a_value_that_is_no_plain_word_is_refused)
+{
+    static const struct {
+        const char *value, *trouble;
+    } rows[] = {
+        {"my model", "has a space"},
+        {"", "is empty"},
+        {"-x", "begins with '-'"},
+        {"a$b", "has a $"},
+        {"it's", "has a '"},
+        {"a\tb", "has a character that is no plain one"},
+        {"\xc3\xa4", "has a character that is no plain one"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena a = fresh();
+        struct settings s = settings_of(&a, "command=f {context} \"{model}\"");
+        struct trial_request r = request_of(&s);
+        struct launch l;
+        struct error e = {0};
+        r.model = str_from(rows[i].value);
+        CHECK_U64((uint64_t)build(&a, "command", &r, &l, &e).n, 0);
+        struct str wanted = str_format(&a, "{model}: its value %s; write \"$FATHOM_MODEL\" instead",
+                                       rows[i].trouble);
+        CHECK_STR(wanted, e.message);
+    }
+}
+
+// The text stays as it is, and the values are beside it.
+TEST(values_are_in_the_environment)
 {
     struct arena a = fresh();
-    struct settings s = settings_of(&a, "command=f {context} \"a {model} b\" 'c {model} d' \\\" "
-                                        "{model} \"\\\" {model}\" {model}");
+    struct settings s = settings_of(&a, "command=f $FATHOM_CONTEXT \"$FATHOM_MODEL\"");
     struct trial_request r = request_of(&s);
     struct launch l;
     struct error e = {0};
+    r.cp = 3;
+    r.limit_bytes = 7;
     r.model = STR("$x's \"y\"");
-    build(&a, "command", &r, &l, &e);
-    CHECK_STR(str_from(l.arguments[4]),
-              "f '51200' \"a \\$x's \\\"y\\\" b\" 'c $x'\\''s \"y\" d' \\\" '$x'\\''s \"y\"' "
-              "\"\\\" \\$x's \\\"y\\\"\" '$x'\\''s \"y\"'");
+    CHECK_STR(build(&a, "command", &r, &l, &e),
+              "FATHOM_CONTEXT=51200 FATHOM_GPUS=4 FATHOM_SP=2 FATHOM_CP=3 "
+              "FATHOM_MODEL='$x'\\''s \"y\"' FATHOM_LOG=logs/x.log FATHOM_TRY=1 "
+              "FATHOM_YARN_FACTOR=1.25 FATHOM_LIMIT_BYTES=7 "
+              "bash -o pipefail -c 'f $FATHOM_CONTEXT \"$FATHOM_MODEL\"'");
 }
 
 TEST(a_template_without_the_length)
@@ -101,7 +132,8 @@ TEST(a_template_without_the_length)
     struct error e = {0};
     CHECK_U64((uint64_t)build(&a, "command", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message),
-              "without {context} every trial would be the same; it stands for the length");
+              "without {context} or $FATHOM_CONTEXT every trial would be the same; they stand for "
+              "the length");
 }
 
 // Frameworks take int(max_position * factor) as the longest length.

@@ -18,7 +18,7 @@ static char block[8 << 20];
 struct seen {
     struct arena *arena;
     uint64_t bytes;
-    struct process keeper;
+    struct process keeper, command;
     struct buf head; // the first bytes
 };
 
@@ -27,6 +27,11 @@ static bool on_start(void *context, struct process keeper, struct error *e)
     (void)e;
     ((struct seen *)context)->keeper = keeper;
     return true;
+}
+
+static void on_running(void *context, struct process command)
+{
+    ((struct seen *)context)->command = command;
 }
 
 static void on_output(void *context, struct str bytes)
@@ -62,7 +67,8 @@ static struct setup *set_up(const char *mode)
                                 .grace_ms = 200,
                                 .interrupts = -1};
     s.seen.head = buf_in(&s.arena);
-    s.watch = (struct keeper_watch){&s.seen, on_start, on_output, NULL};
+    s.watch = (struct keeper_watch){
+        .context = &s.seen, .started = on_start, .running = on_running, .output = on_output};
     return &s;
 }
 
@@ -109,6 +115,7 @@ TEST(a_command_that_ends_well)
     CHECK_U64((uint64_t)log.n, s->seen.bytes);
     CHECK(str_starts(log, STR("{\"fathom\": \"start\"")));
     CHECK(!process_is_alive(s->seen.keeper));
+    CHECK(s->seen.command.pid > 0 && s->seen.command.pid != s->seen.keeper.pid);
 }
 
 TEST(exit_statuses_and_signals)
@@ -339,6 +346,19 @@ TEST(a_server_whose_keeper_was_killed_is_ended)
     CHECK(!keeper_is_alive(&k));
     CHECK_U64((uint64_t)left_behind(), 0);
     keeper_end(&k);
+}
+
+TEST(a_server_whose_keeper_is_stopped_is_ended)
+{
+    struct setup *s = set_up("hang");
+    struct keeper k;
+    CHECK(keeper_begin(&k, s->arena, &s->job, &s->error));
+    usleep(300000);
+    kill(k.pid, SIGSTOP);
+    alarm(10); // instead of waiting for ever
+    keeper_end(&k);
+    alarm(0);
+    CHECK_U64((uint64_t)left_behind(), 0);
 }
 
 // The command is done; what it left behind takes the whole grace.

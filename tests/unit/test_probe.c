@@ -504,7 +504,10 @@ TEST(a_dry_run_shows_the_schedulers_line)
     CHECK_STR(buf_str(&b), "sh logs/share/slurm_trial.sh "
                            "logs/model/gpu-8/sp-1/model_len-4096.log.sh "
                            "logs/model/gpu-8/sp-1/model_len-4096.log.job 8\n"
-                           "    runs: bash -o pipefail -c 'train '\\''4096'\\'''\n");
+                           "    runs: FATHOM_CONTEXT=4096 FATHOM_GPUS=8 FATHOM_SP=1 FATHOM_CP=1 "
+                           "FATHOM_MODEL='' FATHOM_LOG=logs/model/gpu-8/sp-1/model_len-4096.log "
+                           "FATHOM_TRY=1 FATHOM_YARN_FACTOR=1 FATHOM_LIMIT_BYTES=0 "
+                           "bash -o pipefail -c 'train 4096'\n");
 }
 
 TEST(a_prediction_below_the_start_is_said)

@@ -192,6 +192,37 @@ TEST(a_keeper_that_still_ends_its_trial_is_found)
     store_close(s);
 }
 
+static struct str trace_text(struct arena *a, const struct traces *t)
+{
+    return str_format(a, "%llu %lld %.*s %.*s %lld %lld", (unsigned long long)t->context,
+                      (long long)t->started_ms, STR_ARGS(t->log), STR_ARGS(t->mark),
+                      (long long)t->leader.pid, (long long)t->leader.started);
+}
+
+// Of what was running, and of the newest, which may have ended.
+TEST(traces_of_trials_are_kept)
+{
+    struct arena a = fresh();
+    struct str path = path_join(&a, temp_folder(&a), STR("probe.db"));
+    struct error e = {0};
+    struct store *s = NULL;
+    struct traces *found = NULL;
+    ptrdiff_t count = -1;
+    int64_t cell = 0;
+    struct attempt_record running = {
+        .context = 4096, .try = 1, .started_ms = 17, .log = STR("logs/x.log")};
+    CHECK(store_open(&s, &a, path, STORE_WORK, &e) && store_cell(&cell, s, &one_cell, &e));
+    CHECK(store_traces(&found, &count, s, &a, &e) && count == 0);
+    CHECK(store_begin(&running.id, s, cell, &running, &e) &&
+          store_mark(s, running.id, STR("A=1"), &e) &&
+          store_group(s, running.id, (struct process){7, 8}, &e));
+    CHECK(add_trial(s, cell, 1024, OUTCOME_FITS, &e) && add_trial(s, cell, 2048, OUTCOME_FITS, &e));
+    CHECK(store_traces(&found, &count, s, &a, &e) && count == 2);
+    CHECK_STR(trace_text(&a, &found[0]), "4096 17 logs/x.log A=1 7 8");
+    CHECK_U64(found[1].context, 2048);
+    store_close(s);
+}
+
 TEST(one_at_a_time)
 {
     struct arena a = fresh();
@@ -387,7 +418,7 @@ TEST(an_older_store_is_brought_up_to_date)
           trials.count == 1 && store_begin(&t.id, s, cell, &t, &e) &&
           store_step(s, t.id, &two_steps[0], &e) && store_finish(s, t.id, &t, &e));
     store_close(s);
-    CHECK_U64((uint64_t)version_of(a, path), 2);
+    CHECK_U64((uint64_t)version_of(a, path), 3);
     CHECK(store_open(&s, &a, path, STORE_READ, &e));
     struct store_content all = content_of(s, &a);
     CHECK(all.count == 1 && all.cells[0].attempt_count == 2 &&

@@ -17,6 +17,14 @@ download='import sys, huggingface_hub as hub; print(hub.snapshot_download(sys.ar
 [ -d "$model" ] || model=$(python3 -c "$download" "$model")
 load=$model
 [ ! -f "$save/latest_checkpointed_iteration.txt" ] || load=$save
+# Ray makes one line of shell text of a job's words and quotes only spaces (2.49).
+special='[][:cntrl:]"'\''`$\;&|<>(){}[*?!#~^]'
+for path in "$save" "$data" "$model"; do
+    if [[ $path =~ $special ]]; then
+        echo "Ray would run this path as text of a shell's: $path" >&2
+        exit 2
+    fi
+done
 source "$SLIME/scripts/models/qwen3-8B.sh"
 arguments=(
     --actor-num-nodes 1
