@@ -526,7 +526,7 @@ const struct rule rules[] = {
     {0, IS_SFT, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "task",
      "train.py trains on texts: --task sft; --for trl has the others"},
     {IS_OPD, 0, NULL, IN(TRL), CANNOT, "task",
-     "TRL's command line has no opd; slime and Trinity have"},
+     "files for TRL's distillation are not written yet; --for slime and trinity they are"},
     {IS_CAPACITY, 0, NULL, IN(TRL) | IN(VERL) | IN(SLIME), CANNOT, "task",
      "capacity is a test of Trinity"},
     {IS_CHUNKED, IS_TRL_LOSS, NULL, IN(TRL), CANNOT, "loss",
