@@ -38,7 +38,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         action = getattr(self, "do_" + name.replace("-", "_"), None)
         if self.path == "/seen":
             self.answer(200, self.seen())
-        elif action and self.path == f"/test/{name}/resolve/main/config.json":
+        elif action and self.path.split("?")[0] == f"/test/{name}/resolve/main/config.json":
             action()
         else:
             self.answer(404, b"Repository not found", X_Error_Code="RepoNotFound")
@@ -61,6 +61,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_userinfo(self):
         mine = "127.0.0.1:%d" % self.server.server_port
         self.answer(302, Location="http://" + mine + "@" + self.other[len("http://"):] + "/seen")
+
+    def do_backslash(self):  # libcurl's host is what follows the @, a browser's what stands before the \\
+        mine = "127.0.0.1:%d" % self.server.server_port
+        self.answer(302, Location="http://" + mine + "\\@" + self.other[len("http://"):] + "/seen")
+
+    def do_there_and_back(self):
+        mine = "http://127.0.0.1:%d" % self.server.server_port
+        self.answer(302, Location=self.other + "/test/back/resolve/main/config.json?" + mine)
+
+    def do_back(self):
+        self.answer(302, Location=self.path.split("?")[1] + "/seen")
 
     def do_loop(self):
         self.answer(302, Location=self.path)

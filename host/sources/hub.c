@@ -1,6 +1,8 @@
 // One GET with libcurl. Redirects are followed here and not by libcurl: which versions of it keep a
 // token from other hosts differs (7.58 hosts, 7.83 ports), and the library is whatever the machine
-// has. The token is sent when scheme, host and port are the endpoint's own, to the letter.
+// has. Where an address leads is libcurl's word: what it parsed is compared and then requested. The
+// token goes to the endpoint and stays on a redirect's way for as long as scheme, host and port do.
+// A libcurl without a parser (before 7.62) sends it to no redirect at all.
 #include "host/sources/hub.h"
 
 #include <curl/curl.h>
@@ -29,6 +31,11 @@ struct api {
     void (*easy_cleanup)(CURL *curl);
     struct curl_slist *(*list_append)(struct curl_slist *list, const char *text);
     void (*list_free)(struct curl_slist *list);
+    CURLU *(*url_new)(void);
+    CURLUcode (*url_set)(CURLU *url, CURLUPart part, const char *text, unsigned flags);
+    CURLUcode (*url_get)(CURLU *url, CURLUPart part, char **text, unsigned flags);
+    void (*url_free)(CURLU *url);
+    void (*free)(void *text);
 };
 
 static const struct library_symbol symbols[] = {
@@ -42,14 +49,23 @@ static const struct library_symbol symbols[] = {
     {"curl_easy_cleanup", offsetof(struct api, easy_cleanup), false},
     {"curl_slist_append", offsetof(struct api, list_append), false},
     {"curl_slist_free_all", offsetof(struct api, list_free), false},
+    {"curl_url", offsetof(struct api, url_new), true},
+    {"curl_url_set", offsetof(struct api, url_set), true},
+    {"curl_url_get", offsetof(struct api, url_get), true},
+    {"curl_url_cleanup", offsetof(struct api, url_free), true},
+    {"curl_free", offsetof(struct api, free), false},
 };
 
 struct transfer {
     struct api api;
     CURL *curl;
+    CURLU *address; // NULL where libcurl has no parser
     const struct hub_options *options;
     struct hub_file wanted;
     struct str endpoint;
+    struct str shown;  // the endpoint as messages say it
+    struct str origin; // that the token is for
+    struct str token;  // empty once a redirect has left the origin
     struct buf body;
     bool too_large;
     bool file_missing; // the model is there, the file is not
@@ -93,13 +109,38 @@ static size_t on_header(char *data, size_t size, size_t count, void *context)
     return size * count;
 }
 
-static struct str origin_of(struct str url)
+// Scheme, host, zone and port as libcurl takes them, a word each; empty when it does not.
+static struct str origin_of(struct arena *a, const struct api *api, CURLU *url)
 {
-    struct str_cut scheme = str_cut(url, ':');
-    ptrdiff_t end = scheme.head.n + 3 < url.n ? scheme.head.n + 3 : url.n;
-    while (end < url.n && !strchr("/?#\\", url.p[end]))
-        end++;
-    return str_slice(url, 0, end);
+    static const CURLUPart parts[] = {CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_ZONEID,
+                                      CURLUPART_PORT};
+    struct buf origin = buf_in(a);
+    for (int i = 0; i < COUNT_OF(parts); i++) {
+        char *text = NULL;
+        bool there = api->url_get(url, parts[i], &text, CURLU_DEFAULT_PORT) == CURLUE_OK && text;
+        if (!there && parts[i] != CURLUPART_ZONEID)
+            return STR_NONE;
+        buf_put_z(&origin, there ? text : "");
+        buf_char(&origin, ' ');
+        api->free(text);
+    }
+    return buf_str(&origin);
+}
+
+// Drops the token where a redirect leads elsewhere. The first address is the endpoint's own.
+static void guard_token(struct transfer *t, struct str origin, int hop)
+{
+    if (hop == 0)
+        t->origin = origin;
+    else if (!origin.n || !str_equal_nocase(origin, t->origin))
+        t->token = STR_NONE;
+}
+
+// A password is nobody's to read. What stands before the last @ may be one, however it is written.
+static struct str without_userinfo(struct arena *a, struct str url)
+{
+    struct str_cut at = str_cut_last(url, '@'), scheme = str_cut(url, ':');
+    return at.found ? str_format(a, "%.*s://%.*s", STR_ARGS(scheme.head), STR_ARGS(at.tail)) : url;
 }
 
 static bool is_web_address(struct str url)
@@ -127,7 +168,7 @@ static bool configure(struct transfer *t)
 
 static bool unreachable(const struct transfer *t, const char *reason, struct error *e)
 {
-    FAIL(e, IO, t->wanted.id, "cannot reach %.*s to fetch %.*s (%.*s)", STR_ARGS(t->endpoint),
+    FAIL(e, IO, t->wanted.id, "cannot reach %.*s to fetch %.*s (%.*s)", STR_ARGS(t->shown),
          STR_ARGS(t->wanted.id), TEXT_MAX, reason);
     return HINT(e, "give a folder or config.json instead");
 }
@@ -144,31 +185,45 @@ static bool perform_failed(const struct transfer *t, CURLcode code, struct error
     return unreachable(t, t->api.error_text(code), e);
 }
 
+static bool set_token(struct curl_slist **headers, struct transfer *t, struct arena scratch)
+{
+    const struct api *api = &t->api;
+    if (!t->token.n)
+        return true;
+    struct str line = str_format(&scratch, "Authorization: Bearer %.*s", STR_ARGS(t->token));
+    *headers = api->list_append(NULL, str_z(&scratch, line));
+    return *headers && api->set(t->curl, CURLOPT_HTTPHEADER, *headers) == CURLE_OK;
+}
+
+// The address of the next request, and whether the token may go there.
+static bool set_address(struct transfer *t, struct arena *scratch, struct str url, int hop)
+{
+    const struct api *api = &t->api;
+    const char *text = str_z(scratch, url);
+    if (!t->address) {
+        guard_token(t, STR_NONE, hop);
+        return api->set(t->curl, CURLOPT_URL, text) == CURLE_OK;
+    }
+    bool ok = api->url_set(t->address, CURLUPART_URL, text, 0) == CURLUE_OK;
+    guard_token(t, ok ? origin_of(scratch, api, t->address) : STR_NONE, hop);
+    return ok && api->set(t->curl, CURLOPT_CURLU, t->address) == CURLE_OK;
+}
+
 // One request without following; leaves the status and the body.
-static bool request(struct transfer *t, struct arena scratch, struct str url, long *status,
-                    struct error *e)
+static bool request(struct transfer *t, struct arena scratch, long *status, struct error *e)
 {
     const struct api *api = &t->api;
     struct curl_slist *headers = NULL;
     t->body.n = 0;
     t->file_missing = false;
-    bool own_host = str_equal_nocase(origin_of(url), origin_of(t->endpoint));
-    bool ok = api->set(t->curl, CURLOPT_URL, str_z(&scratch, url)) == CURLE_OK;
-    if (own_host && t->options->token.n) {
-        struct str line =
-            str_format(&scratch, "Authorization: Bearer %.*s", STR_ARGS(t->options->token));
-        headers = api->list_append(NULL, str_z(&scratch, line));
-        ok = ok && headers;
-    }
-    ok = ok && api->set(t->curl, CURLOPT_HTTPHEADER, headers) == CURLE_OK;
-    if (!ok) {
+    bool ok = set_token(&headers, t, scratch);
+    if (ok) {
+        CURLcode code = api->perform(t->curl);
+        ok = code == CURLE_OK ? api->info(t->curl, CURLINFO_RESPONSE_CODE, status) == CURLE_OK
+                              : perform_failed(t, code, e);
+    } else {
         FAIL(e, NO_MEMORY, t->wanted.id, "libcurl could not set up the request");
-        goto done;
     }
-    CURLcode code = api->perform(t->curl);
-    ok = code == CURLE_OK ? api->info(t->curl, CURLINFO_RESPONSE_CODE, status) == CURLE_OK
-                          : perform_failed(t, code, e);
-done:
     api->set(t->curl, CURLOPT_HTTPHEADER, NULL);
     api->list_free(headers);
     return ok;
@@ -219,7 +274,9 @@ static bool follow(struct transfer *t, struct arena *scratch, struct str url, st
         if (left <= 0)
             return unreachable(t, "timeout was reached", e);
         t->api.set(t->curl, CURLOPT_TIMEOUT, left);
-        if (!request(t, *scratch, url, &status, e))
+        if (!set_address(t, scratch, url, hop))
+            return unreachable(t, "libcurl cannot read the address", e);
+        if (!request(t, *scratch, &status, e))
             return false;
         if (status < 300 || status > 399)
             return check_status(t, status, e);
@@ -243,7 +300,7 @@ static bool check_options(const struct hub_options *o, const struct hub_file *wa
         return HINT(e, "allow downloads, or give a folder or config.json instead");
     }
     if (!is_web_address(o->endpoint))
-        return FAIL(e, BAD_INPUT, o->endpoint, "the hub's address must begin with https://");
+        return FAIL(e, BAD_INPUT, STR("HF_ENDPOINT"), "the hub's address must begin with https://");
     for (ptrdiff_t i = 0; i < o->token.n; i++)
         if (o->token.p[i] <= ' ' || o->token.p[i] > '~')
             return FAIL(e, BAD_INPUT, STR("HF_TOKEN"),
@@ -258,23 +315,39 @@ static struct str without_final_slash(struct str url)
     return url;
 }
 
+static bool start(struct transfer *t)
+{
+    const struct api *api = &t->api;
+    bool parses = api->url_new && api->url_set && api->url_get && api->url_free;
+    t->curl = api->easy_init();
+    t->address = parses ? api->url_new() : NULL;
+    return t->curl && (t->address || !parses) && configure(t);
+}
+
+static void stop(struct transfer *t)
+{
+    if (t->curl)
+        t->api.easy_cleanup(t->curl);
+    if (t->address)
+        t->api.url_free(t->address);
+    t->api.global_cleanup();
+}
+
 bool hub_fetch(struct str *body, struct arena *a, const struct hub_options *o,
                struct hub_file wanted, struct error *e)
 {
-    struct transfer t = {.options = o, .wanted = wanted, .body = buf_in(a)};
+    struct transfer t = {.options = o, .wanted = wanted, .token = o->token, .body = buf_in(a)};
     t.endpoint = without_final_slash(o->endpoint);
+    t.shown = without_userinfo(a, t.endpoint);
     if (!check_options(o, &wanted, e) || !api_load(&t.api, e))
         return false;
     if (t.api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
         return FAIL(e, IO, wanted.id, "libcurl does not start");
     struct str url = str_format(a, "%.*s/%.*s/resolve/main/%.*s", STR_ARGS(t.endpoint),
                                 STR_ARGS(wanted.id), STR_ARGS(wanted.file));
-    t.curl = t.api.easy_init();
-    bool ok = (t.curl && configure(&t)) || FAIL(e, IO, wanted.id, "libcurl does not start");
-    ok = ok && follow(&t, a, url, e);
-    if (t.curl)
-        t.api.easy_cleanup(t.curl);
-    t.api.global_cleanup();
+    bool ok =
+        (start(&t) || FAIL(e, IO, wanted.id, "libcurl does not start")) && follow(&t, a, url, e);
+    stop(&t);
     if (ok)
         *body = buf_str(&t.body);
     return ok;

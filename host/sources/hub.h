@@ -12,7 +12,7 @@
 
 struct hub_options {
     struct str cache_folder; // the one that holds models--OWNER--NAME; empty for none
-    struct str endpoint;     // "https://huggingface.co"
+    struct str endpoint;     // "https://huggingface.co"; a user and password in it are not said
     struct str token;        // empty for none
     bool offline;
     long connect_timeout_s, total_timeout_s; // the total covers redirects too

@@ -133,6 +133,10 @@ TEST(hub_token_stays_with_its_host)
     f = fetch("test/userinfo");
     CHECK(holds(f.body, "\"path\": \"/seen\", \"authorization\": "));
     CHECK(!holds(f.body, "hf_secret"));
+    f = fetch("test/backslash");
+    CHECK(!holds(f.body, "hf_secret"));
+    f = fetch("test/there-and-back"); // whoever was in between chose the path
+    CHECK_STR(f.body, "{\"path\": \"/seen\", \"authorization\": null, \"agent\": \"fathom\"}");
 }
 
 TEST(hub_redirects_are_bounded_and_stay_on_the_web)
@@ -195,6 +199,31 @@ TEST(hub_cannot_be_reached)
     CHECK_STR(str_from(f.error.message),
               "cannot reach http://127.0.0.1:1 to fetch test/ok (Couldn't connect to server)");
     CHECK_STR(str_from(f.error.hint), "give a folder or config.json instead");
+}
+
+TEST(hub_password_is_sent_and_never_said)
+{
+    CHECK(server_ready());
+    struct arena *a = test_arena();
+    struct hub_options o = options(a);
+    o.token = STR_NONE;
+    o.endpoint = str_format(a, "http://user:pass@127.0.0.1:%d/", port);
+    struct fetched f = fetch_with(a, &o, "test/ok");
+    CHECK(holds(f.body, "\"authorization\": \"Basic dXNlcjpwYXNz\""));
+    f = fetch_with(a, &o, "test/other");
+    CHECK(holds(f.body, "\"authorization\": null"));
+    static const char *const closed[][2] = {
+        {"http://user:pass@127.0.0.1:1", "cannot reach http://127.0.0.1:1 to fetch test/ok ("},
+        {"http://user:pa@ss@127.0.0.1:1", "cannot reach http://127.0.0.1:1 to fetch test/ok ("},
+        {"http://user:pa/ss@127.0.0.1:1", "cannot reach http://127.0.0.1:1 to fetch test/ok ("},
+        {"user:pass@127.0.0.1:1", "the hub's address must begin with https://"},
+    };
+    for (size_t i = 0; i < sizeof closed / sizeof *closed; i++) {
+        o.endpoint = str_from(closed[i][0]);
+        f = fetch_with(a, &o, "test/ok");
+        CHECK(str_starts(str_from(f.error.message), str_from(closed[i][1])));
+        CHECK(!holds(str_from(f.error.where), "pa") && !holds(str_from(f.error.hint), "pa"));
+    }
 }
 
 TEST(hub_options_are_checked_before_anything_is_sent)
