@@ -493,12 +493,12 @@ static bool apply_overrides(struct model *m, const struct settings *s, struct er
     return true;
 }
 
-static bool has_config(const struct settings *s)
+static const struct setting *first_of_config(const struct settings *s)
 {
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (str_starts(s->items[i].key, STR("config.")))
-            return true;
-    return false;
+            return &s->items[i];
+    return NULL;
 }
 
 bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
@@ -506,13 +506,12 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
 {
     struct model found = {0};
     const struct setting *model_type = settings_find_z(s, "config.model_type");
-    const struct setting *name = settings_find_z(s, "model");
+    const struct setting *name = settings_find_z(s, "model"), *config = first_of_config(s);
     if (model_type) {
         if (!from_config(&found, a, s, model_type, e))
             return false;
-    } else if (has_config(s)) {
-        return FAIL(e, BAD_INPUT, name ? name->where : STR_NONE,
-                    "the configuration has no model_type");
+    } else if (config) {
+        return FAIL(e, BAD_INPUT, config->where, "the configuration has no model_type");
     } else {
         if (!name)
             return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");

@@ -8,11 +8,18 @@
 
 enum { CONFIG_MAX_BYTES = 16 << 20 };
 
+static bool flatten_config(struct settings *s, struct str text, struct str where, struct error *e)
+{
+    return json_flatten(s, text, STR("config."), where, e) &&
+           (settings_find_z(s, "config.model_type") ||
+            FAIL(e, BAD_INPUT, where, "the configuration has no model_type"));
+}
+
 static bool add_config(struct settings *s, struct str path, struct error *e)
 {
     struct str text;
     return file_read(&text, s->arena, path, CONFIG_MAX_BYTES, e) &&
-           json_flatten(s, text, STR("config."), path, e);
+           flatten_config(s, text, path, e);
 }
 
 static bool add_count(struct settings *s, const char *key, uint64_t value, struct str where,
@@ -61,8 +68,7 @@ static bool from_hub(struct settings *s, struct str id, const struct hub_options
     if (hub_cached(&path, s->arena, hub, id, wanted.file))
         return from_folder(s, str_cut_last(path, '/').head, id, e);
     return hub_fetch(&text, s->arena, hub, wanted, e) &&
-           json_flatten(s, text, STR("config."),
-                        str_format(s->arena, "%.*s/config.json", STR_ARGS(id)), e);
+           flatten_config(s, text, str_format(s->arena, "%.*s/config.json", STR_ARGS(id)), e);
 }
 
 static bool looks_like_path(struct str text)
