@@ -101,7 +101,8 @@ static void say_notes(struct arena *a, const struct foreign *f)
 {
     struct error ignored = {0};
     for (int i = 0; i < f->note_count; i++) {
-        struct str line = str_format(a, "fathom: note: %.*s\n", STR_ARGS(f->notes[i]));
+        struct str note = str_plain(a, f->notes[i]);
+        struct str line = str_format(a, "fathom: note: %.*s\n", STR_ARGS(note));
         (void)!terminal_write(STDERR_FILENO, line, &ignored);
     }
 }

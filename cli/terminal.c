@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/units.h"
+#include "core/base/utf8.h"
 
 enum { DEFAULT_WIDTH = 100, LEAST_WIDTH = 20, MOST_WIDTH = 1000 };
 
@@ -83,21 +84,41 @@ static void clear_status(struct terminal_console *c)
     c->shown = false;
 }
 
+// The beginning of `text` that is no wider than `columns`.
+static struct str fitting(struct str text, ptrdiff_t columns)
+{
+    ptrdiff_t n = 0;
+    while (n < text.n && columns-- > 0)
+        n += utf8_glyph(str_slice(text, n, text.n)).n;
+    return str_slice(text, 0, n);
+}
+
+// In pieces, none of which ends within a character.
+static void write_plain(int fd, struct str text, void (*put)(struct buf *b, struct str s))
+{
+    enum { CHARACTERS = 64, MOST_BYTES = 4 };
+    struct error ignored = {0};
+    while (text.n) {
+        char block[CHARACTERS * MOST_BYTES];
+        struct buf b = buf_over(block, sizeof block);
+        struct str piece = fitting(text, CHARACTERS);
+        put(&b, piece);
+        (void)!terminal_write(fd, buf_str(&b), &ignored);
+        text = str_slice(text, piece.n, text.n);
+    }
+}
+
 void terminal_line(void *console, struct str text)
 {
     struct terminal_console *c = console;
-    struct error ignored = {0};
     clear_status(c);
-    (void)!terminal_write(c->out, text, &ignored);
+    write_plain(c->out, text, put_plain_lines);
 }
 
 void terminal_status(void *console, struct str text)
 {
     struct terminal_console *c = console;
-    struct error ignored = {0};
     clear_status(c);
-    ptrdiff_t columns = width(true) - 1;
-    (void)!terminal_write(STDERR_FILENO, text.n > columns ? str_slice(text, 0, columns) : text,
-                          &ignored);
+    write_plain(STDERR_FILENO, fitting(text, width(true) - 1), put_plain);
     c->shown = text.n > 0;
 }

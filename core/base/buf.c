@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/fmt.h"
+#include "core/base/utf8.h"
 
 struct buf buf_in(struct arena *a)
 {
@@ -76,6 +77,41 @@ void buf_printf(struct buf *b, const char *format, ...)
     va_end(args);
 }
 
+static void put_shown(struct buf *b, struct str s, const char *kept)
+{
+    while (s.n) {
+        struct glyph g = utf8_glyph(s);
+        bool plain = g.plain || (g.point < 0x80 && g.point && strchr(kept, (int)g.point));
+        buf_put(b, plain ? str_slice(s, 0, g.n) : STR("?"));
+        s = str_slice(s, g.n, s.n);
+    }
+}
+
+void put_plain(struct buf *b, struct str s)
+{
+    put_shown(b, s, "");
+}
+
+void put_plain_lines(struct buf *b, struct str s)
+{
+    put_shown(b, s, "\n\t");
+}
+
+struct str str_plain(struct arena *a, struct str s)
+{
+    bool plain = true;
+    for (struct str rest = s; plain && rest.n;) {
+        struct glyph g = utf8_glyph(rest);
+        plain = g.plain;
+        rest = str_slice(rest, g.n, rest.n);
+    }
+    if (plain)
+        return s;
+    struct buf b = buf_in(a);
+    put_plain(&b, s);
+    return buf_str(&b);
+}
+
 ptrdiff_t text_width(struct str s)
 {
     ptrdiff_t columns = 0;
@@ -100,7 +136,7 @@ void buf_wrapped(struct buf *b, struct str s, ptrdiff_t indent, ptrdiff_t width)
             buf_char(b, ' ');
             column++;
         }
-        buf_put(b, c.head);
+        put_plain(b, c.head);
         column += word;
         if (!c.found)
             break;

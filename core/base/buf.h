@@ -23,10 +23,16 @@ void buf_char(struct buf *b, char c);
 void buf_repeat(struct buf *b, char c, ptrdiff_t count);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
 
+// Text from outside, in one line: whatever is not plain (core/base/utf8.h) is shown as '?'.
+void put_plain(struct buf *b, struct str s);
+void put_plain_lines(struct buf *b, struct str s);   // line feeds and tabs are kept
+struct str str_plain(struct arena *a, struct str s); // the text itself where it is plain
+
 // Columns a terminal uses for this UTF-8 text (one per code point: we print no wide characters).
 ptrdiff_t text_width(struct str s);
 
 // Writes `s` broken at spaces so that no line passes `width`, each line after `indent` spaces.
+// It is one paragraph, shown plain.
 void buf_wrapped(struct buf *b, struct str s, ptrdiff_t indent, ptrdiff_t width);
 
 #endif

@@ -24,15 +24,14 @@ static const struct {
 // Messages quote input: whatever would steer a terminal, or is no text, is made visible.
 static void make_printable(char *text)
 {
-    struct str rest = str_from(text);
-    while (rest.n) {
-        ptrdiff_t n = utf8_length(rest);
-        if (n == 0 || (unsigned char)*text < 0x20 || *text == 0x7F)
-            *text = '?';
-        n = n ? n : 1;
-        text += n;
-        rest = str_slice(rest, n, rest.n);
+    char *end = text;
+    for (struct str rest = str_from(text); rest.n;) {
+        struct glyph g = utf8_glyph(rest);
+        memmove(end, g.plain ? rest.p : "?", g.plain ? (size_t)g.n : 1);
+        end += g.plain ? g.n : 1;
+        rest = str_slice(rest, g.n, rest.n);
     }
+    *end = 0;
 }
 
 bool error_set(struct error *e, enum error_code code, struct error_site site, struct str where,

@@ -71,23 +71,32 @@ void json_out_array_end(struct json_out *j)
     close_with(j, ']');
 }
 
+// Text that is not plain is told apart from what looks like it; a reader gets the same value.
+static void put_hidden(struct buf *b, unsigned point)
+{
+    if (point == 0xFFFD)
+        buf_put_z(b, "\xEF\xBF\xBD");
+    else if (point > 0xFFFF)
+        buf_printf(b, "\\u%04x\\u%04x", 0xD7C0 + (point >> 10), 0xDC00 + (point & 0x3FF));
+    else
+        buf_printf(b, "\\u%04x", point);
+}
+
 static void put_quoted(struct buf *b, struct str s)
 {
     buf_char(b, '"');
     while (s.n) {
         char c = s.p[0];
-        ptrdiff_t n = utf8_length(s);
+        struct glyph g = utf8_glyph(s);
         if (c == '"' || c == '\\')
             buf_printf(b, "\\%c", c);
         else if (c == '\n')
             buf_put_z(b, "\\n");
-        else if ((unsigned char)c < 0x20 || c == 0x7F)
-            buf_printf(b, "\\u%04x", (unsigned)c);
-        else if (n)
-            buf_put(b, str_slice(s, 0, n));
+        else if (g.plain)
+            buf_put(b, str_slice(s, 0, g.n));
         else
-            buf_put_z(b, "\xEF\xBF\xBD");
-        s = str_slice(s, n ? n : 1, s.n);
+            put_hidden(b, g.point);
+        s = str_slice(s, g.n, s.n);
     }
     buf_char(b, '"');
 }

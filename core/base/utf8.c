@@ -36,3 +36,33 @@ ptrdiff_t utf8_length(struct str s)
     bool good = second >= utf8_forms[form].second_min && second <= utf8_forms[form].second_max;
     return good && continues(s, 2, n) ? n : 0;
 }
+
+// Every character that does more than stand there: controls (C0, DEL, C1), marks and overrides of
+// writing direction (Unicode Standard Annex 9), line and paragraph separators, and what is no
+// character at all. Whoever shows text from outside asks here, and nowhere else.
+static const struct {
+    unsigned first, last;
+} not_plain[] = {
+    {0x0000, 0x001F}, {0x007F, 0x009F}, {0x061C, 0x061C}, {0x200E, 0x200F},   {0x2028, 0x202E},
+    {0x2066, 0x2069}, {0xFEFF, 0xFEFF}, {0xFFFE, 0xFFFF}, {0xE0000, 0xE007F},
+};
+
+static unsigned code_point(struct str sequence)
+{
+    static const unsigned char lead_mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+    unsigned point = (unsigned char)sequence.p[0] & lead_mask[sequence.n];
+    for (ptrdiff_t i = 1; i < sequence.n; i++)
+        point = point << 6 | ((unsigned char)sequence.p[i] & 0x3F);
+    return point;
+}
+
+struct glyph utf8_glyph(struct str s)
+{
+    ptrdiff_t n = utf8_length(s);
+    if (!n)
+        return (struct glyph){.n = 1, .point = 0xFFFD};
+    struct glyph g = {.n = n, .point = code_point(str_slice(s, 0, n)), .plain = true};
+    for (ptrdiff_t i = 0; i < COUNT_OF(not_plain); i++)
+        g.plain = g.plain && (g.point < not_plain[i].first || g.point > not_plain[i].last);
+    return g;
+}

@@ -1,21 +1,6 @@
 // Ink and tables. A table knows its cells as text; widths are found when it is printed.
 #include "core/base/view.h"
 
-#include "core/base/utf8.h"
-
-void put_plain(struct buf *b, struct str s)
-{
-    while (s.n) {
-        ptrdiff_t n = utf8_length(s);
-        bool control = (unsigned char)s.p[0] < 0x20 || s.p[0] == 0x7F;
-        if (n && !control)
-            buf_put(b, str_slice(s, 0, n));
-        else
-            buf_char(b, '?');
-        s = str_slice(s, n ? n : 1, s.n);
-    }
-}
-
 void put_ink(struct buf *b, const struct view *v, enum ink ink, struct str s)
 {
     static const char *const codes[] = {
@@ -39,7 +24,7 @@ struct table table_in(struct arena *a, const struct column *columns, ptrdiff_t c
 void table_cell(struct table *t, struct str text)
 {
     t->cells = arena_grow(t->arena, t->cells, sizeof *t->cells, t->cell_count, &t->capacity);
-    t->cells[t->cell_count++] = text;
+    t->cells[t->cell_count++] = str_plain(t->arena, text);
 }
 
 void table_cell_z(struct table *t, const char *text)
@@ -151,7 +136,7 @@ static void print_left_out(const struct table *t, const struct layout *l, struct
     if (!note.n)
         return;
     buf_put_z(&note, ": shown on a wider terminal and by --json");
-    buf_wrapped(out, buf_str(&note), 0, v->width);
+    buf_wrapped(out, str_plain(t->arena, buf_str(&note)), 0, v->width);
 }
 
 void table_print(const struct table *t, struct buf *out, const struct view *v)

@@ -14,10 +14,7 @@ struct view {
 
 enum ink { INK_PLAIN, INK_BOLD, INK_DIM, INK_GOOD, INK_BAD, INK_WARN };
 
-// Text from outside: control characters and broken UTF-8 are shown as '?'.
-void put_plain(struct buf *b, struct str s);
-
-// The same in colour, where colour is wanted.
+// put_plain in colour, where colour is wanted.
 void put_ink(struct buf *b, const struct view *v, enum ink ink, struct str s);
 
 struct column {
@@ -39,7 +36,7 @@ struct table {
 
 struct table table_in(struct arena *a, const struct column *columns, ptrdiff_t column_count);
 
-// Cells fill rows from left to right. Texts are kept by reference.
+// Cells fill rows from left to right. Texts are kept by reference and shown plain.
 void table_cell(struct table *t, struct str text);
 void table_cell_z(struct table *t, const char *text);
 

@@ -82,14 +82,15 @@ static void print_files(struct buf *out, const struct emit_files *files)
 {
     for (ptrdiff_t i = 0; i < files->count; i++) {
         buf_printf(out, "%s==> %.*s <==\n", i ? "\n" : "", STR_ARGS(files->items[i].name));
-        buf_put(out, files->items[i].content);
+        put_plain_lines(out, files->items[i].content);
     }
 }
 
 static void list_files(struct buf *out, struct str folder, const struct emission *m)
 {
+    struct str shown = str_plain(out->arena, folder);
     for (ptrdiff_t i = 0; i < m->files.count; i++)
-        buf_printf(out, "  %.*s/%.*s\n", STR_ARGS(folder), STR_ARGS(m->files.items[i].name));
+        buf_printf(out, "  %.*s/%.*s\n", STR_ARGS(shown), STR_ARGS(m->files.items[i].name));
     buf_printf(out, "%.*s\n", STR_ARGS(m->sentence));
 }
 

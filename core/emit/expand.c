@@ -1,4 +1,5 @@
 // Facts by name, and templates that name them.
+#include "core/base/utf8.h"
 #include "core/emit/draft.h"
 
 void draft_fact(struct draft *j, const char *name, struct str text)
@@ -66,9 +67,10 @@ static void put_shell_word(struct buf *out, struct str text)
 
 static void put_one_line(struct buf *out, struct str text)
 {
-    for (ptrdiff_t i = 0; i < text.n; i++) {
-        bool control = (unsigned char)text.p[i] < 0x20;
-        buf_put(out, control ? STR(" ") : str_slice(text, i, i + 1));
+    while (text.n) {
+        struct glyph g = utf8_glyph(text);
+        buf_put(out, g.plain ? str_slice(text, 0, g.n) : STR(" "));
+        text = str_slice(text, g.n, text.n);
     }
 }
 

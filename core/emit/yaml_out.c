@@ -1,6 +1,6 @@
 // The YAML writer. Plain style is used only for texts that every reader takes as text: YAML 1.1
 // readers (PyYAML, libyaml's users) turn yes, on, 1e3, 0x10, 12:30 and 2026-01-01 into something
-// else. All others are double-quoted, with escapes for what YAML does not call printable.
+// else. All others are double-quoted, with escapes for what is not plain (core/base/utf8.h).
 #include "core/base/utf8.h"
 #include "core/emit/document.h"
 
@@ -35,22 +35,6 @@ static bool is_plain(struct str text)
     return true;
 }
 
-static unsigned code_point(struct str sequence)
-{
-    const unsigned char *p = (const unsigned char *)sequence.p;
-    static const unsigned char lead_mask[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
-    unsigned value = p[0] & lead_mask[sequence.n];
-    for (ptrdiff_t i = 1; i < sequence.n; i++)
-        value = value << 6 | (p[i] & 0x3F);
-    return value;
-}
-
-static bool is_printable(unsigned point)
-{
-    return point >= 0x20 && point != 0x7F && !(point >= 0x80 && point < 0xA0) && point != 0x2028 &&
-           point != 0x2029 && point != 0xFEFF && point != 0xFFFE && point != 0xFFFF;
-}
-
 void put_yaml_text(struct buf *out, struct str text)
 {
     if (is_plain(text)) {
@@ -59,19 +43,18 @@ void put_yaml_text(struct buf *out, struct str text)
     }
     buf_char(out, '"');
     while (text.n) {
-        ptrdiff_t n = utf8_length(text);
-        struct str sequence = str_slice(text, 0, n);
-        if (!n)
+        struct glyph g = utf8_glyph(text);
+        if (g.point == 0xFFFD)
             buf_put_z(out, "\xEF\xBF\xBD");
-        else if (str_is(sequence, "\"") || str_is(sequence, "\\"))
+        else if (g.point == '"' || g.point == '\\')
             buf_printf(out, "\\%c", text.p[0]);
-        else if (str_is(sequence, "\n"))
+        else if (g.point == '\n')
             buf_put_z(out, "\\n");
-        else if (is_printable(code_point(sequence)))
-            buf_put(out, sequence);
+        else if (g.plain)
+            buf_put(out, str_slice(text, 0, g.n));
         else
-            buf_printf(out, "\\u%04X", code_point(sequence));
-        text = str_slice(text, n ? n : 1, text.n);
+            buf_printf(out, g.point > 0xFFFF ? "\\U%08X" : "\\u%04X", g.point);
+        text = str_slice(text, g.n, text.n);
     }
     buf_char(out, '"');
 }
@@ -81,11 +64,10 @@ static struct str printable(struct arena *a, struct str text)
 {
     struct buf clean = buf_in(a);
     while (text.n) {
-        ptrdiff_t n = utf8_length(text);
-        struct str sequence = str_slice(text, 0, n);
-        bool kept = n && (is_printable(code_point(sequence)) || str_is(sequence, "\n"));
-        buf_put(&clean, kept ? sequence : STR(" "));
-        text = str_slice(text, n ? n : 1, text.n);
+        struct glyph g = utf8_glyph(text);
+        bool kept = g.plain || g.point == '\n';
+        buf_put(&clean, kept ? str_slice(text, 0, g.n) : STR(" "));
+        text = str_slice(text, g.n, text.n);
     }
     return buf_str(&clean);
 }

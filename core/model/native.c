@@ -26,7 +26,7 @@ struct str native_warning(struct arena *a, struct str name, uint64_t max_positio
     if (!max_position || length <= max_position || length <= most)
         return STR_NONE;
     struct buf b = buf_in(a);
-    buf_put(&b, str_short(name));
+    put_plain(&b, str_short(name));
     buf_char(&b, ' ');
     put_positions(&b, max_position, t);
     if (vouched)

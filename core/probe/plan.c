@@ -69,7 +69,7 @@ static struct str model_for_engine(const struct cell_plan *p, struct str model)
 static struct str title_of(struct arena *a, const struct probe_cell *c)
 {
     struct str cp = c->cp > 1 ? str_format(a, ", cp %llu", (unsigned long long)c->cp) : STR_NONE;
-    return str_format(a, "%.*s, %llu GPU%s, sp %llu%.*s", STR_ARGS(c->model),
+    return str_format(a, "%.*s, %llu GPU%s, sp %llu%.*s", STR_ARGS(str_plain(a, c->model)),
                       (unsigned long long)c->gpus, c->gpus == 1 ? "" : "s",
                       (unsigned long long)c->sp, STR_ARGS(cp));
 }

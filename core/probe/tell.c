@@ -45,8 +45,11 @@ void tell_trial(struct buf *b, struct str title, const struct expected_trial *ex
     if (expected->known && expected->fits)
         put_gib(b, expected->reserved_bytes);
     buf_printf(b, ", %.1f s", (double)(done->ended_ms - done->started_ms) / 1000);
-    if (outcome_rows[done->outcome].verdict == LENGTH_UNDECIDED && done->detail.n)
-        buf_printf(b, " (%.*s)", STR_ARGS(done->detail));
+    if (outcome_rows[done->outcome].verdict == LENGTH_UNDECIDED && done->detail.n) {
+        buf_put_z(b, " (");
+        put_plain(b, done->detail);
+        buf_char(b, ')');
+    }
     buf_char(b, '\n');
 }
 

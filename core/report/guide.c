@@ -4,6 +4,7 @@
 #include "core/report/guide.h"
 
 #include "core/base/units.h"
+#include "core/report/markup.h"
 #include "core/report/max.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 1 };

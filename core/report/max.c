@@ -31,25 +31,6 @@ void put_factor(struct buf *b, double factor)
     buf_put(b, buf_str(&digits));
 }
 
-void put_csv(struct buf *b, struct str field)
-{
-    bool quoted = false;
-    for (ptrdiff_t i = 0; i < field.n; i++)
-        quoted |= field.p[i] == ',' || field.p[i] == '"';
-    if (!quoted) {
-        put_plain(b, field);
-        return;
-    }
-    buf_char(b, '"');
-    for (struct str_cut c = str_cut(field, '"');; c = str_cut(c.tail, '"')) {
-        put_plain(b, c.head);
-        if (!c.found)
-            break;
-        buf_put_z(b, "\"\"");
-    }
-    buf_char(b, '"');
-}
-
 // ------------------------------------------------------------------ text
 
 static void put_length(struct buf *b, uint64_t tokens)

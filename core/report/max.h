@@ -34,6 +34,5 @@ struct str length_warning(struct arena *a, const struct sweep *s, ptrdiff_t mode
 void print_length_warnings(struct buf *out, const struct view *v, const struct sweep *s,
                            int indent);
 void length_warnings_json(struct json_out *j, const struct sweep *s);
-void put_csv(struct buf *b, struct str field); // quoted where it must be
 
 #endif

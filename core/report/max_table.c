@@ -1,6 +1,7 @@
 // Many capacities: rows are machines and sequence parallel sizes, columns are models, as in the
 // published tables.
 #include "core/base/units.h"
+#include "core/report/markup.h"
 #include "core/report/max.h"
 #include "core/report/predict.h"
 #include "core/report/verdict.h"
@@ -259,7 +260,7 @@ void report_max_markdown(struct buf *out, const struct max_story *story)
                                                        : "| GPUs | CP |");
     for (ptrdiff_t m = 0; m < s->model_count; m++) {
         buf_char(out, ' ');
-        put_plain(out, model_text(s, m));
+        put_markdown(out, model_text(s, m));
         buf_put_z(out, " |");
     }
     buf_put_z(out, has_variants(s) ? "\n| --- | ---: |" : "\n| --- |");

@@ -1,38 +1,26 @@
 // Markdown, as GitHub reads it.
 #include "core/base/view.h"
+#include "core/report/markup.h"
 #include "core/report/page.h"
-
-// Characters that would begin markup stand for themselves.
-static void put(struct buf *out, struct str text)
-{
-    struct buf plain = buf_in(out->arena);
-    put_plain(&plain, text);
-    for (ptrdiff_t i = 0; i < plain.n; i++) {
-        char c = plain.p[i];
-        if (c == '*' || c == '|' || c == '<' || c == '`' || c == '\\' || c == '[')
-            buf_char(out, '\\');
-        buf_char(out, c);
-    }
-}
 
 static void begin(struct buf *out, struct str title)
 {
     buf_put_z(out, "# ");
-    put(out, title);
+    put_markdown(out, title);
     buf_put_z(out, "\n");
 }
 
 static void heading(struct buf *out, struct str text)
 {
     buf_put_z(out, "\n## ");
-    put(out, text);
+    put_markdown(out, text);
     buf_put_z(out, "\n");
 }
 
 static void paragraph(struct buf *out, struct str text)
 {
     buf_char(out, '\n');
-    put(out, text);
+    put_markdown(out, text);
     buf_char(out, '\n');
 }
 
@@ -45,7 +33,7 @@ static void list_item(struct buf *out, int number, struct str text, int shade)
 {
     (void)shade;
     buf_printf(out, "%d. ", number);
-    put(out, text);
+    put_markdown(out, text);
     buf_char(out, '\n');
 }
 
@@ -59,7 +47,7 @@ static void table_begin(struct buf *out, const struct str *titles, ptrdiff_t cou
     buf_put_z(out, "\n|");
     for (ptrdiff_t i = 0; i < count; i++) {
         buf_char(out, ' ');
-        put(out, titles[i]);
+        put_markdown(out, titles[i]);
         buf_put_z(out, " |");
     }
     buf_put_z(out, "\n|");
@@ -77,7 +65,7 @@ static void cell(struct buf *out, struct str text, int shade)
 {
     (void)shade;
     buf_char(out, ' ');
-    put(out, text);
+    put_markdown(out, text);
     buf_put_z(out, " |");
 }
 
@@ -86,11 +74,25 @@ static void row_end(struct buf *out)
     buf_char(out, '\n');
 }
 
+static ptrdiff_t longest_run(struct str text, char c)
+{
+    ptrdiff_t longest = 0, run = 0;
+    for (ptrdiff_t i = 0; i < text.n; i++) {
+        run = text.p[i] == c ? run + 1 : 0;
+        longest = run > longest ? run : longest;
+    }
+    return longest;
+}
+
 static void code(struct buf *out, struct str text)
 {
-    buf_put_z(out, "\n```\n");
-    buf_put(out, text);
-    buf_put_z(out, "```\n");
+    ptrdiff_t run = longest_run(text, '`'), fence = run < 3 ? 3 : run + 1;
+    buf_char(out, '\n');
+    buf_repeat(out, '`', fence);
+    buf_char(out, '\n');
+    put_plain_lines(out, text);
+    buf_repeat(out, '`', fence);
+    buf_char(out, '\n');
 }
 
 const struct page_methods page_markdown = {

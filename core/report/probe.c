@@ -11,8 +11,10 @@ static struct str count_text(struct arena *a, uint64_t count)
 
 void report_probe_line(struct buf *b, const struct probe_cell *c)
 {
-    buf_printf(b, "model_name = %.*s, trainer_gpu_num = %llu, sp_num = %llu, ", STR_ARGS(c->model),
-               (unsigned long long)c->gpus, (unsigned long long)c->sp);
+    buf_put_z(b, "model_name = ");
+    put_plain(b, c->model);
+    buf_printf(b, ", trainer_gpu_num = %llu, sp_num = %llu, ", (unsigned long long)c->gpus,
+               (unsigned long long)c->sp);
     if (c->cp > 1) // which the published test does not have
         buf_printf(b, "cp_num = %llu, ", (unsigned long long)c->cp);
     buf_printf(b, "max_model_len = %llu\n", (unsigned long long)c->end.longest);

@@ -1,6 +1,7 @@
 // The store's trials, one row each; a column is a row of a table here.
 #include "core/base/units.h"
 #include "core/probe/measured.h"
+#include "core/report/markup.h"
 #include "core/report/probe.h"
 
 struct row {
@@ -210,41 +211,13 @@ void report_records(struct buf *b, const struct view *v, const struct records *r
 
 // ------------------------------------------------------------------ other forms
 
-static void put_csv_field(struct buf *b, struct str s)
-{
-    bool quoted = false;
-    for (ptrdiff_t i = 0; i < s.n; i++)
-        quoted |= s.p[i] == ',' || s.p[i] == '"' || s.p[i] == '\n' || s.p[i] == '\r';
-    if (!quoted) {
-        buf_put(b, s);
-        return;
-    }
-    buf_char(b, '"');
-    for (ptrdiff_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '"')
-            buf_char(b, '"');
-        buf_char(b, s.p[i]);
-    }
-    buf_char(b, '"');
-}
-
-static void put_markdown_field(struct buf *b, struct str s)
-{
-    for (ptrdiff_t i = 0; i < s.n; i++) {
-        if (s.p[i] == '|')
-            buf_char(b, '\\');
-        char c = s.p[i];
-        buf_put(b, c == '\n' ? STR(" ") : (struct str){&s.p[i], 1});
-    }
-}
-
 struct form {
     const char *before, *between, *after;
     void (*put)(struct buf *b, struct str s);
 };
 
-static const struct form csv = {"", ",", "\r\n", put_csv_field};
-static const struct form markdown = {"| ", " | ", " |\n", put_markdown_field};
+static const struct form csv = {"", ",", "\r\n", put_csv};
+static const struct form markdown = {"| ", " | ", " |\n", put_markdown};
 
 static void put_row(struct buf *b, const struct form *f, const struct row *row)
 {

@@ -39,7 +39,7 @@ static struct str plain(struct arena *a, struct str line)
             buf_char(&b, line.p[0]);
         line = str_slice(line, c == ESCAPE ? escape_length(line) : 1, line.n);
     }
-    return str_trim(buf_str(&b));
+    return str_trim(str_plain(a, buf_str(&b)));
 }
 
 struct str last_line_text(const struct last_line *l, struct arena *a)

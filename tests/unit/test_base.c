@@ -279,6 +279,40 @@ TEST(errors_keep_the_first_and_hide_control_characters)
     CHECK_U64((uint64_t)error_exit_status(ERROR_BUG), 70);
 }
 
+// Each character that does more than stand there, as bytes, and how JSON tells it.
+static const char *const hidden[][2] = {
+    {"\033", "\\u001b"},         {"\r", "\\u000d"},
+    {"\x7F", "\\u007f"},         {"\xC2\x80", "\\u0080"},
+    {"\xC2\x9B", "\\u009b"},     {"\xD8\x9C", "\\u061c"},
+    {"\xE2\x80\x8E", "\\u200e"}, {"\xE2\x80\xA8", "\\u2028"},
+    {"\xE2\x80\xAE", "\\u202e"}, {"\xE2\x81\xA6", "\\u2066"},
+    {"\xEF\xBB\xBF", "\\ufeff"}, {"\xF3\xA0\x81\x81", "\\udb40\\udc41"},
+    {"\xFF", "\xEF\xBF\xBD"},    {"\x9B", "\xEF\xBF\xBD"},
+};
+
+TEST(what_steers_a_terminal_is_hidden_by_all_writers)
+{
+    struct arena *a = test_arena();
+    for (ptrdiff_t i = 0; i < COUNT_OF(hidden); i++) {
+        struct str text = str_format(a, "a%sb", hidden[i][0]);
+        struct error e = {0};
+        FAIL(&e, BAD_INPUT, text, "%.*s", STR_ARGS(text));
+        CHECK_STR(str_from(e.message), "a?b");
+        CHECK_STR(str_from(e.where), "a?b");
+        CHECK_STR(str_plain(a, text), "a?b");
+        struct buf wrapped = buf_in(a), json = buf_in(a), lines = buf_in(a);
+        buf_wrapped(&wrapped, text, 0, 10);
+        CHECK_STR(buf_str(&wrapped), "a?b\n");
+        struct json_out j = json_out_to(&json);
+        json_out_str(&j, text);
+        CHECK_STR(buf_str(&json), str_z(a, str_format(a, "\"a%sb\"", hidden[i][1])));
+        put_plain_lines(&lines, str_format(a, "\t%.*s\n", STR_ARGS(text)));
+        CHECK_STR(buf_str(&lines), "\ta?b\n");
+    }
+    struct str kept = STR("\xC3\xA9 \xE2\x80\x8B\xF0\x9F\x98\x80 \xC2\xA0");
+    CHECK(str_plain(a, kept).p == kept.p && str_plain(a, kept).n == kept.n);
+}
+
 TEST(messages_are_cut_at_characters)
 {
     struct error e = {0};
