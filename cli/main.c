@@ -1,6 +1,7 @@
 // The program: arguments and a request file become settings, the host adds what only it can find
 // (model files, this machine's GPUs), and the command's pure answer is written out.
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -21,6 +22,25 @@
 
 enum { DEFECT = 70 };
 
+static bool json_wanted; // set before anything else is done
+
+// Several threads may run out at once: one object is written, then all end.
+static void say_exhausted(void)
+{
+    static atomic_flag said = ATOMIC_FLAG_INIT;
+    char block[512];
+    struct buf reply = buf_over(block, sizeof block);
+    struct error e = {0};
+    if (!json_wanted)
+        return;
+    while (atomic_flag_test_and_set(&said))
+        (void)pause();
+    FAIL(&e, NO_MEMORY, STR_NONE, "this request needs more memory than there is");
+    error_json(&reply, &e);
+    struct error ignored = {0};
+    (void)!terminal_write(STDOUT_FILENO, buf_str(&reply), &ignored);
+}
+
 // What `fathom` without arguments answers.
 static const char *const default_arguments[] = {"fathom",  "predict",  "--context", "32k",
                                                 "--model", "Qwen3-8B", "--gpu",     "8xH100-80G"};
@@ -30,6 +50,7 @@ static void out_of_memory(void)
     struct error ignored = {0};
     (void)!terminal_write(STDERR_FILENO,
                           STR("fathom: this request needs more memory than there is\n"), &ignored);
+    say_exhausted();
     _exit(DEFECT);
 }
 
@@ -256,6 +277,7 @@ static int run(struct arena *a, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    json_wanted = options_want_json(argc, (const char *const *)argv);
     struct host_memory memory;
     struct error e = {0};
     (void)signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of that file's (EFBIG)

@@ -201,8 +201,7 @@ static bool read_arguments(struct options *o, struct arguments *args, struct err
     return true;
 }
 
-// Asked before anything else is read, so that a failure to read it is told as JSON too.
-static bool wants_json(int argc, const char *const *argv)
+bool options_want_json(int argc, const char *const *argv)
 {
     for (int i = 1; i < argc && !str_is(str_from(argv[i]), "--"); i++)
         if (str_is(str_from(argv[i]), "--json"))
@@ -215,7 +214,7 @@ bool options_read(struct options *o, struct arena *a, int argc, const char *cons
 {
     struct arguments args = {argv, argc, 1};
     *o = (struct options){.settings = settings_in(a)};
-    o->json = wants_json(argc, argv);
+    o->json = options_want_json(argc, argv);
     return read_command(o, &args, e) && read_arguments(o, &args, e);
 }
 

@@ -20,6 +20,9 @@ struct options {
     bool json, help, debug, version;
 };
 
+// Can be asked before anything else is read: whatever fails is told as JSON too.
+bool options_want_json(int argc, const char *const *argv);
+
 // json is set even when reading fails, so that the failure can be told in the way asked for.
 bool options_read(struct options *o, struct arena *a, int argc, const char *const *argv,
                   struct error *e) MUST_USE;

@@ -10,22 +10,33 @@ bool probe_answer(struct answer *a, const struct query *q, struct error *e)
                 "probing starts training jobs, which the program can and the library cannot");
 }
 
+static void answer_json(struct answer *a, const struct query *q, const struct probe_story *story,
+                        void (*report)(struct json_out *j, const struct probe_story *s))
+{
+    struct json_out j = json_out_to(&a->out);
+    json_out_object(&j);
+    json_out_key(&j, "settings");
+    settings_json(&j, q->settings);
+    report(&j, story);
+    json_out_object_end(&j);
+    json_out_end(&j);
+}
+
+void probe_answer_plan(struct answer *a, const struct query *q, const struct probe_story *story)
+{
+    if (q->json)
+        answer_json(a, q, story, report_plan_json);
+}
+
 void probe_answer_story(struct answer *a, const struct query *q, const struct probe_story *story)
 {
     a->negative = story->count > 0;
     for (ptrdiff_t i = 0; i < story->count; i++)
         a->negative &= !story->cells[i].end.longest;
-    if (!q->json) {
+    if (q->json)
+        answer_json(a, q, story, report_probe_json);
+    else
         report_probe(&a->out, &q->view, story);
-        return;
-    }
-    struct json_out j = json_out_to(&a->out);
-    json_out_object(&j);
-    json_out_key(&j, "settings");
-    settings_json(&j, q->settings);
-    report_probe_json(&j, story);
-    json_out_object_end(&j);
-    json_out_end(&j);
 }
 
 void probe_answer_records(struct answer *a, const struct query *q, enum export_form form,

@@ -291,21 +291,23 @@ static bool put_command(struct buf *b, struct arena *a, const struct probe_optio
         buf_put_z(b, "\n    runs: ");
     }
     launch_print(b, inner);
-    buf_char(b, '\n');
     return true;
 }
 
-bool plan_commands(struct buf *b, const struct cell_plan *p, struct error *e)
+bool plan_commands(const struct cell_plan *p, struct error *e)
 {
     struct probe_run *r = p->run;
+    struct probe_cell *c = p->cell;
     struct trial first = {0};
-    for (ptrdiff_t i = 0; i < 2; i++) {
+    for (ptrdiff_t i = 0; i < DRY_RUN_TRIALS; i++) {
+        struct buf b = buf_in(r->arena);
         struct hunt_step step = hunt_next(&p->hunt, &first, i);
         if (step.state != HUNT_TRY)
             return true;
         struct planned_trial t = plan_trial(p, &step, plan_log(p, step.context, 1));
-        if (!put_command(b, r->arena, &r->options, &t.request, e))
+        if (!put_command(&b, r->arena, &r->options, &t.request, e))
             return false;
+        c->commands[c->command_count++] = buf_str(&b);
         first = (struct trial){step.context, OUTCOME_FITS};
     }
     return true;

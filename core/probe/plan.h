@@ -72,7 +72,7 @@ struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_ste
 bool plan_launch(struct launch *l, struct arena *a, const struct probe_options *o,
                  const struct trial_request *r, struct error *e) MUST_USE;
 
-// The commands of the first trials, if the first fits.
-bool plan_commands(struct buf *b, const struct cell_plan *p, struct error *e) MUST_USE;
+// Gives the cell the commands of its first trials, if the first fits.
+bool plan_commands(const struct cell_plan *p, struct error *e) MUST_USE;
 
 #endif

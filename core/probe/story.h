@@ -4,6 +4,8 @@
 
 #include "core/probe/hunt.h"
 
+enum { DRY_RUN_TRIALS = 2 };
+
 struct probe_cell {
     struct str model; // its name
     struct str title; // "Qwen3-0.6B, 2 GPUs, sp 2"
@@ -20,6 +22,8 @@ struct probe_cell {
     uint64_t launches, known; // trials made now; trials that the store knew already
     uint64_t linear_launches;
     uint64_t seconds;
+    struct str commands[DRY_RUN_TRIALS]; // of a dry run, which makes none of these trials
+    ptrdiff_t command_count;
 };
 
 struct probe_story {

@@ -185,22 +185,24 @@ void report_probe(struct buf *b, const struct view *v, const struct probe_story 
                (unsigned long long)t.right, (unsigned long long)s->seconds);
 }
 
-static void put_cell_json(struct json_out *j, const struct probe_cell *c)
+static void begin_cell_json(struct json_out *j, const struct probe_cell *c, const char *state)
 {
-    static const char *const states[] = {
-        [HUNT_TRY] = "unfinished", [HUNT_DONE] = "done", [HUNT_STOPPED] = "stopped"};
     json_out_object(j);
     json_out_field_str(j, "model", c->model);
     json_out_field_str(j, "card", c->card);
     json_out_field_u64(j, "gpus", c->gpus);
     json_out_field_u64(j, "sp", c->sp);
     json_out_field_u64(j, "cp", c->cp);
-    json_out_field_str(j, "state",
-                       str_from(!c->possible ? "impossible"
-                                : c->settled ? states[c->end.state]
-                                             : "unfinished"));
+    json_out_field_str(j, "state", str_from(c->possible ? state : "impossible"));
     if (!c->possible)
         json_out_field_str(j, "why", c->refusal);
+}
+
+static void put_cell_json(struct json_out *j, const struct probe_cell *c)
+{
+    static const char *const states[] = {
+        [HUNT_TRY] = "unfinished", [HUNT_DONE] = "done", [HUNT_STOPPED] = "stopped"};
+    begin_cell_json(j, c, c->settled ? states[c->end.state] : "unfinished");
     if (c->end.state == HUNT_STOPPED)
         json_out_field_str(j, "why", str_from(outcome_rows[c->end.reason].name));
     if (c->possible) {
@@ -228,4 +230,25 @@ void report_probe_json(struct json_out *j, const struct probe_story *s)
     json_out_field_u64(j, "known", t.known);
     json_out_field_u64(j, "linear_launches", t.linear);
     json_out_field_u64(j, "seconds", s->seconds);
+}
+
+void report_plan_json(struct json_out *j, const struct probe_story *s)
+{
+    json_out_key(j, "cells");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        const struct probe_cell *c = &s->cells[i];
+        begin_cell_json(j, c, "planned");
+        if (c->predicted)
+            json_out_field_u64(j, "predicted", c->expected);
+        if (c->possible) {
+            json_out_key(j, "commands");
+            json_out_array(j);
+            for (ptrdiff_t k = 0; k < c->command_count; k++)
+                json_out_str(j, c->commands[k]);
+            json_out_array_end(j);
+        }
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
 }

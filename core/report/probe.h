@@ -13,6 +13,7 @@ void report_probe_line(struct buf *b, const struct probe_cell *c);
 
 void report_probe(struct buf *b, const struct view *v, const struct probe_story *s);
 void report_probe_json(struct json_out *j, const struct probe_story *s);
+void report_plan_json(struct json_out *j, const struct probe_story *s); // of a dry run
 
 struct records {
     const struct cell_record *cells;

@@ -236,7 +236,9 @@ static bool show_cell(const struct run *r, const struct cell_plan *p, struct err
         tell_expectation(&b, p);
     else
         tell_refusal(&b, p);
-    bool ok = !p->cell->possible || plan_commands(&b, p, e);
+    bool ok = !p->cell->possible || plan_commands(p, e);
+    for (ptrdiff_t i = 0; i < p->cell->command_count; i++)
+        buf_printf(&b, "%.*s\n", STR_ARGS(p->cell->commands[i]));
     say(r, &b);
     return ok;
 }
@@ -357,7 +359,9 @@ bool probe_command(struct answer *a, const struct query *q, const struct probe_c
     store_close(r.store);
     interrupts_release(&r.interrupts);
     r.plan.story.seconds = (monotonic_ms() - began) / 1000;
-    if (r.store)
+    if (r.plan.options.dry_run)
+        probe_answer_plan(a, q, &r.plan.story);
+    else if (r.store)
         probe_answer_story(a, q, &r.plan.story);
     return ok;
 }
