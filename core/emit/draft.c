@@ -47,14 +47,18 @@ static struct str hub_id(struct arena *a, const struct catalog_model *row, struc
     return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
 }
 
-// Where the weights are: the hub's id of a catalogue row, or what the user named.
+// Where the weights are: the hub's id of a catalogue row, the place of the caller's file or folder
+// (scripts change to their own, where a relative one would be another's id), or what was named.
 static struct str weights_of(const struct draft *j, const char *setting)
 {
     const struct setting *item = settings_find_z(j->settings, setting);
+    const struct setting *path = settings_find_z(j->settings, "weights.path");
     struct str name = item ? item->value : STR_NONE;
     const struct catalog_model *row = catalog_model_find(name);
     if (row)
         return hub_id(j->arena, row, name);
+    if (path && str_is(str_from(setting), "model"))
+        name = path->value;
     if (str_ends(name, STR("/config.json")))
         return str_slice(name, 0, name.n - STR("/config.json").n);
     return name;

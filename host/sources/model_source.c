@@ -51,6 +51,23 @@ static bool add_weights(struct settings *s, struct str folder, struct error *e)
            settings_add(s, quantized, e);
 }
 
+struct str model_source_path(struct arena *a, struct str name)
+{
+    enum path_kind kind = name.n ? path_kind(*a, name) : PATH_NONE;
+    if (kind != PATH_FILE)
+        return kind == PATH_FOLDER ? path_real(a, name) : STR_NONE;
+    struct str_cut c = str_cut_last(name, '/');
+    struct str folder = !c.found ? STR(".") : c.head.n ? c.head : STR("/");
+    return path_join(a, path_real(a, folder), c.found ? c.tail : name);
+}
+
+static bool add_path(struct settings *s, struct setting item, struct error *e)
+{
+    struct setting path = {STR("weights.path"), model_source_path(s->arena, item.value),
+                           item.where};
+    return settings_add(s, path, e);
+}
+
 static bool from_folder(struct settings *s, struct str folder, struct str where, struct error *e)
 {
     struct str config = path_join(s->arena, folder, STR("config.json"));
@@ -85,9 +102,9 @@ static bool resolve(struct settings *s, struct setting item, const struct hub_op
         return true;
     switch (path_kind(*s->arena, item.value)) {
     case PATH_FOLDER:
-        return from_folder(s, item.value, item.where, e);
+        return from_folder(s, item.value, item.where, e) && add_path(s, item, e);
     case PATH_FILE:
-        return add_config(s, item.value, e);
+        return add_config(s, item.value, e) && add_path(s, item, e);
     case PATH_NONE:
         break;
     }

@@ -11,6 +11,7 @@
 #include "host/files/file.h"
 #include "host/files/shipped.h"
 #include "host/sources/gpu_source.h"
+#include "host/sources/model_source.h"
 #include "host/sources/nvml.h"
 #include "host/system/interrupts.h"
 #include "host/trials/leftovers.h"
@@ -79,11 +80,8 @@ static struct str *model_paths(struct run *r)
 {
     const struct setting_list *models = &r->plan.options.models;
     struct str *paths = NEW(r->arena, struct str, models->count);
-    for (ptrdiff_t i = 0; i < models->count; i++) {
-        struct str model = models->items[i].value;
-        if (model.n && path_kind(*r->arena, model) != PATH_NONE)
-            paths[i] = path_real(r->arena, model);
-    }
+    for (ptrdiff_t i = 0; i < models->count; i++)
+        paths[i] = model_source_path(r->arena, models->items[i].value);
     return paths;
 }
 
