@@ -115,6 +115,14 @@ static void note_failure(struct simulation *s, ptrdiff_t event, const struct ali
     s->machine.play = NULL;
 }
 
+// Different for blocks that are not in the same place, or not as large.
+static uint64_t place_of(const struct simulation *s, ptrdiff_t event)
+{
+    uint32_t handle = s->trace->events[event - s->trace->first].block;
+    const struct block *b = handle == EVENT_NO_BLOCK ? NULL : s->player.blocks[handle];
+    return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
+}
+
 // Once memory has run out the history goes on without an allocator.
 static bool play(void *what, ptrdiff_t event)
 {
@@ -128,6 +136,8 @@ static bool play(void *what, ptrdiff_t event)
         note_failure(s, event, &before);
     else if (s->result.allocated.bytes > peak)
         note_alive(&s->there, &s->now, stats);
+    if (s->machine.watched)
+        s->machine.place = place_of(s, event);
     return s->machine.play && stats->device_allocs > grown;
 }
 
@@ -182,6 +192,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
         if (!trace_stream(&stream, s->trace, i, e))
             return false;
     s->machine = machine_with(scratch, s->trace);
+    s->machine.makes_all = !s->trace->passes;
     if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
     make_history(p, s, job);
