@@ -11,9 +11,26 @@ enum { NO_MEMORY = 70, SMALLEST = 1 << 10, LARGEST = 1 << 26 };
 
 #define BIG "model=Qwen3-8B\ngpu=128x8xH100-80G\n"
 
+#define CONFIG(layers, width, words)                                                     \
+    "model=x\nconfig.model_type=llama\nconfig.num_attention_heads=1\nconfig.num_hidden_" \
+    "layers=" layers "\nconfig.hidden_size=" width "\nconfig.intermediate_size=" width   \
+    "\nconfig.vocab_size=" words "\n"
+#define LONGEST "context=268435456\n"
+
 static const char *const hard[] = {
+    "command=predict\nrecipe=trinity\naccum=65536\ncontext=262144\nmax-token-len=262144\n" BIG,
+    "command=predict\nrecipe=trinity\nfused-kernels=on\nmax-token-len=268435456\n" LONGEST BIG,
+    "command=predict\nrecipe=trinity\nentropy-saving=on\nmax-token-len=268435456\n" LONGEST BIG,
+    "command=predict\nrecipe=trinity\nentropy-saving=on\nbatch=1024\ngpu=H200\n" LONGEST CONFIG(
+        "1", "64", "100"),
+    "command=predict\nrecipe=transformers\nbatch=1024\naccum=65536\ngpu=8xH200\n" LONGEST CONFIG(
+        "1", "64", "100"),
+    "command=predict\nrecipe=transformers\nstrategy=fsdp2\ncp=1024\ncontext=1048576\n"
+    "gpu=128x8xH200\n" CONFIG("200", "1024", "32000"),
+    "command=predict\ngpu=8xH200\ncontext=8k\n" CONFIG("1024", "1024", "32000"),
     "command=predict\nrecipe=trinity\naccum=65536\ncontext=8k\n" BIG,
-    "command=predict\nrecipe=transformers\ncontext=1048576\ncp=1024\ncp-rank=512\n" BIG,
+    "command=predict\nrecipe=transformers\nstrategy=fsdp2\ncontext=1048576\ncp=1024\n"
+    "cp-rank=512\n" BIG,
     "command=predict\ncontext=8k\nbatch=65536\nexplain=on\n" BIG,
     "command=max\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nsp=1,2\nlayers=4\ngrid=trinity",
     "command=guide\nmodel=Qwen3-0.6B\ngpu=1,2xA100-80G\nlayers=4",
@@ -52,11 +69,12 @@ static bool is_refusal(int status, struct str json)
 static void in_every_size(char *end, const char *question)
 {
     int status, here;
+    ptrdiff_t step = str_starts(str_from(question), STR("command=predict")) ? 16 : 2;
     struct str whole = ask(&status, end, (ptrdiff_t)FATHOM_MEMORY, question);
     if (status == NO_MEMORY || !is_object(whole))
         test_failed(__FILE__, __LINE__, "'%s' exits with %d", question, status);
     struct str wanted = str_copy(test_arena(), whole);
-    for (ptrdiff_t bytes = SMALLEST; bytes <= LARGEST; bytes *= 2) {
+    for (ptrdiff_t bytes = SMALLEST; bytes <= LARGEST; bytes *= step) {
         struct str json = ask(&here, end, bytes, question);
         CHECK(is_object(json));
         if (!is_refusal(here, json) && (here != status || !str_equal(json, wanted)))

@@ -233,7 +233,7 @@ TEST(trinity_packs_sequences_by_tokens)
 TEST(trinity_keeps_a_few_bytes_of_each_of_many_micro_batches)
 {
     static const char job[] = "model=Qwen3-1.7B gpu=2xA100-80G context=4096 recipe=trinity accum=";
-    static const uint64_t counts[] = {8, 72, 73, 1000, 65536};
+    static const uint64_t counts[] = {16, 80, 81, 1000, 65536};
     struct prediction first = {0};
     ptrdiff_t events = 0;
     for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++) {
