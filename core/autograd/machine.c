@@ -234,11 +234,15 @@ void machine_mark(struct machine *m, enum event_kind kind)
 const char *phase_name(enum phase phase)
 {
     static const char *const names[] = {
-        [PHASE_BUILD] = "building the model", [PHASE_REFERENCE] = "reference",
+        [PHASE_BUILD] = "building the model",
+        [PHASE_REFERENCE] = "reference",
         [PHASE_GENERATE] = "generation",
-        [PHASE_FORWARD] = "forward",          [PHASE_LOSS] = "loss",
-        [PHASE_BACKWARD] = "backward",        [PHASE_OPTIMIZER] = "optimizer",
-        [PHASE_SYNC] = "weight sync",         [PHASE_SAVE] = "checkpoint",
+        [PHASE_FORWARD] = "forward",
+        [PHASE_LOSS] = "loss",
+        [PHASE_BACKWARD] = "backward",
+        [PHASE_OPTIMIZER] = "optimizer",
+        [PHASE_SYNC] = "weight sync",
+        [PHASE_SAVE] = "checkpoint",
     };
     return names[phase];
 }
