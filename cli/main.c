@@ -45,8 +45,9 @@ static void say_exhausted(void)
 static const char *const default_arguments[] = {"fathom",  "predict",  "--context", "32k",
                                                 "--model", "Qwen3-8B", "--gpu",     "8xH100-80G"};
 
-static void out_of_memory(void)
+static void out_of_memory(void *context)
 {
+    (void)context;
     struct error ignored = {0};
     (void)!terminal_write(STDERR_FILENO,
                           STR("fathom: this request needs more memory than there is\n"), &ignored);
@@ -282,7 +283,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     (void)signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of that file's (EFBIG)
     if (!host_memory_reserve(&memory, &e))
-        out_of_memory();
+        out_of_memory(NULL);
     struct arena arena = host_arena(&memory, out_of_memory);
     int status = run(&arena, argc, argv);
     host_memory_release(&memory);

@@ -304,6 +304,8 @@ struct block *allocator_alloc(struct allocator *a, struct request request)
     stat_raise(&a->stats.allocations, 1);
     stat_raise(&a->stats.allocated_bytes, b->bytes);
     stat_raise(&a->stats.active_bytes, b->bytes);
+    if (a->active_by_tag)
+        a->active_by_tag[b->tag] += b->bytes;
     stat_raise(&a->stats.requested_bytes, request.bytes);
     log_block(a, EVENT_ALLOC, b);
     return b;
@@ -381,6 +383,8 @@ void allocator_free_complete(struct allocator *a, struct block *b)
     *(b->left ? &b->left->right : &a->pending) = b->right;
     *(b->right ? &b->right->left : &a->pending_last) = b->left;
     stat_lower(&a->stats.active_bytes, b->bytes);
+    if (a->active_by_tag)
+        a->active_by_tag[b->tag] -= b->bytes;
     stat_lower(&a->stats.requested_bytes, b->requested_bytes);
     log_block(a, EVENT_FREE_COMPLETED, b);
     block_merge(a, b);

@@ -49,6 +49,7 @@ struct allocator {
     struct block *spare_blocks;
     struct segment *spare_segments;
     uint32_t blocks_made;
+    uint64_t *active_by_tag; // kept up to date where the owner gives an array for all its tags
 };
 
 enum flush_reason { FLUSH_EMPTY_CACHE, FLUSH_RETRY };

@@ -57,8 +57,34 @@ static void give_storage(struct machine *m, struct storage *s)
 
 static void play_last(struct machine *m)
 {
+    m->place = 0;
     if (m->play)
         m->grew = m->play(m->player, m->trace->count - 1);
+}
+
+// splitmix64's finalizer
+static uint64_t scrambled(uint64_t x)
+{
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
+// What the same call of each turn makes is the same thing, wherever it lies.
+static void watch(struct machine *m, struct storage *s, enum event_kind kind)
+{
+    if (!m->watched)
+        return;
+    if (kind == EVENT_ALLOC) {
+        s->mark = scrambled(m->place + scrambled(++m->taken));
+        m->alive += s->mark;
+    } else if (kind != EVENT_FREE_REQUESTED) {
+        m->alive -= s->mark;
+    }
+    m->print = scrambled(m->print + s->mark);
+    m->print = scrambled(m->print + s->bytes);
+    m->print = scrambled(m->print + ((uint64_t)kind << 16 | s->stream));
+    m->driven |= m->play && m->grew;
 }
 
 static void note(struct machine *m, const struct storage *s, enum event_kind kind,
@@ -92,6 +118,7 @@ static void complete_waiting(struct machine *m)
         *link = s->next;
         note(m, s, EVENT_FREE_COMPLETED, MEMORY_UNKNOWN);
         play_last(m);
+        watch(m, s, EVENT_FREE_COMPLETED);
         give_storage(m, s);
     }
 }
@@ -127,6 +154,7 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
         m->floor_bytes = m->live_bytes;
     note(m, s, EVENT_ALLOC, kind);
     play_last(m);
+    watch(m, s, EVENT_ALLOC);
     return s;
 }
 
@@ -157,6 +185,7 @@ void machine_drop(struct machine *m, struct storage *s)
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
     play_last(m);
+    watch(m, s, EVENT_FREE);
     give_storage(m, s);
 }
 
@@ -170,6 +199,7 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
     play_last(m);
+    watch(m, s, EVENT_FREE_REQUESTED);
     s->done_at = m->clock[stream];
     s->next = NULL;
     if (!m->first_waiting || s->done_at < m->next_done)
@@ -204,11 +234,15 @@ void machine_mark(struct machine *m, enum event_kind kind)
 const char *phase_name(enum phase phase)
 {
     static const char *const names[] = {
-        [PHASE_BUILD] = "building the model", [PHASE_REFERENCE] = "reference",
+        [PHASE_BUILD] = "building the model",
+        [PHASE_REFERENCE] = "reference",
         [PHASE_GENERATE] = "generation",
-        [PHASE_FORWARD] = "forward",          [PHASE_LOSS] = "loss",
-        [PHASE_BACKWARD] = "backward",        [PHASE_OPTIMIZER] = "optimizer",
-        [PHASE_SYNC] = "weight sync",         [PHASE_SAVE] = "checkpoint",
+        [PHASE_FORWARD] = "forward",
+        [PHASE_LOSS] = "loss",
+        [PHASE_BACKWARD] = "backward",
+        [PHASE_OPTIMIZER] = "optimizer",
+        [PHASE_SYNC] = "weight sync",
+        [PHASE_SAVE] = "checkpoint",
     };
     return names[phase];
 }
@@ -218,4 +252,76 @@ void machine_phase(struct machine *m, enum phase phase)
     m->phases =
         arena_grow(m->arena, m->phases, sizeof *m->phases, m->phase_count, &m->phase_capacity);
     m->phases[m->phase_count++] = (struct phase_mark){m->trace->count, phase, m->step};
+}
+
+static void begin_turn(struct machine *m)
+{
+    m->print = m->taken = 0;
+    m->driven = false;
+}
+
+struct turns machine_turns(struct machine *m)
+{
+    m->watched = !m->makes_all;
+    m->alive = 0;
+    begin_turn(m);
+    return (struct turns){.moves_at = 1};
+}
+
+static struct turn turn_ended(const struct machine *m)
+{
+    return (struct turn){.print = m->print,
+                         .alive = m->alive + scrambled(m->live_bytes),
+                         .clock = m->clock[STREAM_COMPUTE],
+                         .host_clock = m->host_clock,
+                         .flops = m->flops,
+                         .moved_bytes = m->moved_bytes};
+}
+
+// The host either waited in every turn since, or in none.
+static bool is_there_again(const struct turn *earlier, const struct turn *now)
+{
+    uint64_t waited = now->host_clock - earlier->host_clock;
+    return earlier->print == now->print && earlier->alive == now->alive &&
+           (!waited || waited == now->clock - earlier->clock);
+}
+
+// What the turns that are left out would have added. The host is as far behind as it was, or waits
+// where it would be too far.
+static void leave_out(struct machine *m, const struct turn *before, uint64_t times)
+{
+    m->clock[STREAM_COMPUTE] += times * (m->clock[STREAM_COMPUTE] - before->clock);
+    m->host_clock += times * (m->host_clock - before->host_clock);
+    if (m->clock[STREAM_COMPUTE] > MOST_LAUNCHES_AHEAD)
+        machine_synchronize(m, m->clock[STREAM_COMPUTE] - MOST_LAUNCHES_AHEAD);
+    m->flops += times * (m->flops - before->flops);
+    m->moved_bytes += times * (m->moved_bytes - before->moved_bytes);
+}
+
+uint64_t machine_turn_done(struct machine *m, struct turns *t, uint64_t left)
+{
+    if (!m->watched)
+        return 0;
+    struct turn now = turn_ended(m);
+    bool starts = !left || m->driven || m->first_waiting;
+    begin_turn(m);
+    if (starts) { // what follows is no repetition of this
+        *t = (struct turns){.moves_at = 1};
+        return 0;
+    }
+    t->since++;
+    if (t->earlier.clock && is_there_again(&t->earlier, &now)) {
+        uint64_t times = left / t->since, skipped = times * t->since;
+        leave_out(m, &t->earlier, times);
+        *t = (struct turns){.moves_at = 1};
+        return skipped;
+    }
+    if (t->since == t->moves_at)
+        *t = (struct turns){.earlier = now, .moves_at = 2 * t->moves_at};
+    return 0;
+}
+
+void machine_turns_end(struct machine *m)
+{
+    m->watched = false;
 }

@@ -58,6 +58,22 @@ struct storage {
     uint32_t references;
     uint64_t done_at;     // of one that waits for another stream: when that is done
     struct storage *next; // spare, or waiting
+    uint64_t mark;        // where it is and who made it, while a loop is watched
+};
+
+// A loop that makes the same calls over and over. Once the allocator is where it was after an
+// earlier turn, without the driver in between, it goes round: the turns that follow need not be
+// made. What is let go when the next is there moves between places, so that it may take a while:
+// six turns are usual in a ring, forty not rare.
+struct turn {
+    uint64_t print;                                 // of what it did, and where
+    uint64_t alive;                                 // of what is there after it
+    uint64_t clock, host_clock, flops, moved_bytes; // then
+};
+
+struct turns {
+    struct turn earlier; // the last but so many; Brent's way of finding a cycle
+    uint64_t since, moves_at;
 };
 
 struct machine {
@@ -81,7 +97,14 @@ struct machine {
     // the history is only written.
     bool (*play)(void *player, ptrdiff_t event);
     void *player;
-    bool grew; // the last event played did that
+    bool grew;      // the last event played did that
+    uint64_t place; // of the block that it made, while a loop is watched
+    uint64_t print; // of the turn so far
+    uint64_t alive; // sum of the marks
+    uint64_t taken; // in this turn
+    bool driven;    // the driver was asked in it
+    bool watched;
+    bool makes_all; // turns of loops: for a history that is read by others
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;
@@ -106,5 +129,11 @@ void machine_synchronize(struct machine *m, uint64_t clock); // the host waits f
 void machine_scratch(struct machine *m, uint64_t bytes);     // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);
 void machine_phase(struct machine *m, enum phase phase);
+
+// Around a loop, and after each turn: how many turns of the `left` that follow it and make the same
+// calls are not to be made. Loops are not watched within each other.
+struct turns machine_turns(struct machine *m);
+uint64_t machine_turn_done(struct machine *m, struct turns *t, uint64_t left);
+void machine_turns_end(struct machine *m);
 
 #endif

@@ -24,7 +24,7 @@ enum { GAP_BYTES = 0 };
 #define UNPOISON(p, n) ((void)(p), (void)(n))
 #endif
 
-struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void))
+struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void *context))
 {
     ASSERT(block && bytes >= 0);
     char *begin = block;
@@ -35,16 +35,16 @@ struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void))
 static void NO_RETURN exhausted(const struct arena *a)
 {
     if (a->exhausted)
-        a->exhausted();
+        a->exhausted(a->context);
     __builtin_trap();
 }
 
 void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count)
 {
-    ASSERT(size > 0 && align > 0 && count >= 0);
+    ASSERT(size > 0 && align > 0);
     ptrdiff_t padding = (ptrdiff_t)(-(uintptr_t)a->begin & (uintptr_t)(align - 1));
     ptrdiff_t available = a->end - a->begin - padding - GAP_BYTES;
-    if (available < 0 || count > available / size)
+    if (count < 0 || available < 0 || count > available / size)
         exhausted(a);
     char *block = a->begin + padding;
     ptrdiff_t bytes = size * count;

@@ -2,7 +2,8 @@
 // lives there and dies with it, so nothing is ever freed piece by piece. Scratch work takes a
 // struct arena by value: what it took is given back when the function returns.
 //
-// Exhaustion is not an error a caller can handle: it calls the host's hook, which must not return.
+// Exhaustion is not an error a caller can handle: it calls the hook of whoever opened the request,
+// which must not return: the program ends with a message, the library jumps back to its door.
 // Under AddressSanitizer the unused tail and a gap after every block are poisoned.
 #ifndef FATHOM_BASE_ARENA_H
 #define FATHOM_BASE_ARENA_H
@@ -15,14 +16,16 @@
 struct arena {
     char *begin;
     char *end;
-    void (*exhausted)(void); // does not return
+    void (*exhausted)(void *context); // does not return
+    void *context;
 };
 
 // Owns nothing: the block stays the caller's, and must not be on the stack (it stays poisoned).
-// `exhausted` may be NULL, then exhaustion traps.
-struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void));
+// `exhausted` may be NULL, then exhaustion traps; its context is NULL unless the owner sets one.
+struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void *context));
 
-// Zeroed memory for `count` objects, aligned; never NULL.
+// Zeroed memory for `count` objects, aligned; never NULL. A count below zero is one that was too
+// large for its type, which no arena has room for.
 void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count);
 
 // Grows the arena's last block in place; false when something was taken after it.

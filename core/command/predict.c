@@ -14,26 +14,25 @@ static bool play_again(struct replay_result *r, const struct query *q,
     o.expandable = s->job->expandable;
     o.limited = true;
     o.limit_bytes = s->prediction.limit_bytes;
-    request.trace = &s->prediction.trace;
     request.options = o;
     return replay_run(r, q->arena, &request, e);
 }
 
 // With the driver's events, as a recording would have it.
 static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
-                         struct error *e)
+                         const struct trace *history, struct error *e)
 {
     const struct setting *path = settings_find_z(q->settings, "trace");
     if (!path)
         return true;
     struct trace log = trace_in(q->arena);
-    for (uint16_t i = 0; i < s->prediction.trace.stream_count; i++) {
+    for (uint16_t i = 0; i < history->stream_count; i++) {
         uint16_t stream;
-        if (!trace_stream(&stream, &log, s->prediction.trace.streams[i], e))
+        if (!trace_stream(&stream, &log, history->streams[i], e))
             return false;
     }
     struct replay_result r;
-    if (!play_again(&r, q, s, (struct replay_request){.log = &log}, e))
+    if (!play_again(&r, q, s, (struct replay_request){.trace = history, .log = &log}, e))
         return false;
     struct buf text = buf_in(q->arena);
     trace_write(&log, &text);
@@ -42,23 +41,34 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
 }
 
 static bool attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s,
-                            struct error *e)
+                            const struct trace *history, struct error *e)
 {
     const struct setting *path = settings_find_z(q->settings, "timeline");
     if (!path)
         return true;
     struct replay_series *series = NEW(q->arena, struct replay_series, 1);
     struct replay_result r;
-    if (!play_again(&r, q, s, (struct replay_request){.series = series}, e))
+    if (!play_again(&r, q, s, (struct replay_request){.trace = history, .series = series}, e))
         return false;
     struct buf svg = buf_in(q->arena);
     struct str machine = machine_text(q->arena, &s->job->hardware);
     struct str title =
         str_format(q->arena, "%.*s, %llu tokens on %.*s", STR_ARGS(str_short(s->job->model.name)),
                    (unsigned long long)s->job->context, STR_ARGS(machine));
-    report_timeline(&svg, &s->prediction, &r, series, str_z(q->arena, title));
+    struct replayed replayed = {history, &r, series, s->prediction.limit_bytes};
+    report_timeline(&svg, &replayed, str_z(q->arena, title));
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
     return true;
+}
+
+static bool attach_history(struct answer *a, const struct query *q, const struct predict_story *s,
+                           struct error *e)
+{
+    struct trace history;
+    if (!settings_find_z(q->settings, "trace") && !settings_find_z(q->settings, "timeline"))
+        return true;
+    return predict_history(&history, q->arena, s->job, e) && attach_trace(a, q, s, &history, e) &&
+           attach_timeline(a, q, s, &history, e);
 }
 
 // A trial of this configuration, if the host found one in a store.
@@ -179,7 +189,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
         !predict(&s->prediction, q->arena, job, e) ||
         (s->prediction.verdict.grade == GRADE_NO &&
          !remedies_find(&s->remedies, q->arena, job, e)) ||
-        !predict_unsharded(s, q, e) || !attach_trace(a, q, s, e) || !attach_timeline(a, q, s, e))
+        !predict_unsharded(s, q, e) || !attach_history(a, q, s, e))
         return false;
     a->negative = s->prediction.verdict.grade == GRADE_NO;
     if (!q->json) {

@@ -8,7 +8,8 @@
 #include "core/trace/event.h"
 
 // Attention's scratch has eight bytes for an element of its input, twice.
-enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048 };
+enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048, MOST_IN_ENTROPY = 1 << 28 };
+enum { BATCH_BYTES_PER_TOKEN = 32 }; // no more than four columns
 
 // What --for implies, unless the user says it: whose training step it is.
 static bool add_implied_recipe(struct settings *given, struct error *e)
@@ -100,7 +101,9 @@ static bool is_countable(const struct job *p, struct error *e)
     uint64_t tokens = job_tokens(p) > read ? job_tokens(p) : read;
     uint64_t largest = sat_mul(sat_mul(tokens, widest), LARGEST_BYTES_PER_ELEMENT);
     uint64_t gathered = sat_mul(sat_mul(job_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
+    uint64_t batches = sat_mul(sat_mul(job_tokens(p), BATCH_BYTES_PER_TOKEN), p->accumulation);
     largest = largest > gathered ? largest : gathered;
+    largest = largest > batches ? largest : batches;
     if (largest >= EVENT_MAX_BYTES || sat_mul(p->parameters.total, 4) >= EVENT_MAX_BYTES)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "%llu tokens of this model are more than can be counted",
@@ -109,6 +112,11 @@ static bool is_countable(const struct job *p, struct error *e)
         return FAIL(
             e, BAD_INPUT, STR("--loss"), "%llu tokens in chunks of %llu are more than %d chunks",
             (unsigned long long)job_tokens(p), (unsigned long long)p->loss_chunk, MOST_CHUNKS);
+    if (p->entropy_saving && job_tokens(p) > MOST_IN_ENTROPY)
+        return FAIL(e, BAD_INPUT, STR("--entropy-saving"),
+                    "the entropy of %llu tokens at once has more chunks than can be followed; %d "
+                    "tokens in a micro-batch are the most",
+                    (unsigned long long)job_tokens(p), MOST_IN_ENTROPY);
     return true;
 }
 

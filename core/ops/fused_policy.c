@@ -121,6 +121,7 @@ static void fused_policy_backward(struct graph *g, struct node *n, struct outcom
     struct gradients last = {NULL, NULL};
     out[0].gradient = machine_take(m, n->input_bytes[0], MEMORY_WORKING);
     out[1].gradient = machine_take(m, n->input_bytes[1], MEMORY_GRADIENTS);
+    struct turns turns = machine_turns(m);
     for (uint64_t at = 0; at < d->tokens; at += CHUNK_TOKENS) {
         uint64_t tokens = least(CHUNK_TOKENS, d->tokens - at);
         struct chunk c = chunk_of(m, tokens, d->vocabulary);
@@ -129,7 +130,10 @@ static void fused_policy_backward(struct graph *g, struct node *n, struct outcom
         machine_drop(m, last.hidden);
         machine_drop(m, last.weight);
         last = next;
+        uint64_t left = (d->tokens - at - tokens) / CHUNK_TOKENS;
+        at += machine_turn_done(m, &turns, left) * CHUNK_TOKENS;
     }
+    machine_turns_end(m);
     machine_drop(m, last.hidden);
     machine_drop(m, last.weight);
 }
@@ -143,10 +147,15 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head)
     uint64_t tokens = hidden.elements / p->columns;
     struct var log_probabilities = op_unary(g, n, hidden, tokens, 2);
     struct var entropy = graph_output(g, NULL, tokens, 2);
+    struct turns turns = machine_turns(g->machine);
     for (uint64_t at = 0; at < tokens; at += CHUNK_TOKENS) {
-        struct chunk c = chunk_of(g->machine, least(CHUNK_TOKENS, tokens - at), p->rows);
+        uint64_t here = least(CHUNK_TOKENS, tokens - at),
+                 left = (tokens - at - here) / CHUNK_TOKENS;
+        struct chunk c = chunk_of(g->machine, here, p->rows);
         read_chunk(g, &c);
+        at += machine_turn_done(g->machine, &turns, left) * CHUNK_TOKENS;
     }
+    machine_turns_end(g->machine);
     graph_keep(g, n, hidden.storage);
     graph_keep(g, n, entropy.storage);
     node_parameter(g, n, 1, head);

@@ -46,6 +46,7 @@ static void begin_tiles(struct tiles *t)
 
 static void run_tiles(struct graph *g, struct tiles *t)
 {
+    struct turns turns = machine_turns(t->machine);
     for (uint64_t at = 0; at < t->size.tokens; at += TILE_TOKENS) {
         uint64_t tokens = least(t->size.tokens - at, TILE_TOKENS);
         take_part(t, &t->hidden, tokens * t->size.columns, t->hidden_width);
@@ -58,7 +59,10 @@ static void run_tiles(struct graph *g, struct tiles *t)
             if (!t->named)
                 t->weight = NULL;
         }
+        uint64_t left = (t->size.tokens - at - tokens) / TILE_TOKENS;
+        at += machine_turn_done(t->machine, &turns, left) * TILE_TOKENS;
     }
+    machine_turns_end(t->machine);
 }
 
 static void end_tiles(const struct tiles *t)

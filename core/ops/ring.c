@@ -138,6 +138,14 @@ static void merge(struct graph *g, struct merger *m, const struct block *b)
     drop(g, wide);
 }
 
+// Turns after the i-th that make the same calls: up to the rank's own and beyond it, but for the
+// first and the last.
+static uint64_t alike_after(const struct ring *r, uint64_t i)
+{
+    uint64_t last = r->ranks - 1, end = i <= r->rank && r->rank < last ? r->rank + 1 : last;
+    return i && i + 1 < end ? end - i - 1 : 0;
+}
+
 // All blocks, merged.
 static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_elements)
 {
@@ -146,6 +154,7 @@ static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_
     struct var gathered = {.node = NO_NODE};
     struct block b = {0};
     struct merger m = {0};
+    struct turns turns = machine_turns(g->machine);
     for (uint64_t i = 0; i < r->ranks; i++) {
         if (i + 1 < r->ranks) {
             struct var joined = take(g, 2 * kv_elements, 2);
@@ -159,7 +168,9 @@ static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_
         }
         attend_block(g, &b, i <= r->rank ? s->tokens : s->tokens / 2, s);
         merge(g, &m, &b);
+        i += machine_turn_done(g->machine, &turns, alike_after(r, i));
     }
+    machine_turns_end(g->machine);
     struct var out = take(g, m.out.elements, 2);
     drop(g, m.out);
     drop(g, gathered);
@@ -257,6 +268,7 @@ static void ring_backward(struct graph *g, struct node *n, struct outcome *out)
                                take_working(g, 4 * kv_elements)};
     d.own_key = take_working(g, 2 * kv_elements);
     d.own_value = take_working(g, 2 * kv_elements);
+    struct turns turns = machine_turns(g->machine);
     for (uint64_t i = 0; i < r->ranks; i++) {
         if (i + 1 < r->ranks)
             replace(g, &d.joined_kv, take_working(g, 4 * kv_elements));
@@ -266,7 +278,9 @@ static void ring_backward(struct graph *g, struct node *n, struct outcome *out)
         pass_on(g, &d, r, i);
         if (i > r->rank)
             replace(g, &d.query, take_working(g, 4 * q_elements));
+        i += machine_turn_done(g->machine, &turns, alike_after(r, i));
     }
+    machine_turns_end(g->machine);
     out[0].gradient = take_working(g, 2 * q_elements);
     replace(g, &d.query, NULL);
     out[1].gradient = take_working(g, 4 * kv_elements); // both in one tensor

@@ -80,70 +80,84 @@ static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t 
     }
 }
 
-// Replays up to the peak, or to where memory ran out, to see who is alive.
-static bool look_at_peak(struct prediction *p, struct arena a, const struct job *job,
-                         ptrdiff_t event, struct error *e)
-{
-    struct replay_result r;
-    struct replay_request q = {.trace = &p->trace,
-                               .options = options_of(job, p->limit_bytes),
-                               .stop_after = event + (p->fits ? 1 : 0)};
-    if (q.stop_after == 0)
-        return true;
-    if (!replay_run(&r, &a, &q, e))
-        return false;
-    moment_by_tag(r.allocator, p->by_kind, MEMORY_KINDS);
-    p->reserved_there_bytes = r.stats.reserved_bytes.current;
-    p->allocated_there_bytes = r.stats.allocated_bytes.current;
-    return true;
-}
+// Who is alive, and what is reserved for them.
+struct alive {
+    uint64_t by_kind[MEMORY_KINDS];
+    uint64_t reserved_bytes, allocated_bytes;
+};
 
-// A history in the making, and the allocator that plays it. The history grows in the lower half of
-// the memory there is, where nothing else is taken, so that it never moves; what makes and plays it
-// works in the upper half.
+// A history in the making, and the allocator that plays it.
 struct simulation {
     bool plays; // else the history is only made
     bool boundless;
-    struct arena history, work;
+    struct trace *trace;
     struct machine machine;
     struct player player;
     struct replay_result result;
+    struct alive now, there; // there: at the peak, or before the request that failed
+    enum memory_kind failed_kind;
 };
 
-static void share_memory(struct simulation *s, const struct arena *a)
+static void note_alive(struct alive *there, const struct alive *now,
+                       const struct allocator_stats *stats)
 {
-    ptrdiff_t half = (a->end - a->begin) / 2;
-    s->history = s->work = *a;
-    s->history.end = s->work.begin = a->begin + half;
+    *there = *now;
+    there->reserved_bytes = stats->reserved_bytes.current;
+    there->allocated_bytes = stats->allocated_bytes.current;
+}
+
+// A request that fails flushes the cache first, and with it what other streams have let go.
+static void note_failure(struct simulation *s, ptrdiff_t event, const struct alive *before)
+{
+    s->failed_kind = (enum memory_kind)s->trace->events[event - s->trace->first].tag;
+    s->there = *before;
+    player_note_oom(&s->player, event);
+    s->machine.play = NULL;
+}
+
+// Different for blocks that are not in the same place, or not as large.
+static uint64_t place_of(const struct simulation *s, ptrdiff_t event)
+{
+    uint32_t handle = s->trace->events[event - s->trace->first].block;
+    const struct block *b = handle == EVENT_NO_BLOCK ? NULL : s->player.blocks[handle];
+    return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
 }
 
 // Once memory has run out the history goes on without an allocator.
 static bool play(void *what, ptrdiff_t event)
 {
     struct simulation *s = what;
-    const struct allocator_stats *stats = &s->player.allocator->stats;
-    uint64_t before = stats->device_allocs;
-    if (!player_step(&s->player, event)) {
-        player_note_oom(&s->player, event);
-        s->machine.play = NULL;
-    }
-    return s->machine.play && stats->device_allocs > before;
+    const struct allocator *allocator = s->player.allocator;
+    const struct allocator_stats *stats = &allocator->stats;
+    uint64_t grown = stats->device_allocs, peak = s->result.allocated.bytes;
+    struct alive before;
+    note_alive(&before, &s->now, stats);
+    if (!player_step(&s->player, event))
+        note_failure(s, event, &before);
+    else if (s->result.allocated.bytes > peak)
+        note_alive(&s->there, &s->now, stats);
+    if (s->machine.watched)
+        s->machine.place = place_of(s, event);
+    return s->machine.play && stats->device_allocs > grown;
 }
 
-static bool start_player(struct simulation *s, const struct prediction *p, const struct job *job,
-                         struct error *e)
+static bool start_player(struct simulation *s, struct arena *a, const struct prediction *p,
+                         const struct job *job, struct error *e)
 {
-    struct replay_request q = {.trace = &p->trace, .options = options_of(job, p->limit_bytes)};
+    struct replay_request q = {.trace = s->trace, .options = options_of(job, p->limit_bytes)};
     q.options.limited = !s->boundless;
     s->player = (struct player){.result = &s->result};
     s->machine.play = play;
     s->machine.player = s;
-    return player_start(&s->player, &s->work, &q, e);
+    if (!player_start(&s->player, a, &q, e))
+        return false;
+    s->player.allocator->active_by_tag = s->now.by_kind;
+    return true;
 }
 
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
 {
-    struct run *run = NEW(&s->work, struct run, 1);
+    struct run *run = NEW(s->machine.arena, struct run, 1);
     machine_phase(&s->machine, PHASE_BUILD);
     run_build(run, job, &s->machine);
     p->steps_asked = run->kind->steps;
@@ -166,28 +180,23 @@ static uint64_t host_bytes_of(const struct job *job)
     return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
 }
 
-// Leaves the history and the marks of its phases in the arena.
-static bool simulate(struct prediction *p, struct simulation *s, struct arena *a,
+// In memory that is given back: the machine's phases must be looked at before.
+static bool simulate(struct prediction *p, struct simulation *s, struct arena *scratch,
                      const struct job *job, struct error *e)
 {
     uint16_t stream;
-    share_memory(s, a);
-    *p = (struct prediction){.trace = trace_in(&s->history), .outside = outside_of(job)};
+    *p = (struct prediction){.outside = outside_of(job)};
     p->limit_bytes = limit_of(job, &p->outside);
     p->host_bytes = host_bytes_of(job);
     for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
-        if (!trace_stream(&stream, &p->trace, i, e))
+        if (!trace_stream(&stream, s->trace, i, e))
             return false;
-    s->machine = machine_with(&s->work, &p->trace);
-    if (s->plays && !start_player(s, p, job, e))
+    s->machine = machine_with(scratch, s->trace);
+    s->machine.makes_all = !s->trace->passes;
+    if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
     make_history(p, s, job);
-    a->begin = s->history.begin;
-    p->trace.arena = a;
     p->floor_bytes = s->machine.floor_bytes;
-    struct phase_mark *phases = NEW(a, struct phase_mark, s->machine.phase_count);
-    memcpy(phases, s->machine.phases, (size_t)s->machine.phase_count * sizeof *phases);
-    s->machine.phases = phases;
     return true;
 }
 
@@ -199,8 +208,10 @@ static void take_over(struct prediction *p, const struct simulation *s)
     p->allocated_bytes = r->allocated.bytes;
     p->requested_bytes = r->requested.bytes;
     p->reserved_bytes = r->reserved.bytes;
-    if (!p->fits)
-        p->oom_kind = (enum memory_kind)p->trace.events[r->oom_event].tag;
+    p->oom_kind = s->failed_kind;
+    memcpy(p->by_kind, s->there.by_kind, sizeof p->by_kind);
+    p->reserved_there_bytes = s->there.reserved_bytes;
+    p->allocated_there_bytes = s->there.allocated_bytes;
     find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
 }
 
@@ -230,7 +241,8 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
 static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
                        struct error *e)
 {
-    struct simulation s = {.plays = true, .boundless = true};
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.plays = true, .boundless = true, .trace = &trace};
     struct prediction boundless;
     p->needs_bytes = p->reserved_bytes;
     if (p->fits && !p->steps[p->steps_asked - 1].retries)
@@ -241,32 +253,42 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     return true;
 }
 
-bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
-{
-    struct simulation s = {.plays = true};
-    if (!simulate(p, &s, a, job, e))
-        return false;
-    take_over(p, &s);
-    struct arena scratch = *a;
-    if (scratch.begin <
-        s.history.end) // where the simulation worked, whose memory is in use already
-        scratch.begin = s.history.end;
-    ptrdiff_t there = p->fits ? s.result.allocated.event : s.result.oom_event;
-    return judge(p, scratch, job, e) && look_at_peak(p, scratch, job, there, e) &&
-           find_needs(p, *a, job, e);
-}
-
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct simulation s = {.plays = true};
-    if (!simulate(p, &s, a, job, e))
+    struct arena scratch = *a;
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.plays = true, .trace = &trace};
+    if (!simulate(p, &s, &scratch, job, e))
         return false;
     take_over(p, &s);
-    return judge(p, *a, job, e);
+    return judge(p, scratch, job, e);
+}
+
+bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    return predict_fit(p, a, job, e) && find_needs(p, *a, job, e);
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct simulation s = {.plays = false};
-    return simulate(p, &s, a, job, e);
+    struct arena scratch = *a;
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.trace = &trace};
+    return simulate(p, &s, &scratch, job, e);
+}
+
+// The history grows in the lower half of the memory there is, where nothing else is taken, so that
+// it never moves; what makes and plays it works in the upper half.
+bool predict_history(struct trace *t, struct arena *a, const struct job *job, struct error *e)
+{
+    struct arena history = *a, work = *a;
+    struct simulation s = {.plays = true, .trace = t};
+    struct prediction p;
+    history.end = work.begin = a->begin + (a->end - a->begin) / 2;
+    *t = trace_in(&history);
+    if (!simulate(&p, &s, &work, job, e))
+        return false;
+    a->begin = history.begin;
+    t->arena = a;
+    return true;
 }

@@ -21,7 +21,6 @@ struct outside {
 };
 
 struct prediction {
-    struct trace trace;
     struct step_peak steps[PREDICT_STEPS];
     int steps_asked, steps_done;
     bool fits; // the card; the verdict is about the host too
@@ -43,14 +42,17 @@ struct prediction {
 bool predict(struct prediction *p, struct arena *a, const struct job *job,
              struct error *e) MUST_USE;
 
-// The verdict and the largest figures of the job, for less work: who is alive, and what it would
-// need, are left out.
+// The same for less work: what it would need is left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
 
 // Only the floor.
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
                    struct error *e) MUST_USE;
+
+// The history that is judged, event by event. The history alone: what it means is the prediction's.
+bool predict_history(struct trace *t, struct arena *a, const struct job *job,
+                     struct error *e) MUST_USE;
 
 struct outside outside_of(const struct job *job);
 uint64_t outside_bytes(const struct outside *o);

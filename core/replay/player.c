@@ -141,7 +141,7 @@ static bool allocate(struct player *p, const struct event *event)
 
 bool player_step(struct player *p, ptrdiff_t index)
 {
-    const struct event *event = &p->trace->events[index];
+    const struct event *event = &p->trace->events[index - p->trace->first];
     bool ok = true;
     switch ((enum event_kind)event->kind) {
     case EVENT_ALLOC:

@@ -498,8 +498,7 @@ static bool is_empty(const uint64_t *values, ptrdiff_t points)
     return true;
 }
 
-void report_timeline(struct buf *svg, const struct prediction *p, const struct replay_result *r,
-                     const struct replay_series *series, const char *title)
+void report_timeline(struct buf *svg, const struct replayed *r, const char *title)
 {
     static const char *const colours[] = {
         "#999999", "#264653", "#2a9d8f", "#e9c46a", "#f4a261", "#e76f51",
@@ -509,21 +508,22 @@ void report_timeline(struct buf *svg, const struct prediction *p, const struct r
     _Static_assert((int)CHART_MAX_LAYERS >= (int)MEMORY_KINDS, "a layer for each kind");
     struct arena *a = svg->arena;
     struct timeline *t = NEW(a, struct timeline, 1);
-    ptrdiff_t points = series->count;
+    ptrdiff_t points = r->series->count;
     struct chart chart = {.title = title,
                           .time_axis = "three steps from a fresh process",
-                          .line = {"reserved by torch", "#111", series->reserved_bytes, points},
+                          .line = {"reserved by torch", "#111", r->series->reserved_bytes, points},
                           .points = points,
-                          .limit_bytes = p->limit_bytes,
-                          .failed = r->ooms > 0};
+                          .limit_bytes = r->limit_bytes,
+                          .failed = r->result->ooms > 0};
     if (chart.failed) {
-        chart.failed_point = (ptrdiff_t)((int64_t)r->oom_event * points / p->trace.count);
+        chart.failed_point =
+            (ptrdiff_t)((int64_t)r->result->oom_event * points / r->history->count);
         chart.line.points = chart.failed_point + 1;
         chart.time_axis = "three steps from a fresh process, drawn on beyond the failure";
     }
     for (int kind = 0; kind < MEMORY_KINDS; kind++)
         t->values[kind] = NEW(a, uint64_t, points);
-    follow(t, &p->trace, NEW(a, uint8_t, (ptrdiff_t)p->trace.block_count + 1), points);
+    follow(t, r->history, NEW(a, uint8_t, (ptrdiff_t)r->history->block_count + 1), points);
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
         if (!is_empty(t->values[kind], points))
             chart.layers[chart.layer_count++] = (struct chart_layer){

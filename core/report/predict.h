@@ -25,8 +25,15 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct job *
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
 
-// Memory by kind over the three steps, with what torch reserves for it, as replayed.
-void report_timeline(struct buf *svg, const struct prediction *p, const struct replay_result *r,
-                     const struct replay_series *series, const char *title);
+// A simulated history, and what came of replaying it.
+struct replayed {
+    const struct trace *history;
+    const struct replay_result *result;
+    const struct replay_series *series;
+    uint64_t limit_bytes;
+};
+
+// Memory by kind over the three steps, with what torch reserves for it.
+void report_timeline(struct buf *svg, const struct replayed *r, const char *title);
 
 #endif

@@ -44,6 +44,11 @@ struct trace trace_in(struct arena *a)
     return (struct trace){.arena = a};
 }
 
+struct trace trace_passing(struct arena *a)
+{
+    return (struct trace){.arena = a, .passes = true};
+}
+
 void trace_reserve(struct trace *t, ptrdiff_t more)
 {
     if (more <= t->capacity - t->count)
@@ -61,9 +66,14 @@ void trace_reserve(struct trace *t, ptrdiff_t more)
 
 struct event *trace_place(struct trace *t)
 {
-    if (t->count == t->capacity)
-        trace_reserve(t, 64);
-    return &t->events[t->count++];
+    enum { MORE = 64 };
+    if (t->count - t->first == t->capacity) {
+        if (t->passes && t->capacity)
+            t->first = t->count;
+        else
+            trace_reserve(t, MORE);
+    }
+    return &t->events[t->count++ - t->first];
 }
 
 void trace_add(struct trace *t, struct event event)

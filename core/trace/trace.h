@@ -31,6 +31,10 @@ struct trace {
     struct arena *arena;
     struct event *events;
     ptrdiff_t count, capacity;
+    // A history that passes by, for whom plays it while it is made: only the last events are there,
+    // and `first` is the number of the first of them. 0 for all others.
+    ptrdiff_t first;
+    bool passes;
     uint64_t *streams; // torch's number of each stream: their order decides the order of releases
     uint16_t stream_count;
     uint32_t block_count;    // handles are below this
@@ -40,6 +44,7 @@ struct trace {
 };
 
 struct trace trace_in(struct arena *a);
+struct trace trace_passing(struct arena *a);
 
 // Room for `more` events at once; without it trace_add grows as it goes.
 void trace_reserve(struct trace *t, ptrdiff_t more);

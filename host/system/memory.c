@@ -34,7 +34,7 @@ bool host_memory_reserve(struct host_memory *m, struct error *e)
                 (unsigned long long)(LEAST_BYTES / MIB));
 }
 
-struct arena host_arena(const struct host_memory *m, void (*exhausted)(void))
+struct arena host_arena(const struct host_memory *m, void (*exhausted)(void *context))
 {
     return arena_over(m->block, m->bytes, exhausted);
 }

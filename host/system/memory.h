@@ -17,7 +17,7 @@ struct host_memory {
 bool host_memory_reserve(struct host_memory *m, struct error *e) MUST_USE;
 
 // An arena over all of it. `exhausted` must not return; it may be NULL, then exhaustion traps.
-struct arena host_arena(const struct host_memory *m, void (*exhausted)(void));
+struct arena host_arena(const struct host_memory *m, void (*exhausted)(void *context));
 
 void host_memory_release(struct host_memory *m); // every arena over it ends here
 

@@ -44,7 +44,7 @@ static void work(struct shared *s)
     struct error e = {0};
     if (!host_memory_reserve(&memory, &e)) {
         if (s->pool->exhausted)
-            s->pool->exhausted();
+            s->pool->exhausted(NULL);
         __builtin_trap();
     }
     struct arena arena = host_arena(&memory, s->pool->exhausted);

@@ -6,8 +6,8 @@
 #include "core/base/runner.h"
 
 struct task_pool {
-    int threads;             // 0: one for each processor
-    void (*exhausted)(void); // of a thread's memory; does not return
+    int threads;                      // 0: one for each processor
+    void (*exhausted)(void *context); // of a thread's memory; does not return
     void (*progress)(void *context, ptrdiff_t done, ptrdiff_t total); // NULL for none
     void *context;
 };

@@ -20,16 +20,17 @@
 extern "C" {
 #endif
 
-// Enough for every command. With less, a large question may exhaust it, which traps.
+// Enough for every command. With less, a large question may fail for want of memory.
 #define FATHOM_MEMORY ((size_t)256 << 20)
 
 struct fathom_reply {
-    const char *json; // one object and a line feed; inside the caller's memory, not NUL-terminated
+    const char *json; // one object and a line feed; in the caller's memory, or constant; no NUL
     size_t json_bytes;
 };
 
 // Returns 0 when the answer is yes or done, 1 when it is "does not fit", 2 on a bad question and 70
-// on a defect; the last two reply {"error": {"code", "message", "where", "hint"}}.
+// on a defect or where the memory given is not enough (code "no_memory"); the last two reply
+// {"error": {"code", "message", "where", "hint"}}.
 __attribute__((visibility("default"))) int fathom_ask(void *memory, size_t memory_bytes,
                                                       const char *question, size_t question_bytes,
                                                       struct fathom_reply *reply);

@@ -13,6 +13,8 @@ static bool job_of(struct job *p, struct arena *a, const char *settings, struct 
            job_from_settings(p, a, &s, e);
 }
 
+static struct trace history; // of the last prediction
+
 // Of Qwen3-0.6B with two layers on an H200.
 static struct prediction predicted_in(struct arena *a, const char *more)
 {
@@ -20,7 +22,8 @@ static struct prediction predicted_in(struct arena *a, const char *more)
     struct str text = str_format(a, "model=Qwen3-0.6B layers=2 gpu=H200 context=2048 %s", more);
     struct prediction p = {0};
     struct error e;
-    if (!job_of(job, a, text.p, &e) || !predict(&p, a, job, &e))
+    if (!job_of(job, a, text.p, &e) || !predict(&p, a, job, &e) ||
+        !predict_history(&history, a, job, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
     return p;
 }
@@ -30,12 +33,12 @@ static struct prediction predicted(const char *more)
     return predicted_in(test_arena(), more);
 }
 
-static uint64_t allocated_as(const struct prediction *p, enum memory_kind kind)
+static uint64_t allocated_as(enum memory_kind kind)
 {
     uint64_t bytes = 0;
-    for (ptrdiff_t i = 0; i < p->trace.count; i++)
-        if (p->trace.events[i].kind == EVENT_ALLOC && p->trace.events[i].tag == (uint32_t)kind)
-            bytes += p->trace.events[i].bytes;
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        if (history.events[i].kind == EVENT_ALLOC && history.events[i].tag == (uint32_t)kind)
+            bytes += history.events[i].bytes;
     return bytes;
 }
 
@@ -56,9 +59,9 @@ TEST(adapters_alone_have_gradients_and_state)
         {"lora=16 optimizer=adamw-fused precision=autocast", UINT64_C(2) * 16 * ALL_WIDTHS},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct prediction p = predicted(rows[i].settings);
+        predicted(rows[i].settings);
         uint64_t tensors = strstr(rows[i].settings, "q,v") ? 8 : 28;
-        CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER), rows[i].elements * 8 + tensors * 4);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), rows[i].elements * 8 + tensors * 4);
     }
 }
 
@@ -78,15 +81,15 @@ TEST(packed_weights_take_a_quarter_and_their_scales)
 
 TEST(narrow_state_takes_two_bytes_an_element)
 {
-    struct prediction p = predicted("optimizer=adamw-8bit");
+    predicted("optimizer=adamw-8bit");
     uint64_t wide = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024; // norms keep fp32
     uint64_t narrow = UINT64_C(151936) * 1024 +
                       UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
     uint64_t state = narrow * 2 + narrow / 256 * 8 + wide * 8 + 2048;
-    CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER), state);
-    struct prediction hf = predicted("optimizer=adamw-8bit-hf");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
+    predicted("optimizer=adamw-8bit-hf");
     uint64_t embedding = UINT64_C(151936) * 1024;
-    CHECK_U64(allocated_as(&hf, MEMORY_OPTIMIZER), state + embedding * 6 - embedding / 256 * 8);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + embedding * 6 - embedding / 256 * 8);
 }
 
 // 2048 tokens of 151936 logits by 149: chunks of 16.
@@ -95,9 +98,9 @@ TEST(the_fused_loss_has_one_chunk_of_logits)
     struct prediction full = predicted("loss=full"), fused = predicted("loss=liger");
     CHECK(fused.requested_bytes < full.requested_bytes);
     uint64_t largest = 0;
-    for (ptrdiff_t i = 0; i < fused.trace.count; i++)
-        if (fused.trace.events[i].kind == EVENT_ALLOC &&
-            fused.trace.events[i].bytes == UINT64_C(16) * 151936 * 2)
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        if (history.events[i].kind == EVENT_ALLOC &&
+            history.events[i].bytes == UINT64_C(16) * 151936 * 2)
             largest++;
     CHECK_U64(largest, PREDICT_STEPS);
 }

@@ -133,3 +133,60 @@ TEST(bad_rings_are_refused_in_one_sentence)
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }
 }
+
+// The whole history, with every turn made, replayed.
+static void check_left_out(const char *settings)
+{
+    struct arena *a = test_arena();
+    struct job *job = NEW(a, struct job, 1);
+    struct prediction p;
+    struct trace history;
+    struct replay_result r;
+    struct error e = {0};
+    if (!job_of(job, a, settings, &e) || !predict_fit(&p, a, job, &e) ||
+        !predict_history(&history, a, job, &e)) {
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+        return;
+    }
+    struct replay_request q = {.trace = &history,
+                               .options = allocator_options_default(job->torch_minor)};
+    q.options.expandable = job->expandable;
+    q.options.limited = true;
+    q.options.limit_bytes = p.limit_bytes;
+    CHECK(replay_run(&r, a, &q, &e));
+    CHECK(p.fits == (r.ooms == 0));
+    CHECK_U64(p.allocated_bytes, r.allocated.bytes);
+    CHECK_U64(p.requested_bytes, r.requested.bytes);
+    CHECK_U64(p.reserved_bytes, r.reserved.bytes);
+    if (p.fits)
+        CHECK_U64(p.steps[p.steps_done - 1].retries, r.stats.retries);
+}
+
+// Rings, chunks of verl's head and tiles of TRL's: with room, with little, and with too little,
+// when other streams hold what was let go, and with numbers of turns that leave a rest.
+TEST(turns_that_are_left_out_change_nothing)
+{
+    static const char *const settings[] = {
+        "model=Qwen3-0.6B layers=3 gpu=8x8xH200 recipe=transformers context=65536 cp=64 "
+        "strategy=fsdp2",
+        "model=Qwen3-0.6B layers=3 gpu=8x8xH200 recipe=transformers context=65536 cp=64 cp-rank=40 "
+        "strategy=fsdp2",
+        "model=Qwen3-0.6B layers=3 gpu=8x8xH200 recipe=transformers context=65536 cp=64 cp-rank=63 "
+        "strategy=fsdp2",
+        "model=Qwen3-8B layers=5 gpu=8x8xH200 recipe=transformers context=1048576 cp=64 cp-rank=7 "
+        "strategy=fsdp2 expandable=on",
+        "model=Qwen3-8B layers=5 gpu=8x8xH200 recipe=transformers context=1048576 cp=64 cp-rank=7 "
+        "memory-limit=14GiB strategy=fsdp2",
+        "model=Qwen3-8B layers=5 gpu=8x8xH200 recipe=transformers context=1048576 cp=64 "
+        "memory-limit=17GiB strategy=fsdp2",
+        "model=Qwen3-0.6B layers=2 gpu=2xH200 recipe=trinity context=100001 max-token-len=100001 "
+        "fused-kernels=on",
+        "model=Qwen3-0.6B layers=2 gpu=2xH200 recipe=trinity context=65536 max-token-len=65536 "
+        "fused-kernels=on strategy=fsdp1 memory-limit=9GiB",
+        "model=Qwen3-0.6B layers=2 gpu=H200 recipe=trl context=300001 loss=chunked:256",
+        "model=Qwen3-0.6B layers=2 gpu=2xH200 recipe=trl context=300001 loss=chunked:256 "
+        "strategy=fsdp2 expandable=on",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
+        check_left_out(settings[i]);
+}

@@ -24,6 +24,16 @@ static struct prediction predicted_in(struct arena *a, const char *settings)
     return p;
 }
 
+static struct trace history_in(struct arena *a, const char *settings)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct trace t = {0};
+    struct error e;
+    if (!job_of(job, a, settings, &e) || !predict_history(&t, a, job, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return t;
+}
+
 static uint64_t next(uint64_t *state)
 {
     *state ^= *state << 13;
@@ -223,19 +233,22 @@ TEST(trinity_packs_sequences_by_tokens)
 TEST(trinity_keeps_a_few_bytes_of_each_of_many_micro_batches)
 {
     static const char job[] = "model=Qwen3-1.7B gpu=2xA100-80G context=4096 recipe=trinity accum=";
-    static const uint64_t counts[] = {8, 72, 73, 1000, 65536};
+    static const uint64_t counts[] = {16, 80, 81, 1000, 65536};
     struct prediction first = {0};
+    ptrdiff_t events = 0;
     for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++) {
         struct arena *a = test_arena();
         struct str text = str_format(a, "%s%llu", job, (unsigned long long)counts[i]);
         struct prediction p = predicted_in(a, text.p);
-        if (!i)
+        if (!i) {
             first = p;
+            events = history_in(a, text.p).count;
+        }
         uint64_t kept = (counts[i] - counts[0]) * 2 * 4096 * 4;
         uint64_t more = p.steps[0].reserved_bytes - first.steps[0].reserved_bytes;
         CHECK(p.fits && more + 2 * MIB >= kept && more <= kept + 2 * MIB);
         CHECK_U64(p.steps[1].allocated_bytes, first.steps[1].allocated_bytes);
-        CHECK((uint64_t)(p.trace.count - first.trace.count) <= 8 * (kept / MIB + 64));
+        CHECK((uint64_t)(history_in(a, text.p).count - events) <= 8 * (kept / MIB + 64));
     }
 }
 
@@ -318,14 +331,14 @@ TEST(a_free_waits_for_the_stream_that_uses_the_block)
 
 TEST(fsdp1_waits_with_frees_but_completes_those_of_a_step_in_the_next)
 {
-    struct prediction p =
-        predicted_in(test_arena(), "model=Qwen3-0.6B gpu=2xH200 context=2048 strategy=fsdp1");
+    struct trace t =
+        history_in(test_arena(), "model=Qwen3-0.6B gpu=2xH200 context=2048 strategy=fsdp1");
     ptrdiff_t last_step = 0, found = 0;
-    for (ptrdiff_t i = 0; i < p.trace.count; i++)
-        if (p.trace.events[i].kind == EVENT_RESET_PEAKS)
+    for (ptrdiff_t i = 0; i < t.count; i++)
+        if (t.events[i].kind == EVENT_RESET_PEAKS)
             last_step = i;
     for (struct late_free f = {-1, -1};; found++) {
-        f = find_late_free(&p.trace, f.requested + 1);
+        f = find_late_free(&t, f.requested + 1);
         if (f.requested < 0 || f.requested > last_step)
             break;
         CHECK(f.completed > f.requested);
@@ -363,12 +376,12 @@ TEST(an_event_is_played_when_it_is_made)
 TEST(fsdp1s_card_catches_up_while_the_driver_makes_a_buffer)
 {
     static const uint64_t wide = UINT64_C(771785728);
-    struct prediction p = predicted_in(
-        test_arena(), "model=Qwen3-8B gpu=8xH200 context=8192 strategy=fsdp1 layers=6");
+    struct trace t =
+        history_in(test_arena(), "model=Qwen3-8B gpu=8xH200 context=8192 strategy=fsdp1 layers=6");
     uint64_t completed[8] = {0}; // after each such buffer, before the second allocation
     int buffers = 0, allocations = 0;
-    for (ptrdiff_t i = 0; i < p.trace.count && buffers < COUNT_OF(completed); i++) {
-        const struct event *e = &p.trace.events[i];
+    for (ptrdiff_t i = 0; i < t.count && buffers < COUNT_OF(completed); i++) {
+        const struct event *e = &t.events[i];
         bool is_buffer = e->kind == EVENT_ALLOC && e->bytes == wide && e->stream != STREAM_COMPUTE;
         allocations = is_buffer ? 0 : allocations + (e->kind == EVENT_ALLOC);
         buffers += is_buffer;
@@ -432,7 +445,7 @@ TEST(latent_attention_takes_what_was_recorded)
 }
 
 // model_type decides what runs: the same shapes as Llama and as Granite.
-static struct prediction predicted_as(const char *model_type, const char *more)
+static struct trace history_as(const char *model_type, const char *more)
 {
     struct arena *a = test_arena();
     struct str settings = str_format(
@@ -440,14 +453,14 @@ static struct prediction predicted_as(const char *model_type, const char *more)
         "config.model_type=%s config.hidden_size=1024 config.num_hidden_layers=2 "
         "config.num_attention_heads=8 config.intermediate_size=4096 gpu=H200 context=2048 %s",
         model_type, more);
-    return predicted_in(a, settings.p);
+    return history_in(a, settings.p);
 }
 
-static ptrdiff_t allocations_of(const struct prediction *p, uint64_t bytes)
+static ptrdiff_t allocations_of(const struct trace *t, uint64_t bytes)
 {
     ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; i < p->trace.count; i++)
-        count += p->trace.events[i].kind == EVENT_ALLOC && p->trace.events[i].bytes == bytes;
+    for (ptrdiff_t i = 0; i < t->count; i++)
+        count += t->events[i].kind == EVENT_ALLOC && t->events[i].bytes == bytes;
     return count;
 }
 
@@ -456,10 +469,10 @@ static ptrdiff_t allocations_of(const struct prediction *p, uint64_t bytes)
 TEST(granite_multiplies_by_numbers)
 {
     const uint64_t hidden = UINT64_C(2) * 2048 * 1024, logits = UINT64_C(2) * 2048 * 32000;
-    struct prediction plain = predicted_as("llama", "checkpointing=off");
+    struct trace plain = history_as("llama", "checkpointing=off");
     ptrdiff_t hidden_before = allocations_of(&plain, hidden);
     ptrdiff_t logits_before = allocations_of(&plain, logits);
-    struct prediction granite = predicted_as("granite", "checkpointing=off");
+    struct trace granite = history_as("granite", "checkpointing=off");
     CHECK_U64((uint64_t)(allocations_of(&granite, hidden) - hidden_before),
               UINT64_C(3) * 2 * (1 + 2 * 2));
     CHECK_U64((uint64_t)(allocations_of(&granite, logits) - logits_before), UINT64_C(3) * 2);
@@ -473,11 +486,11 @@ TEST(chunks_are_capped_as_all_logits_are)
     static const char settings[] = "model=gemma-2-2b layers=2 gpu=H200 context=1024";
     const uint64_t logits = UINT64_C(2) * 256 * 256000;
     struct arena *a = test_arena();
-    struct prediction p = predicted_in(a, str_format(a, "%s loss=chunked:256", settings).p);
-    CHECK_U64((uint64_t)allocations_of(&p, logits), UINT64_C(4) * 3 * (4 + 4 + 4));
+    struct trace t = history_in(a, str_format(a, "%s loss=chunked:256", settings).p);
+    CHECK_U64((uint64_t)allocations_of(&t, logits), UINT64_C(4) * 3 * (4 + 4 + 4));
     a = test_arena();
-    p = predicted_in(a, str_format(a, "%s recipe=trl@1.13", settings).p);
-    CHECK_U64((uint64_t)allocations_of(&p, 2 * logits), UINT64_C(4) * 3 * (7 + 7 + 5));
+    t = history_in(a, str_format(a, "%s recipe=trl@1.13", settings).p);
+    CHECK_U64((uint64_t)allocations_of(&t, 2 * logits), UINT64_C(4) * 3 * (7 + 7 + 5));
 }
 
 // sdpa is what transformers 5.17 gives Gemma 2: no scores of all pairs, and masks of booleans for
@@ -494,12 +507,12 @@ TEST(attention_decides_what_pairs_of_tokens_take)
                 {"flash2", false, false}};
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
-        struct prediction p = predicted_in(
+        struct trace t = history_in(
             a, str_format(a, "model=gemma-2-2b layers=2 gpu=H200 context=6144 attention=%s",
                           rows[i].attention)
                    .p);
-        CHECK((allocations_of(&p, scores) > 0) == rows[i].scores);
-        CHECK((allocations_of(&p, pairs) > 0) == rows[i].mask);
+        CHECK((allocations_of(&t, scores) > 0) == rows[i].scores);
+        CHECK((allocations_of(&t, pairs) > 0) == rows[i].mask);
     }
 }
 

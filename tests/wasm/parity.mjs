@@ -21,10 +21,11 @@ const stubs = Object.fromEntries(ALLOWED.map((name) => [name, refuse(name)]));
 const { exports } = new WebAssembly.Instance(module, { wasi_snapshot_preview1: stubs });
 exports._initialize();
 
-function ask(question) {
+function ask(question, memory) {
   const bytes = new TextEncoder().encode(question);
   new Uint8Array(exports.memory.buffer, exports.fathom_question(), bytes.length).set(bytes);
-  const reply = exports.fathom_run(bytes.length);
+  const reply = memory === undefined ? exports.fathom_run(bytes.length)
+    : exports.fathom_run_within(bytes.length, memory);
   return new TextDecoder().decode(
     new Uint8Array(exports.memory.buffer, reply, exports.fathom_reply_bytes()));
 }
@@ -73,11 +74,29 @@ function comparable(reply) {
 }
 
 let failed = 0;
+
+// What runs out of memory says so, and the next question finds the module as it was, its stack too.
+const large = 'command=predict\nmodel=Qwen3-8B\ngpu=8xH100-80G\ncontext=8k';
+const whole = ask(large);
+for (let round = 0; round < 200; round++) {
+  for (const memory of [-1, 0, 1 << 10, 1 << 16]) {
+    const code = JSON.parse(ask(large, memory)).error?.code;
+    if (code !== 'no_memory' || exports.fathom_status() !== 70) {
+      failed++;
+      console.log(`${memory} bytes of memory do not fail`);
+    }
+  }
+}
+if (ask(large) !== whole || exports.fathom_status() === 70) {
+  failed++;
+  console.log('a question after one that failed differs');
+}
+
 for (const question of questions) {
   if (comparable(ask(question)) !== comparable(native(question))) {
     failed++;
     console.log('replies differ for', JSON.stringify(question));
   }
 }
-console.log(`${questions.length - failed} passed, ${failed} failed`);
+console.log(`${questions.length} asked, ${failed} failed`);
 process.exit(failed ? 1 : 0);
