@@ -1,0 +1,151 @@
+// How much work outside bytes can ask for. What is linked here is compiled so that every branch
+// taken counts a step, and every sixteen bytes that memchr passes another: the counts are the same
+// on each machine. Each byte must cost a constant, whatever the bytes around it are.
+#include <string.h>
+
+#include "core/base/buf.h"
+#include "core/doctor/doctor.h"
+#include "core/replay/snapshot.h"
+#include "core/trace/pickle.h"
+#include "host/files/file.h"
+#include "host/formats/safetensors.h"
+#include "tests/t.h"
+#include "tests/temp.h"
+
+void __sanitizer_cov_trace_pc(void);
+void *counted_memchr(const void *text, int byte, size_t n);
+
+static uint64_t steps;
+
+void __sanitizer_cov_trace_pc(void)
+{
+    steps++;
+}
+
+void *counted_memchr(const void *text, int byte, size_t n)
+{
+    union {
+        const void *kept;
+        void *found;
+    } p = {memchr(text, byte, n)};
+    steps += 1 + (p.kept ? (size_t)((const char *)p.kept - (const char *)text) : n) / 16;
+    return p.found;
+}
+
+// ------------------------------------------------------------------ logs
+
+enum { LOG_BYTES = 1 << 20, LOG_STEPS_A_BYTE = 400 };
+
+// Of a log that begins with `first` and goes on with `again` to its end.
+static uint64_t steps_of_log(const char *first, const char *again)
+{
+    struct arena *a = test_arena();
+    struct buf log = buf_in(a);
+    buf_put_z(&log, first);
+    while (log.n < LOG_BYTES)
+        buf_put_z(&log, again);
+    struct doctor *d = doctor_new(a);
+    steps = 0;
+    doctor_feed(d, buf_str(&log));
+    doctor_end(d, a);
+    return steps / LOG_BYTES;
+}
+
+TEST(every_byte_of_a_log_costs_a_constant)
+{
+    static const struct {
+        const char *first, *again;
+    } logs[] = {
+        {"", "{'loss': 1.2, 'grad_norm': 4.742300987243652}\n"},
+        {"", "NVRM: Xid "},                // needs what no line has
+        {"", "NVRM: Xid \n"},              // a line each
+        {"", "OOMKilled"},                 // no spaces between
+        {"", "AssertionError"},            // names of exceptions
+        {"", "'OOMKilled' "},              // quotes
+        {"key='", "OOMKilled "},           // one quote, never closed
+        {"`", "OOMKilled "},               // and one that is
+        {"", "<OOMKilled\n"},              // marks of turns
+        {"<|im_start|>\n", "OOMKilled\n"}, // a turn that does not end
+        {"", "<|im_start|>\nOOMKilled\n"}, // turns that do not end
+        {"", "out of memory "},            // the anchor of most rows
+        {"", "out of memory\r"},           // lines that carriage returns end
+        {"", "| 1/2 ["},                   // bars without a percentage
+        {"Loading 1%|", "| 1/2 ["},        // and with one
+        {"OOMKilled 1%|", "| 1/2 [\n"},    //
+        {"", "OOMKilled 1B1B1B1B1B1B1B1B1B1B1B1B1B1B1B1B1B1B1B "}, // sizes
+        {"", "Traceback (most recent call last)"},
+        {"", "Traceback (most recent call last)\n"},
+        {"", "1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9 Traceback (most recent call last)\n"
+             "1,3,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9   File \"a\"\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(logs); i++) {
+        uint64_t cost = steps_of_log(logs[i].first, logs[i].again);
+        if (cost > LOG_STEPS_A_BYTE)
+            test_failed(__FILE__, __LINE__, "%llu steps a byte of '%s' and '%s' again and again",
+                        (unsigned long long)cost, logs[i].first, logs[i].again);
+    }
+}
+
+// ------------------------------------------------------------------ snapshots
+
+static void put_text(struct buf *b, const char *text)
+{
+    struct str s = str_from(text);
+    buf_put(b, (struct str){"X", 1});
+    for (int i = 0; i < 4; i++)
+        buf_char(b, (char)(s.n >> 8 * i));
+    buf_put(b, s);
+}
+
+// One event with very many keys, named again and again.
+TEST(every_byte_of_a_pickle_costs_a_constant)
+{
+    enum { MANY = 5000 };
+    struct arena *a = test_arena();
+    struct buf pickle = buf_in(a);
+    buf_put_z(&pickle, "\x80\x04}(");
+    put_text(&pickle, "device_traces");
+    buf_put_z(&pickle, "](](}\x94(");
+    put_text(&pickle, "action");
+    put_text(&pickle, "snapshot");
+    put_text(&pickle, "size");
+    buf_put(&pickle, (struct str){"K\1", 2});
+    put_text(&pickle, "stream");
+    buf_put(&pickle, (struct str){"K\0", 2});
+    for (int i = 0; i < MANY; i++)
+        buf_put(&pickle, (struct str){"K\1N", 3});
+    buf_char(&pickle, 'u');
+    for (int i = 0; i < MANY; i++)
+        buf_put(&pickle, (struct str){"h\0", 2});
+    buf_put_z(&pickle, "eeu.");
+    struct value root;
+    struct snapshot s;
+    struct error e = {0};
+    steps = 0;
+    CHECK(pickle_parse(&root, a, buf_str(&pickle), STR("p"), &e));
+    CHECK(!snapshot_read(&s, a, &root, STR("p"), &e));
+    CHECK(steps < (uint64_t)pickle.n * 100);
+}
+
+// ------------------------------------------------------------------ model folders
+
+TEST(every_byte_of_an_index_costs_a_constant)
+{
+    enum { FILES = 4000, TENSORS = 5 * FILES };
+    struct arena *a = test_arena();
+    struct str folder = temp_folder(a);
+    struct buf index = buf_in(a);
+    buf_put_z(&index, "{\"weight_map\": {");
+    for (int i = 0; i < TENSORS; i++)
+        buf_printf(&index, "%s\"t%d\": \"f%d\"", i ? ", " : "", i, i % FILES);
+    buf_put_z(&index, "}}");
+    struct weights w;
+    bool found;
+    struct error e = {0};
+    struct str path = path_join(a, folder, STR("model.safetensors.index.json"));
+    CHECK(file_write(*a, path, buf_str(&index), FILE_REPLACE, &e));
+    steps = 0;
+    CHECK(weights_of_folder(&w, &found, *a, folder, &e));
+    CHECK_U64(w.missing_files, FILES);
+    CHECK(steps < (uint64_t)index.n * 100);
+}
