@@ -1,6 +1,9 @@
 // How much work outside bytes can ask for. What is linked here is compiled so that every branch
 // taken counts a step, and every sixteen bytes that memchr passes another: the counts are the same
-// on each machine. Each byte must cost a constant, whatever the bytes around it are.
+// on each machine. Each byte must cost a constant, whatever the bytes around it are, and so must
+// the memory for it.
+#include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/buf.h"
@@ -8,6 +11,7 @@
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
 #include "host/files/file.h"
+#include "host/formats/json_tree.h"
 #include "host/formats/safetensors.h"
 #include "tests/t.h"
 #include "tests/temp.h"
@@ -15,7 +19,10 @@
 void __sanitizer_cov_trace_pc(void);
 void *counted_memchr(const void *text, int byte, size_t n);
 
+void *counted_realloc(void *block, size_t n);
+
 static uint64_t steps;
+static size_t taken; // from the heap: the largest block, and what jansson was given
 
 void __sanitizer_cov_trace_pc(void)
 {
@@ -30,6 +37,18 @@ void *counted_memchr(const void *text, int byte, size_t n)
     } p = {memchr(text, byte, n)};
     steps += 1 + (p.kept ? (size_t)((const char *)p.kept - (const char *)text) : n) / 16;
     return p.found;
+}
+
+void *counted_realloc(void *block, size_t n)
+{
+    taken = n > taken ? n : taken;
+    return realloc(block, n);
+}
+
+static void *counted_malloc(size_t n)
+{
+    taken += n;
+    return malloc(n);
 }
 
 // ------------------------------------------------------------------ logs
@@ -148,4 +167,43 @@ TEST(every_byte_of_an_index_costs_a_constant)
     CHECK(weights_of_folder(&w, &found, *a, folder, &e));
     CHECK_U64(w.missing_files, FILES);
     CHECK(steps < (uint64_t)index.n * 100);
+}
+
+// ------------------------------------------------------------------ JSON
+
+// Bytes of memory that a byte of a document takes which begins with `first`, says `again` again and
+// again, and ends with `last`.
+static size_t memory_of_json(const char *first, const char *again, const char *last)
+{
+    enum { TEXT_BYTES = 1 << 20 };
+    struct arena *a = test_arena();
+    struct buf text = buf_in(a);
+    struct value root;
+    struct error e = {0};
+    buf_put_z(&text, first);
+    while (text.n < TEXT_BYTES)
+        buf_put_z(&text, again);
+    buf_put_z(&text, last);
+    const char *before = a->begin;
+    taken = 0;
+    json_set_alloc_funcs(counted_malloc, free);
+    CHECK(json_tree(&root, a, buf_str(&text), STR("f"), &e));
+    json_set_alloc_funcs(malloc, free);
+    return ((size_t)(a->begin - before) + taken) / TEXT_BYTES;
+}
+
+TEST(every_byte_of_json_takes_little_memory)
+{
+    enum {
+        SNAPSHOT_MOST = 6,
+        ANYTHING_MOST = 24
+    }; // a value of two bytes takes sixteen, and a stack
+    CHECK(memory_of_json("{\"device_traces\": [[",
+                         "{\"action\": \"alloc\", \"addr\": 140463145320448, \"size\": 33554432, "
+                         "\"stream\": 0, \"time_us\": 1731660000000000}, ",
+                         "{}]]}") <= SNAPSHOT_MOST);
+    CHECK(memory_of_json("[", "0,", "0]") <= ANYTHING_MOST);
+    CHECK(memory_of_json("[", "[],", "0]") <= ANYTHING_MOST);
+    CHECK(memory_of_json("[", "\"\\n\",", "0]") <= ANYTHING_MOST);
+    CHECK(memory_of_json("{\"\":0", ",\"\":0", "}") <= ANYTHING_MOST);
 }
