@@ -8,11 +8,13 @@
 
 #include "core/base/buf.h"
 #include "core/doctor/doctor.h"
+#include "core/emit/foreign.h"
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
 #include "host/files/file.h"
 #include "host/formats/json_tree.h"
 #include "host/formats/safetensors.h"
+#include "host/formats/variables.h"
 #include "tests/t.h"
 #include "tests/temp.h"
 
@@ -20,6 +22,10 @@ void __sanitizer_cov_trace_pc(void);
 void *counted_memchr(const void *text, int byte, size_t n);
 
 void *counted_realloc(void *block, size_t n);
+
+// The settings that exist: one, which takes a list.
+const struct setting_def setting_defs[] = {{.name = "context", .kind = SETTING_TEXT, .list = true}};
+const ptrdiff_t setting_def_count = 1;
 
 static uint64_t steps;
 static size_t taken; // from the heap: the largest block, and what jansson was given
@@ -206,4 +212,85 @@ TEST(every_byte_of_json_takes_little_memory)
     CHECK(memory_of_json("[", "[],", "0]") <= ANYTHING_MOST);
     CHECK(memory_of_json("[", "\"\\n\",", "0]") <= ANYTHING_MOST);
     CHECK(memory_of_json("{\"\":0", ",\"\":0", "}") <= ANYTHING_MOST);
+}
+
+// ------------------------------------------------------------------ request files
+
+enum { FILE_BYTES = 200000 };
+
+static struct str repeated(struct arena *a, const char *first, const char *again)
+{
+    struct buf text = buf_in(a);
+    buf_put_z(&text, first);
+    while (text.n < FILE_BYTES)
+        buf_put_z(&text, again);
+    return buf_str(&text);
+}
+
+TEST(every_byte_of_a_script_costs_a_constant)
+{
+    enum { STEPS_A_BYTE = 3000, MEMORY_A_BYTE = 100 }; // looked up among five hundred variables
+    static const struct {
+        const char *first, *again;
+    } scripts[] = {
+        {"", "a\n"}, {"", "A=$A$A\n"}, {"", "$ "}, {"", "${"}, {"", "B=$A$A$A$A A=$B$B$B$B\n"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(scripts); i++) {
+        struct arena *a = test_arena();
+        struct settings s = settings_in(a);
+        struct error e = {0};
+        struct str text = repeated(a, scripts[i].first, scripts[i].again);
+        const char *before = a->begin;
+        steps = 0;
+        CHECK(script_flatten(&s, text, STR("f.sh"), &e));
+        CHECK(steps < (uint64_t)text.n * STEPS_A_BYTE);
+        CHECK(a->begin - before < text.n * MEMORY_A_BYTE);
+    }
+}
+
+TEST(a_script_sets_no_more_than_can_be_looked_up)
+{
+    struct arena *a = test_arena();
+    struct settings s = settings_in(a), t = settings_in(a);
+    struct error e = {0};
+    struct buf variables = buf_in(a), values = buf_in(a);
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&variables, "v%d=1\n", i);
+    CHECK(!script_flatten(&s, buf_str(&variables), STR("f.sh"), &e));
+    CHECK_STR(str_from(e.message), "more than 500 variables are set");
+    for (int i = 0; i < 5000; i++)
+        buf_printf(&values, "data.v%d=1\n", i);
+    e = (struct error){0};
+    CHECK(!script_flatten(&t, buf_str(&values), STR("f.sh"), &e));
+    CHECK_STR(str_from(e.message), "more than 2000 values are set");
+}
+
+TEST(every_byte_of_a_variable_costs_a_constant)
+{
+    struct arena *a = test_arena();
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    struct setting item = {STR("x"), repeated(a, "", "${"), STR("f:1")};
+    CHECK(settings_add(&s, item, &e));
+    steps = 0;
+    variables_resolve(&s);
+    CHECK(steps < FILE_BYTES * UINT64_C(100));
+    CHECK(str_equal(s.items[0].value, item.value));
+}
+
+TEST(a_long_list_takes_little_memory)
+{
+    enum { ITEMS = 4000 };
+    struct arena *a = test_arena();
+    struct settings s = settings_in(a);
+    struct error e = {0};
+    for (int i = 0; i < ITEMS; i++) {
+        struct setting item = {str_format(a, "context.%d", i), STR("32768"), STR("f:1")};
+        CHECK(settings_add(&s, item, &e));
+    }
+    const char *before = a->begin;
+    CHECK(settings_join_lists(&s, &e));
+    CHECK_U64((uint64_t)s.count, 1);
+    CHECK_U64((uint64_t)s.items[0].value.n, 6 * ITEMS - 1);
+    CHECK(a->begin - before < (ptrdiff_t)ITEMS * 100);
 }
