@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 #include "core/base/buf.h"
 #include "core/doctor/doctor.h"
@@ -12,6 +13,7 @@
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
 #include "host/files/file.h"
+#include "host/formats/document.h"
 #include "host/formats/json_tree.h"
 #include "host/formats/safetensors.h"
 #include "host/formats/variables.h"
@@ -293,4 +295,43 @@ TEST(a_long_list_takes_little_memory)
     CHECK_U64((uint64_t)s.count, 1);
     CHECK_U64((uint64_t)s.items[0].value.n, 6 * ITEMS - 1);
     CHECK(a->begin - before < (ptrdiff_t)ITEMS * 100);
+}
+
+// ------------------------------------------------------------------ files
+
+// What reading a file takes, and what is said of it.
+static ptrdiff_t memory_of_file(struct str content, const char *refusal)
+{
+    struct arena *a = test_arena();
+    struct str path = path_join(a, temp_folder(a), STR("x")), bytes;
+    const struct value *tree = NULL;
+    struct error e = {0};
+    CHECK(file_write(*a, path, content, FILE_REPLACE, &e));
+    const char *before = a->begin;
+    CHECK(!document_read(&bytes, &tree, a, path, &e));
+    CHECK_STR(str_from(e.message), refusal);
+    return a->begin - before;
+}
+
+TEST(what_is_no_history_is_not_read_whole)
+{
+    enum { ZEROS = 8 << 20 };
+    char *zeros = calloc(ZEROS, 1);
+    CHECK(memory_of_file((struct str){zeros, ZEROS},
+                         "this is neither a snapshot nor a trace: byte 1 of it is zero") <
+          ZEROS / 8);
+    free(zeros);
+}
+
+TEST(what_is_unpacked_is_bounded_by_what_was_read)
+{
+    enum { ZEROS = 100 << 20, LEAST = 64 << 20 };
+    uLongf packed_bytes = compressBound(ZEROS);
+    Bytef *zeros = calloc(ZEROS, 1), *packed = malloc(packed_bytes);
+    CHECK(zeros && packed && compress(packed, &packed_bytes, zeros, ZEROS) == Z_OK);
+    CHECK(memory_of_file((struct str){(const char *)packed, (ptrdiff_t)packed_bytes},
+                         "this file unpacks to more than 200 times its size") <
+          3 * (ptrdiff_t)LEAST);
+    free(zeros);
+    free(packed);
 }
