@@ -29,9 +29,9 @@ static ptrdiff_t word_end(struct str text)
     ptrdiff_t i = 0;
     for (; i < text.n && (quote || !is_space(text.p[i])); i++) {
         bool mark = text.p[i] == '\'' || text.p[i] == '"';
-        if (quote)
-            quote = text.p[i] == quote ? 0 : quote;
-        else if (mark)
+        if (quote && text.p[i] == quote)
+            quote = '\0';
+        else if (!quote && mark)
             quote = text.p[i];
     }
     return i;

@@ -55,7 +55,9 @@ static bool push(struct reading *r, struct value v)
 
 static char next(const struct reading *r)
 {
-    return r->at < r->text.n ? r->text.p[r->at] : 0;
+    if (r->at < r->text.n)
+        return r->text.p[r->at];
+    return '\0';
 }
 
 static char next_token(struct reading *r)

@@ -226,7 +226,7 @@ TEST(shared_lists_take_no_memory)
     const char *before = a->begin;
     CHECK(!snapshot_read(&s, a, &root, STR("s"), &e));
     CHECK(strstr(e.message, "not in order of address"));
-    CHECK(a->begin - before < MANY * 1000);
+    CHECK(a->begin - before < (ptrdiff_t)MANY * 1000);
 }
 
 TEST(a_segments_blocks_lie_in_it)
