@@ -1,9 +1,10 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz test-frameworks accuracy bench install clean
+.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
+FUZZ_GOAL ?= 100000000
 SEED ?= 1
 SOURCES = $(shell git ls-files --cached --others --exclude-standard '*.c' '*.h')
 
@@ -53,6 +54,10 @@ wasm: build ## core as WebAssembly: pure, and the same replies as the program
 fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@scripts/build fuzz
 	@ls tests/fuzz/corpus | xargs -P 2 -I{} scripts/fuzz {} $(FUZZ_SECONDS)
+
+fuzz-count: ## the same until FUZZ_GOAL executions are counted over all calls; tells the count by target
+	@scripts/build fuzz
+	@scripts/fuzz_count $(FUZZ_GOAL)
 
 test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
 	@scripts/setup frameworks

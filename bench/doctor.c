@@ -69,7 +69,17 @@ static void put_exceptions(struct buf *b, int i)
     buf_printf(b, "[rank%d]: %s\n", i % 8, lines[i / 8 % count]);
 }
 
-static void run(struct arena a, const char *name, void (*put)(struct buf *b, int i), int pieces)
+// One line of nothing but anchors of messages that need more than the line says.
+static void put_anchors(struct buf *b, int i)
+{
+    static const char *const anchors[] = {"NVRM: Xid ", "out of memory ", "AssertionError",
+                                          "OOMKilled "};
+    const int each = 1000; // of them in a row
+    buf_put_z(b, anchors[i / each % (int)(sizeof anchors / sizeof *anchors)]);
+}
+
+// Bytes a second.
+static double run(struct arena a, const char *name, void (*put)(struct buf *b, int i), int pieces)
 {
     char *block = NEW(&a, char, PIECE_BYTES + 4096);
     struct buf piece = buf_over(block, PIECE_BYTES + 4096);
@@ -84,6 +94,7 @@ static void run(struct arena a, const char *name, void (*put)(struct buf *b, int
     printf("%6.0f MB/s  %4.2f s for %.2f GB  %s, %llu lines, %td findings\n",
            (double)r.bytes / taken / 1e6, taken, (double)r.bytes / 1e9, name,
            (unsigned long long)r.lines, r.count);
+    return (double)r.bytes / taken;
 }
 
 int main(void)
@@ -92,10 +103,12 @@ int main(void)
     if (!block)
         return EXIT_FAILURE;
     struct arena a = arena_over(block, ARENA_BYTES, NULL);
-    run(a, "training", put_training, PIECES);
+    double plain = run(a, "training", put_training, PIECES);
     run(a, "tracebacks", put_tracebacks, PIECES);
     run(a, "nothing but failures", put_failures, PIECES / 10);
     run(a, "nothing but exceptions", put_exceptions, PIECES / 10);
+    double anchors = run(a, "nothing but anchors", put_anchors, PIECES / 20);
+    printf("a byte of nothing but anchors costs %.0f bytes of training\n", plain / anchors);
     free(block);
     return EXIT_SUCCESS;
 }

@@ -182,7 +182,8 @@ static int min_int(int a, int b)
 
 int str_distance(struct str a, struct str b, int limit)
 {
-    if (a.n > LONGEST_COMPARED || b.n > LONGEST_COMPARED)
+    ptrdiff_t apart = a.n > b.n ? a.n - b.n : b.n - a.n;
+    if (a.n > LONGEST_COMPARED || b.n > LONGEST_COMPARED || apart > limit)
         return limit + 1;
     int rows[3][LONGEST_COMPARED + 1];
     int *before = rows[0], *previous = rows[1], *row = rows[2];

@@ -68,6 +68,7 @@ struct doctor {
     uint64_t *ranks[KIND_COUNT];               // bits
     struct expected expected[MOST_TRACEBACKS]; // in the order of their places
     int expected_count;
+    struct turns turns;
     bool cut;
     uint64_t followed; // bytes looked through for the ends of tracebacks
 };
@@ -114,11 +115,16 @@ static ptrdiff_t line_start(const char *text, ptrdiff_t from, ptrdiff_t at)
     return at;
 }
 
+// Looks in ever larger steps: what ends a line is mostly near, and each line is looked for once.
 static ptrdiff_t line_end(const char *text, ptrdiff_t at, ptrdiff_t limit)
 {
-    for (int i = 0; i < 2 && at < limit; i++) {
-        const char *end = memchr(text + at, "\n\r"[i], (size_t)(limit - at));
-        limit = end ? end - text : limit;
+    for (ptrdiff_t step = 128; at < limit; at += step, step *= 2) {
+        size_t n = (size_t)(step < limit - at ? step : limit - at);
+        const char *feed = memchr(text + at, '\n', n);
+        n = feed ? (size_t)(feed - text - at) : n;
+        const char *back = memchr(text + at, '\r', n);
+        if (back || feed)
+            return (back ? back : feed) - text;
     }
     return limit;
 }
@@ -366,26 +372,19 @@ static struct sighting heaviest(struct doctor *d, const struct passage *line, pt
 {
     struct sighting best = {.passage = *line, .place = place};
     struct str text = {d->window, d->filled};
+    struct reading reading = reading_begin();
     ptrdiff_t end = place - line->anchor + line->line.n;
-    for (ptrdiff_t at = place; at < end; at = scan_next(d->scan, text, at + 1, end)) {
+    for (ptrdiff_t at = place; at < end && !reading.silenced;
+         at = scan_next(d->scan, text, at + 1, end)) {
         struct passage p = *line;
         p.anchor = line->anchor + at - place;
-        const struct symptom *s = symptom_at(d->scan, &p);
+        const struct symptom *s = symptom_at(d->scan, &p, &reading);
         if (s && s->flags & SYMPTOM_TRACEBACK)
             follow_traceback(d, at, &p);
         else if (s && (!best.symptom || outweighs(s, best.symptom)))
             best = (struct sighting){s, p, at};
     }
     return best;
-}
-
-// A sample of the data may have many lines.
-static bool is_sample(const struct doctor *d, ptrdiff_t place)
-{
-    ptrdiff_t from = place > LINE_BEHIND ? place - LINE_BEHIND : 0;
-    ptrdiff_t to = place + LINE_BEHIND < d->filled ? place + LINE_BEHIND : d->filled;
-    struct str before = {d->window + from, place - from}, after = {d->window + place, to - place};
-    return is_in_turn(before, after);
 }
 
 // Where to go on from.
@@ -403,7 +402,9 @@ static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
     }
     bool ignored =
         raised && x.ignored && doctor_kinds[seen.symptom->kind].weight <= DOCTOR_CIRCUMSTANCE;
-    if (seen.symptom && !ignored && !is_sample(d, seen.place))
+    struct str text = {d->window, d->filled};
+    // A sample of the data may have many lines.
+    if (seen.symptom && !ignored && !turns_hold(&d->turns, text, d->dropped, seen.place))
         examine(d, seen.symptom, &seen.passage, seen.place, raised ? frame_of(d, &x) : STR_NONE);
     bool took_line_end = d->window[place] == '\n' && line.line.n > 1;
     return took_line_end ? end - 1 : end;

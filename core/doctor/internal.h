@@ -105,17 +105,51 @@ struct passage {
     bool cut;         // the line begins before it
 };
 
+// What the anchors of one line, which are read from left to right, need of the text around them:
+// each byte is looked at once, not once for every anchor.
+enum { MOST_SYMPTOMS = 512 };
+struct reading {
+    ptrdiff_t looked;      // how far silencing texts were looked for
+    bool silenced;         // what follows is source, a sample or a prompt
+    ptrdiff_t quotes_read; // how far strings were followed
+    ptrdiff_t open;        // the string that is open there; -1: none
+    ptrdiff_t judged;      // the string whose key was read; -1: none
+    bool is_data;          // and what it said
+    bool backtick_known;   // where the line's last backtick is
+    ptrdiff_t backtick;    // -1: nowhere
+    uint64_t needs_known[MOST_SYMPTOMS / 64], needs_met[MOST_SYMPTOMS / 64];
+};
+struct reading reading_begin(void);
+
 ptrdiff_t text_find(struct str text, struct str part, ptrdiff_t from); // -1: not there
 bool text_has(struct str text, const char *part);
 
-// Whether the line only shows text that says it: a sample of the data, a prompt.
-bool passage_is_quoted(const struct passage *p);
+// Whether the line shows, before this place, that all that follows is only shown: source, a sample,
+// a prompt.
+bool passage_is_silenced(const struct passage *p, struct reading *r);
 
-// Whether the place between the two texts lies in a turn of a conversation that is printed whole.
-bool is_in_turn(struct str before, struct str after);
+// Whether the line only shows text that says it.
+bool passage_is_quoted(const struct passage *p, struct reading *r);
+
+// The turns of a conversation that is printed whole, around a place that only moves on: marks are
+// looked for once. Places count from the start of the log.
+enum { TURN_KINDS = 4, TURN_BYTES = 4 << 10 };
+struct turn_mark {
+    uint64_t place, sought;
+    bool found, is_end;
+};
+struct turns {
+    uint64_t read; // how far marks before the place were looked for
+    uint64_t last[TURN_KINDS];
+    bool is_open[TURN_KINDS]; // the last mark began a turn
+    struct turn_mark next[TURN_KINDS];
+};
+
+// Whether the place, in a text that begins after `dropped` bytes, lies in such a turn.
+bool turns_hold(struct turns *t, struct str text, uint64_t dropped, ptrdiff_t place);
 
 // The symptom that this place shows, or NULL.
-const struct symptom *symptom_at(const struct scan *s, const struct passage *p);
+const struct symptom *symptom_at(const struct scan *s, const struct passage *p, struct reading *r);
 
 // What a line shows that a traceback leads to, where nothing more special is said in it.
 extern const struct symptom symptom_exception;

@@ -130,26 +130,46 @@ static struct str skip_spaces(struct str text)
     return text;
 }
 
-// Bars of loading, tokenizing and the like do not count steps: only a bar without a title, or one
-// whose title says so, does.
-static bool counts_steps(struct str title)
+// The titles of a line's bars, which are read from left to right: a bar's title is all that stands
+// before the line's first percentage, or before the bar.
+struct titles {
+    ptrdiff_t looked;
+    ptrdiff_t percent; // -1: not seen yet
+    bool named;        // as counting steps
+};
+
+static void follow_titles(struct titles *t, struct str line, ptrdiff_t bar)
 {
     static const char *const words[] = {"step", "Step", "train", "Train", "poch", "iter", "Iter"};
-    ptrdiff_t percent = text_find(title, STR("%|"), 0);
-    struct str name = str_slice(title, 0, percent < 0 ? title.n : percent);
+    enum { WORD_MOST_BYTES = 5 };
+    ptrdiff_t from = t->looked > WORD_MOST_BYTES ? t->looked - WORD_MOST_BYTES : 0;
+    t->percent = text_find(str_slice(line, 0, bar), STR("%|"), from);
+    struct str name = str_slice(line, from, t->percent < 0 ? bar : t->percent);
+    for (ptrdiff_t i = 0; i < COUNT_OF(words) && !t->named; i++)
+        t->named = text_has(name, words[i]);
+    t->looked = bar;
+}
+
+// Bars of loading, tokenizing and the like do not count steps: only a bar without a title, or one
+// whose title says so, does.
+static bool counts_steps(struct titles *t, struct str line, ptrdiff_t bar)
+{
+    if (t->percent >= 0) // the title of the bar before is this one's, too
+        return t->named;
+    follow_titles(t, line, bar);
+    struct str name = str_slice(line, 0, t->percent < 0 ? bar : t->percent);
     while (name.n && (char_is_digit(name.p[name.n - 1]) || name.p[name.n - 1] == ' '))
         name = str_slice(name, 0, name.n - 1);
-    if (!name.n || strchr(")]}", name.p[name.n - 1]) || str_ends(name, STR("]:")))
-        return percent >= 0;
-    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++)
-        if (text_has(name, words[i]))
-            return true;
-    return false;
+    bool bare = !name.n || strchr(")]}", name.p[name.n - 1]) || str_ends(name, STR("]:"));
+    if (t->percent >= 0)
+        t->named = t->named || bare;
+    return t->named && (t->percent >= 0 || !bare);
 }
 
 // tqdm: " 12%|#2   | 120/1000 [01:00<07:20,  2.00it/s]".
 static bool step_of_bar(struct progress *g, struct str line)
 {
+    struct titles titles = {.percent = -1};
     for (ptrdiff_t at = 0; (at = text_find(line, STR("| "), at)) >= 0; at++) {
         struct str rest = skip_spaces(str_slice(line, at + 1, line.n));
         int64_t step = take_number(&rest);
@@ -157,7 +177,7 @@ static bool step_of_bar(struct progress *g, struct str line)
             continue;
         rest = str_slice(rest, 1, rest.n);
         int64_t total = take_number(&rest);
-        if (total <= 0 || !str_starts(rest, STR(" [")) || !counts_steps(str_slice(line, 0, at)))
+        if (total <= 0 || !str_starts(rest, STR(" [")) || !counts_steps(&titles, line, at))
             continue;
         *g = (struct progress){.step = step, .total = total, .bar = true, .found = true};
     }

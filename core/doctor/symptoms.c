@@ -460,35 +460,46 @@ static bool is_name(char c)
 // Where Python prints an exception its name starts a line, after whatever prefix the logger adds.
 static bool stands_as_exception(const struct passage *p)
 {
+    enum { NAME_MOST_BYTES = 120 };
     ptrdiff_t start = p->anchor;
-    while (start > 0 && is_name(p->line.p[start - 1]))
+    ptrdiff_t earliest = start > NAME_MOST_BYTES ? start - NAME_MOST_BYTES : 0;
+    while (start > earliest && is_name(p->line.p[start - 1]))
         start--;
     return start == 0 || p->line.p[start - 1] == ' ' || p->line.p[start - 1] == ']';
 }
 
-static bool meets(const struct symptom *s, const struct passage *p)
+static bool holds_all(struct str line, const char *needed)
 {
-    struct words needs = words_of(s->needs, '|');
+    struct words needs = words_of(needed, '|');
     while (words_next(&needs))
-        if (text_find(p->line, needs.word, 0) < 0)
+        if (text_find(line, needs.word, 0) < 0)
             return false;
+    return true;
+}
+
+_Static_assert(COUNT_OF(symptoms) <= MOST_SYMPTOMS, "a reading has a bit for each");
+
+static bool meets(ptrdiff_t symptom, const struct passage *p, struct reading *r)
+{
+    const struct symptom *s = &symptoms[symptom];
+    uint64_t bit = UINT64_C(1) << symptom % 64;
+    uint64_t *known = &r->needs_known[symptom / 64], *met = &r->needs_met[symptom / 64];
+    if (s->needs && !(*known & bit)) {
+        *known |= bit;
+        *met |= holds_all(p->line, s->needs) ? bit : 0;
+    }
+    if (s->needs && !(*met & bit))
+        return false;
     return !(s->flags & SYMPTOM_EXCEPTION) || stands_as_exception(p);
 }
 
-// A traceback shows the source line that raised, with the message's text in it.
-static bool is_source_line(const struct passage *p)
-{
-    struct str before = str_slice(p->line, 0, p->anchor);
-    return text_has(before, "raise ") || text_has(before, "except ");
-}
-
-const struct symptom *symptom_at(const struct scan *s, const struct passage *p)
+const struct symptom *symptom_at(const struct scan *s, const struct passage *p, struct reading *r)
 {
     struct str rest = str_slice(p->line, p->anchor, p->line.n);
-    if (is_source_line(p))
+    if (passage_is_silenced(p, r))
         return NULL;
     for (ptrdiff_t i = scan_symptom(s, rest, -1); i >= 0; i = scan_symptom(s, rest, i))
-        if (meets(&symptoms[i], p))
-            return passage_is_quoted(p) ? NULL : &symptoms[i];
+        if (meets(i, p, r))
+            return passage_is_quoted(p, r) ? NULL : &symptoms[i];
     return NULL;
 }

@@ -17,12 +17,14 @@ static struct str line_of(struct str text, ptrdiff_t at)
 // Whether a digit is part of a time of day: times differ from line to line.
 static bool is_time(struct str line, ptrdiff_t at)
 {
+    enum { FRACTION_MOST_BYTES = 16 };
     ptrdiff_t end = at, start = at;
+    ptrdiff_t earliest = at > FRACTION_MOST_BYTES ? at - FRACTION_MOST_BYTES : 0;
     while (end < line.n && char_is_digit(line.p[end]))
         end++;
     if (end + 1 < line.n && line.p[end] == ':' && char_is_digit(line.p[end + 1]))
         return true;
-    while (start > 0 &&
+    while (start > earliest &&
            (char_is_digit(line.p[start]) || line.p[start] == ',' || line.p[start] == '.'))
         start--;
     return line.p[start] == ':' && start > 0 && char_is_digit(line.p[start - 1]);

@@ -10,23 +10,43 @@ struct script {
     struct error *error;
     int line;
     bool in_arguments;
+    ptrdiff_t put_in;   // bytes that variables were replaced by
+    ptrdiff_t most_put; // beyond which they stay as they are
 };
+
+// A script sets dozens of each; what is more would be looked through for every word.
+enum { MOST_VARIABLES = 500, MOST_VALUES = 2000 };
 
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
+// Where the word ends that the text begins with.
+static ptrdiff_t word_end(struct str text)
+{
+    char quote = 0;
+    ptrdiff_t i = 0;
+    for (; i < text.n && (quote || !is_space(text.p[i])); i++) {
+        bool mark = text.p[i] == '\'' || text.p[i] == '"';
+        if (quote && text.p[i] == quote)
+            quote = '\0';
+        else if (!quote && mark)
+            quote = text.p[i];
+    }
+    return i;
+}
+
 // The next word of a line, without its quotes; a comment ends the line.
 static bool next_word(struct str *word, struct str *rest, struct arena *a)
 {
     struct str text = str_trim(*rest);
-    struct buf out = buf_in(a);
     char quote = 0;
-    ptrdiff_t i = 0;
     if (!text.n || text.p[0] == '#')
         return false;
-    for (; i < text.n && (quote || !is_space(text.p[i])); i++) {
+    ptrdiff_t end = word_end(text);
+    struct buf out = buf_over(NEW(a, char, end), end);
+    for (ptrdiff_t i = 0; i < end; i++) {
         char c = text.p[i];
         bool mark = c == '\'' || c == '"';
         if (quote && c == quote)
@@ -37,7 +57,7 @@ static bool next_word(struct str *word, struct str *rest, struct arena *a)
             buf_char(&out, c);
     }
     *word = buf_str(&out);
-    *rest = str_slice(text, i, text.n);
+    *rest = str_slice(text, end, text.n);
     return true;
 }
 
@@ -70,9 +90,11 @@ static ptrdiff_t reference_at(const struct script *s, struct str text, struct st
     return braces ? 2 + end.head.n + 1 : 1 + name.n;
 }
 
-static struct str expanded(const struct script *s, struct str text)
+static struct str expanded(struct script *s, struct str text)
 {
     enum { LONGEST = 4096 }; // a variable may hold itself twice, again and again
+    if (!str_cut(text, '$').found || s->put_in > s->most_put)
+        return text;
     struct buf out = buf_in(s->settings->arena);
     for (ptrdiff_t i = 0; i < text.n;) {
         if (out.n > LONGEST)
@@ -82,15 +104,25 @@ static struct str expanded(const struct script *s, struct str text)
         ptrdiff_t n = text.p[i] == '$' ? reference_at(s, rest, &value) : 0;
         buf_put(&out, value);
         i += n ? n : 1;
+        s->put_in += n ? value.n : 0;
     }
     return buf_str(&out);
+}
+
+// As settings_set, up to so many.
+static bool set(struct script *s, struct settings *list, struct setting item, int most)
+{
+    if (!settings_set(list, item, s->error))
+        return false;
+    return list->count <= most || FAIL(s->error, BAD_INPUT, s->source, "more than %d %s are set",
+                                       most, list == &s->variables ? "variables" : "values");
 }
 
 static bool assign(struct script *s, struct str name, struct str value)
 {
     struct setting item = {name, expanded(s, value), s->source};
     bool whole = name.n && name_at(name).n == name.n;
-    return !whole || settings_set(&s->variables, item, s->error);
+    return !whole || set(s, &s->variables, item, MOST_VARIABLES);
 }
 
 static bool put(struct script *s, struct str key, struct str value)
@@ -98,7 +130,7 @@ static bool put(struct script *s, struct str key, struct str value)
     value = expanded(s, value);
     struct str where = str_format(s->settings->arena, "%.*s:%d", STR_ARGS(s->source), s->line);
     struct setting item = {key, value, where};
-    return !key.n || settings_set(s->settings, item, s->error);
+    return !key.n || set(s, s->settings, item, MOST_VALUES);
 }
 
 static bool is_override(struct str key)
@@ -168,8 +200,12 @@ static bool read_line(struct script *s, struct str line)
 
 bool script_flatten(struct settings *out, struct str text, struct str source, struct error *e)
 {
-    struct script s = {
-        .settings = out, .variables = settings_in(out->arena), .source = source, .error = e};
+    enum { SOME = 64 << 10, AGAIN = 8 };
+    struct script s = {.settings = out,
+                       .variables = settings_in(out->arena),
+                       .source = source,
+                       .error = e,
+                       .most_put = SOME + AGAIN * text.n};
     for (struct str_cut c = str_cut(text, '\n');; c = str_cut(c.tail, '\n')) {
         s.line++;
         if (!read_line(&s, c.head))

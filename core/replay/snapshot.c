@@ -13,11 +13,22 @@ struct reading {
     struct str name;
     struct snapshot *out;
     struct error *error;
+    ptrdiff_t block_capacity;
 };
 
 static bool malformed(struct reading *r, const char *what)
 {
     return FAIL(r->error, BAD_INPUT, r->name, "this is not a snapshot of torch's memory: %s", what);
+}
+
+// A pickle can name one dictionary many times. What is looked up in it each time is few keys in
+// few, so that reading costs no more than the file has bytes; torch's have a dozen.
+enum { MOST_KEYS = 64 };
+
+static bool is_entry(struct reading *r, const struct value *v)
+{
+    bool large = v->kind == VALUE_DICT && v->as.items->count > (ptrdiff_t)MOST_KEYS * 2;
+    return !large || malformed(r, "an entry has more than 64 keys");
 }
 
 static bool number_of(struct reading *r, uint64_t *out, const struct value *v, const char *key)
@@ -56,6 +67,8 @@ static bool read_event(struct reading *r, const struct value *entry, ptrdiff_t i
 {
     struct str action;
     struct event event = {.block = EVENT_NO_BLOCK};
+    if (!is_entry(r, entry))
+        return false;
     if (!value_str(&action, value_get(entry, "action")))
         return malformed(r, "an event has no action");
     if (!event_kind_find(&event.kind, action)) {
@@ -102,12 +115,19 @@ static bool read_events(struct reading *r)
 
 // ------------------------------------------------------------------ segments
 
-static bool read_block(struct reading *r, struct end_state *end, const struct value *entry)
+// Blocks lie side by side: one list of them cannot be that of two segments, however often it is
+// named.
+static bool read_block(struct reading *r, struct end_state *end, const struct value *entry,
+                       uint64_t *next)
 {
     struct end_block b = {0};
     struct str state;
-    if (!address_of(r, &b.address, entry, "address") || !bytes_of(r, &b.bytes, entry, "size"))
+    if (!is_entry(r, entry) || !address_of(r, &b.address, entry, "address") ||
+        !bytes_of(r, &b.bytes, entry, "size"))
         return false;
+    if (b.address < *next || !b.bytes)
+        return malformed(r, "a segment's blocks are not in order of address");
+    *next = b.address + b.bytes;
     if (!value_str(&state, value_get(entry, "state")))
         return malformed(r, "a block has no state");
     if (str_is(state, "inactive"))
@@ -116,6 +136,7 @@ static bool read_block(struct reading *r, struct end_state *end, const struct va
     if (!value_u64(&b.requested_bytes, value_get(entry, "requested_size")) ||
         b.requested_bytes > b.bytes)
         b.requested_bytes = b.bytes;
+    end->blocks = arena_grow(r->arena, end->blocks, sizeof b, end->block_count, &r->block_capacity);
     end->blocks[end->block_count++] = b;
     return true;
 }
@@ -124,7 +145,7 @@ static bool is_private_pool(const struct value *segment)
 {
     const struct value *pool = value_get(segment, "segment_pool_id");
     uint64_t id = 0;
-    for (ptrdiff_t i = 0; i < value_count(pool); i++)
+    for (ptrdiff_t i = 0; i < value_count(pool) && i < 2; i++) // a pair
         if (value_u64(&id, value_at(pool, i)) && id != 0)
             return true;
     return false;
@@ -144,14 +165,17 @@ static bool read_segment(struct reading *r, struct end_state *end, const struct 
     s.small = value_str(&type, value_get(entry, "segment_type")) && str_is(type, "small");
     value_bool(&s.expandable, value_get(entry, "is_expandable"));
     ptrdiff_t last = end->segment_count - 1;
+    if (!s.bytes)
+        return malformed(r, "a segment has no bytes");
     if (last >= 0 && s.address < end->segments[last].address + end->segments[last].bytes)
         return malformed(r, "its segments are not in order of address");
     end->segments[end->segment_count++] = s;
     const struct value *blocks = value_get(entry, "blocks");
+    uint64_t next = s.address;
     for (ptrdiff_t i = 0; i < value_count(blocks); i++)
-        if (!read_block(r, end, value_at(blocks, i)))
+        if (!read_block(r, end, value_at(blocks, i), &next))
             return false;
-    return true;
+    return next <= s.address + s.bytes || malformed(r, "a segment's blocks reach beyond it");
 }
 
 static bool on_device(const struct value *segment, uint64_t device)
@@ -163,13 +187,11 @@ static bool on_device(const struct value *segment, uint64_t device)
 static bool read_segments(struct reading *r, struct end_state *end)
 {
     const struct value *segments = value_get(r->root, "segments");
-    ptrdiff_t blocks = 0;
-    for (ptrdiff_t i = 0; i < value_count(segments); i++)
-        blocks += value_count(value_get(value_at(segments, i), "blocks"));
     end->segments = NEW(r->arena, struct end_segment, value_count(segments));
-    end->blocks = NEW(r->arena, struct end_block, blocks);
     for (ptrdiff_t i = 0; i < value_count(segments); i++) {
         const struct value *segment = value_at(segments, i);
+        if (!is_entry(r, segment))
+            return false;
         if (on_device(segment, r->out->device) && !read_segment(r, end, segment))
             return false;
     }
@@ -252,7 +274,7 @@ bool snapshot_read(struct snapshot *s, struct arena *a, const struct value *root
 {
     struct snapshot found = {.trace = trace_in(a),
                              .options = allocator_options_default(TORCH_NEWEST)};
-    struct reading r = {a, root, name, &found, e};
+    struct reading r = {a, root, name, &found, e, 0};
     struct end_state end = {0};
     if (root->kind != VALUE_DICT)
         return malformed(&r, "it is no dictionary");

@@ -122,21 +122,28 @@ static struct str sequence_name(struct str key)
     return def && def->list && number ? cut.head : STR_NONE;
 }
 
+// The values of the sequence that begins at *at, one after another; *at becomes its last.
+static struct str joined_values(const struct settings *s, ptrdiff_t *at, struct str name)
+{
+    struct buf values = buf_in(s->arena);
+    buf_put(&values, s->items[*at].value);
+    for (; *at + 1 < s->count && str_equal(sequence_name(s->items[*at + 1].key), name); ++*at) {
+        buf_char(&values, ',');
+        buf_put(&values, s->items[*at + 1].value);
+    }
+    return buf_str(&values);
+}
+
 bool settings_join_lists(struct settings *s, struct error *e)
 {
     struct settings joined = settings_in(s->arena);
-    struct str last = STR_NONE;
     for (ptrdiff_t i = 0; i < s->count; i++) {
         struct setting item = s->items[i];
         struct str name = sequence_name(item.key);
-        if (name.n && joined.count && str_equal(name, last)) {
-            struct setting *whole = &joined.items[joined.count - 1];
-            whole->value =
-                str_format(s->arena, "%.*s,%.*s", STR_ARGS(whole->value), STR_ARGS(item.value));
-            continue;
+        if (name.n) {
+            item.key = name;
+            item.value = joined_values(s, &i, name);
         }
-        item.key = name.n ? name : item.key;
-        last = name;
         if (!settings_add(&joined, item, e))
             return false;
     }

@@ -142,7 +142,8 @@ static bool tuple_of(struct machine *m, ptrdiff_t count)
     if (!need(m, count))
         return false;
     m->stack.count -= count;
-    value_append_all(m->arena, &tuple, m->stack.values + m->stack.count, count);
+    if (count)
+        value_append_all(m->arena, &tuple, m->stack.values + m->stack.count, count);
     return push(m, tuple);
 }
 

@@ -9,7 +9,9 @@
 #include "core/base/error.h"
 #include "core/base/str.h"
 
-// A stream that is broken, or would unpack to more than 4 GiB, is refused.
+bool is_packed(struct str in); // whether the bytes begin as such a stream does
+
+// A stream that is broken, or would unpack to more than 4 GiB or 200 times its size, is refused.
 bool inflate_if_packed(struct str *out, struct arena *a, struct str in, struct str name,
                        struct error *e) MUST_USE;
 

@@ -1,5 +1,5 @@
 // JSON text into jansson's tree, with the errors told our way. For the files that walk such trees:
-// json_in.c, json_tree.c and safetensors.c, the only ones that know jansson.
+// json_in.c and safetensors.c, the only ones that know jansson; json_tree.c reads by itself.
 #ifndef FATHOM_HOST_FORMATS_JSON_PARSE_H
 #define FATHOM_HOST_FORMATS_JSON_PARSE_H
 

@@ -6,6 +6,7 @@
 #include "core/base/error.h"
 #include "core/base/value.h"
 
+// A later key wins. Texts point into `text`, which must outlive the tree.
 bool json_tree(struct value *root, struct arena *a, struct str text, struct str source,
                struct error *e) MUST_USE;
 

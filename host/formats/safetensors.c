@@ -221,6 +221,7 @@ bool safetensors_file_read(struct weights *w, struct arena scratch, struct str p
 struct name_list {
     struct str *names;
     ptrdiff_t count;
+    json_t *seen; // the same names, as keys
 };
 
 static bool name_add(struct name_list *list, const char *name, struct str source, struct error *e)
@@ -229,12 +230,12 @@ static bool name_add(struct name_list *list, const char *name, struct str source
     if (!text.n || strchr(name, '/') || strstr(name, "..") || text.n >= WEIGHTS_NAME_BYTES)
         return FAIL(e, BAD_INPUT, source, "'%.80s' is not the name of a file in the same folder",
                     name ? name : "");
-    // Neighbours in the map are mostly in the same file: look from the end.
-    for (ptrdiff_t i = list->count - 1; i >= 0; i--)
-        if (str_equal(list->names[i], text))
-            return true;
+    if (json_object_get(list->seen, name))
+        return true;
     if (list->count == FILES_MAX)
         return FAIL(e, BAD_INPUT, source, "more than %d files are named", FILES_MAX);
+    if (json_object_set_new(list->seen, name, json_true()) != 0)
+        return FAIL(e, NO_MEMORY, source, "there is not enough memory to read this index");
     list->names[list->count++] = text;
     return true;
 }
@@ -276,9 +277,10 @@ static bool index_read(struct weights *w, struct arena scratch, struct str folde
     if (!file_read(&text, &scratch, path, INDEX_MAX_BYTES, e))
         return false;
     json_t *root = parse(scratch, text, path, e);
-    struct name_list list = {.names = NEW(&scratch, struct str, FILES_MAX)};
+    struct name_list list = {.names = NEW(&scratch, struct str, FILES_MAX), .seen = json_object()};
     bool ok =
         root && names_of_index(&list, root, path, e) && indexed_read(w, scratch, folder, &list, e);
+    json_decref(list.seen);
     json_decref(root);
     return ok;
 }

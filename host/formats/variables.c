@@ -28,30 +28,38 @@ static struct str value_of(struct arena *a, struct str call)
     return str_format(a, "${%.*s}", STR_ARGS(call));
 }
 
-// The end of the braces that open at `from`, or the text's.
-static ptrdiff_t closing(struct str text, ptrdiff_t from)
+struct braces {
+    struct str text;
+    ptrdiff_t *closes; // where the brace closes that opens at each place; 0: nowhere
+};
+
+static struct braces braces_of(struct arena *a, struct str text)
 {
-    int depth = 0;
-    for (ptrdiff_t i = from; i < text.n; i++) {
-        depth += text.p[i] == '{';
-        depth -= text.p[i] == '}';
-        if (depth == 0 && text.p[i] == '}')
-            return i;
+    struct braces b = {text, NEW(a, ptrdiff_t, text.n + 1)};
+    struct arena scratch = *a;
+    ptrdiff_t *open = NEW(&scratch, ptrdiff_t, text.n + 1);
+    ptrdiff_t depth = 0;
+    for (ptrdiff_t i = 0; i < text.n; i++) {
+        if (text.p[i] == '{')
+            open[depth++] = i;
+        else if (text.p[i] == '}' && depth)
+            b.closes[open[--depth]] = i;
     }
-    return text.n;
+    return b;
 }
 
-static struct str resolved(struct arena *a, struct str text, int depth)
+static struct str resolved(struct arena *a, const struct braces *b, ptrdiff_t from, ptrdiff_t to,
+                           int depth)
 {
     struct buf out = buf_in(a);
-    for (ptrdiff_t i = 0; i < text.n; i++) {
-        bool opens = text.p[i] == '$' && i + 1 < text.n && text.p[i + 1] == '{';
-        ptrdiff_t end = opens ? closing(text, i + 1) : text.n;
-        if (!opens || end == text.n || depth == MOST_NESTED) {
-            buf_put(&out, str_slice(text, i, i + 1));
+    for (ptrdiff_t i = from; i < to; i++) {
+        bool opens = b->text.p[i] == '$' && i + 1 < to && b->text.p[i + 1] == '{';
+        ptrdiff_t end = opens ? b->closes[i + 1] : 0;
+        if (!end || depth == MOST_NESTED) {
+            buf_char(&out, b->text.p[i]);
             continue;
         }
-        buf_put(&out, value_of(a, resolved(a, str_slice(text, i + 2, end), depth + 1)));
+        buf_put(&out, value_of(a, resolved(a, b, i + 2, end, depth + 1)));
         i = end;
     }
     return buf_str(&out);
@@ -59,7 +67,11 @@ static struct str resolved(struct arena *a, struct str text, int depth)
 
 void variables_resolve(struct settings *s)
 {
-    for (ptrdiff_t i = 0; i < s->count; i++)
-        if (str_cut(s->items[i].value, '$').found)
-            s->items[i].value = resolved(s->arena, s->items[i].value, 0);
+    for (ptrdiff_t i = 0; i < s->count; i++) {
+        struct str value = s->items[i].value;
+        if (!str_cut(value, '$').found)
+            continue;
+        struct braces b = braces_of(s->arena, value);
+        s->items[i].value = resolved(s->arena, &b, 0, value.n, 0);
+    }
 }

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 
-static char block[32 << 20];
+static char block[8 << 20];
 
 static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdiff_t piece)
 {

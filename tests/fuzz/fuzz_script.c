@@ -30,7 +30,7 @@ static void check_foreign(const struct settings *file)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     struct str exact = exact_copy(data, size);
-    struct arena a = arena_over(block, sizeof block, NULL);
+    struct arena a = exact_arena(block, sizeof block, size);
     struct settings file = settings_in(&a);
     struct error e = {0};
     bool ok = script_flatten(&file, exact, STR("f.sh"), &e);

@@ -25,7 +25,7 @@ static void play(struct arena *a, const struct snapshot *s)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     struct str exact = exact_copy(data, size);
-    struct arena a = arena_over(block, sizeof block, NULL);
+    struct arena a = exact_arena(block, sizeof block, size);
     struct value root;
     struct snapshot s;
     struct error e = {0};

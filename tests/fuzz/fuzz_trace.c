@@ -39,7 +39,7 @@ static void play(struct arena a, const struct trace *t, size_t variant, bool fol
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     struct str exact = exact_copy(data, size);
-    struct arena a = arena_over(block, sizeof block, NULL);
+    struct arena a = exact_arena(block, sizeof block, size);
     struct trace t = trace_in(&a);
     struct error e = {0};
     bool ok = trace_parse(&t, exact, STR("f"), &e);

@@ -51,7 +51,7 @@ static void check_foreign(const struct settings *file)
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
     struct str exact = exact_copy(data, size);
-    struct arena a = arena_over(block, sizeof block, NULL);
+    struct arena a = exact_arena(block, sizeof block, size);
     struct settings s = settings_in(&a);
     struct error e = {0};
     bool ok = yaml_flatten(&s, exact, STR("f.yaml"), &e);

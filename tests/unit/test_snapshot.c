@@ -200,6 +200,51 @@ TEST(contradictory_snapshots_are_refused)
     CHECK(strstr(refusal(a, segments, events).p, "private memory pools"));
 }
 
+// A pickle may name the same list again and again: what is read of it must not be multiplied.
+TEST(shared_lists_take_no_memory)
+{
+    enum { MANY = 1000, BLOCK = 512, SEGMENT = 1 << 20 };
+    struct arena *a = test_arena();
+    struct value segments = value_container(a, VALUE_LIST), events = value_container(a, VALUE_LIST);
+    struct value blocks = value_container(a, VALUE_LIST);
+    for (uint64_t i = 0; i < MANY; i++) {
+        struct value block = dict(a);
+        set_number(a, &block, "address", BASE + i * BLOCK);
+        set_number(a, &block, "size", BLOCK);
+        set(a, &block, "state", value_text(a, STR("active_allocated")));
+        value_append(a, &blocks, block);
+    }
+    for (uint64_t i = 0; i < MANY; i++) {
+        struct value segment = segment_of(a, BASE + i * SEGMENT, SEGMENT);
+        set(a, &segment, "blocks", blocks);
+        value_append(a, &segments, segment);
+    }
+    value_append(a, &events, event_of(a, "snapshot", 0, 0));
+    struct value root = snapshot_of(a, segments, events);
+    struct snapshot s;
+    struct error e = {0};
+    const char *before = a->begin;
+    CHECK(!snapshot_read(&s, a, &root, STR("s"), &e));
+    CHECK(strstr(e.message, "not in order of address"));
+    CHECK(a->begin - before < (ptrdiff_t)MANY * 1000);
+}
+
+TEST(a_segments_blocks_lie_in_it)
+{
+    struct arena *a = test_arena();
+    struct value segments = value_container(a, VALUE_LIST), events = value_container(a, VALUE_LIST);
+    struct value segment = segment_of(a, BASE, 2 * MIB), blocks = value_container(a, VALUE_LIST);
+    struct value block = dict(a);
+    set_number(a, &block, "address", BASE + MIB);
+    set_number(a, &block, "size", 2 * MIB);
+    set(a, &block, "state", value_text(a, STR("inactive")));
+    value_append(a, &blocks, block);
+    set(a, &segment, "blocks", blocks);
+    value_append(a, &segments, segment);
+    value_append(a, &events, event_of(a, "snapshot", 0, 0));
+    CHECK(strstr(refusal(a, segments, events).p, "reach beyond it"));
+}
+
 // The largest sizes and addresses an event may have are below the bounds, as in our own traces.
 TEST(absurd_sizes_are_refused)
 {
