@@ -184,8 +184,8 @@ static bool conclude_trl(struct conclusion *c)
         return true;
     // transformers/training_args.py: per_device_train_batch_size = 8
     return conclude_adapters(c) && put_unless_there(c, "batch", STR("8"), trl->where) &&
-           put_unless_there(c, "task", task_of(trl->where), trl->where) &&
-           conclude_kl(c) && conclude_trl_precision(c);
+           put_unless_there(c, "task", task_of(trl->where), trl->where) && conclude_kl(c) &&
+           conclude_trl_precision(c);
 }
 
 struct batches {

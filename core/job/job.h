@@ -76,8 +76,8 @@ struct job {
     bool in_slurm;      // inside a Slurm job
     enum task task;
     enum batching batching;
-    uint64_t prompt; // tokens of a sequence that carry no loss
-    bool has_kl;     // grpo and rloo: a KL term, and with it a reference
+    uint64_t prompt;  // tokens of a sequence that carry no loss
+    bool has_kl;      // grpo and rloo: a KL term, and with it a reference
     bool precomputed; // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
     enum strategy strategy;

@@ -331,8 +331,7 @@ static bool asks_before_its_end(const struct job *j)
 
 static bool has_kl_elsewhere(const struct job *j)
 {
-    return settings_find_z(j->given, "beta") &&
-           (!job_generates(j) || j->task == TASK_DISTILL);
+    return settings_find_z(j->given, "beta") && (!job_generates(j) || j->task == TASK_DISTILL);
 }
 
 static bool generates_in_shards(const struct job *j)

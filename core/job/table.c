@@ -42,9 +42,9 @@ static const char *const attention_words[] = {
     [ATTENTION_FLASH2] = "flash2",
 };
 static const char *const task_words[] = {
-    [TASK_SFT] = "sft",           [TASK_REWARD] = "reward",     [TASK_DPO] = "dpo",
-    [TASK_KTO] = "kto",           [TASK_GRPO] = "grpo",         [TASK_RLOO] = "rloo",
-    [TASK_DISTILL] = "distill",   [TASK_CAPACITY] = "capacity", [TASK_PRETRAIN] = "pretrain",
+    [TASK_SFT] = "sft",         [TASK_REWARD] = "reward",     [TASK_DPO] = "dpo",
+    [TASK_KTO] = "kto",         [TASK_GRPO] = "grpo",         [TASK_RLOO] = "rloo",
+    [TASK_DISTILL] = "distill", [TASK_CAPACITY] = "capacity", [TASK_PRETRAIN] = "pretrain",
     [TASK_OPD] = "opd",
 };
 static const char *const batching_words[] = {

@@ -38,14 +38,14 @@
 #define IS_SGD           TRAIT(26)
 #define IS_TORCH_NEW     TRAIT(27) // 2.9 and later read PYTORCH_ALLOC_CONF
 // The task.
-#define IS_SFT      TRAIT(28)
-#define IS_REWARD   TRAIT(29)
-#define IS_DPO      TRAIT(30)
-#define IS_GRPO     TRAIT(31)
-#define IS_OPD      TRAIT(32)
-#define IS_CAPACITY TRAIT(33)
-#define IS_PAIRS    TRAIT(34) // of preferred and rejected answers
-#define IS_ROLLOUT  TRAIT(35) // answers are generated on GPUs of their own
+#define IS_SFT         TRAIT(28)
+#define IS_REWARD      TRAIT(29)
+#define IS_DPO         TRAIT(30)
+#define IS_GRPO        TRAIT(31)
+#define IS_OPD         TRAIT(32)
+#define IS_CAPACITY    TRAIT(33)
+#define IS_PAIRS       TRAIT(34) // of preferred and rejected answers
+#define IS_ROLLOUT     TRAIT(35) // answers are generated on GPUs of their own
 #define IS_PACKED      TRAIT(38) // sequences in one row
 #define IS_PRECOMPUTED TRAIT(39) // the reference's log-probabilities
 #define IS_KL          TRAIT(47) // a KL term of grpo or rloo

@@ -209,8 +209,8 @@ struct var trl_read(struct trainer *t)
 }
 
 // dpo_trainer.py and kto_trainer.py, _compute_loss: the labels without those of prompts stay, and
-// the reference reads while the policy's graph waits. kto reads other answers' too, for its KL term. grpo's and rloo's references have
-// read before.
+// the reference reads while the policy's graph waits. kto reads other answers' too, for its KL
+// term. grpo's and rloo's references have read before.
 struct var trl_comparing_loss(struct trainer *t)
 {
     if (t->job->task == TASK_DISTILL)

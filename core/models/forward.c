@@ -237,8 +237,7 @@ static struct var ringed_attention(struct graph *g, struct heads h, struct ring 
 static bool is_masked(const struct layer_call *call)
 {
     const struct job *job = call->trainer->job;
-    return job_masks_rows(job) ||
-           (job->model.layer[call->layer].sliding && job_masks_windows(job));
+    return job_masks_rows(job) || (job->model.layer[call->layer].sliding && job_masks_windows(job));
 }
 
 // The kernel's output lies as its queries do, which a join has brought into the heads' order. A

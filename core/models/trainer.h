@@ -54,10 +54,10 @@ struct trainer {
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
     uint32_t width;                                // bytes an element in compute
     bool by_device_map;                            // parameters come to the card when all are known
-    bool keeps_gradients;  // of this micro-batch, whole until a later one is reduced
+    bool keeps_gradients;      // of this micro-batch, whole until a later one is reduced
     struct trainer *reference; // read beside it, for a loss that compares; NULL: none
-    bool is_reference;     // only read: no gradients, no optimizer, its shards in host memory
-    uint16_t first_stream; // of its strategy's own
+    bool is_reference;         // only read: no gradients, no optimizer, its shards in host memory
+    uint16_t first_stream;     // of its strategy's own
 };
 
 // What cuBLAS keeps for each thread that multiplies matrices on this card.

@@ -167,7 +167,8 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 // kept.
 struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
 
-// divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is kept.
+// divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is
+// kept.
 struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher);
 
 // ------------------------------------------------------------------ modules
