@@ -227,10 +227,15 @@ void be_keeper(const struct keeper_job *job, int orders, int news, int output)
                      .grace_ms = keeper_grace(job),
                      .farewell_ms = job->farewell_ms};
     k.children = watch_signals();
+    int reason = k.children < 0 ? errno : 0;
     // Nothing starts before Fathom has written down who keeps it.
     char first = 0;
     if (read(orders, &first, 1) != 1 || first != ORDER_GO)
         _exit(0);
+    if (reason) { // whoever cannot be watched is not started
+        tell(news, (struct news){.kind = NEWS_NOT_STARTED, .value = reason});
+        _exit(CANNOT_START);
+    }
     k.command = start_command(job, output, news);
     close(output);
     if (k.command < 0)
