@@ -70,7 +70,8 @@ def run(words, folder, fault=None):
     """(what was run, which function failed or None)."""
     mark = next(run.marks)
     report = os.path.join(folder, "..", f"report-{mark}")
-    environment = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8", "FAULT_RUN": f"{os.getpid()}-{mark}",
+    environment = {"PATH": os.environ["PATH"], "HOME": folder, "LC_ALL": "C.UTF-8",
+                   "FAULT_RUN": f"{os.getpid()}-{mark}",
                    **{key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}}
     if fault:
         environment.update(FAULT=fault, FAULT_REPORT=report)
