@@ -63,7 +63,7 @@ fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
 	@scripts/setup frameworks
 	@python3 tests/frameworks/make_environment.py build/frameworks
-	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore -m unittest discover -s tests/frameworks -v
+	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore tests/frameworks/all.py
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md; STORE=logs/probe.db: prints your own trials
 ifdef STORE
