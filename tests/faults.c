@@ -4,6 +4,7 @@
 //     FAULT=KIND:N    the N-th call of that kind fails, once, whichever process makes it
 //     FAULT=KIND:N+   it and all that follow
 //     FAULT_REPORT=F  a line is added to F for the first that failed
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -112,6 +113,12 @@ FAILING("pipe", EMFILE, -1, int, socketpair, (int domain, int type, int protocol
         (domain, type, protocol, ends))
 FAILING("pipe", EMFILE, -1, int, signalfd, (int fd, const sigset_t *which, int flags),
         (fd, which, flags))
+FAILING("pipe", EMFILE, -1, int, dup2, (int from, int to), (from, to))
+FAILING("malloc", ENOMEM, -1, int, setenv, (const char *name, const char *value, int over),
+        (name, value, over))
+FAILING("open", EMFILE, NULL, DIR *, opendir, (const char *path), (path))
+FAILING("open", EMFILE, NULL, DIR *, fdopendir, (int fd), (fd))
+FAILING("mkdir", EACCES, NULL, char *, mkdtemp, (char *name), (name))
 FAILING("fsync", EIO, -1, int, fsync, (int fd), (fd))
 FAILING("fsync", EIO, -1, int, fdatasync, (int fd), (fd))
 FAILING("rename", EIO, -1, int, rename, (const char *from, const char *to), (from, to))
@@ -153,6 +160,20 @@ int __wrap_open64(const char *path, int flags, ...)
     va_end(rest);
     if (!fails("open", "open64"))
         return __real_open64(path, flags, mode);
+    errno = EMFILE;
+    return -1;
+}
+
+int __real_openat(int folder, const char *path, int flags, ...);
+int __wrap_openat(int folder, const char *path, int flags, ...);
+int __wrap_openat(int folder, const char *path, int flags, ...)
+{
+    va_list rest;
+    va_start(rest, flags);
+    unsigned mode = flags & O_CREAT ? va_arg(rest, unsigned) : 0;
+    va_end(rest);
+    if (!fails("open", "openat"))
+        return __real_openat(folder, path, flags, mode);
     errno = EMFILE;
     return -1;
 }

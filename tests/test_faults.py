@@ -217,6 +217,9 @@ def rows(folder):
             return []
         trials = "SELECT context, try, state, outcome, log FROM attempt ORDER BY id"
         steps = "SELECT * FROM step ORDER BY attempt, number"
+        mute = ("SELECT context FROM attempt WHERE outcome = 'fits' AND 2 !="
+                " (SELECT count(*) FROM step WHERE step.attempt = attempt.id)")
+        want(not database.execute(mute).fetchall(), "a trial's output was lost")
         return database.execute(trials).fetchall() + database.execute(steps).fetchall()
     finally:
         database.close()

@@ -195,8 +195,8 @@ def one_death(r, folder, mark, sleep):
     probe = start(trials(sleep), folder, mark, start_new_session=True)
     time.sleep(r.uniform(0, 0.8))
     alive = processes(mark)
-    whom = r.choice(["fathom", "fathom-keeper", "fake_trainer", "all"])
-    victims = [pid for pid, name in alive.items() if name == whom or (whom == "all" and name != "fake_trainer")]
+    whom = r.choice(["fathom", "fathom-keeper", "all"])  # a trainer that is killed has decided its length
+    victims = [pid for pid, name in alive.items() if whom in (name, "all") and name != "fake_trainer"]
     how = signal.SIGKILL if r.random() < 0.8 else r.choice([signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
     for pid in victims:
         try:
