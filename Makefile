@@ -14,7 +14,7 @@ help: ## this list
 build: ## the release program, at build/release/fathom
 	@scripts/build release fathom libfathom
 
-check: includes format-check portable test test-clang random wasm tidy fuzz ## everything ./test runs
+check: includes format-check portable test test-clang random wasm tidy fuzz torture ## everything ./test runs
 	@echo "every check passed"
 
 test: ## unit, golden and documentation tests: gcc, sanitizers
@@ -29,6 +29,12 @@ random: ## random jobs: emit and read back, max, guide and remedies against pred
 	@scripts/build release random_jobs
 	@build/release/random_jobs trips 10000 $(SEED)
 	@build/release/random_jobs limits 500 $(SEED) 6144
+
+.PHONY: torture
+SECONDS ?= 60
+torture: ## random command lines, deaths and hostile names under sanitizers; SECONDS=60 (an hour: 3600), SEED=
+	@scripts/build dev
+	@python3 tests/torture.py build/dev $(SECONDS) $(if $(filter command environment,$(firstword $(origin SEED))),$(SEED))
 
 portable: build ## the program needs nothing but the C library
 	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \
@@ -62,7 +68,7 @@ fuzz-count: ## the same until FUZZ_GOAL executions are counted over all calls; t
 test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
 	@scripts/setup frameworks
 	@python3 tests/frameworks/make_environment.py build/frameworks
-	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore -m unittest discover -s tests/frameworks -v
+	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore tests/frameworks/all.py
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md; STORE=logs/probe.db: prints your own trials
 ifdef STORE

@@ -49,6 +49,10 @@ static void out_of_memory(void *context)
 {
     (void)context;
     struct error ignored = {0};
+    static bool said;
+    while (
+        __atomic_test_and_set(&said, __ATOMIC_RELAXED)) // by another thread, which ends the program
+        pause();
     (void)!terminal_write(STDERR_FILENO,
                           STR("fathom: this request needs more memory than there is\n"), &ignored);
     say_exhausted();

@@ -4,6 +4,7 @@
 // numbers are read as floating point instead, which is exact below 2^53.
 #include "host/formats/json_parse.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static ptrdiff_t python_number_bytes(struct str rest)
@@ -43,6 +44,16 @@ bool json_too_deep(struct str where, struct error *e)
     return FAIL(e, BAD_INPUT, where, "this is nested deeper than %d levels", JSON_MAX_NESTING);
 }
 
+// jansson 2.14 takes memory that it does not get in the middle of a word for an error of syntax.
+static _Thread_local bool refused;
+
+static void *take(size_t bytes)
+{
+    void *block = malloc(bytes);
+    refused |= !block;
+    return block;
+}
+
 static bool parse_failed(struct arena scratch, const json_error_t *reason, struct str source,
                          struct error *e)
 {
@@ -51,8 +62,8 @@ static bool parse_failed(struct arena scratch, const json_error_t *reason, struc
     enum json_error_code code = json_error_code(reason);
     if (code == json_error_stack_overflow)
         return json_too_deep(where, e);
-    if (code == json_error_out_of_memory)
-        return FAIL(e, NO_MEMORY, where, "there is not enough memory to parse this JSON");
+    if (refused || code == json_error_out_of_memory)
+        return FAIL(e, NO_MEMORY, source, "there is not enough memory to parse this JSON");
     char *text = str_z(&scratch, str_from(reason->text));
     for (char *c = text; *c; c++)
         if (*c == '\n' || *c == '\t' || *c == '\r')
@@ -65,9 +76,15 @@ json_t *json_parse(struct arena scratch, struct str text, struct str source, str
     struct str plain = without_python_numbers(&scratch, text);
     size_t n = (size_t)plain.n;
     json_error_t reason;
+    refused = false;
+    json_set_alloc_funcs(take, free);
     json_t *root = json_loadb(plain.p, n, JSON_REJECT_DUPLICATES, &reason);
     if (!root && json_error_code(&reason) == json_error_numeric_overflow)
         root = json_loadb(plain.p, n, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &reason);
+    if (root && refused) { // and may go on without it
+        json_decref(root);
+        root = NULL;
+    }
     if (!root)
         parse_failed(scratch, &reason, source, e);
     return root;

@@ -21,6 +21,8 @@ struct interrupts interrupts_catch(void)
         sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, &i.before);
     i.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (i.fd < 0) // then they end us, and the keeper ends its trial
+        sigprocmask(SIG_SETMASK, &i.before, NULL);
     return i;
 }
 

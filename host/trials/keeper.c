@@ -275,6 +275,8 @@ static int open_log(struct arena scratch, struct str path, struct error *e)
 
 static bool not_started(const struct keeper_job *job, int reason, struct error *e)
 {
+    if (reason == EAGAIN || reason == ENOMEM || reason == EMFILE || reason == ENFILE)
+        return FAIL(e, IO, STR_NONE, "no process can be started (%s)", strerror(reason));
     return FAIL(e, BAD_INPUT, STR_NONE, "'%s' cannot be started (%s)", job->arguments[0],
                 strerror(reason));
 }

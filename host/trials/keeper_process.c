@@ -32,9 +32,26 @@ struct kept {
     uint64_t kill_at_ms, kill_soonest_ms;
 };
 
-static void set_environment(const char *const *environment)
+static ssize_t read_patiently(int fd, void *to, size_t bytes)
 {
-    for (; environment && *environment; environment++) {
+    ssize_t n;
+    do
+        n = read(fd, to, bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+static void write_patiently(int fd, const void *from, size_t bytes)
+{
+    while (write(fd, from, bytes) < 0 && errno == EINTR)
+        continue;
+}
+
+// Whether all of it is set; else errno says why not.
+static bool set_environment(const char *const *environment)
+{
+    bool ok = true;
+    for (; ok && environment && *environment; environment++) {
         const char *equals = strchr(*environment, '=');
         char name[128];
         size_t n = equals ? (size_t)(equals - *environment) : strlen(*environment);
@@ -42,11 +59,9 @@ static void set_environment(const char *const *environment)
             continue;
         memcpy(name, *environment, n);
         name[n] = 0;
-        if (equals)
-            setenv(name, equals + 1, 1);
-        else
-            unsetenv(name);
+        ok = (equals ? setenv(name, equals + 1, 1) : unsetenv(name)) == 0;
     }
+    return ok;
 }
 
 static void reset_signals(void)
@@ -66,23 +81,23 @@ NO_RETURN static void become_command(const struct keeper_job *job, int output, i
     int nothing = open("/dev/null", O_RDONLY);
     if (nothing >= 0)
         dup2(nothing, STDIN_FILENO);
-    dup2(output, STDOUT_FILENO);
-    dup2(output, STDERR_FILENO);
-    set_environment(job->environment);
+    bool ready = dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0 &&
+                 set_environment(job->environment);
     // execvp takes arguments as char *const[] and leaves them alone.
     union {
         const char *const *given;
         char *const *taken;
     } arguments = {job->arguments};
-    execvp(job->arguments[0], arguments.taken);
+    if (ready)
+        execvp(job->arguments[0], arguments.taken);
     int reason = errno;
-    (void)!write(failure, &reason, sizeof reason);
+    write_patiently(failure, &reason, sizeof reason);
     _exit(CANNOT_START);
 }
 
 static void tell(int to, struct news n)
 {
-    (void)!write(to, &n, sizeof n);
+    write_patiently(to, &n, sizeof n);
 }
 
 // The command's process, or -1 after telling why there is none.
@@ -99,7 +114,7 @@ static pid_t start_command(const struct keeper_job *job, int output, int news)
         become_command(job, output, failure[1]);
     reason = pid < 0 ? errno : 0;
     close(failure[1]);
-    if (pid > 0 && read(failure[0], &reason, sizeof reason) <= 0)
+    if (pid > 0 && read_patiently(failure[0], &reason, sizeof reason) <= 0)
         reason = 0;
     close(failure[0]);
     struct news n = {.kind = reason ? NEWS_NOT_STARTED : NEWS_STARTED, .value = reason, .pid = pid};
@@ -227,10 +242,15 @@ void be_keeper(const struct keeper_job *job, int orders, int news, int output)
                      .grace_ms = keeper_grace(job),
                      .farewell_ms = job->farewell_ms};
     k.children = watch_signals();
+    int reason = k.children < 0 ? errno : 0;
     // Nothing starts before Fathom has written down who keeps it.
     char first = 0;
-    if (read(orders, &first, 1) != 1 || first != ORDER_GO)
+    if (read_patiently(orders, &first, 1) != 1 || first != ORDER_GO)
         _exit(0);
+    if (reason) { // whoever cannot be watched is not started
+        tell(news, (struct news){.kind = NEWS_NOT_STARTED, .value = reason});
+        _exit(CANNOT_START);
+    }
     k.command = start_command(job, output, news);
     close(output);
     if (k.command < 0)

@@ -54,7 +54,9 @@ class Slurm(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         lacking = [name for name in NEEDED if not shutil.which(name)]
-        assert os.geteuid() == 0 and not lacking, f"root and {lacking or 'all of Slurm'} are needed"
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("Slurm's daemons need root")
+        assert not lacking, f"{lacking} are needed"
         cls.folder = tempfile.mkdtemp(prefix="fathom-slurm-")
         os.chmod(cls.folder, 0o755)
         for name in ("state", "spool", "work"):
