@@ -50,7 +50,8 @@ bool emit_check(const struct draft *j, struct error *e)
         return FAIL(e, BAD_INPUT, teacher->where, "only --task opd has a teacher");
     while (!draft_is(j, IS_ROLLOUT, 0) && words_next(&generating)) {
         const struct setting *item = settings_find(j->settings, generating.word);
-        if (item)
+        bool masked = str_is(generating.word, "prompt") && draft_is(j, IS_COMPARED, 0);
+        if (item && !masked)
             return FAIL(e, BAD_INPUT, item->where, "nothing is generated in this task");
     }
     return !any_refuses(w->refusals, w->refusal_count, j, e);

@@ -169,6 +169,13 @@ static bool conclude_adapters(struct conclusion *c)
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }
 
+// The file's name says it, and where it does not, what only grpo has.
+static struct str trl_task(const struct conclusion *c, const struct setting *trl)
+{
+    struct str named = task_of(trl->where);
+    return fact(c, "answers") && str_is(named, "sft") ? STR("grpo") : named;
+}
+
 // Of dpo and kto it says nothing that is modelled.
 static bool conclude_kl(struct conclusion *c)
 {
@@ -184,7 +191,7 @@ static bool conclude_trl(struct conclusion *c)
         return true;
     // transformers/training_args.py: per_device_train_batch_size = 8
     return conclude_adapters(c) && put_unless_there(c, "batch", STR("8"), trl->where) &&
-           put_unless_there(c, "task", task_of(trl->where), trl->where) && conclude_kl(c) &&
+           put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
            conclude_trl_precision(c);
 }
 

@@ -304,7 +304,7 @@ TEST(trl)
          "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
         {TRL "lora_r=32", "lora=-"},
         {TRL "num_generations=8", "task=grpo"},
-        {TRL "packing=true", "!packed sequences are not modelled yet"},
+        {TRL "packing=true", "batching=packed"},
         {TRL "eval_strategy=steps",
          "task=sft?run/file.yaml:1:1: evaluation is not in the answer, only training is"},
         {TRL "optim=paged_adamw_8bit",
