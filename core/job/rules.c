@@ -52,6 +52,11 @@ static bool is_trl(const struct job *j)
     return is_of(j, RECIPE_TRL);
 }
 
+static bool calls_its_head(const struct job *j) // as a module
+{
+    return !job_fuses_head(j);
+}
+
 static bool is_trainers(const struct job *j) // transformers'
 {
     return is_of(j, RECIPE_TRANSFORMERS);
@@ -374,7 +379,9 @@ static bool has_no_bf16(const struct job *j)
 #define NO_BF16                                                                                   \
     "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
     "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
-#define ZERO3_LOSS   "zero3 is modelled with the full loss only; zero1 and zero2 with any"
+#define ZERO3_LOSS                                                                               \
+    "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
+    "any"
 #define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_8BIT \
@@ -648,7 +655,7 @@ const struct rule rules[] = {
      "a mixture of experts is not modelled under DeepSpeed; fsdp2 is"},
     {IS_ZERO, 0, is_special_family, 0, NOT_YET, "strategy",
      "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
-    {IS_ZERO3 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",

@@ -79,12 +79,42 @@ static void enter_module_backward(struct trainer *t, int module)
     coordinator_enter(z->coordinator, module);
 }
 
+static int root_unit(const struct trainer *t)
+{
+    return (int)t->job->model.layers;
+}
+
+static int fused_head_unit(const struct trainer *t)
+{
+    return root_unit(t) + 1;
+}
+
+// TRL's fused head reads the weight and is no call of a module.
+static bool is_fused_head(const struct trainer *t, int parameter, const struct operation *o)
+{
+    return parameter == t->head && o != &operation_embedding && job_fuses_head(t->job);
+}
+
+static void enter_unit(struct trainer *t, int unit)
+{
+    if (unit == fused_head_unit(t))
+        coordinator_read_head(zero3_of(t)->coordinator);
+}
+
+static void leave_unit(struct trainer *t, int unit)
+{
+    if (unit == root_unit(t))
+        coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
+}
+
 // The embedding's gradients go nowhere, so that nothing says when its backward pass is over.
 static void at_module(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment)
 {
     struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
+    if (is_fused_head(t, parameter, operation))
+        return;
     bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
@@ -116,6 +146,7 @@ static void before_forward(struct trainer *t)
     for (int i = 0; i < t->graph.parameter_count; i++)
         z->uses_left[i] = zero_uses_of(t, i);
     coordinator_begin(z->coordinator);
+    coordinator_enter(z->coordinator, module_of_root(t));
 }
 
 // A checkpointed layer is run again when the first tensor it kept is asked for, which is in the
@@ -123,11 +154,9 @@ static void before_forward(struct trainer *t)
 static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
-    if (unit == (int)t->job->model.layers) {
-        coordinator_enter(z->coordinator, NO_PARAMETERS);
-        return;
-    }
-    if (!t->job->checkpointing)
+    if (unit == root_unit(t))
+        coordinator_enter(z->coordinator, module_of_root(t));
+    if (unit >= root_unit(t) || !t->job->checkpointing)
         return;
     enter_module_backward(t, t->layers[unit].down);
     z->is_fetched_early = true;
@@ -206,6 +235,7 @@ static void end_backward(struct trainer *t)
 {
     reduce(t);
     coordinator_leave(zero3_of(t)->coordinator, t->embedding);
+    coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
 }
 
 // ------------------------------------------------------------------ the step
@@ -240,7 +270,7 @@ static void update(struct trainer *t)
 
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
-    z->forward[t->embedding] = (struct neighbours){2, 1}; // the model, twice; rotary embedding
+    z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
     z->backward[t->final_norm].before = 1;                // the model
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
@@ -338,11 +368,15 @@ static void load(struct trainer *t)
 
 static int unit_of(const struct trainer *t, enum part part)
 {
-    return part == PART_EMBEDDING || part == PART_HEAD ? -1 : (int)t->job->model.layers;
+    if (part == PART_HEAD)
+        return job_fuses_head(t->job) ? fused_head_unit(t) : -1;
+    return part == PART_EMBEDDING ? -1 : root_unit(t);
 }
 
 const struct strategy_kind zero3_strategy = {
     .load = load,
+    .enter_unit = enter_unit,
+    .leave_unit = leave_unit,
     .at_module = at_module,
     .gradient_ready = gradient_ready,
     .before_forward = before_forward,

@@ -27,7 +27,7 @@ struct piece {
     uint64_t elements, shard;
     enum status status;
     bool persists;
-    unsigned users; // modules that run now: 1 its own, 2 a head that shares it
+    unsigned users; // modules that run now: 1 its own, 2 a head that shares it, 4 the model
     int64_t last;   // the latest step of the pass that it was gathered for
     struct gathering *gathering;
     int bias; // of the same module; -1
@@ -48,6 +48,7 @@ struct coordinator {
     struct use *uses; // in that pass, in order
     ptrdiff_t use_count, next_use;
     bool is_recording, is_known;
+    bool root_has_head; // the model itself has read the head's weight
     int64_t step, available, prefetch_elements;
     uint64_t ranks;
 };
@@ -55,6 +56,11 @@ struct coordinator {
 int module_of_head(const struct trainer *t)
 {
     return t->head == t->embedding ? t->graph.parameter_count : t->head;
+}
+
+int module_of_root(const struct trainer *t)
+{
+    return t->graph.parameter_count + 1;
 }
 
 uint64_t coordinator_shard(const struct coordinator *c, int parameter)
@@ -75,6 +81,8 @@ static struct module module_at(const struct coordinator *c, int number)
         return (struct module){.user = 1};
     if (number == t->graph.parameter_count)
         return (struct module){.parameters = {t->embedding}, .count = 1, .user = 2};
+    if (number == module_of_root(t))
+        return (struct module){.parameters = {t->head}, .count = c->root_has_head, .user = 4};
     struct module m = {.parameters = {number}, .count = 1, .user = 1};
     if (c->pieces[number].bias >= 0)
         m.parameters[m.count++] = c->pieces[number].bias;
@@ -316,6 +324,19 @@ void coordinator_leave(struct coordinator *c, int module)
         if (!stays)
             let_go(c, m.parameters[i]);
     }
+}
+
+void coordinator_read_head(struct coordinator *c)
+{
+    struct trainer *t = c->trainer;
+    struct piece *p = &c->pieces[t->head];
+    if (p->status != STATUS_AWAY)
+        return;
+    c->root_has_head = true;
+    p->status = STATUS_HERE;
+    if (!views_its_part(c))
+        *whole_of(c, t->head) =
+            machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
 }
 
 void coordinator_let_all_go(struct coordinator *c)

@@ -13,12 +13,20 @@ struct coordinator;
 
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream);
 
-// A module is the number of its weight; one that shares the embedding has module_of_head.
+// A module is the number of its weight; one that shares the embedding has module_of_head, the model
+// itself module_of_root.
 int module_of_head(const struct trainer *t);
+int module_of_root(const struct trainer *t);
 
 void coordinator_begin(struct coordinator *c); // a forward pass
 void coordinator_enter(struct coordinator *c, int module);
 void coordinator_leave(struct coordinator *c, int module);
+
+// The model reads the head's weight without calling it. The first time it is gathered where the
+// model runs, and noted as a parameter of the model's own (deepspeed/runtime/zero/
+// parameter_offload.py, ZeROOrderedDict).
+void coordinator_read_head(struct coordinator *c);
+
 void coordinator_let_all_go(struct coordinator *c);
 void coordinator_gather_persistent(struct coordinator *c); // after an optimizer step
 

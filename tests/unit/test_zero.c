@@ -80,6 +80,17 @@ TEST(stage_three_gathers_up_to_a_billion_parameters)
     CHECK(large.by_kind[MEMORY_GATHERED] > UINT64_C(2) * 900000000);
 }
 
+// TRL's fused head reads the head's weight without calling it: from the second pass on the model
+// itself holds it while it runs, which without tied embeddings is one more tensor of that size.
+TEST(a_head_that_is_read_stays_while_the_model_runs)
+{
+    struct prediction p =
+        predicted("model=Qwen3-8B gpu=8xH200 context=2048 strategy=zero3 recipe=trl@1.16");
+    uint64_t head = UINT64_C(2) * 151936 * 4096;
+    CHECK(p.by_kind[MEMORY_GATHERED] >= head);
+    CHECK_U64(p.steps[2].allocated_bytes, p.steps[1].allocated_bytes);
+}
+
 TEST(steps_leave_what_they_found)
 {
     static const char *const rows[] = {"zero1 gpu=4xH200 accum=2",
@@ -149,7 +160,9 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "DeepSpeed is modelled in mixed precision only"},
         {"model=Qwen3-30B-A3B gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
-         "zero3 is modelled with the full loss only"},
+         "zero3 is modelled with the full loss and"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
+         "zero3 is modelled with the full loss and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sp=2",
          "sequence parallel is not modelled under DeepSpeed"},
