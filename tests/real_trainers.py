@@ -19,8 +19,8 @@ MODELS = {"Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
 
 # Group, worst allocated and reserved error in percent, rows predicted. What is far off is known:
-# FSDP1's first gather, where the blocks of whole gradients end up with offload (a12), and overlap_comm, which z4 was
-# run with and stage 2 is not modelled with; with fsdp_cpu_ram_efficient_loading the shards end up in other blocks.
+# FSDP1's first gather, where the blocks of whole gradients end up with offload (a12), and how far the host is ahead of
+# the card under ZeRO-2 (z4); with fsdp_cpu_ram_efficient_loading the shards end up in other blocks.
 BARS = [
     ("transformers, one GPU", 0.002, 0.002, 4),
     ("transformers, FSDP2", 0.002, 0.002, 5),
@@ -30,7 +30,7 @@ BARS = [
     ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),
     ("FSDP2, weights read by one rank", 0.03, 7.4, 5),
     ("TRL, ZeRO-3", 0.0002, 0, 3),
-    ("TRL, ZeRO-2", 0.01, 27.4, 3),
+    ("TRL, ZeRO-2", 0.01, 1.4, 3),
     ("TRL, one GPU", 0.01, 0.6, 8),
     ("TRL, Gemma 2", 0.01, 0.2, 1),
     ("TRL, padded or packed", 0.45, 2.1, 6),

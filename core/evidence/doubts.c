@@ -45,11 +45,12 @@ static bool is_other_ring(const struct job *job)
                              model_has(&job->model, FEATURE_EXPERTS));
 }
 
-// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
+// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl, whose models under zero3 tie their head.
 static bool is_other_trl(const struct job *job)
 {
     bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
-                 job->strategy == STRATEGY_ZERO3;
+                 job->strategy == STRATEGY_ZERO1 ||
+                 (job->strategy == STRATEGY_ZERO3 && !model_has(&job->model, FEATURE_TIED));
     return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
 }
 

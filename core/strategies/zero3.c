@@ -14,7 +14,6 @@
 #include "core/strategies/zero.h"
 #include "core/strategies/zero_coordinator.h"
 
-enum { STREAM_GATHER = 1, STREAM_REDUCE = 2 };
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8 };
 
 #define SUB_GROUP_ELEMENTS UINT64_C(1000000000) // sub_group_size, deepspeed/runtime/zero/config.py
@@ -40,6 +39,16 @@ struct zero3 {
 static struct zero3 *zero3_of(const struct trainer *t)
 {
     return t->state;
+}
+
+static uint16_t gather_stream(const struct trainer *t)
+{
+    return t->first_stream;
+}
+
+static uint16_t reduce_stream(const struct trainer *t)
+{
+    return (uint16_t)(t->first_stream + 1);
 }
 
 static uint64_t elements_of(const struct trainer *t, int parameter)
@@ -170,10 +179,10 @@ static struct storage *send_to_host(struct trainer *t, int parameter)
 {
     uint64_t elements = coordinator_shard(zero3_of(t)->coordinator, parameter);
     struct storage *copy =
-        machine_take_on(t->machine, STREAM_REDUCE, elements * t->width, MEMORY_GRADIENTS);
+        machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
     if (is_last_micro_batch(t)) {
-        scratch_on(t, STREAM_REDUCE, elements * NORM_WIDTH);
-        scratch_on(t, STREAM_REDUCE, elements * MASTER_WIDTH);
+        scratch_on(t, reduce_stream(t), elements * NORM_WIDTH);
+        scratch_on(t, reduce_stream(t), elements * MASTER_WIDTH);
     }
     return copy;
 }
@@ -206,7 +215,8 @@ static void reduce(struct trainer *t)
     for (int i = 0; i < z->bucket_count; i++)
         elements += coordinator_shard(z->coordinator, z->bucket[i]) * z->ranks;
     if (z->bucket_count > 1 || elements != z->bucket_filled)
-        joined = machine_take_on(t->machine, STREAM_REDUCE, elements * t->width, MEMORY_GRADIENTS);
+        joined =
+            machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
     release_gradients(t);
     drop(t, &joined);
     z->bucket_count = 0;
@@ -283,16 +293,21 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
     }
 }
 
+// A group of the optimizer's that is too large is cut; the last cut may be where it ends.
 static void group_parts(struct trainer *t, const struct zero3 *z)
 {
-    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
-    t->trained_count = 1;
-    for (int i = 0; i < t->graph.parameter_count; i++) {
-        struct trained *group = &t->trained[t->trained_count - 1];
-        group->width = MASTER_WIDTH;
-        group->elements += coordinator_shard(z->coordinator, i);
-        if (group->elements >= SUB_GROUP_ELEMENTS && i + 1 < t->graph.parameter_count)
-            t->trained_count++;
+    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count + 1);
+    for (int number = 0; number < ZERO_GROUPS; number++) {
+        struct trained *group = &t->trained[t->trained_count];
+        for (int i = 0; i < t->graph.parameter_count; i++) {
+            if (zero_group_of(t, i) != number)
+                continue;
+            group->width = MASTER_WIDTH;
+            group->elements += coordinator_shard(z->coordinator, i);
+            group += group->elements >= SUB_GROUP_ELEMENTS;
+        }
+        group += group->elements > 0;
+        t->trained_count = (int)(group - t->trained);
     }
 }
 
@@ -353,7 +368,7 @@ static void load(struct trainer *t)
     struct arena *a = t->machine->arena;
     int modules = t->graph.parameter_count + 1;
     struct zero3 *z = NEW(a, struct zero3, 1);
-    *z = (struct zero3){.coordinator = coordinator_for(t, STREAM_GATHER),
+    *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
                         .forward = NEW(a, struct neighbours, modules),
                         .backward = NEW(a, struct neighbours, modules),
                         .uses_left = NEW(a, int, modules),
