@@ -106,8 +106,13 @@ static bool is_fused_head(const struct trainer *t, int parameter, const struct o
 
 static void enter_unit(struct trainer *t, int unit)
 {
+    struct coordinator *c = zero3_of(t)->coordinator;
+    if (unit == root_unit(t)) {
+        coordinator_begin(c);
+        coordinator_enter(c, module_of_root(t));
+    }
     if (unit == fused_head_unit(t))
-        coordinator_read_head(zero3_of(t)->coordinator);
+        coordinator_read_head(c);
 }
 
 static void leave_unit(struct trainer *t, int unit)
@@ -154,8 +159,6 @@ static void before_forward(struct trainer *t)
     z->micro_batch = is_last_micro_batch(t) ? 1 : z->micro_batch + 1;
     for (int i = 0; i < t->graph.parameter_count; i++)
         z->uses_left[i] = zero_uses_of(t, i);
-    coordinator_begin(z->coordinator);
-    coordinator_enter(z->coordinator, module_of_root(t));
 }
 
 // A checkpointed layer is run again when the first tensor it kept is asked for, which is in the
@@ -363,6 +366,39 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, from_host);
 }
 
+// A model as zero.Init makes it: each parameter cast if it was made in fp32, and cut at once, the
+// head too that is tied later; then filled, one after another. Gives the parts.
+static struct storage **make_parts(struct trainer *t, const struct zero3 *z, bool wide)
+{
+    struct machine *m = t->machine;
+    int count = t->graph.parameter_count, last = t->head == t->embedding ? count : count - 1;
+    struct storage **parts = NEW(m->arena, struct storage *, count + 1);
+    for (int i = 0; i <= last; i++) {
+        uint64_t part = coordinator_shard(z->coordinator, i < count ? i : t->head) * t->width;
+        struct storage *made = NULL;
+        if (wide)
+            made = machine_take(m, part * z->ranks / t->width * MASTER_WIDTH, MEMORY_WORKSPACE);
+        struct storage *whole = machine_take(m, part * z->ranks, MEMORY_WORKSPACE);
+        drop(t, &made);
+        parts[i] = machine_take(m, part, t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS);
+        drop(t, &whole);
+    }
+    for (int i = 0; i < count; i++)
+        machine_scratch(m, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
+    drop(t, &parts[count]);
+    return parts;
+}
+
+// A reference is made beside a policy whose parts are not yet joined.
+static void take_reference(struct trainer *t, const struct zero3 *z)
+{
+    struct storage **theirs = make_parts(t, z, true);
+    make_parts(t, z, false);
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        drop(t, &theirs[i]);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
 static void load(struct trainer *t)
 {
     struct arena *a = t->machine->arena;
@@ -377,6 +413,10 @@ static void load(struct trainer *t)
                         .ranks = job_ranks(t->job)};
     t->state = z;
     find_neighbours(t, z);
+    if (t->is_reference) {
+        take_reference(t, z);
+        return;
+    }
     group_parts(t, z);
     take_state(t, z);
 }

@@ -12,6 +12,11 @@ enum { MOST_MODULE_PARAMETERS = 2, NEVER = -1 };
 #define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
 #define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
 
+// A reference model's engine is made before "auto" is replaced, and has DeepSpeed's defaults
+// (trl 1.16, models/utils.py, prepare_deepspeed: the keys that it sets are not read).
+#define REFERENCE_PREFETCH_ELEMENTS   INT64_C(50000000)
+#define REFERENCE_PERSISTENT_ELEMENTS 100000
+
 enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
 
 // Several parameters that come in one collective, each copied out of it when the first is needed.
@@ -365,19 +370,23 @@ void coordinator_gather_persistent(struct coordinator *c)
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
 {
     struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
-    uint64_t hidden = t->job->model.hidden;
+    uint64_t hidden = t->job->model.hidden, persistent = PERSISTENCE_FACTOR * hidden;
     *c = (struct coordinator){.trainer = t,
                               .stream = stream,
                               .ranks = job_ranks(t->job),
                               .prefetch_elements =
                                   (int64_t)(PREFETCH_TENTHS * hidden * hidden / 10)};
+    if (t->is_reference) {
+        c->prefetch_elements = REFERENCE_PREFETCH_ELEMENTS;
+        persistent = REFERENCE_PERSISTENT_ELEMENTS;
+    }
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
         uint64_t elements = p->rows * p->columns;
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
-                                      .persists = elements <= PERSISTENCE_FACTOR * hidden,
+                                      .persists = elements <= persistent,
                                       .last = NEVER,
                                       .bias = -1};
     }
