@@ -50,7 +50,8 @@ static bool is_other_trl(const struct job *job)
 {
     bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
                  job->strategy == STRATEGY_ZERO1 ||
-                 (job->strategy == STRATEGY_ZERO3 && !model_has(&job->model, FEATURE_TIED));
+                 (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
+                  !model_has(&job->model, FEATURE_TIED));
     return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
 }
 

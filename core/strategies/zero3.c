@@ -98,10 +98,15 @@ static int fused_head_unit(const struct trainer *t)
     return root_unit(t) + 1;
 }
 
-// TRL's fused head reads the weight and is no call of a module.
+// TRL's fused head reads the weight and is no call of a module; a reward's is one.
+static bool reads_head(const struct job *p)
+{
+    return job_fuses_head(p) && p->task != TASK_REWARD;
+}
+
 static bool is_fused_head(const struct trainer *t, int parameter, const struct operation *o)
 {
-    return parameter == t->head && o != &operation_embedding && job_fuses_head(t->job);
+    return parameter == t->head && o != &operation_embedding && reads_head(t->job);
 }
 
 static void enter_unit(struct trainer *t, int unit)
@@ -424,7 +429,7 @@ static void load(struct trainer *t)
 static int unit_of(const struct trainer *t, enum part part)
 {
     if (part == PART_HEAD)
-        return job_fuses_head(t->job) ? fused_head_unit(t) : -1;
+        return reads_head(t->job) ? fused_head_unit(t) : -1;
     return part == PART_EMBEDDING ? -1 : root_unit(t);
 }
 
