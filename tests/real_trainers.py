@@ -30,6 +30,7 @@ BARS = [
     ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),
     ("FSDP2, weights read by one rank", 0.03, 7.4, 5),
     ("TRL, ZeRO-3", 0.003, 0, 5),
+    ("TRL, ZeRO-3, LoRA", 0.0002, 0, 1),
     ("TRL, ZeRO-2", 0.0002, 1.4, 3),
     ("TRL, one GPU", 0.01, 0.6, 8),
     ("TRL, Gemma 2", 0.01, 0.2, 1),
@@ -37,7 +38,7 @@ BARS = [
     ("TRL, reward", 0.01, 5.7, 2),
     ("TRL, dpo and kto", 0.01, 0.6, 3),
 ]
-NOT_MODELLED = "s5 f4 a6 z13 l3 t12 l2 t13 t14".split()
+NOT_MODELLED = "s5 f4 a6 l3 t12 l2 t13 t14".split()
 
 
 def group_of(c):
@@ -52,7 +53,7 @@ def group_of(c):
     if c["trainer"] == "hf":
         return f"transformers, FSDP{c.get('fsdp', 2)}" if c.get("world") else "transformers, one GPU"
     if c.get("zero"):
-        return f"TRL, ZeRO-{c['zero']}"
+        return f"TRL, ZeRO-{c['zero']}" + (", LoRA" if c.get("lora") else "")
     if c.get("world") and c.get("accum", 1) > 1 and "accelerator_config" not in c.get("args", {}):
         return "TRL, FSDP2, whole gradients"
     return "TRL, FSDP2" if c.get("world") else "TRL, one GPU"

@@ -111,11 +111,13 @@ static bool is_odd_sequence_parallel(const struct job *job)
            (job->model.sliding_window != 0 || model_has(&job->model, FEATURE_ATTENTION_CAP));
 }
 
-// Unlike tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
+// Unlike tests/runs/h200_lora.jsonl (Llama, Qwen2.5 and Qwen3, with a full loss or Liger's) and
+// real_trainers.jsonl (TRL's own loss).
 static bool is_other_adapter(const struct job *job)
 {
     bool family = words_have("llama|qwen2|qwen3", '|', str_from(job->model.family->model_type));
-    return job->lora_rank && (!family || (job->loss != LOSS_FULL && job->loss != LOSS_LIGER));
+    bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
+    return job->lora_rank && (!family || !loss);
 }
 
 static bool is_packed_and_short(const struct job *job)

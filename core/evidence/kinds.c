@@ -84,6 +84,7 @@ const struct evidence_row evidence_rows[] = {
      {1, 34000, 67000, 72000}},
     {"TRL on one GPU", TRL, BIT(STRATEGY_SINGLE), 0, 0, REAL, 7, {95, 0, 5700, 5800}},
     {"TRL under zero2", TRL, BIT(STRATEGY_ZERO2), 0, 0, REAL, 3, {1, 0, 14000, 0}},
+    {"adapters in TRL under zero3", TRL, BIT(STRATEGY_ZERO3), LORA, 0, REAL, 1, {0, 0, 0, 0}},
     {"TRL under zero3", TRL, BIT(STRATEGY_ZERO3), 0, 0, REAL, 5, {24, 0, 0, 0}},
     {"transformers' Trainer on one GPU",
      TRAINER,

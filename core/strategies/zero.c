@@ -58,7 +58,8 @@ uint64_t zero_bucket_elements(const struct job *p)
 int zero_group_of(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
-    return t->habits->decays_matrices && (p->rows == 1 || p->columns == 1);
+    bool is_vector = p->rows == 1 || p->columns == 1;
+    return t->habits->decays_matrices && is_vector && !t->job->lora_rank;
 }
 
 static uint64_t elements_of(const struct trainer *t, int parameter)

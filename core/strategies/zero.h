@@ -9,7 +9,7 @@
 uint64_t zero_bucket_elements(const struct job *p);
 
 // The optimizer's group that a parameter is in. transformers' Trainer has two (5.17, trainer.py,
-// create_optimizer): norms and biases, which do not decay, are the second.
+// create_optimizer): norms and biases, which do not decay, are the second; adapters are the first.
 enum { ZERO_GROUPS = 2 };
 int zero_group_of(const struct trainer *t, int parameter);
 

@@ -32,6 +32,8 @@ struct zero3 {
     int *bucket;
     int bucket_count;
     uint64_t bucket_filled, bucket_elements, ranks;
+    int *weights;          // of a thin matrix: the weight it stands beside; -1
+    int base_count;        // parameters before the thin ones
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
     uint64_t micro_batch;  // of the step, from 1
 };
@@ -55,6 +57,11 @@ static uint64_t elements_of(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
     return p->rows * p->columns;
+}
+
+static bool is_frozen(const struct trainer *t, int parameter)
+{
+    return t->graph.parameters[parameter].frozen;
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -81,13 +88,6 @@ static void enter_others(struct coordinator *c, int count)
         coordinator_enter(c, NO_PARAMETERS);
 }
 
-static void enter_module_backward(struct trainer *t, int module)
-{
-    struct zero3 *z = zero3_of(t);
-    enter_others(z->coordinator, z->backward[module].before);
-    coordinator_enter(z->coordinator, module);
-}
-
 static int root_unit(const struct trainer *t)
 {
     return (int)t->job->model.layers;
@@ -109,15 +109,23 @@ static bool is_fused_head(const struct trainer *t, int parameter, const struct o
     return parameter == t->head && o != &operation_embedding && reads_head(t->job);
 }
 
+// Around a model with adapters peft has another.
+static void enter_root(struct trainer *t)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    enter_others(c, t->job->lora_rank > 0);
+    coordinator_enter(c, module_of_root(t));
+}
+
 static void enter_unit(struct trainer *t, int unit)
 {
     struct coordinator *c = zero3_of(t)->coordinator;
     if (unit == root_unit(t)) {
         coordinator_begin(c);
-        coordinator_enter(c, module_of_root(t));
+        enter_root(t);
     }
     if (unit == fused_head_unit(t))
-        coordinator_read_head(c);
+        coordinator_read(c, t->head);
 }
 
 static void leave_unit(struct trainer *t, int unit)
@@ -126,7 +134,84 @@ static void leave_unit(struct trainer *t, int unit)
         coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
 }
 
+static int adapter_of(const struct trainer *t, int module)
+{
+    return module < t->graph.parameter_count ? t->graph.parameters[module].adapter : 0;
+}
+
+// Of lora_A and lora_B the weight they stand beside, which peft's module calls first; -1.
+static int weight_beside(const struct trainer *t, int module)
+{
+    return module < t->graph.parameter_count ? zero3_of(t)->weights[module] : -1;
+}
+
+static bool is_first_thin(const struct trainer *t, int module)
+{
+    int weight = weight_beside(t, module);
+    return weight >= 0 && adapter_of(t, weight) == module;
+}
+
+static bool is_second_thin(const struct trainer *t, int module)
+{
+    return weight_beside(t, module) >= 0 && !is_first_thin(t, module);
+}
+
+static void enter_forward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    if (weight_beside(t, module) < 0)
+        enter_others(z->coordinator, z->forward[module].before);
+    if (adapter_of(t, module))
+        coordinator_enter(z->coordinator, module_around(t, module));
+    if (is_first_thin(t, module)) { // its type is asked for, and dropout called
+        coordinator_read(z->coordinator, module);
+        enter_others(z->coordinator, 1);
+    }
+    coordinator_enter(z->coordinator, module);
+    if (t->graph.in_backward && module < t->graph.parameter_count && is_frozen(t, module))
+        coordinator_hold(z->coordinator, module);
+}
+
+static void leave_forward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    int weight = weight_beside(t, module);
+    coordinator_leave(z->coordinator, module);
+    if (is_second_thin(t, module))
+        coordinator_leave(z->coordinator, module_around(t, weight));
+    if (is_second_thin(t, module))
+        enter_others(z->coordinator, z->forward[weight].after);
+    else if (weight < 0 && !adapter_of(t, module))
+        enter_others(z->coordinator, z->forward[module].after);
+}
+
+static void enter_module_backward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    int weight = weight_beside(t, module);
+    if (is_second_thin(t, module)) {
+        enter_others(z->coordinator, z->backward[weight].before);
+        coordinator_enter(z->coordinator, module_around(t, weight));
+    } else if (weight < 0 && !adapter_of(t, module)) {
+        enter_others(z->coordinator, z->backward[module].before);
+    }
+    coordinator_enter(z->coordinator, module);
+}
+
 // The embedding's gradients go nowhere, so that nothing says when its backward pass is over.
+static void leave_module_backward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    if (module != t->embedding)
+        coordinator_leave(z->coordinator, module);
+    if (is_first_thin(t, module))
+        enter_others(z->coordinator, 1);
+    if (adapter_of(t, module))
+        coordinator_leave(z->coordinator, module_around(t, module));
+    if (weight_beside(t, module) < 0)
+        enter_others(z->coordinator, z->backward[module].after);
+}
+
 static void at_module(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment)
 {
@@ -138,12 +223,10 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
     case MOMENT_FORWARD:
-        enter_others(z->coordinator, z->forward[module].before);
-        coordinator_enter(z->coordinator, module);
+        enter_forward(t, module);
         break;
     case MOMENT_FORWARD_DONE:
-        coordinator_leave(z->coordinator, module);
-        enter_others(z->coordinator, z->forward[module].after);
+        leave_forward(t, module);
         break;
     case MOMENT_BACKWARD:
         if (!z->is_fetched_early)
@@ -151,9 +234,7 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
         z->is_fetched_early = false;
         break;
     case MOMENT_BACKWARD_DONE:
-        if (operation != &operation_embedding)
-            coordinator_leave(z->coordinator, module);
-        enter_others(z->coordinator, z->backward[module].after);
+        leave_module_backward(t, module);
         break;
     }
 }
@@ -172,8 +253,8 @@ static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
     if (unit == root_unit(t))
-        coordinator_enter(z->coordinator, module_of_root(t));
-    if (unit >= root_unit(t) || !t->job->checkpointing)
+        enter_root(t);
+    if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
         return;
     enter_module_backward(t, t->layers[unit].down);
     z->is_fetched_early = true;
@@ -252,8 +333,7 @@ static void gradient_ready(struct graph *g, int parameter)
 static void end_backward(struct trainer *t)
 {
     reduce(t);
-    coordinator_leave(zero3_of(t)->coordinator, t->embedding);
-    coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
+    coordinator_end_backward(zero3_of(t)->coordinator);
 }
 
 // ------------------------------------------------------------------ the step
@@ -277,7 +357,8 @@ static void update(struct trainer *t)
     coordinator_let_all_go(z->coordinator);
     if (!t->job->offload) {
         for (int i = 0; i < t->graph.parameter_count; i++)
-            machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);
+            if (!is_frozen(t, i))
+                machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);
         for (int i = 0; i < t->trained_count; i++)
             step_group(t, &t->trained[i]);
     }
@@ -308,7 +389,7 @@ static void group_parts(struct trainer *t, const struct zero3 *z)
     for (int number = 0; number < ZERO_GROUPS; number++) {
         struct trained *group = &t->trained[t->trained_count];
         for (int i = 0; i < t->graph.parameter_count; i++) {
-            if (zero_group_of(t, i) != number)
+            if (zero_group_of(t, i) != number || is_frozen(t, i))
                 continue;
             group->width = MASTER_WIDTH;
             group->elements += coordinator_shard(z->coordinator, i);
@@ -319,10 +400,12 @@ static void group_parts(struct trainer *t, const struct zero3 *z)
     }
 }
 
-// Each parameter, whole for a moment; from the host comes this rank's part of it.
+// Each trained parameter, whole for a moment; from the host comes this rank's part of it.
 static void pass_through(struct trainer *t, const struct zero3 *z, bool from_host)
 {
     for (int i = 0; i < t->graph.parameter_count; i++) {
+        if (is_frozen(t, i))
+            continue;
         uint64_t part = coordinator_shard(z->coordinator, i) * t->width;
         struct storage *whole = machine_take(t->machine, part * z->ranks, MEMORY_WORKSPACE);
         if (from_host)
@@ -354,12 +437,57 @@ static uint64_t take_parts(struct trainer *t)
     return all;
 }
 
+// The model as zero.Init makes it: each parameter cut at once, the head too that is tied later;
+// then filled, one after another. TRL asks for fp32, which is cast (deepspeed/runtime/zero/
+// partition_parameters.py, zero_wrapper_for_fp_tensor_constructor). Gives the parts.
+static struct storage **make_parts(struct trainer *t, const struct zero3 *z, bool wide)
+{
+    struct machine *m = t->machine;
+    int count = z->base_count, last = t->head == t->embedding ? count : count - 1;
+    struct storage **parts = NEW(m->arena, struct storage *, count + 1);
+    for (int i = 0; i <= last; i++) {
+        uint64_t elements = coordinator_shard(z->coordinator, i < count ? i : t->head);
+        struct storage *made = NULL;
+        if (wide)
+            made = machine_take(m, elements * z->ranks * MASTER_WIDTH, MEMORY_WORKSPACE);
+        struct storage *whole = machine_take(m, elements * z->ranks * t->width, MEMORY_WORKSPACE);
+        drop(t, &made);
+        parts[i] = machine_take(m, elements * t->width,
+                                t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS);
+        drop(t, &whole);
+    }
+    for (int i = 0; i < count; i++)
+        machine_scratch(m, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
+    drop(t, &parts[count]);
+    return parts;
+}
+
+// A reference, in bf16, is made beside a policy whose parts are not yet joined.
+static void take_reference(struct trainer *t, const struct zero3 *z)
+{
+    struct storage **theirs = make_parts(t, z, true);
+    make_parts(t, z, false);
+    for (int i = 0; i < z->base_count; i++)
+        drop(t, &theirs[i]);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
+// What is not trained stays as it was cut.
+static void take_frozen(struct trainer *t, const struct zero3 *z)
+{
+    if (!t->job->lora_rank)
+        return;
+    make_parts(t, z, true);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
 // Parameters are made on the card, cut and filled; unless their parts go to the host, the cache is
 // emptied then. Each is gathered once more when its hook is set.
 static void take_state(struct trainer *t, struct zero3 *z)
 {
     struct machine *m = t->machine;
     bool from_host = t->job->offload == OFFLOAD_ALL;
+    take_frozen(t, z);
     if (from_host) {
         pass_through(t, z, false);
         pass_through(t, z, true);
@@ -371,37 +499,21 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, from_host);
 }
 
-// A model as zero.Init makes it: each parameter cast if it was made in fp32, and cut at once, the
-// head too that is tied later; then filled, one after another. Gives the parts.
-static struct storage **make_parts(struct trainer *t, const struct zero3 *z, bool wide)
+// TRL has PEFT's layers under ZeRO-3 checkpointed so (1.16, trainer/sft_trainer.py).
+static void find_adapters(struct trainer *t, struct zero3 *z)
 {
-    struct machine *m = t->machine;
-    int count = t->graph.parameter_count, last = t->head == t->embedding ? count : count - 1;
-    struct storage **parts = NEW(m->arena, struct storage *, count + 1);
-    for (int i = 0; i <= last; i++) {
-        uint64_t part = coordinator_shard(z->coordinator, i < count ? i : t->head) * t->width;
-        struct storage *made = NULL;
-        if (wide)
-            made = machine_take(m, part * z->ranks / t->width * MASTER_WIDTH, MEMORY_WORKSPACE);
-        struct storage *whole = machine_take(m, part * z->ranks, MEMORY_WORKSPACE);
-        drop(t, &made);
-        parts[i] = machine_take(m, part, t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS);
-        drop(t, &whole);
+    struct graph *g = &t->graph;
+    for (int i = 0; i < g->parameter_count; i++)
+        z->weights[i] = -1;
+    z->base_count = g->parameter_count;
+    for (int i = 0; i < g->parameter_count; i++) {
+        int adapter = g->parameters[i].adapter;
+        for (int j = 0; adapter && j < 2; j++)
+            z->weights[adapter + j] = i;
+        if (adapter && adapter < z->base_count)
+            z->base_count = adapter;
     }
-    for (int i = 0; i < count; i++)
-        machine_scratch(m, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
-    drop(t, &parts[count]);
-    return parts;
-}
-
-// A reference is made beside a policy whose parts are not yet joined.
-static void take_reference(struct trainer *t, const struct zero3 *z)
-{
-    struct storage **theirs = make_parts(t, z, true);
-    make_parts(t, z, false);
-    for (int i = 0; i < t->graph.parameter_count; i++)
-        drop(t, &theirs[i]);
-    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+    g->reentrant = t->job->lora_rank && t->job->checkpointing;
 }
 
 static void load(struct trainer *t)
@@ -414,10 +526,12 @@ static void load(struct trainer *t)
                         .backward = NEW(a, struct neighbours, modules),
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
+                        .weights = NEW(a, int, modules),
                         .bucket_elements = zero_bucket_elements(t->job),
                         .ranks = job_ranks(t->job)};
     t->state = z;
     find_neighbours(t, z);
+    find_adapters(t, z);
     if (t->is_reference) {
         take_reference(t, z);
         return;

@@ -32,11 +32,15 @@ struct piece {
     uint64_t elements, shard;
     enum status status;
     bool persists;
-    unsigned users; // modules that run now: 1 its own, 2 a head that shares it, 4 the model
+    unsigned users; // modules that run now: see below
+    bool is_read;   // by a module that is not its own
     int64_t last;   // the latest step of the pass that it was gathered for
     struct gathering *gathering;
     int bias; // of the same module; -1
 };
+
+// Its own module, a head that shares it, its reader, and the model for one that was recomputed.
+enum { USER_MODULE = 1, USER_HEAD = 2, USER_READER = 4, USER_MODEL = 8 };
 
 struct use {
     int parameter;
@@ -53,7 +57,6 @@ struct coordinator {
     struct use *uses; // in that pass, in order
     ptrdiff_t use_count, next_use;
     bool is_recording, is_known;
-    bool root_has_head; // the model itself has read the head's weight
     int64_t step, available, prefetch_elements;
     uint64_t ranks;
 };
@@ -68,6 +71,11 @@ int module_of_root(const struct trainer *t)
     return t->graph.parameter_count + 1;
 }
 
+int module_around(const struct trainer *t, int weight)
+{
+    return module_of_root(t) + 1 + weight;
+}
+
 uint64_t coordinator_shard(const struct coordinator *c, int parameter)
 {
     return c->pieces[parameter].shard;
@@ -79,16 +87,24 @@ struct module {
     unsigned user;
 };
 
+static struct module reader_of(const struct coordinator *c, int parameter)
+{
+    return (struct module){
+        .parameters = {parameter}, .count = c->pieces[parameter].is_read, .user = USER_READER};
+}
+
 static struct module module_at(const struct coordinator *c, int number)
 {
     const struct trainer *t = c->trainer;
     if (number == NO_PARAMETERS)
-        return (struct module){.user = 1};
+        return (struct module){.user = USER_MODULE};
     if (number == t->graph.parameter_count)
-        return (struct module){.parameters = {t->embedding}, .count = 1, .user = 2};
+        return (struct module){.parameters = {t->embedding}, .count = 1, .user = USER_HEAD};
     if (number == module_of_root(t))
-        return (struct module){.parameters = {t->head}, .count = c->root_has_head, .user = 4};
-    struct module m = {.parameters = {number}, .count = 1, .user = 1};
+        return reader_of(c, t->head);
+    if (number > module_of_root(t))
+        return reader_of(c, t->graph.parameters[number - module_around(t, 0)].adapter);
+    struct module m = {.parameters = {number}, .count = 1, .user = USER_MODULE};
     if (c->pieces[number].bias >= 0)
         m.parameters[m.count++] = c->pieces[number].bias;
     return m;
@@ -331,17 +347,35 @@ void coordinator_leave(struct coordinator *c, int module)
     }
 }
 
-void coordinator_read_head(struct coordinator *c)
+void coordinator_read(struct coordinator *c, int parameter)
 {
     struct trainer *t = c->trainer;
-    struct piece *p = &c->pieces[t->head];
+    struct piece *p = &c->pieces[parameter];
     if (p->status != STATUS_AWAY)
         return;
-    c->root_has_head = true;
+    p->is_read = true;
     p->status = STATUS_HERE;
     if (!views_its_part(c))
-        *whole_of(c, t->head) =
+        *whole_of(c, parameter) =
             machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+}
+
+void coordinator_hold(struct coordinator *c, int parameter)
+{
+    if (!c->pieces[parameter].persists)
+        c->pieces[parameter].users |= USER_MODEL;
+}
+
+void coordinator_end_backward(struct coordinator *c)
+{
+    coordinator_leave(c, c->trainer->embedding);
+    coordinator_leave(c, module_of_root(c->trainer));
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
+        bool was_held = c->pieces[i].users & USER_MODEL;
+        c->pieces[i].users &= ~(unsigned)USER_MODEL;
+        if (was_held)
+            let_go(c, i);
+    }
 }
 
 void coordinator_let_all_go(struct coordinator *c)
