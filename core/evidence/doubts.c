@@ -45,13 +45,14 @@ static bool is_other_ring(const struct job *job)
                              model_has(&job->model, FEATURE_EXPERTS));
 }
 
-// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl, whose models under zero3 tie their head.
+// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl, whose models under zero3 tie their head;
+// kto there is not among them.
 static bool is_other_trl(const struct job *job)
 {
     bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
                  job->strategy == STRATEGY_ZERO1 ||
                  (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
-                  !model_has(&job->model, FEATURE_TIED));
+                  (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
     return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
 }
 

@@ -247,12 +247,13 @@ static void before_forward(struct trainer *t)
         z->uses_left[i] = zero_uses_of(t, i);
 }
 
+// The model's own backward pass begins at its output, which with a fused head is what that gives.
 // A checkpointed layer is run again when the first tensor it kept is asked for, which is in the
 // backward pass of its last module.
 static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
-    if (unit == root_unit(t))
+    if (unit == (reads_head(t->job) ? fused_head_unit(t) : root_unit(t)))
         enter_root(t);
     if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
         return;
