@@ -329,6 +329,29 @@ static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
     }
 }
 
+// torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
+// pass of its own, while its output and the gradient that came for it are still held.
+static void run_reentrant(struct graph *g, int32_t index)
+{
+    struct node n = g->nodes[index];
+    struct frame *f = n.frame;
+    int32_t leaf = g->count;
+    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
+    add_node(g, &operation_pass);
+    g->kind = MEMORY_SAVED;
+    f->forward(g, &out, in, f->what);
+    g->kind = MEMORY_WORKING;
+    struct outcome seed = {.gradient = storage_share(n.gradient), .view = n.gradient_is_view};
+    hand_on(g, out.node, &seed);
+    run_nodes(g, g->count - 1, leaf + 1);
+    struct outcome result = {.gradient = g->nodes[leaf].gradient};
+    g->count = leaf;
+    var_drop(g, &out);
+    drop_arguments(g, f);
+    machine_drop(g->machine, n.gradient);
+    hand_on(g, n.inputs[0], &result);
+}
+
 static void run_checkpoint(struct graph *g, int32_t index)
 {
     struct node n = g->nodes[index]; // the array may move while nodes are added
@@ -407,6 +430,8 @@ static void at_module_of(struct graph *g, const struct node *n, enum module_mome
             graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
             return;
         }
+    if (n->frozen_module)
+        graph_at_module(g, n->frozen_module - 1, n->operation, moment);
 }
 
 static void run_node(struct graph *g, int32_t index)
@@ -442,7 +467,7 @@ static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
         if (!g->nodes[i].has_gradient)
             continue;
         if (g->nodes[i].operation == &checkpoint)
-            run_checkpoint(g, i);
+            (g->reentrant ? run_reentrant : run_checkpoint)(g, i);
         else
             run_node(g, i);
     }

@@ -76,6 +76,7 @@ struct node {
     struct storage *gradient;
     bool gradient_is_view;
     bool has_gradient;
+    int frozen_module;   // not 0: one more than the frozen weight whose module it is
     struct frame *frame; // the checkpoint it was recomputed for, or the one it stands for
     _Alignas(uint64_t) unsigned char detail[NODE_DETAIL_BYTES]; // the operator's own
     struct storage *saved[NODE_SAVED];
@@ -136,6 +137,7 @@ struct graph {
     bool stopped;             // recomputation is past the last kept tensor
     bool in_backward;         // on autograd's thread
     bool checkpoints_on_host; // inputs of checkpointed calls wait there
+    bool reentrant;           // checkpointed calls are run again as a graph of their own
     bool embedding_is_leaf;   // the frozen embedding's output requires a gradient
     struct frame *frame;      // being recomputed, or counted
     uint64_t loaded[2];       // kernels, by operator: of forward passes, of backward ones

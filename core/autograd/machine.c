@@ -128,9 +128,9 @@ static void complete_waiting(struct machine *m)
 // with as many layers alive in the forward pass (19 of 28) and in the backward pass (6).
 enum { MOST_LAUNCHES_AHEAD = 1024 };
 
-static void tick(struct machine *m)
+void machine_launch(struct machine *m, uint64_t count)
 {
-    uint64_t now = ++m->clock[STREAM_COMPUTE];
+    uint64_t now = m->clock[STREAM_COMPUTE] += count;
     if (now > MOST_LAUNCHES_AHEAD)
         machine_synchronize(m, now - MOST_LAUNCHES_AHEAD);
 }
@@ -146,7 +146,7 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     else
         s = NEW(m->arena, struct storage, 1);
     if (m->stream == STREAM_COMPUTE)
-        tick(m);
+        machine_launch(m, 1);
     *s = (struct storage){
         .bytes = bytes, .block = take_block(m), .stream = m->stream, .references = 1};
     m->live_bytes += whole_units(bytes);

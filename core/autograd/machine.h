@@ -126,7 +126,8 @@ void machine_drop(struct machine *m, struct storage *s); // one reference less
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream);
 void machine_wait(struct machine *m, uint16_t stream, uint16_t other); // for the other's work
 void machine_synchronize(struct machine *m, uint64_t clock); // the host waits for a clock's value
-void machine_scratch(struct machine *m, uint64_t bytes);     // taken and given back at once
+void machine_launch(struct machine *m, uint64_t count);  // on the compute stream, of no allocation
+void machine_scratch(struct machine *m, uint64_t bytes); // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);
 void machine_phase(struct machine *m, enum phase phase);
 

@@ -45,11 +45,14 @@ static bool is_other_ring(const struct job *job)
                              model_has(&job->model, FEATURE_EXPERTS));
 }
 
-// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
+// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl, whose models under zero3 tie their head;
+// kto there is not among them.
 static bool is_other_trl(const struct job *job)
 {
     bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
-                 job->strategy == STRATEGY_ZERO3;
+                 job->strategy == STRATEGY_ZERO1 ||
+                 (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
+                  (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
     return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
 }
 
@@ -109,11 +112,13 @@ static bool is_odd_sequence_parallel(const struct job *job)
            (job->model.sliding_window != 0 || model_has(&job->model, FEATURE_ATTENTION_CAP));
 }
 
-// Unlike tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
+// Unlike tests/runs/h200_lora.jsonl (Llama, Qwen2.5 and Qwen3, with a full loss or Liger's) and
+// real_trainers.jsonl (TRL's own loss).
 static bool is_other_adapter(const struct job *job)
 {
     bool family = words_have("llama|qwen2|qwen3", '|', str_from(job->model.family->model_type));
-    return job->lora_rank && (!family || (job->loss != LOSS_FULL && job->loss != LOSS_LIGER));
+    bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
+    return job->lora_rank && (!family || !loss);
 }
 
 static bool is_packed_and_short(const struct job *job)

@@ -52,6 +52,11 @@ static bool is_trl(const struct job *j)
     return is_of(j, RECIPE_TRL);
 }
 
+static bool calls_its_head(const struct job *j) // as a module
+{
+    return !job_fuses_head(j);
+}
+
 static bool is_trainers(const struct job *j) // transformers'
 {
     return is_of(j, RECIPE_TRANSFORMERS);
@@ -280,7 +285,12 @@ static bool limits_tokens_elsewhere(const struct job *j)
 
 static bool is_another_recipe_with_adapters(const struct job *j)
 {
-    return j->recipe != RECIPE_HF;
+    return !is_of(j, RECIPE_HF) && !(is_trl(j) && j->strategy == STRATEGY_ZERO3);
+}
+
+static bool is_offloaded(const struct job *j)
+{
+    return j->offload != OFFLOAD_OFF;
 }
 
 static bool is_unpredicted_task(const struct job *j)
@@ -374,9 +384,12 @@ static bool has_no_bf16(const struct job *j)
 #define NO_BF16                                                                                   \
     "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
     "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
-#define ZERO3_LOSS   "zero3 is modelled with the full loss only; zero1 and zero2 with any"
-#define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define ZERO3_LOSS                                                                               \
+    "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
+    "any"
+#define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
+#define SHARDED_LORA \
+    "LoRA is modelled under single and ddp, and under zero3 as TRL 1.16 runs it (--recipe trl)"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
@@ -648,7 +661,7 @@ const struct rule rules[] = {
      "a mixture of experts is not modelled under DeepSpeed; fsdp2 is"},
     {IS_ZERO, 0, is_special_family, 0, NOT_YET, "strategy",
      "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
-    {IS_ZERO3 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
@@ -672,7 +685,12 @@ const struct rule rules[] = {
      "LoRA is modelled in the plain step only (recipe hf)"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
-    {IS_LORA | IS_ZERO, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO3, 0, calls_its_head, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO3, IS_SFT, NULL, 0, NOT_YET, "lora",
+     "LoRA under zero3 is modelled for sft only"},
+    {IS_LORA | IS_ZERO3, 0, is_offloaded, 0, NOT_YET, "offload",
+     "offload is not modelled with LoRA under zero3"},
     {IS_LORA, 0, waits_in_host, 0, NOT_YET, "lora",
      "LoRA is not modelled with checkpoints in host memory"},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},

@@ -160,6 +160,7 @@ struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
     if (n)
         *NODE_DETAIL(n, struct multiply) =
             (struct multiply){var_bytes(out), {weight.elements, x.elements / weight.elements}};
+    node_of_frozen(g, n, parameter);
     return out;
 }
 

@@ -43,11 +43,14 @@ static void embedding_backward(struct graph *g, struct node *n, struct outcome *
 
 const struct operation operation_embedding = {KERNELS_EMBEDDING, embedding_backward};
 
-static struct var frozen_embedding(struct graph *g, const struct parameter *p, struct var ids)
+static struct var frozen_embedding(struct graph *g, int parameter, struct var ids)
 {
+    const struct parameter *p = &g->parameters[parameter];
+    graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD);
     struct node *leaf = g->embedding_is_leaf ? graph_add(g, &operation_pass) : NULL;
     struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
     graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
+    graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD_DONE);
     return out;
 }
 
@@ -55,7 +58,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
 {
     const struct parameter *p = &g->parameters[parameter];
     if (p->frozen)
-        return frozen_embedding(g, p, ids);
+        return frozen_embedding(g, parameter, ids);
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD);
     struct node *n = graph_add(g, &operation_embedding);
     graph_keep(g, n, ids.storage);

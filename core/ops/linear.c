@@ -44,7 +44,8 @@ static void zero_backward(struct graph *g, struct node *n, struct outcome *out)
     if (n->inputs[0] != NO_NODE)
         out[0].gradient = take_working(g, n->input_bytes[0]);
     gemm_workspace(g);
-    out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
+    if (n->inputs[1] != NO_NODE)
+        out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
 }
 
 static void linear_backward(struct graph *g, struct node *n, struct outcome *out)
@@ -71,7 +72,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     struct var out = {0};
     if (g->module) // keeps its inputs after it has run
         out = graph_output(g, n, rows * p->rows, x.width);
-    if (!p->frozen)
+    if (!p->frozen || g->module)
         graph_keep(g, n, x.storage);
     if (x.node != NO_NODE)
         graph_keep(g, n, weight.storage);
@@ -83,6 +84,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         node_input(n, 2, (struct var){NULL, gradient_of(g, bias), x.width, p->rows});
     if (n)
         NODE_DETAIL(n, struct linear)->bias = (struct reduction){p->rows, rows};
+    node_of_frozen(g, n, parameter);
     if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);
     else if (!g->stopped)

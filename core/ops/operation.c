@@ -6,6 +6,12 @@ int32_t gradient_of(const struct graph *g, int parameter)
     return g->parameters[parameter].frozen ? NO_NODE : input_of_parameter(parameter);
 }
 
+void node_of_frozen(const struct graph *g, struct node *n, int parameter)
+{
+    if (n && g->parameters[parameter].frozen)
+        n->frozen_module = parameter + 1;
+}
+
 void node_input(struct node *n, int input, struct var x)
 {
     if (!n)

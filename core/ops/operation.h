@@ -65,6 +65,9 @@ _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit 
 // Where a parameter's gradient goes: nowhere if it is frozen.
 int32_t gradient_of(const struct graph *g, int parameter);
 
+// Of a node that may be NULL: the module that it is of, where the weight is frozen.
+void node_of_frozen(const struct graph *g, struct node *n, int parameter);
+
 // Of a node that may be NULL: which input, and how large its gradient is.
 void node_input(struct node *n, int input, struct var x);
 void node_parameter(const struct graph *g, struct node *n, int input, int parameter);

@@ -6,6 +6,7 @@ const struct run_kind transformers_run = {
     .steps = 3,
     .habits = {.sums_narrow = true,
                .cuts_on_card = true,
+               .decays_matrices = true,
                .batch_columns = 2,
                .head_unit = HEAD_WITH_NORM},
     .build = plain_build,

@@ -6,13 +6,15 @@
 
 static const struct habits whole_reference = {.batch_columns = 3};
 
-// trl/models/utils.py, prepare_deepspeed: below stage 3 the reference is a model like any other, in
-// bf16 and whole, on the card before the engine is made.
+// trl/models/utils.py, prepare_deepspeed: the reference is on the card before the engine is made;
+// below stage 3 it is a model like any other, in bf16 and whole.
 static void build_before(struct run *r, const struct job *p, struct machine *m)
 {
     r->reference_job = *p;
-    r->reference_job.strategy = STRATEGY_SINGLE;
-    r->reference_job.precision = PRECISION_BF16;
+    if (p->strategy != STRATEGY_ZERO3) {
+        r->reference_job.strategy = STRATEGY_SINGLE;
+        r->reference_job.precision = PRECISION_BF16;
+    }
     trainer_build_reference(&r->reference, &r->reference_job, m, &whole_reference);
 }
 
@@ -31,11 +33,10 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     bool reads = job_reads_reference(p) && !p->lora_rank;
-    bool whole = job_is_zero(p) && p->strategy != STRATEGY_ZERO3;
-    if (reads && whole)
+    if (reads && job_is_zero(p))
         build_before(r, p, m);
     plain_build(r, p, m);
-    if (reads && !whole)
+    if (reads && !job_is_zero(p))
         trainer_build_reference(&r->reference, p, m, &r->kind->habits);
     r->trainer.reference = reads ? &r->reference : NULL;
     if (p->teacher)
@@ -78,6 +79,8 @@ const struct run_kind trl_run = {
     .habits = {.sums_narrow = true,
                .device_map = true,
                .cuts_on_card = true,
+               .decays_matrices = true,
+               .overlaps_reduction = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
     .build = build,

@@ -216,10 +216,10 @@ static void print_deepspeed(struct buf *out, const struct view *v, const struct 
     buf_wrapped(
         out,
         STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to "
-            "it, "
-            "buckets have the sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
+            "it, overlap_comm is on under zero3 and in TRL's jobs under zero2, buckets have the "
+            "sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
             "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
-            "hidden), the rest is its default (overlap_comm under zero3 only, sub_group_size, "
+            "hidden), the rest is its default (sub_group_size, "
             "stage3_max_live_parameters and stage3_max_reuse_distance of 1e9). Its own FusedAdam "
             "keeps what --optimizer adamw-fused keeps, and its DeepSpeedCPUAdam what torch's AdamW "
             "keeps in host memory; neither was measured. Rank 0 is followed, whose part "

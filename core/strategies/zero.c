@@ -2,30 +2,38 @@
 // has all parameters in bf16, in one flat tensor; fp32 copies, moments and (stage 2) gradients are
 // cut into equal parts of that tensor, of which rank 0's is followed here.
 //
-// Parameters, gradients and the step are as DeepSpeed does them by default:
-// contiguous gradients, no overlap of reduction with the backward pass, bf16 gradients. The stages
-// differ in when gradients are reduced: stage 2 in the hook of each parameter, stage 1 all at once
-// after the last backward pass of a step.
+// Parameters, gradients and the step are as DeepSpeed does them by default: contiguous gradients,
+// bf16 gradients. The stages differ in when gradients are reduced: stage 2 in the hook of each
+// parameter, stage 1 all at once after the last backward pass of a step. With overlap_comm stage 2
+// has two buckets and reduces on a stream of its own. Each of the optimizer's groups has its own
+// flat tensor and its own parts.
 #include "core/strategies/zero.h"
 
 #include "core/base/num.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
 
-enum { MASTER_WIDTH = 4, NORM_WIDTH = 8, START_ALIGNMENT = 2 };
+enum { MASTER_WIDTH = 4, NORM_WIDTH = 8, START_ALIGNMENT = 2, STREAM_HANDSHAKE = 2 };
 
 // Gradients on their way: small ones are copied into one buffer, a large one goes by itself.
 struct bucket {
-    struct storage *buffer;
+    struct storage *buffers[2]; // the second with overlap_comm: filled while the first is reduced
+    int filling;
     int *parameters;
     int count;
     uint64_t elements;
 };
 
+// Parameters that the optimizer treats alike.
+struct group {
+    uint64_t elements, part; // of all, and of a rank's part
+    int owned_count;         // parameters that begin in rank 0's part
+};
+
 struct zero {
-    uint64_t ranks, bucket_elements, partition_elements;
-    uint64_t *starts;         // of each parameter in the flat tensor; one more for the end
-    int owned_count;          // parameters that begin in rank 0's part
+    uint64_t ranks, bucket_elements, owned_elements;
+    struct group groups[ZERO_GROUPS];
+    uint64_t *starts;         // of each parameter in its group's flat tensor
     int *uses_left;           // of a parameter in this backward pass
     struct storage **earlier; // stage 1: gradients of the micro-batches before
     struct bucket bucket;
@@ -33,6 +41,8 @@ struct zero {
     struct storage *accumulated; // and of the first
     uint64_t micro_batch;        // of the step, from 1
     bool drops_early;            // stage 2: a gradient of another rank's part, once it is reduced
+    bool overlaps;               // overlap_comm
+    uint16_t stream;             // that gradients are reduced on
 };
 
 static struct zero *zero_of(const struct trainer *t)
@@ -43,6 +53,13 @@ static struct zero *zero_of(const struct trainer *t)
 uint64_t zero_bucket_elements(const struct job *p)
 {
     return p->model.hidden * p->model.hidden;
+}
+
+int zero_group_of(const struct trainer *t, int parameter)
+{
+    const struct parameter *p = &t->graph.parameters[parameter];
+    bool is_vector = p->rows == 1 || p->columns == 1;
+    return t->habits->decays_matrices && is_vector && !t->job->lora_rank;
 }
 
 static uint64_t elements_of(const struct trainer *t, int parameter)
@@ -62,11 +79,22 @@ static bool is_last_micro_batch(const struct trainer *t)
     return zero_of(t)->micro_batch == trainer_micro_batches(t->job);
 }
 
-// Of a parameter that begins in rank 0's part: the elements that lie in it.
+static const struct group *group_of(const struct trainer *t, int parameter)
+{
+    return &zero_of(t)->groups[zero_group_of(t, parameter)];
+}
+
+// Whether it begins in rank 0's part.
+static bool is_owned(const struct trainer *t, int parameter)
+{
+    return zero_of(t)->starts[parameter] < group_of(t, parameter)->part;
+}
+
+// Of such a parameter: the elements that lie in it.
 static uint64_t owned_elements(const struct trainer *t, int parameter)
 {
     const struct zero *z = t->state;
-    uint64_t left = z->partition_elements - z->starts[parameter];
+    uint64_t left = group_of(t, parameter)->part - z->starts[parameter];
     uint64_t whole = elements_of(t, parameter);
     return whole < left ? whole : left;
 }
@@ -83,8 +111,11 @@ struct joiner {
 
 static void join(struct trainer *t, struct joiner *j)
 {
+    struct storage *joined = NULL;
     if (j->count > 1)
-        machine_scratch(t->machine, j->elements * t->width);
+        joined = machine_take_on(t->machine, zero_of(t)->stream, j->elements * t->width,
+                                 MEMORY_WORKSPACE);
+    machine_drop(t->machine, joined);
     j->elements = 0;
     j->count = 0;
 }
@@ -103,9 +134,10 @@ static void end_stretch(struct trainer *t, struct joiner *j)
 static void add_parameter(struct trainer *t, struct joiner *j, int parameter)
 {
     const struct zero *z = t->state;
-    uint64_t at = z->starts[parameter], end = z->starts[parameter + 1];
+    uint64_t part = group_of(t, parameter)->part;
+    uint64_t at = z->starts[parameter], end = at + elements_of(t, parameter);
     while (at < end) {
-        uint64_t rank = at / z->partition_elements, stop = (rank + 1) * z->partition_elements;
+        uint64_t rank = at / part, stop = (rank + 1) * part;
         stop = stop < end ? stop : end;
         if (rank != j->owner)
             end_stretch(t, j);
@@ -118,6 +150,8 @@ static void add_parameter(struct trainer *t, struct joiner *j, int parameter)
 static void average(struct trainer *t)
 {
     struct joiner j = {0};
+    machine_wait(t->machine, zero_of(t)->stream, STREAM_COMPUTE);
+    machine_launch(t->machine, STREAM_HANDSHAKE);
     for (int i = 0; i < zero_of(t)->bucket.count; i++)
         add_parameter(t, &j, zero_of(t)->bucket.parameters[i]);
     end_stretch(t, &j);
@@ -140,6 +174,21 @@ static void send_to_host(struct trainer *t, struct parameter *p, int parameter)
     drop(t, &p->gradient);
 }
 
+// What was reduced in place on another stream, or copied back to, comes back when that is done. Of
+// a gradient that several other ranks have parts of, a copy was reduced, and nothing waits for it.
+static void drop_reduced(struct trainer *t, int parameter)
+{
+    const struct zero *z = t->state;
+    struct storage **s = &t->graph.parameters[parameter].gradient;
+    uint64_t at = z->starts[parameter], part = group_of(t, parameter)->part;
+    bool is_in_one = at / part == (at + elements_of(t, parameter) - 1) / part;
+    if (z->overlaps && (is_in_one || is_owned(t, parameter)))
+        machine_drop_after(t->machine, *s, z->stream);
+    else
+        machine_drop(t->machine, *s);
+    *s = NULL;
+}
+
 static void keep_gradient(struct trainer *t, int parameter)
 {
     struct zero *z = t->state;
@@ -149,8 +198,9 @@ static void keep_gradient(struct trainer *t, int parameter)
         return;
     }
     if (!z->owned)
-        z->owned = machine_take(t->machine, z->starts[z->owned_count] * t->width, MEMORY_GRADIENTS);
-    drop(t, &p->gradient);
+        z->owned =
+            machine_take_on(t->machine, z->stream, z->owned_elements * t->width, MEMORY_GRADIENTS);
+    drop_reduced(t, parameter);
     p->gradient = storage_share(z->owned);
 }
 
@@ -161,10 +211,10 @@ static void reduce(struct trainer *t)
     average(t);
     for (int i = 0; i < b->count; i++) {
         int parameter = b->parameters[i];
-        if (parameter < z->owned_count)
+        if (is_owned(t, parameter))
             keep_gradient(t, parameter);
         else if (z->drops_early)
-            drop(t, &t->graph.parameters[parameter].gradient);
+            drop_reduced(t, parameter);
     }
     b->count = 0;
     b->elements = 0;
@@ -176,17 +226,20 @@ static void add_to_bucket(struct trainer *t, int parameter)
     struct bucket *b = &z->bucket;
     struct parameter *p = &t->graph.parameters[parameter];
     uint64_t elements = elements_of(t, parameter);
-    if (b->elements + elements > z->bucket_elements)
+    if (b->elements + elements > z->bucket_elements) {
         reduce(t);
+        b->filling = z->overlaps && !b->filling;
+    }
     struct storage *moved = NULL;
     if (elements <= z->bucket_elements)
-        moved = storage_share(b->buffer);
+        moved = storage_share(b->buffers[b->filling]);
     else if (t->job->offload) // a copy of its own
         moved = machine_take(t->machine, elements * t->width, MEMORY_GRADIENTS);
     if (moved) {
         drop(t, &p->gradient);
         p->gradient = moved;
     }
+    machine_launch(t->machine, elements <= z->bucket_elements); // the copy
     b->parameters[b->count++] = parameter;
     b->elements += elements;
 }
@@ -199,8 +252,8 @@ static bool is_complete(struct trainer *t, int parameter)
     struct zero *z = zero_of(t);
     if (--z->uses_left[parameter] > 0)
         return false;
-    if (!z->bucket.buffer)
-        z->bucket.buffer =
+    for (int i = 0; i <= z->overlaps && !z->bucket.buffers[i]; i++)
+        z->bucket.buffers[i] =
             machine_take(t->machine, z->bucket_elements * t->width, MEMORY_GRADIENTS);
     return true;
 }
@@ -258,9 +311,13 @@ static void end_backward(struct trainer *t)
 {
     struct zero *z = zero_of(t);
     reduce(t);
+    if (z->overlaps)
+        machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
     if (!z->accumulated)
         z->accumulated = storage_share(z->owned);
-    drop(t, &z->bucket.buffer);
+    drop(t, &z->bucket.buffers[0]);
+    drop(t, &z->bucket.buffers[1]);
+    z->bucket.filling = 0;
     drop(t, &z->owned);
     drop_gradients(t);
 }
@@ -277,25 +334,44 @@ static void end_backward_of_all(struct trainer *t)
 
 // ------------------------------------------------------------------ the step
 
-// One norm for each gradient of this part; then all are joined and cast, and the optimizer sees
-// one tensor. Updated parameters are gathered in place.
-static void update(struct trainer *t)
+// One norm for each gradient of this part.
+static void take_norms(struct trainer *t, int group)
+{
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        if (zero_group_of(t, i) == group && is_owned(t, i))
+            norm(t, owned_elements(t, i));
+}
+
+// A group's gradients are joined and cast, and the optimizer sees one tensor.
+static void step_group(struct trainer *t, int number, bool is_last)
 {
     struct zero *z = t->state;
-    struct trained *part = &t->trained[0];
+    struct trained *part = &t->trained[number];
+    struct storage *flat =
+        z->groups[number].owned_count > 1
+            ? machine_take(t->machine, part->elements * t->width, MEMORY_GRADIENTS)
+            : storage_share(z->accumulated);
+    part->gradient = machine_take(t->machine, part->elements * MASTER_WIDTH, MEMORY_GRADIENTS);
+    drop(t, &flat);
+    if (is_last)
+        drop(t, &z->accumulated);
+    struct trainer one = *t;
+    one.trained = part;
+    one.trained_count = 1;
+    optimizer_step(&one);
+    optimizer_zero(&one);
+}
+
+// Gradients of all groups are one tensor, which goes with the last. Updated parameters are gathered
+// in place.
+static void update(struct trainer *t)
+{
     if (t->job->offload)
         return;
-    for (int i = 0; i < z->owned_count; i++)
-        norm(t, owned_elements(t, i));
-    uint64_t elements = part->elements;
-    struct storage *flat = z->owned_count > 1
-                               ? machine_take(t->machine, elements * t->width, MEMORY_GRADIENTS)
-                               : storage_share(z->accumulated);
-    part->gradient = machine_take(t->machine, elements * MASTER_WIDTH, MEMORY_GRADIENTS);
-    drop(t, &flat);
-    drop(t, &z->accumulated);
-    optimizer_step(t);
-    optimizer_zero(t);
+    for (int i = 0; i < t->trained_count; i++)
+        take_norms(t, i);
+    for (int i = 0; i < t->trained_count; i++)
+        step_group(t, i, i + 1 == t->trained_count);
 }
 
 // ------------------------------------------------------------------ building
@@ -312,32 +388,55 @@ static uint64_t largest_parameter(const struct trainer *t)
 static void lay_out(struct trainer *t, struct zero *z)
 {
     int count = t->graph.parameter_count;
-    for (int i = 0; i < count; i++)
-        z->starts[i + 1] = z->starts[i] + elements_of(t, i);
-    z->partition_elements = u64_align_up(z->starts[count], START_ALIGNMENT * z->ranks) / z->ranks;
-    while (z->owned_count < count && z->starts[z->owned_count] < z->partition_elements)
-        z->owned_count++;
+    for (int i = 0; i < count; i++) {
+        struct group *g = &z->groups[zero_group_of(t, i)];
+        z->starts[i] = g->elements;
+        g->elements += elements_of(t, i);
+    }
+    for (int i = 0; i < ZERO_GROUPS; i++) {
+        struct group *g = &z->groups[i];
+        g->part = u64_align_up(g->elements, START_ALIGNMENT * z->ranks) / z->ranks;
+        t->trained_count += g->elements > 0;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!is_owned(t, i))
+            continue;
+        z->groups[zero_group_of(t, i)].owned_count++;
+        z->owned_elements += elements_of(t, i);
+    }
 }
 
 // Parameters that came one by one are joined; rank 0's part is copied and cast, on the host if it
-// stays there. A gradient that comes back from the host needs a place on the card.
-static void take_state(struct trainer *t, const struct zero *z)
+// stays there.
+static void take_group(struct trainer *t, int number)
 {
     struct machine *m = t->machine;
-    struct graph *g = &t->graph;
-    uint64_t part = z->partition_elements;
+    const struct zero *z = t->state;
+    uint64_t part = z->groups[number].part;
     machine_mark(m, EVENT_EMPTY_CACHE);
     machine_take(m, part * z->ranks * t->width, MEMORY_PARAMETERS);
-    for (int i = 0; i < g->parameter_count; i++)
-        drop(t, &g->parameters[i].weight);
-    t->trained[0] = (struct trained){.elements = part, .width = MASTER_WIDTH};
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        if (zero_group_of(t, i) == number)
+            drop(t, &t->graph.parameters[i].weight);
+    t->trained[number] = (struct trained){.elements = part, .width = MASTER_WIDTH};
     struct storage *copy = machine_take(m, part * t->width, MEMORY_WORKSPACE);
     if (!t->job->offload)
-        t->trained[0].weight = machine_take(m, part * MASTER_WIDTH, MEMORY_OPTIMIZER);
+        t->trained[number].weight = machine_take(m, part * MASTER_WIDTH, MEMORY_OPTIMIZER);
     machine_drop(m, copy);
-    if (!t->job->offload)
-        machine_scratch(m, part * MASTER_WIDTH); // a gradient, to see its size
-    else
+}
+
+// Gradients, to see their size. One that comes back from the host needs a place on the card.
+static void take_state(struct trainer *t)
+{
+    struct machine *m = t->machine;
+    struct storage *gradients[ZERO_GROUPS] = {0};
+    for (int i = 0; i < t->trained_count; i++)
+        take_group(t, i);
+    for (int i = 0; i < t->trained_count && !t->job->offload; i++)
+        gradients[i] = machine_take(m, t->trained[i].elements * MASTER_WIDTH, MEMORY_WORKSPACE);
+    for (int i = 0; i < ZERO_GROUPS; i++)
+        machine_drop(m, gradients[i]);
+    if (t->job->offload)
         machine_take(m, largest_parameter(t) * t->width, MEMORY_WORKSPACE);
 }
 
@@ -348,21 +447,23 @@ static void build(struct trainer *t)
     struct zero *z = NEW(a, struct zero, 1);
     *z = (struct zero){.ranks = job_ranks(t->job),
                        .bucket_elements = zero_bucket_elements(t->job),
-                       .starts = NEW(a, uint64_t, count + 1),
+                       .starts = NEW(a, uint64_t, count),
                        .uses_left = NEW(a, int, count),
                        .earlier = NEW(a, struct storage *, count),
                        .bucket.parameters = NEW(a, int, count)};
     t->state = z;
     lay_out(t, z);
-    t->trained = NEW(a, struct trained, 1);
-    t->trained_count = 1;
-    take_state(t, z);
+    t->trained = NEW(a, struct trained, t->trained_count);
+    take_state(t);
 }
 
 static void build_stage2(struct trainer *t)
 {
     build(t);
-    zero_of(t)->drops_early = true;
+    struct zero *z = zero_of(t);
+    z->drops_early = true;
+    z->overlaps = t->habits->overlaps_reduction && !t->job->offload;
+    z->stream = z->overlaps ? t->first_stream : STREAM_COMPUTE;
 }
 
 const struct strategy_kind zero1_strategy = {

@@ -8,6 +8,11 @@
 // (transformers/integrations/deepspeed.py): buckets of hidden x hidden elements.
 uint64_t zero_bucket_elements(const struct job *p);
 
+// The optimizer's group that a parameter is in. transformers' Trainer has two (5.17, trainer.py,
+// create_optimizer): norms and biases, which do not decay, are the second; adapters are the first.
+enum { ZERO_GROUPS = 2 };
+int zero_group_of(const struct trainer *t, int parameter);
+
 // How often a backward pass gives a gradient to a parameter.
 int zero_uses_of(const struct trainer *t, int parameter);
 

@@ -14,7 +14,6 @@
 #include "core/strategies/zero.h"
 #include "core/strategies/zero_coordinator.h"
 
-enum { STREAM_GATHER = 1, STREAM_REDUCE = 2 };
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8 };
 
 #define SUB_GROUP_ELEMENTS UINT64_C(1000000000) // sub_group_size, deepspeed/runtime/zero/config.py
@@ -33,6 +32,8 @@ struct zero3 {
     int *bucket;
     int bucket_count;
     uint64_t bucket_filled, bucket_elements, ranks;
+    int *weights;          // of a thin matrix: the weight it stands beside; -1
+    int base_count;        // parameters before the thin ones
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
     uint64_t micro_batch;  // of the step, from 1
 };
@@ -42,10 +43,25 @@ static struct zero3 *zero3_of(const struct trainer *t)
     return t->state;
 }
 
+static uint16_t gather_stream(const struct trainer *t)
+{
+    return t->first_stream;
+}
+
+static uint16_t reduce_stream(const struct trainer *t)
+{
+    return (uint16_t)(t->first_stream + 1);
+}
+
 static uint64_t elements_of(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
     return p->rows * p->columns;
+}
+
+static bool is_frozen(const struct trainer *t, int parameter)
+{
+    return t->graph.parameters[parameter].frozen;
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -72,29 +88,145 @@ static void enter_others(struct coordinator *c, int count)
         coordinator_enter(c, NO_PARAMETERS);
 }
 
+static int root_unit(const struct trainer *t)
+{
+    return (int)t->job->model.layers;
+}
+
+static int fused_head_unit(const struct trainer *t)
+{
+    return root_unit(t) + 1;
+}
+
+// TRL's fused head reads the weight and is no call of a module; a reward's is one.
+static bool reads_head(const struct job *p)
+{
+    return job_fuses_head(p) && p->task != TASK_REWARD;
+}
+
+static bool is_fused_head(const struct trainer *t, int parameter, const struct operation *o)
+{
+    return parameter == t->head && o != &operation_embedding && reads_head(t->job);
+}
+
+// Around a model with adapters peft has another.
+static void enter_root(struct trainer *t)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    enter_others(c, t->job->lora_rank > 0);
+    coordinator_enter(c, module_of_root(t));
+}
+
+static void enter_unit(struct trainer *t, int unit)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    if (unit == root_unit(t)) {
+        coordinator_begin(c);
+        enter_root(t);
+    }
+    if (unit == fused_head_unit(t))
+        coordinator_read(c, t->head);
+}
+
+static void leave_unit(struct trainer *t, int unit)
+{
+    if (unit == root_unit(t))
+        coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
+}
+
+static int adapter_of(const struct trainer *t, int module)
+{
+    return module < t->graph.parameter_count ? t->graph.parameters[module].adapter : 0;
+}
+
+// Of lora_A and lora_B the weight they stand beside, which peft's module calls first; -1.
+static int weight_beside(const struct trainer *t, int module)
+{
+    return module < t->graph.parameter_count ? zero3_of(t)->weights[module] : -1;
+}
+
+static bool is_first_thin(const struct trainer *t, int module)
+{
+    int weight = weight_beside(t, module);
+    return weight >= 0 && adapter_of(t, weight) == module;
+}
+
+static bool is_second_thin(const struct trainer *t, int module)
+{
+    return weight_beside(t, module) >= 0 && !is_first_thin(t, module);
+}
+
+static void enter_forward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    if (weight_beside(t, module) < 0)
+        enter_others(z->coordinator, z->forward[module].before);
+    if (adapter_of(t, module))
+        coordinator_enter(z->coordinator, module_around(t, module));
+    if (is_first_thin(t, module)) { // its type is asked for, and dropout called
+        coordinator_read(z->coordinator, module);
+        enter_others(z->coordinator, 1);
+    }
+    coordinator_enter(z->coordinator, module);
+    if (t->graph.in_backward && module < t->graph.parameter_count && is_frozen(t, module))
+        coordinator_hold(z->coordinator, module);
+}
+
+static void leave_forward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    int weight = weight_beside(t, module);
+    coordinator_leave(z->coordinator, module);
+    if (is_second_thin(t, module))
+        coordinator_leave(z->coordinator, module_around(t, weight));
+    if (is_second_thin(t, module))
+        enter_others(z->coordinator, z->forward[weight].after);
+    else if (weight < 0 && !adapter_of(t, module))
+        enter_others(z->coordinator, z->forward[module].after);
+}
+
 static void enter_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
-    enter_others(z->coordinator, z->backward[module].before);
+    int weight = weight_beside(t, module);
+    if (is_second_thin(t, module)) {
+        enter_others(z->coordinator, z->backward[weight].before);
+        coordinator_enter(z->coordinator, module_around(t, weight));
+    } else if (weight < 0 && !adapter_of(t, module)) {
+        enter_others(z->coordinator, z->backward[module].before);
+    }
     coordinator_enter(z->coordinator, module);
 }
 
 // The embedding's gradients go nowhere, so that nothing says when its backward pass is over.
+static void leave_module_backward(struct trainer *t, int module)
+{
+    struct zero3 *z = zero3_of(t);
+    if (module != t->embedding)
+        coordinator_leave(z->coordinator, module);
+    if (is_first_thin(t, module))
+        enter_others(z->coordinator, 1);
+    if (adapter_of(t, module))
+        coordinator_leave(z->coordinator, module_around(t, module));
+    if (weight_beside(t, module) < 0)
+        enter_others(z->coordinator, z->backward[module].after);
+}
+
 static void at_module(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment)
 {
     struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
+    if (is_fused_head(t, parameter, operation))
+        return;
     bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
     case MOMENT_FORWARD:
-        enter_others(z->coordinator, z->forward[module].before);
-        coordinator_enter(z->coordinator, module);
+        enter_forward(t, module);
         break;
     case MOMENT_FORWARD_DONE:
-        coordinator_leave(z->coordinator, module);
-        enter_others(z->coordinator, z->forward[module].after);
+        leave_forward(t, module);
         break;
     case MOMENT_BACKWARD:
         if (!z->is_fetched_early)
@@ -102,9 +234,7 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
         z->is_fetched_early = false;
         break;
     case MOMENT_BACKWARD_DONE:
-        if (operation != &operation_embedding)
-            coordinator_leave(z->coordinator, module);
-        enter_others(z->coordinator, z->backward[module].after);
+        leave_module_backward(t, module);
         break;
     }
 }
@@ -115,19 +245,17 @@ static void before_forward(struct trainer *t)
     z->micro_batch = is_last_micro_batch(t) ? 1 : z->micro_batch + 1;
     for (int i = 0; i < t->graph.parameter_count; i++)
         z->uses_left[i] = zero_uses_of(t, i);
-    coordinator_begin(z->coordinator);
 }
 
+// The model's own backward pass begins at its output, which with a fused head is what that gives.
 // A checkpointed layer is run again when the first tensor it kept is asked for, which is in the
 // backward pass of its last module.
 static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
-    if (unit == (int)t->job->model.layers) {
-        coordinator_enter(z->coordinator, NO_PARAMETERS);
-        return;
-    }
-    if (!t->job->checkpointing)
+    if (unit == (reads_head(t->job) ? fused_head_unit(t) : root_unit(t)))
+        enter_root(t);
+    if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
         return;
     enter_module_backward(t, t->layers[unit].down);
     z->is_fetched_early = true;
@@ -141,10 +269,10 @@ static struct storage *send_to_host(struct trainer *t, int parameter)
 {
     uint64_t elements = coordinator_shard(zero3_of(t)->coordinator, parameter);
     struct storage *copy =
-        machine_take_on(t->machine, STREAM_REDUCE, elements * t->width, MEMORY_GRADIENTS);
+        machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
     if (is_last_micro_batch(t)) {
-        scratch_on(t, STREAM_REDUCE, elements * NORM_WIDTH);
-        scratch_on(t, STREAM_REDUCE, elements * MASTER_WIDTH);
+        scratch_on(t, reduce_stream(t), elements * NORM_WIDTH);
+        scratch_on(t, reduce_stream(t), elements * MASTER_WIDTH);
     }
     return copy;
 }
@@ -177,7 +305,8 @@ static void reduce(struct trainer *t)
     for (int i = 0; i < z->bucket_count; i++)
         elements += coordinator_shard(z->coordinator, z->bucket[i]) * z->ranks;
     if (z->bucket_count > 1 || elements != z->bucket_filled)
-        joined = machine_take_on(t->machine, STREAM_REDUCE, elements * t->width, MEMORY_GRADIENTS);
+        joined =
+            machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
     release_gradients(t);
     drop(t, &joined);
     z->bucket_count = 0;
@@ -205,7 +334,7 @@ static void gradient_ready(struct graph *g, int parameter)
 static void end_backward(struct trainer *t)
 {
     reduce(t);
-    coordinator_leave(zero3_of(t)->coordinator, t->embedding);
+    coordinator_end_backward(zero3_of(t)->coordinator);
 }
 
 // ------------------------------------------------------------------ the step
@@ -229,7 +358,8 @@ static void update(struct trainer *t)
     coordinator_let_all_go(z->coordinator);
     if (!t->job->offload) {
         for (int i = 0; i < t->graph.parameter_count; i++)
-            machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);
+            if (!is_frozen(t, i))
+                machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);
         for (int i = 0; i < t->trained_count; i++)
             step_group(t, &t->trained[i]);
     }
@@ -240,7 +370,7 @@ static void update(struct trainer *t)
 
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
-    z->forward[t->embedding] = (struct neighbours){2, 1}; // the model, twice; rotary embedding
+    z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
     z->backward[t->final_norm].before = 1;                // the model
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
@@ -253,23 +383,30 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
     }
 }
 
+// A group of the optimizer's that is too large is cut; the last cut may be where it ends.
 static void group_parts(struct trainer *t, const struct zero3 *z)
 {
-    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
-    t->trained_count = 1;
-    for (int i = 0; i < t->graph.parameter_count; i++) {
-        struct trained *group = &t->trained[t->trained_count - 1];
-        group->width = MASTER_WIDTH;
-        group->elements += coordinator_shard(z->coordinator, i);
-        if (group->elements >= SUB_GROUP_ELEMENTS && i + 1 < t->graph.parameter_count)
-            t->trained_count++;
+    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count + 1);
+    for (int number = 0; number < ZERO_GROUPS; number++) {
+        struct trained *group = &t->trained[t->trained_count];
+        for (int i = 0; i < t->graph.parameter_count; i++) {
+            if (zero_group_of(t, i) != number || is_frozen(t, i))
+                continue;
+            group->width = MASTER_WIDTH;
+            group->elements += coordinator_shard(z->coordinator, i);
+            group += group->elements >= SUB_GROUP_ELEMENTS;
+        }
+        group += group->elements > 0;
+        t->trained_count = (int)(group - t->trained);
     }
 }
 
-// Each parameter, whole for a moment; from the host comes this rank's part of it.
+// Each trained parameter, whole for a moment; from the host comes this rank's part of it.
 static void pass_through(struct trainer *t, const struct zero3 *z, bool from_host)
 {
     for (int i = 0; i < t->graph.parameter_count; i++) {
+        if (is_frozen(t, i))
+            continue;
         uint64_t part = coordinator_shard(z->coordinator, i) * t->width;
         struct storage *whole = machine_take(t->machine, part * z->ranks, MEMORY_WORKSPACE);
         if (from_host)
@@ -301,12 +438,57 @@ static uint64_t take_parts(struct trainer *t)
     return all;
 }
 
+// The model as zero.Init makes it: each parameter cut at once, the head too that is tied later;
+// then filled, one after another. TRL asks for fp32, which is cast (deepspeed/runtime/zero/
+// partition_parameters.py, zero_wrapper_for_fp_tensor_constructor). Gives the parts.
+static struct storage **make_parts(struct trainer *t, const struct zero3 *z, bool wide)
+{
+    struct machine *m = t->machine;
+    int count = z->base_count, last = t->head == t->embedding ? count : count - 1;
+    struct storage **parts = NEW(m->arena, struct storage *, count + 1);
+    for (int i = 0; i <= last; i++) {
+        uint64_t elements = coordinator_shard(z->coordinator, i < count ? i : t->head);
+        struct storage *made = NULL;
+        if (wide)
+            made = machine_take(m, elements * z->ranks * MASTER_WIDTH, MEMORY_WORKSPACE);
+        struct storage *whole = machine_take(m, elements * z->ranks * t->width, MEMORY_WORKSPACE);
+        drop(t, &made);
+        parts[i] = machine_take(m, elements * t->width,
+                                t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS);
+        drop(t, &whole);
+    }
+    for (int i = 0; i < count; i++)
+        machine_scratch(m, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
+    drop(t, &parts[count]);
+    return parts;
+}
+
+// A reference, in bf16, is made beside a policy whose parts are not yet joined.
+static void take_reference(struct trainer *t, const struct zero3 *z)
+{
+    struct storage **theirs = make_parts(t, z, true);
+    make_parts(t, z, false);
+    for (int i = 0; i < z->base_count; i++)
+        drop(t, &theirs[i]);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
+// What is not trained stays as it was cut.
+static void take_frozen(struct trainer *t, const struct zero3 *z)
+{
+    if (!t->job->lora_rank)
+        return;
+    make_parts(t, z, true);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
+}
+
 // Parameters are made on the card, cut and filled; unless their parts go to the host, the cache is
 // emptied then. Each is gathered once more when its hook is set.
 static void take_state(struct trainer *t, struct zero3 *z)
 {
     struct machine *m = t->machine;
     bool from_host = t->job->offload == OFFLOAD_ALL;
+    take_frozen(t, z);
     if (from_host) {
         pass_through(t, z, false);
         pass_through(t, z, true);
@@ -318,31 +500,58 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, from_host);
 }
 
+// TRL has PEFT's layers under ZeRO-3 checkpointed so (1.16, trainer/sft_trainer.py).
+static void find_adapters(struct trainer *t, struct zero3 *z)
+{
+    struct graph *g = &t->graph;
+    for (int i = 0; i < g->parameter_count; i++)
+        z->weights[i] = -1;
+    z->base_count = g->parameter_count;
+    for (int i = 0; i < g->parameter_count; i++) {
+        int adapter = g->parameters[i].adapter;
+        for (int j = 0; adapter && j < 2; j++)
+            z->weights[adapter + j] = i;
+        if (adapter && adapter < z->base_count)
+            z->base_count = adapter;
+    }
+    g->reentrant = t->job->lora_rank && t->job->checkpointing;
+}
+
 static void load(struct trainer *t)
 {
     struct arena *a = t->machine->arena;
     int modules = t->graph.parameter_count + 1;
     struct zero3 *z = NEW(a, struct zero3, 1);
-    *z = (struct zero3){.coordinator = coordinator_for(t, STREAM_GATHER),
+    *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
                         .forward = NEW(a, struct neighbours, modules),
                         .backward = NEW(a, struct neighbours, modules),
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
+                        .weights = NEW(a, int, modules),
                         .bucket_elements = zero_bucket_elements(t->job),
                         .ranks = job_ranks(t->job)};
     t->state = z;
     find_neighbours(t, z);
+    find_adapters(t, z);
+    if (t->is_reference) {
+        take_reference(t, z);
+        return;
+    }
     group_parts(t, z);
     take_state(t, z);
 }
 
 static int unit_of(const struct trainer *t, enum part part)
 {
-    return part == PART_EMBEDDING || part == PART_HEAD ? -1 : (int)t->job->model.layers;
+    if (part == PART_HEAD)
+        return reads_head(t->job) ? fused_head_unit(t) : -1;
+    return part == PART_EMBEDDING ? -1 : root_unit(t);
 }
 
 const struct strategy_kind zero3_strategy = {
     .load = load,
+    .enter_unit = enter_unit,
+    .leave_unit = leave_unit,
     .at_module = at_module,
     .gradient_ready = gradient_ready,
     .before_forward = before_forward,

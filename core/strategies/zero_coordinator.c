@@ -12,6 +12,11 @@ enum { MOST_MODULE_PARAMETERS = 2, NEVER = -1 };
 #define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
 #define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
 
+// A reference model's engine is made before "auto" is replaced, and has DeepSpeed's defaults
+// (trl 1.16, models/utils.py, prepare_deepspeed: the keys that it sets are not read).
+#define REFERENCE_PREFETCH_ELEMENTS   INT64_C(50000000)
+#define REFERENCE_PERSISTENT_ELEMENTS 100000
+
 enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
 
 // Several parameters that come in one collective, each copied out of it when the first is needed.
@@ -27,11 +32,15 @@ struct piece {
     uint64_t elements, shard;
     enum status status;
     bool persists;
-    unsigned users; // modules that run now: 1 its own, 2 a head that shares it
+    unsigned users; // modules that run now: see below
+    bool is_read;   // by a module that is not its own
     int64_t last;   // the latest step of the pass that it was gathered for
     struct gathering *gathering;
     int bias; // of the same module; -1
 };
+
+// Its own module, a head that shares it, its reader, and the model for one that was recomputed.
+enum { USER_MODULE = 1, USER_HEAD = 2, USER_READER = 4, USER_MODEL = 8 };
 
 struct use {
     int parameter;
@@ -57,6 +66,16 @@ int module_of_head(const struct trainer *t)
     return t->head == t->embedding ? t->graph.parameter_count : t->head;
 }
 
+int module_of_root(const struct trainer *t)
+{
+    return t->graph.parameter_count + 1;
+}
+
+int module_around(const struct trainer *t, int weight)
+{
+    return module_of_root(t) + 1 + weight;
+}
+
 uint64_t coordinator_shard(const struct coordinator *c, int parameter)
 {
     return c->pieces[parameter].shard;
@@ -68,14 +87,24 @@ struct module {
     unsigned user;
 };
 
+static struct module reader_of(const struct coordinator *c, int parameter)
+{
+    return (struct module){
+        .parameters = {parameter}, .count = c->pieces[parameter].is_read, .user = USER_READER};
+}
+
 static struct module module_at(const struct coordinator *c, int number)
 {
     const struct trainer *t = c->trainer;
     if (number == NO_PARAMETERS)
-        return (struct module){.user = 1};
+        return (struct module){.user = USER_MODULE};
     if (number == t->graph.parameter_count)
-        return (struct module){.parameters = {t->embedding}, .count = 1, .user = 2};
-    struct module m = {.parameters = {number}, .count = 1, .user = 1};
+        return (struct module){.parameters = {t->embedding}, .count = 1, .user = USER_HEAD};
+    if (number == module_of_root(t))
+        return reader_of(c, t->head);
+    if (number > module_of_root(t))
+        return reader_of(c, t->graph.parameters[number - module_around(t, 0)].adapter);
+    struct module m = {.parameters = {number}, .count = 1, .user = USER_MODULE};
     if (c->pieces[number].bias >= 0)
         m.parameters[m.count++] = c->pieces[number].bias;
     return m;
@@ -318,6 +347,37 @@ void coordinator_leave(struct coordinator *c, int module)
     }
 }
 
+void coordinator_read(struct coordinator *c, int parameter)
+{
+    struct trainer *t = c->trainer;
+    struct piece *p = &c->pieces[parameter];
+    if (p->status != STATUS_AWAY)
+        return;
+    p->is_read = true;
+    p->status = STATUS_HERE;
+    if (!views_its_part(c))
+        *whole_of(c, parameter) =
+            machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+}
+
+void coordinator_hold(struct coordinator *c, int parameter)
+{
+    if (!c->pieces[parameter].persists)
+        c->pieces[parameter].users |= USER_MODEL;
+}
+
+void coordinator_end_backward(struct coordinator *c)
+{
+    coordinator_leave(c, c->trainer->embedding);
+    coordinator_leave(c, module_of_root(c->trainer));
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
+        bool was_held = c->pieces[i].users & USER_MODEL;
+        c->pieces[i].users &= ~(unsigned)USER_MODEL;
+        if (was_held)
+            let_go(c, i);
+    }
+}
+
 void coordinator_let_all_go(struct coordinator *c)
 {
     for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
@@ -344,19 +404,23 @@ void coordinator_gather_persistent(struct coordinator *c)
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
 {
     struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
-    uint64_t hidden = t->job->model.hidden;
+    uint64_t hidden = t->job->model.hidden, persistent = PERSISTENCE_FACTOR * hidden;
     *c = (struct coordinator){.trainer = t,
                               .stream = stream,
                               .ranks = job_ranks(t->job),
                               .prefetch_elements =
                                   (int64_t)(PREFETCH_TENTHS * hidden * hidden / 10)};
+    if (t->is_reference) {
+        c->prefetch_elements = REFERENCE_PREFETCH_ELEMENTS;
+        persistent = REFERENCE_PERSISTENT_ELEMENTS;
+    }
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
         uint64_t elements = p->rows * p->columns;
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
-                                      .persists = elements <= PERSISTENCE_FACTOR * hidden,
+                                      .persists = elements <= persistent,
                                       .last = NEVER,
                                       .bias = -1};
     }

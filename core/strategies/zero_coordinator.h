@@ -13,12 +13,27 @@ struct coordinator;
 
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream);
 
-// A module is the number of its weight; one that shares the embedding has module_of_head.
+// A module is the number of its weight; one that shares the embedding has module_of_head, the model
+// itself module_of_root, peft's around a weight and its adapter module_around.
 int module_of_head(const struct trainer *t);
+int module_of_root(const struct trainer *t);
+int module_around(const struct trainer *t, int weight);
 
 void coordinator_begin(struct coordinator *c); // a forward pass
 void coordinator_enter(struct coordinator *c, int module);
 void coordinator_leave(struct coordinator *c, int module);
+
+// A module reads a weight of another without calling that: the model its head's, peft's its first
+// adapter's. The first time it is gathered where the module runs, and noted as a parameter of the
+// reader's own (deepspeed/runtime/zero/parameter_offload.py, ZeROOrderedDict).
+void coordinator_read(struct coordinator *c, int parameter);
+
+// A frozen weight that a layer needs to be run again is held for whoever's backward pass began
+// last, and with reentrant checkpoints that is the model (partitioned_param_coordinator.py,
+// update_recompute_parameters): until the end.
+void coordinator_hold(struct coordinator *c, int parameter);
+void coordinator_end_backward(struct coordinator *c);
+
 void coordinator_let_all_go(struct coordinator *c);
 void coordinator_gather_persistent(struct coordinator *c); // after an optimizer step
 

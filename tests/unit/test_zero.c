@@ -80,6 +80,41 @@ TEST(stage_three_gathers_up_to_a_billion_parameters)
     CHECK(large.by_kind[MEMORY_GATHERED] > UINT64_C(2) * 900000000);
 }
 
+// TRL's fused head reads the head's weight without calling it: from the second pass on the model
+// itself holds it while it runs, which without tied embeddings is one more tensor of that size.
+TEST(a_head_that_is_read_stays_while_the_model_runs)
+{
+    struct prediction p =
+        predicted("model=Qwen3-8B gpu=8xH200 context=2048 strategy=zero3 recipe=trl@1.16");
+    uint64_t head = UINT64_C(2) * 151936 * 4096;
+    CHECK(p.by_kind[MEMORY_GATHERED] >= head);
+    CHECK_U64(p.steps[2].allocated_bytes, p.steps[1].allocated_bytes);
+}
+
+// Weights that are not trained are gathered again when their layer is run again, and held until the
+// backward pass is over; what is trained, and the optimizer's state, are adapters.
+TEST(frozen_weights_pile_up_in_the_backward_pass)
+{
+    struct prediction p = predicted("model=Qwen3-4B gpu=8xH200 context=2048 strategy=zero3 "
+                                    "recipe=trl@1.16 lora=16");
+    uint64_t layers = UINT64_C(36) * 2 * (2 * 4096 * 2560 + 2 * 1024 * 2560 + 3 * 9728 * 2560);
+    uint64_t embedding = UINT64_C(2) * 151936 * 2560, part = 16 * 57344 * 36 / 8;
+    CHECK(p.by_kind[MEMORY_GATHERED] > layers + embedding);
+    CHECK(p.by_kind[MEMORY_OPTIMIZER] >= 12 * part);
+    CHECK(p.by_kind[MEMORY_OPTIMIZER] < 12 * part + 4096);
+    CHECK(p.by_kind[MEMORY_PARAMETERS] > UINT64_C(2) * 4022468096 / 8);
+    CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+}
+
+// Without recomputation they come and go.
+TEST(frozen_weights_come_and_go_without_recomputation)
+{
+    struct prediction p = predicted("model=Qwen3-4B gpu=8xH200 context=2048 strategy=zero3 "
+                                    "recipe=trl@1.16 lora=16 checkpointing=off");
+    CHECK(p.by_kind[MEMORY_GATHERED] < UINT64_C(3) << 30);
+    CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+}
+
 TEST(steps_leave_what_they_found)
 {
     static const char *const rows[] = {"zero1 gpu=4xH200 accum=2",
@@ -149,7 +184,15 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "DeepSpeed is modelled in mixed precision only"},
         {"model=Qwen3-30B-A3B gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
-         "zero3 is modelled with the full loss only"},
+         "zero3 is modelled with the full loss and"},
+        {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 offload=optimizer",
+         "offload is not modelled with LoRA under zero3"},
+        {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 task=dpo",
+         "LoRA under zero3 is modelled for sft only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 lora=16",
+         "LoRA is modelled under single and ddp, and under zero3 as TRL"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
+         "zero3 is modelled with the full loss and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sp=2",
          "sequence parallel is not modelled under DeepSpeed"},
