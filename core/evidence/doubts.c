@@ -109,16 +109,23 @@ static bool is_odd_sequence_parallel(const struct job *job)
            (job->model.sliding_window != 0 || model_has(&job->model, FEATURE_ATTENTION_CAP));
 }
 
-// Unlike tests/runs/h200_lora.jsonl: Llama, Qwen2.5 and Qwen3, with a full loss or Liger's.
+// Unlike tests/runs/h200_lora.jsonl (Llama, Qwen2.5 and Qwen3, with a full loss or Liger's) and
+// real_trainers.jsonl (TRL's own loss).
 static bool is_other_adapter(const struct job *job)
 {
     bool family = words_have("llama|qwen2|qwen3", '|', str_from(job->model.family->model_type));
-    return job->lora_rank && (!family || (job->loss != LOSS_FULL && job->loss != LOSS_LIGER));
+    bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
+    return job->lora_rank && (!family || !loss);
 }
 
 static bool is_packed_and_short(const struct job *job)
 {
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
+}
+
+static bool is_packed_spread(const struct job *job)
+{
+    return job->packed && job_ranks(job) > 1;
 }
 
 // Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss.
@@ -160,6 +167,7 @@ const struct doubt doubt_rows[] = {
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
+    {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_and_short, "packed weights with so few tokens", true},
 };
 

@@ -82,10 +82,20 @@ static bool shards_over_nothing(const struct job *j)
     return !is_trinity(j) && !is_verl(j);
 }
 
-static bool is_plain_family(const struct job *j) // Qwen, Llama and Mistral without windows
+static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
 {
     static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    return !(j->model.features & ~plain) && !job_has_windows(j);
+    return !(j->model.features & ~plain);
+}
+
+static bool is_plain_family(const struct job *j)
+{
+    return is_plain_or_windowed(j) && !job_has_windows(j);
+}
+
+static bool has_other_layers(const struct job *j)
+{
+    return !is_plain_or_windowed(j);
 }
 
 static bool is_special_family(const struct job *j)
@@ -225,7 +235,8 @@ static bool is_packed_without_adapters(const struct job *j)
 
 static bool is_packed_elsewhere(const struct job *j)
 {
-    return j->packed && (j->precision != PRECISION_BF16 || j->strategy != STRATEGY_SINGLE);
+    bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
+    return j->packed && (j->precision != PRECISION_BF16 || !whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -236,11 +247,6 @@ static bool has_targets_without_adapters(const struct job *j)
 static bool keeps_checkpoints_for_nothing(const struct job *j)
 {
     return j->checkpoint_offload && !j->checkpointing;
-}
-
-static bool waits_in_host(const struct job *j)
-{
-    return j->checkpoint_offload;
 }
 
 static bool saves_hf(const struct job *j)
@@ -280,7 +286,12 @@ static bool limits_tokens_elsewhere(const struct job *j)
 
 static bool is_another_recipe_with_adapters(const struct job *j)
 {
-    return j->recipe != RECIPE_HF;
+    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j);
+}
+
+static bool is_not_fused(const struct job *j)
+{
+    return !job_fuses_head(j);
 }
 
 static bool is_unpredicted_task(const struct job *j)
@@ -374,9 +385,10 @@ static bool has_no_bf16(const struct job *j)
 #define NO_BF16                                                                                   \
     "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
     "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
-#define ZERO3_LOSS   "zero3 is modelled with the full loss only; zero1 and zero2 with any"
-#define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA "LoRA is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define ZERO3_LOSS "zero3 is modelled with the full loss only; zero1 and zero2 with any"
+#define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
+#define SHARDED_LORA \
+    "LoRA is modelled on one GPU, under ddp, and under fsdp2 as TRL 1.16 runs it (--recipe trl)"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
@@ -664,17 +676,15 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU (single) with bf16 compute only"},
-    {IS_LORA, 0, is_special_family, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts and windows "
-     "it is"},
+     "nf4 is modelled under single and ddp, with bf16 weights around it: --precision bf16"},
+    {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
-     "LoRA is modelled in the plain step only (recipe hf)"},
+     "LoRA is modelled in the steps of hf, trl and transformers"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
-    {IS_LORA | IS_FSDP, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP, 0, is_not_fused, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
-    {IS_LORA, 0, waits_in_host, 0, NOT_YET, "lora",
-     "LoRA is not modelled with checkpoints in host memory"},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},

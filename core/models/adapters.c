@@ -44,7 +44,8 @@ static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
-    p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
+    if (!t->strategy->load)
+        p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
 }
 
@@ -81,9 +82,11 @@ void adapters_build(struct trainer *t)
         for (ptrdiff_t j = 0; j < job->parameters.tensor_count; j++)
             if (job->parameters.tensors[j].target & job->lora_targets)
                 add_adapter(t, parameter_of(&t->layers[i], &job->parameters.tensors[j]));
+    g->embedding_is_leaf = job->checkpointing;
+    if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
+        return;
     if (t->width != 4)
         cast_adapters(t, first, 4);
     if (job->packed)
         cast_adapters(t, first, 2);
-    g->embedding_is_leaf = job->checkpointing;
 }

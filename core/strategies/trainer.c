@@ -54,10 +54,13 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     t->ring = (struct ring){
         {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim}, p->ring, p->ring_rank};
     t->by_device_map = device_map_loads(t);
+    bool sharded = t->strategy->load && !t->by_device_map;
     parameters_build(t);
+    if (p->lora_rank && sharded)
+        adapters_build(t);
     call(t->by_device_map ? device_map_load : t->strategy->load, t);
     buffers_build(t);
-    if (p->lora_rank)
+    if (p->lora_rank && !sharded)
         adapters_build(t);
     call(t->strategy->build, t);
     if (p->ring == 1 && !t->habits->batch_columns)
