@@ -150,6 +150,7 @@ static const struct foreign_row trl_rows[] = {
     {"optim", "adamw_torch", SETS, "optimizer", "adamw"},
     {"optim", "adamw_torch_fused", SETS, "optimizer", "adamw-fused"},
     {"optim", "sgd", SETS, "optimizer", "sgd"},
+    {"optim", "adafactor", SETS, "optimizer", "adafactor"},
     {"optim", "adamw_bnb_8bit", SETS, "optimizer", "adamw-8bit-hf"},
     {"optim", "adamw_8bit", SETS, "optimizer", "adamw-8bit-hf"},
     {"bf16", "true", FACT, "bf16"},

@@ -80,6 +80,7 @@ static const struct row rows[] = {
     {"optim", ROW_TEXT, "adamw_torch", IS_ADAMW, IS_FUSED},
     {"optim", ROW_TEXT, "adamw_torch_fused", IS_FUSED},
     {"optim", ROW_TEXT, "sgd", IS_SGD},
+    {"optim", ROW_TEXT, "adafactor", IS_ADAFACTOR},
     {"max_grad_norm", ROW_LITERAL, "1.0"},
     {"learning_rate", ROW_LITERAL, "2.0e-5", IS_SFT},
     {"learning_rate", ROW_LITERAL, "1.0e-5", IS_REWARD},

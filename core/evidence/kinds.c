@@ -21,6 +21,7 @@ enum trait {
     HOST_CHECKPOINTS = 1 << 7,
     FUSED_KERNELS = 1 << 8,
     ENTROPY_SAVING = 1 << 9,
+    FACTORED = 1 << 10,
 };
 
 #define BIT(n)     (1u << (n))
@@ -83,6 +84,14 @@ const struct evidence_row evidence_rows[] = {
      2,
      {1, 34000, 67000, 72000}},
     {"TRL on one GPU", TRL, BIT(STRATEGY_SINGLE), 0, 0, REAL, 7, {95, 0, 5700, 5800}},
+    {"adafactor in TRL on one GPU",
+     TRL,
+     BIT(STRATEGY_SINGLE),
+     FACTORED,
+     0,
+     REAL,
+     1,
+     {0, 950, 950, 950}},
     {"adapters in TRL on one GPU",
      TRL,
      BIT(STRATEGY_SINGLE),
@@ -195,6 +204,7 @@ static unsigned traits_of(const struct job *job)
         {job->lora_rank > 0, LORA},
         {job->packed, PACKED},
         {job_has_8bit_optimizer(job), EIGHT_BIT},
+        {job->optimizer == OPTIMIZER_ADAFACTOR, FACTORED},
         {job->loss == LOSS_LIGER, LIGER},
         {job->ring > 1, RING},
         {job->ulysses > 1, ULYSSES},

@@ -391,6 +391,9 @@ static bool has_no_bf16(const struct job *j)
     "LoRA is modelled on one GPU, under ddp, and under fsdp2 as TRL 1.16 runs it (--recipe trl)"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define SHARDED_ADAFACTOR                                                                       \
+    "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
+    "ddp are"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
 
 #define CANNOT  ERROR_BAD_INPUT
@@ -550,6 +553,8 @@ const struct rule rules[] = {
      "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
     {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
      "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
+    {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
+     "files for @target@ with adafactor are not written; for accelerate and trl they are"},
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
      "files with Liger's loss are not written yet; with the full loss they are"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
@@ -684,9 +689,17 @@ const struct rule rules[] = {
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, is_not_fused, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
+    {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
+     "over adapters TRL computes a head in host memory there, which is not modelled; without "
+     "offload it is"},
     {IS_LORA | IS_ZERO, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
+    {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled over experts; adamw-fused is"},
     {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",

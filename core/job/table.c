@@ -25,6 +25,7 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_SGD] = "sgd",
     [OPTIMIZER_ADAMW_8BIT] = "adamw-8bit",
     [OPTIMIZER_ADAMW_8BIT_HF] = "adamw-8bit-hf",
+    [OPTIMIZER_ADAFACTOR] = "adafactor",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -276,7 +277,7 @@ const struct setting_def setting_defs[] = {
      .usual = "adamw",
      .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, and "
              "adamw-8bit-hf as transformers' Trainer sets it up, with the embedding's state in "
-             "32 bits"},
+             "32 bits; adafactor is transformers', as its Trainer sets it up"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),

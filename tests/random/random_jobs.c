@@ -63,7 +63,7 @@ static const struct {
     {"checkpointing", {"on", "off"}},
     {"reshard", {"on", "off"}},
     {"offload", {"off", "optimizer", "all"}},
-    {"optimizer", {"adamw", "adamw-fused", "sgd"}},
+    {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor"}},
     {"loss", {"full", "chunked:256"}},
     {"expandable", {"on", "off"}},
     {"sync-each-batch", {"on", "off"}},

@@ -152,6 +152,19 @@ static int requests_of(const char *settings, uint64_t bytes)
     return count;
 }
 
+// Its square, the square with a number added, what it is divided by, its negative.
+TEST(adafactor_makes_four_copies_of_a_gradient)
+{
+    const uint64_t embedding = UINT64_C(151936) * 1024 * 4;
+    int without = requests_of("optimizer=sgd precision=autocast", embedding);
+    int with = requests_of("optimizer=adafactor precision=autocast", embedding);
+    CHECK_U64((uint64_t)(with - without), 4 * PREDICT_STEPS);
+    struct prediction sgd = predicted("optimizer=sgd"), factored = predicted("optimizer=adafactor");
+    uint64_t state = factored.steps[2].end_allocated_bytes - sgd.steps[2].end_allocated_bytes;
+    CHECK(state > 4 * 151936 && state < 8 * 151936);
+    CHECK_U64(factored.steps[0].end_allocated_bytes, factored.steps[2].end_allocated_bytes);
+}
+
 // A head of its own is gathered by TRL, in the shards' type; one that is the embedding is there.
 TEST(behind_adapters_trl_reads_the_head)
 {
@@ -199,11 +212,14 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=16 gpu=2xH200", "under fsdp2 as TRL 1.16 runs it"},
         {"lora=16 gpu=2xH200 recipe=trl@1.13", "under fsdp2 as TRL 1.16 runs it"},
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
+        {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
+        {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
         {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
         {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
         {"lora=16 model=Phi-4-mini", "LoRA over Phi-3 and Phi-4 is not modelled"},
         {"lora=16 gpu=2xH200 strategy=zero2", "LoRA is modelled on one GPU, under ddp"},
+        {"lora=16 gpu=8xH200 recipe=trl tied=off offload=all", "a head in host memory"},
         {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl and transformers"},
         {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},
         {"loss=liger recipe=trl", "liger's loss is not modelled in TRL's step"},
