@@ -145,7 +145,7 @@ static const struct foreign_row trl_rows[] = {
     {"loss_type", "chunked_nll", SETS, "loss", "chunked:256"},
     {"loss_type", "sigmoid", SETS, "task", "dpo"},
     {"loss_type.0", "sigmoid", SETS, "task", "dpo"},
-    {"use_liger_kernel", "true", SETS, "loss", "liger"},
+    {"use_liger_kernel", "true", SETS, "layer-kernels", "liger"},
     {"use_liger_kernel", "false", NOTHING},
     {"optim", "adamw_torch", SETS, "optimizer", "adamw"},
     {"optim", "adamw_torch_fused", SETS, "optimizer", "adamw-fused"},

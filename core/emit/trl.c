@@ -54,7 +54,7 @@ static const struct row rows[] = {
      "All logits at once. From 1.15 on, TRL computes it in tiles and needs less than predicted."},
     {"loss_type", ROW_TEXT, "chunked_nll", IS_SFT | IS_CHUNKED, 0,
      "The head and the loss in chunks of 256 tokens; from 1.15 on, TRL calls this nll too."},
-    {"use_liger_kernel", ROW_LITERAL, "false"},
+    {"use_liger_kernel", ROW_LITERAL, "@use_liger_kernel@"},
     {"precompute_ref_log_probs", ROW_LITERAL, "true", IS_COMPARED | IS_PRECOMPUTED, 0,
      "The model itself is asked once, before training, and no reference is held."},
     {"precompute_ref_log_probs", ROW_LITERAL, "false", IS_COMPARED, IS_PRECOMPUTED,
@@ -125,6 +125,8 @@ static bool ends_as_file(struct str dataset)
 static bool prepare(struct draft *j, struct error *e)
 {
     j->traits |= ends_as_file(draft_text(j, "dataset")) ? IS_FILE_DATASET : 0;
+    bool liger = j->job->layer_kernels == KERNELS_OF_LIGER; // the loss stays TRL's own in 1.16
+    draft_fact(j, "use_liger_kernel", liger ? STR("true") : STR("false"));
     const struct setting *beta = settings_find_z(j->settings, "beta");
     draft_fact(j, "beta", beta ? beta->value : STR("0.05")); // rloo_config.py
     return !draft_is(j, IS_ROLLOUT, 0) || draft_samples(j, e);

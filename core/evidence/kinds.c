@@ -22,6 +22,7 @@ enum trait {
     FUSED_KERNELS = 1 << 8,
     ENTROPY_SAVING = 1 << 9,
     FACTORED = 1 << 10,
+    LIGER_LAYERS = 1 << 11,
 };
 
 #define BIT(n)     (1u << (n))
@@ -84,6 +85,14 @@ const struct evidence_row evidence_rows[] = {
      2,
      {1, 34000, 67000, 72000}},
     {"TRL on one GPU", TRL, BIT(STRATEGY_SINGLE), 0, 0, REAL, 7, {95, 0, 5700, 5800}},
+    {"Liger's layer kernels in TRL on one GPU",
+     TRL,
+     BIT(STRATEGY_SINGLE),
+     LIGER_LAYERS,
+     0,
+     REAL,
+     1,
+     {82, 0, 0, 0}},
     {"adafactor in TRL on one GPU",
      TRL,
      BIT(STRATEGY_SINGLE),
@@ -205,6 +214,7 @@ static unsigned traits_of(const struct job *job)
         {job->packed, PACKED},
         {job_has_8bit_optimizer(job), EIGHT_BIT},
         {job->optimizer == OPTIMIZER_ADAFACTOR, FACTORED},
+        {job->layer_kernels == KERNELS_OF_LIGER, LIGER_LAYERS},
         {job->loss == LOSS_LIGER, LIGER},
         {job->ring > 1, RING},
         {job->ulysses > 1, ULYSSES},

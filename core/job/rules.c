@@ -365,6 +365,21 @@ static bool is_unpredicted_policy_task(const struct job *j)
     return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
 }
 
+static bool has_liger_layers(const struct job *j)
+{
+    return j->layer_kernels == KERNELS_OF_LIGER;
+}
+
+static bool has_special_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && is_special_family(j);
+}
+
+static bool has_other_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && (is_asked_eager(j) || is_policy(j));
+}
+
 static bool loss_is_given(const struct job *j)
 {
     return settings_find_z(j->given, "loss") != NULL;
@@ -394,6 +409,8 @@ static bool has_no_bf16(const struct job *j)
 #define SHARDED_ADAFACTOR                                                                       \
     "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
     "ddp are"
+#define SPREAD_KERNELS \
+    "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
 
 #define CANNOT  ERROR_BAD_INPUT
@@ -700,6 +717,14 @@ const struct rule rules[] = {
     {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
     {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
      "adafactor is not modelled over experts; adamw-fused is"},
+    {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "
+     "experts and windows they are"},
+    {IS_ZERO, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_SP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_CP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
     {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",

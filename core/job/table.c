@@ -36,6 +36,8 @@ static const char *const loss_words[] = {
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
 static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
+static const char *const layer_kernels_words[] = {
+    [KERNELS_OF_TORCH] = "torch", [KERNELS_OF_LIGER] = "liger"};
 static const char *const attention_words[] = {
     [ATTENTION_AUTO] = "auto",
     [ATTENTION_SDPA] = "sdpa",
@@ -58,6 +60,7 @@ EACH(offload_words, OFFLOADS);
 EACH(loss_words, LOSSES);
 EACH(save_words, SAVES);
 EACH(quantize_words, QUANTIZES);
+EACH(layer_kernels_words, LAYER_KERNELS);
 EACH(attention_words, ATTENTIONS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
@@ -329,6 +332,16 @@ const struct setting_def setting_defs[] = {
      .fallback = "auto",
      .text = "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
              "operator by operator, with scores of all pairs; flash2: the package flash-attn"},
+    {.name = "layer-kernels",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(layer_kernels),
+     WORDS(layer_kernels_words),
+     .phrase = "@ layer kernels",
+     .written_by = IN(TRL),
+     .kind = SETTING_CHOICE,
+     .fallback = "torch",
+     .text = "whose norms, rotary positions and MLPs: transformers' own over torch, or "
+             "liger_kernel's; its loss is --loss liger"},
     {.name = "expandable",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(expandable),

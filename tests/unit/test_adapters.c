@@ -136,6 +136,8 @@ TEST(more_context_never_needs_less)
                                            "lora=16 checkpoint-offload=on",
                                            "lora=16 quantize=nf4 strategy=ddp gpu=2xH200",
                                            "lora=16 recipe=transformers",
+                                           "lora=16 layer-kernels=liger checkpointing=off",
+                                           "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
                                            "loss=liger precision=autocast"};
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
@@ -163,6 +165,16 @@ TEST(adafactor_makes_four_copies_of_a_gradient)
     uint64_t state = factored.steps[2].end_allocated_bytes - sgd.steps[2].end_allocated_bytes;
     CHECK(state > 4 * 151936 && state < 8 * 151936);
     CHECK_U64(factored.steps[0].end_allocated_bytes, factored.steps[2].end_allocated_bytes);
+}
+
+// The MLP keeps gate and up, not what comes of them, and writes their gradients over them.
+TEST(ligers_layers_keep_less)
+{
+    const uint64_t mlp = UINT64_C(2048) * 3072 * 2;
+    const char *plain = "checkpointing=off", *liger = "checkpointing=off layer-kernels=liger";
+    int less = requests_of(plain, mlp) - requests_of(liger, mlp);
+    CHECK_U64((uint64_t)less, 2 * PREDICT_STEPS * 4); // of a layer: silu, three gradients
+    CHECK(predicted(liger).requested_bytes < predicted(plain).requested_bytes);
 }
 
 // A head of its own is gathered by TRL, in the shards' type; one that is the embedding is there.
@@ -214,6 +226,8 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
         {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
+        {"layer-kernels=liger gpu=2xH200 strategy=zero2", "layer kernels are not modelled under"},
+        {"layer-kernels=liger model=gemma-2-2b", "layer kernels are not modelled over Gemma 2"},
         {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
         {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
