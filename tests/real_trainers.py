@@ -33,13 +33,13 @@ BARS = [
     ("TRL, one GPU", 0.01, 0.6, 8),
     ("TRL, LoRA", 0.0001, 1.2, 2),
     ("TRL, FSDP2, LoRA", 0.0001, 2.2, 1),
-    ("TRL, other choices", 0.009, 0.1, 2),
+    ("TRL, other choices", 0.009, 0.54, 3),
     ("TRL, Gemma 2", 0.01, 0.2, 1),
     ("TRL, padded or packed", 0.45, 2.1, 6),
     ("TRL, reward", 0.01, 5.7, 2),
     ("TRL, dpo and kto", 0.01, 0.6, 3),
 ]
-NOT_MODELLED = "z1 a6 z2a z13 z11 l3 z10 z15 t13".split()
+NOT_MODELLED = "z1 a6 z2a z13 z11 l3 z10 z15".split()
 
 
 def group_of(c):

@@ -13,6 +13,7 @@
 #define FATHOM_AUTOGRAD_GRAPH_H
 
 #include "core/autograd/machine.h"
+#include "core/autograd/offload.h"
 
 enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
@@ -138,6 +139,7 @@ struct graph {
     bool in_backward;         // on autograd's thread
     bool checkpoints_on_host; // inputs of checkpointed calls wait there
     bool embedding_is_leaf;   // the frozen embedding's output requires a gradient
+    struct host_stash offload;   // of what is kept
     struct frame *frame;      // being recomputed, or counted
     uint64_t loaded[2];       // kernels, by operator: of forward passes, of backward ones
     bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread

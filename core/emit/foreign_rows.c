@@ -165,6 +165,7 @@ static const struct foreign_row trl_rows[] = {
     {"packing", "true", SETS, "batching", "packed"},
     {"padding_free", "false", NOTHING},
     {"padding_free", NULL, REFUSED, NULL, "sequences without padding are not modelled yet"},
+    {"activation_offloading", "true", SETS, "activation-offload", "on"},
     {"activation_offloading", "false", NOTHING},
     {"use_peft", "true", FACT, "adapters"},
     {"use_peft", "false", NOTHING},

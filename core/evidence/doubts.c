@@ -25,7 +25,8 @@ static bool is_other_torch(const struct job *job)
 
 static bool uses_host(const struct job *job)
 {
-    return (job->offload && !job_is_zero(job)) || job->checkpoint_offload;
+    return (job->offload && !job_is_zero(job)) || job->checkpoint_offload ||
+           job->activation_offload;
 }
 
 static bool is_long_zero3(const struct job *job)

@@ -23,6 +23,7 @@ enum trait {
     ENTROPY_SAVING = 1 << 9,
     FACTORED = 1 << 10,
     LIGER_LAYERS = 1 << 11,
+    HOST_ACTIVATIONS = 1 << 12,
 };
 
 #define BIT(n)     (1u << (n))
@@ -93,6 +94,14 @@ const struct evidence_row evidence_rows[] = {
      REAL,
      1,
      {82, 0, 0, 0}},
+    {"activation offloading in TRL on one GPU",
+     TRL,
+     BIT(STRATEGY_SINGLE),
+     HOST_ACTIVATIONS,
+     0,
+     REAL,
+     1,
+     {1, 5400, 5400, 0}},
     {"adafactor in TRL on one GPU",
      TRL,
      BIT(STRATEGY_SINGLE),
@@ -215,6 +224,7 @@ static unsigned traits_of(const struct job *job)
         {job_has_8bit_optimizer(job), EIGHT_BIT},
         {job->optimizer == OPTIMIZER_ADAFACTOR, FACTORED},
         {job->layer_kernels == KERNELS_OF_LIGER, LIGER_LAYERS},
+        {job->activation_offload, HOST_ACTIVATIONS},
         {job->loss == LOSS_LIGER, LIGER},
         {job->ring > 1, RING},
         {job->ulysses > 1, ULYSSES},

@@ -93,6 +93,7 @@ struct job {
     bool sync_each_batch; // gradients are reduced after each micro-batch, not after the last
     enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
+    bool activation_offload;          // all that is kept, as TRL does it
     enum layer_kernels layer_kernels; // of norms, positions and MLPs
     uint64_t ulysses;                 // sequence parallel size
     uint64_t ring, ring_rank;         // context parallel size, and which of its ranks is simulated

@@ -365,6 +365,26 @@ static bool is_unpredicted_policy_task(const struct job *j)
     return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
 }
 
+static bool offloads_activations(const struct job *j)
+{
+    return j->activation_offload;
+}
+
+static bool offloads_elsewhere(const struct job *j)
+{
+    return j->activation_offload && !is_trl(j);
+}
+
+static bool offloads_another_loss(const struct job *j)
+{
+    return j->activation_offload && !job_fuses_head(j);
+}
+
+static bool offloads_twice(const struct job *j)
+{
+    return j->activation_offload && j->checkpoint_offload;
+}
+
 static bool has_liger_layers(const struct job *j)
 {
     return j->layer_kernels == KERNELS_OF_LIGER;
@@ -409,6 +429,7 @@ static bool has_no_bf16(const struct job *j)
 #define SHARDED_ADAFACTOR                                                                       \
     "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
     "ddp are"
+#define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
@@ -498,6 +519,8 @@ const struct rule rules[] = {
      "ddp needs a gradient of every parameter, and without a loss the head has none"},
     {0, 0, keeps_checkpoints_for_nothing, 0, CANNOT, "checkpoint-offload",
      "without checkpointing no layer is recomputed, and nothing waits in the host"},
+    {0, 0, offloads_elsewhere, 0, CANNOT, "activation-offload",
+     "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
@@ -717,6 +740,15 @@ const struct rule rules[] = {
     {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
     {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
      "adafactor is not modelled over experts; adamw-fused is"},
+    {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with checkpointing only, which TRL turns on by itself"},
+    {0, 0, offloads_another_loss, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with TRL 1.16's own loss only"},
+    {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",
+     "activation-offload takes the inputs of recomputed layers along; leave checkpoint-offload "
+     "out"},
+    {IS_ZERO, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {IS_CP, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
     {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "
      "experts and windows they are"},

@@ -65,6 +65,7 @@ static const struct {
     {"offload", {"off", "optimizer", "all"}},
     {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor"}},
     {"loss", {"full", "chunked:256"}},
+    {"activation-offload", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},
     {"expandable", {"on", "off"}},
     {"sync-each-batch", {"on", "off"}},

@@ -177,6 +177,22 @@ TEST(ligers_layers_keep_less)
     CHECK(predicted(liger).requested_bytes < predicted(plain).requested_bytes);
 }
 
+// Inputs of layers come back one by one, on a stream of their own; three are there at a time while
+// they go.
+TEST(offloaded_activations_leave_the_card)
+{
+    const char *plain = "recipe=trl layers=16 context=8k";
+    struct prediction stays = predicted(plain);
+    struct prediction goes = predicted("recipe=trl layers=16 context=8k activation-offload=on");
+    CHECK(goes.steps[0].end_allocated_bytes == stays.steps[0].end_allocated_bytes);
+    CHECK(goes.host_bytes == UINT64_C(8192) * 1024 * 4 * 16);
+    int brought = 0;
+    for (ptrdiff_t i = 0; i < goes.trace.count; i++)
+        brought += goes.trace.events[i].kind == EVENT_ALLOC && goes.trace.events[i].stream > 0 &&
+                   goes.trace.events[i].bytes == UINT64_C(8192) * 1024 * 4;
+    CHECK_U64((uint64_t)brought, PREDICT_STEPS * (16 + 2)); // and two of norm and head
+}
+
 // A head of its own is gathered by TRL, in the shards' type; one that is the embedding is there.
 TEST(behind_adapters_trl_reads_the_head)
 {
@@ -228,6 +244,9 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
         {"layer-kernels=liger gpu=2xH200 strategy=zero2", "layer kernels are not modelled under"},
         {"layer-kernels=liger model=gemma-2-2b", "layer kernels are not modelled over Gemma 2"},
+        {"activation-offload=on", "a setting of TRL"},
+        {"activation-offload=on recipe=trl checkpointing=off", "with checkpointing only"},
+        {"activation-offload=on recipe=trl@1.13", "TRL 1.16's own loss only"},
         {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
         {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
