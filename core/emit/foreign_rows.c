@@ -181,6 +181,8 @@ static const struct foreign_row trl_rows[] = {
     {"load_in_4bit", "true", SETS, "quantize", "nf4"},
     {"load_in_4bit", "false", NOTHING},
     {"load_in_8bit", "false", NOTHING},
+    {"use_bnb_nested_quant", "true", NOTHING},
+    {"bnb_4bit_quant_type", "nf4", NOTHING},
     {"deepspeed", NULL, FACT, "deepspeed-file"},
     {"fsdp", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
