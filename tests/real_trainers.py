@@ -33,12 +33,15 @@ BARS = [
     ("TRL, ZeRO-3, LoRA", 0.0002, 0, 1),
     ("TRL, ZeRO-2", 0.0002, 1.4, 3),
     ("TRL, one GPU", 0.01, 0.6, 8),
+    ("TRL, LoRA", 0.0001, 1.2, 2),
+    ("TRL, FSDP2, LoRA", 0.0001, 2.2, 1),
+    ("TRL, other choices", 0.009, 0.54, 3),
     ("TRL, Gemma 2", 0.01, 0.2, 1),
     ("TRL, padded or packed", 0.45, 2.1, 6),
     ("TRL, reward", 0.01, 5.7, 2),
     ("TRL, dpo and kto", 0.01, 0.6, 3),
 ]
-NOT_MODELLED = "s5 f4 a6 l3 t12 l2 t13 t14".split()
+NOT_MODELLED = "a6 l3".split()
 
 
 def group_of(c):
@@ -56,6 +59,10 @@ def group_of(c):
         return f"TRL, ZeRO-{c['zero']}" + (", LoRA" if c.get("lora") else "")
     if c.get("world") and c.get("accum", 1) > 1 and "accelerator_config" not in c.get("args", {}):
         return "TRL, FSDP2, whole gradients"
+    if c.get("args", {}).keys() & {"optim", "use_liger_kernel", "activation_offloading"}:
+        return "TRL, other choices"
+    if c.get("lora"):
+        return "TRL, FSDP2, LoRA" if c.get("world") else "TRL, LoRA"
     return "TRL, FSDP2" if c.get("world") else "TRL, one GPU"
 
 

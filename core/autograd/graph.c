@@ -75,7 +75,9 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
         return;
     if (n) {
         ASSERT(n->saved_count < NODE_SAVED);
-        n->saved[n->saved_count++] = storage_share(s);
+        bool offloads = g->offload.on && !g->frame && n->operation != &operation_pass;
+        n->saved[n->saved_count++] =
+            offloads ? offload_pack(&g->offload, g->machine, s) : storage_share(s);
     }
     if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
         g->stopped = true;
@@ -197,10 +199,14 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     struct frame *f = NEW(g->machine->arena, struct frame, 1);
     *f = (struct frame){
         .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
-    if (f->input_on_host)
+    if (g->offload.on) {
+        offload_skip(&g->offload); // _NoopSaveInputs keeps an empty tensor first
+        f->input.storage = offload_pack(&g->offload, g->machine, in.storage);
+    } else if (f->input_on_host) {
         f->input.storage = NULL;
-    else
+    } else {
         storage_share(in.storage);
+    }
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
     struct var out = run_first(g, f, in);
@@ -360,9 +366,11 @@ static void run_checkpoint(struct graph *g, int32_t index)
     if (f->input_on_host)
         f->input.storage =
             machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
-    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
     run_tail(g, &f->tail, &seed);
+    bool offloaded = f->input.storage && f->input.storage->on_host;
+    f->input.storage = offload_unpack(&g->offload, g->machine, f->input.storage);
+    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     add_node(g, &operation_pass);
     g->frame = f;
     g->keeping = true;
@@ -370,8 +378,12 @@ static void run_checkpoint(struct graph *g, int32_t index)
     g->kind = MEMORY_SAVED;
     f->forward(g, &out, in, f->what);
     g->kind = MEMORY_WORKING;
-    if (f->input_on_host)
+    if (offloaded) {
+        g->offload.input = f->input.storage;
+        f->input.storage = NULL;
+    } else if (f->input_on_host) {
         var_drop(g, &f->input);
+    }
     var_drop(g, &out);
     graph_end_autocast(g);
     g->frame = NULL;
@@ -441,6 +453,8 @@ static void run_node(struct graph *g, int32_t index)
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     load_kernels(g, n->operation, true);
+    for (int i = 0; i < n->saved_count; i++)
+        n->saved[i] = offload_unpack(&g->offload, g->machine, n->saved[i]);
     n->operation->backward(g, n, out);
     if (n->frame)
         let_go(g, n);
@@ -450,6 +464,8 @@ static void run_node(struct graph *g, int32_t index)
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && out[i].cast_bytes)
             cast(g, &out[i]);
+    if (had_kept)
+        offload_settle(&g->offload, g->machine, n->saved, n->saved_count);
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
     release(g, n, had_kept);
@@ -513,6 +529,7 @@ void graph_backward(struct graph *g, struct var loss)
     add_to_earlier(g);
     machine_drop(m, one);
     var_drop(g, &loss);
+    offload_end(&g->offload, m);
     g->in_backward = false;
     g->count = 0;
 }

@@ -13,6 +13,7 @@
 #define FATHOM_AUTOGRAD_GRAPH_H
 
 #include "core/autograd/machine.h"
+#include "core/autograd/offload.h"
 
 enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
@@ -121,6 +122,7 @@ struct parameter {
     struct storage *earlier;  // meanwhile: its gradient of earlier micro-batches
     bool frozen;              // gets no gradient
     bool packed;              // four bits an element
+    struct storage *whole;    // of a shard, while its reader has it
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
 };
 
@@ -139,6 +141,7 @@ struct graph {
     bool checkpoints_on_host; // inputs of checkpointed calls wait there
     bool reentrant;           // checkpointed calls are run again as a graph of their own
     bool embedding_is_leaf;   // the frozen embedding's output requires a gradient
+    struct host_stash offload;   // of what is kept
     struct frame *frame;      // being recomputed, or counted
     uint64_t loaded[2];       // kernels, by operator: of forward passes, of backward ones
     bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread

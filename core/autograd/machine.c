@@ -135,16 +135,28 @@ void machine_launch(struct machine *m, uint64_t count)
         machine_synchronize(m, now - MOST_LAUNCHES_AHEAD);
 }
 
+static struct storage *new_storage(struct machine *m)
+{
+    struct storage *s = m->spare;
+    if (!s)
+        return NEW(m->arena, struct storage, 1);
+    m->spare = s->next;
+    return s;
+}
+
+struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number)
+{
+    struct storage *s = new_storage(m);
+    *s = (struct storage){.bytes = bytes, .references = 1, .on_host = true, .number = number};
+    return s;
+}
+
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind)
 {
     if (!bytes)
         return NULL;
     complete_waiting(m);
-    struct storage *s = m->spare;
-    if (s)
-        m->spare = s->next;
-    else
-        s = NEW(m->arena, struct storage, 1);
+    struct storage *s = new_storage(m);
     if (m->stream == STREAM_COMPUTE)
         machine_launch(m, 1);
     *s = (struct storage){
@@ -175,6 +187,8 @@ struct storage *storage_share(struct storage *s)
     return s;
 }
 
+static void free_after(struct machine *m, struct storage *s, uint16_t stream);
+
 void machine_drop(struct machine *m, struct storage *s)
 {
     if (!s)
@@ -182,6 +196,15 @@ void machine_drop(struct machine *m, struct storage *s)
     ASSERT(s->references > 0);
     if (--s->references)
         return;
+    if (s->on_host) {
+        s->next = m->spare;
+        m->spare = s;
+        return;
+    }
+    if (s->recorded) {
+        free_after(m, s, STREAM_COMPUTE);
+        return;
+    }
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
     play_last(m);
@@ -194,8 +217,12 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
     if (!s)
         return;
     ASSERT(s->references > 0);
-    if (--s->references)
-        return;
+    if (!--s->references)
+        free_after(m, s, stream);
+}
+
+static void free_after(struct machine *m, struct storage *s, uint16_t stream)
+{
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
     play_last(m);

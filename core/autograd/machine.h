@@ -56,6 +56,9 @@ struct storage {
     uint32_t block;
     uint16_t stream;
     uint32_t references;
+    bool on_host;         // no block: it stands for a tensor in host memory
+    bool recorded;        // Tensor.record_stream of the compute stream
+    uint64_t number;      // of one in host memory: its maker's
     uint64_t done_at;     // of one that waits for another stream: when that is done
     struct storage *next; // spare, or waiting
     uint64_t mark;        // where it is and who made it, while a loop is watched
@@ -118,6 +121,8 @@ struct machine machine_with(struct arena *a, struct trace *trace);
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind);
 struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t bytes,
                                 enum memory_kind kind);
+// What stands for a tensor in host memory.
+struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number);
 struct storage *storage_share(struct storage *s);        // NULL passes through
 void machine_drop(struct machine *m, struct storage *s); // one reference less
 

@@ -2,6 +2,8 @@
 // resume_from_checkpoint on to the trainer): arguments in the YAML that its own command line
 // takes, launched by Accelerate. Its training scripts ignore keys they do not know, so every key
 // here is a field of the task's configuration class or of TRL's ModelConfig and ScriptArguments.
+#include <string.h>
+
 #include "core/base/num.h"
 #include "core/emit/emit.h"
 
@@ -54,7 +56,7 @@ static const struct row rows[] = {
      "All logits at once. From 1.15 on, TRL computes it in tiles and needs less than predicted."},
     {"loss_type", ROW_TEXT, "chunked_nll", IS_SFT | IS_CHUNKED, 0,
      "The head and the loss in chunks of 256 tokens; from 1.15 on, TRL calls this nll too."},
-    {"use_liger_kernel", ROW_LITERAL, "false"},
+    {"use_liger_kernel", ROW_LITERAL, "@use_liger_kernel@"},
     {"precompute_ref_log_probs", ROW_LITERAL, "true", IS_COMPARED | IS_PRECOMPUTED, 0,
      "The model itself is asked once, before training, and no reference is held."},
     {"precompute_ref_log_probs", ROW_LITERAL, "false", IS_COMPARED, IS_PRECOMPUTED,
@@ -80,6 +82,7 @@ static const struct row rows[] = {
     {"optim", ROW_TEXT, "adamw_torch", IS_ADAMW, IS_FUSED},
     {"optim", ROW_TEXT, "adamw_torch_fused", IS_FUSED},
     {"optim", ROW_TEXT, "sgd", IS_SGD},
+    {"optim", ROW_TEXT, "adafactor", IS_ADAFACTOR},
     {"max_grad_norm", ROW_LITERAL, "1.0"},
     {"learning_rate", ROW_LITERAL, "2.0e-5", IS_SFT},
     {"learning_rate", ROW_LITERAL, "1.0e-5", IS_REWARD},
@@ -89,7 +92,60 @@ static const struct row rows[] = {
     {"save_steps", ROW_LITERAL, "500"},
     {"output_dir", ROW_TEXT, "@save-to@"},
     {"report_to", ROW_TEXT, "none"},
+    {"use_peft", ROW_LITERAL, "true", IS_LORA},
+    {"lora_r", ROW_LITERAL, "@lora@", IS_LORA},
+    {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA, 0,
+     "Not TRL's 0.05: a mask for every adapted layer is not in the prediction."},
+    {"lora_task_type", ROW_TEXT, "SEQ_CLS", IS_LORA | IS_REWARD},
 };
+
+static const struct row packed_rows[] = {
+    {"load_in_4bit", ROW_LITERAL, "true"},
+    {"use_bnb_nested_quant", ROW_LITERAL, "true"},
+};
+
+static const char *const target_modules[TARGET_COUNT] = {
+    [TARGET_Q] = "q_proj",       [TARGET_K] = "k_proj",       [TARGET_V] = "v_proj",
+    [TARGET_O] = "o_proj",       [TARGET_GATE] = "gate_proj", [TARGET_UP] = "up_proj",
+    [TARGET_DOWN] = "down_proj",
+};
+
+struct more_rows {
+    struct row rows[COUNT_OF(rows) + COUNT_OF(packed_rows) + TARGET_COUNT + 1];
+    ptrdiff_t count;
+};
+
+static void add_module(struct more_rows *all, struct arena *a, int number, const char *module)
+{
+    struct str path = str_format(a, "lora_target_modules.%d", number);
+    all->rows[all->count++] = (struct row){str_z(a, path), ROW_TEXT, module};
+}
+
+// TRL takes a list of layers; all of them are one word.
+static void add_modules(struct more_rows *all, const struct draft *j)
+{
+    int number = 0;
+    if (j->job->lora_targets == LORA_ALL_TARGETS) {
+        add_module(all, j->arena, 0, "all-linear");
+        return;
+    }
+    for (int i = 0; i < TARGET_COUNT; i++)
+        if (j->job->lora_targets & 1u << i)
+            add_module(all, j->arena, number++, target_modules[i]);
+}
+
+static void emit_arguments(struct emit_files *files, const struct draft *j, const char *name)
+{
+    struct more_rows all = {.count = COUNT_OF(rows)};
+    memcpy(all.rows, rows, sizeof rows);
+    if (j->job->lora_rank)
+        add_modules(&all, j);
+    for (ptrdiff_t i = 0; j->job->packed && i < COUNT_OF(packed_rows); i++)
+        all.rows[all.count++] = packed_rows[i];
+    if (j->job->activation_offload)
+        all.rows[all.count++] = (struct row){"activation_offloading", ROW_LITERAL, "true"};
+    emit_yaml(files, j, name, all.rows, all.count);
+}
 
 static const struct line head_lines[] = {
     {.text = "#!/usr/bin/env bash\n"
@@ -124,6 +180,8 @@ static bool ends_as_file(struct str dataset)
 static bool prepare(struct draft *j, struct error *e)
 {
     j->traits |= ends_as_file(draft_text(j, "dataset")) ? IS_FILE_DATASET : 0;
+    bool liger = j->job->layer_kernels == KERNELS_OF_LIGER; // the loss stays TRL's own in 1.16
+    draft_fact(j, "use_liger_kernel", liger ? STR("true") : STR("false"));
     const struct setting *beta = settings_find_z(j->settings, "beta");
     draft_fact(j, "beta", beta ? beta->value : STR("0.05")); // rloo_config.py
     return !draft_is(j, IS_ROLLOUT, 0) || draft_samples(j, e);
@@ -133,7 +191,7 @@ static void emit(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     struct str config = draft_expand(j, STR("@task@.yaml"), EXPAND_PLAIN);
-    emit_yaml(files, j, str_z(j->arena, config), rows, COUNT_OF(rows));
+    emit_arguments(files, j, str_z(j->arena, config));
     emit_accelerate_yaml(files, j);
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
     lines_into(&launch, j, environment_lines, environment_line_count);

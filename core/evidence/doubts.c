@@ -25,7 +25,8 @@ static bool is_other_torch(const struct job *job)
 
 static bool uses_host(const struct job *job)
 {
-    return (job->offload && !job_is_zero(job)) || job->checkpoint_offload;
+    return (job->offload && !job_is_zero(job)) || job->checkpoint_offload ||
+           job->activation_offload;
 }
 
 static bool is_long_zero3(const struct job *job)
@@ -126,6 +127,11 @@ static bool is_packed_and_short(const struct job *job)
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
 }
 
+static bool is_packed_spread(const struct job *job)
+{
+    return job->packed && job_ranks(job) > 1;
+}
+
 // Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss.
 static bool is_other_eager_attention(const struct job *job)
 {
@@ -165,6 +171,7 @@ const struct doubt doubt_rows[] = {
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
+    {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_and_short, "packed weights with so few tokens", true},
 };
 

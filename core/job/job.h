@@ -28,11 +28,13 @@ enum optimizer {
     OPTIMIZER_SGD,
     OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
     OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
+    OPTIMIZER_ADAFACTOR,     // transformers'
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
 enum attention { ATTENTION_AUTO, ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_FLASH2 };
 enum task {
     TASK_SFT,
@@ -52,11 +54,12 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 enum {
     STRATEGIES = STRATEGY_ZERO3 + 1,
     PRECISIONS = PRECISION_MIXED + 1,
-    OPTIMIZERS = OPTIMIZER_ADAMW_8BIT_HF + 1,
+    OPTIMIZERS = OPTIMIZER_ADAFACTOR + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
     QUANTIZES = QUANTIZE_NF4 + 1,
+    LAYER_KERNELS = KERNELS_OF_LIGER + 1,
     ATTENTIONS = ATTENTION_FLASH2 + 1,
     TASKS = TASK_OPD + 1,
     BATCHINGS = BATCHING_PACKED + 1,
@@ -90,18 +93,20 @@ struct job {
     bool sync_each_batch; // gradients are reduced after each micro-batch, not after the last
     enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
-    uint64_t ulysses;         // sequence parallel size
-    uint64_t ring, ring_rank; // context parallel size, and which of its ranks is simulated
-    uint64_t tensor, expert;  // parallel sizes, of frameworks that have them
-    uint64_t lora_rank;       // 0: every parameter is trained
-    unsigned lora_targets;    // bits by enum lora_target
-    enum quantize packed;     // linear layers in four bits (nf4, double quantisation)
-    uint64_t token_limit;     // of a micro-batch on one GPU, where the user set it; else 0
-    uint64_t reference_limit; // the same of trinity's reference model; 0: the policy's
-    uint64_t limit_bytes;     // 0: what the card leaves
-    bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
-    bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
-    enum save save_hf;        // a checkpoint in Hugging Face's format
+    bool activation_offload;          // all that is kept, as TRL does it
+    enum layer_kernels layer_kernels; // of norms, positions and MLPs
+    uint64_t ulysses;                 // sequence parallel size
+    uint64_t ring, ring_rank;         // context parallel size, and which of its ranks is simulated
+    uint64_t tensor, expert;          // parallel sizes, of frameworks that have them
+    uint64_t lora_rank;               // 0: every parameter is trained
+    unsigned lora_targets;            // bits by enum lora_target
+    enum quantize packed;             // linear layers in four bits (nf4, double quantisation)
+    uint64_t token_limit;             // of a micro-batch on one GPU, where the user set it; else 0
+    uint64_t reference_limit;         // the same of trinity's reference model; 0: the policy's
+    uint64_t limit_bytes;             // 0: what the card leaves
+    bool fused_kernels;               // of verl: a policy gradient without logits of all tokens
+    bool entropy_saving;              // of verl: the entropy in chunks, under a checkpoint
+    enum save save_hf;                // a checkpoint in Hugging Face's format
     int torch_minor;
     uint64_t traits;         // what rules and files ask of it, traits.h
     struct error unmodelled; // why nothing is predicted of it; no code where it is

@@ -87,10 +87,20 @@ static bool shards_over_nothing(const struct job *j)
     return !is_trinity(j) && !is_verl(j);
 }
 
-static bool is_plain_family(const struct job *j) // Qwen, Llama and Mistral without windows
+static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
 {
     static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    return !(j->model.features & ~plain) && !job_has_windows(j);
+    return !(j->model.features & ~plain);
+}
+
+static bool is_plain_family(const struct job *j)
+{
+    return is_plain_or_windowed(j) && !job_has_windows(j);
+}
+
+static bool has_other_layers(const struct job *j)
+{
+    return !is_plain_or_windowed(j);
 }
 
 static bool is_special_family(const struct job *j)
@@ -230,7 +240,8 @@ static bool is_packed_without_adapters(const struct job *j)
 
 static bool is_packed_elsewhere(const struct job *j)
 {
-    return j->packed && (j->precision != PRECISION_BF16 || j->strategy != STRATEGY_SINGLE);
+    bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
+    return j->packed && (j->precision != PRECISION_BF16 || !whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -241,11 +252,6 @@ static bool has_targets_without_adapters(const struct job *j)
 static bool keeps_checkpoints_for_nothing(const struct job *j)
 {
     return j->checkpoint_offload && !j->checkpointing;
-}
-
-static bool waits_in_host(const struct job *j)
-{
-    return j->checkpoint_offload;
 }
 
 static bool saves_hf(const struct job *j)
@@ -285,12 +291,17 @@ static bool limits_tokens_elsewhere(const struct job *j)
 
 static bool is_another_recipe_with_adapters(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF) && !(is_trl(j) && j->strategy == STRATEGY_ZERO3);
+    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j);
 }
 
 static bool is_offloaded(const struct job *j)
 {
     return j->offload != OFFLOAD_OFF;
+}
+
+static bool is_not_fused(const struct job *j)
+{
+    return !job_fuses_head(j);
 }
 
 static bool is_unpredicted_task(const struct job *j)
@@ -364,6 +375,41 @@ static bool is_unpredicted_policy_task(const struct job *j)
     return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
 }
 
+static bool offloads_activations(const struct job *j)
+{
+    return j->activation_offload;
+}
+
+static bool offloads_elsewhere(const struct job *j)
+{
+    return j->activation_offload && !is_trl(j);
+}
+
+static bool offloads_another_loss(const struct job *j)
+{
+    return j->activation_offload && !job_fuses_head(j);
+}
+
+static bool offloads_twice(const struct job *j)
+{
+    return j->activation_offload && j->checkpoint_offload;
+}
+
+static bool has_liger_layers(const struct job *j)
+{
+    return j->layer_kernels == KERNELS_OF_LIGER;
+}
+
+static bool has_special_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && is_special_family(j);
+}
+
+static bool has_other_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && (is_asked_eager(j) || is_policy(j));
+}
+
 static bool loss_is_given(const struct job *j)
 {
     return settings_find_z(j->given, "loss") != NULL;
@@ -388,10 +434,18 @@ static bool has_no_bf16(const struct job *j)
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA \
-    "LoRA is modelled under single and ddp, and under zero3 as TRL 1.16 runs it (--recipe trl)"
+#define SHARDED_LORA                                                                         \
+    "LoRA is modelled on one GPU, under ddp, and under fsdp2 and zero3 as TRL 1.16 runs it " \
+    "(--recipe "                                                                             \
+    "trl)"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
+#define SHARDED_ADAFACTOR                                                                       \
+    "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
+    "ddp are"
+#define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
+#define SPREAD_KERNELS \
+    "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
 #define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
 
 #define CANNOT  ERROR_BAD_INPUT
@@ -479,6 +533,8 @@ const struct rule rules[] = {
      "ddp needs a gradient of every parameter, and without a loss the head has none"},
     {0, 0, keeps_checkpoints_for_nothing, 0, CANNOT, "checkpoint-offload",
      "without checkpointing no layer is recomputed, and nothing waits in the host"},
+    {0, 0, offloads_elsewhere, 0, CANNOT, "activation-offload",
+     "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
@@ -551,6 +607,8 @@ const struct rule rules[] = {
      "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
     {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
      "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
+    {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
+     "files for @target@ with adafactor are not written; for accelerate and trl they are"},
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
      "files with Liger's loss are not written yet; with the full loss they are"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
@@ -677,24 +735,47 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU (single) with bf16 compute only"},
-    {IS_LORA, 0, is_special_family, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts and windows "
-     "it is"},
+     "nf4 is modelled under single and ddp, with bf16 weights around it: --precision bf16"},
+    {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
-     "LoRA is modelled in the plain step only (recipe hf)"},
+     "LoRA is modelled in the steps of hf, trl and transformers"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
-    {IS_LORA | IS_FSDP, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP, 0, is_not_fused, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
+    // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
+    {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
+     "over adapters TRL computes a head in host memory there, which is not modelled; without "
+     "offload it is"},
     {IS_LORA | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, 0, calls_its_head, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, IS_SFT, NULL, 0, NOT_YET, "lora",
      "LoRA under zero3 is modelled for sft only"},
     {IS_LORA | IS_ZERO3, 0, is_offloaded, 0, NOT_YET, "offload",
      "offload is not modelled with LoRA under zero3"},
-    {IS_LORA, 0, waits_in_host, 0, NOT_YET, "lora",
-     "LoRA is not modelled with checkpoints in host memory"},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
+    {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled over experts; adamw-fused is"},
+    {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with checkpointing only, which TRL turns on by itself"},
+    {0, 0, offloads_another_loss, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with TRL 1.16's own loss only"},
+    {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",
+     "activation-offload takes the inputs of recomputed layers along; leave checkpoint-offload "
+     "out"},
+    {IS_ZERO, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {IS_CP, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "
+     "experts and windows they are"},
+    {IS_ZERO, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_SP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_CP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
     {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",

@@ -25,6 +25,7 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_SGD] = "sgd",
     [OPTIMIZER_ADAMW_8BIT] = "adamw-8bit",
     [OPTIMIZER_ADAMW_8BIT_HF] = "adamw-8bit-hf",
+    [OPTIMIZER_ADAFACTOR] = "adafactor",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -35,6 +36,8 @@ static const char *const loss_words[] = {
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
 static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
+static const char *const layer_kernels_words[] = {
+    [KERNELS_OF_TORCH] = "torch", [KERNELS_OF_LIGER] = "liger"};
 static const char *const attention_words[] = {
     [ATTENTION_AUTO] = "auto",
     [ATTENTION_SDPA] = "sdpa",
@@ -57,6 +60,7 @@ EACH(offload_words, OFFLOADS);
 EACH(loss_words, LOSSES);
 EACH(save_words, SAVES);
 EACH(quantize_words, QUANTIZES);
+EACH(layer_kernels_words, LAYER_KERNELS);
 EACH(attention_words, ATTENTIONS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
@@ -246,6 +250,15 @@ const struct setting_def setting_defs[] = {
      .values = "on|off",
      .fallback = "off",
      .text = "whether the inputs of recomputed layers wait in host memory"},
+    {.name = "activation-offload",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(activation_offload),
+     .phrase = "activations in host memory",
+     .written_by = IN(TRL),
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text = "whether what is kept for the backward pass waits in host memory, as TRL does it"},
     {.name = "reshard",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(reshard),
@@ -276,11 +289,12 @@ const struct setting_def setting_defs[] = {
      .usual = "adamw",
      .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, and "
              "adamw-8bit-hf as transformers' Trainer sets it up, with the embedding's state in "
-             "32 bits"},
+             "32 bits; adafactor is transformers', as its Trainer sets it up"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),
      .phrase = "LoRA of rank @",
+     .written_by = IN(TRL),
      .kind = SETTING_COUNT,
      .values = "RANK",
      .min = 1,
@@ -293,6 +307,7 @@ const struct setting_def setting_defs[] = {
      .read = read_lora_targets,
      .put = put_lora_targets,
      .phrase = "adapters on @",
+     .written_by = IN(TRL),
      .kind = SETTING_TEXT,
      .values = "TARGETS",
      .usual = "all-linear",
@@ -302,6 +317,7 @@ const struct setting_def setting_defs[] = {
      .field = FIELD(packed),
      WORDS(quantize_words),
      .phrase = "@ weights",
+     .written_by = IN(TRL),
      .kind = SETTING_CHOICE,
      .fallback = "off",
      .text = "nf4 packs the frozen linear layers to four bits (QLoRA, double quantisation)"},
@@ -328,6 +344,16 @@ const struct setting_def setting_defs[] = {
      .fallback = "auto",
      .text = "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
              "operator by operator, with scores of all pairs; flash2: the package flash-attn"},
+    {.name = "layer-kernels",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(layer_kernels),
+     WORDS(layer_kernels_words),
+     .phrase = "@ layer kernels",
+     .written_by = IN(TRL),
+     .kind = SETTING_CHOICE,
+     .fallback = "torch",
+     .text = "whose norms, rotary positions and MLPs: transformers' own over torch, or "
+             "liger_kernel's; its loss is --loss liger"},
     {.name = "expandable",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(expandable),

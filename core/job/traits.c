@@ -30,6 +30,7 @@ static const uint64_t by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_SGD] = IS_SGD,
     [OPTIMIZER_ADAMW_8BIT] = IS_8BIT,
     [OPTIMIZER_ADAMW_8BIT_HF] = IS_8BIT,
+    [OPTIMIZER_ADAFACTOR] = IS_ADAFACTOR,
 };
 
 static const uint64_t by_loss[LOSSES] = {

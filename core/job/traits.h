@@ -66,6 +66,7 @@
 #define IS_APART          TRAIT(51) // generation has GPUs of its own, as the user asked
 #define IS_TEACHER_APART  TRAIT(52) // on another node
 #define IS_STRATEGY_GIVEN TRAIT(53)
+#define IS_ADAFACTOR      TRAIT(54) // optimizer
 #define IS_OVER_NODES     TRAIT(55) // a Ray cluster of several
 // Also of the step.
 #define IS_8BIT           TRAIT(56) // optimizer

@@ -11,6 +11,12 @@ static const struct model *model_of(const struct graph *g)
     return &t->job->model;
 }
 
+static bool has_liger_layers(const struct graph *g)
+{
+    const struct trainer *t = g->owner;
+    return t->job->layer_kernels == KERNELS_OF_LIGER;
+}
+
 // ------------------------------------------------------------------ norms
 
 static struct var norm_forward(struct graph *g, struct var x, int weight)
@@ -35,7 +41,8 @@ static struct var norm_forward(struct graph *g, struct var x, int weight)
 struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
-    struct var out = norm_forward(g, borrowed(x), weight);
+    struct var out = has_liger_layers(g) ? unnamed(op_liger_norm(g, x, weight))
+                                         : norm_forward(g, borrowed(x), weight);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD_DONE);
     return after(g, out, x);
 }
@@ -135,6 +142,11 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
         return rotate_parts(g, h, also);
     if (model_has(m, FEATURE_ROTARY_WIDE))
         return rotate_wide(g, h, also);
+    if (has_liger_layers(g)) {
+        h.q = unnamed(op_liger_turn(g, h.q, also->cosine, also->sine));
+        h.k = unnamed(op_liger_turn(g, h.k, also->cosine, also->sine));
+        return h;
+    }
     bool halves = model_has(m, FEATURE_ROTARY_HALVES);
     h.q = (halves ? rotate_halves : rotate)(g, h.q, also);
     h.k = (halves ? rotate_halves : rotate)(g, h.k, also);
@@ -143,11 +155,12 @@ static struct heads rotate_heads(struct graph *g, struct heads h, const struct l
 
 // ------------------------------------------------------------------ attention
 
-// Turning puts gradients into another layout, unless there is only one head.
+// Turning puts gradients into another layout, unless there is only one head, or Liger does it.
 static struct var project(struct graph *g, struct var x, int weight, int bias)
 {
     struct var y = linear(g, x, weight, bias);
-    return g->parameters[weight].rows > model_of(g)->head_dim ? relayout(g, y) : y;
+    bool several = g->parameters[weight].rows > model_of(g)->head_dim;
+    return several && !has_liger_layers(g) ? relayout(g, y) : y;
 }
 
 // Views of one product.
@@ -302,6 +315,11 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
 {
     if (p->gate < 0)
         return fused_mlp(g, x, p);
+    if (has_liger_layers(g)) {
+        struct var gate = linear(g, x, p->gate, p->gate_bias);
+        struct var gated = liger_gate(g, gate, linear(g, x, p->up, p->up_bias));
+        return linear(g, gated, p->down, p->down_bias);
+    }
     struct var active = activation(g, linear(g, x, p->gate, p->gate_bias));
     struct var both = multiply(g, active, linear(g, x, p->up, p->up_bias));
     return linear(g, both, p->down, p->down_bias);

@@ -137,6 +137,7 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
     t.hidden_width = hidden.width;
     t.weight_width = p->width;
     graph_keep(g, n, hidden.storage);
+    graph_keep(g, n, p->whole);
     graph_keep(g, n, targets.storage);
     struct var statistics[STATISTICS];
     for (int i = 0; i < STATISTICS; i++)

@@ -58,6 +58,9 @@ enum {
     KERNELS_LOG_PROBS,
     KERNELS_MASKED_ROWS,
     KERNELS_SCATTER,
+    KERNELS_LIGER_NORM,
+    KERNELS_LIGER_TURN,
+    KERNELS_LIGER_GATE,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

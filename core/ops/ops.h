@@ -157,6 +157,12 @@ struct var op_token_loss(struct graph *g, struct var logits, uint64_t tokens);
 // liger.c: head and cross entropy in one, gradients and all, to a scalar.
 struct var op_fused_loss(struct graph *g, struct var hidden, int head);
 
+// liger_layers.c: a norm, heads that are turned in place, and the activation of one tensor times
+// another.
+struct var op_liger_norm(struct graph *g, struct var x, int weight);
+struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struct var sine);
+struct var op_liger_gate(struct graph *g, struct var gate, struct var up);
+
 // policy_entropy.c: the entropy of each token, compiled in chunks and recomputed.
 struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens);
 

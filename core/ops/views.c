@@ -112,7 +112,7 @@ static const struct operation boundary = {KERNELS_BOUNDARY, boundary_backward};
 
 struct var op_boundary(struct graph *g, struct var x, int unit, bool input)
 {
-    struct node *n = graph_add(g, &boundary);
+    struct node *n = graph_add_for(g, &boundary, x);
     if (n)
         *NODE_DETAIL(n, struct boundary) = (struct boundary){unit, input};
     return node_in_place(g, n, x);

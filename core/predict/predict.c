@@ -24,8 +24,11 @@
 #define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
-// With checkpoint offload, they wait in host memory in the compute type, pinned.
-enum { HOST_BYTES_PER_CHECKPOINT = 2 };
+// With offload of checkpoints, these wait in host memory in the residual's type, pinned.
+static uint64_t host_bytes_per_checkpoint(const struct job *job)
+{
+    return job->precision == PRECISION_AUTOCAST ? 4 : 2;
+}
 
 struct outside outside_of(const struct job *job)
 {
@@ -174,9 +177,9 @@ static uint64_t host_bytes_of(const struct job *job)
 {
     const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
     uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
-    if (job->checkpoint_offload)
+    if (job->checkpoint_offload || job->activation_offload)
         checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
-                              HOST_BYTES_PER_CHECKPOINT * job->model.layers);
+                              host_bytes_per_checkpoint(job) * job->model.layers);
     return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
 }
 

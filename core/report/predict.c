@@ -193,6 +193,12 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},
+        {job->layer_kernels == KERNELS_OF_LIGER,
+         "Layer kernels are liger_kernel 0.8.5's: norms keep their input and make its gradient in "
+         "place, positions turn heads in place, the MLP keeps two factors."},
+        {job->optimizer == OPTIMIZER_ADAFACTOR,
+         "Adafactor is transformers 5.17's as its Trainer sets it up: no first moment, means of "
+         "rows and columns; it takes one parameter after another, with three copies of it."},
         {job->loss == LOSS_LIGER,
          "The fused loss is liger_kernel 0.8.5's: chunks of logits as large as the hidden states, "
          "up to a power of two, and gradients in the weights' type."},

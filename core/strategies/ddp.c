@@ -17,57 +17,67 @@ struct reducer {
 
 static uint64_t bytes_of(const struct parameter *p)
 {
-    return p->rows * p->columns * p->width;
+    return p->packed ? p->rows * p->columns / 2 : p->rows * p->columns * p->width;
 }
 
-struct broadcast {
-    struct trainer *trainer;
-    struct storage *in_flight;
+// What is sent together: parameters of one type.
+struct parcel {
+    int first, count; // by the modules' order
+    uint64_t bytes;
 };
 
-static void send(struct broadcast *b, uint64_t bytes)
+enum { TYPES = 5 }; // by bytes an element; bytes of packed weights are a type of their own
+
+struct parcels {
+    struct parcel *sent;
+    int count, seen;
+    struct parcel open[TYPES];
+};
+
+// In the order of their first parameters.
+static void close_parcel(struct parcels *p, struct parcel *open)
 {
-    struct machine *m = b->trainer->machine;
-    struct storage *flat = machine_take(m, bytes, MEMORY_WORKSPACE);
-    machine_drop(m, b->in_flight);
-    b->in_flight = flat;
+    int at = p->count++;
+    for (; at > 0 && p->sent[at - 1].first > open->first; at--)
+        p->sent[at] = p->sent[at - 1];
+    p->sent[at] = *open;
+    *open = (struct parcel){0};
 }
 
-// Parameters from one number to before another. Adapters of another type than the base are
-// coalesced apart from it, and go after the base's first that has one.
-static void send_all(struct broadcast *b, int from, int end)
+static void pack_parcel(struct parcels *p, const struct parameter *parameter)
 {
-    const struct graph *g = &b->trainer->graph;
-    uint64_t bytes = 0;
-    int first_adapter = 0, count = 0;
-    for (int i = from; i < end; i++) {
-        const struct parameter *p = &g->parameters[i];
-        first_adapter = first_adapter ? first_adapter : p->adapter;
-        bytes += bytes_of(p);
-        count++;
-        if (bytes < BROADCAST_BYTES && i + 1 < end)
-            continue;
-        send(b, count > 1 ? bytes : 0); // one alone is sent as it is
-        bytes = 0;
-        count = 0;
-        if (first_adapter == end)
-            send_all(b, end, g->parameter_count);
-        first_adapter = 0;
-    }
+    struct parcel *open = &p->open[parameter->packed ? 1 : parameter->width];
+    if (!open->count++)
+        open->first = p->seen;
+    p->seen++;
+    open->bytes += bytes_of(parameter);
+    if (open->bytes >= BROADCAST_BYTES)
+        close_parcel(p, open);
 }
 
-// Rank 0's parameters go to all through flat copies, two of them in flight
-// (torch/csrc/distributed/c10d/comm.cpp).
+// Rank 0's parameters go to all through flat copies, two of them in flight; one alone is sent as it
+// is (torch/csrc/distributed/c10d/comm.cpp, and compute_bucket_assignment_by_size of reducer.cpp).
 static void broadcast(struct trainer *t)
 {
     const struct graph *g = &t->graph;
-    struct broadcast b = {.trainer = t};
-    int base = 0;
-    while (base < g->parameter_count && g->parameters[base].frozen)
-        base++;
-    bool apart = base && g->parameters[base].width != g->parameters[0].width;
-    send_all(&b, 0, apart ? base : g->parameter_count);
-    machine_drop(t->machine, b.in_flight);
+    struct parcels p = {.sent = NEW(t->machine->arena, struct parcel, g->parameter_count + TYPES)};
+    struct storage *in_flight = NULL;
+    for (int i = 0; p.seen < g->parameter_count; i++) {
+        int adapter = g->parameters[i].adapter;
+        pack_parcel(&p, &g->parameters[i]);
+        for (int j = 0; adapter && j < 2; j++)
+            pack_parcel(&p, &g->parameters[adapter + j]);
+    }
+    for (int i = 0; i < TYPES; i++)
+        if (p.open[i].count)
+            close_parcel(&p, &p.open[i]);
+    for (int i = 0; i < p.count; i++) {
+        struct storage *flat =
+            machine_take(t->machine, p.sent[i].count > 1 ? p.sent[i].bytes : 0, MEMORY_WORKSPACE);
+        machine_drop(t->machine, in_flight);
+        in_flight = flat;
+    }
+    machine_drop(t->machine, in_flight);
 }
 
 // Until the order in which gradients come is known, one bucket holds them all.

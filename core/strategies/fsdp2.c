@@ -13,11 +13,12 @@ struct unit {
     int count;
     int *parameters;
     uint64_t *shards; // elements of each parameter's padded shard
-    uint64_t shard_elements;
+    uint64_t shard_elements, trained_elements;
     struct storage *flat; // gathered, not yet copied out
     struct storage **full;
     bool is_full;
     struct storage *gradient; // of all its shards, one flat tensor
+    bool stays;               // whole from its forward pass on
 };
 
 struct shards {
@@ -31,6 +32,7 @@ struct shards {
     uint32_t stored_width, reduce_width;
     uint16_t copy_in_stream, reduce_stream;
     int tail; // the last norm and the head, which may be the embedding too, in one unit; -1
+    int read; // a head that nobody calls: its reader gathers it; -1
 };
 
 static struct shards *shards_of(const struct trainer *t)
@@ -47,6 +49,11 @@ static void drop(struct trainer *t, struct storage **s)
 {
     machine_drop(t->machine, *s);
     *s = NULL;
+}
+
+static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
+{
+    return t->graph.parameters[u->parameters[i]].frozen;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies
@@ -74,10 +81,14 @@ static uint64_t copy_out_scratch(const struct trainer *t, const struct unit *u)
 // _chunk_cat.out, the same file.
 static uint64_t chunk_cat_scratch(const struct trainer *t, const struct unit *u)
 {
-    uint64_t blocks = 0;
-    for (int i = 0; i < u->count; i++)
+    uint64_t blocks = 0, count = 0;
+    for (int i = 0; i < u->count; i++) {
+        if (is_frozen(t, u, i))
+            continue;
         blocks += u64_divide_up(u->shards[i] * shards_of(t)->reduce_width, 2048);
-    return 8 * (6 * (uint64_t)u->count + 2 + blocks);
+        count++;
+    }
+    return 8 * (6 * count + 2 + blocks);
 }
 
 // ------------------------------------------------------------------ gathering
@@ -148,9 +159,30 @@ static void let_go(struct trainer *t, struct unit *u)
     u->is_full = false;
 }
 
+// DTensor.full_tensor (torch 2.11, distributed/tensor/placement_types.py): in the shards' type, and
+// once more without padding where they have some.
+static void read_whole(struct trainer *t, int unit)
+{
+    const struct shards *s = shards_of(t);
+    const struct unit *u = &s->units[unit];
+    struct parameter *p = &t->graph.parameters[u->parameters[0]];
+    uint64_t bytes = p->rows * p->columns * s->stored_width;
+    struct storage *padded =
+        machine_take(t->machine, u->shards[0] * s->ranks * s->stored_width, MEMORY_GATHERED);
+    p->whole = padded;
+    if (padded->bytes == bytes)
+        return;
+    p->whole = machine_take(t->machine, bytes, MEMORY_GATHERED);
+    machine_drop(t->machine, padded);
+}
+
 static void enter_unit(struct trainer *t, int unit)
 {
     struct unit *u = &shards_of(t)->units[unit];
+    if (unit == shards_of(t)->read) {
+        read_whole(t, unit);
+        return;
+    }
     gather(t, u);
     copy_out(t, u, true);
 }
@@ -158,7 +190,11 @@ static void enter_unit(struct trainer *t, int unit)
 static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    if (t->job->reshard && unit != s->tail)
+    if (unit == s->read) {
+        drop(t, &t->graph.parameters[s->units[unit].parameters[0]].whole);
+        return;
+    }
+    if (t->job->reshard && !s->units[unit].stays)
         let_go(t, &s->units[unit]);
     if (!t->is_reference && unit != s->tail &&
         s->units[unit].count) // TRL never calls the head, which ends the tail
@@ -170,6 +206,8 @@ static void leave_unit(struct trainer *t, int unit)
 static void enter_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
+    if (unit == s->read)
+        return;
     gather(t, &s->units[unit]);
     copy_out(t, &s->units[unit], false);
     int at = s->order_count - 1;
@@ -181,31 +219,46 @@ static void enter_backward(struct trainer *t, int unit)
 
 // ------------------------------------------------------------------ gradients
 
+// Those of the first `end` parameters, the last first.
+static void drop_gradients(struct trainer *t, const struct unit *u, int end)
+{
+    for (int i = end - 1; i >= 0; i--)
+        drop(t, &t->graph.parameters[u->parameters[i]].gradient);
+}
+
+static int last_trained(const struct trainer *t, const struct unit *u)
+{
+    int last = u->count - 1;
+    while (last >= 0 && is_frozen(t, u, last))
+        last--;
+    return last;
+}
+
 static void leave_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     struct unit *u = &s->units[unit];
     struct machine *m = t->machine;
-    uint64_t whole = u->shard_elements * s->ranks;
-    if (!u->count)
-        return;
+    uint64_t whole = u->trained_elements * s->ranks;
+    int last = last_trained(t, u);
     let_go(t, u);
+    if (last < 0)
+        return;
     if (t->keeps_gradients) // set_requires_gradient_sync(False)
         return;
     drop(t, &s->last_reduced);
     s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
     machine_scratch(m, chunk_cat_scratch(t, u));
-    for (int i = u->count - 2; i >= 0; i--)
-        drop(t, &t->graph.parameters[u->parameters[i]].gradient);
+    drop_gradients(t, u, last);
     struct storage *reduced = machine_take_on(
-        t->machine, s->reduce_stream, u->shard_elements * s->reduce_width, MEMORY_GRADIENTS);
+        t->machine, s->reduce_stream, u->trained_elements * s->reduce_width, MEMORY_GRADIENTS);
     if (s->reduce_width != s->stored_width) {
         struct storage *narrow = reduced;
-        reduced = machine_take_on(m, s->reduce_stream, u->shard_elements * s->stored_width,
+        reduced = machine_take_on(m, s->reduce_stream, u->trained_elements * s->stored_width,
                                   MEMORY_GRADIENTS);
         machine_drop(m, narrow);
     }
-    drop(t, &t->graph.parameters[u->parameters[u->count - 1]].gradient);
+    drop(t, &t->graph.parameters[u->parameters[last]].gradient);
     if (is_offloaded(t) || u->gradient)
         machine_drop(m, reduced); // copied to the host, or added in place
     else
@@ -218,6 +271,8 @@ static void end_backward(struct trainer *t)
     leave_backward(t, s->root);
     if (s->embedding >= 0)
         leave_backward(t, s->embedding);
+    if (s->units[0].is_full) // its input had no gradient
+        leave_backward(t, 0);
     drop(t, &s->last_reduced);
     s->order_count = 0;
 }
@@ -230,17 +285,49 @@ static uint64_t shard_elements(const struct trainer *t, int parameter)
     return u64_divide_up(p->rows, job_ranks(t->job)) * p->columns;
 }
 
+static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
+{
+    uint64_t elements = shard_elements(t, parameter);
+    u->parameters[u->count] = parameter;
+    u->shards[u->count++] = elements;
+    u->shard_elements += elements;
+    u->trained_elements += t->graph.parameters[parameter].frozen ? 0 : elements;
+}
+
+// Parameters from `first` on, each before its adapter, and room for another.
 static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 {
     struct arena *a = t->machine->arena;
-    u->parameters = NEW(a, int, count + 1);
-    u->shards = NEW(a, uint64_t, count + 1);
-    u->full = NEW(a, struct storage *, count + 1);
-    for (int i = 0; i < count; i++) {
-        u->parameters[u->count] = first + i;
-        u->shards[u->count] = shard_elements(t, first + i);
-        u->shard_elements += u->shards[u->count++];
+    int most = 3 * count + 1;
+    u->parameters = NEW(a, int, most);
+    u->shards = NEW(a, uint64_t, most);
+    u->full = NEW(a, struct storage *, most);
+    for (int i = first; i < first + count; i++) {
+        int adapter = t->graph.parameters[i].adapter;
+        add_to_unit(t, u, i);
+        for (int j = 0; adapter && j < 2; j++)
+            add_to_unit(t, u, adapter + j);
     }
+}
+
+// Behind peft's model accelerate 1.15 (utils/fsdp_utils.py, _find_final_norm) finds no last norm,
+// which stays with the root; the tail is the head alone. TRL never calls it: a tied one is gathered
+// as the embedding, another one by TRL itself.
+static void make_units_around_adapters(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    add_unit(t, &s->units[s->root], t->final_norm, 1);
+    s->units[s->root].stays = true;
+    s->embedding = s->unit_count++;
+    add_unit(t, &s->units[s->embedding], t->embedding, 1);
+    if (t->head == t->embedding) {
+        s->tail = s->embedding;
+        s->units[s->tail].stays = true;
+        return;
+    }
+    s->head = s->read = s->unit_count++;
+    add_unit(t, &s->units[s->head], t->head, 1);
+    t->graph.parameters[t->head].width = s->stored_width;
 }
 
 static void make_units(struct trainer *t)
@@ -257,14 +344,16 @@ static void make_units(struct trainer *t)
         add_unit(t, &s->units[i], first, end - first);
     }
     s->root = layers;
-    s->embedding = s->head = s->tail = -1;
+    s->embedding = s->head = s->tail = s->read = -1;
     s->unit_count = layers + 1;
+    if (t->job->lora_rank) {
+        make_units_around_adapters(t);
+        return;
+    }
     if (t->head == t->embedding) {
         add_unit(t, &s->units[s->root], t->embedding, 1);
-        struct unit *root = &s->units[s->root];
-        root->parameters[root->count] = t->final_norm;
-        root->shards[root->count] = shard_elements(t, t->final_norm);
-        root->shard_elements += root->shards[root->count++];
+        add_to_unit(t, &s->units[s->root], t->final_norm);
+        s->units[s->root].stays = has_tail;
         s->tail = has_tail ? s->root : -1;
         return;
     }
@@ -276,6 +365,7 @@ static void make_units(struct trainer *t)
         return;
     s->head = s->unit_count++;
     add_unit(t, &s->units[s->head], has_tail ? t->final_norm : t->head, 1 + has_tail);
+    s->units[s->head].stays = has_tail;
     s->tail = has_tail ? s->head : -1;
 }
 
@@ -358,10 +448,10 @@ static void load(struct trainer *t)
     // The recordings of context parallel began with shards.
     (t->habits->cuts_on_card && t->job->ring == 1 ? cut_units : take_shards)(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
-    t->trained_count = t->graph.parameter_count - t->head_is_idle;
-    for (int i = 0; i < t->trained_count; i++)
-        t->trained[i] =
-            (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        if (!t->graph.parameters[i].frozen && !(t->head_is_idle && i == t->head))
+            t->trained[t->trained_count++] =
+                (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
 }
 
 // Tensor by tensor: gathered in fp32, on the host where the shards are there.
@@ -406,12 +496,14 @@ static int tail_of(const struct trainer *t)
     return s->head == s->tail ? s->tail : -1; // a tied one is the root, in use from the beginning
 }
 
-// With offload, host memory holds fp32 shards, gradients and two moments (not measured).
+// With offload, host memory holds fp32 shards, gradients and two moments (not measured); of frozen
+// ones the shards. Adapters are too few to count.
 static uint64_t host_bytes(const struct job *p)
 {
-    enum { HOST_BYTES_PER_PARAMETER = 16 };
+    enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_FROZEN = 4 };
     uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
-    return p->offload ? sat_mul(part, HOST_BYTES_PER_PARAMETER) : 0;
+    uint64_t each = p->lora_rank ? HOST_BYTES_PER_FROZEN : HOST_BYTES_PER_PARAMETER;
+    return p->offload ? sat_mul(part, each) : 0;
 }
 
 const struct strategy_kind fsdp2_strategy = {

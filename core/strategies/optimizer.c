@@ -75,6 +75,10 @@ void optimizer_step(struct trainer *t)
     struct machine *m = t->machine;
     if (t->job->optimizer == OPTIMIZER_SGD)
         return;
+    if (t->job->optimizer == OPTIMIZER_ADAFACTOR) {
+        adafactor_step(t);
+        return;
+    }
     for (int i = 0; i < t->trained_count; i++)
         if (!t->trained[i].state.first)
             make_state(t, &t->trained[i]);

@@ -25,4 +25,7 @@ void optimizer_step(struct trainer *t);
 void optimizer_zero(struct trainer *t);
 void optimizer_update(struct trainer *t);
 
+// adafactor.c
+void adafactor_step(struct trainer *t);
+
 #endif

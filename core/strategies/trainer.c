@@ -34,6 +34,8 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
                           .owner = t,
                           .autocast = p->precision == PRECISION_AUTOCAST,
                           .flash = job_uses_flash(p),
+                          .offload = {.on = p->activation_offload && !t->is_reference,
+                                      .stream = t->first_stream + MODEL_STREAMS - 1},
                           .attention_waits = t->habits->reads_positions,
                           .gemm_workspace_bytes = cublas_workspace_bytes(card),
                           .multiprocessors = card->multiprocessors,

@@ -132,9 +132,92 @@ TEST(more_context_never_needs_less)
                                            "lora=16 model=SmolLM3-3B",
                                            "lora=16 model=Mistral-7B-v0.3 checkpointing=off",
                                            "lora=16 gpu=A100-80G checkpointing=off",
+                                           "lora=16 model=Mistral-7B-v0.1",
+                                           "lora=16 checkpoint-offload=on",
+                                           "lora=16 quantize=nf4 strategy=ddp gpu=2xH200",
+                                           "lora=16 recipe=transformers",
+                                           "lora=16 layer-kernels=liger checkpointing=off",
+                                           "layer-kernels=liger precision=autocast",
+                                           "lora=16 recipe=trl strategy=ddp gpu=2xH200",
                                            "loss=liger precision=autocast"};
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
         check_growth(settings[i]);
+}
+
+// Requests of this size: under fsdp2 two while the weights are cut, the rest in steps.
+static int requests_of(const char *settings, uint64_t bytes)
+{
+    struct prediction p = predicted(settings);
+    int count = 0;
+    for (ptrdiff_t i = 0; i < p.trace.count; i++)
+        count += p.trace.events[i].kind == EVENT_ALLOC && p.trace.events[i].bytes == bytes;
+    return count;
+}
+
+// Its square, the square with a number added, what it is divided by, its negative.
+TEST(adafactor_makes_four_copies_of_a_gradient)
+{
+    const uint64_t embedding = UINT64_C(151936) * 1024 * 4;
+    int without = requests_of("optimizer=sgd precision=autocast", embedding);
+    int with = requests_of("optimizer=adafactor precision=autocast", embedding);
+    CHECK_U64((uint64_t)(with - without), 4 * PREDICT_STEPS);
+    struct prediction sgd = predicted("optimizer=sgd"), factored = predicted("optimizer=adafactor");
+    uint64_t state = factored.steps[2].end_allocated_bytes - sgd.steps[2].end_allocated_bytes;
+    CHECK(state > 4 * 151936 && state < 8 * 151936);
+    CHECK_U64(factored.steps[0].end_allocated_bytes, factored.steps[2].end_allocated_bytes);
+}
+
+// The MLP keeps gate and up, not what comes of them, and writes their gradients over them.
+TEST(ligers_layers_keep_less)
+{
+    const uint64_t mlp = UINT64_C(2048) * 3072 * 2;
+    const char *plain = "checkpointing=off", *liger = "checkpointing=off layer-kernels=liger";
+    int less = requests_of(plain, mlp) - requests_of(liger, mlp);
+    CHECK_U64((uint64_t)less, 2 * PREDICT_STEPS * 4); // of a layer: silu, three gradients
+    CHECK(predicted(liger).requested_bytes < predicted(plain).requested_bytes);
+}
+
+// Inputs of layers come back one by one, on a stream of their own; three are there at a time while
+// they go.
+TEST(offloaded_activations_leave_the_card)
+{
+    const char *plain = "recipe=trl layers=16 context=8k";
+    struct prediction stays = predicted(plain);
+    struct prediction goes = predicted("recipe=trl layers=16 context=8k activation-offload=on");
+    CHECK(goes.steps[0].end_allocated_bytes == stays.steps[0].end_allocated_bytes);
+    CHECK(goes.host_bytes == UINT64_C(8192) * 1024 * 4 * 16);
+    int brought = 0;
+    for (ptrdiff_t i = 0; i < goes.trace.count; i++)
+        brought += goes.trace.events[i].kind == EVENT_ALLOC && goes.trace.events[i].stream > 0 &&
+                   goes.trace.events[i].bytes == UINT64_C(8192) * 1024 * 4;
+    CHECK_U64((uint64_t)brought, PREDICT_STEPS * (16 + 2)); // and two of norm and head
+}
+
+// A head of its own is gathered by TRL, in the shards' type; one that is the embedding is there.
+TEST(behind_adapters_trl_reads_the_head)
+{
+    const char *own = "lora=16 recipe=trl gpu=8xH200 tied=off";
+    const char *shared = "lora=16 recipe=trl gpu=8xH200";
+    const uint64_t whole = UINT64_C(151936) * 1024 * 4;
+    CHECK_U64((uint64_t)requests_of(own, whole), 2 + PREDICT_STEPS);
+    CHECK_U64((uint64_t)requests_of(shared, whole), 1);
+}
+
+// Each rank updates its part of the adapters, two moments of fp32 and a count for each tensor.
+TEST(fsdp2_shards_adapters_with_their_layers)
+{
+    static const char *const settings[] = {
+        "lora=16 recipe=trl gpu=8xH200",
+        "lora=16 recipe=trl gpu=8xH200 accum=2",
+        "lora=16 recipe=trl gpu=8xH200 checkpointing=off",
+        "lora=16 recipe=trl gpu=8xH200 tied=off",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
+        struct prediction p = predicted(settings[i]);
+        CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER),
+                  UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + 28 * 4);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[0].end_allocated_bytes);
+    }
 }
 
 TEST(frozen_layers_below_the_first_adapter_keep_nothing)
@@ -148,25 +231,30 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 precision=autocast", "nf4 is modelled on one GPU"},
-        {"quantize=nf4 lora=16 strategy=ddp", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 precision=autocast", "nf4 is modelled under single and ddp"},
+        {"quantize=nf4 lora=16 recipe=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
-        {"lora=16 gpu=2xH200", "LoRA is modelled under single and ddp, and under zero3"},
+        {"lora=16 gpu=2xH200", "under fsdp2 and zero3 as TRL 1.16 runs it"},
+        {"lora=16 gpu=2xH200 recipe=trl@1.13", "under fsdp2 and zero3 as TRL 1.16 runs it"},
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
+        {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
+        {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
+        {"layer-kernels=liger gpu=2xH200 strategy=zero2", "layer kernels are not modelled under"},
+        {"layer-kernels=liger model=gemma-2-2b", "layer kernels are not modelled over Gemma 2"},
+        {"activation-offload=on", "a setting of TRL"},
+        {"activation-offload=on recipe=trl checkpointing=off", "with checkpointing only"},
+        {"activation-offload=on recipe=trl@1.13", "TRL 1.16's own loss only"},
         {"loss=liger gpu=2xH200", "liger's loss is not modelled under fsdp"},
         {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
         {"lora=16 model=Phi-4-mini", "LoRA over Phi-3 and Phi-4 is not modelled"},
-        {"lora=16 model=Mistral-7B-v0.1 context=8k", "LoRA over Mistral is not modelled"},
-        {"lora=16 gpu=2xH200 strategy=zero2",
-         "LoRA is modelled under single and ddp, and under zero3"},
-        {"lora=16 recipe=trl", "LoRA is modelled in the plain step only"},
-        {"lora=16 recipe=trinity", "LoRA is modelled in the plain step only"},
+        {"lora=16 gpu=2xH200 strategy=zero2", "LoRA is modelled on one GPU, under ddp"},
+        {"lora=16 gpu=8xH200 recipe=trl tied=off offload=all", "a head in host memory"},
+        {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl and transformers"},
         {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},
-        {"lora=16 checkpoint-offload=on", "LoRA is not modelled with checkpoints in host memory"},
         {"loss=liger recipe=trl", "liger's loss is not modelled in TRL's step"},
         {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits or multiplied ones"},
         {"loss=liger model=granite-3.3-2b-instruct", "or multiplied ones is not modelled"},

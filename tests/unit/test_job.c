@@ -54,6 +54,7 @@ TEST(a_job_differs_in_every_field_that_trains)
         "memory-limit=40GiB",
         "task=dpo",
         "checkpoint-offload=on",
+        "layer-kernels=liger",
     };
     struct job plain, other;
     struct error e = {0};

@@ -22,7 +22,7 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd"}
+OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor"}
 TRIAL_STEPS = 3
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# slime, opd: Qwen3-8B, 16384 tokens a sequence; answers a step: 16.
+# slime, distill: Qwen3-8B, 16384 tokens a sequence; answers a step: 16.
 # Peak not predicted: Megatron's training step is not modelled yet. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 # Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.

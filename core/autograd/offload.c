@@ -1,0 +1,106 @@
+// See offload.h.
+#include "core/autograd/offload.h"
+
+// Smaller tensors stay on the card.
+enum { FEWEST_BYTES = 1024 };
+
+static void drop_stash(struct host_stash *o, struct machine *m, uint64_t up_to)
+{
+    int kept = 0;
+    for (int i = 0; i < o->stash_count; i++) {
+        if (o->stash[i].number <= up_to)
+            machine_drop(m, o->stash[i].storage);
+        else
+            o->stash[kept++] = o->stash[i];
+    }
+    o->stash_count = kept;
+}
+
+static bool is_stashed(const struct host_stash *o, const struct storage *s)
+{
+    for (int i = 0; i < o->stash_count; i++)
+        if (o->stash[i].storage == s)
+            return true;
+    return false;
+}
+
+void offload_skip(struct host_stash *o)
+{
+    o->numbers++;
+}
+
+// The last five stay until their copies can be taken as done; what is kept once more meanwhile
+// stays for good.
+struct storage *offload_pack(struct host_stash *o, struct machine *m, struct storage *s)
+{
+    uint64_t number = ++o->numbers;
+    if (!s || s->bytes < FEWEST_BYTES || is_stashed(o, s))
+        return storage_share(s);
+    drop_stash(o, m, number > OFFLOAD_STASH ? number - OFFLOAD_STASH : 0);
+    ASSERT(o->stash_count < OFFLOAD_STASH);
+    o->stash[o->stash_count++] = (struct stashed){number, storage_share(s)};
+    return machine_take_host(m, s->bytes, number);
+}
+
+struct storage *offload_unpack(struct host_stash *o, struct machine *m, struct storage *s)
+{
+    if (!s || !s->on_host)
+        return s;
+    struct storage *back = NULL;
+    for (int i = 0; i < o->stash_count; i++)
+        if (o->stash[i].number == s->number)
+            back = storage_share(o->stash[i].storage);
+    if (!back)
+        back = machine_take_on(m, o->stream, s->bytes, MEMORY_CHECKPOINTS);
+    machine_drop(m, s);
+    o->asked = true;
+    return back;
+}
+
+// One that something else has too is left to that, and goes when the compute stream is through.
+static void put_back(struct host_stash *o, struct machine *m, struct storage *s)
+{
+    bool brought = s->stream == o->stream;
+    if (!brought || s->references > 1) {
+        s->recorded = brought;
+        machine_drop(m, s);
+        return;
+    }
+    ASSERT(o->back_count < OFFLOAD_BACK);
+    o->back[o->back_count++] = s;
+}
+
+static void drop_back(struct host_stash *o, struct machine *m)
+{
+    for (int i = 0; i < o->back_count; i++)
+        machine_drop(m, o->back[i]);
+    o->back_count = 0;
+}
+
+void offload_settle(struct host_stash *o, struct machine *m, struct storage **saved, int count)
+{
+    if (!o->asked)
+        return;
+    o->asked = false;
+    drop_stash(o, m, o->numbers);
+    drop_back(o, m);
+    if (o->input)
+        put_back(o, m, o->input);
+    o->input = NULL;
+    for (int i = 0; i < count; i++) {
+        if (!saved[i] || saved[i]->stream != o->stream)
+            continue;
+        put_back(o, m, saved[i]);
+        saved[i] = NULL;
+    }
+}
+
+void offload_end(struct host_stash *o, struct machine *m)
+{
+    if (!o->on)
+        return;
+    drop_stash(o, m, o->numbers);
+    drop_back(o, m);
+    machine_synchronize(m, m->clock[STREAM_COMPUTE]);
+    o->numbers = 0;
+}

@@ -1,0 +1,93 @@
+// transformers' Adafactor (5.17, optimization.py) as its Trainer sets it up: no first moment, no
+// relative steps, no scaling by the parameter. Of a matrix it keeps the means of squared gradients
+// by row and by column, of a vector all of them. It takes one parameter after another, and Python
+// keeps the last one's update until the next is there.
+#include "core/strategies/strategies.h"
+
+struct locals {
+    struct storage *update;
+    struct storage *gradient, *weight; // in fp32, where they are bf16
+};
+
+static struct storage *take(const struct trainer *t, uint64_t bytes)
+{
+    return machine_take(t->machine, bytes, MEMORY_OPTIMIZER);
+}
+
+static void assign(const struct trainer *t, struct storage **name, struct storage *value)
+{
+    machine_drop(t->machine, *name);
+    *name = value;
+}
+
+// Scratch of norms is a few KiB, left out.
+static struct storage *root_mean_square(const struct trainer *t)
+{
+    struct storage *norm = take(t, 4), *divided = take(t, 4);
+    machine_drop(t->machine, norm);
+    return divided;
+}
+
+static void make_state(const struct trainer *t, struct trained *tensor, const struct parameter *p)
+{
+    bool factored = p->columns > 1;
+    tensor->state.first = take(t, 4 * p->rows);
+    tensor->state.second = factored ? take(t, 4 * p->columns) : NULL;
+}
+
+// The means, then what the update is divided by: the product of their reciprocal roots.
+static void factor(struct trainer *t, const struct parameter *p, struct locals *l)
+{
+    struct machine *m = t->machine;
+    const struct reduction columns = {p->columns, p->rows};
+    machine_scratch(m, 4 * p->rows);
+    struct storage *means = take(t, 4 * p->columns);
+    reduction_scratch(&t->graph, &columns);
+    machine_drop(m, means);
+    struct storage *mean = take(t, 4), *by_row = take(t, 4 * p->rows);
+    machine_drop(m, mean);
+    struct storage *by_column = take(t, 4 * p->columns);
+    struct storage *product = take(t, 4 * p->rows * p->columns);
+    machine_drop(m, by_column);
+    machine_drop(m, by_row);
+    assign(t, &l->update, product);
+}
+
+static void update_one(struct trainer *t, struct trained *tensor, struct locals *l)
+{
+    const struct parameter *p = &t->graph.parameters[tensor->parameter];
+    uint64_t bytes = 4 * tensor->elements;
+    bool narrow = tensor->width < 4;
+    assign(t, &l->gradient, NULL);
+    l->gradient = narrow ? take(t, bytes) : NULL;
+    if (!tensor->state.first)
+        make_state(t, tensor, p);
+    assign(t, &l->weight, NULL);
+    l->weight = narrow ? take(t, bytes) : NULL;
+    assign(t, &tensor->state.step, root_mean_square(t)); // which it calls RMS
+    struct storage *square = take(t, bytes), *sum = take(t, bytes);
+    machine_drop(t->machine, square);
+    assign(t, &l->update, sum);
+    if (p->columns > 1)
+        factor(t, p, l);
+    else
+        assign(t, &l->update, take(t, bytes));
+    struct storage *size = root_mean_square(t), *clipped = take(t, 4);
+    machine_drop(t->machine, size);
+    machine_drop(t->machine, clipped);
+    machine_scratch(t->machine, bytes); // subtracted as the sum with its negative
+}
+
+// Matrices are decayed and come first, vectors are not (transformers/trainer.py,
+// get_decay_parameter_names).
+void adafactor_step(struct trainer *t)
+{
+    struct locals l = {0};
+    for (int vectors = 0; vectors < 2; vectors++)
+        for (int i = 0; i < t->trained_count; i++)
+            if ((t->graph.parameters[t->trained[i].parameter].columns == 1) == vectors)
+                update_one(t, &t->trained[i], &l);
+    assign(t, &l.update, NULL);
+    assign(t, &l.gradient, NULL);
+    assign(t, &l.weight, NULL);
+}
