@@ -66,7 +66,7 @@ class Ends(unittest.TestCase):
     def test_out_of_memory(self):
         """Sanitized builds have 512 MiB for a request; others get as little by a limit on address space."""
         with open(os.path.join(self.folder, "trace.txt"), "wb") as file:
-            file.write(b"alloc 512 512 0\n")
+            file.write(64 * b"alloc 512 512 0\n")
             file.truncate(700 << 20)
         with open(FATHOM, "rb") as program:
             sanitized = b"__asan_init" in program.read()
