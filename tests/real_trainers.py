@@ -39,9 +39,9 @@ BARS = [
     ("TRL, Gemma 2", 0.01, 0.2, 1),
     ("TRL, padded or packed", 0.45, 2.1, 6),
     ("TRL, reward", 0.01, 5.7, 2),
-    ("TRL, dpo and kto", 0.01, 0.6, 3),
+    ("TRL, dpo and kto", 0.01, 0.6, 4),
 ]
-NOT_MODELLED = "a6 l3".split()
+NOT_MODELLED = ["a6"]
 
 
 def group_of(c):

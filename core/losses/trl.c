@@ -159,6 +159,7 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
     graph_end_autocast(g);
     struct var sums = sum_rows(g, each, job_rows(t->job));
     t->is_reference = was_read;
+    g->recording = g->keeping = !was_read; // the trained model may have been read without adapters
     return returns(&f, sums);
 }
 
