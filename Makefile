@@ -34,7 +34,7 @@ random: ## random jobs: emit and read back, max, guide and remedies against pred
 SECONDS ?= 60
 torture: ## random command lines, deaths and hostile names under sanitizers; SECONDS=60 (an hour: 3600), SEED=
 	@scripts/build dev
-	@python3 tests/torture.py build/dev $(SECONDS) $(if $(filter command environment,$(firstword $(origin SEED))),$(SEED))
+	@python3 tests/torture.py build/dev $(SECONDS) $(SEED)
 
 portable: build ## the program needs nothing but the C library
 	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \

@@ -51,7 +51,7 @@ CHECKPOINTED = {("simplescaling/s1#13", 2)}
 PACKED = ("load_in_8bit", "GPTQ 4bit")
 
 # Reports asked, and right. Wanted are nine of ten: this is short of it.
-BARS = {"asked": 13, "right": 8}
+BARS = {"asked": 13, "right": 9}
 
 
 def value(row, key):

@@ -27,8 +27,8 @@ KINDS = ("malloc", "memory", "write", "read", "fsync", "fork", "pipe", "open", "
          "sqlite", *HARMLESS)
 # 70: no memory. 2: what cannot be seen is not there, and SQLite calls a file that cannot be read damaged.
 STATUSES = {"malloc": (0, 3, 70), "memory": (0, 3, 70), "stat": (0, 2, 3), "read": (0, 2, 3)}
-DENSE = {False: 16, True: 5}  # by whether the failure lasts
-SAMPLES = 6
+DENSE = {False: 8, True: 3}  # by whether the failure lasts
+SAMPLES = 3
 SECONDS = 30  # after which a run hangs
 
 
@@ -301,7 +301,7 @@ def tasks(commands):
 def main():
     every = "--every" in sys.argv
     only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
-    seed = int(os.environ.get("SEED", random.randrange(1 << 30)))
+    seed = int(os.environ.get("SEED", 1))
     print(f"SEED={seed}")
     fired, findings = {}, []
     with tempfile.TemporaryDirectory(prefix="fathom-faults-") as work:

@@ -134,23 +134,24 @@ struct graph {
     struct parameter *parameters;
     int parameter_count;
     int ready_count;
-    bool recording;           // nodes are added
-    bool keeping;             // nodes keep tensors
-    bool stopped;             // recomputation is past the last kept tensor
-    bool in_backward;         // on autograd's thread
-    bool checkpoints_on_host; // inputs of checkpointed calls wait there
-    bool reentrant;           // checkpointed calls are run again as a graph of their own
-    bool embedding_is_leaf;   // the frozen embedding's output requires a gradient
-    struct host_stash offload;   // of what is kept
-    struct frame *frame;      // being recomputed, or counted
-    uint64_t loaded[2];       // kernels, by operator: of forward passes, of backward ones
-    bool gemm_ready[2];       // a cuBLAS workspace exists: forward thread, backward thread
-    bool fused_bias_ready[2]; // and one of cuBLASLt, which adds biases
+    bool recording;            // nodes are added
+    bool keeping;              // nodes keep tensors
+    bool stopped;              // recomputation is past the last kept tensor
+    bool in_backward;          // on autograd's thread
+    bool checkpoints_on_host;  // inputs of checkpointed calls wait there
+    bool reentrant;            // checkpointed calls are run again as a graph of their own
+    bool embedding_is_leaf;    // the frozen embedding's output requires a gradient
+    struct host_stash offload; // of what is kept
+    struct frame *frame;       // being recomputed, or counted
+    uint64_t loaded[2];        // kernels, by operator: of forward passes, of backward ones
+    bool gemm_ready[2];        // a cuBLAS workspace exists: forward thread, backward thread
+    bool fused_bias_ready[2];  // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
     bool flash;                // attention by FlashAttention 2, else by cuDNN
     bool attention_waits;      // the host looks at the positions on the card before each attention
     bool autocast;             // fp32 weights, products in bf16: each weight is cast once
+    bool without_adapters;     // those of its weights are switched off
     struct storage **casts;    // of this autocast context
     ptrdiff_t cast_count, cast_capacity;
     uint64_t multiprocessors, threads_per_multiprocessor;

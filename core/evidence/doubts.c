@@ -54,7 +54,19 @@ static bool is_other_trl(const struct job *job)
                  job->strategy == STRATEGY_ZERO1 ||
                  (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
                   (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
-    return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || !job->checkpointing);
+    bool whole = !job->checkpointing && job->strategy != STRATEGY_SINGLE;
+    return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || whole);
+}
+
+// Of the run of real_trainers.jsonl that generates, s12, training needs more.
+static bool is_generated(const struct job *job)
+{
+    return job_generates(job);
+}
+
+static bool is_distilled(const struct job *job)
+{
+    return job->teacher != NULL;
 }
 
 static bool has_fused_kernels_spread(const struct job *job)
@@ -169,6 +181,9 @@ const struct doubt doubt_rows[] = {
     {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
     {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
     {is_other_trl, "TRL's step with this strategy or loss", true},
+    {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
+     false},
+    {is_distilled, "distillation (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},
     {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},

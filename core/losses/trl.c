@@ -148,7 +148,7 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
-    bool was_read = t->is_reference;
+    bool was_read = t->is_reference, recorded = g->recording;
     t->is_reference = !trained;
     struct output o = model_forward(t);
     g->kind = MEMORY_LOGITS;
@@ -159,7 +159,7 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
     graph_end_autocast(g);
     struct var sums = sum_rows(g, each, job_rows(t->job));
     t->is_reference = was_read;
-    g->recording = g->keeping = !was_read; // the trained model may have been read without adapters
+    g->recording = g->keeping = trained || recorded;
     return returns(&f, sums);
 }
 
@@ -167,9 +167,12 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
 static struct var reference_log_probs(struct trainer *t)
 {
     struct trainer *read = t->reference ? t->reference : t;
+    read->graph.without_adapters = true;
     read->graph.gemm_ready[false] = t->graph.gemm_ready[false]; // both multiply on one thread
     read->ids = t->ids;
-    return sequence_log_probs(read, false);
+    struct var sums = sequence_log_probs(read, false);
+    read->graph.without_adapters = false;
+    return sums;
 }
 
 // distillation_trainer.py, _compute_loss: the hidden states of answers, by both models, then their

@@ -44,8 +44,8 @@ static void build(struct run *r, const struct job *p, struct machine *m)
 }
 
 // grpo_trainer.py and rloo_trainer.py, _generate_and_score_completions: rloo reads its answers with
-// the model itself too, and a KL term with the reference, a micro-batch at a time.
-static void read_answers(struct trainer *t, struct trainer *read)
+// the model itself too, and a KL term with the reference, plainly, a micro-batch at a time.
+static void read_answers(struct trainer *t, struct trainer *read, bool plainly)
 {
     struct var ids = read->ids;
     machine_phase(t->machine, PHASE_REFERENCE);
@@ -54,8 +54,10 @@ static void read_answers(struct trainer *t, struct trainer *read)
     read->graph.gemm_ready[false] |= t->graph.gemm_ready[false];
     bool was_read = read->is_reference;
     read->is_reference = true;
+    read->graph.without_adapters = plainly;
     struct var values = forward_to_loss(read);
     read->is_reference = was_read;
+    read->graph.without_adapters = false;
     var_drop(&read->graph, &values);
     var_drop(&read->graph, &read->ids);
     read->ids = ids;
@@ -67,9 +69,9 @@ static void step(struct run *r)
     if (job_generates(t->job)) {
         generate_answers(t);
         if (t->job->task == TASK_RLOO)
-            read_answers(t, t);
+            read_answers(t, t, false);
         if (job_reads_reference(t->job))
-            read_answers(t, t->reference ? t->reference : t);
+            read_answers(t, t->reference ? t->reference : t, true);
     }
     plain_step(r);
 }
