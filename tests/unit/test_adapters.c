@@ -147,10 +147,10 @@ TEST(more_context_never_needs_less)
 // Requests of this size: under fsdp2 two while the weights are cut, the rest in steps.
 static int requests_of(const char *settings, uint64_t bytes)
 {
-    struct prediction p = predicted(settings);
+    predicted(settings);
     int count = 0;
-    for (ptrdiff_t i = 0; i < p.trace.count; i++)
-        count += p.trace.events[i].kind == EVENT_ALLOC && p.trace.events[i].bytes == bytes;
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        count += history.events[i].kind == EVENT_ALLOC && history.events[i].bytes == bytes;
     return count;
 }
 
@@ -187,9 +187,9 @@ TEST(offloaded_activations_leave_the_card)
     CHECK(goes.steps[0].end_allocated_bytes == stays.steps[0].end_allocated_bytes);
     CHECK(goes.host_bytes == UINT64_C(8192) * 1024 * 4 * 16);
     int brought = 0;
-    for (ptrdiff_t i = 0; i < goes.trace.count; i++)
-        brought += goes.trace.events[i].kind == EVENT_ALLOC && goes.trace.events[i].stream > 0 &&
-                   goes.trace.events[i].bytes == UINT64_C(8192) * 1024 * 4;
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        brought += history.events[i].kind == EVENT_ALLOC && history.events[i].stream > 0 &&
+                   history.events[i].bytes == UINT64_C(8192) * 1024 * 4;
     CHECK_U64((uint64_t)brought, PREDICT_STEPS * (16 + 2)); // and two of norm and head
 }
 
@@ -214,8 +214,7 @@ TEST(fsdp2_shards_adapters_with_their_layers)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
-        CHECK_U64(allocated_as(&p, MEMORY_OPTIMIZER),
-                  UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + 28 * 4);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + 28 * 4);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[0].end_allocated_bytes);
     }
 }
