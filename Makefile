@@ -76,6 +76,8 @@ ifdef STORE
 else
 	@python3 tests/accuracy.py build/release tests/runs/h200_*.jsonl --write docs
 	@python3 tests/real_trainers.py build/release
+	@python3 tests/public_jobs.py build/release
+	@python3 tests/public_reports.py build/release
 	@python3 tests/published.py build/release
 	@python3 tests/trinity.py build/release
 endif

@@ -20,6 +20,9 @@ def made(predicted, measured=(100, 200, 200), **more):
     return accuracy.Run(**{"row": 1, "cfg": cfg, "peaks": peaks, "died": False, "fits": True, "steps": steps, **more})
 
 
+SECTIONS = {"published": "a table", "trinity": "another", "public": "a third"}
+
+
 class Mapping(unittest.TestCase):
     def test_every_key(self):
         cfg = {"model": "Qwen3-8B", "strategy": "fsdp2", "precision": "fp32", "seq": 4096, "ac": False, "world": 8,
@@ -176,10 +179,10 @@ class Verdict(unittest.TestCase):
 
     def test_document(self):
         runs = [made((100, 200, 203)), made((), refusal="no sp", fits=None, row=2)]
-        text = accuracy.document(runs, "r.jsonl", "a table", "another")
+        text = accuracy.document(runs, "r.jsonl", SECTIONS)
         for words in ("**+1.50 % missed**", "- no sp (1: row 2)", "2 runs: 1 predicted, 1 not modelled", "**missed**"):
             self.assertIn(words, text)
-        self.assertEqual(text, accuracy.document(runs, "r.jsonl", "a table", "another"))
+        self.assertEqual(text, accuracy.document(runs, "r.jsonl", SECTIONS))
 
 
 class Trials(unittest.TestCase):
@@ -222,10 +225,10 @@ class Trials(unittest.TestCase):
         self.assertTrue(accuracy.run_row(self.run_of(oom=True))[1].endswith(", died, **said to fit**"))
 
     def test_document_tells_of_them(self):
-        text = accuracy.document([self.run_of(), self.run_of(oom=True)], "r.jsonl", "a table", "another")
+        text = accuracy.document([self.run_of(), self.run_of(oom=True)], "r.jsonl", SECTIONS)
         self.assertIn("Runs of `h200_probe.jsonl` are trials of `fathom probe`", text)
         self.assertNotIn(accuracy.DIED, text)
-        self.assertIn(accuracy.DIED, accuracy.document([made((100, 200, 200))], "r.jsonl", "a table", "another"))
+        self.assertIn(accuracy.DIED, accuracy.document([made((100, 200, 200))], "r.jsonl", SECTIONS))
 
 
 class Plot(unittest.TestCase):

@@ -99,6 +99,18 @@ static bool is_fsdp1_whole(const struct job *job)
     return job->strategy == STRATEGY_FSDP1 && !job->checkpointing;
 }
 
+// Others measured six such jobs on A100s: what torch allocated, and nvidia-smi's figure
+// (tests/runs/public_jobs.jsonl).
+static bool is_older_trainer(const struct job *job)
+{
+    return job_shifts_logits(job);
+}
+
+static bool is_fsdp1_in_bf16(const struct job *job)
+{
+    return job->strategy == STRATEGY_FSDP1 && job->precision == PRECISION_BF16;
+}
+
 static bool is_sgd(const struct job *job)
 {
     return job->optimizer == OPTIMIZER_SGD;
@@ -176,6 +188,8 @@ const struct doubt doubt_rows[] = {
     {saves_entropy_spread, "entropy saving on several GPUs", true},
     {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},
     {is_fsdp1_whole, "fsdp1 without checkpointing", true},
+    {is_fsdp1_in_bf16, "what fsdp1 reserves in bf16", true},
+    {is_older_trainer, "what transformers before 4.49 reserves", true},
     {is_sgd, "SGD", true},
     {has_odd_experts, "experts under sequence parallel or offload", true},
     {is_ddp_with_liger, "Liger's loss under ddp", true},

@@ -274,6 +274,16 @@ bool job_fuses_head(const struct job *p)
     return p->recipe == RECIPE_TRL && p->version > 0 && p->loss == LOSS_CHUNKED;
 }
 
+bool job_shifts_logits(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
+}
+
+bool job_casts_logits_in_place(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS && p->version < 1;
+}
+
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
 // (ATen/native/transformers/cuda/sdp_utils.cpp).
 bool job_uses_flash(const struct job *p)

@@ -148,6 +148,10 @@ bool job_masks_windows(const struct job *p);       // layers with a window need 
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
+// transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
+bool job_shifts_logits(const struct job *p);
+bool job_casts_logits_in_place(const struct job *p);
+
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
 bool job_is_zero(const struct job *p);    // DeepSpeed

@@ -17,7 +17,7 @@ const char *const recipe_words[RECIPES] = {
 
 const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_HF] = {"a loop of one's own around transformers", {"5.17"}},
-    [RECIPE_TRANSFORMERS] = {"transformers' Trainer", {"5.17"}},
+    [RECIPE_TRANSFORMERS] = {"transformers' Trainer", {"4.45", "4.48", "5.17"}},
     [RECIPE_TRL] = {"TRL", {"1.13", "1.16"}},
     [RECIPE_DEEPSPEED] = {"DeepSpeed", {"0.19"}},
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
@@ -71,6 +71,11 @@ const struct recipe_row recipe_rows[] = {
      .setting = "checkpointing",
      .value = "off",
      .evidence = "transformers/training_args.py: gradient_checkpointing = False"},
+    {.recipe = "transformers",
+     .setting = "optimizer",
+     .value = "adamw",
+     .versions = "4.45|4.48",
+     .evidence = "transformers/training_args.py of 4.45 and 4.48: default_optim is adamw_torch"},
     {.recipe = "transformers",
      .setting = "optimizer",
      .value = "adamw-fused",
@@ -184,6 +189,12 @@ bool recipe_parse(enum recipe *recipe, int *version, const struct setting *item,
     return true;
 }
 
+static struct str recipe_version(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "recipe");
+    return item ? str_cut(item->value, '@').tail : STR("");
+}
+
 static struct str recipe_name(const struct settings *s)
 {
     const struct setting *item = settings_find_z(s, "recipe");
@@ -215,6 +226,7 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
                     bool several)
 {
     return (!row->recipe || str_is(recipe, row->recipe)) && !settings_find_z(s, row->setting) &&
+           (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }

@@ -87,10 +87,11 @@ static bool shards_over_nothing(const struct job *j)
     return !is_trinity(j) && !is_verl(j);
 }
 
+#define PLAIN_FEATURES (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
+
 static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
 {
-    static const unsigned plain = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    return !(j->model.features & ~plain);
+    return !(j->model.features & ~(unsigned)PLAIN_FEATURES);
 }
 
 static bool is_plain_family(const struct job *j)
@@ -98,9 +99,9 @@ static bool is_plain_family(const struct job *j)
     return is_plain_or_windowed(j) && !job_has_windows(j);
 }
 
-static bool has_other_layers(const struct job *j)
+static bool has_other_layers(const struct job *j) // Granite's differ in factors alone
 {
-    return !is_plain_or_windowed(j);
+    return j->model.features & ~(unsigned)(PLAIN_FEATURES | FEATURE_MULTIPLIERS);
 }
 
 static bool is_special_family(const struct job *j)
@@ -724,8 +725,6 @@ const struct rule rules[] = {
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
      "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
-    {IS_FSDP1, IS_MIXED, NULL, 0, NOT_YET, "precision",
-     "fsdp1 is modelled in mixed precision only; fsdp2 also trains in bf16"},
     {IS_FSDP1 | IS_EXPERTS, 0, NULL, 0, NOT_YET, "strategy",
      "a mixture of experts is not modelled under fsdp1; fsdp2 is"},
     {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
@@ -737,7 +736,8 @@ const struct rule rules[] = {
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled under single and ddp, with bf16 weights around it: --precision bf16"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over Qwen, Llama and Mistral without experts it is"},
+     "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
+     "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl and transformers"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},

@@ -37,6 +37,36 @@ static struct var finished(const struct trainer *t, struct graph *g, struct var 
     return model_has(&t->job->model, FEATURE_MULTIPLIERS) ? scale(g, logits) : logits;
 }
 
+// transformers before 4.49 cut the last token's logits off, in fp32: a copy, but of one sequence.
+static struct var shifted_logits(struct trainer *t, struct var wide)
+{
+    struct graph *g = &t->graph;
+    const struct job *p = t->job;
+    uint64_t rows = job_rows(p), tokens = job_tokens(p);
+    struct var kept = slice(g, wide, (tokens - rows) * p->model.vocab);
+    return rows == 1 ? kept : copy(g, kept);
+}
+
+// loss_utils.py, ForCausalLMLoss, of 4.48: the model's logits and their casts have names there.
+// Before, in modeling_*.py, a cast took the model's place.
+static struct var shifting_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    g->kind = MEMORY_LOGITS;
+    struct var logits = local(&f, finished(t, g, logits_of(t, hidden)));
+    if (job_casts_logits_in_place(t->job))
+        assign(&f, &logits, cast(g, logits, 4));
+    else
+        logits = local(&f, cast(g, logits, 4));
+    struct var shifted = local(&f, shifted_logits(t, logits));
+    struct var labels = local(&f, shifted_labels(t));
+    struct var loss = cross_entropy(g, shifted, labels);
+    unit_leave(t, unit_number(t, PART_NORMS));
+    g->kind = MEMORY_WORKING;
+    return returns(&f, loss);
+}
+
 static struct var full_loss(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
@@ -155,7 +185,7 @@ static struct var loss_of(struct trainer *t, struct var hidden)
         return trl_score_loss(t, hidden);
     switch (t->job->loss) {
     case LOSS_FULL:
-        return full_loss(t, hidden);
+        return (job_shifts_logits(t->job) ? shifting_loss : full_loss)(t, hidden);
     case LOSS_CHUNKED:
         return (job_fuses_head(t->job) ? trl_fused_loss : chunked_loss)(t, hidden);
     case LOSS_NONE:

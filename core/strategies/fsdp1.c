@@ -1,6 +1,7 @@
 // FSDP1 (torch 2.11, torch/distributed/fsdp, FullyShardedDataParallel) as most trainers set it up:
 // FULL_SHARD, fp32 shards, bf16 compute, fp32 reduction, flat parameters, one unit a decoder layer;
-// embedding, final norm and head belong to the root.
+// embedding, final norm and head belong to the root. Without mixed precision all of it is bf16:
+// nothing is cast, and gradients are reduced as they are.
 //
 // What it takes and gives back, event for event as in the recordings t07 and v2. Four streams:
 // shards are cast on one, gathered on a second, gradients reduced on a third. A tensor that was
@@ -18,7 +19,7 @@
 #include "core/base/num.h"
 #include "core/strategies/strategies.h"
 
-enum { REDUCE_WIDTH = 4, GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
+enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
 
 struct unit {
     int *parameters; // in the order of the flat parameter
@@ -32,7 +33,7 @@ struct shards {
     struct unit *units; // the layers, then the root
     int root;
     uint64_t ranks;
-    uint32_t stored_width;
+    uint32_t stored_width, reduce_width;
     uint16_t cast_stream, gather_stream, reduce_stream;
     bool is_ready;                    // the first forward pass has begun
     struct storage *zero;             // a scalar of clipping, kept
@@ -269,7 +270,7 @@ static void keep_gradient(struct trainer *t, struct unit *u, struct storage *fla
     uint16_t stream = shards_of(t)->reduce_stream;
     if (!u->trained->gradient)
         u->trained->gradient =
-            machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+            machine_take_on(m, stream, u->elements * shards_of(t)->reduce_width, MEMORY_GRADIENTS);
     machine_drop_after(m, flat, stream);
 }
 
@@ -278,16 +279,17 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     struct machine *m = t->machine;
     uint16_t stream = shards_of(t)->reduce_stream;
     uint64_t padded = padded_elements(t, u);
-    struct storage *padding = NULL;
-    struct storage *wide = machine_take_on(m, stream, u->elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+    uint32_t width = shards_of(t)->reduce_width;
+    struct storage *wide = NULL, *padding = NULL;
+    if (width != t->width)
+        wide = machine_take_on(m, stream, u->elements * width, MEMORY_GRADIENTS);
     // Where the driver has to make this buffer, the card catches up meanwhile: frees of the layers'
     // gradients follow at once (recordings t07 and one of Gemma 2). Smaller ones take too little.
-    if (m->grew)
+    if (wide && m->grew)
         machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
     if (padded != u->elements)
-        padding = machine_take_on(m, stream, padded * REDUCE_WIDTH, MEMORY_GRADIENTS);
-    struct storage *mine =
-        machine_take_on(m, stream, u->shard_elements * REDUCE_WIDTH, MEMORY_GRADIENTS);
+        padding = machine_take_on(m, stream, padded * width, MEMORY_GRADIENTS);
+    struct storage *mine = machine_take_on(m, stream, u->shard_elements * width, MEMORY_GRADIENTS);
     machine_drop(m, padding);
     machine_drop(m, wide);
     if (u->trained->gradient)
@@ -491,7 +493,8 @@ static void load(struct trainer *t)
     t->state = s;
     s->ranks = job_ranks(t->job);
     s->root = (int)t->job->model.layers;
-    s->stored_width = t->is_reference ? t->width : 4;
+    s->stored_width = t->is_reference || t->job->precision == PRECISION_BF16 ? t->width : 4;
+    s->reduce_width = s->stored_width;
     s->cast_stream = t->first_stream;
     s->gather_stream = t->first_stream + 1;
     s->reduce_stream = t->first_stream + 2;
