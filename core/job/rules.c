@@ -305,6 +305,11 @@ static bool is_not_fused(const struct job *j)
     return !job_fuses_head(j);
 }
 
+static bool has_another_step_over_shards(const struct job *j)
+{
+    return is_not_fused(j) && !is_trainers(j);
+}
+
 static bool is_unpredicted_task(const struct job *j)
 {
     bool known = j->task != TASK_CAPACITY;
@@ -435,10 +440,9 @@ static bool has_no_bf16(const struct job *j)
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA                                                                         \
-    "LoRA is modelled on one GPU, under ddp, and under fsdp2 and zero3 as TRL 1.16 runs it " \
-    "(--recipe "                                                                             \
-    "trl)"
+#define SHARDED_LORA                                                                            \
+    "LoRA is modelled on one GPU, under ddp, under fsdp2 as TRL 1.16 and transformers run it, " \
+    "and under zero3 as TRL does"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \
@@ -741,7 +745,9 @@ const struct rule rules[] = {
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl and transformers"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
-    {IS_LORA | IS_FSDP, 0, is_not_fused, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",
+     "LoRA under fsdp2 is modelled in mixed precision only"},
     {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
     {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",

@@ -14,7 +14,8 @@ struct unit {
     int *parameters;
     uint64_t *shards; // elements of each parameter's padded shard
     uint64_t shard_elements, trained_elements;
-    struct storage *flat; // gathered, not yet copied out
+    uint64_t cast_elements; // of shards that are kept in another type
+    struct storage *flat;   // gathered, not yet copied out
     struct storage **full;
     bool is_full;
     struct storage *gradient; // of all its shards, one flat tensor
@@ -54,6 +55,14 @@ static void drop(struct trainer *t, struct storage **s)
 static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
 {
     return t->graph.parameters[u->parameters[i]].frozen;
+}
+
+// Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model); what is frozen stays as it was
+// loaded: as it computes, but where TRL loads all of it in fp32.
+static uint32_t stored_width(const struct trainer *t, int parameter)
+{
+    bool frozen = t->graph.parameters[parameter].frozen;
+    return frozen && t->job->recipe != RECIPE_TRL ? t->width : shards_of(t)->stored_width;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies
@@ -99,9 +108,10 @@ static void fetch_shards(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     struct storage **fetched = NEW(t->machine->arena, struct storage *, u->count);
     for (int i = 0; i < u->count; i++) {
-        fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * s->stored_width,
-                                     MEMORY_GATHERED);
-        if (s->stored_width == t->width)
+        uint32_t width = stored_width(t, u->parameters[i]);
+        fetched[i] =
+            machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * width, MEMORY_GATHERED);
+        if (width == t->width)
             continue;
         struct storage *wide = fetched[i];
         fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * t->width,
@@ -123,10 +133,8 @@ static void gather(struct trainer *t, struct unit *u)
         fetch_shards(t, u);
         return;
     }
-    struct storage *cast = NULL;
-    if (t->job->precision == PRECISION_MIXED)
-        cast = machine_take_on(t->machine, s->copy_in_stream, u->shard_elements * t->width,
-                               MEMORY_GATHERED);
+    struct storage *cast = machine_take_on(t->machine, s->copy_in_stream,
+                                           u->cast_elements * t->width, MEMORY_GATHERED);
     u->flat = machine_take_on(t->machine, s->copy_in_stream,
                               u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
     drop(t, &cast);
@@ -292,6 +300,7 @@ static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
     u->shards[u->count++] = elements;
     u->shard_elements += elements;
     u->trained_elements += t->graph.parameters[parameter].frozen ? 0 : elements;
+    u->cast_elements += stored_width(t, parameter) != t->width ? elements : 0;
 }
 
 // Parameters from `first` on, each before its adapter, and room for another.
@@ -312,7 +321,7 @@ static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 
 // Behind peft's model accelerate 1.15 (utils/fsdp_utils.py, _find_final_norm) finds no last norm,
 // which stays with the root; the tail is the head alone. TRL never calls it: a tied one is gathered
-// as the embedding, another one by TRL itself.
+// as the embedding, another one by TRL itself; transformers' Trainer does.
 static void make_units_around_adapters(struct trainer *t)
 {
     struct shards *s = shards_of(t);
@@ -325,8 +334,12 @@ static void make_units_around_adapters(struct trainer *t)
         s->units[s->tail].stays = true;
         return;
     }
-    s->head = s->read = s->unit_count++;
+    s->head = s->unit_count++;
     add_unit(t, &s->units[s->head], t->head, 1);
+    s->units[s->head].stays = true;
+    if (!job_fuses_head(t->job))
+        return;
+    s->read = s->head;
     t->graph.parameters[t->head].width = s->stored_width;
 }
 
@@ -373,18 +386,17 @@ static void make_units(struct trainer *t)
 // tied model has two.
 static void take_shards(struct trainer *t)
 {
-    const struct shards *s = shards_of(t);
     struct graph *g = &t->graph;
     bool tied = t->head == t->embedding;
     if (is_offloaded(t))
         return;
     for (int i = 0; i < g->parameter_count; i++) {
-        uint64_t bytes = shard_elements(t, i) * s->stored_width;
+        uint64_t bytes = shard_elements(t, i) * stored_width(t, i);
         g->parameters[i].weight = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
     }
     if (!tied)
         return;
-    uint64_t bytes = shard_elements(t, t->embedding) * s->stored_width;
+    uint64_t bytes = shard_elements(t, t->embedding) * stored_width(t, t->embedding);
     struct storage *head = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
     drop(t, &g->parameters[t->embedding].weight);
     g->parameters[t->embedding].weight = head;
@@ -394,17 +406,17 @@ static void take_shards(struct trainer *t)
 // unit's parameters come whole, then each is cut, then all go.
 static struct storage **cut_unit(struct trainer *t, const struct unit *u)
 {
-    const struct shards *s = shards_of(t);
     struct parameter *all = t->graph.parameters;
     struct storage **whole = NEW(t->machine->arena, struct storage *, u->count);
     for (int i = 0; i < u->count; i++) {
         const struct parameter *p = &all[u->parameters[i]];
-        whole[i] =
-            machine_take(t->machine, p->rows * p->columns * s->stored_width, MEMORY_PARAMETERS);
+        uint32_t width = stored_width(t, u->parameters[i]);
+        whole[i] = machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
     }
     for (int i = 0; i < u->count; i++) {
         struct storage **shard = &all[u->parameters[i]].weight;
-        *shard = machine_take(t->machine, u->shards[i] * s->stored_width, MEMORY_PARAMETERS);
+        uint64_t bytes = u->shards[i] * stored_width(t, u->parameters[i]);
+        *shard = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
         if (is_offloaded(t))
             drop(t, shard);
     }
@@ -459,7 +471,7 @@ static void publish(struct trainer *t)
 {
     const struct shards *s = shards_of(t);
     for (int i = 0; i < t->graph.parameter_count; i++)
-        machine_scratch(t->machine, shard_elements(t, i) * s->ranks * s->stored_width);
+        machine_scratch(t->machine, shard_elements(t, i) * s->ranks * stored_width(t, i));
 }
 
 // Shards go as they are; whole parameters one after another.
