@@ -269,6 +269,7 @@ const char *phase_name(enum phase phase)
         [PHASE_BACKWARD] = "backward",
         [PHASE_OPTIMIZER] = "optimizer",
         [PHASE_SYNC] = "weight sync",
+        [PHASE_EVALUATE] = "evaluation",
         [PHASE_SAVE] = "checkpoint",
     };
     return names[phase];

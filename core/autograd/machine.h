@@ -36,6 +36,7 @@ enum phase {
     PHASE_BACKWARD,
     PHASE_OPTIMIZER,
     PHASE_SYNC, // weights go to whoever generates with them
+    PHASE_EVALUATE,
     PHASE_SAVE,
     PHASE_COUNT
 };

@@ -64,6 +64,11 @@ static bool is_generated(const struct job *job)
     return job_generates(job);
 }
 
+static bool evaluates(const struct job *job)
+{
+    return job->evaluation_batch > 0;
+}
+
 static bool is_distilled(const struct job *job)
 {
     return job->teacher != NULL;
@@ -183,6 +188,7 @@ const struct doubt doubt_rows[] = {
     {is_other_trl, "TRL's step with this strategy or loss", true},
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
+    {evaluates, "evaluation (read from the Trainer's source)", false},
     {is_distilled, "distillation (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},

@@ -79,9 +79,10 @@ struct job {
     bool in_slurm;      // inside a Slurm job
     enum task task;
     enum batching batching;
-    uint64_t prompt;  // tokens of a sequence that carry no loss
-    bool has_kl;      // grpo and rloo: a KL term, and with it a reference
-    bool precomputed; // the reference's log-probabilities are computed before training
+    uint64_t prompt;           // tokens of a sequence that carry no loss
+    uint64_t evaluation_batch; // sequences a GPU that are evaluated at once; 0: none
+    bool has_kl;               // grpo and rloo: a KL term, and with it a reference
+    bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
     enum strategy strategy;
     enum precision precision;

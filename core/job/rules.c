@@ -326,6 +326,16 @@ static bool has_no_teacher(const struct job *j)
     return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;
 }
 
+static bool evaluates(const struct job *j)
+{
+    return j->evaluation_batch > 0;
+}
+
+static bool evaluates_elsewhere(const struct job *j)
+{
+    return evaluates(j) && !is_trl(j) && !is_trainers(j);
+}
+
 static bool is_ragged(const struct job *j)
 {
     return j->batching != BATCHING_FULL;
@@ -664,6 +674,14 @@ const struct rule rules[] = {
      "dpo, kto, grpo, rloo and distill are"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
+    {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
+     "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {IS_ZERO, 0, evaluates, 0, NOT_YET, "eval-batch",
+     "evaluation is not modelled under DeepSpeed; on one GPU, under ddp and fsdp2 it is"},
+    {IS_FSDP1, 0, evaluates, 0, NOT_YET, "eval-batch",
+     "evaluation is not modelled under fsdp1; on one GPU, under ddp and fsdp2 it is"},
+    {IS_CP, 0, evaluates, 0, NOT_YET, "eval-batch",
+     "evaluation is not modelled under context parallel"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "padded and packed rows are modelled under --recipe trl; elsewhere every sequence is full"},
     {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",

@@ -698,6 +698,16 @@ const struct setting_def setting_defs[] = {
      .fallback = "full",
      .text = "full: every sequence is as long as the context; padded: mixed lengths, padded to the "
              "longest, with a mask; packed: several sequences in a row, with a mask"},
+    {.name = "eval-batch",
+     .uses = USE_JOB | USE_PREDICTION,
+     .field = FIELD(evaluation_batch),
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 1,
+     .max = 65536,
+     .usual = "no evaluation",
+     .text = "sequences a GPU that are evaluated at once, between steps; the Trainer's own default "
+             "is 8"},
     {.name = "beta",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(has_kl),

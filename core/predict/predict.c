@@ -158,11 +158,19 @@ static bool start_player(struct simulation *s, struct arena *a, const struct pre
     return true;
 }
 
+// Nothing, once memory has run out.
+static void note_phase(struct step_peak *to, const struct simulation *s)
+{
+    if (s->machine.play)
+        *to = peak_of(&s->player.allocator->stats);
+}
+
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
 {
     struct run *run = NEW(s->machine.arena, struct run, 1);
     machine_phase(&s->machine, PHASE_BUILD);
     run_build(run, job, &s->machine);
+    note_phase(&p->load, s);
     p->steps_asked = run->kind->steps;
     for (int i = 0; i < p->steps_asked; i++) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
@@ -170,7 +178,16 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
         if (s->machine.play)
             p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
     }
+    if (job->evaluation_batch) {
+        machine_mark(&s->machine, EVENT_RESET_PEAKS);
+        run_evaluate(run);
+        note_phase(&p->evaluation, s);
+    }
+    if (!run->kind->finish)
+        return;
+    machine_mark(&s->machine, EVENT_RESET_PEAKS);
     run_finish(run);
+    note_phase(&p->save, s);
 }
 
 static uint64_t host_bytes_of(const struct job *job)
@@ -216,6 +233,62 @@ static void take_over(struct prediction *p, const struct simulation *s)
     p->reserved_there_bytes = s->there.reserved_bytes;
     p->allocated_there_bytes = s->there.allocated_bytes;
     find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
+}
+
+static uint64_t larger(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+// The largest figures of the training steps, wherever the job's own peak is.
+static struct step_peak largest_step(const struct prediction *p)
+{
+    struct step_peak most = {0};
+    for (int i = 0; i < p->steps_done; i++) {
+        const struct step_peak *s = &p->steps[i];
+        most.allocated_bytes = larger(most.allocated_bytes, s->allocated_bytes);
+        most.requested_bytes = larger(most.requested_bytes, s->requested_bytes);
+        most.reserved_bytes = larger(most.reserved_bytes, s->reserved_bytes);
+    }
+    return most;
+}
+
+int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p)
+{
+    const struct job_phase all[JOB_PHASES] = {{"load", p->load},
+                                              {"train", largest_step(p)},
+                                              {"evaluate", p->evaluation},
+                                              {"save", p->save}};
+    int count = 0;
+    for (int i = 0; i < JOB_PHASES; i++)
+        if (all[i].peak.reserved_bytes)
+            phases[count++] = all[i];
+    return count;
+}
+
+static const char *phase_of_failure(const struct prediction *p)
+{
+    return p->phase == PHASE_BUILD      ? "load"
+           : p->phase == PHASE_EVALUATE ? "evaluate"
+           : p->phase == PHASE_SAVE     ? "save"
+                                        : "train";
+}
+
+// What was let go stays reserved: a later phase decides only where it needs more.
+const char *prediction_decided_by(const struct prediction *p)
+{
+    struct job_phase phases[JOB_PHASES];
+    int count = prediction_phases(phases, p), best = 0;
+    if (p->verdict.host_is_short)
+        return "host memory";
+    if (!p->fits || !count)
+        return phase_of_failure(p);
+    for (int i = 1; i < count; i++)
+        if (phases[i].peak.reserved_bytes > phases[best].peak.reserved_bytes ||
+            (phases[i].peak.reserved_bytes == phases[best].peak.reserved_bytes &&
+             phases[i].peak.allocated_bytes > phases[best].peak.allocated_bytes))
+            best = i;
+    return phases[best].name;
 }
 
 // Steps 2 and 3 stand for all that follow.

@@ -23,7 +23,8 @@ struct outside {
 struct prediction {
     struct step_peak steps[PREDICT_STEPS];
     int steps_asked, steps_done;
-    bool fits; // the card; the verdict is about the host too
+    struct step_peak load, evaluation, save; // where reserved_bytes is not 0
+    bool fits;                               // the card; the verdict is about the host too
     struct verdict verdict;
     struct outside outside;
     uint64_t limit_bytes;                                      // what torch may reserve
@@ -53,6 +54,15 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
 // The history that is judged, event by event. The history alone: what it means is the prediction's.
 bool predict_history(struct trace *t, struct arena *a, const struct job *job,
                      struct error *e) MUST_USE;
+
+// What a job goes through, largest first decides.
+struct job_phase {
+    const char *name;
+    struct step_peak peak;
+};
+enum { JOB_PHASES = 4 };
+int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p);
+const char *prediction_decided_by(const struct prediction *p); // or ran out in
 
 struct outside outside_of(const struct job *job);
 uint64_t outside_bytes(const struct outside *o);

@@ -22,12 +22,14 @@ struct run {
     struct trainer trainer;
     struct trainer reference; // of trinity: only read
     struct job reference_job; // its own micro-batches
+    struct job evaluation_job;
 };
 
 const struct run_kind *run_kind_of(enum recipe recipe);
 
 void run_build(struct run *r, const struct job *p, struct machine *m);
 void run_step(struct run *r);
+void run_evaluate(struct run *r); // a batch of it
 void run_finish(struct run *r);
 
 // hf.c: a trainer and nothing else.

@@ -102,11 +102,25 @@ static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_
     buf_char(out, '\n');
 }
 
+// Evaluation and saving come between steps, or after the last.
+static void print_other_phases(struct buf *out, const struct prediction *p)
+{
+    const struct step_peak *e = &p->evaluation;
+    if (e->reserved_bytes)
+        buf_printf(out, "\n  Evaluation: %.*s allocated, %.*s reserved\n",
+                   STR_ARGS(bytes_text(out->arena, e->allocated_bytes)),
+                   STR_ARGS(bytes_text(out->arena, e->reserved_bytes)));
+}
+
 static void print_alive(struct buf *out, const struct prediction *p)
 {
     uint64_t whole = p->limit_bytes + outside_bytes(&p->outside);
-    buf_printf(out, "\n  %s: step %d, %s\n", p->fits ? "At the peak" : "When memory ran out",
-               p->step, phase_name(p->phase));
+    const char *what = p->fits ? "At the peak" : "When memory ran out";
+    print_other_phases(out, p);
+    if (p->phase == PHASE_EVALUATE)
+        buf_printf(out, "\n  %s: %s\n", what, phase_name(p->phase));
+    else
+        buf_printf(out, "\n  %s: step %d, %s\n", what, p->step, phase_name(p->phase));
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
         if (p->by_kind[kind] >= MIB)
             print_bar(out, memory_kind_name((enum memory_kind)kind), p->by_kind[kind], whole);
@@ -424,21 +438,44 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
     json_out_array_end(j);
 }
 
+// The peak is that of training; where memory ran out earlier, what there was.
+static void phases_json(struct json_out *j, const struct prediction *p)
+{
+    struct job_phase phases[JOB_PHASES];
+    int count = prediction_phases(phases, p);
+    struct step_peak most = {p->allocated_bytes, p->requested_bytes, p->reserved_bytes, 0, 0};
+    for (int i = 0; i < count && p->fits; i++)
+        if (str_is(str_from(phases[i].name), "train"))
+            most = phases[i].peak;
+    json_out_key(j, "peak");
+    json_out_object(j);
+    json_out_field_u64(j, "allocated_bytes", most.allocated_bytes);
+    json_out_field_u64(j, "requested_bytes", most.requested_bytes);
+    json_out_field_u64(j, "reserved_bytes", most.reserved_bytes);
+    json_out_field_u64(j, "driver_bytes", most.reserved_bytes + outside_bytes(&p->outside));
+    json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
+    json_out_object_end(j);
+    json_out_key(j, "phases");
+    json_out_array(j);
+    for (int i = 0; i < count; i++) {
+        json_out_object(j);
+        json_out_field_str(j, "name", str_from(phases[i].name));
+        json_out_field_u64(j, "allocated_bytes", phases[i].peak.allocated_bytes);
+        json_out_field_u64(j, "reserved_bytes", phases[i].peak.reserved_bytes);
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
 void report_predict_json(struct json_out *j, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
     json_out_field_bool(j, "fits", p->verdict.grade != GRADE_NO);
     verdict_json(j, &p->verdict);
+    json_out_field_str(j, "decided_by", str_from(prediction_decided_by(p)));
     json_out_field_u64(j, "needs_bytes", p->needs_bytes);
     json_out_field_u64(j, "capacity_bytes", p->limit_bytes);
-    json_out_key(j, "peak");
-    json_out_object(j);
-    json_out_field_u64(j, "allocated_bytes", p->allocated_bytes);
-    json_out_field_u64(j, "requested_bytes", p->requested_bytes);
-    json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
-    json_out_field_u64(j, "driver_bytes", p->reserved_bytes + outside_bytes(&p->outside));
-    json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
-    json_out_object_end(j);
+    phases_json(j, p);
     steps_json(j, p);
     breakdown_json(j, p);
     oom_json(j, p);

@@ -121,7 +121,6 @@ void verdict_json(struct json_out *j, const struct verdict *v)
     struct buf because = buf_in(j->out->arena);
     put_tight_because(&because, v);
     json_out_field_str(j, "verdict", str_from(grade_name(v->grade)));
-    json_out_field_str(j, "decided_by", v->host_is_short ? STR("host memory") : STR("train"));
     json_out_field_u64(j, "margin_bytes", verdict_margin_bytes(v));
     json_out_key(j, "tight_because");
     if (because.n)

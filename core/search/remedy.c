@@ -11,8 +11,10 @@
 // Settings that depend on the job.
 enum computed {
     AS_WRITTEN,
-    ONE_SEQUENCE, // a micro-batch of one sequence, and the accumulation that keeps the batch
-    MORE_GPUS,    // `times` as many
+    ONE_SEQUENCE,  // a micro-batch of one sequence, and the accumulation that keeps the batch
+    MORE_GPUS,     // `times` as many
+    ONE_EVALUATED, // a sequence at a time in evaluation, where there is one
+    NO_REFERENCE,  // beside the model, where there is one
 };
 
 static const struct remedy_row {
@@ -24,6 +26,8 @@ static const struct remedy_row {
     {"expandable segments", "expandable=on"},
     {"and checkpointing", "checkpointing=on"},
     {"and fused kernels", "fused-kernels=on", OF(TRINITY)},
+    {"or less at once in evaluation", "", EVERY_RECIPE, ONE_EVALUATED},
+    {"or the reference before training", "", OF(TRL), NO_REFERENCE},
     {"or a chunked loss", "loss=chunked:2048"},
     {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
     {"or one sequence at a time", "", EVERY_RECIPE, ONE_SEQUENCE},
@@ -83,6 +87,12 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
         return one_sequence(a, j);
     case MORE_GPUS:
         return more_gpus(a, j, row->times);
+    case ONE_EVALUATED:
+        return j->evaluation_batch > 1 ? STR("eval-batch=1") : STR_NONE;
+    case NO_REFERENCE:
+        return job_reads_reference(j) && !job_generates(j) && !j->lora_rank
+                   ? STR("precompute-reference=on")
+                   : STR_NONE;
     }
     __builtin_trap();
 }
