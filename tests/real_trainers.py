@@ -120,6 +120,37 @@ def measured():
             for settings, steps in asked]
 
 
+def rows_of_file():
+    with open(os.path.join(HERE, "runs", "real_trainers.jsonl"), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def words_of(c):
+    """A row's job, in words."""
+    asked = settings_of(c)
+    shown = {name: value for name, value in asked.items() if name not in ("recipe", "model", "gpu", "context", "task")}
+    usual = {"batch": 1, "accum": 1}
+    more = ", ".join(f"{name} {value}" for name, value in shown.items() if usual.get(name) != value)
+    efficient = ", one rank reads" if c.get("efficient") else ""
+    return f"{asked['model']}, {asked['gpu']}, {c['seq']} tokens{', ' if more else ''}{more}{efficient}"
+
+
+def markdown(program):
+    """A section of docs/accuracy.md."""
+    lines = ["| id | trainer | job | allocated, measured | error | reserved, measured | error |",
+             "| --- | --- | --- | --- | --- | --- | --- |"]
+    for row in rows_of_file():
+        c, steps = row["cfg"], ask(program, settings_of(row["cfg"]))
+        trainer = "transformers' Trainer" if c["trainer"] == "hf" else f"TRL, {c['trainer']}"
+        cells = []
+        for kind in ("allocated", "reserved"):
+            seen = max(step[kind] for step in row["steps"])
+            error = 100 * (max(step[f"{kind}_bytes"] for step in steps) / seen - 1) if steps else None
+            cells += [f"{seen / 2**30:.2f} GiB", "not modelled" if error is None else f"{error:+.2f} %"]
+        lines.append(f"| {c['id']} | {trainer} | {words_of(c)} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def main():
     program = os.path.join(sys.argv[1], "fathom")
     errors, unasked = {}, []
