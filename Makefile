@@ -19,11 +19,11 @@ check: includes format-check portable test test-clang random wasm tidy fuzz tort
 
 test: ## unit, golden and documentation tests: gcc, sanitizers
 	@scripts/build dev
-	@cd build/dev && ctest --output-on-failure
+	@cd build/dev && ctest -j 2 --output-on-failure
 
 test-clang: ## the same, built by clang
 	@scripts/build dev-clang
-	@cd build/dev-clang && ctest --output-on-failure
+	@cd build/dev-clang && ctest -j 2 --output-on-failure
 
 random: ## random jobs: emit and read back, max, guide and remedies against predict; SEED=1
 	@scripts/build release random_jobs
