@@ -172,6 +172,7 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
         launch_variable(l, a, "PYTORCH_ALLOC_CONF", STR("expandable_segments:True"));
     for (ptrdiff_t i = 0; i < COUNT_OF(places); i++)
         launch_variable(l, a, places[i].variable, places[i].text(a, r));
+    launch_played(l, a, r);
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, STR("-o"));
     launch_argument(l, a, STR("pipefail")); // a failure before "| tee" is one

@@ -11,7 +11,8 @@ static bool check_settings(const struct settings *s, const char *target, struct 
 {
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct setting_def *def = setting_def_find(s->items[i].key);
-        bool files_lack = def && def->worker && def->uses & (USE_TRIAL | USE_PREDICTION);
+        bool files_lack = def && def->worker && def->uses & (USE_TRIAL | USE_PREDICTION) &&
+                          !str_is(s->items[i].key, "one-gpu");
         if (files_lack)
             return FAIL(e, BAD_INPUT, s->items[i].where, "the %s engine has no %s", target,
                         def->name);
@@ -83,6 +84,7 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
         add_file(l, str_format(a, "%.*s/%.*s", STR_ARGS(stem), STR_ARGS(files.items[i].name)),
                  files.items[i].content);
     add_file(l, str_format(a, "%.*s/model/config.json", STR_ARGS(stem)), r->config);
+    launch_played(l, a, r);
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
     launch_argument(l, a, STR("--trial"));

@@ -9,13 +9,15 @@ const struct engine engines[] = {
      .needs_model = true,
      .recipe = "hf",
      .limits = true,
+     .is_played = true,
      .build = accelerate_build},
     {.name = "deepspeed",
      .needs_model = true,
      .recipe = "deepspeed",
      .limits = true,
+     .is_played = true,
      .build = deepspeed_build},
-    {.name = "command", .build = command_build},
+    {.name = "command", .is_played = true, .build = command_build},
     {.name = "trinity",
      .needs_model = true,
      .recipe = "trinity",
@@ -51,6 +53,33 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
     ASSERT(l->environment_count + 1 < LAUNCH_MAX_ARGUMENTS);
     struct str text = str_format(a, "%s=%.*s", name, STR_ARGS(value));
     l->environment[l->environment_count++] = str_z(a, text);
+}
+
+static struct str count_text(struct arena *a, uint64_t count)
+{
+    return str_format(a, "%llu", (unsigned long long)count);
+}
+
+static bool is_one_gpu(const struct settings *cell)
+{
+    const struct setting *item = settings_find_z(cell, "one-gpu");
+    return item && str_is(engine_value_text(item), "on");
+}
+
+bool trial_is_played(const struct engine *engine, const struct settings *cell)
+{
+    return engine->is_played && is_one_gpu(cell);
+}
+
+void launch_played(struct launch *l, struct arena *a, const struct trial_request *r)
+{
+    if (!is_one_gpu(r->cell))
+        return;
+    launch_variable(l, a, "PYTHONPATH", r->python_path);
+    launch_variable(l, a, "FATHOM_PLAY_RANKS", count_text(a, r->gpus));
+    if (r->limit_bytes)
+        launch_variable(l, a, "FATHOM_PLAY_LIMIT", count_text(a, r->limit_bytes));
+    l->gpus = 1;
 }
 
 bool engine_value_is_in(struct str value, const char *values)

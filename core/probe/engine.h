@@ -18,6 +18,7 @@ struct trial_request {
     int try;
     struct str log;         // other files of the trial stand beside it
     struct str shipped;     // the folder of the files that come with Fathom
+    struct str python_path; // on which Python finds the player of ranks before all else
     struct str socket;      // of the torch worker's server
     struct str checkpoints; // a folder for this trial alone
 };
@@ -47,6 +48,7 @@ struct engine {
     bool hides_failures; // its exit status is 0 whatever happened
     const char *failure; // what it says then; NULL: nothing known
     bool whole_card;     // trains with all of the card that is there
+    bool is_played;      // with one-gpu its ranks are played by share/one_gpu
     bool (*build)(struct launch *l, struct arena *a, const struct trial_request *r,
                   struct error *e);
 };
@@ -61,6 +63,11 @@ void launch_print(struct buf *b, const struct launch *l);
 void launch_argument(struct launch *l, struct arena *a, struct str text);
 struct str path_as_argument(struct arena *a, struct str path); // nothing that looks like an option
 void launch_variable(struct launch *l, struct arena *a, const char *name, struct str value);
+
+// Whether one GPU is to play the ranks of a program that knows nothing of it.
+bool trial_is_played(const struct engine *engine, const struct settings *cell);
+// The environment in which any Python program is rank 0 of the trial's, where that is wanted.
+void launch_played(struct launch *l, struct arena *a, const struct trial_request *r);
 
 // A setting that an engine takes, and which of its values, separated by '|'; one that ends with a
 // colon stands for all that begin so. NULL: any.

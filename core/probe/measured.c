@@ -80,7 +80,8 @@ bool measured_trial_settings(struct settings *out, const struct cell_record *c,
                              const struct attempt_record *t, struct error *e)
 {
     const struct engine *engine = engine_find(c->engine);
-    bool limited = engine && engine->limits && t->limit_bytes;
+    bool played = engine && engine->is_played && str_is(measured_setting(c, "one-gpu"), "on");
+    bool limited = engine && (engine->limits || played) && t->limit_bytes;
     struct str limit = str_format(out->arena, "%lluB", (unsigned long long)t->limit_bytes);
     return measured_settings(out, c, t, e) && (!limited || put(out, "memory-limit", limit, e));
 }

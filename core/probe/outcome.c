@@ -156,6 +156,8 @@ enum outcome outcome_of(const struct ending *ending, const struct doctor_result 
         return OUTCOME_HOST_MEMORY;
     if (cause)
         return outcome_of_kind(cause->kind, ending);
+    if (well && ending->unplayed)
+        return OUTCOME_CONFIGURATION;
     if (well && (ending->said_done || !ending->admits_failure))
         return OUTCOME_FITS;
     return outcome_of_status(ending);

@@ -50,6 +50,7 @@ struct ending {
     bool said_done;      // a worker reported that it has made all of its steps
     bool hides_failures; // its exit status is 0 whatever happened
     bool admits_failure; // in words of its own
+    bool unplayed;       // ranks were to be played, and nothing asked for them
 };
 
 // The log's word weighs most, then the ending's. A run that ends well fits, unless its log says

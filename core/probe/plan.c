@@ -267,6 +267,7 @@ struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_ste
         .try = step->try,
         .log = log,
         .shipped = r->place.shipped,
+        .python_path = r->place.python_path,
         .socket = r->place.socket,
         .checkpoints = checkpoints_of(r),
     };

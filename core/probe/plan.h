@@ -15,6 +15,7 @@ struct probe_place {
     struct str present;            // as NVML names it, where trials run here: "NVIDIA H200"
     struct str torch;              // the version that will train; empty: not known
     struct str shipped;            // the folder of the files that come with Fathom
+    struct str python_path;        // the player of ranks, and what the environment names
     struct str socket;             // of the torch worker's server; empty where none runs
     struct str checkpoints;        // what the environment names; empty: nothing
     const struct str *model_paths; // of the models of the list, from the root; empty: no file

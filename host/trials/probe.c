@@ -76,6 +76,17 @@ static struct str card_found(struct run *r)
     return known ? str_cut(settings_find_z(&found, "gpu")->value, 'x').tail : STR_NONE;
 }
 
+// From the root, as scripts may change their folder.
+static struct str python_path(struct run *r)
+{
+    struct arena *a = r->arena;
+    struct str shipped = r->plan.place.shipped, others = str_from(getenv("PYTHONPATH"));
+    if (!str_starts(shipped, STR("/")))
+        shipped = path_join(a, path_real(a, STR(".")), shipped);
+    return str_format(a, "%.*s/one_gpu%s%.*s", STR_ARGS(shipped), others.n ? ":" : "",
+                      STR_ARGS(others));
+}
+
 static struct str *model_paths(struct run *r)
 {
     const struct setting_list *models = &r->plan.options.models;
@@ -100,6 +111,7 @@ static bool look_around(struct run *r, struct error *e)
     place->found = card_found(r);
     place->checkpoints = str_from(getenv("TRINITY_CHECKPOINT_ROOT_DIR"));
     place->model_paths = model_paths(r);
+    place->python_path = python_path(r);
     return is_there(r, "trinity-config", PATH_FILE, e) &&
            is_there(r, "plugin-dir", PATH_FOLDER, e) && probe_run_card(&r->plan, e);
 }

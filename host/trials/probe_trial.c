@@ -216,6 +216,14 @@ static struct str ending_of(struct arena *a, const struct watcher *w,
     return buf_str(&b);
 }
 
+// One process needs no group; where there should be others, their absence must have been noticed.
+static bool is_unplayed(const struct watcher *w)
+{
+    const struct trial_request *r = &w->run->planned.request;
+    return trial_is_played(w->run->options->engine, r->cell) && r->gpus > 1 &&
+           w->lines->ranks != r->gpus;
+}
+
 static void judge(struct attempt_record *out, struct arena *a, const struct watcher *w,
                   const struct keeper_result *kept)
 {
@@ -228,7 +236,8 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
                             .oom_killed = kept->oom_kills > 0,
                             .said_done = w->lines->done,
                             .hides_failures = w->run->options->engine->hides_failures,
-                            .admits_failure = w->admits_failure};
+                            .admits_failure = w->admits_failure,
+                            .unplayed = is_unplayed(w)};
     out->outcome = outcome_of(&ending, &log);
     out->finished = true;
     out->status = ending.signalled ? SHELL_SIGNAL + kept->status : kept->status;
@@ -237,7 +246,11 @@ static void judge(struct attempt_record *out, struct arena *a, const struct watc
     const struct doctor_finding *cause = outcome_cause(&ending, &log);
     out->detail = outcome_detail(a, cause);
     bool ordered = ending.timed_out || ending.interrupted;
-    if (ending.lost || (out->outcome != OUTCOME_FITS && !ordered && !cause))
+    bool misses_cause = out->outcome != OUTCOME_FITS && !ordered && !cause;
+    if (misses_cause && kept->status == 0 && ending.unplayed)
+        out->detail = STR("--one-gpu plays ranks in Python's torch.distributed, and nothing here "
+                          "asked it for a group");
+    else if (ending.lost || misses_cause)
         out->detail = ending_of(a, w, kept);
 }
 

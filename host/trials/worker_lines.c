@@ -36,6 +36,7 @@ static void read_start(struct worker_lines *w, const struct value *line)
                    transformers.n ? ", transformers " : "", STR_ARGS(transformers));
     (void)snprintf(w->gpu, sizeof w->gpu, "%.*s", STR_ARGS(gpu));
     w->total_bytes = number_of(line, "total_bytes");
+    keep_largest(&w->ranks, number_of(line, "ranks"));
     if (w->watch.start)
         w->watch.start(w->watch.context, w);
 }

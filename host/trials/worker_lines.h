@@ -22,6 +22,7 @@ struct worker_lines {
     struct worker_watch watch;
     char versions[WORKER_NAME_BYTES], gpu[WORKER_NAME_BYTES]; // of the line "start"
     uint64_t total_bytes;                                     // likewise
+    uint64_t ranks;     // that are played, of which the process that says so is the first
     bool queued;        // the job has said that it waits for its turn, and not yet that it runs
     struct peaks peaks; // the largest over steps
     bool done;          // of the line "done"

@@ -77,6 +77,23 @@ TEST(a_template_is_filled)
     CHECK_STR(str_from(l.arguments[0]), "bash");
 }
 
+TEST(one_gpu_plays_the_ranks_of_any_command)
+{
+    struct arena a = fresh();
+    struct settings s = settings_of(&a, "command=train {context}\none-gpu=on");
+    struct trial_request r = request_of(&s);
+    struct launch l;
+    struct error e = {0};
+    r.python_path = STR("/logs/share/one_gpu:/mine");
+    r.limit_bytes = 7;
+    struct str text = build(&a, "command", &r, &l, &e);
+    CHECK(holds(text, " PYTHONPATH=/logs/share/one_gpu:/mine FATHOM_PLAY_RANKS=4 "
+                      "FATHOM_PLAY_LIMIT=7 bash "));
+    CHECK_U64(l.gpus, 1); // of a scheduler
+    s = settings_of(&a, "command=train {context}\none-gpu=off");
+    CHECK(!holds(build(&a, "command", &r, &l, &e), "PYTHONPATH"));
+}
+
 // What a shell could take for more than a word is not made text of its.
 TEST(a_value_that_is_no_plain_word_is_refused)
 {

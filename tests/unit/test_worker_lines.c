@@ -83,6 +83,18 @@ TEST(each_step_is_told)
     }
 }
 
+// A script that reports by itself says nothing of ranks, and takes nothing back.
+TEST(ranks_that_are_played)
+{
+    struct heard h = {0};
+    struct worker_lines *w = listener(&h);
+    worker_lines_feed(w, STR("{\"fathom\": \"start\", \"ranks\": 64}\n{\"fathom\": \"start\"}\n"
+                             "{\"fathom\": \"peaks\", \"reserved_bytes\": 7}\n"));
+    CHECK_U64(w->ranks, 64);
+    CHECK_U64(w->peaks.reserved_bytes, 7);
+    CHECK_U64(w->peaks.steps, 0);
+}
+
 TEST(what_is_missing_or_wrong_counts_as_nothing)
 {
     struct heard h = {0};
