@@ -83,8 +83,10 @@ const struct command commands[] = {
          "Starts training jobs of different lengths until the longest that fits is known. The "
          "prediction says where to look: where it is right, two launches do. Every trial is "
          "supervised, classified by its log, and kept in a store, so that the same command goes on "
-         "after an interruption. --engine torch runs a worker of ours; with --one-gpu it plays one "
-         "rank of any number, with --as another card. The command line of Trinity-RFT's capacity "
+         "after an interruption. --engine torch runs a worker of ours, --engine command a script "
+         "of "
+         "yours; with --one-gpu either plays one rank of any number on one GPU, unchanged, with "
+         "--as another card. The command line of Trinity-RFT's capacity "
          "test works as it is: its options are taken under their names, and mean --engine trinity "
          "on 1, 2, 4 and 6 GPUs where nothing else is said.",
      .uses = USE_JOB | USE_TRIAL | USE_HUNT,
@@ -99,6 +101,9 @@ const struct command commands[] = {
                    "an A100 node's limits, on one GPU"},
                   {"probe --gpus 8 --engine command --command 'torchrun train.py --len {context}'",
                    "any trainer"},
+                  {"probe --gpus 64 --engine command --one-gpu --as H100-80G --command 'python "
+                   "train.py --len {context}'",
+                   "your own script as rank 0 of 64, on one GPU"},
                   {"probe --list", "what was found so far"}},
      .aliases = published_options,
      .alias_settings = "engine=trinity gpus=1,2,4,6"},
