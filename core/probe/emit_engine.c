@@ -1,6 +1,7 @@
-// Accelerate and DeepSpeed: the files that `fathom emit` writes, and their own trial of three steps
-// on random weights and tokens. The model's configuration goes with them as the folder "model", so
-// that nothing is downloaded; where positions end, the files stretch it by YaRN.
+// Accelerate, DeepSpeed, transformers' Trainer and TRL: the files that `fathom emit` writes, and a
+// trial of three steps on random weights and tokens: their own, or for TRL, whose script is TRL's,
+// that of share/trl_trial.py. The model's configuration goes with them, so that nothing is
+// downloaded; where positions end, the files stretch it by YaRN.
 #include "core/base/buf.h"
 #include "core/emit/emit.h"
 #include "core/probe/engine.h"
@@ -20,6 +21,11 @@ static bool check_settings(const struct settings *s, const char *target, struct 
     return true;
 }
 
+static bool is_trl(const char *target)
+{
+    return str_is(str_from(target), "trl");
+}
+
 static bool is_taken(struct str name)
 {
     const struct setting_def *def = setting_def_find(name);
@@ -36,8 +42,10 @@ static bool emit_settings(struct settings *out, const struct trial_request *r, c
             return false;
     struct setting more[] = {{STR("for"), str_from(target), STR("--engine")},
                              {STR("context"), context, STR("--start")},
-                             {STR("gpu"), r->machine, STR("--as")}};
-    for (ptrdiff_t i = 0; i < COUNT_OF(more); i++)
+                             {STR("gpu"), r->machine, STR("--as")},
+                             {STR("dataset"), STR("trial.jsonl"), STR("--engine")}};
+    ptrdiff_t count = is_trl(target) ? COUNT_OF(more) : COUNT_OF(more) - 1;
+    for (ptrdiff_t i = 0; i < count; i++)
         if (!settings_set(out, more[i], e))
             return false;
     return true;
@@ -58,13 +66,11 @@ static void add_file(struct launch *l, struct str path, struct str content)
     l->files[l->file_count++] = (struct launch_file){path, content};
 }
 
-static bool emit_build(struct launch *l, struct arena *a, const struct trial_request *r,
-                       const char *target, struct error *e)
+static bool write_draft(struct draft *j, struct arena *a, const struct trial_request *r,
+                        const char *target, struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
     struct job *job = NEW(a, struct job, 1);
-    struct draft *j = NEW(a, struct draft, 1);
-    struct emit_files files = {0};
     *s = settings_in(a);
     if (!check_settings(r->cell, target, e))
         return false;
@@ -77,26 +83,75 @@ static bool emit_build(struct launch *l, struct arena *a, const struct trial_req
         return false;
     use_config_alone(j);
     draft_fact(j, "predicted", STR("A trial of fathom probe."));
+    return true;
+}
+
+static struct str stem_of(const struct trial_request *r)
+{
+    return str_ends(r->log, STR(".log")) ? str_slice(r->log, 0, r->log.n - 4) : r->log;
+}
+
+static bool add_files(struct launch *l, struct draft *j, const struct trial_request *r,
+                      const char *config, struct error *e)
+{
+    struct arena *a = j->arena;
+    struct emit_files files = {0};
+    struct str stem = stem_of(r);
     if (!emit_files(&files, j, e))
         return false;
-    struct str stem = str_ends(r->log, STR(".log")) ? str_slice(r->log, 0, r->log.n - 4) : r->log;
     for (ptrdiff_t i = 0; i < files.count; i++)
         add_file(l, str_format(a, "%.*s/%.*s", STR_ARGS(stem), STR_ARGS(files.items[i].name)),
                  files.items[i].content);
-    add_file(l, str_format(a, "%.*s/model/config.json", STR_ARGS(stem)), r->config);
-    launch_played(l, a, r);
-    launch_argument(l, a, STR("bash"));
-    launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem)));
-    launch_argument(l, a, STR("--trial"));
+    add_file(l, str_format(a, "%.*s/%s/config.json", STR_ARGS(stem), config), r->config);
+    return true;
+}
+
+static void set_workspace(struct launch *l, struct arena *a, const struct trial_request *r)
+{
     struct str workspace = trial_workspace_text(a, r);
     if (workspace.n)
         launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG", workspace);
+}
+
+static bool emit_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                       const char *target, struct error *e)
+{
+    struct draft *j = NEW(a, struct draft, 1);
+    if (!write_draft(j, a, r, target, e) || !add_files(l, j, r, "model", e))
+        return false;
+    launch_played(l, a, r);
+    launch_argument(l, a, STR("bash"));
+    launch_argument(l, a, str_format(a, "%.*s/launch.sh", STR_ARGS(stem_of(r))));
+    launch_argument(l, a, STR("--trial"));
+    set_workspace(l, a, r);
     if (r->gpus > 1 || str_is(str_from(target), "deepspeed"))
         launch_variable(l, a, "MASTER_PORT", STR("0")); // accelerate takes one that is free
     if (r->limit_bytes) {
         launch_argument(l, a, STR("--limit-bytes"));
         launch_argument(l, a, str_format(a, "%llu", (unsigned long long)r->limit_bytes));
     }
+    return true;
+}
+
+// Where one GPU plays the ranks, there is one that asks for rows.
+bool trl_build(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
+{
+    enum { STEPS = 3 };
+    struct draft *j = NEW(a, struct draft, 1);
+    if (!write_draft(j, a, r, "trl", e) || !add_files(l, j, r, "config", e))
+        return false;
+    launch_watched(l, a, r);
+    set_workspace(l, a, r);
+    if (r->gpus > 1)
+        launch_variable(l, a, "MASTER_PORT", STR("0"));
+    uint64_t readers = l->gpus ? 1 : r->gpus;
+    uint64_t rows = STEPS * j->job->batch * j->job->accumulation * readers;
+    launch_argument(l, a, STR("python3"));
+    launch_argument(l, a, str_format(a, "%.*s/trl_trial.py", STR_ARGS(r->shipped)));
+    launch_argument(l, a, stem_of(r));
+    launch_argument(l, a, r->checkpoints);
+    launch_argument(l, a, str_format(a, "%llu", (unsigned long long)r->context));
+    launch_argument(l, a, str_format(a, "%llu", (unsigned long long)rows));
     return true;
 }
 
@@ -110,4 +165,26 @@ bool deepspeed_build(struct launch *l, struct arena *a, const struct trial_reque
                      struct error *e)
 {
     return emit_build(l, a, r, "deepspeed", e);
+}
+
+// Accelerate's files, whose script is transformers' Trainer, with what that sets by itself.
+bool transformers_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                        struct error *e)
+{
+    struct settings own = settings_in(a), *filled = NEW(a, struct settings, 1);
+    struct setting recipe = {STR("recipe"), STR("transformers"), STR("--engine")};
+    struct settings all = settings_in(a);
+    *filled = settings_in(a);
+    for (ptrdiff_t i = 0; i < r->cell->count; i++)
+        if (!settings_add(&own, r->cell->items[i], e))
+            return false;
+    if (!settings_set(&own, recipe, e) || !recipe_fill(&all, &own, r->gpus > 1, e))
+        return false;
+    for (ptrdiff_t i = 0; i < all.count; i++)
+        if (!words_have("recipe sync-each-batch", ' ', all.items[i].key) &&
+            !settings_add(filled, all.items[i], e))
+            return false;
+    struct trial_request explicit = *r;
+    explicit.cell = filled;
+    return emit_build(l, a, &explicit, "accelerate", e);
 }

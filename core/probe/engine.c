@@ -17,6 +17,19 @@ const struct engine engines[] = {
      .limits = true,
      .is_played = true,
      .build = deepspeed_build},
+    {.name = "transformers",
+     .needs_model = true,
+     .recipe = "transformers",
+     .limits = true,
+     .is_played = true,
+     .build = transformers_build},
+    {.name = "trl",
+     .needs_model = true,
+     .recipe = "trl",
+     .limits = true,
+     .saves = true,
+     .is_played = true,
+     .build = trl_build},
     {.name = "command", .is_played = true, .build = command_build},
     {.name = "trinity",
      .needs_model = true,
@@ -71,15 +84,20 @@ bool trial_is_played(const struct engine *engine, const struct settings *cell)
     return engine->is_played && is_one_gpu(cell);
 }
 
+void launch_watched(struct launch *l, struct arena *a, const struct trial_request *r)
+{
+    bool plays = is_one_gpu(r->cell);
+    launch_variable(l, a, "PYTHONPATH", r->python_path);
+    if (plays)
+        launch_variable(l, a, "FATHOM_PLAY_RANKS", count_text(a, r->gpus));
+    launch_variable(l, a, "FATHOM_PLAY_LIMIT", count_text(a, r->limit_bytes));
+    l->gpus = plays ? 1 : 0;
+}
+
 void launch_played(struct launch *l, struct arena *a, const struct trial_request *r)
 {
-    if (!is_one_gpu(r->cell))
-        return;
-    launch_variable(l, a, "PYTHONPATH", r->python_path);
-    launch_variable(l, a, "FATHOM_PLAY_RANKS", count_text(a, r->gpus));
-    if (r->limit_bytes)
-        launch_variable(l, a, "FATHOM_PLAY_LIMIT", count_text(a, r->limit_bytes));
-    l->gpus = 1;
+    if (is_one_gpu(r->cell))
+        launch_watched(l, a, r);
 }
 
 bool engine_value_is_in(struct str value, const char *values)

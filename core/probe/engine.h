@@ -66,8 +66,10 @@ void launch_variable(struct launch *l, struct arena *a, const char *name, struct
 
 // Whether one GPU is to play the ranks of a program that knows nothing of it.
 bool trial_is_played(const struct engine *engine, const struct settings *cell);
-// The environment in which any Python program is rank 0 of the trial's, where that is wanted.
+// The environment in which any Python program is kept to the limit, tells torch's peaks, and is
+// rank 0 of the trial's where one GPU plays them; the former does so in the latter case only.
 void launch_played(struct launch *l, struct arena *a, const struct trial_request *r);
+void launch_watched(struct launch *l, struct arena *a, const struct trial_request *r);
 
 // A setting that an engine takes, and which of its values, separated by '|'; one that ends with a
 // colon stands for all that begin so. NULL: any.
@@ -98,6 +100,10 @@ bool accelerate_build(struct launch *l, struct arena *a, const struct trial_requ
                       struct error *e) MUST_USE;
 bool deepspeed_build(struct launch *l, struct arena *a, const struct trial_request *r,
                      struct error *e) MUST_USE;
+bool transformers_build(struct launch *l, struct arena *a, const struct trial_request *r,
+                        struct error *e) MUST_USE;
+bool trl_build(struct launch *l, struct arena *a, const struct trial_request *r,
+               struct error *e) MUST_USE;
 bool trinity_build(struct launch *l, struct arena *a, const struct trial_request *r,
                    struct error *e) MUST_USE;
 

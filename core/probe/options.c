@@ -130,9 +130,10 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
 {
     const struct setting *item = settings_find_z(s, "engine");
     if (!item)
-        return FAIL(e, BAD_INPUT, STR("--engine"),
-                    "no engine is given; torch, accelerate, deepspeed, trinity and command are "
-                    "there");
+        return FAIL(
+            e, BAD_INPUT, STR("--engine"),
+            "no engine is given; torch, transformers, trl, accelerate, deepspeed, trinity and "
+            "command are there");
     o->engine = engine_find(item->value);
     ASSERT(o->engine);
     const struct setting *command = settings_find_z(s, "command");

@@ -2,8 +2,9 @@
 
 Python runs this before a script, where its folder stands on PYTHONPATH. torch.distributed's group becomes
 torch's fake one: every buffer of a real rank is allocated, and nothing is sent. With FATHOM_PLAY_LIMIT torch is
-kept to so many bytes, as on a smaller card. Processes that a launcher starts for other ranks end at once. The
-sitecustomize that this one hides is run too. Nothing happens without FATHOM_PLAY_RANKS.
+kept to so many bytes, as on a smaller card (0: to nothing, but its peaks are told). Processes that a launcher starts
+for other ranks end at once; launchers themselves are left alone. The sitecustomize that this one hides is run too.
+Nothing happens where neither variable is set.
 
 What is reported are lines of JSON on standard output: "start" when the group is made, "peaks" at the end.
 """
@@ -17,9 +18,15 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 NODE = 8  # ranks that share a machine where no launcher says it
 CANNOT_RUN = 126
+LAUNCHERS = {
+    "torchrun", "accelerate", "accelerate-launch", "deepspeed", "trl", "torch.distributed.run", "torch.distributed.launch",
+    "accelerate.commands.launch", "accelerate.commands.accelerate_cli", "deepspeed.launcher.runner",
+    "deepspeed.launcher.launch",
+}
 
 ranks = int(os.environ.get("FATHOM_PLAY_RANKS") or 0)
 limit = int(os.environ.get("FATHOM_PLAY_LIMIT") or 0)
+watches = "FATHOM_PLAY_RANKS" in os.environ or "FATHOM_PLAY_LIMIT" in os.environ
 played = False
 largest = {}
 
@@ -39,6 +46,25 @@ def refuse(text):
 # ------------------------------------------------------------------ the other ranks
 
 
+def program():
+    """What this Python runs: the name of a script's file, or of a module."""
+    words = iter(getattr(sys, "orig_argv", [])[1:])
+    for word in words:
+        if word in ("-c", "-m"):
+            return next(words, "") if word == "-m" else ""
+        if word in ("-X", "-W"):
+            next(words, None)
+        elif not word.startswith("-"):
+            return os.path.basename(word)
+    return ""
+
+
+def forget_variables():
+    """A script that was given them by us may start a launcher, whose processes get their own."""
+    for name in os.environ.pop("FATHOM_PLAY_SET", "").split():
+        os.environ.pop(name, None)
+
+
 def set_variables():
     """As torchrun does it. A launcher may have started fewer processes than are played."""
     launched = "RANK" in os.environ
@@ -49,8 +75,11 @@ def set_variables():
     os.environ["WORLD_SIZE"] = str(ranks)
     local = min(int(os.environ.get("LOCAL_WORLD_SIZE") or NODE), ranks)
     os.environ["LOCAL_WORLD_SIZE"] = str(local)
-    for name, value in ("RANK", "0"), ("LOCAL_RANK", "0"), ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "29500"):
-        os.environ.setdefault(name, value)
+    others = {"RANK": "0", "LOCAL_RANK": "0", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}
+    new = [name for name in others if name not in os.environ]
+    os.environ.update({name: others[name] for name in new})
+    if not launched:
+        os.environ["FATHOM_PLAY_SET"] = " ".join(["WORLD_SIZE", "LOCAL_WORLD_SIZE", *new])
 
 
 def announce():
@@ -66,7 +95,7 @@ def announce():
         card = {"gpu": properties.name, "total_bytes": properties.total_memory}
     versions = {name: sys.modules[name].__version__ for name in ("torch", "transformers")
                 if hasattr(sys.modules.get(name), "__version__")}
-    say("start", ranks=ranks, **versions, **card)
+    say("start", **({"ranks": ranks} if ranks else {}), **versions, **card)
 
 
 def play_group(c10d):
@@ -111,21 +140,21 @@ def play_group(c10d):
 def with_own_part(collective):
     """The fake group leaves what it was handed for the result as it was: not a number, perhaps, where a script
     looks at its loss. What this rank itself gives to it is finite where a real result would be."""
-    import functools
+    import inspect
 
-    @functools.wraps(collective)
-    def filled(output, given=None, *others, **more):
+    names = list(inspect.signature(collective).parameters)[:2]
+
+    def filled(*words, **more):
         import torch
 
-        name = "scatter_list" if "scatter_list" in more else "input"
-        given = more.pop(name, given)
-        own = given[0] if isinstance(given, (list, tuple)) else given  # of scatter a list, where this rank sends
+        output, own = ({**dict(zip(names, words)), **more}.get(name) for name in names)
+        own = own[0] if isinstance(own, (list, tuple)) else own  # of scatter a list, where this rank sends
         if own is not None and own.is_contiguous() and output.is_contiguous():
             known = min(output.numel(), own.numel())
             with torch.no_grad():
                 output.view(-1)[:known].copy_(own.view(-1)[:known])
                 output.view(-1)[known:].zero_()
-        return collective(output, given, *others, **more)
+        return collective(*words, **more)
 
     return filled
 
@@ -233,7 +262,8 @@ def play_card(cuda):
 def tell_peaks():
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
-    if cuda is None or not (played or cuda.is_initialized()):
+    first = os.environ.get("RANK", "0") == "0"
+    if cuda is None or not first or not (played or cuda.is_initialized()):
         return
     if not played:
         announce()
@@ -244,10 +274,10 @@ def tell_peaks():
 
 # ------------------------------------------------------------------ when modules come
 
-CHANGES = {
+CHANGES = {"torch.cuda": play_card}
+CHANGES_OF_RANKS = {
     "torch.distributed.distributed_c10d": play_group,
     "torch.nn.parallel.distributed": play_reducer,
-    "torch.cuda": play_card,
     "accelerate.utils.operations": play_gathering,
 }
 
@@ -288,8 +318,12 @@ def run_hidden():
     spec.loader.exec_module(module)
 
 
-if ranks > 0:
-    set_variables()
+if program() in LAUNCHERS:
+    forget_variables()
+elif watches:
+    if ranks:
+        set_variables()
+        CHANGES.update(CHANGES_OF_RANKS)
     sys.meta_path.insert(0, Changes())
     atexit.register(tell_peaks)
 run_hidden()

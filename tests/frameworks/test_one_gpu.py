@@ -77,19 +77,41 @@ class OneGpu(unittest.TestCase):
                            "--command", script)
         self.assertEqual([(cell["gpus"], cell["max_context"]) for cell in cells], [(4, 256), (8, 768)])
 
-    def test_frameworks_are_probed(self):
+    def make_model(self, positions):
         os.mkdir(os.path.join(self.folder, "tiny"))
         with open(os.path.join(self.folder, "tiny", "config.json"), "w") as file:
-            json.dump(TINY, file)
-        for engine, sharded in ("accelerate", "sharded by FSDP 2"), ("deepspeed", "sharded by DeepSpeed 3"):
+            json.dump({**TINY, "max_position_embeddings": positions}, file)
+
+    def probe_model(self, engine, context, *options):
+        """The longest context, which is the only one, and the log of its trial."""
+        length = str(context)
+        cells = self.probe("--engine", engine, "--model", "./tiny", "--gpus", "8", "--start", length, "--until", length,
+                           "--grid", "64", "--log-dir", engine, *options, PYTHONPATH=os.path.join(HERE, "cpu"))
+        with open(os.path.join(self.folder, engine, f"tiny/gpu-8/sp-1/model_len-{context}.log")) as file:
+            return cells[0]["max_context"], file.read()
+
+    def test_frameworks_are_probed(self):
+        self.make_model(4096)
+        for engine, sharded in (("accelerate", "sharded by FSDP 2"), ("deepspeed", "sharded by DeepSpeed 3"),
+                                ("transformers", '"ranks": 8')):
             with self.subTest(engine):
-                cells = self.probe("--engine", engine, "--model", "./tiny", "--gpus", "8", "--start", "64", "--until",
-                                   "64", "--grid", "64", "--log-dir", engine, PYTHONPATH=os.path.join(HERE, "cpu"))
-                self.assertEqual([cell["max_context"] for cell in cells], [64])
-                with open(os.path.join(self.folder, engine, "tiny/gpu-8/sp-1/model_len-64.log")) as file:
-                    log = file.read()
+                longest, log = self.probe_model(engine, 64)
+                self.assertEqual(longest, 64)
                 self.assertEqual((log.count(sharded), log.count('"ranks": 8'), log.count('"fathom": "step"')), (1, 1, 3))
                 self.assertNotIn("nan", log)
+
+    def test_trl_is_probed(self):
+        """TRL's own command line and script, beyond the positions of the model; nothing is left of its weights."""
+        self.make_model(96)
+        longest, log = self.probe_model("trl", 128)
+        self.assertEqual(longest, 128)
+        # The process of `trl` itself is no rank.
+        self.assertEqual((log.count("sharded by FSDP 2"), log.count('"ranks": 8'), log.count("'num_tokens'")), (1, 1, 3))
+        self.assertIn("'num_tokens': '384'", log)  # of the three rows that there are
+        self.assertNotIn("nan", log)
+        with open(os.path.join(self.folder, "trl/tiny/gpu-8/sp-1/model_len-128/model-yarn/config.json")) as file:
+            self.assertGreaterEqual(json.load(file)["max_position_embeddings"], 128)
+        self.assertEqual(os.listdir(os.path.join(self.folder, "trl/checkpoints")), [])
 
 
 if __name__ == "__main__":

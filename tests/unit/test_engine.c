@@ -336,6 +336,67 @@ TEST(longer_lengths_get_yarn_from_the_files)
     check_yarn("deepspeed");
 }
 
+static const char tiny_words[] =
+    "model=tiny\nconfig.model_type=qwen3\nconfig.hidden_size=64\nconfig.intermediate_size=128\n"
+    "config.num_hidden_layers=2\nconfig.num_attention_heads=4\nconfig.num_key_value_heads=2\n"
+    "config.head_dim=16\nconfig.vocab_size=256\nconfig.max_position_embeddings=40960\n"
+    "config.tie_word_embeddings=true\n";
+
+static struct trial_request tiny_request(struct arena *a, struct settings *s, const char *more)
+{
+    struct buf words = buf_in(a);
+    buf_printf(&words, "%s%s", tiny_words, more);
+    *s = settings_of(a, str_z(a, buf_str(&words)));
+    struct trial_request r = request_of(s);
+    r.context = 4096;
+    r.sp = 1;
+    r.machine = STR("4xH100-80G");
+    r.config = STR("{}");
+    r.python_path = STR("p");
+    return r;
+}
+
+// TRL's own script: its rows, weights and limit come from outside it.
+TEST(trl_trains_what_its_files_say)
+{
+    struct arena a = fresh();
+    struct settings s;
+    struct launch l;
+    struct error e = {0};
+    struct trial_request r = tiny_request(&a, &s, "batch=2\naccum=5\n");
+    r.limit_bytes = 7;
+    struct str text = build(&a, "trl", &r, &l, &e);
+    CHECK(holds(text, "PYTHONPATH=p FATHOM_PLAY_LIMIT=7 MASTER_PORT=0 python3 share/trl_trial.py "
+                      "logs/x c/t 4096 120")); // 3 steps of 2 x 5 rows on 4 GPUs
+    CHECK(holds(file_of(&l, "logs/x/sft.yaml"), "model_name_or_path: model\n"));
+    CHECK(holds(file_of(&l, "logs/x/sft.yaml"), "data_files: trial.jsonl\n"));
+    CHECK_STR(file_of(&l, "logs/x/config/config.json"), "{}");
+    CHECK_U64(l.gpus, 0);
+    r = tiny_request(&a, &s, "batch=2\naccum=5\none-gpu=on\n");
+    text = build(&a, "trl", &r, &l, &e);
+    CHECK(holds(text, "FATHOM_PLAY_RANKS=4 FATHOM_PLAY_LIMIT=0 "));
+    CHECK(holds(text, " logs/x c/t 4096 30"));
+    CHECK_U64(l.gpus, 1);
+}
+
+// What transformers' Trainer sets by itself, said to the script that Accelerate starts.
+TEST(transformers_trains_with_the_trainers_defaults)
+{
+    struct arena a = fresh();
+    struct settings s;
+    struct launch l;
+    struct error e = {0};
+    struct trial_request r = tiny_request(&a, &s, "one-gpu=on\n");
+    CHECK(holds(build(&a, "transformers", &r, &l, &e), "bash logs/x/launch.sh --trial"));
+    struct str launch = file_of(&l, "logs/x/launch.sh");
+    CHECK(holds(launch, "--optimizer adamw-fused\n") && !holds(launch, "--checkpointing"));
+    CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: MULTI_GPU\n"));
+    r = tiny_request(&a, &s, "strategy=fsdp2\ncheckpointing=on\n");
+    CHECK(build(&a, "transformers", &r, &l, &e).n > 0);
+    CHECK(holds(file_of(&l, "logs/x/launch.sh"), "--checkpointing\n"));
+    CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: FSDP\n"));
+}
+
 TEST(deepspeed_trains_on_one_gpu_too)
 {
     struct arena a = fresh();

@@ -16,8 +16,11 @@ part = empty(2)
 dist.reduce_scatter_tensor(part, mine)
 assert part.tolist() == [0, 1], part
 part = empty(2)
-dist.scatter(part, [torch.ones(2)] * world)
+dist.scatter(tensor=part, scatter_list=[torch.ones(2)] * world)
 assert part.tolist() == [1, 1], part
+part = empty(2)
+dist.reduce_scatter_tensor(output=part, input=mine, async_op=True).wait()
+assert part.tolist() == [0, 1], part
 swapped = empty(2 * world)
 dist.all_to_all_single(swapped, mine)
 assert torch.equal(swapped, mine), swapped
