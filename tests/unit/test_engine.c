@@ -395,6 +395,10 @@ TEST(transformers_trains_with_the_trainers_defaults)
     CHECK(build(&a, "transformers", &r, &l, &e).n > 0);
     CHECK(holds(file_of(&l, "logs/x/launch.sh"), "--checkpointing\n"));
     CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: FSDP\n"));
+    r = tiny_request(&a, &s, "strategy=fsdp2\naccum=2\n");
+    CHECK(!build(&a, "transformers", &r, &l, &e).n);
+    CHECK_STR(str_from(e.message),
+              "train.py reduces gradients after each micro-batch: --sync-each-batch on");
 }
 
 TEST(deepspeed_trains_on_one_gpu_too)
