@@ -216,7 +216,7 @@ static struct var loss_inside(struct trainer *t, struct output o)
 struct var forward_to_loss(struct trainer *t)
 {
     if (trl_compares(t->job))
-        return taken((t->is_reference ? trl_read : trl_comparing_loss)(t));
+        return taken((t->is_reference || t->without_graph ? trl_read : trl_comparing_loss)(t));
     struct output o = model_forward(t);
     return taken((t->job->loss == LOSS_POLICY ? loss_behind : loss_inside)(t, o));
 }

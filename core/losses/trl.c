@@ -148,8 +148,8 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
-    bool was_read = t->is_reference, recorded = g->recording;
-    t->is_reference = !trained;
+    bool was_without = t->without_graph, recorded = g->recording;
+    t->without_graph = !trained;
     struct output o = model_forward(t);
     g->kind = MEMORY_LOGITS;
     struct var hidden = local(&f, o.last);
@@ -158,7 +158,7 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
     model_let_go(t, o);
     graph_end_autocast(g);
     struct var sums = sum_rows(g, each, job_rows(t->job));
-    t->is_reference = was_read;
+    t->without_graph = was_without;
     g->recording = g->keeping = trained || recorded;
     return returns(&f, sums);
 }

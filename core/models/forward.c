@@ -482,7 +482,7 @@ struct output model_forward(struct trainer *t)
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
     int root = unit_number(t, PART_NORMS), embedding = unit_number(t, PART_EMBEDDING);
-    g->recording = g->keeping = !t->is_reference;
+    g->recording = g->keeping = !t->is_reference && !t->without_graph;
     g->kind = MEMORY_WORKING;
     unit_enter(t, root);
     unit_enter(t, embedding);
@@ -491,7 +491,7 @@ struct output model_forward(struct trainer *t)
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
     struct var hidden = local(&f, layers_of(t, embedded));
-    if (!t->is_reference)
+    if (g->recording)
         machine_phase(t->machine, PHASE_LOSS);
     int tail = unit_of_tail(t);
     unit_enter(t, tail);

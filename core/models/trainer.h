@@ -56,6 +56,7 @@ struct trainer {
     bool by_device_map;                            // parameters come to the card when all are known
     bool keeps_gradients;      // of this micro-batch, whole until a later one is reduced
     struct trainer *reference; // read beside it, for a loss that compares; NULL: none
+    bool without_graph;        // this forward pass is only read, by the model that is trained
     bool is_reference;         // only read: no gradients, no optimizer, its shards in host memory
     uint16_t first_stream;     // of its strategy's own
 };

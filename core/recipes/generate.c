@@ -67,9 +67,9 @@ void generate_answers(struct trainer *t)
     t->ids = (struct var){machine_take(t->machine, 8 * job_tokens(&prompts), MEMORY_INPUTS),
                           NO_NODE, 8, job_tokens(&prompts)};
     struct cache c = cache_of(t, job_rows(&prompts));
-    t->is_reference = true;
+    t->without_graph = true;
     struct output o = model_forward(t);
-    t->is_reference = false;
+    t->without_graph = false;
     fill_cache(t, &c, prompts.context);
     model_let_go(t, o);
     var_drop(&t->graph, &o.last);

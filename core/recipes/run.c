@@ -41,9 +41,9 @@ void run_evaluate(struct run *r)
     uint64_t tokens = job_tokens(t->job);
     struct storage *labels = machine_take(m, 8 * tokens, MEMORY_INPUTS);
     t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
-    t->is_reference = true;
+    t->without_graph = true;
     struct var loss = forward_to_loss(t);
-    t->is_reference = false;
+    t->without_graph = false;
     if (t->strategy->end_reading)
         t->strategy->end_reading(t);
     var_drop(&t->graph, &loss);

@@ -52,11 +52,10 @@ static void read_answers(struct trainer *t, struct trainer *read, bool plainly)
     read->ids = (struct var){machine_take(t->machine, 8 * job_tokens(t->job), MEMORY_INPUTS),
                              NO_NODE, 8, job_tokens(t->job)};
     read->graph.gemm_ready[false] |= t->graph.gemm_ready[false];
-    bool was_read = read->is_reference;
-    read->is_reference = true;
+    read->without_graph = true;
     read->graph.without_adapters = plainly;
     struct var values = forward_to_loss(read);
-    read->is_reference = was_read;
+    read->without_graph = false;
     read->graph.without_adapters = false;
     var_drop(&read->graph, &values);
     var_drop(&read->graph, &read->ids);
