@@ -50,6 +50,8 @@ static const struct row rows[] = {
      "Every row is filled up to sequence_len: what is predicted."},
     {"sample_packing", ROW_LITERAL, "false", IS_SFT, IS_FLASH2},
     {"pad_to_sequence_len", ROW_LITERAL, "true", IS_SFT},
+    {"pad_to_sequence_len", ROW_LITERAL, "true", IS_REWARD},
+    {"remove_unused_columns", ROW_LITERAL, "false", IS_KTO},
 
     {"micro_batch_size", ROW_LITERAL, "@batch@", IS_PAIRS, 0, "Pairs; each is two rows."},
     {"micro_batch_size", ROW_LITERAL, "@batch@", 0, IS_PAIRS},

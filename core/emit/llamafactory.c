@@ -9,7 +9,8 @@ static const struct row rows[] = {
          "LLaMA-Factory, @task@: @name@, @context@ tokens a sequence, on @gpus@ x @gpu@; @step@.\n"
          "@predicted@\n@needs@"},
     {"model_name_or_path", ROW_TEXT, "@model@"},
-    {"flash_attn", ROW_TEXT, "sdpa", 0, IS_FLASH2 | IS_EAGER},
+    {"flash_attn", ROW_TEXT, "auto", 0, IS_FLASH2 | IS_EAGER | IS_SDPA},
+    {"flash_attn", ROW_TEXT, "sdpa", IS_SDPA},
     {"flash_attn", ROW_TEXT, "fa2", IS_FLASH2},
     {"flash_attn", ROW_TEXT, "disabled", IS_EAGER},
     {"quantization_method", ROW_TEXT, "bnb", IS_NF4},

@@ -627,6 +627,8 @@ const struct rule rules[] = {
      "TRL takes a loss for sft only; this task has its own"},
     {IS_CP, IS_SFT, NULL, IN(TRL), CANNOT, "cp", "TRL splits sequences by context for sft only"},
     {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
+    {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
+     "on one GPU @target@ trains without ddp: --strategy single"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
      "@target@ loads a frozen model in bf16: leave --precision out"},
     {IS_AUTOCAST, 0, NULL, IN(AXOLOTL), CANNOT, "precision",
