@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl")
+TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl", "axolotl", "llamafactory")
 # What no file of the frameworks says, or --from does not read: the user's own choice of names, the
 # engines beside the trainer, and torch's version.
 NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")

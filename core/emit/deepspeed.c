@@ -42,7 +42,7 @@ static const struct row rows[] = {
 
 // What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine
 // tenths of that ahead, 10*h kept whole. Predictions and the measured runs have the same buckets.
-static bool prepare(struct draft *j, struct error *e)
+bool draft_deepspeed(struct draft *j, struct error *e)
 {
     (void)e;
     uint64_t h = j->job->model.hidden, bucket = sat_mul(h, h);
@@ -56,13 +56,18 @@ static bool prepare(struct draft *j, struct error *e)
     return true;
 }
 
-static void emit(struct emit_files *files, const struct draft *j)
+void emit_deepspeed_json(struct emit_files *files, const struct draft *j)
 {
     emit_json(files, j, "deepspeed.json", rows, COUNT_OF(rows));
+}
+
+static void emit(struct emit_files *files, const struct draft *j)
+{
+    emit_deepspeed_json(files, j);
     emit_accelerate_training(files, j);
 }
 
 const struct writer writer_deepspeed = {
-    .prepare = prepare,
+    .prepare = draft_deepspeed,
     .emit = emit,
 };

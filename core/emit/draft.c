@@ -3,7 +3,7 @@
 
 #include "core/base/num.h"
 
-bool draft_is(const struct draft *j, uint64_t when, uint64_t unless)
+bool draft_is(const struct draft *j, trait_set when, trait_set unless)
 {
     return (j->traits & when) == when && !(j->traits & unless);
 }
@@ -100,6 +100,15 @@ static void take_model(struct draft *j)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++)
         draft_count(j, counts[i].name, counts[i].value);
+}
+
+struct str draft_adapted(const struct draft *j, const char *between)
+{
+    struct buf out = buf_in(j->arena);
+    struct words names = words_of(str_z(j->arena, draft_text(j, "lora-targets")), ',');
+    while (words_next(&names))
+        buf_printf(&out, "%s%.*s_proj", out.n ? between : "", STR_ARGS(names.word));
+    return buf_str(&out);
 }
 
 static void take_spread(struct draft *j)

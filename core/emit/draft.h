@@ -17,7 +17,7 @@ struct draft {
     struct arena *arena;
     const struct job *job;
     const struct settings *settings;     // as given
-    uint64_t traits;                     // the job's, and those of its files
+    trait_set traits;                    // the job's, and those of its files
     uint64_t sequences;                  // of one optimizer step
     uint64_t rollout_gpus, teacher_gpus; // beside those that train
     uint64_t prompt, response;           // tokens; their sum is the context
@@ -52,6 +52,12 @@ struct generator {
 // rollout_tp and the facts "rollout_tp", "rollout_memory", "rollout_why" and "rollout_room".
 bool draft_engine(struct draft *j, struct generator x, struct error *e) MUST_USE;
 
+// DeepSpeed's buckets: what transformers puts in for "auto".
+bool draft_deepspeed(struct draft *j, struct error *e) MUST_USE;
+
+// The layers with adapters as transformers calls them, "q_proj,v_proj".
+struct str draft_adapted(const struct draft *j, const char *between);
+
 // Megatron's tp and cp, as far as nobody gave them: the facts "sizes_why" and "sizes_sum".
 void draft_megatron(struct draft *j);
 
@@ -61,7 +67,8 @@ struct str draft_aside(const struct draft *j); // a sentence on what nobody aske
 
 void draft_needs(struct draft *j); // the facts "needs" (versions, and why) and "resumes"
 
-bool draft_is(const struct draft *j, uint64_t when, uint64_t unless); // all of when, none of unless
+bool draft_is(const struct draft *j, trait_set when,
+              trait_set unless); // all of when, none of unless
 
 void draft_fact(struct draft *j, const char *name, struct str text);
 void draft_count(struct draft *j, const char *name, uint64_t value);

@@ -8,6 +8,9 @@ static const struct writer *const writers[TARGETS] = {
     [FOR_TRINITY] = &writer_trinity,
     [FOR_VERL] = &writer_verl,
     [FOR_SLIME] = &writer_slime,
+    [FOR_TRANSFORMERS] = &writer_accelerate,
+    [FOR_AXOLOTL] = &writer_axolotl,
+    [FOR_LLAMAFACTORY] = &writer_llamafactory,
 };
 
 static bool any_refuses(const struct refusal *rows, ptrdiff_t count, const struct draft *j,

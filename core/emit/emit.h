@@ -26,7 +26,7 @@ bool emit_files(struct emit_files *files, struct draft *j, struct error *e) MUST
 
 // Of what only files have.
 struct refusal {
-    uint64_t when, unless;
+    trait_set when, unless;
     const char *setting; // named as the place
     const char *why;     // a sentence, may hold facts
 };
@@ -40,13 +40,13 @@ struct row {
         ROW_NOTE,  // only a note
     } kind;
     const char *value;
-    uint64_t when, unless;
+    trait_set when, unless;
     const char *note;
-    uint64_t trait;
+    trait_set trait;
 };
 
 struct line {
-    uint64_t when, unless;
+    trait_set when, unless;
     const char *text; // one or more lines of a script
 };
 
@@ -59,7 +59,7 @@ struct writer {
 };
 
 extern const struct writer writer_accelerate, writer_deepspeed, writer_trl, writer_trinity,
-    writer_verl, writer_slime, writer_slurm;
+    writer_verl, writer_slime, writer_slurm, writer_axolotl, writer_llamafactory;
 
 void emit_add(struct emit_files *files, const char *name, struct str content);
 void emit_yaml(struct emit_files *files, const struct draft *j, const char *name,
@@ -75,6 +75,7 @@ void lines_into(struct buf *out, const struct draft *j, const struct line *lines
 
 // Shared by several targets.
 void emit_accelerate_yaml(struct emit_files *files, const struct draft *j);
+void emit_deepspeed_json(struct emit_files *files, const struct draft *j);
 void emit_training_script(struct emit_files *files);
 void emit_yarn_script(struct emit_files *files, const struct draft *j);
 #define RAY_CLUSTER_LINE                                                                          \

@@ -60,7 +60,9 @@ static const struct foreign_row *find_row(const struct foreign_row *rows, ptrdif
 static const struct foreign_row *row_of(const struct foreign_format *f, struct str key,
                                         struct str value)
 {
-    const struct foreign_row *r = find_row(f->rows, f->row_count, key, value);
+    const struct foreign_row *r = find_row(f->rows, *f->row_count, key, value);
+    if (!r && f->has_arguments)
+        r = find_row(trainer_rows, trainer_row_count, key, value);
     struct words inside = words_of(f->inside ? f->inside : "", ' ');
     while (!r && words_next(&inside))
         if (str_starts(key, inside.word))

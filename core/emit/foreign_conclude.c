@@ -74,7 +74,7 @@ static bool conclude_accelerate(struct conclusion *c)
     if (kind && !put_unless_there(c, "strategy", kind->value, kind->where))
         return false;
     const struct setting *strategy = effective(c, "strategy");
-    if (!fact(c, "Accelerate") || fact(c, "TRL"))
+    if (!fact(c, "Accelerate") || fact(c, "TRL") || fact(c, "LLaMA-Factory"))
         return true;
     if (mixed && str_equal_nocase(mixed->value, STR("no")))
         return put_unless_there(c, "precision", STR("bf16"), mixed->where);
@@ -142,26 +142,30 @@ static struct str adapted_layers(const struct conclusion *c)
     struct buf names = buf_in(c->out->arena);
     for (ptrdiff_t i = 0; i < c->found->facts.count; i++) {
         const struct setting *item = &c->found->facts.items[i];
-        struct str name = item->value, projection = STR("_proj");
-        if (!str_starts(item->key, STR("lora_target_modules.")))
-            continue;
-        if (str_ends(name, projection))
-            name = str_slice(name, 0, name.n - projection.n);
-        buf_put_z(&names, names.n ? "," : "");
-        buf_put(&names, name);
+        struct str projection = STR("_proj");
+        struct words list = words_of(str_z(c->out->arena, item->value), ',');
+        while (str_starts(item->key, STR("lora_target_modules.")) && words_next(&list)) {
+            struct str name = str_trim(list.word);
+            if (str_ends(name, projection))
+                name = str_slice(name, 0, name.n - projection.n);
+            buf_put_z(&names, names.n ? "," : "");
+            buf_put(&names, name);
+        }
     }
     return buf_str(&names);
 }
 
-// TRL's ModelConfig has a rank of 16 and a dropout of 0.05.
-static bool conclude_adapters(struct conclusion *c)
+// TRL's ModelConfig has a rank of 16 and a dropout of 0.05, LLaMA-Factory a rank of 8 and none.
+static bool conclude_adapters(struct conclusion *c, const struct setting *adapters)
 {
-    const struct setting *adapters = fact(c, "adapters");
-    struct str layers = adapted_layers(c);
-    uint64_t rank = 16;
+    const struct setting *dropout = fact(c, "dropout");
+    struct str layers = fact(c, "all-linear") ? STR_NONE : adapted_layers(c);
+    uint64_t rank = fact(c, "LLaMA-Factory") ? 8 : 16;
     if (!adapters)
         return true;
-    if (!fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0"))
+    bool drops = dropout ? !fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0")
+                         : fact(c, "TRL") != NULL;
+    if (drops)
         foreign_note(c->found,
                      str_format(c->out->arena, "%.*s: the dropout of adapters is not in the answer",
                                 STR_ARGS(adapters->where)));
@@ -190,9 +194,99 @@ static bool conclude_trl(struct conclusion *c)
     if (!trl)
         return true;
     // transformers/training_args.py: per_device_train_batch_size = 8
-    return conclude_adapters(c) && put_unless_there(c, "batch", STR("8"), trl->where) &&
+    return conclude_adapters(c, fact(c, "adapters")) &&
+           put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
            conclude_trl_precision(c);
+}
+
+static void note_reentrant(struct conclusion *c, const struct setting *said)
+{
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: reentrant checkpoints are not modelled: predicted as "
+                                      "with use_reentrant false",
+                                      STR_ARGS(said->where)));
+}
+
+static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
+{
+    return FAIL(c->error, UNSUPPORTED, said->where,
+                "training in float32 is not modelled; bf16: true is");
+}
+
+// Adapters are its default, and checkpoints are reentrant but under fsdp2.
+static bool conclude_llamafactory(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
+    const struct setting *reentrant = fact(c, "reentrant"), *liger = fact(c, "liger");
+    const struct setting *strategy = effective(c, "strategy");
+    if (!file)
+        return true;
+    const struct setting *tuning = fact(c, "tuning");
+    bool adapts = !fact_is(c, "tuning", "full");
+    bool fsdp2 = strategy && str_is(strategy->value, "fsdp2");
+    if (adapts && pure)
+        return FAIL(c->error, UNSUPPORTED, pure->where,
+                    "adapters in bf16 are not modelled; with bf16: true they are fp32");
+    if (!pure && !fact_is(c, "bf16", "true"))
+        return lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file);
+    if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
+        note_reentrant(c, reentrant ? reentrant : file);
+    return (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
+           (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
+           (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
+                       put(c, "loss", STR("liger"), liger->where))) &&
+           put_unless_there(c, "context", STR("2048"), file->where) && // cutoff_len
+           put_unless_there(c, "batch", STR("8"), file->where);
+}
+
+// Liger's kernels, each by a key of its own.
+static bool conclude_layer_kernels(struct conclusion *c)
+{
+    static const char *const names[] = {"liger-rope", "liger-norm", "liger-mlp"};
+    int on = 0;
+    const struct setting *said = NULL;
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
+        if (fact_is(c, names[i], "true")) {
+            said = fact(c, names[i]);
+            on++;
+        }
+    if (on == COUNT_OF(names))
+        return put(c, "layer-kernels", STR("liger"), said->where);
+    if (on)
+        foreign_note(c->found, str_format(c->out->arena,
+                                          "%.*s: some of Liger's kernels without the others are "
+                                          "not modelled: predicted without",
+                                          STR_ARGS(said->where)));
+    return true;
+}
+
+// fsdp is version 1 unless said, and axolotl's kernels for adapters are on unless turned off.
+static bool conclude_axolotl(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "axolotl"), *wrapped = fact(c, "wrapped");
+    const struct setting *version = fact(c, "fsdp-version"), *kernels = fact(c, "kernels");
+    const struct setting *attention = fact(c, "attention"), *adapters = fact(c, "adapters");
+    if (!file)
+        return true;
+    if (!fact_is(c, "bf16", "true"))
+        return lacks_bf16(c, file);
+    struct str strategy = version ? version->value : STR("fsdp1");
+    if ((wrapped || version) &&
+        !put(c, "strategy", strategy, version ? version->where : wrapped->where))
+        return false;
+    if (fact_is(c, "reentrant", "true"))
+        note_reentrant(c, fact(c, "reentrant"));
+    if (adapters && !(kernels && fact_is(c, "kernels", "false")))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: axolotl's own kernels for adapters (lora_mlp_kernel and "
+                                "others, on by default) are not in the answer",
+                                STR_ARGS((kernels ? kernels : adapters)->where)));
+    return conclude_adapters(c, adapters) && conclude_layer_kernels(c) &&
+           put(c, "attention", attention ? attention->value : STR("sdpa"),
+               (attention ? attention : file)->where) &&
+           put_unless_there(c, "context", STR("512"), file->where); // sequence_len
 }
 
 struct batches {
@@ -535,20 +629,36 @@ static bool fill_in(struct conclusion *c)
     return true;
 }
 
+// What torchrun is told by variables.
+static bool count_processes(struct conclusion *c)
+{
+    struct foreign *f = c->found;
+    const struct setting *each = fact(c, "per-machine"), *all = fact(c, "processes");
+    if (!fact_count(c, &f->machines, "machines") || !fact_count(c, &f->processes, "processes"))
+        return false;
+    if (each && !all) {
+        f->machines = 1;
+        if (!fact_count(c, &f->machines, "torchrun-machines") ||
+            !fact_count(c, &f->processes, "per-machine"))
+            return false;
+        f->processes = sat_mul(f->processes, f->machines);
+    }
+    f->where = all ? all->where : each ? each->where : STR_NONE;
+    c->ranks = f->processes ? f->processes : given_ranks(c);
+    return true;
+}
+
 bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
                       struct error *e)
 {
     struct conclusion c = {out, f, given, e, 0};
-    const struct setting *processes = settings_find_z(&f->facts, "processes");
     if (!fill_in(&c))
         return false;
     if (!f->format)
         return true;
-    c.ranks = given_ranks(&c);
-    if (!fact_count(&c, &f->machines, "machines") || !fact_count(&c, &f->processes, "processes"))
+    if (!count_processes(&c))
         return false;
-    f->where = processes ? processes->where : STR_NONE;
-    c.ranks = f->processes ? f->processes : c.ranks;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
-           conclude_deepspeed(&c) && conclude_recomputation(&c);
+           conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
+           conclude_recomputation(&c);
 }

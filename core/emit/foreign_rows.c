@@ -85,6 +85,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"gpu_ids", NULL, NOTHING},
     {"tpu_*", NULL, NOTHING},
 };
+static const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
 
 static const struct foreign_row deepspeed_rows[] = {
     {"train_batch_size", "auto", NOTHING},
@@ -127,26 +128,18 @@ static const struct foreign_row deepspeed_rows[] = {
     {"steps_per_print", NULL, NOTHING},
     {"wall_clock_breakdown", NULL, NOTHING},
 };
+static const ptrdiff_t deepspeed_row_count = COUNT_OF(deepspeed_rows);
 
 #define NOT_IN_ARGUMENTS "what is in the arguments for FSDP is not read; Accelerate's own file is"
 
-// What `trl TASK --config` takes: ScriptArguments, ModelConfig and the task's configuration.
-static const struct foreign_row trl_rows[] = {
-    {"finetuning_type", NULL, REFUSED, NULL, "this is a file of LLaMA-Factory, not of TRL"},
-    {"cutoff_len", NULL, REFUSED, NULL, "this is a file of LLaMA-Factory, not of TRL"},
-    {"model_name_or_path", NULL, SETS, "model"},
-    {"max_length", NULL, SETS, "context"},
+// The dataset_info.json that is written beside a file of LLaMA-Factory.
+static const struct foreign_row data_rows[] = {{"data.*", NULL, NOTHING}};
+static const ptrdiff_t data_row_count = COUNT_OF(data_rows);
+
+// transformers' TrainingArguments, under whichever trainer.
+const struct foreign_row trainer_rows[] = {
     {"per_device_train_batch_size", NULL, SETS, "batch"},
     {"gradient_accumulation_steps", NULL, SETS, "accum"},
-    {"gradient_checkpointing", "true", FACT, "recomputed"},
-    {"gradient_checkpointing", "false", FACT, "recomputed"},
-    {"gradient_checkpointing_kwargs.use_reentrant", "false", NOTHING},
-    {"loss_type", "nll", SETS, "loss", "full"},
-    {"loss_type", "chunked_nll", SETS, "loss", "chunked:256"},
-    {"loss_type", "sigmoid", SETS, "task", "dpo"},
-    {"loss_type.0", "sigmoid", SETS, "task", "dpo"},
-    {"use_liger_kernel", "true", SETS, "layer-kernels", "liger"},
-    {"use_liger_kernel", "false", NOTHING},
     {"optim", "adamw_torch", SETS, "optimizer", "adamw"},
     {"optim", "adamw_torch_fused", SETS, "optimizer", "adamw-fused"},
     {"optim", "sgd", SETS, "optimizer", "sgd"},
@@ -157,32 +150,6 @@ static const struct foreign_row trl_rows[] = {
     {"bf16", "false", FACT, "bf16"},
     {"fp16", "false", NOTHING},
     {"fp16", NULL, REFUSED, NULL, "of the precisions bf16 is modelled"},
-    {"dtype", NULL, FACT, "dtype"},
-    {"torch_dtype", NULL, FACT, "dtype"},
-    {"attn_implementation", "sdpa", NOTHING},
-    {"attn_implementation", NULL, REFUSED, NULL, "of the attentions sdpa is modelled"},
-    {"packing", "false", NOTHING},
-    {"packing", "true", SETS, "batching", "packed"},
-    {"padding_free", "false", NOTHING},
-    {"padding_free", NULL, REFUSED, NULL, "sequences without padding are not modelled yet"},
-    {"activation_offloading", "true", SETS, "activation-offload", "on"},
-    {"activation_offloading", "false", NOTHING},
-    {"use_peft", "true", FACT, "adapters"},
-    {"use_peft", "false", NOTHING},
-    {"lora_r", NULL, FACT, "rank"},
-    {"lora_target_modules", "all-linear", NOTHING},
-    {"lora_target_modules.0", "all-linear", NOTHING},
-    {"lora_target_modules.*", NULL, FACT}, // by their own keys, in their order
-    {"lora_dropout", NULL, FACT, "dropout"},
-    {"lora_alpha", NULL, NOTHING},
-    {"lora_task_type", NULL, NOTHING},
-    {"use_rslora", NULL, NOTHING},
-    {"use_dora", "false", NOTHING},
-    {"load_in_4bit", "true", SETS, "quantize", "nf4"},
-    {"load_in_4bit", "false", NOTHING},
-    {"load_in_8bit", "false", NOTHING},
-    {"use_bnb_nested_quant", "true", NOTHING},
-    {"bnb_4bit_quant_type", "nf4", NOTHING},
     {"deepspeed", NULL, FACT, "deepspeed-file"},
     {"fsdp", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
@@ -198,35 +165,11 @@ static const struct foreign_row trl_rows[] = {
     {"eval_strategy", NULL, NOTED, NULL, "evaluation is not in the answer, only training is"},
     {"per_device_eval_batch_size", NULL, NOTHING},
     {"eval_*", NULL, NOTHING},
-    {"precompute_ref_log_probs", "true", SETS, "precompute-reference", "on"},
-    {"precompute_ref_log_probs", "false", SETS, "precompute-reference", "off"},
-    {"center_rewards_coefficient", NULL, SETS, "task", "reward"},
-    {"max_completion_length", NULL, FACT, "answers"},
-    {"num_generations", NULL, FACT, "answers"},
-    {"reward_funcs", NULL, FACT, "answers"},
-    {"reward_funcs.*", NULL, FACT, "answers"},
-    {"beta", NULL, FACT, "beta"},
-    {"use_vllm", "false", NOTHING},
     {"torch_compile", "false", NOTHING},
     {"auto_find_batch_size", "false", NOTHING},
     {"use_cpu", "false", NOTHING},
     {"tf32", NULL, NOTHING},
     {"use_cache", NULL, NOTHING},
-    {"pad_to_multiple_of", NULL, NOTHING},
-    {"truncation_mode", NULL, NOTHING},
-    {"shuffle_dataset", NULL, NOTHING},
-    {"dataset_*", NULL, NOTHING},
-    {"datasets.*", NULL, NOTHING},
-    {"streaming", NULL, NOTHING},
-    {"test_split_size", NULL, NOTHING},
-    {"completion_only_loss", NULL, NOTHING},
-    {"assistant_only_loss", NULL, NOTHING},
-    {"eos_token", NULL, NOTHING},
-    {"pad_token", NULL, NOTHING},
-    {"chat_template_path", NULL, NOTHING},
-    {"model_revision", NULL, NOTHING},
-    {"trust_remote_code", NULL, NOTHING},
-    {"ignore_bias_buffers", NULL, NOTHING},
     {"learning_rate", NULL, NOTHING},
     {"lr_scheduler_*", NULL, NOTHING},
     {"warmup_*", NULL, NOTHING},
@@ -270,6 +213,73 @@ static const struct foreign_row trl_rows[] = {
     {"do_eval", NULL, NOTHING},
     {"do_predict", NULL, NOTHING},
 };
+const ptrdiff_t trainer_row_count = COUNT_OF(trainer_rows);
+
+// What `trl TASK --config` takes: ScriptArguments, ModelConfig and the task's configuration.
+static const struct foreign_row trl_rows[] = {
+    {"model_name_or_path", NULL, SETS, "model"},
+    {"max_length", NULL, SETS, "context"},
+    {"gradient_checkpointing", "true", FACT, "recomputed"},
+    {"gradient_checkpointing", "false", FACT, "recomputed"},
+    {"gradient_checkpointing_kwargs.use_reentrant", "false", NOTHING},
+    {"loss_type", "nll", SETS, "loss", "full"},
+    {"loss_type", "chunked_nll", SETS, "loss", "chunked:256"},
+    {"loss_type", "sigmoid", SETS, "task", "dpo"},
+    {"loss_type.0", "sigmoid", SETS, "task", "dpo"},
+    {"use_liger_kernel", "true", SETS, "layer-kernels", "liger"},
+    {"use_liger_kernel", "false", NOTHING},
+    {"dtype", NULL, FACT, "dtype"},
+    {"torch_dtype", NULL, FACT, "dtype"},
+    {"attn_implementation", "sdpa", NOTHING},
+    {"attn_implementation", NULL, REFUSED, NULL, "of the attentions sdpa is modelled"},
+    {"packing", "false", NOTHING},
+    {"packing", "true", SETS, "batching", "packed"},
+    {"padding_free", "false", NOTHING},
+    {"padding_free", NULL, REFUSED, NULL, "sequences without padding are not modelled yet"},
+    {"activation_offloading", "true", SETS, "activation-offload", "on"},
+    {"activation_offloading", "false", NOTHING},
+    {"use_peft", "true", FACT, "adapters"},
+    {"use_peft", "false", NOTHING},
+    {"lora_r", NULL, FACT, "rank"},
+    {"lora_target_modules", "all-linear", NOTHING},
+    {"lora_target_modules.0", "all-linear", NOTHING},
+    {"lora_target_modules.*", NULL, FACT}, // by their own keys, in their order
+    {"lora_dropout", NULL, FACT, "dropout"},
+    {"lora_alpha", NULL, NOTHING},
+    {"lora_task_type", NULL, NOTHING},
+    {"use_rslora", NULL, NOTHING},
+    {"use_dora", "false", NOTHING},
+    {"load_in_4bit", "true", SETS, "quantize", "nf4"},
+    {"load_in_4bit", "false", NOTHING},
+    {"load_in_8bit", "false", NOTHING},
+    {"use_bnb_nested_quant", "true", NOTHING},
+    {"bnb_4bit_quant_type", "nf4", NOTHING},
+    {"precompute_ref_log_probs", "true", SETS, "precompute-reference", "on"},
+    {"precompute_ref_log_probs", "false", SETS, "precompute-reference", "off"},
+    {"center_rewards_coefficient", NULL, SETS, "task", "reward"},
+    {"max_completion_length", NULL, FACT, "answers"},
+    {"num_generations", NULL, FACT, "answers"},
+    {"reward_funcs", NULL, FACT, "answers"},
+    {"reward_funcs.*", NULL, FACT, "answers"},
+    {"beta", NULL, FACT, "beta"},
+    {"use_vllm", "false", NOTHING},
+    {"pad_to_multiple_of", NULL, NOTHING},
+    {"truncation_mode", NULL, NOTHING},
+    {"shuffle_dataset", NULL, NOTHING},
+    {"dataset_*", NULL, NOTHING},
+    {"datasets.*", NULL, NOTHING},
+    {"streaming", NULL, NOTHING},
+    {"test_split_size", NULL, NOTHING},
+    {"completion_only_loss", NULL, NOTHING},
+    {"assistant_only_loss", NULL, NOTHING},
+    {"eos_token", NULL, NOTHING},
+    {"pad_token", NULL, NOTHING},
+    {"chat_template_path", NULL, NOTHING},
+    {"model_revision", NULL, NOTHING},
+    {"trust_remote_code", NULL, NOTHING},
+    {"ignore_bias_buffers", NULL, NOTHING},
+};
+static const ptrdiff_t trl_row_count = COUNT_OF(trl_rows);
 
 #define NO_ALGORITHM                                                                      \
     "of Trinity's algorithms those with grpo's losses and no critic are modelled: grpo, " \
@@ -417,6 +427,7 @@ static const struct foreign_row trinity_rows[] = {
     {"continue_from_checkpoint", NULL, NOTHING},
     {"ignore_validator_suggestions", NULL, NOTHING},
 };
+static const ptrdiff_t trinity_row_count = COUNT_OF(trinity_rows);
 
 // Of verl by itself; what its workers take is below.
 static const struct foreign_row verl_rows[] = {
@@ -448,6 +459,7 @@ static const struct foreign_row verl_rows[] = {
     {"defaults.*", NULL, NOTHING},
     {"hydra.*", NULL, NOTHING},
 };
+static const ptrdiff_t verl_row_count = COUNT_OF(verl_rows);
 
 // The worker puts its own strategy and size over those of its engine.
 #define FSDP_ROWS(part)                                                                           \
@@ -599,6 +611,9 @@ const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
     {"environment.PYTORCH_CUDA_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
     {"environment.PYTORCH_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
+    {"environment.NPROC_PER_NODE", NULL, FACT, "per-machine"},
+    {"environment.NNODES", NULL, FACT, "torchrun-machines"},
+    {"environment.OPTIM_TORCH", "0", SETS, "expandable", "off"}, // LLaMA-Factory's launcher
     {"environment.*", NULL, NOTHING},
     {"arguments.model", NULL, SETS, "model"},
     {"arguments.context", NULL, SETS, "context"},
@@ -614,19 +629,23 @@ const struct foreign_row script_rows[] = {
 };
 const ptrdiff_t script_row_count = COUNT_OF(script_rows);
 
-#define ROWS(rows) rows, COUNT_OF(rows)
+#define ROWS(of) of##_rows, &of##_row_count
 
 const struct foreign_format foreign_formats[] = {
-    {"Accelerate", NULL, "distributed_type compute_environment", ROWS(accelerate_rows), NULL},
+    {"Accelerate", NULL, "distributed_type compute_environment", ROWS(accelerate), NULL},
     {"DeepSpeed", "deepspeed", "zero_optimization.* train_micro_batch_size_per_gpu",
-     ROWS(deepspeed_rows), NULL},
-    {"TRL", "trl", "model_name_or_path per_device_train_batch_size", ROWS(trl_rows), NULL},
-    {"verl", "verl", "actor_rollout_ref.*", ROWS(verl_rows), "actor_rollout_ref."},
+     ROWS(deepspeed), NULL},
+    {"LLaMA-Factory", "llamafactory", "finetuning_type cutoff_len stage template",
+     ROWS(llamafactory), NULL, true},
+    {"LLaMA-Factory's data", NULL, "data.file_name data.hf_hub_url", ROWS(data), NULL},
+    {"axolotl", "axolotl", "base_model sequence_len micro_batch_size", ROWS(axolotl), NULL},
+    {"TRL", "trl", "model_name_or_path per_device_train_batch_size", ROWS(trl), NULL, true},
+    {"verl", "verl", "actor_rollout_ref.*", ROWS(verl), "actor_rollout_ref."},
     {"Trinity-RFT", "trinity",
      "algorithm.algorithm_type trainer.trainer_type trainer.trainer_strategy "
      "trainer.trainer_config.* trainer.max_token_len_per_gpu cluster.gpu_per_node "
      "explorer.rollout_model.* buffer.train_batch_size model.model_path model.max_model_len",
-     ROWS(trinity_rows), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
-    {"a launch script", NULL, "environment.* arguments.* yarn.*", ROWS(script_rows), NULL},
+     ROWS(trinity), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
+    {"a launch script", NULL, "environment.* arguments.* yarn.*", ROWS(script), NULL},
 };
 const ptrdiff_t foreign_format_count = COUNT_OF(foreign_formats);

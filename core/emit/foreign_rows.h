@@ -25,12 +25,17 @@ struct foreign_format {
     const char *name, *recipe;
     const char *marks; // keys that only this format has, space-separated
     const struct foreign_row *rows;
-    ptrdiff_t row_count;
+    const ptrdiff_t *row_count;
     const char *inside; // prefixes under which keys of verl's workers stand, space-separated
+    bool has_arguments; // of transformers' Trainer among its keys
 };
 
 extern const struct foreign_format foreign_formats[];
 extern const ptrdiff_t foreign_format_count;
+
+// Of trainers that are driven by one YAML (foreign_trainers.c), and of the Trainer's arguments.
+extern const struct foreign_row llamafactory_rows[], axolotl_rows[], trainer_rows[];
+extern const ptrdiff_t llamafactory_row_count, axolotl_row_count, trainer_row_count;
 
 // Keys of verl's workers: actor, ref, rollout, model and critic.
 extern const struct foreign_row worker_rows[];

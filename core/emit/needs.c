@@ -6,17 +6,22 @@
 static const struct need {
     const char *package;
     unsigned in; // files of these
-    uint64_t when, unless;
+    trait_set when, unless;
     const char *text;
 } needs[] = {
     // 1.14.0 and before call trainer.train() without the checkpoint (trl/scripts/*.py).
     {"trl", IN(TRL), 0, 0,
      "trl >= 1.14.1 (to go on from a checkpoint; 1.10 to 1.14.0 read the file and begin again)"},
+    {"axolotl", IN(AXOLOTL), 0, 0, "axolotl >= 0.19 (attn_implementation)"},
+    {"llamafactory", IN(LLAMAFACTORY), 0, 0, "llamafactory >= 0.9.5"},
+    {"flash-attn", IN_YAML_FAMILY, IS_FLASH2, 0, "flash-attn"},
+    {"bitsandbytes", IN_YAML_FAMILY, IS_NF4, 0, "bitsandbytes"},
     {"transformers", IN(TRINITY), 0, IS_LEGACY, "transformers >= 5.12.1 (Trinity-RFT 0.6's own)"},
     {"transformers", IN_ACCELERATE_FAMILY, IS_ACCUMULATES | IS_FSDP | IS_SYNCED, 0,
      "transformers >= 5.2 (sync_each_batch)"},
     {"transformers", IN(TRL), 0, 0, "transformers >= 4.56.2 (TRL's own)"},
-    {"transformers", IN(ACCELERATE) | IN(DEEPSPEED), 0, 0, "transformers >= 4.56 (dtype)"},
+    {"transformers", IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), 0, 0,
+     "transformers >= 4.56 (dtype)"},
     {"accelerate", IN_ACCELERATE_FAMILY, IS_SP, 0, "accelerate >= 1.12 (Ulysses)"},
     {"accelerate", IN_ACCELERATE_FAMILY, IS_CP, 0, "accelerate >= 1.11 (context parallel)"},
     {"accelerate", IN(TRL), 0, 0, "accelerate >= 1.10.1 (TRL 1.16's own)"},

@@ -173,6 +173,16 @@ static bool is_packaged_attention(const struct job *job)
     return job->attention == ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY;
 }
 
+static bool is_of_axolotl(const struct job *job)
+{
+    return job->recipe == RECIPE_AXOLOTL;
+}
+
+static bool is_of_llamafactory(const struct job *job)
+{
+    return job->recipe == RECIPE_LLAMAFACTORY;
+}
+
 const struct doubt doubt_rows[] = {
     {has_collectives, "NCCL's buffers", false},
     {is_other_architecture, "the scratch of attention and sums on this card (taken as on an H200)",
@@ -186,6 +196,8 @@ const struct doubt doubt_rows[] = {
     {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
     {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
     {is_other_trl, "TRL's step with this strategy or loss", true},
+    {is_of_axolotl, "axolotl (taken as transformers' Trainer, which was)", true},
+    {is_of_llamafactory, "LLaMA-Factory (taken as transformers' Trainer, which was)", true},
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},

@@ -258,6 +258,15 @@ bool job_masks_rows(const struct job *p)
     return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
 }
 
+// axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
+// under the Trainer's autocast. Over bf16 weights alone autocast casts nothing.
+bool job_autocasts(const struct job *p)
+{
+    bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
+    return p->precision == PRECISION_AUTOCAST ||
+           (theirs && p->lora_rank && p->precision == PRECISION_BF16);
+}
+
 bool job_is_sharded(const struct job *p)
 {
     return p->strategy >= STRATEGY_FSDP1;

@@ -109,7 +109,7 @@ struct job {
     bool entropy_saving;              // of verl: the entropy in chunks, under a checkpoint
     enum save save_hf;                // a checkpoint in Hugging Face's format
     int torch_minor;
-    uint64_t traits;         // what rules and files ask of it, traits.h
+    trait_set traits;        // what rules and files ask of it, traits.h
     struct error unmodelled; // why nothing is predicted of it; no code where it is
 };
 
@@ -147,6 +147,7 @@ bool job_attends_eagerly(const struct job *p);     // operator by operator, scor
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
+bool job_autocasts(const struct job *p);           // products run in bf16, whatever the weights are
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.

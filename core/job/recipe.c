@@ -13,6 +13,8 @@ const char *const recipe_words[RECIPES] = {
     [RECIPE_TRINITY] = "trinity",
     [RECIPE_VERL] = "verl",
     [RECIPE_MEGATRON] = "megatron",
+    [RECIPE_AXOLOTL] = "axolotl",
+    [RECIPE_LLAMAFACTORY] = "llamafactory",
 };
 
 const struct recipe_def recipe_defs[RECIPES] = {
@@ -23,6 +25,8 @@ const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
     [RECIPE_VERL] = {"verl", {"0.5", "0.8", "0.9"}},
     [RECIPE_MEGATRON] = {"Megatron", {"0.13"}},
+    [RECIPE_AXOLOTL] = {"axolotl", {"0.19"}},             // on transformers 5.16
+    [RECIPE_LLAMAFACTORY] = {"LLaMA-Factory", {"0.9.5"}}, // on transformers 4.55 to 5.6
 };
 
 const struct recipe_row recipe_rows[] = {
@@ -80,6 +84,62 @@ const struct recipe_row recipe_rows[] = {
      .setting = "optimizer",
      .value = "adamw-fused",
      .evidence = "transformers/training_args.py: adamw_torch_fused since torch 2.8"},
+    {.recipe = "axolotl",
+     .setting = "strategy",
+     .value = "ddp",
+     .several = true,
+     .evidence = "axolotl/utils/config: ddp where world_size is not 1; fsdp_config is the user's"},
+    {.recipe = "axolotl",
+     .setting = "attention",
+     .value = "flash2",
+     .evidence = "ours, as in its examples; its own default is transformers', which is sdpa"},
+    {.recipe = "axolotl",
+     .setting = "checkpointing",
+     .value = "off",
+     .evidence = "axolotl/utils/schemas/config.py: gradient_checkpointing = False"},
+    {.recipe = "axolotl",
+     .setting = "optimizer",
+     .value = "adamw-fused",
+     .evidence = "axolotl/utils/schemas/training.py: optimizer = adamw_torch_fused"},
+    {.recipe = "axolotl",
+     .setting = "sync-each-batch",
+     .value = "off",
+     .evidence = "axolotl/core/builders/base.py: accelerate's own AcceleratorConfig()"},
+    {.recipe = "llamafactory",
+     .setting = "strategy",
+     .value = "ddp",
+     .several = true,
+     .evidence = "llamafactory/launcher.py: torchrun on all GPUs"},
+    {.recipe = "llamafactory",
+     .setting = "precision",
+     .value = "bf16",
+     .strategies = "single|ddp",
+     .adapted = true,
+     .evidence = "llamafactory/model/loader.py: torch_dtype auto; only what is trained gets fp32"},
+    {.recipe = "llamafactory",
+     .setting = "precision",
+     .value = "autocast",
+     .strategies = "single|ddp",
+     .evidence =
+         "llamafactory/model/adapter.py: trainable parameters to float32, bf16 is autocast"},
+    {.recipe = "llamafactory",
+     .setting = "checkpointing",
+     .value = "on",
+     .evidence = "llamafactory/hparams/model_args.py: disable_gradient_checkpointing = False"},
+    {.recipe = "llamafactory",
+     .setting = "optimizer",
+     .value = "adamw-fused",
+     .evidence = "transformers/training_args.py: adamw_torch_fused since torch 2.8"},
+    {.recipe = "llamafactory",
+     .setting = "sync-each-batch",
+     .value = "off",
+     .evidence = "accelerate's default, no_sync"},
+    {.recipe = "llamafactory",
+     .setting = "expandable",
+     .value = "on",
+     .several = true,
+     .strategies = "ddp|zero1|zero2|zero3",
+     .evidence = "llamafactory/launcher.py: expandable segments for torchrun unless OPTIM_TORCH=0"},
     {.recipe = "deepspeed",
      .setting = "strategy",
      .value = "zero3",
@@ -222,12 +282,18 @@ static bool is_offloaded(const struct settings *s)
     return item && !str_is(item->value, "off");
 }
 
+static bool has_adapters(const struct settings *s)
+{
+    return settings_find_z(s, "lora") != NULL;
+}
+
 static bool applies(const struct recipe_row *row, struct str recipe, const struct settings *s,
                     bool several)
 {
     return (!row->recipe || str_is(recipe, row->recipe)) && !settings_find_z(s, row->setting) &&
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
+           (has_adapters(s) || !row->adapted) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

@@ -13,6 +13,8 @@ enum recipe {
     RECIPE_TRINITY,
     RECIPE_VERL,
     RECIPE_MEGATRON,
+    RECIPE_AXOLOTL,
+    RECIPE_LLAMAFACTORY,
     RECIPES,
 };
 
@@ -35,6 +37,7 @@ struct recipe_row {
     const char *setting, *value;
     bool several;           // only on several GPUs
     bool offloaded;         // only with offload
+    bool adapted;           // only with adapters
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any
     const char *evidence;

@@ -57,9 +57,18 @@ static bool calls_its_head(const struct job *j) // as a module
     return !job_fuses_head(j);
 }
 
-static bool is_trainers(const struct job *j) // transformers'
+static bool is_trainers(const struct job *j) // transformers', and what stands on it
 {
-    return is_of(j, RECIPE_TRANSFORMERS);
+    return is_of(j, RECIPE_TRANSFORMERS) || is_of(j, RECIPE_AXOLOTL) ||
+           is_of(j, RECIPE_LLAMAFACTORY);
+}
+
+// axolotl/loaders/model.py, _configure_embedding_dtypes: they go back to bf16 with adapters, fsdp
+// or an attention that needs it.
+static bool keeps_wide_embeddings(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) && !job_is_sharded(j) && !j->lora_rank &&
+           job_attention(j) != ATTENTION_FLASH2;
 }
 
 static bool is_verl(const struct job *j)
@@ -601,12 +610,12 @@ const struct rule rules[] = {
      "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
     {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
      "nothing goes to nvme without --offload"},
-    {IS_NVME, IS_ZERO3, NULL, IN(DEEPSPEED), CANNOT, "nvme",
+    {IS_NVME, IS_ZERO3, NULL, IN(DEEPSPEED) | IN_YAML_FAMILY, CANNOT, "nvme",
      "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
     {IS_NO_LOSS, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss", "training needs a loss"},
-    {IS_CHUNKED, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "loss",
+    {IS_CHUNKED, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "loss",
      "transformers' Trainer computes the full loss; --for trl has a chunked one"},
-    {0, IS_SFT, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "task",
+    {0, IS_SFT, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "task",
      "train.py trains on texts: --task sft; --for trl has the others"},
     {IS_OPD, 0, NULL, IN(TRL), CANNOT, "task",
      "files for TRL's distillation are not written yet; --for slime and trinity they are"},
@@ -618,8 +627,28 @@ const struct rule rules[] = {
      "TRL takes a loss for sft only; this task has its own"},
     {IS_CP, IS_SFT, NULL, IN(TRL), CANNOT, "cp", "TRL splits sequences by context for sft only"},
     {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
-    {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE), CANNOT, "sync-each-batch",
-     "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
+    {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
+     "on one GPU @target@ trains without ddp: --strategy single"},
+    {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
+     "@target@ loads a frozen model in bf16: leave --precision out"},
+    {IS_AUTOCAST, 0, NULL, IN(AXOLOTL), CANNOT, "precision",
+     "axolotl loads the weights in bf16: leave --precision out"},
+    {IS_FSDP | IS_BF16, 0, NULL, IN(AXOLOTL), CANNOT, "precision",
+     "under fsdp axolotl trains fp32 shards with bf16 compute: --precision mixed"},
+    {IS_FSDP, IS_RESHARD, NULL, IN(AXOLOTL), CANNOT, "reshard",
+     "axolotl has no way to keep layers gathered: it passes reshard_after_forward on only if true"},
+    {IS_CP, 0, NULL, IN_YAML_FAMILY, CANNOT, "cp",
+     "files for @target@ with context parallel are not written; for trl and accelerate they are"},
+    {IS_SP, 0, NULL, IN_YAML_FAMILY, CANNOT, "sp",
+     "files for @target@ with sequence parallel are not written; for trl and accelerate they are"},
+    {IS_CHUNKED, 0, NULL, IN_YAML_FAMILY, CANNOT, "loss",
+     "transformers' Trainer computes the full loss; --for trl has a chunked one"},
+    {IS_ROLLOUT, 0, NULL, IN_YAML_FAMILY, CANNOT, "task",
+     "for @target@ sft, reward, dpo and kto are written"},
+    {IS_VISION, 0, NULL, IN_YAML_FAMILY, CANNOT, "model",
+     "files for @target@ are written for models of text; --for trl has data with images"},
+    {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE) | IN(TRANSFORMERS), CANNOT,
+     "sync-each-batch", "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
     {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
      "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
     {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
@@ -652,7 +681,7 @@ const struct rule rules[] = {
     {IS_VISION, 0, NULL, IN(SLIME), CANNOT, "model",
      "slime 0.3.0 was the last that trained Qwen3-VL; 0.3.1 and later have Megatron's models of "
      "text, and Qwen3-VL as a teacher only"},
-    {IS_VISION, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED), CANNOT, "model",
+    {IS_VISION, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "model",
      "train.py trains on texts; --for trl has data with images"},
     {IS_VISION | IS_REWARD, 0, NULL, IN(TRL), CANNOT, "model",
      "TRL's reward trainer reads no images"},
@@ -686,6 +715,10 @@ const struct rule rules[] = {
      "padded and packed rows are modelled under --recipe trl; elsewhere every sequence is full"},
     {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
      "padded and packed rows are modelled with sdpa, which needs a mask of them"},
+    {0, 0, keeps_wide_embeddings, 0, NOT_YET, "attention",
+     "with this attention axolotl keeps norms, embedding and head in fp32 beside bf16 layers, "
+     "which "
+     "is not modelled; with --attention flash2, adapters, fsdp or DeepSpeed it does not"},
     {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
      "padded and packed rows are not modelled under context parallel"},
     {0, 0, generates_in_shards, 0, NOT_YET, "strategy",

@@ -7,7 +7,7 @@
 #include "core/job/job.h"
 
 struct rule {
-    uint64_t when, unless;             // all of these traits, none of those,
+    trait_set when, unless;            // all of these traits, none of those,
     bool (*test)(const struct job *j); // and this; NULL: no more
     unsigned in;                       // only for these targets; 0: whoever asks
     enum error_code code;              // BAD_INPUT: it cannot be; UNSUPPORTED: it is not modelled

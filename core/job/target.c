@@ -10,6 +10,9 @@ const struct target_def target_defs[TARGETS] = {
     [FOR_TRINITY] = {"trinity", "Trinity-RFT", "trinity"},
     [FOR_VERL] = {"verl", "verl", "verl"},
     [FOR_SLIME] = {"slime", "slime", "megatron"},
+    [FOR_TRANSFORMERS] = {"transformers", "transformers' Trainer", "transformers"},
+    [FOR_AXOLOTL] = {"axolotl", "axolotl", "axolotl"},
+    [FOR_LLAMAFACTORY] = {"llamafactory", "LLaMA-Factory", "llamafactory"},
 };
 
 enum target target_of_recipe(const char *recipe)

@@ -14,15 +14,20 @@ enum target {
     FOR_TRINITY,
     FOR_VERL,
     FOR_SLIME,
+    FOR_TRANSFORMERS,
+    FOR_AXOLOTL,
+    FOR_LLAMAFACTORY,
     TARGETS,
 };
 
 #define IN(target) (1u << FOR_##target)
 
 // Launched by Accelerate; started on Ray.
-#define IN_ACCELERATE_FAMILY (IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRL))
-#define IN_RAY_FAMILY        (IN(TRINITY) | IN(VERL) | IN(SLIME))
-#define IN_EVERY_TARGET      (IN_ACCELERATE_FAMILY | IN_RAY_FAMILY)
+#define IN_YAML_FAMILY (IN(AXOLOTL) | IN(LLAMAFACTORY)) // over transformers' Trainer
+#define IN_ACCELERATE_FAMILY \
+    (IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRL) | IN(TRANSFORMERS) | IN_YAML_FAMILY)
+#define IN_RAY_FAMILY   (IN(TRINITY) | IN(VERL) | IN(SLIME))
+#define IN_EVERY_TARGET (IN_ACCELERATE_FAMILY | IN_RAY_FAMILY)
 
 struct target_def {
     const char *name;   // as --for has it

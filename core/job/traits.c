@@ -4,7 +4,7 @@
 
 #include "core/job/job.h"
 
-static const uint64_t by_strategy[STRATEGIES] = {
+static const trait_set by_strategy[STRATEGIES] = {
     [STRATEGY_DDP] = IS_DDP,
     [STRATEGY_FSDP1] = IS_FSDP | IS_FSDP1,
     [STRATEGY_FSDP2] = IS_FSDP | IS_FSDP2,
@@ -13,18 +13,18 @@ static const uint64_t by_strategy[STRATEGIES] = {
     [STRATEGY_ZERO3] = IS_ZERO | IS_ZERO3,
 };
 
-static const uint64_t by_precision[PRECISIONS] = {
+static const trait_set by_precision[PRECISIONS] = {
     [PRECISION_BF16] = IS_BF16,
     [PRECISION_AUTOCAST] = IS_AUTOCAST,
     [PRECISION_MIXED] = IS_MIXED,
 };
 
-static const uint64_t by_offload[OFFLOADS] = {
+static const trait_set by_offload[OFFLOADS] = {
     [OFFLOAD_OPTIMIZER] = IS_OFFLOAD_OPTIMIZER,
     [OFFLOAD_ALL] = IS_OFFLOAD_OPTIMIZER | IS_OFFLOAD_ALL,
 };
 
-static const uint64_t by_optimizer[OPTIMIZERS] = {
+static const trait_set by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_ADAMW] = IS_ADAMW,
     [OPTIMIZER_ADAMW_FUSED] = IS_ADAMW | IS_FUSED,
     [OPTIMIZER_SGD] = IS_SGD,
@@ -33,25 +33,25 @@ static const uint64_t by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_ADAFACTOR] = IS_ADAFACTOR,
 };
 
-static const uint64_t by_loss[LOSSES] = {
+static const trait_set by_loss[LOSSES] = {
     [LOSS_CHUNKED] = IS_CHUNKED,
     [LOSS_NONE] = IS_NO_LOSS,
     [LOSS_LIGER] = IS_LIGER,
     [LOSS_POLICY] = IS_POLICY,
 };
 
-static const uint64_t by_task[TASKS] = {
+static const trait_set by_task[TASKS] = {
     [TASK_SFT] = IS_SFT,
     [TASK_REWARD] = IS_REWARD | IS_PAIRS,
     [TASK_DPO] = IS_DPO | IS_PAIRS | IS_COMPARED,
-    [TASK_KTO] = IS_COMPARED,
+    [TASK_KTO] = IS_KTO | IS_COMPARED,
     [TASK_GRPO] = IS_GRPO | IS_ROLLOUT,
     [TASK_RLOO] = IS_ROLLOUT,
     [TASK_DISTILL] = IS_OPD | IS_ROLLOUT,
     [TASK_CAPACITY] = IS_CAPACITY | IS_GRPO | IS_ROLLOUT,
 };
 
-static const uint64_t by_target[TARGETS] = {
+static const trait_set by_target[TARGETS] = {
     [FOR_DEEPSPEED] = IS_CONFIG,
     [FOR_TRINITY] = IS_RAY,
     [FOR_VERL] = IS_RAY,
@@ -60,14 +60,14 @@ static const uint64_t by_target[TARGETS] = {
 
 static const struct {
     enum feature feature;
-    uint64_t trait;
+    trait_set trait;
 } by_feature[] = {
     {FEATURE_EXPERTS, IS_EXPERTS},
     {FEATURE_VISION_QWEN3, IS_VISION},
     {FEATURE_VISION_SIGLIP, IS_VISION},
 };
 
-static uint64_t if_so(bool so, uint64_t trait)
+static trait_set if_so(bool so, trait_set trait)
 {
     return so ? trait : 0;
 }
@@ -84,7 +84,7 @@ static bool is_legacy(const struct job *j)
     return verl ? str_is(verl->value, "0.5") : j->recipe == RECIPE_TRINITY && j->version == 0;
 }
 
-static uint64_t of_sizes(const struct job *j)
+static trait_set of_sizes(const struct job *j)
 {
     enum { TRL_CHUNK = 256, NEW_VARIABLE = 9 };
     return if_so(job_ranks(j) > 1, IS_SEVERAL) | if_so(j->hardware.nodes > 1, IS_NODES) |
@@ -95,22 +95,27 @@ static uint64_t of_sizes(const struct job *j)
            if_so(j->torch_minor >= NEW_VARIABLE, IS_TORCH_NEW);
 }
 
-static uint64_t of_switches(const struct job *j)
+static trait_set of_switches(const struct job *j)
 {
     return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
            if_so(j->sync_each_batch, IS_SYNCED) | if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
            if_so(j->precomputed, IS_PRECOMPUTED) | if_so(j->has_kl, IS_KL) |
-           if_so(is_legacy(j), IS_LEGACY) | if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) |
-           if_so(is_given(j, "nvme"), IS_NVME);
+           if_so(j->attention == ATTENTION_FLASH2, IS_FLASH2) |
+           if_so(j->attention == ATTENTION_EAGER, IS_EAGER) |
+           if_so(j->attention == ATTENTION_SDPA, IS_SDPA) | if_so(j->packed, IS_NF4) |
+           if_so(is_given(j, "lora-targets"), IS_LORA_TARGETS) | if_so(is_legacy(j), IS_LEGACY) |
+           if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
 }
 
-uint64_t job_traits(const struct job *j)
+trait_set job_traits(const struct job *j)
 {
-    uint64_t traits = by_strategy[j->strategy] | by_precision[j->precision] |
-                      by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
-                      by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    trait_set traits = by_strategy[j->strategy] | by_precision[j->precision] |
+                       by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
+                       by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    if (IN_YAML_FAMILY & 1u << j->target)
+        traits |= if_so(job_is_zero(j), IS_CONFIG);
     for (ptrdiff_t i = 0; i < COUNT_OF(by_feature); i++)
         traits |= if_so(model_has(&j->model, by_feature[i].feature), by_feature[i].trait);
     return traits;

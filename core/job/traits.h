@@ -5,7 +5,9 @@
 
 #include <stdint.h>
 
-#define TRAIT(n) (UINT64_C(1) << (n))
+__extension__ typedef unsigned __int128 trait_set; // one bit a trait
+
+#define TRAIT(n) ((trait_set)1 << (n))
 
 // The machine and how the job is spread over it.
 #define IS_SEVERAL           TRAIT(0) // GPUs
@@ -78,11 +80,18 @@
 #define IS_SYNCED         TRAIT(62) // gradients after each micro-batch
 // Also of the model.
 #define IS_VISION TRAIT(63)
+// Again of the step.
+#define IS_FLASH2       TRAIT(64) // attention by the package flash-attn, as asked for
+#define IS_EAGER        TRAIT(65) // attention operator by operator, as asked for
+#define IS_NF4          TRAIT(66) // frozen weights in four bits
+#define IS_LORA_TARGETS TRAIT(67) // adapters on some layers only
+#define IS_KTO          TRAIT(68)
+#define IS_SDPA         TRAIT(69) // attention by torch, as asked for
 
 struct job;
 
 // Those that follow from the job itself; what only files have (a data set, a place of the teacher)
 // is added by emit.
-uint64_t job_traits(const struct job *j);
+trait_set job_traits(const struct job *j);
 
 #endif

@@ -3,10 +3,27 @@
 
 #include "core/job/recipe.h"
 
+// The last line of a long list of values; those before it are printed, broken after a "|".
+static struct str last_line(struct buf *b, struct str left, const struct view *v)
+{
+    enum { INDENT = 2 };
+    while (INDENT + text_width(left) > v->width) {
+        struct str head = str_slice(left, 0, v->width - INDENT);
+        struct str_cut cut = str_cut_last(head, '|');
+        if (!cut.found)
+            break;
+        put_ink(b, v, INK_BOLD, str_slice(left, 0, cut.head.n + 1));
+        buf_put_z(b, "\n  ");
+        left = str_join(b->arena, STR("    "), str_slice(left, cut.head.n + 1, left.n));
+    }
+    return left;
+}
+
 static void print_pair(struct buf *b, struct str left, const char *right, const struct view *v)
 {
     enum { TEXT_COLUMN = 22 };
     buf_put_z(b, "  ");
+    left = last_line(b, left, v);
     put_ink(b, v, INK_BOLD, left);
     ptrdiff_t used = 2 + text_width(left);
     if (used + 2 > TEXT_COLUMN) {
@@ -46,6 +63,8 @@ static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
             buf_put_z(b, " on several GPUs");
         if (row->offloaded)
             buf_put_z(b, " with offload");
+        if (row->adapted)
+            buf_put_z(b, " with adapters");
     }
 }
 

@@ -5,7 +5,8 @@
 // The types are those that TRL 1.16 ends up with: adapters in fp32 (peft's autocast_adapter_dtype),
 // but in bf16 over a packed base; under checkpointing the embedding's output requires a gradient;
 // prepare_model_for_kbit_training, which would make norms and embedding fp32, is not called.
-// Dropout is 0.
+// Dropout is 0. Where the trainer runs under autocast (axolotl, LLaMA-Factory), adapters stay in
+// fp32 over a packed base too.
 #include "core/models/adapters.h"
 
 #include "core/base/num.h"
@@ -87,6 +88,6 @@ void adapters_build(struct trainer *t)
         return;
     if (t->width != 4)
         cast_adapters(t, first, 4);
-    if (job->packed)
+    if (job->packed && !g->autocast)
         cast_adapters(t, first, 2);
 }

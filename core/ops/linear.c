@@ -141,9 +141,9 @@ static struct var autocast_linear(struct graph *g, struct var x, int parameter, 
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct var out = p->packed     ? op_packed_linear(g, x, parameter, bias)
-                     : g->autocast ? autocast_linear(g, x, parameter, bias)
-                                   : plain_linear(g, x, parameter, bias);
+    struct var out = p->packed                      ? op_packed_linear(g, x, parameter, bias)
+                     : g->autocast && p->width != 2 ? autocast_linear(g, x, parameter, bias)
+                                                    : plain_linear(g, x, parameter, bias);
     return p->adapter && !g->without_adapters ? op_adapter(g, x, out, parameter) : out;
 }
 

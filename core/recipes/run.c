@@ -7,9 +7,13 @@
 const struct run_kind *run_kind_of(enum recipe recipe)
 {
     static const struct run_kind *const kinds[RECIPES] = {
-        [RECIPE_HF] = &hf_run,           [RECIPE_TRANSFORMERS] = &transformers_run,
-        [RECIPE_TRL] = &trl_run,         [RECIPE_DEEPSPEED] = &deepspeed_run,
+        [RECIPE_HF] = &hf_run,
+        [RECIPE_TRANSFORMERS] = &transformers_run,
+        [RECIPE_TRL] = &trl_run,
+        [RECIPE_DEEPSPEED] = &deepspeed_run,
         [RECIPE_TRINITY] = &trinity_run,
+        [RECIPE_AXOLOTL] = &masked_run,
+        [RECIPE_LLAMAFACTORY] = &masked_run,
     };
     return kinds[recipe] ? kinds[recipe] : &hf_run;
 }

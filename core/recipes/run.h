@@ -39,6 +39,7 @@ void plain_step(struct run *r);
 // generate.c: a step's answers, by the model that is trained.
 void generate_answers(struct trainer *t);
 
-extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run;
+extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run,
+    masked_run;
 
 #endif

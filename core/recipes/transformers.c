@@ -12,3 +12,14 @@ const struct run_kind transformers_run = {
     .build = plain_build,
     .step = plain_step,
 };
+
+// axolotl 0.19 and LLaMA-Factory 0.9.5: the same, and their collators hand out a mask as well.
+const struct run_kind masked_run = {
+    .steps = 3,
+    .habits = {.sums_narrow = true,
+               .cuts_on_card = true,
+               .batch_columns = 3,
+               .head_unit = HEAD_WITH_NORM},
+    .build = plain_build,
+    .step = plain_step,
+};

@@ -32,7 +32,7 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
     const struct gpu *card = &p->hardware.card;
     return (struct graph){.machine = t->machine,
                           .owner = t,
-                          .autocast = p->precision == PRECISION_AUTOCAST,
+                          .autocast = job_autocasts(p),
                           .flash = job_uses_flash(p),
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},

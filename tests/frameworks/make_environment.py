@@ -33,6 +33,21 @@ TRINITY = [
     "referencing==0.37.0", "rpds-py==2026.9.1", "sortedcontainers==2.4.0", "SQLAlchemy==2.1.8", "starlette==0.46.2",
     "tensorboard==2.21.0", "torchdata==0.11.0", "uvicorn==0.54.0", "zipp==4.1.2",
 ]
+# Trainers that pin their own versions of the libraries, each in a folder of its own that comes first on the path of
+# its checks; torch and what is not named here is the environment's.
+YAML_TRAINERS = {
+    "llamafactory": [
+        "llamafactory==0.9.5", "transformers==5.6.0", "accelerate==1.11.0", "peft==0.18.1", "trl==0.24.0",
+        "datasets==4.0.0", "fsspec==2025.3.0", "tokenizers==0.22.2", "av==16.0.0", "pillow==11.3.0",
+        "sentencepiece==0.2.1", "tiktoken==0.12.0", "protobuf==6.33.0", "scipy==1.16.3",
+    ],
+    "axolotl": [
+        "axolotl==0.19.0", "transformers==5.16.1", "accelerate==1.13.0", "peft==0.20.0", "trl==1.9.0",
+        "datasets==4.8.4", "pydantic==2.12.5", "pydantic_core==2.41.5", "huggingface_hub==1.17.0",
+        "tokenizers==0.23.1", "addict==2.4.0", "fire==0.7.1", "colorama==0.4.6", "art==6.5", "packaging==26.0",
+        "axolotl-contribs-lgpl==0.0.7", "axolotl-contribs-mit==0.0.6", "pillow==11.3.0",
+    ],
+}
 RAY = "ray[default]==2.60.0"  # with its dashboard, through which jobs are submitted
 NO_DEVICE = 100  # cudaErrorNoDevice
 
@@ -102,6 +117,8 @@ def make(folder):
     for package in ASIDE:
         subprocess.run([*pip, "--target", os.path.join(folder, "aside", package), package], check=True)
     subprocess.run([*pip, "--target", os.path.join(folder, "aside", "trinity"), *TRINITY], check=True)
+    for name, packages in YAML_TRAINERS.items():
+        subprocess.run([*pip, "--target", os.path.join(folder, "aside", name), *packages], check=True)
     whole = [word for word in pip if word != "--no-deps"]
     subprocess.run([*whole, "--target", os.path.join(folder, "aside", "ray"), RAY], check=True)
     subprocess.run([python, "-c", "import torch; assert torch.ones(2).sum() == 2"], check=True)

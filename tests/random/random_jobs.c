@@ -46,7 +46,8 @@ static const char *const models[] = {"Qwen3-0.6B",   "Qwen3-1.7B",     "Qwen3-4B
                                      "Qwen2.5-1.5B", "Mistral-7B-v0.3"};
 static const char *const machines[] = {"H100-80G",     "2xH100-80G", "4xA100-80G", "8xH100-80G",
                                        "2x8xH100-80G", "8xA100-40G", "H200",       "4xH200"};
-static const char *const targets[] = {"accelerate", "deepspeed", "trl", "trl", "trinity", "verl"};
+static const char *const targets[] = {"accelerate", "deepspeed", "trl",     "trl",
+                                      "trinity",    "verl",      "axolotl", "llamafactory"};
 static const char *const lengths[] = {"2k", "4k", "8k", "12k", "16k", "32k", "48k", "64k"};
 
 // A setting is left out three times out of four.

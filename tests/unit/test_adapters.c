@@ -79,6 +79,28 @@ TEST(packed_weights_take_a_quarter_and_their_scales)
     CHECK(saved > weights + adapter_bytes - UINT64_C(14) * 8192);
 }
 
+// Of axolotl and LLaMA-Factory: fp32 over whatever is frozen, and of their inputs bf16 is kept.
+TEST(adapters_under_autocast_are_wide_and_keep_narrow_inputs)
+{
+    static const char *const rows[][2] = {
+        {"recipe=axolotl attention=sdpa lora=16 quantize=nf4",
+         "recipe=axolotl attention=sdpa lora=16 checkpointing=off"},
+        {"recipe=llamafactory lora=16 quantize=nf4",
+         "recipe=llamafactory lora=16 checkpointing=off"},
+    };
+    struct prediction wide =
+        predicted("recipe=transformers precision=bf16 lora=16 checkpointing=off");
+    uint64_t inputs = UINT64_C(2) * 2048 * (1024 * 5 + 2048 + 3072) * 2; // of seven adapters, bf16
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        predicted(rows[i][0]);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+                  UINT64_C(2) * 16 * ALL_WIDTHS * 8 + UINT64_C(28) * 4);
+        struct prediction narrow = predicted(rows[i][1]);
+        CHECK(narrow.allocated_bytes + inputs / 2 < wide.allocated_bytes);
+        CHECK(narrow.allocated_bytes + 2 * inputs > wide.allocated_bytes);
+    }
+}
+
 TEST(narrow_state_takes_two_bytes_an_element)
 {
     predicted("optimizer=adamw-8bit");

@@ -194,7 +194,8 @@ static bool emits(struct emit_files *files, struct arena *a, const char *request
     return emit_check(j, e) && emit_files(files, j, e);
 }
 
-static const char *const every_target[] = {"accelerate", "deepspeed", "trl", "trinity", "verl"};
+static const char *const every_target[] = {"accelerate", "deepspeed",    "trl",     "trinity",
+                                           "verl",       "transformers", "axolotl", "llamafactory"};
 static const char *const every_machine[] = {"H200", "8xH100-80G", "2x8xH100-80G"};
 static const char *const every_variant[] = {
     "context=8k",
@@ -215,6 +216,8 @@ static const char *const every_variant[] = {
     "context=8k task=opd teacher=Qwen3-32B rollout=1",
     "context=8k checkpointing=off reshard=off optimizer=adamw-fused accum=4",
     "context=8k loss=chunked:256",
+    "context=8k lora=16 lora-targets=q,v attention=flash2",
+    "context=8k lora=16 quantize=nf4 task=kto",
 };
 
 static bool flatten_file(struct settings *s, const struct emit_file *file, struct error *e)

@@ -309,12 +309,105 @@ TEST(trl)
          "task=sft?run/file.yaml:1:1: evaluation is not in the answer, only training is"},
         {TRL "optim=paged_adamw_8bit",
          "!optim 'paged_adamw_8bit' of TRL is not read, and may change memory"},
-        {TRL "finetuning_type=lora", "!this is a file of LLaMA-Factory, not of TRL"},
         {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
         {TRL "per_device_train_batch_size=2;" STAGE "train_micro_batch_size_per_gpu=4",
          "batch=4?run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1"},
     };
 #undef TRL
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(llamafactory_is_read)
+{
+#define LF "model_name_or_path=Qwen/Qwen3-8B stage=sft "
+    static const struct reading rows[] = {
+        {LF "finetuning_type=full bf16=true cutoff_len=4096 per_device_train_batch_size=2 "
+            "gradient_accumulation_steps=4 use_reentrant_gc=false",
+         "model=Qwen/Qwen3-8B context=4096 batch=2 accum=4 lora=- precision=- task=sft"},
+        {LF "bf16=true use_reentrant_gc=false", "lora=8 context=2048 batch=8 lora-targets=-"},
+        {LF "bf16=true use_reentrant_gc=false lora_rank=32 lora_target=q_proj,v_proj",
+         "lora=32 lora-targets=q,v"},
+        {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
+         "lora=8?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
+        {LF "bf16=true",
+         "checkpointing=-?run/file.yaml:1:1: reentrant checkpoints are not modelled: predicted as "
+         "with use_reentrant false"},
+        {LF "bf16=true disable_gradient_checkpointing=true", "checkpointing=off"},
+        {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
+        {LF "bf16=true quantization_bit=8",
+         "!this quantisation is not modelled; nf4 with adapters is"},
+        {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
+        {LF "pure_bf16=true", "!adapters in bf16 are not modelled; with bf16: true they are fp32"},
+        {LF "finetuning_type=full", "!training in float32 is not modelled; bf16: true is"},
+        {LF "finetuning_type=freeze", "!of the ways to tune full and lora are modelled"},
+        {LF "bf16=true use_reentrant_gc=false flash_attn=fa2", "attention=flash2"},
+        {LF "bf16=true use_reentrant_gc=false flash_attn=auto", "attention=-"},
+        {LF "bf16=true use_reentrant_gc=false enable_liger_kernel=true",
+         "layer-kernels=liger loss=liger"},
+        {LF "bf16=true use_reentrant_gc=false neat_packing=true", "batching=packed"},
+        {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
+        {LF "bf16=true use_galore=true",
+         "!use_galore 'true' of LLaMA-Factory is not read, and may change memory"},
+        {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
+            "deepspeed=examples/deepspeed/ds_z3_config.json",
+         "strategy=zero3"},
+        {LF "bf16=true deepspeed=my.json", "!what matters is in that file: give it to --from too"},
+        {"model_name_or_path=m stage=dpo bf16=true use_reentrant_gc=false", "task=dpo"},
+        {"model_name_or_path=m stage=ppo", "!of the stages sft, pt, rm, dpo and kto are read"},
+        {LF "bf16=true use_reentrant_gc=false;environment.OPTIM_TORCH=0", "expandable=off"},
+    };
+#undef LF
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(axolotl_is_read)
+{
+#define AXOLOTL "base_model=Qwen/Qwen3-8B bf16=auto "
+#define KERNELS "lora_mlp_kernel=false "
+    static const struct reading rows[] = {
+        {AXOLOTL "sequence_len=4096 micro_batch_size=2 gradient_accumulation_steps=8",
+         "model=Qwen/Qwen3-8B context=4096 batch=2 accum=8 attention=sdpa checkpointing=- lora=-"},
+        {AXOLOTL "flash_attention=true gradient_checkpointing=true",
+         "attention=flash2 "
+         "checkpointing=on context=512"},
+        {AXOLOTL "attn_implementation=flex_attention",
+         "!of the attentions sdpa, eager and flash-attn 2 are modelled"},
+        {AXOLOTL KERNELS "adapter=lora lora_r=32 lora_target_linear=true",
+         "lora=32 lora-targets=-"},
+        {AXOLOTL KERNELS "adapter=qlora load_in_4bit=true lora_r=16 lora_target_modules.0=q_proj "
+                         "lora_target_modules.1=up_proj",
+         "lora=16 quantize=nf4 lora-targets=q,up"},
+        {AXOLOTL "adapter=lora lora_r=8",
+         "lora=8?run/file.yaml:1:1: axolotl's own kernels for adapters (lora_mlp_kernel and "
+         "others, on by default) are not in the answer"},
+        {AXOLOTL "load_in_8bit=true", "!this quantisation is not modelled; nf4 with adapters is"},
+        {AXOLOTL "fsdp_version=2 fsdp_config.offload_params=true", "strategy=fsdp2 offload=all"},
+        {AXOLOTL "fsdp.0=full_shard fsdp_config.fsdp_offload_params=false",
+         "strategy=fsdp1 offload=-"},
+        {AXOLOTL "liger_rope=true liger_rms_norm=true liger_glu_activation=true "
+                 "liger_fused_linear_cross_entropy=true",
+         "layer-kernels=liger loss=liger"},
+        {AXOLOTL "liger_rope=true",
+         "layer-kernels=-?run/file.yaml:1:1: some of Liger's kernels without the others are not "
+         "modelled: predicted without"},
+        {AXOLOTL "plugins.0=axolotl.integrations.cut_cross_entropy.CutCrossEntropyPlugin",
+         "loss=-?run/file.yaml:1:1: cut cross entropy is not modelled: predicted with the full "
+         "loss, which takes more"},
+        {AXOLOTL "sample_packing=true",
+         "batching=-?run/file.yaml:1:1: packed rows are predicted as full ones: flash-attn's "
+         "kernels and torch's varlen need no mask"},
+        {AXOLOTL "rl=kto", "task=kto"},
+        {AXOLOTL "rl=orpo", "!of axolotl's rl dpo, kto and grpo are read"},
+        {AXOLOTL "reward_model=true", "task=reward"},
+        {"base_model=m", "!training in float32 is not modelled; bf16: true is"},
+        {AXOLOTL "context_parallel_size=2",
+         "!sequences or layers that are split over GPUs are not read from this file"},
+        {AXOLOTL "tiled_mlp=true",
+         "!tiled_mlp 'true' of axolotl is not read, and may change memory"},
+        {AXOLOTL "deepspeed=zero3.json", "!what matters is in that file: give it to --from too"},
+    };
+#undef AXOLOTL
+#undef KERNELS
     check_readings(rows, COUNT_OF(rows));
 }
 

@@ -23,6 +23,9 @@ TEST(a_target_implies_its_recipe)
         {ASKED "for=deepspeed", ASKED "recipe=deepspeed"},
         {ASKED "for=trinity", ASKED "recipe=trinity"},
         {ASKED "for=slurm around=trl", ASKED "recipe=trl"},
+        {ASKED "for=transformers", ASKED "recipe=transformers"},
+        {ASKED "for=axolotl strategy=fsdp2", ASKED "recipe=axolotl strategy=fsdp2"},
+        {ASKED "for=llamafactory lora=16", ASKED "recipe=llamafactory lora=16"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(pairs); i++) {
         struct job by_target, by_recipe;
@@ -101,6 +104,19 @@ TEST(rules_hold_for_their_targets_only)
         {ASKED "for=trl task=dpo strategy=zero2", "", false},
         {ASKED "for=trl task=capacity", "capacity is a test of Trinity", false},
         {ASKED "for=trinity tp=2", "have no word for tp", false},
+        {ASKED "recipe=axolotl", "", false},
+        {ASKED "recipe=axolotl attention=sdpa", "keeps norms, embedding and head in fp32", true},
+        {ASKED "recipe=axolotl attention=sdpa lora=8", "", false},
+        {ASKED "recipe=axolotl attention=sdpa strategy=fsdp2", "", false},
+        {ASKED "for=axolotl precision=autocast", "loads the weights in bf16", false},
+        {ASKED "for=axolotl strategy=fsdp2 reshard=off", "has no way to keep layers gathered",
+         false},
+        {ASKED "for=llamafactory lora=8 precision=autocast", "a frozen model in bf16", false},
+        {ASKED "for=llamafactory cp=2 strategy=fsdp2", "with context parallel are not written",
+         false},
+        {ASKED "for=llamafactory task=grpo", "sft, reward, dpo and kto are written", false},
+        {ASKED "for=llamafactory task=dpo", "this task is not modelled here", true},
+        {ASKED "for=transformers task=dpo", "train.py trains on texts", false},
         {"model=Qwen3-8B gpu=8xV100-32G context=4k", "V100-32G has no bf16", false},
         {ASKED "recipe=trl@1.2", "versions 1.13, 1.16", false},
     };

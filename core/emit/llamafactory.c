@@ -1,0 +1,143 @@
+// LLaMA-Factory 0.9.5: one YAML for its command line, whose parser refuses keys it does not know
+// (hparams/parser.py). Under fsdp Accelerate launches it, with a file of its own; else
+// llamafactory-cli, which starts torchrun and turns expandable segments on unless OPTIM_TORCH is 0.
+#include "core/emit/emit.h"
+
+static const struct row rows[] = {
+    {"", ROW_NOTE,
+     .note =
+         "LLaMA-Factory, @task@: @name@, @context@ tokens a sequence, on @gpus@ x @gpu@; @step@.\n"
+         "@predicted@\n@needs@"},
+    {"model_name_or_path", ROW_TEXT, "@model@"},
+    {"flash_attn", ROW_TEXT, "auto", 0, IS_FLASH2 | IS_EAGER | IS_SDPA},
+    {"flash_attn", ROW_TEXT, "sdpa", IS_SDPA},
+    {"flash_attn", ROW_TEXT, "fa2", IS_FLASH2},
+    {"flash_attn", ROW_TEXT, "disabled", IS_EAGER},
+    {"quantization_method", ROW_TEXT, "bnb", IS_NF4},
+    {"quantization_bit", ROW_LITERAL, "4", IS_NF4},
+    {"double_quantization", ROW_LITERAL, "true", IS_NF4},
+    {"disable_gradient_checkpointing", ROW_LITERAL, "false", IS_CHECKPOINTING},
+    {"disable_gradient_checkpointing", ROW_LITERAL, "true", 0, IS_CHECKPOINTING},
+    {"use_reentrant_gc", ROW_LITERAL, "false", IS_CHECKPOINTING, 0,
+     "As predicted; the default is true, but under fsdp2."},
+
+    {"stage", ROW_TEXT, "sft", IS_SFT},
+    {"stage", ROW_TEXT, "rm", IS_REWARD},
+    {"stage", ROW_TEXT, "dpo", IS_DPO},
+    {"stage", ROW_TEXT, "kto", IS_KTO},
+    {"do_train", ROW_LITERAL, "true"},
+    {"finetuning_type", ROW_TEXT, "full", 0, IS_LORA},
+    {"finetuning_type", ROW_TEXT, "lora", IS_LORA},
+    {"lora_rank", ROW_LITERAL, "@lora@", IS_LORA},
+    {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA},
+    {"lora_target", ROW_TEXT, "all", IS_LORA, IS_LORA_TARGETS},
+    {"lora_target", ROW_TEXT, "@lora_target@", IS_LORA | IS_LORA_TARGETS},
+    {"pure_bf16", ROW_LITERAL, "true", IS_BF16, IS_LORA, "bf16 weights, and nothing to cast."},
+    {"bf16", ROW_LITERAL, "true", IS_BF16 | IS_LORA, 0,
+     "The frozen model stays in bf16; adapters are fp32, products bf16."},
+    {"bf16", ROW_LITERAL, "true", 0, IS_BF16, "fp32 weights, bf16 compute."},
+
+    {"dataset_dir", ROW_TEXT, ".", 0, 0, "Where dataset_info.json is."},
+    {"dataset", ROW_TEXT, "data", 0, IS_NO_DATASET, "Its columns are in dataset_info.json."},
+    {"dataset", ROW_TEXT, "data", IS_NO_DATASET, 0,
+     "An example: put your own into dataset_info.json."},
+    {"cutoff_len", ROW_LITERAL, "@context@"},
+    {"packing", ROW_LITERAL, "true", IS_SFT, 0,
+     "Rows are joined until they are as long as cutoff_len: what is predicted."},
+
+    {"per_device_train_batch_size", ROW_LITERAL, "@batch@", IS_PAIRS, 0,
+     "Pairs; each is two rows."},
+    {"per_device_train_batch_size", ROW_LITERAL, "@batch@", 0, IS_PAIRS},
+    {"gradient_accumulation_steps", ROW_LITERAL, "@accum@"},
+    {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", ROW_LITERAL, "true",
+     IS_FSDP | IS_ACCUMULATES | IS_SYNCED, 0,
+     "Without it every GPU keeps the whole gradient between micro-batches."},
+    {"deepspeed", ROW_TEXT, "deepspeed.json", IS_ZERO},
+    {"optim", ROW_TEXT, "adamw_torch", IS_ADAMW, IS_FUSED},
+    {"optim", ROW_TEXT, "adamw_torch_fused", IS_FUSED},
+    {"optim", ROW_TEXT, "sgd", IS_SGD},
+    {"optim", ROW_TEXT, "adafactor", IS_ADAFACTOR},
+    {"max_grad_norm", ROW_LITERAL, "1.0"},
+    {"learning_rate", ROW_LITERAL, "1.0e-4", IS_LORA},
+    {"learning_rate", ROW_LITERAL, "1.0e-5", 0, IS_LORA},
+    {"num_train_epochs", ROW_LITERAL, "1"},
+    {"logging_steps", ROW_LITERAL, "10"},
+    {"save_steps", ROW_LITERAL, "500"},
+    {"output_dir", ROW_TEXT, "@save-to@"},
+    {"report_to", ROW_TEXT, "none"},
+};
+
+static const struct row data_rows[] = {
+    {"data.file_name", ROW_TEXT, "@dataset@", IS_FILE_DATASET},
+    {"data.hf_hub_url", ROW_TEXT, "@dataset@", 0, IS_FILE_DATASET | IS_NO_DATASET},
+    {"data.hf_hub_url", ROW_TEXT, "llamafactory/alpaca_en", IS_NO_DATASET | IS_SFT},
+    {"data.hf_hub_url", ROW_TEXT, "llamafactory/ultrafeedback_binarized", IS_NO_DATASET | IS_PAIRS},
+    {"data.hf_hub_url", ROW_TEXT, "argilla/ultrafeedback-binarized-preferences-cleaned-kto",
+     IS_NO_DATASET | IS_KTO},
+    {"data.ranking", ROW_LITERAL, "true", IS_PAIRS},
+    {"data.columns.prompt", ROW_TEXT, "instruction", 0, IS_KTO},
+    {"data.columns.query", ROW_TEXT, "input", IS_SFT},
+    {"data.columns.response", ROW_TEXT, "output", IS_SFT},
+    {"data.columns.chosen", ROW_TEXT, "chosen", IS_PAIRS},
+    {"data.columns.rejected", ROW_TEXT, "rejected", IS_PAIRS},
+    {"data.columns.prompt", ROW_TEXT, "prompt", IS_KTO},
+    {"data.columns.response", ROW_TEXT, "completion", IS_KTO},
+    {"data.columns.kto_tag", ROW_TEXT, "label", IS_KTO},
+};
+
+static const struct line head_lines[] = {
+    {.text = "#!/usr/bin/env bash\n"
+             "# LLaMA-Factory, @task@: @name@, @context@ tokens a sequence; @step@.\n"
+             "# @predicted@\n"
+             "# Arguments given here win over the file: bash launch.sh max_steps=3"},
+};
+
+static const struct line run_lines[] = {
+    {IS_FSDP, 0,
+     "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" \\\n"
+     "    -m llamafactory.launcher llamafactory.yaml \"$@\""},
+    {IS_EXPANDABLE, IS_FSDP, "export OPTIM_TORCH=1"},
+    {0, IS_FSDP | IS_EXPANDABLE,
+     "# Else llamafactory-cli turns expandable segments on for torchrun.\n"
+     "export OPTIM_TORCH=0"},
+    {IS_NODES, IS_FSDP,
+     ": \"${MASTER_ADDR:?set it to the address of the first node}\"\n"
+     ": \"${NODE_RANK:?set it to 0 on the first node, 1 on the second, and so on}\"\n"
+     "export MASTER_ADDR NODE_RANK MASTER_PORT=\"${MASTER_PORT:-29500}\"\n"
+     "export NNODES=@nodes@"},
+    {IS_SEVERAL, IS_FSDP, "export FORCE_TORCHRUN=1\nexport NPROC_PER_NODE=@gpus_per_node@"},
+    {IS_ZERO, IS_SEVERAL, "export FORCE_TORCHRUN=1\nexport NPROC_PER_NODE=1"},
+    {0, IS_FSDP, "llamafactory-cli train llamafactory.yaml \"$@\""},
+};
+
+static bool prepare(struct draft *j, struct error *e)
+{
+    struct str dataset = draft_text(j, "dataset");
+    bool file = str_ends(dataset, STR(".json")) || str_ends(dataset, STR(".jsonl"));
+    j->traits |= file ? IS_FILE_DATASET : 0;
+    draft_fact(j, "lora_target", draft_adapted(j, ","));
+    return draft_deepspeed(j, e);
+}
+
+static void emit(struct emit_files *files, const struct draft *j)
+{
+    struct buf launch = buf_in(j->arena);
+    emit_yaml(files, j, "llamafactory.yaml", rows, COUNT_OF(rows));
+    emit_json(files, j, "dataset_info.json", data_rows, COUNT_OF(data_rows));
+    if (draft_is(j, IS_FSDP, 0))
+        emit_accelerate_yaml(files, j);
+    if (draft_is(j, IS_ZERO, 0))
+        emit_deepspeed_json(files, j);
+    lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
+    lines_into(&launch, j, environment_lines, environment_line_count);
+    if (draft_is(j, IS_FSDP, 0))
+        lines_into(&launch, j, node_lines, node_line_count);
+    lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
+    emit_add(files, "launch.sh", buf_str(&launch));
+    emit_yarn_script(files, j);
+}
+
+const struct writer writer_llamafactory = {
+    .prepare = prepare,
+    .emit = emit,
+};

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# axolotl, sft: Qwen3-8B, 8192 tokens a sequence; sequences a step: 8.
+# Predicted not to fit: it would need 82.46 GiB of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Arguments given here win over the file: bash launch.sh --max-steps 3
+set -euo pipefail
+cd "$(dirname "$0")"
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
+export NNODES=1
+export NPROC_PER_NODE=8
+accelerate launch --num_machines "$NNODES" --num_processes $((NNODES * NPROC_PER_NODE)) "${launch[@]}" \
+    -m axolotl.cli.train axolotl.yaml "$@"

@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# axolotl, reward: Qwen3-4B, 4096 tokens a sequence; pairs a step: 8, which are 16 rows.
+# Peak not predicted: the training step of this task is not modelled here; of --recipe trl those of sft, reward, dpo, kto, grpo, rloo and distill are. A step has 8 pairs, which are 16 rows.
+# Arguments given here win over the file: bash launch.sh --max-steps 3
+set -euo pipefail
+cd "$(dirname "$0")"
+launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
+export NNODES=1
+export NPROC_PER_NODE=8
+accelerate launch --num_machines "$NNODES" --num_processes $((NNODES * NPROC_PER_NODE)) "${launch[@]}" \
+    -m axolotl.cli.train axolotl.yaml "$@"
