@@ -182,7 +182,7 @@ TEST(adafactor_makes_four_copies_of_a_gradient)
     const uint64_t embedding = UINT64_C(151936) * 1024 * 4;
     int without = requests_of("optimizer=sgd precision=autocast", embedding);
     int with = requests_of("optimizer=adafactor precision=autocast", embedding);
-    CHECK_U64((uint64_t)(with - without), 4 * PREDICT_STEPS);
+    CHECK_U64((uint64_t)(with - without), UINT64_C(4) * PREDICT_STEPS);
     struct prediction sgd = predicted("optimizer=sgd"), factored = predicted("optimizer=adafactor");
     uint64_t state = factored.steps[2].end_allocated_bytes - sgd.steps[2].end_allocated_bytes;
     CHECK(state > 4 * 151936 && state < 8 * 151936);
@@ -195,7 +195,7 @@ TEST(ligers_layers_keep_less)
     const uint64_t mlp = UINT64_C(2048) * 3072 * 2;
     const char *plain = "checkpointing=off", *liger = "checkpointing=off layer-kernels=liger";
     int less = requests_of(plain, mlp) - requests_of(liger, mlp);
-    CHECK_U64((uint64_t)less, 2 * PREDICT_STEPS * 4); // of a layer: silu, three gradients
+    CHECK_U64((uint64_t)less, UINT64_C(2) * PREDICT_STEPS * 4); // of a layer: silu, three gradients
     CHECK(predicted(liger).requested_bytes < predicted(plain).requested_bytes);
 }
 
@@ -212,7 +212,7 @@ TEST(offloaded_activations_leave_the_card)
     for (ptrdiff_t i = 0; i < history.count; i++)
         brought += history.events[i].kind == EVENT_ALLOC && history.events[i].stream > 0 &&
                    history.events[i].bytes == UINT64_C(8192) * 1024 * 4;
-    CHECK_U64((uint64_t)brought, PREDICT_STEPS * (16 + 2)); // and two of norm and head
+    CHECK_U64((uint64_t)brought, UINT64_C(18) * PREDICT_STEPS); // and two of norm and head
 }
 
 // A head of its own is gathered by TRL, in the shards' type; one that is the embedding is there.
