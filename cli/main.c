@@ -191,12 +191,18 @@ static bool read_document(struct query *q, const struct command *c, struct error
     return !item || document_read(&q->document, &q->tree, q->arena, item->value, e);
 }
 
+// Lines on standard output are answers. Beside JSON they are not.
 static bool make_trials(struct answer *out, const struct options *o, const struct query *q,
                         struct error *e)
 {
     struct terminal_console t = terminal_console(o->json ? STDERR_FILENO : STDOUT_FILENO);
     struct probe_console console = {&t, terminal_line, t.live ? terminal_status : NULL};
-    return command_check(o->command, q->settings, e) && probe_command(out, q, &console, e);
+    if (!command_check(o->command, q->settings, e) || !probe_command(out, q, &console, e))
+        return false;
+    if (o->json || t.unwritten.code == ERROR_NONE)
+        return true;
+    *e = t.unwritten;
+    return false;
 }
 
 // All answers are pure, but those of commands that start processes.

@@ -94,31 +94,34 @@ static struct str fitting(struct str text, ptrdiff_t columns)
 }
 
 // In pieces, none of which ends within a character.
-static void write_plain(int fd, struct str text, void (*put)(struct buf *b, struct str s))
+static bool write_plain(int fd, struct str text, void (*put)(struct buf *b, struct str s),
+                        struct error *e)
 {
     enum { CHARACTERS = 64, MOST_BYTES = 4 };
-    struct error ignored = {0};
     while (text.n) {
         char block[CHARACTERS * MOST_BYTES];
         struct buf b = buf_over(block, sizeof block);
         struct str piece = fitting(text, CHARACTERS);
         put(&b, piece);
-        (void)!terminal_write(fd, buf_str(&b), &ignored);
+        if (!terminal_write(fd, buf_str(&b), e))
+            return false;
         text = str_slice(text, piece.n, text.n);
     }
+    return true;
 }
 
 void terminal_line(void *console, struct str text)
 {
     struct terminal_console *c = console;
     clear_status(c);
-    write_plain(c->out, text, put_plain_lines);
+    (void)!write_plain(c->out, text, put_plain_lines, &c->unwritten);
 }
 
 void terminal_status(void *console, struct str text)
 {
     struct terminal_console *c = console;
+    struct error ignored = {0};
     clear_status(c);
-    write_plain(STDERR_FILENO, fitting(text, width(true) - 1), put_plain);
+    (void)!write_plain(STDERR_FILENO, fitting(text, width(true) - 1), put_plain, &ignored);
     c->shown = text.n > 0;
 }

@@ -15,6 +15,7 @@ struct view terminal_view(void);
 struct terminal_console {
     int out;
     bool live, shown;
+    struct error unwritten; // why a line could not be written, if one could not
 };
 struct terminal_console terminal_console(int out);
 void terminal_line(void *console, struct str text);

@@ -5,7 +5,8 @@ nothing and leaves nothing behind; the next one goes on.
 
 Usage: tests/test_faults.py PROGRAM-FOLDER [--every] [--only COMMAND:KIND:N[+]]
 
-Without --every, each n up to 16 and a sample of those behind is tried; the seed is printed.
+Without --every, each small n and a sample of those behind is tried, fewer where a command is slow; the seed is
+printed.
 """
 import concurrent.futures
 import itertools
@@ -27,8 +28,6 @@ KINDS = ("malloc", "memory", "write", "read", "fsync", "fork", "pipe", "open", "
          "sqlite", *HARMLESS)
 # 70: no memory. 2: what cannot be seen is not there, and SQLite calls a file that cannot be read damaged.
 STATUSES = {"malloc": (0, 3, 70), "memory": (0, 3, 70), "stat": (0, 2, 3), "read": (0, 2, 3)}
-DENSE = {False: 8, True: 3}  # by whether the failure lasts
-SAMPLES = 3
 SECONDS = 30  # after which a run hangs
 
 
@@ -57,12 +56,15 @@ def processes(mark):
     return found
 
 
-def tree(folder):
+def tree(folder, prepared):
+    """What all its files hold, wherever it lies: a model's folder is written by its whole path, which was another
+    one before `prepared` was copied."""
     content = {}
+    here, before = (os.path.realpath(place).encode() for place in (folder, prepared))
     for place, _, names in os.walk(folder):
         for name in names:
             with open(os.path.join(place, name), "rb") as file:
-                content[os.path.relpath(file.name, folder)] = file.read()
+                content[os.path.relpath(file.name, folder)] = file.read().replace(here, b"HERE").replace(before, b"HERE")
     return content
 
 
@@ -81,9 +83,8 @@ def run(words, folder, fault=None):
     except subprocess.TimeoutExpired:
         raise Finding(f"hangs: {processes(environment['FAULT_RUN'])}") from None
     until = time.monotonic() + 5
-    while processes(environment["FAULT_RUN"]) and time.monotonic() < until:
+    while (left := processes(environment["FAULT_RUN"])) and time.monotonic() < until:
         time.sleep(0.02)
-    left = processes(environment["FAULT_RUN"])
     want(not left, f"left running: {left}")
     if not os.path.exists(report):
         return done, None
@@ -117,6 +118,8 @@ class Command:
     """A command in a folder that was prepared once and is copied for each run."""
 
     kinds = KINDS
+    dense = {False: 6, True: 2}  # up to which every n is tried, by whether the failure lasts
+    samples = 2  # of those behind, as long as n does not double
 
     def __init__(self, work):
         self.prepared = os.path.join(work, self.name)
@@ -134,7 +137,7 @@ class Command:
         done, function = run(self.words(), folder, fault)
         if not fault:
             want(done.returncode == 0, f"{self.name} does not work: {done.stderr}")
-        return done, function, tree(folder)
+        return done, function, tree(folder, self.prepared)
 
     def check(self, folder, fault):
         """The name of the function that failed, or None where there were fewer calls."""
@@ -187,7 +190,7 @@ class Emit(Command):
         return ["emit", "--for", "accelerate", "--from", "request.yaml", "-o", "out", "--force"]
 
     def look(self, folder, done, files):
-        old, new = tree(self.prepared), self.good[2]
+        old, new = tree(self.prepared, self.prepared), self.good[2]
         want(files.keys() == new.keys(), f"other files: {sorted(files)}")
         for name, content in files.items():
             want(content == new[name] or (done.returncode and content == old[name]), f"{name} is not whole")
@@ -228,6 +231,8 @@ def rows(folder):
 class ProbeNew(Command):
     name = "probe-new"
     known = []
+    dense = {False: 3, True: 1}
+    samples = 1
 
     def words(self):
         return trial(1024)
@@ -261,19 +266,22 @@ class Probe(ProbeNew):
         return trial(2048)
 
 
-def numbers(dense, generator):
+COMMANDS = (Predict, Max, Emit, EmitNew, ProbeNew, Probe)
+
+
+def numbers(dense, samples, generator):
     """1, 2, 3, …; beyond `dense` ever wider apart."""
     n = 0
     while True:
-        n += generator.randint(1, max(1, n // SAMPLES) * 2) if dense and n >= dense else 1
+        n += generator.randint(1, max(1, n // samples) * 2) if dense and n >= dense else 1
         yield n
 
 
 def loop(command, kind, lasting, every, seed):
     """(functions that failed, findings) of one command and one kind of failure."""
     fired, findings = {}, []
-    dense = 0 if every else DENSE[lasting]
-    for n in numbers(dense, random.Random(f"{seed} {command.name} {kind}")):
+    dense = 0 if every else command.dense[lasting]
+    for n in numbers(dense, command.samples, random.Random(f"{seed} {command.name} {kind}")):
         fault = f"{kind}:{n}{'+' if lasting else ''}"
         folder = f"{command.prepared}-{kind}-{n}{'-on' if lasting else ''}"
         try:
@@ -305,10 +313,10 @@ def main():
     print(f"SEED={seed}")
     fired, findings = {}, []
     with tempfile.TemporaryDirectory(prefix="fathom-faults-") as work:
-        commands = [make(work) for make in (Predict, Max, Emit, EmitNew, ProbeNew, Probe)]
+        commands = [make(work) for make in COMMANDS if not only or make.name == only.partition(":")[0]]
         if only.count(":") == 2:
-            name, _, fault = only.partition(":")
-            command = next(c for c in commands if c.name == name)
+            fault = only.partition(":")[2]
+            command, = commands
             print(f"failed: {command.check(os.path.join(work, 'only'), fault)}")
             return 0
         wanted = [t for t in tasks(commands) if f"{t[0].name}:{t[1]}".startswith(only)]

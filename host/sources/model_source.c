@@ -65,6 +65,9 @@ static bool add_path(struct settings *s, struct setting item, struct error *e)
 {
     struct setting path = {STR("weights.path"), model_source_path(s->arena, item.value),
                            item.where};
+    if (!path.value.n)
+        return FAIL(e, IO, item.where, "'%.*s' can no longer be found",
+                    STR_ARGS(str_short(item.value)));
     return settings_add(s, path, e);
 }
 

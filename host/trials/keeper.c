@@ -93,6 +93,7 @@ struct run {
     struct line line;
     char *buffer;
     int log, log_error; // errno of the first write that failed
+    int output_error;   // errno of the read that failed
     uint64_t log_bytes, began_ms, next_tick_ms, deadline_ms;
     bool timed_out, interrupted, lost;
     uint64_t ordered_ms; // when the keeper was first told to end; 0: not yet
@@ -153,6 +154,9 @@ static void read_output(struct run *r)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
+        r->output_error = n < 0 ? errno : 0;
+        if (n < 0)
+            order_end(r, ORDER_KILL);
         close(r->line.output);
         r->line.output = -1;
         return;
@@ -287,6 +291,9 @@ static bool judge(struct keeper_result *out, const struct run *r, struct error *
         return not_started(r->job, r->news.value, e);
     if (r->log_error)
         return cannot_write_log(r->job->log, r->log_error, e);
+    if (r->output_error)
+        return FAIL(e, IO, STR_NONE, "the output of a trial cannot be read (%s)",
+                    strerror(r->output_error));
     bool exited = WIFEXITED(r->news.value);
     *out = (struct keeper_result){
         .end = !r->has_news                      ? KEEPER_LOST

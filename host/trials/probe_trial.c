@@ -298,13 +298,14 @@ static bool run_kept(struct trial_end *end, struct arena *a, const struct trial_
     if (!ok)
         return give_up(out, a, run, e);
     worker_lines_end(w.lines);
+    const struct error *lost = w.unwritten.code ? &w.unwritten : &w.lines->unread;
+    if (lost->code) {
+        *e = *lost;
+        return give_up(out, a, run, e);
+    }
     judge(out, a, &w, &kept);
     end->interrupted = kept.interrupted;
-    bool finished = store_finish(run->store, out->id, out, e);
-    if (w.unwritten.code == ERROR_NONE)
-        return finished;
-    *e = w.unwritten;
-    return false;
+    return store_finish(run->store, out->id, out, e);
 }
 
 bool trial_run(struct trial_end *end, struct arena *a, const struct trial_run *run, struct error *e)

@@ -75,12 +75,15 @@ static struct step_record step_of(const struct value *line)
 
 static void read_line(struct worker_lines *w)
 {
-    struct error ignored = {0};
+    struct error reason = {0};
     struct arena scratch = w->scratch;
     struct value line;
     struct str kind, text = {w->line, w->length};
-    if (!json_tree(&line, &scratch, text, STR_NONE, &ignored) ||
-        !value_str(&kind, value_get(&line, "fathom")))
+    bool read = json_tree(&line, &scratch, text, STR_NONE, &reason);
+    if (reason.code == ERROR_NO_MEMORY)
+        (void)!FAIL(&w->unread, NO_MEMORY, STR_NONE,
+                    "there is not enough memory to read a trial's output");
+    if (!read || !value_str(&kind, value_get(&line, "fathom")))
         return;
     if (str_is(kind, "start"))
         read_start(w, &line);
