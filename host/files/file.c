@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,10 +46,9 @@ struct str path_join(struct arena *a, struct str folder, struct str name)
 struct str path_real(struct arena *a, struct str path)
 {
     struct arena scratch = *a;
-    char *found = holds_nul(path) ? NULL : realpath(str_z(&scratch, path), NULL);
-    struct str real = found ? str_copy(a, str_from(found)) : path;
-    free(found);
-    return real;
+    char room[PATH_MAX];
+    const char *found = holds_nul(path) ? NULL : realpath(str_z(&scratch, path), room);
+    return found ? str_copy(a, str_from(found)) : STR_NONE;
 }
 
 static bool cannot_open(struct str path, int reason, struct error *e)

@@ -21,7 +21,7 @@ enum path_kind {
 enum path_kind path_kind(struct arena scratch, struct str path);
 bool path_is_odd(struct arena scratch, struct str path); // a pipe, a socket or a device is there
 struct str path_join(struct arena *a, struct str folder, struct str name);
-struct str path_real(struct arena *a, struct str path); // from the root, links followed, if it can
+struct str path_real(struct arena *a, struct str path); // from the root, links followed; or empty
 
 // The whole file; one of unknown size (a pipe, /dev/stdin) is read up to `max_bytes`.
 bool file_read(struct str *out, struct arena *a, struct str path, int64_t max_bytes,

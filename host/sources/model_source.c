@@ -58,7 +58,8 @@ struct str model_source_path(struct arena *a, struct str name)
         return kind == PATH_FOLDER ? path_real(a, name) : STR_NONE;
     struct str_cut c = str_cut_last(name, '/');
     struct str folder = !c.found ? STR(".") : c.head.n ? c.head : STR("/");
-    return path_join(a, path_real(a, folder), c.found ? c.tail : name);
+    struct str real = path_real(a, folder);
+    return real.n ? path_join(a, real, c.found ? c.tail : name) : STR_NONE;
 }
 
 static bool add_path(struct settings *s, struct setting item, struct error *e)
