@@ -185,7 +185,7 @@ TEST(adafactor_makes_four_copies_of_a_gradient)
     CHECK_U64((uint64_t)(with - without), UINT64_C(4) * PREDICT_STEPS);
     struct prediction sgd = predicted("optimizer=sgd"), factored = predicted("optimizer=adafactor");
     uint64_t state = factored.steps[2].end_allocated_bytes - sgd.steps[2].end_allocated_bytes;
-    CHECK(state > 4 * 151936 && state < 8 * 151936);
+    CHECK(state > UINT64_C(4) * 151936 && state < UINT64_C(8) * 151936);
     CHECK_U64(factored.steps[0].end_allocated_bytes, factored.steps[2].end_allocated_bytes);
 }
 
@@ -238,7 +238,8 @@ TEST(fsdp2_shards_adapters_with_their_layers)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
-        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + 28 * 4);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+                  UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + UINT64_C(28) * 4);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[0].end_allocated_bytes);
     }
 }

@@ -391,7 +391,15 @@ TEST(transformers_trains_with_the_trainers_defaults)
     struct str launch = file_of(&l, "logs/x/launch.sh");
     CHECK(holds(launch, "--optimizer adamw-fused\n") && !holds(launch, "--checkpointing"));
     CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: MULTI_GPU\n"));
-    r = tiny_request(&a, &s, "strategy=fsdp2\ncheckpointing=on\n");
+}
+
+TEST(transformers_trains_under_fsdp2)
+{
+    struct arena a = fresh();
+    struct settings s;
+    struct launch l;
+    struct error e = {0};
+    struct trial_request r = tiny_request(&a, &s, "strategy=fsdp2\ncheckpointing=on\n");
     CHECK(build(&a, "transformers", &r, &l, &e).n > 0);
     CHECK(holds(file_of(&l, "logs/x/launch.sh"), "--checkpointing\n"));
     CHECK(holds(file_of(&l, "logs/x/accelerate.yaml"), "distributed_type: FSDP\n"));
