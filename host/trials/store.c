@@ -303,7 +303,8 @@ static void show_peaks(struct attempt_record *r)
 {
     struct peaks p = r->peaks;
     p.steps = (uint64_t)r->step_count;
-    for (const struct step_record *s = r->steps; s < r->steps + r->step_count; s++) {
+    for (ptrdiff_t i = 0; i < r->step_count; i++) {
+        const struct step_record *s = &r->steps[i];
         p.allocated_bytes = larger(p.allocated_bytes, s->allocated_bytes);
         p.requested_bytes = larger(p.requested_bytes, s->requested_bytes);
         p.reserved_bytes = larger(p.reserved_bytes, s->reserved_bytes);
