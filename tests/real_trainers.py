@@ -164,6 +164,11 @@ def main():
         pair = [100 * (max(step[f"{kind}_bytes"] for step in steps) / max(step[kind] for step in measured) - 1)
                 for kind in ("allocated", "reserved")]
         errors.setdefault(group_of(row["cfg"]), []).append((row["cfg"]["id"], *pair))
+    every = [sorted(abs(row[i]) for rows in errors.values() for row in rows) for i in (1, 2)]
+    count = len(every[0])
+    print(f"{count} of {count + len(unasked)} rows asked: allocated {every[0][int(0.9 * count)]:.3f} % at the 90th "
+          f"percentile, {every[0][-1]:.2f} % at worst; reserved {every[1][int(0.95 * count)]:.1f} % at the 95th, "
+          f"{every[1][-1]:.1f} % at worst")
     missed = 0
     for name, allocated, reserved, count in BARS:
         rows = errors.pop(name, [])

@@ -36,6 +36,16 @@ uint64_t sat_mul(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? U64_SATURATED : product;
 }
 
+uint64_t u64_least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t u64_most(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
 uint64_t u64_divide_up(uint64_t a, uint64_t b)
 {
     ASSERT(b > 0);

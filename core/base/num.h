@@ -17,6 +17,8 @@ bool u64_mul(uint64_t *result, uint64_t a, uint64_t b, struct error *e) MUST_USE
 uint64_t sat_add(uint64_t a, uint64_t b);
 uint64_t sat_mul(uint64_t a, uint64_t b);
 
+uint64_t u64_least(uint64_t a, uint64_t b);
+uint64_t u64_most(uint64_t a, uint64_t b);
 uint64_t u64_divide_up(uint64_t a, uint64_t b);              // b > 0
 uint64_t u64_align_up(uint64_t bytes, uint64_t granularity); // saturates; granularity > 0
 

@@ -270,20 +270,15 @@ static bool covers(const struct evidence_row *row, const struct job *job)
            (traits & row->needs) == row->needs && !(traits & ~(row->needs | row->allows));
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static struct evidence widest(void)
 {
     struct evidence v = {.kind = "not measured", .source = ""};
     for (ptrdiff_t i = 0; i < evidence_row_count; i++) {
         const struct evidence_errors *e = &evidence_rows[i].errors;
-        v.errors.allocated_worst = larger(v.errors.allocated_worst, e->allocated_worst);
-        v.errors.reserved_median = larger(v.errors.reserved_median, e->reserved_median);
-        v.errors.reserved_worst = larger(v.errors.reserved_worst, e->reserved_worst);
-        v.errors.reserved_short = larger(v.errors.reserved_short, e->reserved_short);
+        v.errors.allocated_worst = u64_most(v.errors.allocated_worst, e->allocated_worst);
+        v.errors.reserved_median = u64_most(v.errors.reserved_median, e->reserved_median);
+        v.errors.reserved_worst = u64_most(v.errors.reserved_worst, e->reserved_worst);
+        v.errors.reserved_short = u64_most(v.errors.reserved_short, e->reserved_short);
     }
     return v;
 }
@@ -300,7 +295,7 @@ struct evidence evidence_of(const struct job *job)
 
 uint64_t evidence_short(const struct evidence *v)
 {
-    return larger(v->errors.reserved_short, v->runs < FEW_RUNS ? SHORT_OF_MOST : 0);
+    return u64_most(v->errors.reserved_short, v->runs < FEW_RUNS ? SHORT_OF_MOST : 0);
 }
 
 uint64_t evidence_short_bytes(const struct evidence *v, uint64_t reserved_bytes)

@@ -72,9 +72,11 @@ static void conclude(struct job *j)
     // The last but one: it joins halves, as all but the last do, and most of its blocks are whole.
     if (!settings_find_z(j->given, "cp-rank"))
         j->ring_rank = j->ring > 1 ? j->ring - 2 : 0;
-    const struct setting *response = settings_find_z(j->given, "response");
-    if (job_generates(j) && !settings_find_z(j->given, "prompt") && !response)
-        j->prompt = j->context / 4;
+    // A quarter of the context, as emit writes it where nobody says (core/emit/rollout.c).
+    if (job_generates(j) && !settings_find_z(j->given, "prompt"))
+        j->prompt = !j->response               ? j->context / 4
+                    : j->response < j->context ? j->context - j->response
+                                               : 0;
     if (j->task == TASK_RLOO && !settings_find_z(j->given, "beta")) // trl 1.16: beta = 0.05
         j->has_kl = true;
     if (j->lora_rank && !j->lora_targets)
@@ -83,22 +85,36 @@ static void conclude(struct job *j)
     j->sync_each_batch |= !between; // there is nothing to keep
 }
 
+// Of a token's largest tensor.
+static uint64_t width_of(const struct model *m)
+{
+    return u64_most(u64_most(m->vocab, m->intermediate), m->heads * m->head_dim);
+}
+
+// Tokens of the largest forward pass: of training, of a reference, of evaluation, or of all answers
+// of a step, which are generated together.
+static uint64_t most_tokens(const struct job *p)
+{
+    struct job evaluated = *p;
+    evaluated.batch = p->evaluation_batch;
+    uint64_t answers = job_generates(p) ? sat_mul(p->batch, p->accumulation) : 0;
+    uint64_t read = sat_mul(job_sequence_tokens(p), u64_most(job_reference_batch(p), answers));
+    return u64_most(job_tokens(p), u64_most(job_tokens(&evaluated), read));
+}
+
 // Sizes that no card holds are refused before they are multiplied further; a history of millions of
 // chunks would say nothing new.
 static bool is_countable(const struct job *p, struct error *e)
 {
     const struct model *m = &p->model;
-    uint64_t widest = m->vocab > m->intermediate ? m->vocab : m->intermediate;
-    uint64_t attention = m->heads * m->head_dim;
-    widest = widest > attention ? widest : attention;
+    uint64_t widest = u64_most(width_of(m), p->teacher ? width_of(p->teacher) : 0);
     bool masks = job_masks_windows(p) || job_masks_rows(p);
     uint64_t pairs = job_attends_eagerly(p) ? sat_mul(m->heads, p->context)
                      : masks                ? job_sequence_tokens(p)
                                             : 0;
     widest = widest > pairs ? widest : pairs;
     widest = widest > p->lora_rank ? widest : p->lora_rank;
-    uint64_t read = sat_mul(job_sequence_tokens(p), job_reference_batch(p));
-    uint64_t tokens = job_tokens(p) > read ? job_tokens(p) : read;
+    uint64_t tokens = most_tokens(p);
     uint64_t largest = sat_mul(sat_mul(tokens, widest), LARGEST_BYTES_PER_ELEMENT);
     uint64_t gathered = sat_mul(sat_mul(job_tokens(p), m->kv_heads * m->head_dim), 4 * p->ring);
     uint64_t batches = sat_mul(sat_mul(job_tokens(p), BATCH_BYTES_PER_TOKEN), p->accumulation);
@@ -108,7 +124,8 @@ static bool is_countable(const struct job *p, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--context"),
                     "%llu tokens of this model are more than can be counted",
                     (unsigned long long)tokens);
-    if (p->loss == LOSS_CHUNKED && u64_divide_up(job_tokens(p), p->loss_chunk) > MOST_CHUNKS)
+    if (p->loss == LOSS_CHUNKED && !job_fuses_head(p) &&
+        u64_divide_up(job_tokens(p), p->loss_chunk) > MOST_CHUNKS)
         return FAIL(
             e, BAD_INPUT, STR("--loss"), "%llu tokens in chunks of %llu are more than %d chunks",
             (unsigned long long)job_tokens(p), (unsigned long long)p->loss_chunk, MOST_CHUNKS);

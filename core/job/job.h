@@ -79,6 +79,7 @@ struct job {
     bool in_slurm;      // inside a Slurm job
     enum task task;
     enum batching batching;
+    uint64_t response;         // where it was given; the prompt is then the rest
     uint64_t prompt;           // tokens of a sequence that carry no loss
     uint64_t evaluation_batch; // sequences a GPU that are evaluated at once; 0: none
     bool has_kl;               // grpo and rloo: a KL term, and with it a reference

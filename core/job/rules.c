@@ -340,6 +340,17 @@ static bool evaluates(const struct job *j)
     return j->evaluation_batch > 0;
 }
 
+static bool evaluates_answers(const struct job *j)
+{
+    return evaluates(j) && job_generates(j);
+}
+
+// Files say it with their own figures (core/emit/rollout.c).
+static bool has_parts_of_another(const struct job *j)
+{
+    return !j->target && j->prompt && j->response && j->prompt + j->response != j->context;
+}
+
 static bool evaluates_elsewhere(const struct job *j)
 {
     return evaluates(j) && !is_trl(j) && !is_trainers(j);
@@ -523,6 +534,8 @@ const struct rule rules[] = {
     {0, 0, has_kl_elsewhere, 0, CANNOT, "beta",
      "beta is a setting of --recipe trl with --task grpo or rloo, where it decides whether a "
      "reference model is held"},
+    {0, 0, has_parts_of_another, 0, CANNOT, "response",
+     "prompt and response together are the context; leave one of the three out"},
     {0, 0, asks_before_its_end, 0, CANNOT, "prompt",
      "a prompt is shorter than the context, or nothing is left to answer"},
     {0, 0, limits_tokens_twice, 0, CANNOT, "batch",
@@ -705,6 +718,8 @@ const struct rule rules[] = {
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
+     "evaluation that generates answers is not modelled"},
     {IS_ZERO, 0, evaluates, 0, NOT_YET, "eval-batch",
      "evaluation is not modelled under DeepSpeed; on one GPU, under ddp and fsdp2 it is"},
     {IS_FSDP1, 0, evaluates, 0, NOT_YET, "eval-batch",

@@ -793,7 +793,8 @@ const struct setting_def setting_defs[] = {
      .text = "tokens of a prompt, which carry no loss; with those of the answer they are the "
              "context"},
     {.name = "response",
-     .uses = USE_FILES,
+     .uses = USE_JOB | USE_FILES,
+     .field = FIELD(response),
      .written_by = IN_RAY_FAMILY | IN(TRL),
      .kind = SETTING_COUNT,
      .values = "TOKENS",

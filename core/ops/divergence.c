@@ -3,6 +3,7 @@
 // fp32, that are never whole. Backward makes each tile again and adds up the gradients of the
 // student's hidden states and head in fp32; the teacher has none. Read from the source, not
 // measured.
+#include "core/base/num.h"
 #include "core/ops/operation.h"
 
 enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
@@ -11,11 +12,6 @@ struct divergence {
     uint64_t tokens, columns, words;
 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 // Both models' tiles, and a part of a head in the compute type where it has another.
 struct tiles {
     struct storage *student, *teacher;
@@ -23,7 +19,7 @@ struct tiles {
 
 static struct tiles take_tiles(struct machine *m, uint64_t tokens)
 {
-    uint64_t bytes = 4 * least(tokens, TILE_TOKENS) * TILE_WORDS;
+    uint64_t bytes = 4 * u64_least(tokens, TILE_TOKENS) * TILE_WORDS;
     return (struct tiles){machine_take(m, bytes, MEMORY_LOGITS),
                           machine_take(m, bytes, MEMORY_LOGITS)};
 }
@@ -36,9 +32,9 @@ static void drop_tiles(struct machine *m, struct tiles *t)
 
 static void project(struct graph *g, const struct divergence *d, uint64_t weight_width)
 {
-    uint64_t words = least(d->words, TILE_WORDS);
+    uint64_t words = u64_least(d->words, TILE_WORDS);
     struct storage *hidden = machine_take(
-        g->machine, least(d->tokens, TILE_TOKENS) * d->columns * COMPUTE_WIDTH, MEMORY_LOGITS);
+        g->machine, u64_least(d->tokens, TILE_TOKENS) * d->columns * COMPUTE_WIDTH, MEMORY_LOGITS);
     if (weight_width != COMPUTE_WIDTH)
         machine_scratch(g->machine, words * d->columns * COMPUTE_WIDTH);
     gemm_workspace(g);
@@ -56,7 +52,7 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
         for_weight = machine_take(m, 4 * weight, MEMORY_GRADIENTS);
     struct tiles t = take_tiles(m, d->tokens);
     project(g, d, n->input_bytes[1] / weight);
-    machine_scratch(m, least(d->tokens, TILE_TOKENS) * TILE_WORDS * COMPUTE_WIDTH);
+    machine_scratch(m, u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * COMPUTE_WIDTH);
     out[0].gradient = n->input_bytes[0] == 4 * hidden ? storage_share(for_hidden)
                                                       : take_working(g, n->input_bytes[0]);
     if (trained)

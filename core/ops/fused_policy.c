@@ -3,6 +3,7 @@
 // 512 tokens at a time, without the logits of all tokens. The backward pass makes each chunk's
 // logits again. Read from the source, every local variable dropped where Python drops it; measured
 // in tests/runs/h200_entropy.jsonl.
+#include "core/base/num.h"
 #include "core/ops/operation.h"
 
 enum { CHUNK_TOKENS = 512 };
@@ -104,11 +105,6 @@ static struct chunk chunk_of(struct machine *m, uint64_t tokens, uint64_t vocabu
     return (struct chunk){m, 2 * tokens * vocabulary, 4 * tokens * vocabulary, 4 * tokens};
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 struct fused_policy {
     uint64_t tokens, vocabulary;
 };
@@ -123,7 +119,7 @@ static void fused_policy_backward(struct graph *g, struct node *n, struct outcom
     out[1].gradient = machine_take(m, n->input_bytes[1], MEMORY_GRADIENTS);
     struct turns turns = machine_turns(m);
     for (uint64_t at = 0; at < d->tokens; at += CHUNK_TOKENS) {
-        uint64_t tokens = least(CHUNK_TOKENS, d->tokens - at);
+        uint64_t tokens = u64_least(CHUNK_TOKENS, d->tokens - at);
         struct chunk c = chunk_of(m, tokens, d->vocabulary);
         uint64_t hidden = n->input_bytes[0] / d->tokens * tokens;
         struct gradients next = chunk_gradients(g, &c, hidden, n->input_bytes[1]);
@@ -149,7 +145,7 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head)
     struct var entropy = graph_output(g, NULL, tokens, 2);
     struct turns turns = machine_turns(g->machine);
     for (uint64_t at = 0; at < tokens; at += CHUNK_TOKENS) {
-        uint64_t here = least(CHUNK_TOKENS, tokens - at),
+        uint64_t here = u64_least(CHUNK_TOKENS, tokens - at),
                  left = (tokens - at - here) / CHUNK_TOKENS;
         struct chunk c = chunk_of(g->machine, here, p->rows);
         read_chunk(g, &c);

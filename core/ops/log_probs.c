@@ -4,6 +4,7 @@
 // again, turns it into its gradient in place, and adds up the gradients of hidden states and head
 // in fp32. Read from the source, every local variable dropped where Python drops it; measured in
 // tests/runs/real_trainers.jsonl.
+#include "core/base/num.h"
 #include "core/ops/operation.h"
 
 enum { TILE_TOKENS = 4096, TILE_WORDS = 32768 };
@@ -11,11 +12,6 @@ enum { TILE_TOKENS = 4096, TILE_WORDS = 32768 };
 struct log_probs {
     uint64_t tokens, columns, words;
 };
-
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
 
 // A pass over all tiles: their types, and what is alive of it.
 struct tiles {
@@ -40,7 +36,7 @@ static void take_part(const struct tiles *t, struct storage **s, uint64_t elemen
 
 static void begin_tiles(struct tiles *t)
 {
-    uint64_t rows = least(t->size.tokens, TILE_TOKENS);
+    uint64_t rows = u64_least(t->size.tokens, TILE_TOKENS);
     t->logits = machine_take(t->machine, rows * TILE_WORDS * COMPUTE_WIDTH, MEMORY_LOGITS);
 }
 
@@ -48,10 +44,10 @@ static void run_tiles(struct graph *g, struct tiles *t)
 {
     struct turns turns = machine_turns(t->machine);
     for (uint64_t at = 0; at < t->size.tokens; at += TILE_TOKENS) {
-        uint64_t tokens = least(t->size.tokens - at, TILE_TOKENS);
+        uint64_t tokens = u64_least(t->size.tokens - at, TILE_TOKENS);
         take_part(t, &t->hidden, tokens * t->size.columns, t->hidden_width);
         for (uint64_t word = 0; word < t->size.words; word += TILE_WORDS) {
-            uint64_t words = least(t->size.words - word, TILE_WORDS);
+            uint64_t words = u64_least(t->size.words - word, TILE_WORDS);
             take_part(t, &t->weight, words * t->size.columns, t->weight_width);
             gemm_workspace(g);
             if (!t->named)

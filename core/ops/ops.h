@@ -132,9 +132,8 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids);
 // x has `rows` rows; the result has one for each number.
 struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers);
 
-// The rows (one for each value of the mask) that a mask of two dimensions picks, here all of them,
-// and values of such rows put back, zeros elsewhere.
-// The rows of x that the mask chooses, so many.
+// The rows of x (one for each value of the mask) that a mask of two dimensions picks, so many, and
+// values of such rows put back, zeros elsewhere.
 struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64_t chosen);
 struct var op_masked_scatter(struct graph *g, struct var x, struct var mask);
 

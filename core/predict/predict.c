@@ -235,20 +235,15 @@ static void take_over(struct prediction *p, const struct simulation *s)
     find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 // The largest figures of the training steps, wherever the job's own peak is.
 static struct step_peak largest_step(const struct prediction *p)
 {
     struct step_peak most = {0};
     for (int i = 0; i < p->steps_done; i++) {
         const struct step_peak *s = &p->steps[i];
-        most.allocated_bytes = larger(most.allocated_bytes, s->allocated_bytes);
-        most.requested_bytes = larger(most.requested_bytes, s->requested_bytes);
-        most.reserved_bytes = larger(most.reserved_bytes, s->reserved_bytes);
+        most.allocated_bytes = u64_most(most.allocated_bytes, s->allocated_bytes);
+        most.requested_bytes = u64_most(most.requested_bytes, s->requested_bytes);
+        most.reserved_bytes = u64_most(most.reserved_bytes, s->reserved_bytes);
     }
     return most;
 }

@@ -43,14 +43,9 @@ static void share_workspaces(struct trainer *a, struct trainer *b)
 // eight a flush could still move what is reserved, after sixteen it did in one case, by one page.
 enum { PLAYED_MICRO_BATCHES = 16 };
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 static uint64_t played_micro_batches(const struct job *p)
 {
-    return least(p->accumulation, PLAYED_MICRO_BATCHES);
+    return u64_least(p->accumulation, PLAYED_MICRO_BATCHES);
 }
 
 // The log-probabilities of micro-batches that are not played: all there are, but of many those that
@@ -71,7 +66,7 @@ static struct repeated keep_repeated(struct trainer *read, uint64_t left, uint64
     uint64_t most = MOST_IN_SEGMENT * u64_divide_up(left, segment);
     struct repeated r = {.values = NEW(m->arena, struct storage *, (ptrdiff_t)most)};
     for (uint64_t room = segment; left; room = room ? room : segment) {
-        uint64_t here = least(left, least(block, room));
+        uint64_t here = u64_least(left, u64_least(block, room));
         r.values[r.count++] = machine_take(m, here > 1 ? here * one : bytes, MEMORY_WORKING);
         room -= here;
         left -= here;

@@ -1,6 +1,7 @@
 // Writing trials down and reading them again. Statements are texts beside their use.
 #include <time.h>
 
+#include "core/base/num.h"
 #include "host/trials/store_sql.h"
 
 #define ENDED_BEFORE "fathom ended before this trial did"
@@ -294,21 +295,16 @@ static void show_settled(struct attempt_record *r)
     r->detail = STR(ENDED_BEFORE);
 }
 
-static uint64_t larger(uint64_t a, uint64_t b)
-{
-    return a > b ? a : b;
-}
-
 static void show_peaks(struct attempt_record *r)
 {
     struct peaks p = r->peaks;
     p.steps = (uint64_t)r->step_count;
     for (ptrdiff_t i = 0; i < r->step_count; i++) {
         const struct step_record *s = &r->steps[i];
-        p.allocated_bytes = larger(p.allocated_bytes, s->allocated_bytes);
-        p.requested_bytes = larger(p.requested_bytes, s->requested_bytes);
-        p.reserved_bytes = larger(p.reserved_bytes, s->reserved_bytes);
-        p.retries = larger(p.retries, s->retries);
+        p.allocated_bytes = u64_most(p.allocated_bytes, s->allocated_bytes);
+        p.requested_bytes = u64_most(p.requested_bytes, s->requested_bytes);
+        p.reserved_bytes = u64_most(p.reserved_bytes, s->reserved_bytes);
+        p.retries = u64_most(p.retries, s->retries);
     }
     r->peaks = p;
 }
