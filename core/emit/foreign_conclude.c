@@ -188,6 +188,15 @@ static bool conclude_kl(struct conclusion *c)
     return !beta || !generates || put(c, "beta", beta->value, beta->where);
 }
 
+// Accelerate's YAML cannot switch it on; a file of DeepSpeed's own has said it.
+static bool conclude_overlap(struct conclusion *c, const struct setting *trl)
+{
+    const struct setting *strategy = settings_find_z(c->out, "strategy");
+    bool stage2 = strategy && str_is(strategy->value, "zero2");
+    return !stage2 || fact(c, "deepspeed-file") ||
+           put_unless_there(c, "overlap-comm", STR("off"), trl->where);
+}
+
 static bool conclude_trl(struct conclusion *c)
 {
     const struct setting *trl = fact(c, "TRL");
@@ -197,7 +206,7 @@ static bool conclude_trl(struct conclusion *c)
     return conclude_adapters(c, fact(c, "adapters")) &&
            put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
-           conclude_trl_precision(c);
+           conclude_overlap(c, trl) && conclude_trl_precision(c);
 }
 
 static void note_reentrant(struct conclusion *c, const struct setting *said)

@@ -69,6 +69,13 @@ static bool evaluates(const struct job *job)
     return job->evaluation_batch > 0;
 }
 
+// TRL was measured with it, DeepSpeed in the plain step without.
+static bool has_other_overlap(const struct job *job)
+{
+    bool other = job->overlap_comm != (job->recipe == RECIPE_TRL);
+    return job->strategy == STRATEGY_ZERO2 && !job->offload && other;
+}
+
 static bool is_distilled(const struct job *job)
 {
     return job->teacher != NULL;
@@ -201,6 +208,7 @@ const struct doubt doubt_rows[] = {
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},
+    {has_other_overlap, "zero2 with, or in TRL without, overlap_comm", true},
     {is_distilled, "distillation (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},

@@ -12,15 +12,14 @@ enum head_unit {
 };
 
 struct habits {
-    bool reads_values;       // the host waits for the loss, then for the norm of the gradients
-    bool reads_positions;    // and for the positions, before each attention
-    bool sends_parameters;   // FSDP1's sync_module_states: from the first rank to the others
-    bool sums_narrow;        // FSDP2 reduces gradients in bf16
-    bool device_map;         // on one GPU the model comes by a device map
-    bool cuts_on_card;       // FSDP2's units come whole and are cut there
-    bool decays_matrices;    // the optimizer has norms and biases in a group of their own
-    bool overlaps_reduction; // DeepSpeed's overlap_comm, in stage 2
-    int batch_columns;       // of a step's batches, which all come before it; 0: token ids, once
+    bool reads_values;     // the host waits for the loss, then for the norm of the gradients
+    bool reads_positions;  // and for the positions, before each attention
+    bool sends_parameters; // FSDP1's sync_module_states: from the first rank to the others
+    bool sums_narrow;      // FSDP2 reduces gradients in bf16
+    bool device_map;       // on one GPU the model comes by a device map
+    bool cuts_on_card;     // FSDP2's units come whole and are cut there
+    bool decays_matrices;  // the optimizer has norms and biases in a group of their own
+    int batch_columns;     // of a step's batches, which all come before it; 0: token ids, once
     enum head_unit head_unit;
 };
 

@@ -81,7 +81,6 @@ const struct run_kind trl_run = {
                .device_map = true,
                .cuts_on_card = true,
                .decays_matrices = true,
-               .overlaps_reduction = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
     .build = build,

@@ -462,7 +462,7 @@ static void build_stage2(struct trainer *t)
     build(t);
     struct zero *z = zero_of(t);
     z->drops_early = true;
-    z->overlaps = t->habits->overlaps_reduction && !t->job->offload;
+    z->overlaps = t->job->overlap_comm && !t->job->offload;
     z->stream = z->overlaps ? t->first_stream : STREAM_COMPUTE;
 }
 
