@@ -188,15 +188,6 @@ static bool conclude_kl(struct conclusion *c)
     return !beta || !generates || put(c, "beta", beta->value, beta->where);
 }
 
-// Accelerate's YAML cannot switch it on; a file of DeepSpeed's own has said it.
-static bool conclude_overlap(struct conclusion *c, const struct setting *trl)
-{
-    const struct setting *strategy = settings_find_z(c->out, "strategy");
-    bool stage2 = strategy && str_is(strategy->value, "zero2");
-    return !stage2 || fact(c, "deepspeed-file") ||
-           put_unless_there(c, "overlap-comm", STR("off"), trl->where);
-}
-
 static bool conclude_trl(struct conclusion *c)
 {
     const struct setting *trl = fact(c, "TRL");
@@ -206,7 +197,7 @@ static bool conclude_trl(struct conclusion *c)
     return conclude_adapters(c, fact(c, "adapters")) &&
            put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
-           conclude_overlap(c, trl) && conclude_trl_precision(c);
+           conclude_trl_precision(c);
 }
 
 static void note_reentrant(struct conclusion *c, const struct setting *said)
@@ -355,6 +346,17 @@ static void note_buckets(struct conclusion *c)
                             "%.*s: DeepSpeed's buckets of %.*s elements take up to 1 GiB more than "
                             "is predicted, which is with \"auto\"",
                             STR_ARGS(where), STR_ARGS(bucket ? bucket->value : STR("5e8"))));
+}
+
+// Of stage 2; off where nothing says it, as in Accelerate's YAML, which cannot.
+static bool conclude_overlap(struct conclusion *c)
+{
+    const struct setting *strategy = settings_find_z(c->out, "strategy");
+    const struct setting *overlap = fact(c, "overlap");
+    bool on = overlap && str_is(overlap->value, "true");
+    if (!strategy || !str_is(strategy->value, "zero2"))
+        return true;
+    return put_unless_there(c, "overlap-comm", on ? STR("on") : STR("off"), strategy->where);
 }
 
 // Its Adam is FusedAdam, or CPUAdam where the optimizer is offloaded (runtime/engine.py).
@@ -669,5 +671,5 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_recomputation(&c);
+           conclude_overlap(&c) && conclude_recomputation(&c);
 }
