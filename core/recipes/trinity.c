@@ -83,7 +83,7 @@ static void read_reference(struct run *r)
     share_workspaces(read, &r->trainer);
     struct repeated repeated = {0};
     for (uint64_t i = 0; i < count; i++) {
-        if (left && i + 1 == count) // so that the last has all others' beside it
+        if (left && i && i + 1 == count) // so that the last has all others' beside it
             repeated = keep_repeated(read, left, values[0].storage->bytes);
         values[i] = forward_to_loss(read);
     }
