@@ -171,7 +171,7 @@ static bool is_packed_spread(const struct job *job)
 // Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss.
 static bool is_other_eager_attention(const struct job *job)
 {
-    const unsigned measured = FEATURE_ATTENTION_CAP | FEATURE_SINKS;
+    const feature_set measured = FEATURE_ATTENTION_CAP | FEATURE_SINKS;
     return job->attention == ATTENTION_EAGER && !(job->model.features & measured);
 }
 

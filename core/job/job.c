@@ -189,7 +189,7 @@ static bool score_rows(struct job *j, struct arena *a, struct error *e)
     if (j->task != TASK_REWARD)
         return true;
     j->model.labels = 1;
-    j->model.features &= ~(unsigned)FEATURE_TIED;
+    j->model.features &= ~FEATURE_TIED;
     return parameters_of(&j->parameters, a, &j->model, e);
 }
 

@@ -100,7 +100,7 @@ static bool shards_over_nothing(const struct job *j)
 
 static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
 {
-    return !(j->model.features & ~(unsigned)PLAIN_FEATURES);
+    return !(j->model.features & ~PLAIN_FEATURES);
 }
 
 static bool is_plain_family(const struct job *j)
@@ -110,7 +110,7 @@ static bool is_plain_family(const struct job *j)
 
 static bool has_other_layers(const struct job *j) // Granite's differ in factors alone
 {
-    return j->model.features & ~(unsigned)(PLAIN_FEATURES | FEATURE_MULTIPLIERS);
+    return j->model.features & ~(PLAIN_FEATURES | FEATURE_MULTIPLIERS);
 }
 
 static bool is_special_family(const struct job *j)

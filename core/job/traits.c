@@ -59,7 +59,7 @@ static const trait_set by_target[TARGETS] = {
 };
 
 static const struct {
-    enum feature feature;
+    feature_set feature;
     trait_set trait;
 } by_feature[] = {
     {FEATURE_EXPERTS, IS_EXPERTS},

@@ -39,8 +39,8 @@ struct field {
     bool required;
     bool may_be_zero;
     uint64_t max;
-    unsigned only_with; // a family without these features does not read it
-    const char *keys;   // alternatives, space-separated
+    feature_set only_with; // a family without these features does not read it
+    const char *keys;      // alternatives, space-separated
 };
 
 #define IN_MODEL(member)  offsetof(struct draft, model.member)
@@ -113,7 +113,7 @@ static const struct field fields[] = {
     {IN_HELPER(image_size), SCOPE_VISION, .max = MAX_WIDTH, .keys = "image_size"},
 };
 
-static const enum feature any_vision = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+static const feature_set any_vision = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
 
 // The value under one key: as given, else as the family assumes. A caller's scratch arena holds the
 // composed key while it is looked up.
@@ -209,7 +209,7 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
     static const struct {
         const char *key;
         enum family_reads reads;
-        unsigned features;
+        feature_set features;
         bool null_clears; // else true sets
     } rows[] = {
         {"attention_bias", READS_ATTENTION_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS, false},
@@ -283,7 +283,7 @@ static bool derive_experts(struct draft *d, struct str where, struct error *e)
 {
     struct model *m = &d->model;
     if (!m->experts.count)
-        m->features &= ~(unsigned)(FEATURE_EXPERTS | FEATURE_SHARED_EXPERT);
+        m->features &= ~(FEATURE_EXPERTS | FEATURE_SHARED_EXPERT);
     if (!model_has(m, FEATURE_EXPERTS))
         return true;
     if (!m->experts.intermediate)
@@ -294,7 +294,7 @@ static bool derive_experts(struct draft *d, struct str where, struct error *e)
                     (unsigned long long)m->experts.per_token, (unsigned long long)m->experts.count);
     m->experts.shared_intermediate = d->helpers.shared_experts * m->experts.intermediate;
     if (!m->experts.shared_intermediate)
-        m->features &= ~(unsigned)FEATURE_SHARED_EXPERT;
+        m->features &= ~FEATURE_SHARED_EXPERT;
     return true;
 }
 
@@ -489,7 +489,7 @@ static bool apply_overrides(struct model *m, const struct settings *s, struct er
     if (tied && !setting_switch(&on, tied, e))
         return false;
     if (tied)
-        m->features = on ? m->features | FEATURE_TIED : m->features & ~(unsigned)FEATURE_TIED;
+        m->features = on ? m->features | FEATURE_TIED : m->features & ~FEATURE_TIED;
     return true;
 }
 
@@ -530,9 +530,9 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
     return true;
 }
 
-bool model_has(const struct model *m, enum feature f)
+bool model_has(const struct model *m, feature_set f)
 {
-    return (m->features & (unsigned)f) != 0;
+    return (m->features & f) != 0;
 }
 
 uint64_t model_expert_layers(const struct model *m)

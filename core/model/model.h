@@ -16,42 +16,50 @@
 #include "core/base/str.h"
 #include "core/settings/settings.h"
 
-enum feature {
-    FEATURE_TIED = 1 << 0,             // the head is the embedding
-    FEATURE_QKV_BIAS = 1 << 1,         // biases on the query, key and value projections
-    FEATURE_OUTPUT_BIAS = 1 << 2,      // a bias on the attention's output projection
-    FEATURE_MLP_BIAS = 1 << 3,         // biases on the MLP's projections
-    FEATURE_QK_NORM = 1 << 4,          // a norm over each head of q and k
-    FEATURE_POST_NORMS = 1 << 5,       // norms after attention and MLP too, before the residual sum
-    FEATURE_SINKS = 1 << 6,            // one learned attention sink a head
-    FEATURE_MLA = 1 << 7,              // multi-head latent attention
-    FEATURE_QUERY_LORA = 1 << 8,       // MLA with a low-rank query too
-    FEATURE_EXPERTS = 1 << 9,          // some layers are mixtures of experts
-    FEATURE_SHARED_EXPERT = 1 << 10,   // an expert that sees every token
-    FEATURE_EXPERT_BIAS = 1 << 11,     // biases inside experts and on the router
-    FEATURE_ATTENTION_CAP = 1 << 12,   // soft-capped attention scores
-    FEATURE_LOGIT_CAP = 1 << 13,       // soft-capped logits
-    FEATURE_VISION_QWEN3 = 1 << 14,    // Qwen3-VL's tower: merger and deepstack mergers
-    FEATURE_VISION_SIGLIP = 1 << 15,   // SigLIP tower and Gemma's projector
-    FEATURE_ROUTER_BALANCE = 1 << 16,  // a balancing bias a routed expert, kept with the weights
-    FEATURE_NORM_FROM_ONE = 1 << 17,   // norms scale by one plus their weight, in fp32
-    FEATURE_NORM_WIDE = 1 << 18,       // norms multiply by their weight in fp32
-    FEATURE_NORMS_AFTER = 1 << 19,     // two norms a layer, after attention and MLP only
-    FEATURE_QK_NORM_WIDE = 1 << 20,    // with FEATURE_QK_NORM: over all heads together
-    FEATURE_QK_NORM_LATE = 1 << 21,    // with FEATURE_QK_NORM: when v has been projected too
-    FEATURE_EMBEDDING_SCALE = 1 << 22, // embeddings are multiplied by a constant
-    FEATURE_FUSED_PROJECTIONS = 1 << 23, // q, k and v are one matrix, gate and up another
-    FEATURE_ROTARY_PART = 1 << 24,       // a first part of each head is rotated, the rest joined
-    FEATURE_ROTARY_HALVES = 1 << 25,     // rotary positions for half a head, which is cut in two
-    FEATURE_ROTARY_WIDE = 1 << 26,       // rotary positions in fp32
-    FEATURE_LOCAL_ROTARY = 1 << 27,      // layers with a window have rotary positions of their own
-    FEATURE_ROUTER_WIDE = 1 << 28,       // experts are weighed in fp32
-    FEATURE_ROUTER_FIRST = 1 << 29,      // the router comes before the experts
-    FEATURE_MULTIPLIERS = 1 << 30, // embeddings, residuals and logits are multiplied by numbers
-};
+// What a model has, as bits of a set.
+typedef uint64_t feature_set;
+#define FEATURE_TIED        (UINT64_C(1) << 0) // the head is the embedding
+#define FEATURE_QKV_BIAS    (UINT64_C(1) << 1) // biases on the query, key and value projections
+#define FEATURE_OUTPUT_BIAS (UINT64_C(1) << 2) // a bias on the attention's output projection
+#define FEATURE_MLP_BIAS    (UINT64_C(1) << 3) // biases on the MLP's projections
+#define FEATURE_QK_NORM     (UINT64_C(1) << 4) // a norm over each head of q and k
+#define FEATURE_POST_NORMS \
+    (UINT64_C(1) << 5) // norms after attention and MLP too, before the residual sum
+#define FEATURE_SINKS         (UINT64_C(1) << 6)  // one learned attention sink a head
+#define FEATURE_MLA           (UINT64_C(1) << 7)  // multi-head latent attention
+#define FEATURE_QUERY_LORA    (UINT64_C(1) << 8)  // MLA with a low-rank query too
+#define FEATURE_EXPERTS       (UINT64_C(1) << 9)  // some layers are mixtures of experts
+#define FEATURE_SHARED_EXPERT (UINT64_C(1) << 10) // an expert that sees every token
+#define FEATURE_EXPERT_BIAS   (UINT64_C(1) << 11) // biases inside experts and on the router
+#define FEATURE_ATTENTION_CAP (UINT64_C(1) << 12) // soft-capped attention scores
+#define FEATURE_LOGIT_CAP     (UINT64_C(1) << 13) // soft-capped logits
+#define FEATURE_VISION_QWEN3  (UINT64_C(1) << 14) // Qwen3-VL's tower: merger and deepstack mergers
+#define FEATURE_VISION_SIGLIP (UINT64_C(1) << 15) // SigLIP tower and Gemma's projector
+#define FEATURE_ROUTER_BALANCE \
+    (UINT64_C(1) << 16) // a balancing bias a routed expert, kept with the weights
+#define FEATURE_NORM_FROM_ONE (UINT64_C(1) << 17) // norms scale by one plus their weight, in fp32
+#define FEATURE_NORM_WIDE     (UINT64_C(1) << 18) // norms multiply by their weight in fp32
+#define FEATURE_NORMS_AFTER   (UINT64_C(1) << 19) // two norms a layer, after attention and MLP only
+#define FEATURE_QK_NORM_WIDE  (UINT64_C(1) << 20) // with FEATURE_QK_NORM: over all heads together
+#define FEATURE_QK_NORM_LATE \
+    (UINT64_C(1) << 21) // with FEATURE_QK_NORM: when v has been projected too
+#define FEATURE_EMBEDDING_SCALE (UINT64_C(1) << 22) // embeddings are multiplied by a constant
+#define FEATURE_FUSED_PROJECTIONS \
+    (UINT64_C(1) << 23) // q, k and v are one matrix, gate and up another
+#define FEATURE_ROTARY_PART \
+    (UINT64_C(1) << 24) // a first part of each head is rotated, the rest joined
+#define FEATURE_ROTARY_HALVES \
+    (UINT64_C(1) << 25) // rotary positions for half a head, which is cut in two
+#define FEATURE_ROTARY_WIDE (UINT64_C(1) << 26) // rotary positions in fp32
+#define FEATURE_LOCAL_ROTARY \
+    (UINT64_C(1) << 27) // layers with a window have rotary positions of their own
+#define FEATURE_ROUTER_WIDE  (UINT64_C(1) << 28) // experts are weighed in fp32
+#define FEATURE_ROUTER_FIRST (UINT64_C(1) << 29) // the router comes before the experts
+#define FEATURE_MULTIPLIERS \
+    (UINT64_C(1) << 30) // embeddings, residuals and logits are multiplied by numbers
 
 struct feature_name {
-    enum feature bit;
+    feature_set bit;
     const char *name; // as `fathom models` shows it
 };
 extern const struct feature_name feature_names[];
@@ -74,10 +82,10 @@ enum family_reads {
 struct family {
     const char *model_type; // of config.json
     const char *title;
-    unsigned features; // always, unless the configuration turns one off
-    unsigned reads;    // enum family_reads
-    bool nested;       // shapes are under text_config
-    bool unmeasured;   // no run of it stands behind predictions
+    feature_set features; // always, unless the configuration turns one off
+    unsigned reads;       // enum family_reads
+    bool nested;          // shapes are under text_config
+    bool unmeasured;      // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
     const char *defaults;   // "key=value ..." that transformers assumes
@@ -116,7 +124,7 @@ struct model {
     struct str name;
     struct str source; // "catalogue", "config.json"
     const struct family *family;
-    unsigned features;
+    feature_set features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
     uint64_t labels; // scores of a sequence, where they take the place of the head over words
     uint64_t max_position;
@@ -134,7 +142,7 @@ struct model {
 bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
                          struct error *e) MUST_USE;
 
-bool model_has(const struct model *m, enum feature f);
+bool model_has(const struct model *m, feature_set f);
 uint64_t model_expert_layers(const struct model *m);
 uint64_t model_sliding_layers(const struct model *m);
 
