@@ -138,6 +138,11 @@ static bool is_unmeasured_family(const struct job *job)
     return job->model.family->unmeasured;
 }
 
+static bool is_likened(const struct job *job)
+{
+    return job->model.likened;
+}
+
 static bool is_other_latent_attention(const struct job *job)
 {
     return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
@@ -192,6 +197,8 @@ static bool is_of_llamafactory(const struct job *job)
 
 const struct doubt doubt_rows[] = {
     {has_collectives, "NCCL's buffers", false},
+    {is_likened, "this owner's model (its shapes are taken from the catalogue's of the same name)",
+     false},
     {is_other_architecture, "the scratch of attention and sums on this card (taken as on an H200)",
      false},
     {is_other_torch, "the operators of this torch (those of 2.11 are simulated)", false},

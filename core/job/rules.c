@@ -451,6 +451,16 @@ static bool loss_is_given(const struct job *j)
     return settings_find_z(j->given, "loss") != NULL;
 }
 
+static bool is_packed_otherwise(const struct job *j)
+{
+    return j->model.packing && !j->model.packing->nf4;
+}
+
+static bool is_nf4_unsaid(const struct job *j)
+{
+    return j->model.packing && j->model.packing->nf4 && !j->packed;
+}
+
 static bool has_no_bf16(const struct job *j)
 {
     enum { AMPERE = 80 };
@@ -491,6 +501,16 @@ const struct rule rules[] = {
      .code = CANNOT,
      .setting = "context",
      .why = "no context is given; --context 32k is an example"},
+    {.test = is_packed_otherwise,
+     .code = NOT_YET,
+     .setting = "model",
+     .why = "these weights are packed (GPTQ, AWQ, FP8 and GGUF are not modelled); name the model "
+            "that they were made of"},
+    {.test = is_nf4_unsaid,
+     .code = CANNOT,
+     .setting = "model",
+     .why = "these weights are packed by bitsandbytes: adapters train over them with --quantize "
+            "nf4 --lora 16, or name the model that they were made of"},
     {.test = is_another_recipe,
      .in = IN_EVERY_TARGET,
      .code = CANNOT,

@@ -18,8 +18,9 @@ static void put_values(struct buf *b, const struct setting_def *d)
     } else if (d->kind == SETTING_CHOICE) {
         put_choices(b, setting_values(b->arena, d));
     } else if (str_is(str_from(d->name), "model")) {
-        for (ptrdiff_t i = 0; i < catalog_model_count; i++)
-            buf_printf(b, "%s%s", i ? " " : "", catalog_models[i].name);
+        const struct catalog_model *row;
+        for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++)
+            buf_printf(b, "%s%s", i ? " " : "", row->name);
     } else if (str_is(str_from(d->name), "gpu")) {
         buf_put_z(b, "auto");
         for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)

@@ -20,7 +20,7 @@
 // card says "Full 131,072 tokens", with YaRN.
 #define QWEN25_NATIVE .native = {.yarn_length = 131072}
 
-const struct catalog_model catalog_models[] = {
+static const struct catalog_model catalog_models[] = {
     {"Qwen3-0.6B", "Qwen", "qwen3",
      "hidden_size=1024 num_hidden_layers=28 num_attention_heads=16 num_key_value_heads=8 "
      "intermediate_size=3072 tie_word_embeddings=true max_position_embeddings=40960",
@@ -308,15 +308,12 @@ const struct catalog_model catalog_models[] = {
      .also = "DeepSeek-V3-0324 DeepSeek-V3-Base DeepSeek-V3.1 DeepSeek-R1 DeepSeek-R1-0528"},
 };
 
-const ptrdiff_t catalog_model_count = COUNT_OF(catalog_models);
-
-static bool among(const char *names, struct str wanted)
+const struct catalog_model *catalog_model_at(ptrdiff_t i)
 {
-    struct words w = words_of(names, ' ');
-    while (words_next(&w))
-        if (str_equal_nocase(w.word, wanted))
-            return true;
-    return false;
+    ptrdiff_t first = COUNT_OF(catalog_models);
+    if (i < first)
+        return &catalog_models[i];
+    return i - first < named_model_count ? &named_models[i - first] : NULL;
 }
 
 // The name without its hub owner; a path has more slashes than an id and stays whole.
@@ -328,33 +325,76 @@ static struct str without_owner(struct str name)
 
 static struct str owner_of(struct str name)
 {
-    struct str_cut c = str_cut(name, '/');
-    return c.found ? c.head : STR_NONE;
+    return without_owner(name).n < name.n ? str_cut(name, '/').head : STR_NONE;
+}
+
+// Whether a row's name is the wanted one. `owner` is of the row unless the name has one of its own;
+// one that is not wanted matters not.
+static bool is_named(struct str name, struct str owner, struct str wanted)
+{
+    struct str theirs = owner_of(name).n ? owner_of(name) : owner, asked = owner_of(wanted);
+    return str_equal_nocase(without_owner(name), without_owner(wanted)) &&
+           (!asked.n || str_equal_nocase(asked, theirs));
+}
+
+static bool among(const char *names, struct str owner, struct str wanted)
+{
+    struct words w = words_of(names, ' ');
+    while (words_next(&w))
+        if (is_named(w.word, owner, wanted))
+            return true;
+    return false;
 }
 
 const struct catalog_model *catalog_model_find(struct str name)
 {
-    struct str owner = owner_of(name), bare = without_owner(name);
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
-        const struct catalog_model *row = &catalog_models[i];
-        if (owner.n && !str_equal_nocase(owner, str_from(row->owner)))
-            continue;
-        if (str_equal_nocase(bare, str_from(row->name)) || among(row->also, bare) ||
-            among(row->nick, bare))
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
+        struct str owner = str_from(row->owner);
+        if (is_named(str_from(row->name), owner, name) || among(row->also, owner, name) ||
+            among(row->nick, owner, name))
             return row;
     }
     return NULL;
 }
 
+static const struct packing *packing_of(struct str name)
+{
+    for (ptrdiff_t i = 0; i < packing_count; i++) {
+        struct str suffix = str_from(packings[i].suffix);
+        if (name.n > suffix.n &&
+            str_equal_nocase(str_slice(name, name.n - suffix.n, name.n), suffix))
+            return &packings[i];
+    }
+    return NULL;
+}
+
+struct catalog_answer catalog_model_answer(struct str name)
+{
+    struct catalog_answer found = {.row = catalog_model_find(name)};
+    if (found.row)
+        return found;
+    struct str base = name;
+    found.packing = packing_of(name);
+    if (found.packing)
+        base.n -= str_from(found.packing->suffix).n;
+    found.row = catalog_model_find(base);
+    found.likened = !found.row;
+    if (found.likened && owner_of(base).n)
+        found.row = catalog_model_find(without_owner(base));
+    return found;
+}
+
 bool catalog_model_unknown(struct str name, struct str where, struct error *e)
 {
     struct str_nearest nearest = str_nearest_to(without_owner(name));
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
-        struct words also = words_of(catalog_models[i].also, ' ');
-        str_nearest_offer(&nearest, str_from(catalog_models[i].name));
-        struct words nick = words_of(catalog_models[i].nick, ' ');
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
+        struct words also = words_of(row->also, ' ');
+        str_nearest_offer(&nearest, str_from(row->name));
+        struct words nick = words_of(row->nick, ' ');
         while (words_next(&also))
-            str_nearest_offer(&nearest, also.word);
+            str_nearest_offer(&nearest, without_owner(also.word));
         while (words_next(&nick))
             str_nearest_offer(&nearest, nick.word);
     }

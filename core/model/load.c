@@ -467,6 +467,20 @@ static bool from_catalog(struct model *m, struct arena *a, const struct catalog_
     return true;
 }
 
+static bool from_name(struct model *m, struct arena *a, const struct setting *name, struct error *e)
+{
+    struct catalog_answer found = catalog_model_answer(name->value);
+    if (!found.row)
+        return catalog_model_unknown(name->value, name->where, e);
+    if (!from_catalog(m, a, found.row, e))
+        return false;
+    m->packing = found.packing;
+    m->likened = found.likened;
+    if (found.likened || found.packing)
+        m->name = name->value;
+    return true;
+}
+
 static bool from_config(struct model *m, struct arena *a, const struct settings *s,
                         const struct setting *model_type, struct error *e)
 {
@@ -515,10 +529,7 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
     } else {
         if (!name)
             return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
-        const struct catalog_model *row = catalog_model_find(name->value);
-        if (!row)
-            return catalog_model_unknown(name->value, name->where, e);
-        if (!from_catalog(&found, a, row, e))
+        if (!from_name(&found, a, name, e))
             return false;
     }
     if (!apply_overrides(&found, s, e))

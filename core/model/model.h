@@ -122,7 +122,9 @@ struct native {
 
 struct model {
     struct str name;
-    struct str source; // "catalogue", "config.json"
+    struct str source;             // "catalogue", "config.json"
+    const struct packing *packing; // of its weights; NULL: none
+    bool likened;                  // its shapes are those of the catalogue's model of the same name
     const struct family *family;
     feature_set features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
@@ -168,11 +170,31 @@ struct catalog_model {
     const char *hub;        // the hub's name, where it has none that is `name`
     struct native native;   // not what the row that it is like says
 };
-extern const struct catalog_model catalog_models[];
-extern const ptrdiff_t catalog_model_count;
+extern const struct catalog_model named_models[]; // more of them, with the names people use
+extern const ptrdiff_t named_model_count;
 
-// Case and a hub owner before the name are forgiven.
+const struct catalog_model *catalog_model_at(ptrdiff_t i); // NULL: there are no more
+
+// Case is forgiven, and a missing owner; another owner is another model.
 const struct catalog_model *catalog_model_find(struct str name);
+
+// What the end of a name says of its weights: packed, so that they are not what trains.
+struct packing {
+    const char *suffix;
+    const char *name;
+    bool nf4; // bitsandbytes' 4 bits, which adapters train over
+};
+extern const struct packing packings[];
+extern const ptrdiff_t packing_count;
+
+// What the catalogue knows of a name: a row by its own name, else that of its weights' base, else
+// one that another owner's model bears the name of; NULL where there is none.
+struct catalog_answer {
+    const struct catalog_model *row;
+    const struct packing *packing; // NULL: its weights are plain
+    bool likened;                  // another owner's
+};
+struct catalog_answer catalog_model_answer(struct str name);
 
 // Fails with "unknown model", naming the nearest known one.
 bool catalog_model_unknown(struct str name, struct str where, struct error *e);

@@ -67,9 +67,10 @@ static void print_variants(struct buf *out, const struct view *v)
 {
     struct buf names = buf_in(out->arena);
     buf_put_z(&names, "Also known:");
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++)
-        if (catalog_models[i].like)
-            buf_printf(&names, " %s", catalog_models[i].name);
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++)
+        if (row->like)
+            buf_printf(&names, " %s", row->name);
     buf_char(out, '\n');
     buf_wrapped(out, buf_str(&names), 0, v->width);
 }
@@ -88,12 +89,13 @@ bool report_models(struct buf *out, const struct view *v, struct error *e)
         {"positions", .right = true, .priority = 3},
     };
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
         struct model m;
         struct parameters p;
-        if (catalog_models[i].like)
+        if (row->like)
             continue;
-        if (!load_row(&m, &p, out->arena, &catalog_models[i], e))
+        if (!load_row(&m, &p, out->arena, row, e))
             return false;
         catalogue_row(&t, &m, &p);
     }
@@ -106,10 +108,11 @@ bool report_models(struct buf *out, const struct view *v, struct error *e)
 bool report_models_json(struct json_out *j, struct arena *a, struct error *e)
 {
     json_out_array(j);
-    for (ptrdiff_t i = 0; i < catalog_model_count; i++) {
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
         struct model m;
         struct parameters p;
-        if (!load_row(&m, &p, a, &catalog_models[i], e))
+        if (!load_row(&m, &p, a, row, e))
             return false;
         json_out_object(j);
         json_out_field_str(j, "name", m.name);
@@ -194,7 +197,10 @@ void report_model(struct buf *out, const struct view *v, const struct model *m,
     put_ink(out, v, INK_BOLD, m->name);
     buf_printf(out, "  %s, from ", m->family->title);
     put_plain(out, m->source);
-    buf_char(out, '\n');
+    buf_put_z(out, m->likened ? ", which knows another owner's model of this name\n" : "\n");
+    if (m->packing)
+        buf_printf(out, "  its weights are packed by %s; below are those it was made of\n",
+                   m->packing->name);
     print_shapes(out, v, m);
     print_features(out, v, m);
     buf_char(out, '\n');

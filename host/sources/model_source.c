@@ -99,10 +99,21 @@ static bool looks_like_path(struct str text)
            str_ends(text, STR(".json"));
 }
 
+// Where the hub cannot be asked, the catalogue's model of the same name has to do; the model says
+// so.
+static bool use_likeness(const struct catalog_answer *known, struct error *e)
+{
+    if (!known->row || e->code != ERROR_IO)
+        return false;
+    *e = (struct error){0};
+    return true;
+}
+
 static bool resolve(struct settings *s, struct setting item, const struct hub_options *hub,
                     struct error *e)
 {
-    if (catalog_model_find(item.value))
+    struct catalog_answer known = catalog_model_answer(item.value);
+    if (known.row && !known.likened)
         return true;
     switch (path_kind(*s->arena, item.value)) {
     case PATH_FOLDER:
@@ -116,7 +127,7 @@ static bool resolve(struct settings *s, struct setting item, const struct hub_op
         return FAIL(e, BAD_INPUT, item.where, "there is no file or folder '%.*s'",
                     STR_ARGS(str_short(item.value)));
     if (hub_is_id(item.value))
-        return from_hub(s, item.value, hub, e);
+        return from_hub(s, item.value, hub, e) || use_likeness(&known, e);
     return catalog_model_unknown(item.value, item.where, e);
 }
 
