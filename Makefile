@@ -17,9 +17,9 @@ build: ## the release program, at build/release/fathom
 check: includes format-check portable test test-clang random wasm tidy fuzz torture ## everything ./test runs
 	@echo "every check passed"
 
-test: ## unit, golden and documentation tests: gcc, sanitizers
+test: ## unit, golden and documentation tests: gcc, sanitizers; TESTS='^cli' only those
 	@scripts/build dev
-	@cd build/dev && ctest -j 2 --output-on-failure
+	@cd build/dev && ctest -j 2 --output-on-failure -R '$(or $(TESTS),.)' --no-tests=error
 
 test-clang: ## the same, built by clang
 	@scripts/build dev-clang
