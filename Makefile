@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers bench install clean
+.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers wheel bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -87,6 +87,9 @@ peers: build ## the estimators that PyPI has, on the same measured jobs as ours:
 	@python3 tests/frameworks/make_environment.py build/frameworks
 	@build/frameworks/bin/python -m pip install -q --no-deps --upgrade --target build/peers -r tests/peers/requirements.txt
 	@PYTHONPATH=build/peers build/frameworks/bin/python -W ignore tests/peers/peers.py build/release/fathom docs/peers.md
+
+wheel: build ## the Python package, for every Python 3 on this kind of Linux: build/wheel/*.whl
+	@python3 python/build_wheel.py build/release build/wheel
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
 	@scripts/build release bench_allocator bench_predict bench_search bench_doctor

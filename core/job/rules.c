@@ -274,11 +274,6 @@ static bool limits_tokens_twice(const struct job *j)
     return settings_find_z(j->given, "max-token-len") && settings_find_z(j->given, "batch");
 }
 
-static bool keeps_nothing(const struct job *j)
-{
-    return settings_find_z(j->given, "sync-each-batch") != NULL;
-}
-
 static bool limits_tokens(const struct job *j)
 {
     return j->token_limit > 0;
@@ -560,8 +555,6 @@ const struct rule rules[] = {
      "a prompt is shorter than the context, or nothing is left to answer"},
     {0, 0, limits_tokens_twice, 0, CANNOT, "batch",
      "max-token-len says how many sequences a micro-batch has; leave batch out"},
-    {0, IS_FSDP, keeps_nothing, 0, CANNOT, "sync-each-batch",
-     "only fsdp can keep whole gradients between micro-batches; here it says nothing"},
     {0, 0, limits_tokens_elsewhere, 0, CANNOT, "max-token-len",
      "max-token-len is a setting of trinity; --batch says it elsewhere"},
     {0, 0, limits_reference_elsewhere, 0, CANNOT, "log-prob-max-token-len",

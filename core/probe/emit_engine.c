@@ -167,14 +167,6 @@ bool deepspeed_build(struct launch *l, struct arena *a, const struct trial_reque
     return emit_build(l, a, r, "deepspeed", e);
 }
 
-// What a recipe sets for strategies that this job does not use, nobody has said.
-static bool is_idle(struct str key, const struct settings *all, const struct settings *given)
-{
-    const struct setting *strategy = settings_find_z(all, "strategy");
-    bool shards = strategy && str_starts(strategy->value, STR("fsdp"));
-    return str_is(key, "sync-each-batch") && !shards && !settings_find(given, key);
-}
-
 // Accelerate's files, whose script is transformers' Trainer, with what that sets by itself.
 bool transformers_build(struct launch *l, struct arena *a, const struct trial_request *r,
                         struct error *e)
@@ -189,8 +181,7 @@ bool transformers_build(struct launch *l, struct arena *a, const struct trial_re
     if (!settings_set(&own, recipe, e) || !recipe_fill(&all, &own, r->gpus > 1, e))
         return false;
     for (ptrdiff_t i = 0; i < all.count; i++)
-        if (!str_is(all.items[i].key, "recipe") && !is_idle(all.items[i].key, &all, r->cell) &&
-            !settings_add(filled, all.items[i], e))
+        if (!str_is(all.items[i].key, "recipe") && !settings_add(filled, all.items[i], e))
             return false;
     struct trial_request explicit = *r;
     explicit.cell = filled;

@@ -1,0 +1,164 @@
+"""The wheel in a clean environment, and fathom.check on TRL's and transformers' own trainers."""
+import glob
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+import venv
+
+from common import ASIDE, FATHOM, HERE, ROOT
+
+TRL = os.path.join(ASIDE, "trl==1.16.0")
+
+
+def wheel(folder):
+    """Builds it; its path."""
+    builder = os.path.join(ROOT, "python", "build_wheel.py")
+    done = subprocess.run([sys.executable, builder, os.path.dirname(FATHOM), folder], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def predicted(settings):
+    """The program's own JSON for what a trainer was seen as."""
+    words = [f"--{name}={value}" for name, value in settings.items()]
+    return json.loads(subprocess.run([FATHOM, "predict", *words, "--json"], capture_output=True, text=True).stdout)
+
+
+class Wheel(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.place.cleanup)
+        cls.wheel = wheel(os.path.join(cls.place.name, "one"))
+        cls.home = os.path.join(cls.place.name, "clean")
+        venv.create(cls.home, with_pip=True)
+        subprocess.run([cls.python(), "-m", "pip", "install", "-q", "--no-index", cls.wheel], check=True)
+
+    @classmethod
+    def python(cls):
+        return os.path.join(cls.home, "bin", "python")
+
+    def run_python(self, text):
+        done = subprocess.run([self.python(), "-c", text], capture_output=True, text=True, cwd=self.place.name)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_two_builds_are_equal(self):
+        other = wheel(os.path.join(self.place.name, "two"))
+        with open(self.wheel, "rb") as one, open(other, "rb") as two:
+            self.assertEqual(one.read(), two.read())
+
+    def test_the_program_is_on_the_path(self):
+        done = subprocess.run([os.path.join(self.home, "bin", "fathom"), "--version"], capture_output=True, text=True)
+        self.assertEqual(done.stdout, subprocess.run([FATHOM, "--version"], capture_output=True, text=True).stdout)
+
+    def test_answers_are_the_programs(self):
+        said = self.run_python("import fathom, json\n"
+                               "a = fathom.predict(model='Qwen3-8B', gpu='8xH100-80G', context=32768)\n"
+                               "print(json.dumps(a.json)); print(a.verdict, a.peak.reserved_bytes, len(a.steps))")
+        reply, short = said.splitlines()
+        settings = {"model": "Qwen3-8B", "gpu": "8xH100-80G", "context": 32768}
+        self.assertEqual(json.loads(reply), predicted(settings))
+        self.assertEqual(short.split()[0], "no")
+
+    def test_an_error_is_the_programs_sentence(self):
+        said = self.run_python("import fathom\n"
+                               "try: fathom.predict(model='Qwen3-8BB', gpu='H200', context=4096)\n"
+                               "except fathom.FathomError as e: print(e.status, e.code, e)")
+        self.assertEqual(said.split()[:2], ["2", "bad_input"])
+        self.assertIn("there is no model 'Qwen3-8BB'", said)
+        self.assertIn("did you mean", said)
+
+    def test_a_value_cannot_be_another_setting(self):
+        said = self.run_python("import fathom\n"
+                               "try: fathom.predict(model='Qwen3-8B\\ngpu=8xH200', gpu='H200', context=4096)\n"
+                               "except fathom.FathomError as e: print(e)")
+        self.assertIn("one line", said)
+
+    def test_threads_do_not_meet(self):
+        said = self.run_python(
+            "import fathom, concurrent.futures as f\n"
+            "ask = lambda n: fathom.predict(model='Qwen3-0.6B', gpu='H200', context=1024 * n).needs_bytes\n"
+            "alone = [ask(n) for n in range(1, 9)]\n"
+            "with f.ThreadPoolExecutor(8) as pool: print(list(pool.map(ask, range(1, 9))) == alone)")
+        self.assertEqual(said.strip(), "True")
+
+    def test_logs_files_and_pictures(self):
+        said = self.run_python(
+            "import fathom\n"
+            "print(fathom.doctor('torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB.').cause['kind'])\n"
+            "print(sorted(fathom.emit('trl', model='Qwen3-0.6B', gpu='H200', context=4096).files))\n"
+            "print(fathom.max_context(model='Qwen3-0.6B', gpu='RTX4090').max_context)\n"
+            "print('<svg' in fathom.predict(model='Qwen3-0.6B', gpu='H200', context=4096)._repr_html_())")
+        kind, files, longest, drawn = said.splitlines()
+        self.assertEqual((kind, drawn), ("gpu-memory", "True"))
+        self.assertIn("sft.yaml", files)
+        self.assertGreater(int(longest), 4096)
+
+    def test_stubs_know_the_settings(self):
+        path = glob.glob(os.path.join(self.home, "lib", "*", "site-packages", "fathom", "questions.pyi"))[0]
+        with open(path, encoding="utf-8") as file:
+            self.assertRegex(file.read(), r"def predict\(.*max_token_len: int \| str \| None")
+
+
+class Trainers(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.place.cleanup)
+        site = os.path.join(cls.place.name, "site")
+        subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site,
+                        wheel(cls.place.name)], check=True)
+        done = subprocess.run([sys.executable, "-W", "ignore", os.path.join(HERE, "check_trainers.py"),
+                               cls.place.name], capture_output=True, text=True,
+                              env={**os.environ, "PYTHONPATH": f"{site}:{TRL}"})
+        assert done.returncode == 0, done.stderr[-2000:]
+        rows = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"what"')]
+        cls.said, cls.printed = {row["what"]: row for row in rows}, done.stderr
+
+    def sees(self, what, **expected):
+        settings = self.said[what]["settings"]
+        self.assertEqual({name: settings[name.replace("_", "-")] for name in expected}, expected)
+        return settings
+
+    def test_an_sft_trainer(self):
+        self.sees("sft", recipe="trl", task="sft", context=100, batch=2, accum=4, precision="autocast",
+                  checkpointing="on", optimizer="adamw-fused", batching="full", strategy="single")
+
+    def test_its_arguments_and_data_decide(self):
+        self.sees("sft, mixed lengths", context=104, batching="padded", checkpointing="off")
+        self.sees("sft, bf16", precision="bf16")
+
+    def test_pairs(self):
+        self.sees("dpo", recipe="trl", task="dpo", context=101)
+        self.sees("reward", recipe="trl", task="reward", context=101)
+
+    def test_transformers_own(self):
+        self.sees("transformers", recipe="transformers", checkpointing="off", loss="full")
+
+    def test_the_answer_is_the_programs(self):
+        for what in ("sft", "dpo", "transformers"):
+            with self.subTest(what):
+                reply = predicted(self.said[what]["settings"])
+                self.assertEqual(reply["needs_bytes"], self.said[what]["needs"])
+
+    def test_the_verdict_is_printed(self):
+        self.assertIn("100 tokens on H100-80G: fits", self.printed)
+
+    def test_without_a_gpu_one_has_to_be_named(self):
+        self.assertEqual(self.said["no GPU"]["status"], 2)
+        self.assertIn("check(trainer, gpu='8xH100-80G')", self.said["no GPU"]["message"])
+
+    def test_the_callback_lays_both_beside_each_other(self):
+        row = self.said["callback"]
+        self.assertEqual(row["measured"], [{"allocated": 3 << 30, "reserved": 4 << 30}])
+        self.assertEqual(row["logged"][0]["fathom/measured_gib"], 3.0)
+        self.assertIn("fathom/predicted_gib", row["logged"][0])
+        self.assertEqual(row["cause"], "gpu-memory")
+
+
+if __name__ == "__main__":
+    unittest.main()
