@@ -114,7 +114,7 @@ const struct command commands[] = {
          "total and by part, and its bytes in each precision. A model folder's safetensors "
          "headers are counted too and compared.",
      .operand = "model",
-     .settings = "model layers tied",
+     .settings = "model layers tied like",
      .answer = models_answer,
      .examples = {{"models", "the catalogue"},
                   {"models Qwen3-8B", "one model"},
@@ -135,7 +135,7 @@ const struct command commands[] = {
      .summary = "a model beside the machine it is meant for",
      .description = "Prints the model and the hardware of a request, and how the weights alone "
                     "compare with the memory there is.",
-     .settings = "model gpu layers tied",
+     .settings = "model gpu layers tied like",
      .answer = show_answer,
      .examples = {{"show --model Qwen3-8B --gpu 8xH100-80G", "both in full"},
                   {"show --from request.yaml", "settings from a file"}}},
@@ -148,7 +148,7 @@ const struct command commands[] = {
          "is written over without --force. Exits with 1 when the configuration is predicted not "
          "to fit; the files are written all the same.",
      .uses = USE_JOB | USE_FILES,
-     .without = "cp-rank memory-limit layers tied",
+     .without = "cp-rank memory-limit layers tied like",
      .settings = "margin host-memory",
      .answer = emit_answer,
      .examples = {{"emit --for accelerate --model Qwen3-8B --gpu 8xH100-80G --context 16k -o run",

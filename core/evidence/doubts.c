@@ -143,6 +143,11 @@ static bool is_likened(const struct job *job)
     return job->model.likened;
 }
 
+static bool is_likeness(const struct job *job)
+{
+    return job->model.like != NULL;
+}
+
 static bool is_other_latent_attention(const struct job *job)
 {
     return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
@@ -197,6 +202,7 @@ static bool is_of_llamafactory(const struct job *job)
 
 const struct doubt doubt_rows[] = {
     {has_collectives, "NCCL's buffers", false},
+    {is_likeness, "this family, predicted as another (--like): a likeness", true},
     {is_likened, "this owner's model (its shapes are taken from the catalogue's of the same name)",
      false},
     {is_other_architecture, "the scratch of attention and sums on this card (taken as on an H200)",

@@ -415,15 +415,21 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
     return true;
 }
 
+static const struct family *family_named(struct str model_type)
+{
+    for (ptrdiff_t i = 0; i < family_count; i++)
+        if (str_is(model_type, families[i].model_type))
+            return &families[i];
+    return NULL;
+}
+
 static bool find_family(struct origin *o, struct str model_type, struct error *e)
 {
-    for (ptrdiff_t i = 0; i < family_count; i++) {
-        if (!str_is(model_type, families[i].model_type))
-            continue;
-        o->family = &families[i];
+    o->family = family_named(model_type);
+    if (o->family) {
         o->defaults = settings_in(o->arena);
-        return settings_read(&o->defaults, str_from(families[i].defaults), ' ',
-                             str_from(families[i].title), e);
+        return settings_read(&o->defaults, str_from(o->family->defaults), ' ',
+                             str_from(o->family->title), e);
     }
     struct arena scratch = *o->arena;
     struct buf known = buf_in(&scratch);
@@ -481,13 +487,112 @@ static bool from_name(struct model *m, struct arena *a, const struct setting *na
     return true;
 }
 
+// Parameters in the model's files, where the host has counted them; 0: it has not.
+static bool stored_parameters(uint64_t *count, const struct settings *s, struct error *e)
+{
+    const struct setting *stored = settings_find_z(s, "weights.parameters");
+    *count = 0;
+    return !stored || setting_number(count, stored, UNIT_PLAIN, (struct range){0, UINT64_MAX}, e);
+}
+
+static bool build_as(struct model *m, uint64_t *total, const struct origin *like,
+                     const struct family *f)
+{
+    struct error none = {0};
+    struct origin o = *like;
+    struct parameters p;
+    bool built = find_family(&o, str_from(f->model_type), &none) && fill_model(m, &o, &none) &&
+                 parameters_of(&p, o.arena, m, &none);
+    *total = built ? p.total : 0;
+    return built;
+}
+
+static uint64_t apart(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : b - a;
+}
+
+static bool says_experts(const struct settings *s)
+{
+    return settings_find_z(s, "config.num_experts") ||
+           settings_find_z(s, "config.num_local_experts") ||
+           settings_find_z(s, "config.n_routed_experts");
+}
+
+// The known family that an unknown model is nearest to: by its files' parameters where they are
+// counted, else the first with or without experts as it, and all of whose values it has.
+static const struct family *nearest_family(const struct origin *o, uint64_t stored)
+{
+    const struct family *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (ptrdiff_t i = 0; i < family_count; i++) {
+        struct arena scratch = *o->arena;
+        struct origin inner = *o;
+        inner.arena = &scratch;
+        struct model m;
+        uint64_t total;
+        bool experts = families[i].features & FEATURE_EXPERTS;
+        if (experts != says_experts(o->given) || !build_as(&m, &total, &inner, &families[i]))
+            continue;
+        uint64_t distance = stored ? apart(stored, total) : 0;
+        if (distance < least) {
+            best = &families[i];
+            least = distance;
+        }
+    }
+    return best;
+}
+
+// --like: the files must bear out what the likeness would give.
+static bool check_likeness(const struct model *m, struct arena *a, const struct settings *s,
+                           const struct setting *like, struct error *e)
+{
+    enum { PERMILLE = 5 }; // biases and small tensors that the likeness has not
+    struct parameters p;
+    uint64_t stored;
+    if (!parameters_of(&p, a, m, e) || !stored_parameters(&stored, s, e))
+        return false;
+    if (!stored || apart(stored, p.total) <= p.total / 1000 * PERMILLE)
+        return true;
+    return FAIL(e, BAD_INPUT, like->where,
+                "as %s it would have %llu parameters, but its files have %llu",
+                m->family->model_type, (unsigned long long)p.total, (unsigned long long)stored);
+}
+
+static bool fail_unknown(struct origin *o, const struct settings *s,
+                         const struct setting *model_type, struct error *e)
+{
+    uint64_t stored;
+    if (!stored_parameters(&stored, s, e))
+        return false;
+    const struct family *nearest = nearest_family(o, stored);
+    FAIL(e, UNSUPPORTED, o->label, "the model family '%.*s' is not known",
+         STR_ARGS(str_short(model_type->value)));
+    if (!nearest)
+        return HINT(e, "its shapes are those of no known family; 'fathom models' lists what is");
+    return HINT(e, "its shapes are nearest to %s: --like %s predicts it as that", nearest->title,
+                nearest->model_type);
+}
+
 static bool from_config(struct model *m, struct arena *a, const struct settings *s,
                         const struct setting *model_type, struct error *e)
 {
-    const struct setting *name = settings_find_z(s, "model");
+    const struct setting *name = settings_find_z(s, "model"), *like = settings_find_z(s, "like");
     struct origin o = {.arena = a, .given = s, .root = "config.", .label = model_type->where};
-    if (!find_family(&o, model_type->value, e) || !fill_model(m, &o, e))
+    bool known = family_named(model_type->value);
+    if (like && known)
+        return FAIL(e, BAD_INPUT, like->where, "'%.*s' is known itself and needs no likeness",
+                    STR_ARGS(str_short(model_type->value)));
+    if (!like && !known)
+        return fail_unknown(&o, s, model_type, e);
+    if (like)
+        o.label = like->where;
+    if (!find_family(&o, like ? like->value : model_type->value, e))
         return false;
+    o.label = model_type->where;
+    if (!fill_model(m, &o, e) || (like && !check_likeness(m, a, s, like, e)))
+        return false;
+    m->like = like ? m->family : NULL;
     m->name = name ? name->value : STR("config.json");
     m->source = model_type->where;
     return true;
@@ -527,8 +632,12 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
     } else if (config) {
         return FAIL(e, BAD_INPUT, config->where, "the configuration has no model_type");
     } else {
+        const struct setting *like = settings_find_z(s, "like");
         if (!name)
             return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+        if (like)
+            return FAIL(e, BAD_INPUT, like->where, "'%.*s' is known itself and needs no likeness",
+                        STR_ARGS(str_short(name->value)));
         if (!from_name(&found, a, name, e))
             return false;
     }

@@ -124,6 +124,7 @@ struct model {
     struct str name;
     struct str source;             // "catalogue", "config.json"
     const struct packing *packing; // of its weights; NULL: none
+    const struct family *like;     // predicted as that family, which it is not; NULL: as what it is
     bool likened;                  // its shapes are those of the catalogue's model of the same name
     const struct family *family;
     feature_set features;

@@ -221,6 +221,45 @@ TEST(names_as_people_write_them)
     CHECK(!load(&m, &p, "-AWQ", &e));
 }
 
+#define UNKNOWN                                                                                  \
+    "config.model_type=acme\nconfig.hidden_size=1024\nconfig.num_hidden_layers=28\n"             \
+    "config.num_attention_heads=16\nconfig.num_key_value_heads=8\nconfig.head_dim=128\n"         \
+    "config.intermediate_size=3072\nconfig.vocab_size=151936\nconfig.tie_word_embeddings=true\n" \
+    "config.max_position_embeddings=40960\n"
+
+TEST(a_likeness_of_an_unknown_family)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(load_settings(&m, &p, UNKNOWN "like=qwen3", &e));
+    CHECK(m.like && str_is(str_from(m.like->model_type), "qwen3"));
+    CHECK_U64(p.total, UINT64_C(596049920)); // Qwen3-0.6B's
+    CHECK(load_settings(&m, &p, UNKNOWN "like=qwen3\nweights.parameters=596000000", &e));
+    CHECK(!load_settings(&m, &p, UNKNOWN "like=qwen3\nweights.parameters=500000000", &e));
+    CHECK(strstr(e.message, "its files have 500000000"));
+    CHECK(!load_settings(&m, &p, UNKNOWN "like=nobody", &e));
+    CHECK(!load_settings(&m, &p, "model=Qwen3-8B\nlike=llama", &e));
+    CHECK(strstr(e.message, "needs no likeness"));
+}
+
+TEST(an_unknown_family_is_told_its_nearest)
+{
+    struct model m = {0};
+    struct parameters p = {0};
+    struct error e;
+    CHECK(!load_settings(&m, &p, UNKNOWN "weights.parameters=596049920", &e));
+    CHECK(e.code == ERROR_UNSUPPORTED);
+    CHECK(strstr(e.hint, "--like qwen3 "));
+    CHECK(!load_settings(&m, &p, UNKNOWN, &e));
+    CHECK(strstr(e.hint, "--like llama "));
+    CHECK(!load_settings(&m, &p,
+                         UNKNOWN "config.num_experts=16\nconfig.num_experts_per_tok=4\n"
+                                 "config.moe_intermediate_size=512",
+                         &e));
+    CHECK(strstr(e.hint, "--like qwen3_moe "));
+}
+
 TEST(every_row_of_the_catalogue_loads)
 {
     for (ptrdiff_t i = 0; i < catalogue_rows(); i++) {
