@@ -11,10 +11,11 @@
 // Settings that depend on the job.
 enum computed {
     AS_WRITTEN,
-    ONE_SEQUENCE,  // a micro-batch of one sequence, and the accumulation that keeps the batch
-    MORE_GPUS,     // `times` as many
-    ONE_EVALUATED, // a sequence at a time in evaluation, where there is one
-    NO_REFERENCE,  // beside the model, where there is one
+    ONE_SEQUENCE,       // a micro-batch of one sequence, and the accumulation that keeps the batch
+    MORE_GPUS,          // `times` as many
+    ONE_EVALUATED,      // a sequence at a time in evaluation, where there is one
+    NO_WHOLE_GRADIENTS, // between micro-batches, where they are kept
+    NO_REFERENCE,       // beside the model, where there is one
 };
 
 static const struct remedy_row {
@@ -31,7 +32,7 @@ static const struct remedy_row {
     {"or a chunked loss", "loss=chunked:2048"},
     {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
     {"or one sequence at a time", "", EVERY_RECIPE, ONE_SEQUENCE},
-    {"or gradients reduced each time", "sync-each-batch=on", OF(TRL) | OF(TRANSFORMERS)},
+    {"or gradients reduced each time", "", OF(TRL) | OF(TRANSFORMERS), NO_WHOLE_GRADIENTS},
     {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL)},
     {"or stage 3", "strategy=zero3", OF(DEEPSPEED)},
     {"or context parallel 2", "cp=2"},
@@ -89,6 +90,8 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
         return more_gpus(a, j, row->times);
     case ONE_EVALUATED:
         return j->evaluation_batch > 1 ? STR("eval-batch=1") : STR_NONE;
+    case NO_WHOLE_GRADIENTS:
+        return j->sync_each_batch ? STR_NONE : STR("sync-each-batch=on");
     case NO_REFERENCE:
         return job_reads_reference(j) && !job_generates(j) && !j->lora_rank
                    ? STR("precompute-reference=on")
