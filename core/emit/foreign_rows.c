@@ -24,6 +24,13 @@ static const struct foreign_row accelerate_rows[] = {
     {"num_machines", NULL, FACT, "machines"},
     {"num_processes", NULL, FACT, "processes"},
     {"use_cpu", "true", REFUSED, NULL, "training on the CPU is not modelled"},
+    {"dynamo_config.dynamo_backend", "NO", NOTHING},
+    {"dynamo_config.dynamo_backend", NULL, REFUSED, NULL, NO_COMPILING},
+    {"dynamo_config.backend", "NO", NOTHING},
+    {"dynamo_config.backend", NULL, REFUSED, NULL, NO_COMPILING},
+    {"dynamo_config.*", NULL, NOTHING}, // without a backend they say nothing
+    {"dynamo_backend", "NO", NOTHING},
+    {"dynamo_backend", NULL, REFUSED, NULL, NO_COMPILING},
     {"fsdp_config.fsdp_version", "1", SETS, "strategy", "fsdp1"},
     {"fsdp_config.fsdp_version", "2", SETS, "strategy", "fsdp2"},
     {"fsdp_config.fsdp_sharding_strategy", "FULL_SHARD", NOTHING},
@@ -166,6 +173,7 @@ const struct foreign_row trainer_rows[] = {
     {"per_device_eval_batch_size", NULL, NOTHING},
     {"eval_*", NULL, NOTHING},
     {"torch_compile", "false", NOTHING},
+    {"torch_compile*", NULL, REFUSED, NULL, NO_COMPILING}, // a backend or mode turns it on
     {"auto_find_batch_size", "false", NOTHING},
     {"use_cpu", "false", NOTHING},
     {"tf32", NULL, NOTHING},
@@ -611,6 +619,8 @@ const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
     {"environment.PYTORCH_CUDA_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
     {"environment.PYTORCH_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
+    {"environment.ACCELERATE_DYNAMO_BACKEND", "no", NOTHING},
+    {"environment.ACCELERATE_DYNAMO_BACKEND", NULL, REFUSED, NULL, NO_COMPILING},
     {"environment.NPROC_PER_NODE", NULL, FACT, "per-machine"},
     {"environment.NNODES", NULL, FACT, "torchrun-machines"},
     {"environment.OPTIM_TORCH", "0", SETS, "expandable", "off"}, // LLaMA-Factory's launcher

@@ -282,6 +282,8 @@ const struct foreign_row axolotl_rows[] = {
     {"chunked_cross_entropy", "false", NOTHING},
     {"tiled_mlp", "false", NOTHING},
     {"torch_compile", "false", NOTHING},
+    {"torch_compile", NULL, REFUSED, NULL, NO_COMPILING},
+    {"torch_compile_*", NULL, NOTHING}, // core/builders/base.py: without torch_compile they wait
     {"flash_attn_cross_entropy", "false", NOTHING},
     {"flash_attn_rms_norm", "false", NOTHING},
     {"flash_attn_fuse_mlp", "false", NOTHING},

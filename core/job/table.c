@@ -65,6 +65,19 @@ EACH(attention_words, ATTENTIONS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
 
+// Read from TRL 1.16: trainer, experimental (orpo, cpo) and cli/commands; ppo is in none of them.
+static const struct refused_word refused_tasks[] = {
+    {"ppo",
+     "TRL 1.16 has no PPO any more, and with its value model it is not modelled; --task rloo "
+     "and grpo train on rewards without one"},
+    {"simpo",
+     "TRL 1.16 has SimPO in trl.experimental.cpo only, without a command, and it is not "
+     "modelled; --task dpo with --precompute-reference on holds no reference model either"},
+    {"orpo", "TRL 1.16 has ORPO in trl.experimental only, without a command, and it is not "
+             "modelled; --task dpo with --precompute-reference on holds no reference model either"},
+    {NULL, NULL},
+};
+
 const struct setting_def setting_defs[] = {
     {.name = "model",
      .uses = USE_JOB,
@@ -701,6 +714,7 @@ const struct setting_def setting_defs[] = {
      .field = FIELD(task),
      .read = read_task,
      WORDS(task_words),
+     .refused = refused_tasks,
      .phrase = "@",
      .written_by = IN_EVERY_TARGET,
      .kind = SETTING_CHOICE,

@@ -211,6 +211,9 @@ static bool check_choice(const struct setting_def *def, const struct setting *it
     put_values(&listed, def);
     if (def->versioned)
         bare.value = str_cut(item->value, '@').head;
+    for (const struct refused_word *r = def->refused; r && r->word; r++)
+        if (str_is(bare.value, r->word))
+            return FAIL(e, BAD_INPUT, item->where, "%s", r->why);
     return setting_choice(&bare, buf_str(&listed), e);
 }
 

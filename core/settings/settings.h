@@ -77,6 +77,11 @@ struct setting_field {
     uint16_t offset, size;
 };
 
+// A word that users know from elsewhere: why it is none here, and what is instead.
+struct refused_word {
+    const char *word, *why;
+};
+
 // Everything that anyone wants to know of a setting. What would need a second list is a missing
 // column.
 struct setting_def {
@@ -103,6 +108,7 @@ struct setting_def {
     const char *phrase, *phrase_off;
     unsigned written_by; // targets whose files can say it
     const char *worker;  // values that share/torch_worker.py does, "" for all; NULL: none
+    const struct refused_word *refused; // of a choice; the last has no word
 };
 
 extern const struct setting_def setting_defs[];

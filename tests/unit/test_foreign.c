@@ -77,6 +77,11 @@ static void check_readings(const struct reading *rows, ptrdiff_t count)
     "?run/file.yaml:1:1: DeepSpeed's buckets of 5e8 elements take up to 1 GiB more than is " \
     "predicted, which is with \"auto\""
 
+#define COMPILED                                                                          \
+    "!torch.compile is not modelled; in the one job that was measured it took allocated " \
+    "memory from 32.7 to 21.1 GiB, so that the prediction without this key is an upper "  \
+    "bound: take it out and ask again"
+
 TEST(accelerate)
 {
     static const struct reading rows[] = {
@@ -87,6 +92,10 @@ TEST(accelerate)
         {"distributed_type=DEEPSPEED", "strategy=zero2" BUCKETS},
         {"distributed_type=MULTI_GPU mixed_precision=bf16", "strategy=ddp precision=autocast"},
         {"distributed_type=NO mixed_precision=no", "strategy=single precision=bf16"},
+        {"distributed_type=NO dynamo_config.dynamo_backend=INDUCTOR", COMPILED},
+        {"distributed_type=NO dynamo_backend=INDUCTOR", COMPILED},
+        {"distributed_type=NO dynamo_config.dynamo_backend=NO mixed_precision=no",
+         "strategy=single precision=bf16"},
         {"distributed_type=MEGATRON_LM", "!this kind of training is not modelled"},
         {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
          "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
@@ -307,6 +316,9 @@ TEST(trl)
         {TRL "packing=true", "batching=packed"},
         {TRL "eval_strategy=steps",
          "task=sft?run/file.yaml:1:1: evaluation is not in the answer, only training is"},
+        {TRL "torch_compile=true", COMPILED},
+        {TRL "torch_compile_mode=default", COMPILED},
+        {TRL "torch_compile=false", "task=sft"},
         {TRL "optim=paged_adamw_8bit",
          "!optim 'paged_adamw_8bit' of TRL is not read, and may change memory"},
         {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
@@ -346,6 +358,7 @@ TEST(llamafactory_is_read)
          "layer-kernels=liger loss=liger"},
         {LF "bf16=true use_reentrant_gc=false neat_packing=true", "batching=packed"},
         {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
+        {LF "bf16=true torch_compile=true", COMPILED},
         {LF "bf16=true use_galore=true",
          "!use_galore 'true' of LLaMA-Factory is not read, and may change memory"},
         {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
@@ -402,6 +415,7 @@ TEST(axolotl_is_read)
         {"base_model=m", "!training in float32 is not modelled; bf16: true is"},
         {AXOLOTL "context_parallel_size=2",
          "!sequences or layers that are split over GPUs are not read from this file"},
+        {AXOLOTL "torch_compile=auto", COMPILED},
         {AXOLOTL "tiled_mlp=true",
          "!tiled_mlp 'true' of axolotl is not read, and may change memory"},
         {AXOLOTL "deepspeed=zero3.json", "!what matters is in that file: give it to --from too"},
