@@ -83,7 +83,10 @@ static const struct row accelerate_rows[] = {
      "A sequence of @context@ tokens is spread over @sp@ GPUs, heads during attention."},
     {"parallelism_config.parallelism_config_sp_backend", ROW_TEXT, "deepspeed", IS_SP},
     {"parallelism_config.parallelism_config_sp_seq_length_is_variable", ROW_LITERAL, "true", IS_SP},
-    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "sdpa", IS_SP},
+    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "sdpa", IS_SP,
+     IS_FLASH2},
+    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "flash_attention_2",
+     IS_SP | IS_FLASH2},
 };
 
 static const struct line launch_lines[] = {
@@ -102,6 +105,8 @@ static const struct line run_lines[] = {
              "    --precision @precision@\n"
              "    --optimizer @optimizer@"},
     {IS_CHECKPOINTING, 0, "    --checkpointing"},
+    {IS_FLASH2, 0, "    --attention flash_attention_2"},
+    {IS_EAGER, 0, "    --attention eager"},
     {0, IS_NO_DATASET, "    --dataset @dataset@"},
     {.text = "    --save-to @save-to@\n)\n"
              "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" "

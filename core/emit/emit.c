@@ -50,7 +50,7 @@ bool emit_check(const struct draft *j, struct error *e)
     struct words generating =
         words_of("rollout rollout-tp rollout-memory samples prompt response", ' ');
     if (teacher && !draft_is(j, IS_OPD, 0))
-        return FAIL(e, BAD_INPUT, teacher->where, "only --task opd has a teacher");
+        return FAIL(e, BAD_INPUT, teacher->where, "only --task distill has a teacher");
     while (!draft_is(j, IS_ROLLOUT, 0) && words_next(&generating)) {
         const struct setting *item = settings_find(j->settings, generating.word);
         bool masked = str_is(generating.word, "prompt") && draft_is(j, IS_COMPARED, 0);

@@ -126,7 +126,7 @@ static bool conclude_trl_precision(struct conclusion *c)
 // TRL's files do not name their task; emit's are named after it.
 static struct str task_of(struct str place)
 {
-    static const char *const tasks[] = {"dpo", "kto", "reward", "grpo", "rloo"};
+    static const char *const tasks[] = {"dpo", "kto", "reward", "grpo", "rloo", "distill"};
     struct str path = str_cut_last(str_cut_last(place, ':').head, ':').head;
     struct str_cut folder = str_cut_last(path, '/');
     struct str name = folder.found ? folder.tail : path;
@@ -173,10 +173,12 @@ static bool conclude_adapters(struct conclusion *c, const struct setting *adapte
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }
 
-// The file's name says it, and where it does not, what only grpo has.
+// The file's name says it, and where it does not, what only distillation and grpo have.
 static struct str trl_task(const struct conclusion *c, const struct setting *trl)
 {
     struct str named = task_of(trl->where);
+    if (settings_find_z(c->out, "teacher"))
+        return STR("distill");
     return fact(c, "answers") && str_is(named, "sft") ? STR("grpo") : named;
 }
 
@@ -188,6 +190,18 @@ static bool conclude_kl(struct conclusion *c)
     return !beta || !generates || put(c, "beta", beta->value, beta->where);
 }
 
+// trl/scripts/distillation.py: a teacher has the student's dtype unless it is given one.
+static bool conclude_teacher(struct conclusion *c)
+{
+    const struct setting *teacher = settings_find_z(c->out, "teacher");
+    const struct setting *own = fact(c, "teacher-dtype");
+    const char *dtype = own ? "teacher-dtype" : "dtype";
+    return !teacher || fact_is(c, dtype, "bfloat16") || fact_is(c, dtype, "auto") ||
+           FAIL(c->error, UNSUPPORTED, own ? own->where : teacher->where,
+                "a teacher is modelled in bf16; this file loads it in the student's dtype: "
+                "teacher_model_init_kwargs: {dtype: bfloat16}");
+}
+
 static bool conclude_trl(struct conclusion *c)
 {
     const struct setting *trl = fact(c, "TRL");
@@ -197,7 +211,7 @@ static bool conclude_trl(struct conclusion *c)
     return conclude_adapters(c, fact(c, "adapters")) &&
            put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
-           conclude_trl_precision(c);
+           conclude_teacher(c) && conclude_trl_precision(c);
 }
 
 static void note_reentrant(struct conclusion *c, const struct setting *said)
@@ -659,6 +673,24 @@ static bool count_processes(struct conclusion *c)
     return true;
 }
 
+// Which lengths the rows of TRL's data have, no file says.
+static bool note_padding(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL"), *batch = effective(c, "batch");
+    uint64_t rows = 0;
+    if (!trl || effective(c, "batching"))
+        return true;
+    if (!count_of(c, &rows, batch))
+        return false;
+    if (rows > 1)
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: predicted with rows of one length; rows of several are "
+                                "padded, with a mask: --batching padded",
+                                STR_ARGS(str_cut(trl->where, ':').head)));
+    return true;
+}
+
 bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
                       struct error *e)
 {
@@ -671,5 +703,5 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_overlap(&c) && conclude_recomputation(&c);
+           conclude_overlap(&c) && conclude_recomputation(&c) && note_padding(&c);
 }

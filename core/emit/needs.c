@@ -14,7 +14,7 @@ static const struct need {
      "trl >= 1.14.1 (to go on from a checkpoint; 1.10 to 1.14.0 read the file and begin again)"},
     {"axolotl", IN(AXOLOTL), 0, 0, "axolotl >= 0.19 (attn_implementation)"},
     {"llamafactory", IN(LLAMAFACTORY), 0, 0, "llamafactory >= 0.9.5"},
-    {"flash-attn", IN_YAML_FAMILY, IS_FLASH2, 0, "flash-attn"},
+    {"flash-attn", IN_ACCELERATE_FAMILY, IS_FLASH2, 0, "flash-attn"},
     {"bitsandbytes", IN_YAML_FAMILY, IS_NF4, 0, "bitsandbytes"},
     {"transformers", IN(TRINITY), 0, IS_LEGACY, "transformers >= 5.12.1 (Trinity-RFT 0.6's own)"},
     {"transformers", IN_ACCELERATE_FAMILY, IS_ACCUMULATES | IS_FSDP | IS_SYNCED, 0,

@@ -330,6 +330,12 @@ static bool has_no_teacher(const struct job *j)
     return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;
 }
 
+// distillation_trainer.py compares the chances of all words.
+static bool learns_other_words(const struct job *j)
+{
+    return j->teacher && j->teacher->vocab != j->model.vocab;
+}
+
 static bool evaluates(const struct job *j)
 {
     return j->evaluation_batch > 0;
@@ -569,6 +575,11 @@ const struct rule rules[] = {
     {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
 
+    {0, 0, learns_other_words, 0, CANNOT, "teacher",
+     "TRL compares a teacher's next words with the student's: both need the same vocabulary"},
+    {IS_SP, 0, is_asked_eager, IN_ACCELERATE_FAMILY, CANNOT, "attention",
+     "Ulysses in Accelerate runs sdpa and flash-attn only"},
+
     // What strategies need.
     {IS_SEVERAL, 0, is_single_on_several, 0, CANNOT, "strategy",
      "single trains on one GPU, not on @gpus@; fsdp2 shards over them"},
@@ -643,8 +654,6 @@ const struct rule rules[] = {
      "transformers' Trainer computes the full loss; --for trl has a chunked one"},
     {0, IS_SFT, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "task",
      "train.py trains on texts: --task sft; --for trl has the others"},
-    {IS_OPD, 0, NULL, IN(TRL), CANNOT, "task",
-     "files for TRL's distillation are not written yet; --for slime and trinity they are"},
     {IS_CAPACITY, 0, NULL, IN(TRL) | IN(VERL) | IN(SLIME), CANNOT, "task",
      "capacity is a test of Trinity"},
     {IS_CHUNKED, IS_TRL_LOSS, NULL, IN(TRL), CANNOT, "loss",

@@ -371,7 +371,7 @@ const struct setting_def setting_defs[] = {
      .field = FIELD(attention),
      WORDS(attention_words),
      .phrase = "@ attention",
-     .written_by = IN_YAML_FAMILY,
+     .written_by = IN_ACCELERATE_FAMILY,
      .kind = SETTING_CHOICE,
      .fallback = "auto",
      .text = "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
@@ -784,7 +784,7 @@ const struct setting_def setting_defs[] = {
      .text = "where training saves"},
     {.name = "teacher",
      .uses = USE_JOB | USE_FILES,
-     .written_by = IN(TRINITY) | IN(SLIME),
+     .written_by = IN(TRINITY) | IN(SLIME) | IN(TRL),
      .kind = SETTING_TEXT,
      .values = "MODEL",
      .text = "the model that distill learns from"},

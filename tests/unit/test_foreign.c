@@ -286,10 +286,26 @@ TEST(verl)
 
 TEST(trl)
 {
-#define TRL "model_name_or_path=Qwen/Qwen3-4B "
+#define TRL "model_name_or_path=Qwen/Qwen3-4B per_device_train_batch_size=1 "
+#define PADDED                                                                               \
+    "?run/file.yaml: predicted with rows of one length; rows of several are padded, with a " \
+    "mask: --batching padded"
+#define TAUGHT TRL "teacher_model_name_or_path=Qwen/Qwen3-8B "
     static const struct reading rows[] = {
-        {TRL "max_length=4096 |gpu=H100-80G",
-         "model=Qwen/Qwen3-4B context=4096 batch=8 precision=autocast checkpointing=on task=sft"},
+        {"model_name_or_path=Qwen/Qwen3-4B max_length=4096 |gpu=H100-80G",
+         "model=Qwen/Qwen3-4B context=4096 batch=8 precision=autocast checkpointing=on "
+         "task=sft" PADDED},
+        {TRL "per_device_train_batch_size=2 packing=true", "batch=2 batching=packed"},
+        {TRL "attn_implementation=eager", "attention=eager"},
+        {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
+        {TRL "attn_implementation=flex_attention",
+         "!of the attentions sdpa, eager and flash-attn 2 are modelled"},
+        {TAUGHT "teacher_model_init_kwargs.dtype=bfloat16 max_completion_length=512",
+         "task=distill teacher=Qwen/Qwen3-8B precision=autocast"},
+        {TAUGHT "dtype=bfloat16 bf16=false", "task=distill precision=bf16"},
+        {TAUGHT "max_completion_length=512",
+         "!a teacher is modelled in bf16; this file loads it in the student's dtype: "
+         "teacher_model_init_kwargs: {dtype: bfloat16}"},
         {TRL "dtype=bfloat16 bf16=false gradient_checkpointing=false |gpu=H100-80G",
          "precision=bf16 checkpointing=off"},
         {TRL "dtype=bfloat16 |gpu=H100-80G",
@@ -298,7 +314,7 @@ TEST(trl)
         {TRL "bf16=false", "!training in float32 is not modelled; dtype: bfloat16 is"},
         {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
              "gradient_accumulation_steps=3",
-         "optimizer=adamw loss=full batch=2 accum=3"},
+         "optimizer=adamw loss=full batch=2 accum=3" PADDED},
         {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
         {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
          "sync-each-batch=on"},
