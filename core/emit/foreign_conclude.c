@@ -673,6 +673,19 @@ static bool count_processes(struct conclusion *c)
     return true;
 }
 
+// Said of the job only where its trainer is known to save as transformers' does.
+static bool conclude_saving(struct conclusion *c)
+{
+    const struct setting *whole = fact(c, "save-whole"), *shards = fact(c, "save-shards");
+    const struct setting *strategy = effective(c, "strategy");
+    if (!fact(c, "TRL") && !fact(c, "LLaMA-Factory") && !fact(c, "axolotl"))
+        return true;
+    if (whole && !put_unless_there(c, "save", STR("full"), whole->where))
+        return false;
+    bool zero3 = strategy && str_is(strategy->value, "zero3");
+    return !shards || !zero3 || put_unless_there(c, "save", STR("sharded"), shards->where);
+}
+
 // Which lengths the rows of TRL's data have, no file says.
 static bool note_padding(struct conclusion *c)
 {
@@ -703,5 +716,6 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_overlap(&c) && conclude_recomputation(&c) && note_padding(&c);
+           conclude_overlap(&c) && conclude_recomputation(&c) && conclude_saving(&c) &&
+           note_padding(&c);
 }

@@ -69,6 +69,14 @@ static bool evaluates(const struct job *job)
     return job->evaluation_batch > 0;
 }
 
+// Only these ask the card for anything.
+static bool saves(const struct job *job)
+{
+    bool gathers = job->strategy == STRATEGY_ZERO3 || job->strategy == STRATEGY_FSDP1 ||
+                   job->strategy == STRATEGY_FSDP2;
+    return job->saving == SAVING_WHOLE && (gathers || model_has(&job->model, FEATURE_EXPERTS));
+}
+
 // TRL was measured with it, DeepSpeed in the plain step without.
 static bool has_other_overlap(const struct job *job)
 {
@@ -221,6 +229,7 @@ const struct doubt doubt_rows[] = {
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},
+    {saves, "saving (read from the Trainer's source)", false},
     {has_other_overlap, "zero2 with, or in TRL without, overlap_comm", true},
     {is_distilled, "distillation (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},

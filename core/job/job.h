@@ -33,6 +33,7 @@ enum optimizer {
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
+enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' Trainer
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
 enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
 enum attention { ATTENTION_AUTO, ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_FLASH2 };
@@ -58,6 +59,7 @@ enum {
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
+    SAVINGS = SAVING_NEVER + 1,
     QUANTIZES = QUANTIZE_NF4 + 1,
     LAYER_KERNELS = KERNELS_OF_LIGER + 1,
     ATTENTIONS = ATTENTION_FLASH2 + 1,
@@ -110,6 +112,8 @@ struct job {
     bool fused_kernels;               // of verl: a policy gradient without logits of all tokens
     bool entropy_saving;              // of verl: the entropy in chunks, under a checkpoint
     enum save save_hf;                // a checkpoint in Hugging Face's format
+    enum saving saving;               // checkpoints of transformers' Trainer and TRL
+    bool loads_once;                  // under fsdp only a node's first rank reads the weights
     int torch_minor;
     trait_set traits;        // what rules and files ask of it, traits.h
     struct error unmodelled; // why nothing is predicted of it; no code where it is

@@ -336,6 +336,36 @@ static bool learns_other_words(const struct job *j)
     return j->teacher && j->teacher->vocab != j->model.vocab;
 }
 
+static bool saves(const struct job *j)
+{
+    return settings_find_z(j->given, "save") && j->saving != SAVING_NEVER;
+}
+
+static bool saves_elsewhere(const struct job *j)
+{
+    return saves(j) && !is_trl(j) && !is_trainers(j) && !is_trinity(j) && !j->target;
+}
+
+static bool saves_under_trinity(const struct job *j)
+{
+    return saves(j) && is_trinity(j);
+}
+
+static bool never_saves(const struct job *j)
+{
+    return settings_find_z(j->given, "save") && j->saving == SAVING_NEVER;
+}
+
+static bool saves_shards(const struct job *j)
+{
+    return saves(j) && j->saving == SAVING_SHARDS;
+}
+
+static bool loads_apart(const struct job *j)
+{
+    return settings_find_z(j->given, "load-once") != NULL;
+}
+
 static bool evaluates(const struct job *j)
 {
     return j->evaluation_batch > 0;
@@ -548,6 +578,11 @@ const struct rule rules[] = {
      "an entropy is computed under trinity only; give --recipe trinity"},
     {0, 0, saves_hf, 0, CANNOT, "save-hf",
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
+    {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
+     "nothing of the model is sharded here: --save full"},
+    {0, IS_FSDP, loads_apart, 0, CANNOT, "load-once",
+     "only under fsdp can one rank read the weights for all of its node"},
     {0, 0, is_packed_without_sft, 0, CANNOT, "batching",
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
@@ -624,6 +659,8 @@ const struct rule rules[] = {
     {IS_MIXED, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
 
     // What each target cannot run.
+    {0, 0, never_saves, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL), CANNOT, "save",
+     "what is written for @target@ saves a checkpoint every 500 steps and the model at the end"},
     {IS_SP, IS_ZERO, NULL, IN_ACCELERATE_FAMILY, CANNOT, "sp",
      "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
      "sequences"},
@@ -738,6 +775,8 @@ const struct rule rules[] = {
      "dpo, kto, grpo, rloo and distill are"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
+    {0, 0, saves_elsewhere, 0, NOT_YET, "save",
+     "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",

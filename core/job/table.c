@@ -35,6 +35,8 @@ static const char *const loss_words[] = {
 };
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
+static const char *const saving_words[] = {
+    [SAVING_SHARDS] = "sharded", [SAVING_WHOLE] = "full", [SAVING_NEVER] = "never"};
 static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
 static const char *const layer_kernels_words[] = {
     [KERNELS_OF_TORCH] = "torch", [KERNELS_OF_LIGER] = "liger"};
@@ -59,6 +61,7 @@ EACH(optimizer_words, OPTIMIZERS);
 EACH(offload_words, OFFLOADS);
 EACH(loss_words, LOSSES);
 EACH(save_words, SAVES);
+EACH(saving_words, SAVINGS);
 EACH(quantize_words, QUANTIZES);
 EACH(layer_kernels_words, LAYER_KERNELS);
 EACH(attention_words, ATTENTIONS);
@@ -742,6 +745,24 @@ const struct setting_def setting_defs[] = {
      .usual = "no evaluation",
      .text = "sequences a GPU that are evaluated at once, between steps; the Trainer's own default "
              "is 8"},
+    {.name = "save",
+     .uses = USE_JOB,
+     .field = FIELD(saving),
+     WORDS(saving_words),
+     .written_by = IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL),
+     .kind = SETTING_CHOICE,
+     .fallback = "never",
+     .usual = "as transformers' Trainer saves: sharded under fsdp, else full; elsewhere never",
+     .text = "checkpoints: of each rank's shards, or of whole weights that are gathered first"},
+    {.name = "load-once",
+     .uses = USE_JOB,
+     .field = FIELD(loads_once),
+     .written_by = IN(ACCELERATE) | IN(TRANSFORMERS) | IN(TRL),
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "on",
+     .text = "whether under fsdp only a node's first rank reads the weights: accelerate's "
+             "cpu_ram_efficient_loading"},
     {.name = "beta",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(has_kl),

@@ -90,6 +90,10 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for
 // Of the files' rows.
 #define IS_PADDED TRAIT(120) // to the longest of their batch
+// Of checkpoints and loading.
+#define IS_SAVED_WHOLE  TRAIT(121)
+#define IS_SAVED_SHARDS TRAIT(122) // as they are on each rank
+#define IS_LOADED_ONCE  TRAIT(123) // by a node's first rank
 
 struct job;
 

@@ -24,12 +24,6 @@
 #define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
-// With offload of checkpoints, these wait in host memory in the residual's type, pinned.
-static uint64_t host_bytes_per_checkpoint(const struct job *job)
-{
-    return job->precision == PRECISION_AUTOCAST ? 4 : 2;
-}
-
 struct outside outside_of(const struct job *job)
 {
     const struct run_kind *run = run_kind_of(job->recipe);
@@ -183,21 +177,11 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
         run_evaluate(run);
         note_phase(&p->evaluation, s);
     }
-    if (!run->kind->finish)
+    if (!run->kind->finish && job->saving == SAVING_NEVER)
         return;
     machine_mark(&s->machine, EVENT_RESET_PEAKS);
-    run_finish(run);
+    (run->kind->finish ? run_finish : run_save)(run);
     note_phase(&p->save, s);
-}
-
-static uint64_t host_bytes_of(const struct job *job)
-{
-    const struct strategy_kind *strategy = strategy_kind_of(job->strategy);
-    uint64_t state = strategy->host_bytes ? strategy->host_bytes(job) : 0, checkpoints = 0;
-    if (job->checkpoint_offload || job->activation_offload)
-        checkpoints = sat_mul(job_tokens(job) * job->model.hidden,
-                              host_bytes_per_checkpoint(job) * job->model.layers);
-    return sat_mul(state + checkpoints, job->hardware.gpus_per_node);
 }
 
 // In memory that is given back: the machine's phases must be looked at before.
@@ -207,7 +191,8 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     uint16_t stream;
     *p = (struct prediction){.outside = outside_of(job)};
     p->limit_bytes = limit_of(job, &p->outside);
-    p->host_bytes = host_bytes_of(job);
+    p->host = host_bytes_of(job);
+    p->host_bytes = p->host.train;
     for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
         if (!trace_stream(&stream, s->trace, i, e))
             return false;
@@ -250,10 +235,10 @@ static struct step_peak largest_step(const struct prediction *p)
 
 int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p)
 {
-    const struct job_phase all[JOB_PHASES] = {{"load", p->load},
-                                              {"train", largest_step(p)},
-                                              {"evaluate", p->evaluation},
-                                              {"save", p->save}};
+    const struct job_phase all[JOB_PHASES] = {{"load", p->load, p->host.load},
+                                              {"train", largest_step(p), p->host.train},
+                                              {"evaluate", p->evaluation, p->host.train},
+                                              {"save", p->save, p->host.save}};
     int count = 0;
     for (int i = 0; i < JOB_PHASES; i++)
         if (all[i].peak.reserved_bytes)
@@ -301,7 +286,7 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     struct outcome_figures f = {.fits = p->fits,
                                 .limit_bytes = p->limit_bytes,
                                 .reserved_bytes = p->reserved_bytes,
-                                .host_bytes = p->host_bytes,
+                                .host_bytes = host_bytes_most(&p->host),
                                 .flushes = later_flushes(p),
                                 .outside_bytes = outside_bytes(&p->outside)};
     p->verdict = verdict_of(job, &w, &f);

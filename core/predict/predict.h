@@ -4,6 +4,7 @@
 
 #include "core/autograd/machine.h"
 #include "core/job/job.h"
+#include "core/predict/host.h"
 #include "core/predict/verdict.h"
 #include "core/replay/replay.h"
 
@@ -37,7 +38,8 @@ struct prediction {
     int step;
     uint64_t by_kind[MEMORY_KINDS]; // alive there
     uint64_t reserved_there_bytes, allocated_there_bytes;
-    uint64_t host_bytes; // of all ranks of one node; 0 without offload
+    uint64_t host_bytes;    // of all ranks of one node while it trains; 0 without offload
+    struct host_bytes host; // phase by phase
 };
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,
@@ -59,6 +61,7 @@ bool predict_history(struct trace *t, struct arena *a, const struct job *job,
 struct job_phase {
     const char *name;
     struct step_peak peak;
+    uint64_t host_bytes; // of a node
 };
 enum { JOB_PHASES = 4 };
 int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p);

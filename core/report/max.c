@@ -42,7 +42,7 @@ static void put_length(struct buf *b, uint64_t tokens)
 static void put_stop(struct buf *b, const struct capacity *c)
 {
     if (c->stop.verdict.host_is_short) {
-        put_host_short(b, &c->stop.verdict, c->stop.host_bytes);
+        put_host_short(b, &c->stop.verdict, &c->stop.host);
         return;
     }
     if (c->stop.step)
@@ -251,7 +251,7 @@ static void stop_json(struct json_out *j, const struct capacity *c)
     json_out_object(j);
     if (c->stop.verdict.host_is_short) {
         json_out_field_str(j, "what", STR("host memory"));
-        json_out_field_u64(j, "host_bytes", c->stop.host_bytes);
+        json_out_field_u64(j, "host_bytes", host_bytes_most(&c->stop.host));
         json_out_object_end(j);
         return;
     }

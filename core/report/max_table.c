@@ -138,7 +138,7 @@ static struct str stop_text(struct arena *a, const struct capacity *c)
     }
     if (c->stop.verdict.host_is_short) {
         buf_printf(&b, "%llu: ", (unsigned long long)c->fails_at);
-        put_host_short(&b, &c->stop.verdict, c->stop.host_bytes);
+        put_host_short(&b, &c->stop.verdict, &c->stop.host);
         return buf_str(&b);
     }
     buf_printf(&b, "%llu: %s, step %d, ", (unsigned long long)c->fails_at,

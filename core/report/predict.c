@@ -15,7 +15,7 @@ static void put_answer(struct buf *b, const struct prediction *p)
 {
     const struct verdict *verdict = &p->verdict;
     if (p->fits && verdict->host_is_short) {
-        put_host_short(b, verdict, p->host_bytes);
+        put_host_short(b, verdict, &p->host);
     } else if (p->fits) {
         buf_put_z(b, "fits with ");
         put_bytes(b, verdict->free_bytes);
@@ -462,6 +462,7 @@ static void phases_json(struct json_out *j, const struct prediction *p)
         json_out_field_str(j, "name", str_from(phases[i].name));
         json_out_field_u64(j, "allocated_bytes", phases[i].peak.allocated_bytes);
         json_out_field_u64(j, "reserved_bytes", phases[i].peak.reserved_bytes);
+        json_out_field_u64(j, "host_bytes", phases[i].host_bytes);
         json_out_object_end(j);
     }
     json_out_array_end(j);

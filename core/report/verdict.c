@@ -61,12 +61,15 @@ void put_tight_because(struct buf *b, const struct verdict *v)
     buf_printf(b, v->flushes == 1 ? "once" : "%llu times", (unsigned long long)v->flushes);
 }
 
-void put_host_short(struct buf *b, const struct verdict *v, uint64_t host_bytes)
+void put_host_short(struct buf *b, const struct verdict *v, const struct host_bytes *host)
 {
+    uint64_t most = host_bytes_most(host);
     buf_put_z(b, "needs ");
-    put_bytes(b, host_bytes);
+    put_bytes(b, most);
     buf_put_z(b, " of host memory on a node that has ");
     put_bytes(b, v->wanted.host_bytes);
+    if (most > host->train)
+        buf_put_z(b, most == host->load ? ", to load" : ", to save");
 }
 
 void put_confidence(struct buf *b, const struct verdict *v)

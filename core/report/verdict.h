@@ -4,6 +4,7 @@
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"
+#include "core/predict/host.h"
 #include "core/predict/verdict.h"
 
 enum ink verdict_ink(const struct verdict *v);
@@ -13,7 +14,7 @@ enum ink verdict_ink(const struct verdict *v);
 void put_tight_because(struct buf *b, const struct verdict *v);
 
 // "needs 3.50 TiB of host memory on a node that has 2.00 TiB"
-void put_host_short(struct buf *b, const struct verdict *v, uint64_t host_bytes);
+void put_host_short(struct buf *b, const struct verdict *v, const struct host_bytes *host);
 
 // What the driver will show, and what that rests on.
 void put_confidence(struct buf *b, const struct verdict *v);

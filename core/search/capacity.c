@@ -91,7 +91,7 @@ static bool floor_at(struct point *p, struct search *s, ptrdiff_t index)
     s->found->simulations++;
     if (!predict_floor(&made, &a, job, s->error))
         return false;
-    bool host_is_short = s->wanted.host_bytes && made.host_bytes > s->wanted.host_bytes;
+    bool host_is_short = s->wanted.host_bytes && host_bytes_most(&made.host) > s->wanted.host_bytes;
     p->floor_bytes = host_is_short ? U64_SATURATED : made.floor_bytes;
     return true;
 }
@@ -158,7 +158,7 @@ static void keep_peak(struct capacity *c, const struct prediction *p)
 static void keep_stop(struct capacity *c, const struct prediction *p)
 {
     c->stop.verdict = p->verdict;
-    c->stop.host_bytes = p->host_bytes;
+    c->stop.host = p->host;
     c->stop.oom = p->oom;
     c->stop.kind = p->oom_kind;
     c->stop.phase = p->phase;

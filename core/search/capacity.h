@@ -37,7 +37,7 @@ struct capacity {
     struct verdict tight;   // at `tight_at`
     struct {
         struct verdict verdict;
-        uint64_t host_bytes;
+        struct host_bytes host;
         struct allocator_oom oom;
         enum memory_kind kind;
         enum phase phase;

@@ -16,6 +16,8 @@ enum computed {
     ONE_EVALUATED,      // a sequence at a time in evaluation, where there is one
     NO_WHOLE_GRADIENTS, // between micro-batches, where they are kept
     NO_REFERENCE,       // beside the model, where there is one
+    SAVED_SHARDS,       // instead of whole weights
+    READ_ONCE,          // by a node's first rank
 };
 
 static const struct remedy_row {
@@ -28,6 +30,8 @@ static const struct remedy_row {
     {"and checkpointing", "checkpointing=on"},
     {"and fused kernels", "fused-kernels=on", OF(TRINITY)},
     {"or less at once in evaluation", "", EVERY_RECIPE, ONE_EVALUATED},
+    {"or shards in checkpoints", "", EVERY_RECIPE, SAVED_SHARDS},
+    {"or weights read once a node", "", EVERY_RECIPE, READ_ONCE},
     {"or the reference before training", "", OF(TRL), NO_REFERENCE},
     {"or a chunked loss", "loss=chunked:2048"},
     {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
@@ -92,6 +96,11 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
         return j->evaluation_batch > 1 ? STR("eval-batch=1") : STR_NONE;
     case NO_WHOLE_GRADIENTS:
         return j->sync_each_batch ? STR_NONE : STR("sync-each-batch=on");
+    case SAVED_SHARDS:
+        return j->saving == SAVING_WHOLE && settings_find_z(j->given, "save") ? STR("save=sharded")
+                                                                              : STR_NONE;
+    case READ_ONCE:
+        return j->loads_once ? STR_NONE : STR("load-once=on");
     case NO_REFERENCE:
         return job_reads_reference(j) && !job_generates(j) && !j->lora_rank
                    ? STR("precompute-reference=on")

@@ -366,6 +366,20 @@ static void update(struct trainer *t)
     coordinator_gather_persistent(z->coordinator);
 }
 
+// ------------------------------------------------------------------ saving
+
+// deepspeed/runtime/engine.py: what was gathered goes, and with `hf` a module's parameters come one
+// after another for the first rank to copy (_zero3_consolidated_16bit_state_dict); small ones that
+// stay are gathered again.
+static void save(struct trainer *t, bool hf)
+{
+    const struct zero3 *z = zero3_of(t);
+    coordinator_let_all_go(z->coordinator);
+    for (int i = 0; hf && i < t->graph.parameter_count; i++)
+        machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
+    coordinator_gather_persistent(z->coordinator);
+}
+
 // ------------------------------------------------------------------ building
 
 static void find_neighbours(struct trainer *t, struct zero3 *z)
@@ -559,5 +573,6 @@ const struct strategy_kind zero3_strategy = {
     .end_backward = end_backward,
     .update = update,
     .unit_of = unit_of,
+    .save = save,
     .host_bytes = zero3_host_bytes,
 };

@@ -299,6 +299,9 @@ TEST(what_frameworks_cannot_do_is_refused)
         {"for=trl loss=chunked:512", "256 tokens"},
         {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
         {"for=trl task=opd", "distill needs a teacher"},
+        {"for=trl save=never", "saves a checkpoint every 500 steps and the model at the end"},
+        {"for=trl gpu=H200 save=sharded", "nothing of the model is sharded here"},
+        {"for=trl gpu=H200 load-once=off", "only under fsdp"},
         {"for=trl task=distill teacher=gemma-2-9b", "both need the same vocabulary"},
         {"for=trl task=distill teacher=Qwen3-32B samples=4", "one answer a prompt"},
         {"for=trl gpu=8xH100-80G strategy=zero3 sp=2 attention=eager", "sdpa and flash-attn only"},
@@ -596,6 +599,8 @@ static const struct round_trip {
     {"for=trl gpu=H100-80G attention=flash2 batching=padded", "sft.yaml", "attention=flash2", 0},
     {"for=axolotl gpu=H100-80G attention=eager", "axolotl.yaml", "attention=eager", 0},
     {"for=llamafactory gpu=H100-80G attention=flash2", "llamafactory.yaml", "attention=flash2", 0},
+    {"for=accelerate gpu=8xH100-80G load-once=off save=full", "accelerate.yaml",
+     "strategy=fsdp2 load-once=off", 8},
     {"for=trinity gpu=8xH100-80G task=sft dataset=x strategy=fsdp2 reshard=off checkpointing=off",
      "trinity.yaml", "strategy=fsdp2 reshard=off checkpointing=off", 8},
 };

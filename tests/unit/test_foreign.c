@@ -300,6 +300,16 @@ TEST(trl)
         {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
         {TRL "attn_implementation=flex_attention",
          "!of the attentions sdpa, eager and flash-attn 2 are modelled"},
+        {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+             "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT "
+             "fsdp_config.fsdp_cpu_ram_efficient_loading=false",
+         "save=full load-once=off"},
+        {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+             "fsdp_config.fsdp_state_dict_type=SHARDED_STATE_DICT",
+         "save=- load-once=-"},
+        {TRL ";distributed_type=DEEPSPEED deepspeed_config.zero_stage=3 "
+             "deepspeed_config.zero3_save_16bit_model=false",
+         "strategy=zero3 save=sharded" BUCKETS},
         {TAUGHT "teacher_model_init_kwargs.dtype=bfloat16 max_completion_length=512",
          "task=distill teacher=Qwen/Qwen3-8B precision=autocast"},
         {TAUGHT "dtype=bfloat16 bf16=false", "task=distill precision=bf16"},

@@ -166,7 +166,7 @@ TEST(a_small_host_ends_the_lengths)
         "host-memory=1GiB margin=0";
     struct capacity c = capacity_of(text, (struct grid){.step = 8192}, true);
     CHECK(c.context && c.fails_at && c.host_bytes <= GIB);
-    CHECK(c.stop.verdict.host_is_short && c.stop.host_bytes > GIB);
+    CHECK(c.stop.verdict.host_is_short && c.stop.host.train > GIB);
 }
 
 TEST(nothing_is_left_where_a_page_reaches_past_the_limit)
