@@ -69,6 +69,12 @@ static bool evaluates(const struct job *job)
     return job->evaluation_batch > 0;
 }
 
+// core/recipes/evaluate.c
+static bool evaluates_whole(const struct job *job)
+{
+    return evaluates(job) && job->ring > 1 && job->recipe == RECIPE_TRL;
+}
+
 // Only these ask the card for anything.
 static bool saves(const struct job *job)
 {
@@ -229,6 +235,8 @@ const struct doubt doubt_rows[] = {
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},
+    {evaluates_whole,
+     "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},
     {has_other_overlap, "zero2 with, or in TRL without, overlap_comm", true},
     {is_distilled, "distillation (read from its source)", true},

@@ -1,6 +1,5 @@
 // The recipes' jobs, by name.
 #include "core/recipes/run.h"
-#include "core/losses/losses.h"
 
 // A recipe without a row has no step that is modelled, which the job's rules say; but whoever runs
 // it may ask what it takes beside torch.
@@ -28,33 +27,6 @@ void run_step(struct run *r)
 {
     r->trainer.machine->step++;
     r->kind->step(r);
-}
-
-// transformers/trainer.py, prediction_step: a forward pass to the loss without a graph. What is
-// made of each batch's logits, where metrics ask for them, is not followed.
-void run_evaluate(struct run *r)
-{
-    struct trainer *t = &r->trainer;
-    struct machine *m = t->machine;
-    const struct job *trained = t->job;
-    struct var ids = t->ids;
-    r->evaluation_job = *trained;
-    r->evaluation_job.batch = trained->evaluation_batch;
-    t->job = &r->evaluation_job;
-    machine_phase(m, PHASE_EVALUATE);
-    uint64_t tokens = job_tokens(t->job);
-    struct storage *labels = machine_take(m, 8 * tokens, MEMORY_INPUTS);
-    t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
-    t->without_graph = true;
-    struct var loss = forward_to_loss(t);
-    t->without_graph = false;
-    if (t->strategy->end_reading)
-        t->strategy->end_reading(t);
-    var_drop(&t->graph, &loss);
-    var_drop(&t->graph, &t->ids);
-    machine_drop(m, labels);
-    t->ids = ids;
-    t->job = trained;
 }
 
 void run_finish(struct run *r)

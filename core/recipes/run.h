@@ -29,8 +29,8 @@ const struct run_kind *run_kind_of(enum recipe recipe);
 
 void run_build(struct run *r, const struct job *p, struct machine *m);
 void run_step(struct run *r);
-void run_evaluate(struct run *r); // a batch of it
-void run_save(struct run *r); // save.c
+void run_evaluate(struct run *r); // evaluate.c: a batch of it
+void run_save(struct run *r);     // save.c
 void run_finish(struct run *r);
 
 // hf.c: a trainer and nothing else.

@@ -7,8 +7,8 @@
 
 // Families whose experts the loader joined: gate and up of all experts of a layer are one tensor
 // here and two in the checkpoint, copied out of it (core_model_loading.py, Chunk), and all copies
-// wait for the file (seen with transformers 5.17: two copies a layer, of all of gate_up). peft writes
-// its adapters only.
+// wait for the file (seen with transformers 5.17: two copies a layer, of all of gate_up). peft
+// writes its adapters only.
 static bool splits_experts(const struct job *p)
 {
     bool joined =
