@@ -673,6 +673,25 @@ static bool count_processes(struct conclusion *c)
     return true;
 }
 
+// transformers/training_args.py: per_device_eval_batch_size = 8. Answers that evaluation generates
+// are not modelled.
+static bool conclude_evaluation(struct conclusion *c)
+{
+    const struct setting *evaluates = fact(c, "evaluates"), *rows = fact(c, "eval-rows");
+    const struct setting *task = effective(c, "task");
+    bool generates = task && words_have("grpo|rloo|distill", '|', task->value);
+    if (!evaluates)
+        return true;
+    if (!generates)
+        return put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
+                                (rows ? rows : evaluates)->where);
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: evaluation generates answers and is not predicted",
+                            STR_ARGS(evaluates->where)));
+    return true;
+}
+
 // Said of the job only where its trainer is known to save as transformers' does.
 static bool conclude_saving(struct conclusion *c)
 {
@@ -717,5 +736,5 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
            conclude_overlap(&c) && conclude_recomputation(&c) && conclude_saving(&c) &&
-           note_padding(&c);
+           conclude_evaluation(&c) && note_padding(&c);
 }

@@ -173,8 +173,8 @@ const struct foreign_row trainer_rows[] = {
     {"accelerator_config.even_batches", NULL, NOTHING},
     {"accelerator_config.split_batches", "false", NOTHING},
     {"eval_strategy", "no", NOTHING},
-    {"eval_strategy", NULL, NOTED, NULL, "evaluation is not in the answer, only training is"},
-    {"per_device_eval_batch_size", NULL, NOTHING},
+    {"eval_strategy", NULL, FACT, "evaluates"},
+    {"per_device_eval_batch_size", NULL, FACT, "eval-rows"},
     {"eval_*", NULL, NOTHING},
     {"torch_compile", "false", NOTHING},
     {"torch_compile*", NULL, REFUSED, NULL, NO_COMPILING}, // a backend or mode turns it on

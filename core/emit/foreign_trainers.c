@@ -84,9 +84,8 @@ const struct foreign_row llamafactory_rows[] = {
     {"fp8", "false", NOTHING},
     {"deepspeed", "examples/deepspeed/ds_z2_config.json", SETS, "strategy", "zero2"},
     {"deepspeed", "examples/deepspeed/ds_z3_config.json", SETS, "strategy", "zero3"},
-    {"val_size", "0", NOTHING},
-    {"val_size", NULL, NOTED, NULL, NOT_EVALUATED},
-    {"eval_dataset", NULL, NOTED, NULL, NOT_EVALUATED},
+    {"val_size", NULL, NOTHING}, // eval_strategy decides
+    {"eval_dataset", NULL, NOTHING},
     {"predict_with_generate", "false", NOTHING},
     {"pref_*", NULL, NOTHING},
     {"kto_*", NULL, NOTHING},
