@@ -121,6 +121,7 @@ static void take_spread(struct draft *j)
     draft_count(j, "nodes", job->hardware.nodes);
     draft_count(j, "gpus_per_node", job->hardware.gpus_per_node);
     draft_count(j, "replicas", replicas);
+    draft_count(j, "dp_shard", replicas / job->replicas);
     draft_step(j);
     draft_count(j, "pad", job->ulysses > 1 ? job->ulysses : 2 * job->ring);
     draft_fact(j, "gpu", str_from(job->hardware.card.name));

@@ -78,7 +78,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"parallelism_config.parallelism_config_tp_size", "1", NOTHING},
     {"parallelism_config.parallelism_config_tp_size", NULL, REFUSED, NULL, NO_TP},
     {"parallelism_config.parallelism_config_dp_replicate_size", "1", NOTHING},
-    {"parallelism_config.parallelism_config_dp_replicate_size", NULL, REFUSED, NULL, NO_REPLICAS},
+    {"parallelism_config.parallelism_config_dp_replicate_size", NULL, SETS, "replicate"},
     {"parallelism_config.parallelism_config_dp_shard_size", NULL, NOTHING},
     {"parallelism_config.parallelism_config_cp_*", NULL, NOTHING},
     {"parallelism_config.parallelism_config_sp_*", NULL, NOTHING},

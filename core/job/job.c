@@ -322,6 +322,11 @@ bool job_uses_flash(const struct job *p)
     return job_attention(p) == ATTENTION_FLASH2 || !cudnn;
 }
 
+uint64_t job_shards(const struct job *p)
+{
+    return job_ranks(p) / (p->replicas ? p->replicas : 1);
+}
+
 uint64_t job_ranks(const struct job *p)
 {
     return hardware_gpus(&p->hardware);

@@ -103,6 +103,7 @@ struct job {
     uint64_t ulysses;                 // sequence parallel size
     uint64_t ring, ring_rank;         // context parallel size, and which of its ranks is simulated
     uint64_t tensor, expert;          // parallel sizes, of frameworks that have them
+    uint64_t replicas;                // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;               // 0: every parameter is trained
     unsigned lora_targets;            // bits by enum lora_target
     enum quantize packed;             // linear layers in four bits (nf4, double quantisation)
@@ -164,10 +165,11 @@ bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never 
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
 bool job_is_zero(const struct job *p);    // DeepSpeed
 uint64_t job_ranks(const struct job *p);
-bool job_reads_reference(const struct job *p);     // beside what it trains, in every step
-bool job_generates(const struct job *p);           // answers, by the trainer itself
-uint64_t job_rows(const struct job *p);            // sequences of a forward pass
-uint64_t job_tokens(const struct job *p);          // of one micro-batch on one GPU
+uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2
+bool job_reads_reference(const struct job *p); // beside what it trains, in every step
+bool job_generates(const struct job *p);       // answers, by the trainer itself
+uint64_t job_rows(const struct job *p);        // sequences of a forward pass
+uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
 
 // Micro-batches in which trinity's reference model reads what is trained on, and their sequences.

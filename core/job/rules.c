@@ -336,6 +336,12 @@ static bool learns_other_words(const struct job *j)
     return j->teacher && j->teacher->vocab != j->model.vocab;
 }
 
+static bool replicates_unevenly(const struct job *j)
+{
+    uint64_t dealt = job_ranks(j) / j->ring;
+    return dealt % j->replicas || dealt == j->replicas;
+}
+
 static bool saves(const struct job *j)
 {
     return settings_find_z(j->given, "save") && j->saving != SAVING_NEVER;
@@ -649,6 +655,11 @@ const struct rule rules[] = {
     {IS_CP, 0, cp_misses_gpus, 0, CANNOT, "cp", "cp @cp@ does not divide the @gpus@ GPUs"},
     {IS_CP, 0, cp_misses_context, 0, CANNOT, "context",
      "the context is not a multiple of twice cp @cp@, in which it is dealt out"},
+    {IS_REPLICATED, IS_FSDP, NULL, 0, CANNOT, "replicate",
+     "replicas are of fsdp2's shards; ddp replicates the whole model"},
+    {IS_REPLICATED, 0, replicates_unevenly, 0, CANNOT, "replicate",
+     "replicate divides the @gpus@ GPUs (by cp, where sequences are split) into groups of at least "
+     "two, each with all shards; one GPU a group is ddp"},
     {IS_TP, 0, tp_misses_gpus, 0, CANNOT, "tp",
      "tp @tp@ does not divide the GPUs that share a sequence"},
     {IS_TP, 0, tp_misses_heads, 0, CANNOT, "tp",
@@ -775,6 +786,11 @@ const struct rule rules[] = {
      "dpo, kto, grpo, rloo and distill are"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
+    {IS_REPLICATED | IS_FSDP1, 0, NULL, 0, NOT_YET, "replicate",
+     "fsdp1's HYBRID_SHARD is not modelled; replicas of fsdp2's shards are"},
+    {IS_REPLICATED, 0, is_verls, 0, NOT_YET, "replicate",
+     "replicas of shards are not modelled under @recipe@; in the steps of hf, trl and transformers "
+     "they are"},
     {0, 0, saves_elsewhere, 0, NOT_YET, "save",
      "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",

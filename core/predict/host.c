@@ -71,7 +71,7 @@ static uint64_t saving_fsdp(const struct job *p)
 {
     uint64_t width = p->precision == PRECISION_MIXED ? FP32 : BF16;
     uint64_t whole = sat_mul(p->parameters.total, width * u64_most(1, moments(p)));
-    uint64_t part = sat_mul(u64_divide_up(whole, job_ranks(p)), p->hardware.gpus_per_node);
+    uint64_t part = sat_mul(u64_divide_up(whole, job_shards(p)), p->hardware.gpus_per_node);
     return p->saving == SAVING_WHOLE ? whole : p->offload ? 0 : part;
 }
 

@@ -19,6 +19,7 @@ struct unit {
     struct storage **full;
     bool is_full;
     struct storage *gradient; // of all its shards, one flat tensor
+    struct storage *summed;   // what replicas added up, until the backward pass is over
     bool stays;               // whole from its forward pass on
 };
 
@@ -242,6 +243,25 @@ static int last_trained(const struct trainer *t, const struct unit *u)
     return last;
 }
 
+// With replicas (_fsdp_collectives.py, foreach_reduce) what was reduced is added up over them and
+// turned into the shards' type on a third stream, and its unit keeps it until the end of the
+// backward pass (_fsdp_param_group.py, AllReduceState). In one type it is the gradient itself.
+static uint16_t after_reduction(const struct trainer *t)
+{
+    uint16_t reduce = shards_of(t)->reduce_stream;
+    return t->job->replicas > 1 ? (uint16_t)(reduce + 1) : reduce;
+}
+
+static void keep_summed(struct trainer *t, struct unit *u, struct storage *summed)
+{
+    if (t->job->replicas == 1) {
+        machine_drop(t->machine, summed);
+        return;
+    }
+    drop(t, &u->summed);
+    u->summed = summed;
+}
+
 static void leave_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
@@ -262,9 +282,9 @@ static void leave_backward(struct trainer *t, int unit)
         t->machine, s->reduce_stream, u->trained_elements * s->reduce_width, MEMORY_GRADIENTS);
     if (s->reduce_width != s->stored_width) {
         struct storage *narrow = reduced;
-        reduced = machine_take_on(m, s->reduce_stream, u->trained_elements * s->stored_width,
+        reduced = machine_take_on(m, after_reduction(t), u->trained_elements * s->stored_width,
                                   MEMORY_GRADIENTS);
-        machine_drop(m, narrow);
+        keep_summed(t, u, narrow);
     }
     drop(t, &t->graph.parameters[u->parameters[last]].gradient);
     if (is_offloaded(t) || u->gradient)
@@ -282,6 +302,8 @@ static void end_backward(struct trainer *t)
     if (s->units[0].is_full) // its input had no gradient
         leave_backward(t, 0);
     drop(t, &s->last_reduced);
+    for (int i = 0; i < s->unit_count; i++)
+        drop(t, &s->units[i].summed);
     s->order_count = 0;
 }
 
@@ -290,7 +312,7 @@ static void end_backward(struct trainer *t)
 static uint64_t shard_elements(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
-    return u64_divide_up(p->rows, job_ranks(t->job)) * p->columns;
+    return u64_divide_up(p->rows, job_shards(t->job)) * p->columns;
 }
 
 static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
@@ -451,7 +473,7 @@ static void load(struct trainer *t)
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
     bool mixed = t->job->precision == PRECISION_MIXED && !t->is_reference;
     t->state = s;
-    s->ranks = job_ranks(t->job);
+    s->ranks = job_shards(t->job);
     s->stored_width = mixed ? 4 : 2;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
@@ -513,7 +535,7 @@ static int tail_of(const struct trainer *t)
 static uint64_t host_bytes(const struct job *p)
 {
     enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_FROZEN = 4 };
-    uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
+    uint64_t part = u64_divide_up(p->parameters.total, job_shards(p));
     uint64_t each = p->lora_rank ? HOST_BYTES_PER_FROZEN : HOST_BYTES_PER_PARAMETER;
     return p->offload ? sat_mul(part, each) : 0;
 }

@@ -106,7 +106,7 @@ TEST(accelerate)
         {"distributed_type=FSDP parallelism_config.parallelism_config_tp_size=2",
          "!tensor parallel is not modelled"},
         {"distributed_type=FSDP parallelism_config.parallelism_config_dp_replicate_size=2",
-         "!shards that are replicated are not modelled"},
+         "replicate=2"},
         {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD",
          "!shards that are replicated are not modelled"},
         {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json",
