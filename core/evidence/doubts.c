@@ -163,6 +163,12 @@ static bool is_packed_and_short(const struct job *job)
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
 }
 
+// What is allocated then was seen in two public jobs (tests/public_jobs.py), which were prepared.
+static bool is_packed_in_fp32(const struct job *job)
+{
+    return job->packed && job->precision == PRECISION_AUTOCAST;
+}
+
 static bool is_packed_spread(const struct job *job)
 {
     return job->packed && job_ranks(job) > 1;
@@ -227,6 +233,7 @@ const struct doubt doubt_rows[] = {
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_packed_spread, "packed weights on several GPUs", true},
+    {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
     {is_packed_and_short, "packed weights with so few tokens", true},
 };
 

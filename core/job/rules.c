@@ -251,7 +251,7 @@ static bool is_packed_without_adapters(const struct job *j)
 static bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    return j->packed && (j->precision != PRECISION_BF16 || !whole);
+    return j->packed && (j->precision == PRECISION_MIXED || !whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -642,6 +642,9 @@ const struct rule rules[] = {
     {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
+    // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.
+    {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
+     "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
      "@target@ loads a frozen model in bf16: leave --precision out"},
     {IS_AUTOCAST, 0, NULL, IN(AXOLOTL), CANNOT, "precision",
@@ -804,7 +807,7 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled under single and ddp, with bf16 weights around it: --precision bf16"},
+     "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},

@@ -2,6 +2,7 @@
 // loss. How close they are to real runs is tests/accuracy.py's business (tests/runs/h200_lora).
 #include <string.h>
 
+#include "core/base/units.h"
 #include "core/predict/predict.h"
 #include "tests/t.h"
 
@@ -158,6 +159,12 @@ TEST(more_context_never_needs_less)
                                            "lora=16 checkpoint-offload=on",
                                            "lora=16 quantize=nf4 strategy=ddp gpu=2xH200",
                                            "lora=16 recipe=transformers",
+                                           "lora=16 quantize=nf4 recipe=transformers",
+                                           "lora=16 quantize=nf4 recipe=trl",
+                                           "lora=16 quantize=nf4 recipe=trl model=Qwen2.5-0.5B",
+                                           "lora=16 quantize=nf4 recipe=trl checkpointing=off",
+                                           "lora=16 quantize=nf4 recipe=trl gpu=2xH200",
+                                           "lora=16 quantize=nf4 recipe=trl task=dpo",
                                            "lora=16 layer-kernels=liger checkpointing=off",
                                            "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
@@ -255,8 +262,9 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 precision=autocast", "nf4 is modelled under single and ddp"},
-        {"quantize=nf4 lora=16 recipe=trl", "--precision bf16"},
+        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU and under ddp"},
+        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
@@ -292,5 +300,36 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         if (job_of(&p, a, text.p, &e) || !strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
+    }
+}
+
+// TRL loads in fp32: packed from that, and unpacked to it in each backward pass, then cast. Where
+// peft prepares the model, it was loaded in bf16.
+TEST(packed_weights_are_unpacked_to_what_they_were)
+{
+    const uint64_t gate = UINT64_C(3072) * 1024;
+    const char *trl = "context=3000 lora=16 quantize=nf4 recipe=trl";
+    const char *prepared = "context=3000 lora=16 quantize=nf4 recipe=transformers";
+    CHECK_U64((uint64_t)requests_of(trl, gate * 4), UINT64_C(6) * (1 + PREDICT_STEPS));
+    CHECK_U64((uint64_t)requests_of(prepared, gate * 4), 0);
+}
+
+// Adapters in bf16 with TRL, in fp32 where peft prepares the model; the embedding is fp32 in both.
+TEST(what_is_not_packed_is_wide)
+{
+    static const struct {
+        const char *settings;
+        uint64_t width; // of adapters
+    } rows[] = {{"lora=16 quantize=nf4 recipe=trl optimizer=adamw-fused", 2},
+                {"lora=16 quantize=nf4 recipe=transformers optimizer=adamw-fused", 4}};
+    const uint64_t adapters = UINT64_C(2) * 16 * ALL_WIDTHS, wide = UINT64_C(151936) * 1024 * 2;
+    struct prediction narrow =
+        predicted("lora=16 quantize=nf4 recipe=trl precision=bf16 optimizer=adamw-fused");
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct prediction p = predicted(rows[i].settings);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), adapters * 2 * rows[i].width + UINT64_C(28) * 4);
+        uint64_t more = p.steps[2].end_allocated_bytes - narrow.steps[2].end_allocated_bytes;
+        more -= adapters * 3 * (rows[i].width - 2);
+        CHECK(more > wide && more < wide + 2 * MIB); // norms, and what is not split off
     }
 }
