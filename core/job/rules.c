@@ -301,7 +301,7 @@ static bool limits_tokens_elsewhere(const struct job *j)
 
 static bool is_another_recipe_with_adapters(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j);
+    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j) && !is_deepspeed(j);
 }
 
 static bool is_offloaded(const struct job *j)
@@ -472,7 +472,7 @@ static bool has_no_bf16(const struct job *j)
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA                                                                            \
     "LoRA is modelled on one GPU, under ddp, under fsdp2 as TRL 1.16 and transformers run it, " \
-    "and under zero3 as TRL does"
+    "under zero1 and zero2, and under zero3 as TRL does"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \
@@ -812,7 +812,7 @@ const struct rule rules[] = {
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
-     "LoRA is modelled in the steps of hf, trl and transformers"},
+     "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",
@@ -822,12 +822,11 @@ const struct rule rules[] = {
     {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
      "over adapters TRL computes a head in host memory there, which is not modelled; without "
      "offload it is"},
-    {IS_LORA | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, 0, calls_its_head, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, IS_SFT, NULL, 0, NOT_YET, "lora",
      "LoRA under zero3 is modelled for sft only"},
-    {IS_LORA | IS_ZERO3, 0, is_offloaded, 0, NOT_YET, "offload",
-     "offload is not modelled with LoRA under zero3"},
+    {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
+     "offload is not modelled with LoRA under DeepSpeed"},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
