@@ -327,6 +327,12 @@ bool job_shifts_logits(const struct job *p)
     return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
 }
 
+// gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False.
+bool job_checkpoints_reentrantly(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
+}
+
 bool job_casts_logits_in_place(const struct job *p)
 {
     return p->recipe == RECIPE_TRANSFORMERS && p->version < 1;

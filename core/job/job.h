@@ -158,6 +158,7 @@ bool job_has_8bit_optimizer(const struct job *p);
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_shifts_logits(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
+bool job_checkpoints_reentrantly(const struct job *p);
 
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN

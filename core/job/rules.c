@@ -472,7 +472,7 @@ static bool has_no_bf16(const struct job *j)
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA                                                                            \
     "LoRA is modelled on one GPU, under ddp, under fsdp2 as TRL 1.16 and transformers run it, " \
-    "under zero1 and zero2, and under zero3 as TRL does"
+    "under fsdp1 as transformers does, under zero1 and zero2, and under zero3 as TRL does"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \
@@ -817,7 +817,6 @@ const struct rule rules[] = {
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "LoRA under fsdp2 is modelled in mixed precision only"},
-    {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
     {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
      "over adapters TRL computes a head in host memory there, which is not modelled; without "

@@ -333,3 +333,48 @@ TEST(what_is_not_packed_is_wide)
         CHECK(more > wide && more < wide + 2 * MIB); // norms, and what is not split off
     }
 }
+
+// Shards of each adapter's own unit, in fp32; nothing of the frozen layers.
+TEST(fsdp1_shards_adapters_by_themselves)
+{
+    static const char *const settings[] = {
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 precision=bf16 tied=off",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 accum=2 sync-each-batch=on",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 checkpointing=on",
+        "lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 optimizer=adamw-fused",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
+        struct prediction p = predicted(settings[i]);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+                  UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + UINT64_C(28) * 4);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
+
+// Of so many bytes, that are there at once.
+static int most_of(const char *settings, uint64_t bytes)
+{
+    predicted(settings);
+    int now = 0, most = 0;
+    for (ptrdiff_t i = 0; i < history.count; i++) {
+        const struct event *e = &history.events[i];
+        if (e->bytes != bytes)
+            continue;
+        now +=
+            (e->kind == EVENT_ALLOC) - (e->kind == EVENT_FREE || e->kind == EVENT_FREE_REQUESTED);
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+// transformers 4's checkpoints are reentrant, and FSDP1's hook on a frozen layer holds its input.
+TEST(fsdp1_holds_the_inputs_of_frozen_layers)
+{
+    const uint64_t hidden = UINT64_C(2048) * 1024 * 2;
+    const char *now = "layers=24 lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 "
+                      "checkpointing=on precision=bf16 lora-targets=down";
+    const char *before = "layers=24 lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 "
+                         "checkpointing=on precision=bf16 lora-targets=down";
+    CHECK(most_of(before, hidden) >= most_of(now, hidden) + 20);
+}
