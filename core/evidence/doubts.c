@@ -161,8 +161,10 @@ static bool is_other_adapter(const struct job *job)
 // What is allocated then was seen in one public job of fsdp1 (tests/public_jobs.py).
 static bool is_adapter_spread(const struct job *job)
 {
-    return job->lora_rank && (job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO1 ||
-                              job->strategy == STRATEGY_ZERO2);
+    bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
+    bool other = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO1 ||
+                 job->strategy == STRATEGY_ZERO2;
+    return job->lora_rank && (own_loop || other);
 }
 
 static bool is_packed_and_short(const struct job *job)
@@ -239,7 +241,7 @@ const struct doubt doubt_rows[] = {
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
-    {is_adapter_spread, "what is reserved with adapters under fsdp1, zero1 and zero2", true},
+    {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
     {is_packed_and_short, "packed weights with so few tokens", true},

@@ -316,7 +316,8 @@ static bool is_not_fused(const struct job *j)
 
 static bool has_another_step_over_shards(const struct job *j)
 {
-    return is_not_fused(j) && !is_trainers(j);
+    bool own_loop = is_of(j, RECIPE_HF) && j->strategy == STRATEGY_FSDP2;
+    return is_not_fused(j) && !is_trainers(j) && !own_loop;
 }
 
 static bool is_unpredicted_task(const struct job *j)
@@ -470,9 +471,9 @@ static bool has_no_bf16(const struct job *j)
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA                                                                            \
-    "LoRA is modelled on one GPU, under ddp, under fsdp2 as TRL 1.16 and transformers run it, " \
-    "under fsdp1 as transformers does, under zero1 and zero2, and under zero3 as TRL does"
+#define SHARDED_LORA                                                                  \
+    "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
+    "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \

@@ -242,6 +242,8 @@ TEST(fsdp2_shards_adapters_with_their_layers)
         "lora=16 recipe=transformers strategy=fsdp2 gpu=8xH200",
         "lora=16 recipe=transformers strategy=fsdp2 gpu=8xH200 tied=off checkpointing=on",
         "lora=16 recipe=trl gpu=8xH200 tied=off",
+        "lora=16 gpu=8xH200 optimizer=adamw-fused",
+        "lora=16 gpu=8xH200 optimizer=adamw-fused tied=off checkpointing=off",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
@@ -269,8 +271,8 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
-        {"lora=16 gpu=2xH200", "under fsdp2 as TRL 1.16"},
-        {"lora=16 gpu=2xH200 recipe=trl@1.13", "under fsdp2 as TRL 1.16"},
+        {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
+        {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
         {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
