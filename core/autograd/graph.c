@@ -335,6 +335,19 @@ static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
     }
 }
 
+static void hold_leaf(struct graph *g, struct storage *s)
+{
+    g->leaves = arena_grow(g->machine->arena, g->leaves, sizeof *g->leaves, g->leaf_count,
+                           &g->leaf_capacity);
+    g->leaves[g->leaf_count++] = storage_share(s);
+}
+
+static void drop_leaves(struct graph *g)
+{
+    while (g->leaf_count)
+        machine_drop(g->machine, g->leaves[--g->leaf_count]);
+}
+
 // torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
 // pass of its own, while its output and the gradient that came for it are still held.
 static void run_reentrant(struct graph *g, int32_t index)
@@ -352,6 +365,10 @@ static void run_reentrant(struct graph *g, int32_t index)
     run_nodes(g, g->count - 1, leaf + 1);
     struct outcome result = {.gradient = g->nodes[leaf].gradient};
     g->count = leaf;
+    if (g->holds_leaves) {
+        hold_leaf(g, f->input.storage);
+        hold_leaf(g, result.gradient);
+    }
     var_drop(g, &out);
     drop_arguments(g, f);
     machine_drop(g->machine, n.gradient);
@@ -526,6 +543,7 @@ void graph_backward(struct graph *g, struct var loss)
     set_earlier_aside(g);
     hand_on(g, loss.node, &seed);
     run_nodes(g, g->count - 1, 0);
+    drop_leaves(g);
     add_to_earlier(g);
     machine_drop(m, one);
     var_drop(g, &loss);

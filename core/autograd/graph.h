@@ -140,6 +140,7 @@ struct graph {
     bool in_backward;          // on autograd's thread
     bool checkpoints_on_host;  // inputs of checkpointed calls wait there
     bool reentrant;            // checkpointed calls are run again as a graph of their own
+    bool holds_leaves;         // their inputs and the gradients of these stay until the end
     bool embedding_is_leaf;    // the frozen embedding's output requires a gradient
     struct host_stash offload; // of what is kept
     struct frame *frame;       // being recomputed, or counted
@@ -154,6 +155,8 @@ struct graph {
     bool without_adapters;     // those of its weights are switched off
     struct storage **casts;    // of this autocast context
     ptrdiff_t cast_count, cast_capacity;
+    struct storage **leaves; // that are held
+    ptrdiff_t leaf_count, leaf_capacity;
     uint64_t multiprocessors, threads_per_multiprocessor;
     enum memory_kind kind;                   // of what operators allocate
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call

@@ -99,6 +99,24 @@ static bool conclude_recomputation(struct conclusion *c)
     return !said || put(c, "checkpointing", on ? STR("on") : STR("off"), said->where);
 }
 
+// trl/trainer/utils.py, get_quantization_config: products over packed weights are in `dtype`. Where
+// that is bf16, so are the adapters, and autocast has nothing to cast.
+static bool conclude_packed_precision(struct conclusion *c, const struct setting *packed,
+                                      bool narrow)
+{
+    if (!narrow)
+        return FAIL(c->error, UNSUPPORTED, packed->where,
+                    "products over packed weights in float32 are not modelled; with dtype: "
+                    "bfloat16 they are");
+    if (!fact(c, "nested"))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: scales are predicted packed, as with use_bnb_nested_quant; "
+                                "without it three bytes more are taken for 64 elements",
+                                STR_ARGS(packed->where)));
+    return put(c, "precision", STR("bf16"), packed->where);
+}
+
 // bf16 is on unless it is turned off, and models are loaded in float32 (TRL 1.14).
 static bool conclude_trl_precision(struct conclusion *c)
 {
@@ -112,6 +130,9 @@ static bool conclude_trl_precision(struct conclusion *c)
     if (fact_is(c, "bf16", "false") && !narrow)
         return FAIL(c->error, UNSUPPORTED, fact(c, "bf16")->where,
                     "training in float32 is not modelled; dtype: bfloat16 is");
+    const struct setting *packed = settings_find_z(c->out, "quantize");
+    if (packed)
+        return conclude_packed_precision(c, packed, narrow);
     if (fact_is(c, "bf16", "false"))
         return put(c, "precision", STR("bf16"), where);
     if (is_sharded(strategy) || (!strategy && c->ranks > 1))

@@ -187,9 +187,24 @@ static bool is_other_adapter(const struct job *job)
     return job->lora_rank && (!family || !loss);
 }
 
+// What is allocated then was seen in one public job of fsdp1 (tests/public_jobs.py).
+static bool is_adapter_spread(const struct job *job)
+{
+    bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
+    bool other = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO1 ||
+                 job->strategy == STRATEGY_ZERO2;
+    return job->lora_rank && (own_loop || other);
+}
+
 static bool is_packed_and_short(const struct job *job)
 {
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
+}
+
+// What is allocated then was seen in two public jobs (tests/public_jobs.py), which were prepared.
+static bool is_packed_in_fp32(const struct job *job)
+{
+    return job->packed && job->precision == PRECISION_AUTOCAST;
 }
 
 static bool is_packed_spread(const struct job *job)
@@ -262,7 +277,9 @@ const struct doubt doubt_rows[] = {
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
+    {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
+    {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
     {is_packed_and_short, "packed weights with so few tokens", true},
 };
 

@@ -287,6 +287,25 @@ bool job_autocasts(const struct job *p)
            (theirs && p->lora_rank && p->precision == PRECISION_BF16);
 }
 
+// With peft's prepare_model_for_kbit_training a model is loaded in bf16, packed, and the rest of it
+// cast; TRL 1.16 does not call it and loads in fp32 (trainer/utils.py, create_model_from_path).
+bool job_is_prepared(const struct job *p)
+{
+    return p->packed && p->precision == PRECISION_AUTOCAST && p->recipe != RECIPE_TRL;
+}
+
+bool job_loads_wide(const struct job *p)
+{
+    return p->precision == PRECISION_AUTOCAST && !job_is_prepared(p);
+}
+
+// trl 1.16, trainer/sft_trainer.py and the others; the recorded runs of hf do as TRL does
+// (scripts/record_adapters.py).
+bool job_narrows_adapters(const struct job *p)
+{
+    return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
+}
+
 bool job_is_sharded(const struct job *p)
 {
     return p->strategy >= STRATEGY_FSDP1;
@@ -304,6 +323,12 @@ bool job_fuses_head(const struct job *p)
 }
 
 bool job_shifts_logits(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
+}
+
+// gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False.
+bool job_checkpoints_reentrantly(const struct job *p)
 {
     return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
 }

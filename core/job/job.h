@@ -155,11 +155,15 @@ bool job_has_windows(const struct job *p);         // that are no longer than th
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 bool job_autocasts(const struct job *p);           // products run in bf16, whatever the weights are
+bool job_loads_wide(const struct job *p);          // weights come to the card in fp32
+bool job_is_prepared(const struct job *p);         // what is not packed becomes fp32 (peft)
+bool job_narrows_adapters(const struct job *p);    // over packed weights, by TRL
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_shifts_logits(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
+bool job_checkpoints_reentrantly(const struct job *p);
 
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN

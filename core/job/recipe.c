@@ -32,6 +32,13 @@ const struct recipe_def recipe_defs[RECIPES] = {
 const struct recipe_row recipe_rows[] = {
     {.recipe = "trl",
      .setting = "strategy",
+     .value = "ddp",
+     .several = true,
+     .packed = true,
+     .evidence = "trl/trainer/sft_trainer.py: without a launcher's word MULTI_GPU; bytes of packed "
+                 "weights are not what FSDP shards unless bnb_4bit_quant_storage says so"},
+    {.recipe = "trl",
+     .setting = "strategy",
      .value = "fsdp2",
      .several = true,
      .evidence = "trl/accelerate_configs/fsdp2.yaml, the one that context parallel needs"},
@@ -75,6 +82,13 @@ const struct recipe_row recipe_rows[] = {
      .several = true,
      .evidence =
          "transformers/trainer.py: DistributedDataParallel unless FSDP or DeepSpeed is set"},
+    {.recipe = "transformers",
+     .setting = "precision",
+     .value = "autocast",
+     .packed = true,
+     .strategies = "single|ddp",
+     .evidence =
+         "peft/utils/other.py, prepare_model_for_kbit_training: what is not packed to fp32"},
     {.recipe = "transformers",
      .setting = "checkpointing",
      .value = "off",
@@ -327,13 +341,19 @@ static bool has_adapters(const struct settings *s)
     return settings_find_z(s, "lora") != NULL;
 }
 
+static bool is_packed(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "quantize");
+    return item && !str_is(item->value, "off");
+}
+
 static bool applies(const struct recipe_row *row, struct str recipe, const struct settings *s,
                     bool several)
 {
     return (!row->recipe || str_is(recipe, row->recipe)) && !settings_find_z(s, row->setting) &&
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
-           (has_adapters(s) || !row->adapted) &&
+           (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

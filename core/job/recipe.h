@@ -38,6 +38,7 @@ struct recipe_row {
     bool several;           // only on several GPUs
     bool offloaded;         // only with offload
     bool adapted;           // only with adapters
+    bool packed;            // only over packed weights
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any
     const char *evidence;

@@ -251,7 +251,7 @@ static bool is_packed_without_adapters(const struct job *j)
 static bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    return j->packed && (j->precision != PRECISION_BF16 || !whole);
+    return j->packed && (j->precision == PRECISION_MIXED || !whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -296,7 +296,7 @@ static bool limits_tokens_elsewhere(const struct job *j)
 
 static bool is_another_recipe_with_adapters(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j);
+    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j) && !is_deepspeed(j);
 }
 
 static bool is_offloaded(const struct job *j)
@@ -311,7 +311,8 @@ static bool is_not_fused(const struct job *j)
 
 static bool has_another_step_over_shards(const struct job *j)
 {
-    return is_not_fused(j) && !is_trainers(j);
+    bool own_loop = is_of(j, RECIPE_HF) && j->strategy == STRATEGY_FSDP2;
+    return is_not_fused(j) && !is_trainers(j) && !own_loop;
 }
 
 static bool is_unpredicted_task(const struct job *j)
@@ -517,9 +518,9 @@ static bool has_no_bf16(const struct job *j)
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA                                                                            \
-    "LoRA is modelled on one GPU, under ddp, under fsdp2 as TRL 1.16 and transformers run it, " \
-    "and under zero3 as TRL does"
+#define SHARDED_LORA                                                                  \
+    "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
+    "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \
@@ -712,6 +713,9 @@ const struct rule rules[] = {
     {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
+    // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.
+    {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
+     "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
      "@target@ loads a frozen model in bf16: leave --precision out"},
     {IS_AUTOCAST, 0, NULL, IN(AXOLOTL), CANNOT, "precision",
@@ -875,27 +879,25 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled under single and ddp, with bf16 weights around it: --precision bf16"},
+     "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
-     "LoRA is modelled in the steps of hf, trl and transformers"},
+     "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "LoRA under fsdp2 is modelled in mixed precision only"},
-    {IS_LORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
     {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
      "over adapters TRL computes a head in host memory there, which is not modelled; without "
      "offload it is"},
-    {IS_LORA | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, 0, calls_its_head, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, IS_SFT, NULL, 0, NOT_YET, "lora",
      "LoRA under zero3 is modelled for sft only"},
-    {IS_LORA | IS_ZERO3, 0, is_offloaded, 0, NOT_YET, "offload",
-     "offload is not modelled with LoRA under zero3"},
+    {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
+     "offload is not modelled with LoRA under DeepSpeed"},
     {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
     {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},

@@ -65,6 +65,8 @@ static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
             buf_put_z(b, " with offload");
         if (row->adapted)
             buf_put_z(b, " with adapters");
+        if (row->packed)
+            buf_put_z(b, " over packed weights");
     }
 }
 

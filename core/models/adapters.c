@@ -2,11 +2,13 @@
 // 0.21 runs it (tuners/lora/layer.py and bnb.py), over weights in bf16, in fp32 under autocast, or
 // packed to four bits by bitsandbytes 0.50.
 //
-// The types are those that TRL 1.16 ends up with: adapters in fp32 (peft's autocast_adapter_dtype),
-// but in bf16 over a packed base; under checkpointing the embedding's output requires a gradient;
-// prepare_model_for_kbit_training, which would make norms and embedding fp32, is not called.
-// Dropout is 0. Where the trainer runs under autocast (axolotl, LLaMA-Factory), adapters stay in
-// fp32 over a packed base too.
+// The types are those that the trainers end up with. peft makes adapters in fp32 (its
+// autocast_adapter_dtype; over packed weights it has no other type to follow), TRL 1.16 casts those
+// over packed weights to bf16. Norms, embedding and head are in the type that the model is loaded
+// in: by TRL in fp32 unless its user says otherwise; elsewhere in bf16, and
+// prepare_model_for_kbit_training, which TRL does not call, makes them fp32. Under checkpointing
+// the embedding's output requires a gradient. Dropout is 0. Where the trainer runs under autocast
+// without preparing anything (axolotl, LLaMA-Factory), adapters stay in fp32 over a packed base.
 #include "core/models/adapters.h"
 
 #include "core/base/num.h"
@@ -17,14 +19,15 @@
 // scale for 256; tables of 16 and 256 numbers and an offset for each weight.
 enum { SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
 
-// A weight comes to the card in bf16 and is packed there.
-struct storage *packed_weight(struct trainer *t, uint64_t elements)
+// A weight comes to the card as it is loaded and is packed there.
+void pack_weight(struct trainer *t, struct parameter *p)
 {
     struct machine *m = t->machine;
+    uint64_t elements = p->rows * p->columns;
     uint64_t scales = u64_divide_up(elements, PACKED_BLOCK);
-    struct storage *whole = machine_take(m, 2 * elements, MEMORY_PARAMETERS);
+    struct storage *whole = machine_take(m, p->width * elements, MEMORY_PARAMETERS);
     struct storage *wide = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
-    struct storage *packed = machine_take(m, u64_divide_up(elements, 2), MEMORY_PARAMETERS);
+    p->weight = machine_take(m, u64_divide_up(elements, 2), MEMORY_PARAMETERS);
     machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
     machine_take(m, 4, MEMORY_PARAMETERS); // the offset: the scales' mean
     struct storage *shifted = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
@@ -37,7 +40,6 @@ struct storage *packed_weight(struct trainer *t, uint64_t elements)
     machine_drop(m, shifted);
     machine_drop(m, wide);
     machine_drop(m, whole);
-    return packed;
 }
 
 static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
@@ -45,8 +47,10 @@ static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
+    if (t->job->packed)
+        p->width = 4;
     if (!t->strategy->load)
-        p->weight = machine_take(t->machine, rows * columns * t->width, MEMORY_PARAMETERS);
+        p->weight = machine_take(t->machine, rows * columns * p->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
 }
 
@@ -58,18 +62,40 @@ static void add_adapter(struct trainer *t, int weight)
     add_thin(t, "lora_B.weight", p->rows, rank);
 }
 
+static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
+{
+    struct parameter *p = &t->graph.parameters[parameter];
+    if (p->packed || p->width == width)
+        return;
+    struct storage *cast =
+        machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
+    machine_drop(t->machine, p->weight);
+    p->weight = cast;
+    p->width = width;
+}
+
 // Once all have been made in the type that the base computes in.
 static void cast_adapters(struct trainer *t, int first, uint32_t width)
 {
-    struct graph *g = &t->graph;
-    for (int i = first; i < g->parameter_count; i++) {
-        struct parameter *p = &g->parameters[i];
-        struct storage *cast =
-            machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
-        machine_drop(t->machine, p->weight);
-        p->weight = cast;
-        p->width = width;
-    }
+    for (int i = first; i < t->graph.parameter_count; i++)
+        cast_parameter(t, i, width);
+}
+
+void prepare_packed(struct trainer *t)
+{
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        cast_parameter(t, i, 4);
+    if (!job_shifts_logits(t->job)) // peft since 0.19
+        machine_mark(t->machine, EVENT_EMPTY_CACHE);
+    t->width = 4;
+}
+
+// trl 0.13, trainer/utils.py, peft_module_casting_to_bf16: back to bf16, but for the norms.
+static void narrow_ends(struct trainer *t)
+{
+    cast_parameter(t, t->embedding, 2);
+    cast_parameter(t, t->head, 2);
+    t->width = 2;
 }
 
 void adapters_build(struct trainer *t)
@@ -86,8 +112,9 @@ void adapters_build(struct trainer *t)
     g->embedding_is_leaf = job->checkpointing;
     if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
         return;
-    if (t->width != 4)
-        cast_adapters(t, first, 4);
-    if (job->packed && !g->autocast)
+    cast_adapters(t, first, 4);
+    if (job_narrows_adapters(job))
         cast_adapters(t, first, 2);
+    if (job_is_prepared(job) && job_shifts_logits(job))
+        narrow_ends(t);
 }

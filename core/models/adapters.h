@@ -7,7 +7,10 @@
 // Freezes the model that has been built and adds the job's adapters.
 void adapters_build(struct trainer *t);
 
-// The storage of a weight packed to four bits; its scales and tables stay beside it.
-struct storage *packed_weight(struct trainer *t, uint64_t elements);
+// Puts a weight of four bits on the card; its scales and tables stay beside it.
+void pack_weight(struct trainer *t, struct parameter *p);
+
+// peft's prepare_model_for_kbit_training: what is not packed becomes fp32.
+void prepare_packed(struct trainer *t);
 
 #endif

@@ -13,8 +13,8 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .columns = row->shape[1],
                           .width = t->width,
                           .packed = row->target && t->job->packed};
-    if (p.packed)
-        p.weight = packed_weight(t, row->elements);
+    if (p.packed && !t->by_device_map)
+        pack_weight(t, &p);
     else if (!t->strategy->load && !t->by_device_map)
         p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);
     g->parameters[g->parameter_count] = p;

@@ -3,6 +3,9 @@
 #include "core/base/num.h"
 #include "core/ops/operation.h"
 
+// bnb_4bit_compute_dtype, as users write it: bf16.
+enum { COMPUTE_WIDTH = 2 };
+
 uint64_t packed_scale_bytes(uint64_t elements)
 {
     return 4 * u64_divide_up(elements, PACKED_BLOCK);
@@ -10,15 +13,22 @@ uint64_t packed_scale_bytes(uint64_t elements)
 
 struct packed_linear {
     uint64_t weight_elements;
+    uint64_t weight_width; // that it was packed from, and is unpacked to
 };
 
-// bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight in bf16.
+// bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight, then in bf16.
 static void packed_linear_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    uint64_t elements = NODE_DETAIL(n, struct packed_linear)->weight_elements;
+    const struct packed_linear *d = NODE_DETAIL(n, struct packed_linear);
+    uint64_t elements = d->weight_elements;
     struct storage *scales = take_working(g, packed_scale_bytes(elements));
-    struct storage *weight = take_working(g, 2 * elements);
+    struct storage *weight = take_working(g, d->weight_width * elements);
     machine_drop(g->machine, scales);
+    if (d->weight_width != COMPUTE_WIDTH) {
+        struct storage *narrow = take_working(g, COMPUTE_WIDTH * elements);
+        machine_drop(g->machine, weight);
+        weight = narrow;
+    }
     out[0].gradient = take_working(g, n->input_bytes[0]);
     gemm_workspace(g);
     machine_drop(g->machine, weight);
@@ -29,17 +39,17 @@ static const struct operation packed_linear = {KERNELS_PACKED_LINEAR, packed_lin
 // More than 1536 rows: the scales and the weight are unpacked, then multiplied as any other
 // (bitsandbytes/backends/cuda/ops.py; with fewer some cards have a kernel that needs no copy).
 // Nothing is kept: the weight is unpacked again in the backward pass.
-struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
+static struct var packed_product(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     uint64_t elements = p->rows * p->columns;
     struct node *n = graph_add_for(g, &packed_linear, x);
     struct var scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
     struct var shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
-    struct var weight = graph_output(g, NULL, elements, 2);
+    struct var weight = graph_output(g, NULL, elements, COMPUTE_WIDTH);
     struct var out = op_unary(g, n, x, x.elements / p->columns * p->rows, x.width);
     if (n)
-        NODE_DETAIL(n, struct packed_linear)->weight_elements = elements;
+        *NODE_DETAIL(n, struct packed_linear) = (struct packed_linear){elements, p->width};
     if (!g->stopped && bias >= 0)
         fused_bias_workspace(g);
     else if (!g->stopped)
@@ -47,6 +57,31 @@ struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bi
     var_drop(g, &shifted);
     var_drop(g, &scales);
     var_drop(g, &weight);
+    return out;
+}
+
+// bitsandbytes/nn/modules.py, Linear4bit.forward: a bias is cast for good.
+static void narrow_bias(struct graph *g, int bias)
+{
+    struct parameter *p = bias < 0 ? NULL : &g->parameters[bias];
+    if (!p || p->width == COMPUTE_WIDTH || g->stopped)
+        return;
+    struct storage *cast =
+        machine_take(g->machine, p->rows * p->columns * COMPUTE_WIDTH, MEMORY_PARAMETERS);
+    machine_drop(g->machine, p->weight);
+    p->weight = cast;
+    p->width = COMPUTE_WIDTH;
+}
+
+// The same: out of the input's type and back into it.
+struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    struct var narrow = op_cast(g, x, COMPUTE_WIDTH);
+    narrow_bias(g, bias);
+    struct var product = packed_product(g, narrow, parameter, bias);
+    struct var out = op_cast(g, product, x.width);
+    var_drop(g, &product);
+    var_drop(g, &narrow);
     return out;
 }
 

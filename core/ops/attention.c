@@ -147,10 +147,12 @@ static struct var attend_flash(struct graph *g, const struct queries *in,
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape)
 {
-    struct var k_low = op_cast(g, k, 2), q_low = op_cast(g, q, 2); // autocast's order
-    struct queries in = {q_low, k_low, v};
+    struct var v_low = op_cast(g, v, 2), k_low = op_cast(g, k, 2); // autocast's order
+    struct var q_low = op_cast(g, q, 2);
+    struct queries in = {q_low, k_low, v_low};
     struct var out = (g->flash ? attend_flash : attend)(g, &in, shape);
     var_drop(g, &q_low);
     var_drop(g, &k_low);
+    var_drop(g, &v_low);
     return out;
 }

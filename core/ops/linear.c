@@ -131,7 +131,9 @@ static struct var plain_linear(struct graph *g, struct var x, int parameter, int
 
 static struct var autocast_linear(struct graph *g, struct var x, int parameter, int bias)
 {
-    struct var weight = cast_weight(g, parameter), narrow = op_cast(g, x, 2);
+    bool is_narrow = g->parameters[parameter].width == 2;
+    struct var weight = is_narrow ? op_parameter(g, parameter) : cast_weight(g, parameter);
+    struct var narrow = op_cast(g, x, 2);
     struct var out = linear_on(g, narrow, weight, parameter, bias);
     var_drop(g, &narrow);
     var_drop(g, &weight);
@@ -141,9 +143,10 @@ static struct var autocast_linear(struct graph *g, struct var x, int parameter, 
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
-    struct var out = p->packed                      ? op_packed_linear(g, x, parameter, bias)
-                     : g->autocast && p->width != 2 ? autocast_linear(g, x, parameter, bias)
-                                                    : plain_linear(g, x, parameter, bias);
+    bool casts = g->autocast && (p->width != 2 || x.width != 2);
+    struct var out = p->packed ? op_packed_linear(g, x, parameter, bias)
+                     : casts   ? autocast_linear(g, x, parameter, bias)
+                               : plain_linear(g, x, parameter, bias);
     return p->adapter && !g->without_adapters ? op_adapter(g, x, out, parameter) : out;
 }
 

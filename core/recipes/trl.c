@@ -26,6 +26,7 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
     r->reference_job.parameters = *p->teacher_parameters;
     r->reference_job.precision = PRECISION_BF16;
     r->reference_job.lora_rank = 0;
+    r->reference_job.packed = QUANTIZE_OFF;
     trainer_build_reference(&r->reference, &r->reference_job, m, &r->kind->habits);
     r->trainer.reference = &r->reference;
 }

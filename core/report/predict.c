@@ -201,9 +201,15 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
          "checkpointing the embedding's output requires a gradient, as TRL sees to."},
         {job->packed,
          "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
-         "element, a byte for 64 and four for 16384 of them. As in TRL 1.16 adapters are bf16, and "
-         "norms and embedding stay bf16 (prepare_model_for_kbit_training is not called). With no "
-         "more than 1536 tokens a kernel may need no unpacked weight: not measured."},
+         "element, a byte for 64 and four for 16384 of them; products are in bf16. With no more "
+         "than 1536 tokens a kernel may need no unpacked weight: not measured."},
+        {job_narrows_adapters(job) && !job_autocasts(job),
+         "Around packed weights all is bf16, adapters too, as with TRL 1.16 and dtype bfloat16."},
+        {job_narrows_adapters(job) && job_autocasts(job),
+         "Around packed weights norms, embedding and head are fp32, as TRL 1.16 loads them unless "
+         "told otherwise, and adapters bf16; prepare_model_for_kbit_training is not called."},
+        {job_is_prepared(job), "Around packed weights norms, embedding and head are fp32, as "
+                               "prepare_model_for_kbit_training makes them, and so are adapters."},
         {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},

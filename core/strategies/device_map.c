@@ -6,12 +6,16 @@
 #include <string.h>
 
 #include "core/base/units.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 
 static void take(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
-    p->weight = machine_take(t->machine, p->rows * p->columns * p->width, MEMORY_PARAMETERS);
+    if (p->packed)
+        pack_weight(t, p);
+    else
+        p->weight = machine_take(t->machine, p->rows * p->columns * p->width, MEMORY_PARAMETERS);
 }
 
 static void take_layer(struct trainer *t, int first, int end)
@@ -28,19 +32,36 @@ static void take_layer(struct trainer *t, int first, int end)
         take(t, order[i]);
 }
 
+// What is to be packed comes to its own card by a map under ddp too
+// (quantizers/quantizer_bnb_4bit.py, update_device_map).
 bool device_map_loads(const struct trainer *t)
 {
-    return t->habits->device_map && t->job->strategy == STRATEGY_SINGLE && !t->job->packed;
+    bool whole =
+        t->job->strategy == STRATEGY_SINGLE || (t->job->packed && t->job->strategy == STRATEGY_DDP);
+    return t->habits->device_map && whole;
+}
+
+// Half a byte for each element that is to be packed.
+static uint64_t bytes_to_load(const struct trainer *t)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < t->graph.parameter_count; i++) {
+        const struct parameter *p = &t->graph.parameters[i];
+        uint64_t elements = p->rows * p->columns;
+        bytes += p->packed ? elements / 2 : elements * p->width;
+    }
+    return bytes;
 }
 
 // Accelerate's look at the card (utils/modeling.py, get_max_memory) leaves a first segment, which
-// the request is smaller by.
+// the request is smaller by; a map with one entry needs no look.
 void device_map_load(struct trainer *t)
 {
-    const uint64_t first_segment = 2 * MIB;
+    const uint64_t first_segment = t->job->strategy == STRATEGY_SINGLE ? 2 * MIB : 0;
     int layers = (int)t->job->model.layers;
-    uint64_t bytes = t->job->parameters.total * t->width;
-    machine_scratch(t->machine, 8);
+    uint64_t bytes = bytes_to_load(t);
+    if (first_segment)
+        machine_scratch(t->machine, 8);
     if (bytes > 2 * first_segment)
         machine_scratch(t->machine, bytes - first_segment);
     if (t->head != t->embedding)

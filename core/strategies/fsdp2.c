@@ -59,11 +59,12 @@ static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
 }
 
 // Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model); what is frozen stays as it was
-// loaded: as it computes, but where TRL loads all of it in fp32.
+// loaded: as it computes, but where TRL, or a loop of one's own, loads all of it in fp32.
 static uint32_t stored_width(const struct trainer *t, int parameter)
 {
     bool frozen = t->graph.parameters[parameter].frozen;
-    return frozen && t->job->recipe != RECIPE_TRL ? t->width : shards_of(t)->stored_width;
+    bool wide = t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF;
+    return frozen && !wide ? t->width : shards_of(t)->stored_width;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies
@@ -381,7 +382,7 @@ static void make_units(struct trainer *t)
     s->root = layers;
     s->embedding = s->head = s->tail = s->read = -1;
     s->unit_count = layers + 1;
-    if (t->job->lora_rank) {
+    if (t->job->lora_rank && has_tail) {
         make_units_around_adapters(t);
         return;
     }

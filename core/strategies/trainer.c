@@ -50,7 +50,7 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     uint64_t tokens = job_tokens(p);
     t->job = p;
     t->machine = m;
-    t->width = p->precision == PRECISION_AUTOCAST ? 4 : 2;
+    t->width = job_loads_wide(p) ? 4 : 2;
     t->strategy = strategy_kind_of(p->strategy);
     t->graph = graph_of(t, p);
     t->ring = (struct ring){
@@ -62,6 +62,8 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
         adapters_build(t);
     call(t->by_device_map ? device_map_load : t->strategy->load, t);
     buffers_build(t);
+    if (job_is_prepared(p))
+        prepare_packed(t);
     if (p->lora_rank && !sharded)
         adapters_build(t);
     call(t->strategy->build, t);

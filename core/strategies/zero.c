@@ -6,7 +6,7 @@
 // bf16 gradients. The stages differ in when gradients are reduced: stage 2 in the hook of each
 // parameter, stage 1 all at once after the last backward pass of a step. With overlap_comm stage 2
 // has two buckets and reduces on a stream of its own. Each of the optimizer's groups has its own
-// flat tensor and its own parts.
+// flat tensor and its own parts. What is frozen stays as it came: only what is trained is flat.
 #include "core/strategies/zero.h"
 
 #include "core/base/num.h"
@@ -84,10 +84,15 @@ static const struct group *group_of(const struct trainer *t, int parameter)
     return &zero_of(t)->groups[zero_group_of(t, parameter)];
 }
 
+static bool is_frozen(const struct trainer *t, int parameter)
+{
+    return t->graph.parameters[parameter].frozen;
+}
+
 // Whether it begins in rank 0's part.
 static bool is_owned(const struct trainer *t, int parameter)
 {
-    return zero_of(t)->starts[parameter] < group_of(t, parameter)->part;
+    return !is_frozen(t, parameter) && zero_of(t)->starts[parameter] < group_of(t, parameter)->part;
 }
 
 // Of such a parameter: the elements that lie in it.
@@ -376,11 +381,31 @@ static void update(struct trainer *t)
 
 // ------------------------------------------------------------------ building
 
+static void take(struct trainer *t, int parameter)
+{
+    t->graph.parameters[parameter].weight =
+        machine_take(t->machine, elements_of(t, parameter) * t->width, MEMORY_PARAMETERS);
+}
+
+// deepspeed/runtime/engine.py, _configure_distributed_model: all that is there is cast to bf16,
+// adapters too, and comes to the card module by module, an adapter behind its weight.
+static void load(struct trainer *t)
+{
+    const struct graph *g = &t->graph;
+    for (int i = 0, taken = 0; taken < g->parameter_count; i++) {
+        int adapter = g->parameters[i].adapter;
+        take(t, i);
+        for (int j = 0; adapter && j < 2; j++)
+            take(t, adapter + j);
+        taken += adapter ? 3 : 1;
+    }
+}
+
 static uint64_t largest_parameter(const struct trainer *t)
 {
     uint64_t largest = 0;
     for (int i = 0; i < t->graph.parameter_count; i++)
-        if (elements_of(t, i) > largest)
+        if (!is_frozen(t, i) && elements_of(t, i) > largest)
             largest = elements_of(t, i);
     return largest;
 }
@@ -391,7 +416,7 @@ static void lay_out(struct trainer *t, struct zero *z)
     for (int i = 0; i < count; i++) {
         struct group *g = &z->groups[zero_group_of(t, i)];
         z->starts[i] = g->elements;
-        g->elements += elements_of(t, i);
+        g->elements += is_frozen(t, i) ? 0 : elements_of(t, i);
     }
     for (int i = 0; i < ZERO_GROUPS; i++) {
         struct group *g = &z->groups[i];
@@ -416,7 +441,7 @@ static void take_group(struct trainer *t, int number)
     machine_mark(m, EVENT_EMPTY_CACHE);
     machine_take(m, part * z->ranks * t->width, MEMORY_PARAMETERS);
     for (int i = 0; i < t->graph.parameter_count; i++)
-        if (zero_group_of(t, i) == number)
+        if (zero_group_of(t, i) == number && !is_frozen(t, i))
             drop(t, &t->graph.parameters[i].weight);
     t->trained[number] = (struct trained){.elements = part, .width = MASTER_WIDTH};
     struct storage *copy = machine_take(m, part * t->width, MEMORY_WORKSPACE);
@@ -467,6 +492,7 @@ static void build_stage2(struct trainer *t)
 }
 
 const struct strategy_kind zero1_strategy = {
+    .load = load,
     .build = build,
     .gradient_ready = gradient_stays,
     .before_forward = before_forward,
@@ -475,6 +501,7 @@ const struct strategy_kind zero1_strategy = {
 };
 
 const struct strategy_kind zero2_strategy = {
+    .load = load,
     .build = build_stage2,
     .gradient_ready = gradient_goes,
     .before_forward = before_forward,

@@ -2,6 +2,7 @@
 // loss. How close they are to real runs is tests/accuracy.py's business (tests/runs/h200_lora).
 #include <string.h>
 
+#include "core/base/units.h"
 #include "core/predict/predict.h"
 #include "tests/t.h"
 
@@ -158,6 +159,12 @@ TEST(more_context_never_needs_less)
                                            "lora=16 checkpoint-offload=on",
                                            "lora=16 quantize=nf4 strategy=ddp gpu=2xH200",
                                            "lora=16 recipe=transformers",
+                                           "lora=16 quantize=nf4 recipe=transformers",
+                                           "lora=16 quantize=nf4 recipe=trl",
+                                           "lora=16 quantize=nf4 recipe=trl model=Qwen2.5-0.5B",
+                                           "lora=16 quantize=nf4 recipe=trl checkpointing=off",
+                                           "lora=16 quantize=nf4 recipe=trl gpu=2xH200",
+                                           "lora=16 quantize=nf4 recipe=trl task=dpo",
                                            "lora=16 layer-kernels=liger checkpointing=off",
                                            "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
@@ -235,6 +242,8 @@ TEST(fsdp2_shards_adapters_with_their_layers)
         "lora=16 recipe=transformers strategy=fsdp2 gpu=8xH200",
         "lora=16 recipe=transformers strategy=fsdp2 gpu=8xH200 tied=off checkpointing=on",
         "lora=16 recipe=trl gpu=8xH200 tied=off",
+        "lora=16 gpu=8xH200 optimizer=adamw-fused",
+        "lora=16 gpu=8xH200 optimizer=adamw-fused tied=off checkpointing=off",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
@@ -255,14 +264,15 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 precision=autocast", "nf4 is modelled under single and ddp"},
-        {"quantize=nf4 lora=16 recipe=trl", "--precision bf16"},
+        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU and under ddp"},
+        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
-        {"lora=16 gpu=2xH200", "under fsdp2 as TRL 1.16"},
-        {"lora=16 gpu=2xH200 recipe=trl@1.13", "under fsdp2 as TRL 1.16"},
+        {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
+        {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
         {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
         {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
@@ -275,9 +285,9 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=16 model=Qwen3-30B-A3B", "LoRA over Qwen3 mixture of experts is not modelled"},
         {"lora=16 model=gemma-2-2b", "LoRA over Gemma 2 is not modelled"},
         {"lora=16 model=Phi-4-mini", "LoRA over Phi-3 and Phi-4 is not modelled"},
-        {"lora=16 gpu=2xH200 strategy=zero2", "LoRA is modelled on one GPU, under ddp"},
+        {"lora=16 gpu=2xH200 strategy=zero2 offload=optimizer", "offload is not modelled with"},
         {"lora=16 gpu=8xH200 recipe=trl tied=off offload=all", "a head in host memory"},
-        {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl and transformers"},
+        {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl, transformers and"},
         {"lora=16 gpu=4xH200 cp=4", "LoRA is not modelled under context parallel"},
         {"loss=liger recipe=trl", "liger's loss is not modelled in TRL's step"},
         {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits or multiplied ones"},
@@ -293,4 +303,80 @@ TEST(bad_combinations_are_refused_in_one_sentence)
             test_failed(__FILE__, __LINE__, "%s gives '%s'", rows[i][0], e.message);
         CHECK_U64((uint64_t)error_exit_status(e.code), 2);
     }
+}
+
+// TRL loads in fp32: packed from that, and unpacked to it in each backward pass, then cast. Where
+// peft prepares the model, it was loaded in bf16.
+TEST(packed_weights_are_unpacked_to_what_they_were)
+{
+    const uint64_t gate = UINT64_C(3072) * 1024;
+    const char *trl = "context=3000 lora=16 quantize=nf4 recipe=trl";
+    const char *prepared = "context=3000 lora=16 quantize=nf4 recipe=transformers";
+    CHECK_U64((uint64_t)requests_of(trl, gate * 4), UINT64_C(6) * (1 + PREDICT_STEPS));
+    CHECK_U64((uint64_t)requests_of(prepared, gate * 4), 0);
+}
+
+// Adapters in bf16 with TRL, in fp32 where peft prepares the model; the embedding is fp32 in both.
+TEST(what_is_not_packed_is_wide)
+{
+    static const struct {
+        const char *settings;
+        uint64_t width; // of adapters
+    } rows[] = {{"lora=16 quantize=nf4 recipe=trl optimizer=adamw-fused", 2},
+                {"lora=16 quantize=nf4 recipe=transformers optimizer=adamw-fused", 4}};
+    const uint64_t adapters = UINT64_C(2) * 16 * ALL_WIDTHS, wide = UINT64_C(151936) * 1024 * 2;
+    struct prediction narrow =
+        predicted("lora=16 quantize=nf4 recipe=trl precision=bf16 optimizer=adamw-fused");
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct prediction p = predicted(rows[i].settings);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), adapters * 2 * rows[i].width + UINT64_C(28) * 4);
+        uint64_t more = p.steps[2].end_allocated_bytes - narrow.steps[2].end_allocated_bytes;
+        more -= adapters * 3 * (rows[i].width - 2);
+        CHECK(more > wide && more < wide + 2 * MIB); // norms, and what is not split off
+    }
+}
+
+// Shards of each adapter's own unit, in fp32; nothing of the frozen layers.
+TEST(fsdp1_shards_adapters_by_themselves)
+{
+    static const char *const settings[] = {
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 precision=bf16 tied=off",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 accum=2 sync-each-batch=on",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 checkpointing=on",
+        "lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 optimizer=adamw-fused",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
+        struct prediction p = predicted(settings[i]);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+                  UINT64_C(16) * ALL_WIDTHS * 2 * 8 / 8 + UINT64_C(28) * 4);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
+
+// Of so many bytes, that are there at once.
+static int most_of(const char *settings, uint64_t bytes)
+{
+    predicted(settings);
+    int now = 0, most = 0;
+    for (ptrdiff_t i = 0; i < history.count; i++) {
+        const struct event *e = &history.events[i];
+        if (e->bytes != bytes)
+            continue;
+        now +=
+            (e->kind == EVENT_ALLOC) - (e->kind == EVENT_FREE || e->kind == EVENT_FREE_REQUESTED);
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+// transformers 4's checkpoints are reentrant, and FSDP1's hook on a frozen layer holds its input.
+TEST(fsdp1_holds_the_inputs_of_frozen_layers)
+{
+    const uint64_t hidden = UINT64_C(2048) * 1024 * 2;
+    const char *now = "layers=24 lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 "
+                      "checkpointing=on precision=bf16 lora-targets=down";
+    const char *before = "layers=24 lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 "
+                         "checkpointing=on precision=bf16 lora-targets=down";
+    CHECK(most_of(before, hidden) >= most_of(now, hidden) + 20);
 }

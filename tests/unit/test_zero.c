@@ -8,6 +8,9 @@
 
 enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
 
+// Of rank 64: inputs and outputs of seven linear layers of 28 decoder layers.
+#define ADAPTERS (UINT64_C(64) * 28 * (3072 + 2048 + 2048 + 3072 + 3 * 4096))
+
 static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
 {
     struct settings s = settings_in(a);
@@ -47,6 +50,11 @@ TEST(a_step_leaves_parameters_and_a_part_of_the_optimizer)
         {"strategy=zero3 gpu=8xH200", UINT64_C(16) * ALL / 8},
         {"strategy=zero3 gpu=8xH200 offload=optimizer", UINT64_C(2) * ALL / 8},
         {"strategy=zero3 gpu=8xH200 offload=all", 0},
+        {"strategy=zero1 gpu=2xH200 lora=64", 2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 2},
+        {"strategy=zero2 gpu=8xH200 lora=64 recipe=trl",
+         2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 8},
+        {"strategy=zero2 gpu=8xH200 lora=64 recipe=transformers",
+         2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 8},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
@@ -121,6 +129,9 @@ TEST(steps_leave_what_they_found)
                                        "zero2 gpu=3xH200 accum=4 loss=chunked:512",
                                        "zero2 gpu=2xH200 loss=none tied=off",
                                        "zero2 gpu=8xH200 offload=optimizer accum=2",
+                                       "zero1 gpu=4xH200 accum=2 lora=16",
+                                       "zero2 gpu=3xH200 accum=4 lora=16 lora-targets=q,down",
+                                       "zero2 gpu=8xH200 lora=16 recipe=trl task=dpo",
                                        "zero3 gpu=3xH200 checkpointing=off accum=2",
                                        "zero3 gpu=2xH200 tied=off offload=all",
                                        "zero3 gpu=2xH200 optimizer=adamw-fused batch=2"};
@@ -186,10 +197,10 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
          "zero3 is modelled with the full loss and"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 offload=optimizer",
-         "offload is not modelled with LoRA under zero3"},
+         "offload is not modelled with LoRA under DeepSpeed"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 task=dpo",
          "LoRA under zero3 is modelled for sft only"},
-        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 lora=16", "and under zero3 as TRL does"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 lora=16", "and under zero3 as TRL 1.16 does"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
          "zero3 is modelled with the full loss and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
