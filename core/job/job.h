@@ -153,6 +153,7 @@ bool job_autocasts(const struct job *p);           // products run in bf16, what
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
+bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
 bool job_shifts_logits(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
 

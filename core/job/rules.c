@@ -118,8 +118,9 @@ static bool is_special_family(const struct job *j)
     return !is_plain_family(j);
 }
 
-#define EXPERT_FEATURES \
-    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_SHARED_EXPERT)
+#define EXPERT_FEATURES                                                                     \
+    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_SHARED_EXPERT | \
+     FEATURE_ROUTER_LOSS)
 
 static bool is_special_but_for_experts(const struct job *j)
 {

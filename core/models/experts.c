@@ -180,6 +180,18 @@ static struct var leave_block(struct graph *g, struct var x, const struct layer_
     return out;
 }
 
+// utils/output_capturing.py: a hook hands out the router's logits, but not when a layer is run
+// again.
+static void collect(struct graph *g, struct var logits, const struct layer_call *call)
+{
+    struct trainer *t = call->trainer;
+    if (!t->router_logits)
+        return;
+    struct var seen = graph_expose(g, borrowed(logits));
+    if (seen.storage)
+        t->router_logits[call->layer] = seen;
+}
+
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
@@ -190,6 +202,7 @@ struct var experts_forward(struct graph *g, struct var x, const struct layer_cal
     struct routing r = model_has(m, FEATURE_ROUTER_BALANCE) ? route_by_groups(g, x, p->router, m)
                                                             : route(g, x, p, m);
     local(&f, r.logits);
+    collect(g, r.logits, call);
     r.weights = local(&f, r.weights);
     local(&f, r.experts);
     struct var in = local(&f, enter_block(g, x, call, false));

@@ -116,3 +116,35 @@ TEST(trinity_trains_experts_since_it_has_transformers_five)
     CHECK(!job_of(job, a, older.p, &e));
     CHECK(strstr(e.message, "as transformers 5 runs them") != NULL);
 }
+
+// s22 of tests/runs/real_trainers.jsonl. Not counted are six numbers that the trainer logs.
+TEST(trl_adds_the_loss_of_the_routers)
+{
+    struct prediction p = predicted_in(
+        test_arena(), "model=Qwen3-30B-A3B layers=4 gpu=H200 context=8192 recipe=trl@1.16");
+    CHECK_U64(p.steps[0].requested_bytes, UINT64_C(49904337616) - 20);
+    CHECK_U64(p.steps[1].requested_bytes, UINT64_C(50964136172) - 24);
+}
+
+#define SMALL                                                                              \
+    "config.hidden_size=512 config.num_hidden_layers=4 config.num_attention_heads=8 "      \
+    "config.num_key_value_heads=4 config.head_dim=64 config.intermediate_size=1024 "       \
+    "config.moe_intermediate_size=256 config.num_experts=16 config.num_experts_per_tok=4 " \
+    "config.vocab_size=4096 config.model_type=qwen3_moe gpu=H200 context=8192 precision=bf16 "
+
+// The routers' logits of all layers wait for it, in two bytes, and so do chances; a recipe that
+// does not ask for them has nothing of it, nor has a coefficient of zero.
+TEST(logits_of_all_routers_wait_for_their_loss)
+{
+    enum { LOGITS = 8192 * 16 * 2 };
+    struct trace with = history_of(SMALL "recipe=trl@1.16 task=dpo checkpointing=on");
+    ptrdiff_t asked = allocations_of(&with, LOGITS);
+    struct trace without = history_of(
+        SMALL "recipe=trl@1.16 task=dpo checkpointing=on config.router_aux_loss_coef=0.0");
+    ptrdiff_t plain = allocations_of(&without, LOGITS);
+    CHECK(asked >= plain + 4 * 3);
+    struct trace loop = history_of(SMALL "recipe=transformers checkpointing=on");
+    struct trace none =
+        history_of(SMALL "recipe=transformers checkpointing=on config.router_aux_loss_coef=0.0");
+    CHECK_U64((uint64_t)loop.count, (uint64_t)none.count);
+}
