@@ -69,7 +69,7 @@ DIED = "runs that died: every run here completed its three steps"
 NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
     "DDP on several GPUs; FSDP1 without checkpointing or where ranks do not divide a unit",
-    "experts under sequence parallel or offload; windows, soft caps and sinks under sequence parallel",
+    "experts under sequence parallel, offload, FSDP1 or Trinity; windows, soft caps and sinks under sequence parallel",
     "Gemma 1 and OLMo 3, whose layers are those of measured families",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
     "DeepSpeed with experts, sequence parallel, its own optimizers, more than 32768 tokens or one GPU",

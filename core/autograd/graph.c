@@ -181,7 +181,7 @@ static struct var run_first(struct graph *g, struct frame *f, struct var in)
     bool keeping = g->keeping;
     g->keeping = false;
     g->frame = f;
-    f->last_keeper = leaf;
+    f->last_keeper = f->leaf = leaf;
     f->forward(g, &out, in, f->what);
     g->frame = NULL;
     g->keeping = keeping;
@@ -210,6 +210,8 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
     struct var out = run_first(g, f, in);
+    if (f->exposes && g->recording)
+        add_node(g, &operation_pass);
     struct node *n = graph_add(g, &checkpoint);
     if (!n) {
         drop_arguments(g, f);
@@ -219,6 +221,20 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     n->frame = f;
     out.node = (int32_t)(n - g->nodes);
     return out;
+}
+
+struct var graph_expose(struct graph *g, struct var x)
+{
+    struct frame *f = g->frame;
+    if (!f)
+        return var_share(x);
+    if (g->keeping) {
+        f->exposed = x.node;
+        return (struct var){NULL, NO_NODE, x.width, x.elements};
+    }
+    f->exposes = true;
+    x.node = g->recording ? f->leaf : NO_NODE;
+    return var_share(x);
 }
 
 // ------------------------------------------------------------------ gradients
@@ -348,6 +364,18 @@ static void drop_leaves(struct graph *g)
         machine_drop(g->machine, g->leaves[--g->leaf_count]);
 }
 
+// What came for a tensor that was used outside, before the recomputed gradients do.
+static void hand_in(struct graph *g, const struct frame *f, int32_t waiting)
+{
+    struct node *n = &g->nodes[waiting];
+    if (!f->exposes || !n->has_gradient)
+        return;
+    struct outcome o = {.gradient = n->gradient, .view = n->gradient_is_view};
+    n->has_gradient = false;
+    n->gradient = NULL;
+    hand_on(g, f->exposed, &o);
+}
+
 // torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
 // pass of its own, while its output and the gradient that came for it are still held.
 static void run_reentrant(struct graph *g, int32_t index)
@@ -408,6 +436,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     f->releases_left = 0;
     for (int32_t i = leaf + 1; i < g->count; i++)
         f->releases_left += g->nodes[i].saved_count > 0;
+    hand_in(g, f, index - 1);
     hand_over(g, &f->tail, leaf);
     run_nodes(g, g->count - 1, leaf + 1);
     struct outcome result = {.gradient = g->nodes[leaf].gradient,

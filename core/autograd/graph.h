@@ -106,6 +106,9 @@ struct frame {
     int kept_so_far;             // while it is run again
     int releases_left;
     int32_t last_keeper; // the last node that keeps anything, in the first run
+    int32_t leaf;        // its input's node, while it is run
+    bool exposes;        // a tensor of it is used outside too: the node before its own waits for
+    int32_t exposed;     // that one's gradient; its node, when it is run again
     struct tail tail;
 };
 
@@ -191,6 +194,10 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
                             void *what);
+
+// A tensor that is used outside of the checkpointed call it is made in, and that the caller gets
+// once more; nothing when the call is run again. One a call.
+struct var graph_expose(struct graph *g, struct var x);
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);

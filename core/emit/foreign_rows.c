@@ -334,7 +334,7 @@ static const struct foreign_row trinity_rows[] = {
     {"algorithm.rollout_correction.bypass_mode", NULL, REFUSED, NULL, NO_OTHER_LOG},
     {"algorithm.enable_router_replay", "false", NOTHING},
     {"algorithm.enable_router_replay", NULL, REFUSED, NULL,
-     "experts under Trinity are not modelled"},
+     "routers that are replayed are not modelled"},
     {"algorithm.repeat_times", NULL, FACT, "answers"},
     {"algorithm.optimizer.*", NULL, NOTHING},
     {"algorithm.sample_strategy*", NULL, NOTHING},

@@ -152,6 +152,12 @@ static bool has_odd_experts(const struct job *job)
     return model_has(&job->model, FEATURE_EXPERTS) && (job->ulysses > 1 || job->offload);
 }
 
+static bool has_sharded_experts(const struct job *job)
+{
+    return model_has(&job->model, FEATURE_EXPERTS) &&
+           (job->strategy == STRATEGY_FSDP1 || job_is_zero(job) || job->recipe == RECIPE_TRINITY);
+}
+
 static bool is_unmeasured_family(const struct job *job)
 {
     return job->model.family->unmeasured;
@@ -269,6 +275,8 @@ const struct doubt doubt_rows[] = {
     {is_older_trainer, "what transformers before 4.49 reserves", true},
     {is_sgd, "SGD", true},
     {has_odd_experts, "experts under sequence parallel or offload", true},
+    {has_sharded_experts, "experts under fsdp1, DeepSpeed or Trinity (read from their source)",
+     true},
     {is_ddp_with_liger, "Liger's loss under ddp", true},
     {is_ddp_in_8bit, "the 8-bit optimizer under ddp", true},
     {is_unmeasured_family, "this family", true},

@@ -322,6 +322,16 @@ bool job_fuses_head(const struct job *p)
     return p->recipe == RECIPE_TRL && p->version > 0 && p->loss == LOSS_CHUNKED;
 }
 
+// trl 1.16, trainer/sft_trainer.py and others, aux_loss_enabled: whenever the configuration has a
+// coefficient for it. Its reward trainer has no such loss.
+bool job_adds_router_loss(const struct job *p)
+{
+    bool computes = p->loss == LOSS_FULL || p->loss == LOSS_CHUNKED;
+    bool trains = p->task != TASK_REWARD && p->task != TASK_DISTILL;
+    return p->recipe == RECIPE_TRL && p->version > 0 && computes && trains &&
+           model_has(&p->model, FEATURE_ROUTER_LOSS) && model_has(&p->model, FEATURE_EXPERTS);
+}
+
 bool job_shifts_logits(const struct job *p)
 {
     return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;

@@ -161,6 +161,7 @@ bool job_narrows_adapters(const struct job *p);    // over packed weights, by TR
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
+bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
 bool job_shifts_logits(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
 bool job_checkpoints_reentrantly(const struct job *p);

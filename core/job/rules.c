@@ -118,9 +118,25 @@ static bool is_special_family(const struct job *j)
     return !is_plain_family(j);
 }
 
+#define EXPERT_FEATURES                                                                     \
+    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_SHARED_EXPERT | \
+     FEATURE_ROUTER_LOSS)
+
+static bool is_special_but_for_experts(const struct job *j)
+{
+    return (j->model.features & ~(PLAIN_FEATURES | EXPERT_FEATURES)) || job_has_windows(j);
+}
+
 static bool is_special_under_trinity(const struct job *j)
 {
-    return is_trinity(j) && is_special_family(j);
+    return is_trinity(j) && is_special_but_for_experts(j);
+}
+
+// transformers before 5 has each expert as a module of its own and calls one after another.
+static bool is_before_grouped_experts(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) &&
+           (job_shifts_logits(j) || (is_verls(j) && j->version == 0));
 }
 
 static bool has_vision(const struct job *j)
@@ -828,8 +844,11 @@ const struct rule rules[] = {
     {0, 0, has_vision, 0, NOT_YET, "model",
      "training of @family@ is not modelled yet; of models with vision none is"},
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
-     "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without experts "
-     "and windows are"},
+     "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
+     "are"},
+    {0, 0, is_before_grouped_experts, 0, NOT_YET, "recipe",
+     "experts are modelled as transformers 5 runs them, all at once; this @recipe@ comes with one "
+     "that calls each by itself"},
     {IS_SP, 0, has_own_attention, 0, NOT_YET, "sp",
      "@family@ is not modelled under sequence parallel; without it, it is"},
     {0, 0, is_latent_and_another, 0, NOT_YET, "attention",
@@ -861,17 +880,13 @@ const struct rule rules[] = {
      "context parallel is modelled under fsdp2, as in accelerate"},
     {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
-    {IS_ZERO | IS_EXPERTS, 0, NULL, 0, NOT_YET, "strategy",
-     "a mixture of experts is not modelled under DeepSpeed; fsdp2 is"},
-    {IS_ZERO, 0, is_special_family, 0, NOT_YET, "strategy",
+    {IS_ZERO, 0, is_special_but_for_experts, 0, NOT_YET, "strategy",
      "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
     {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
      "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
-    {IS_FSDP1 | IS_EXPERTS, 0, NULL, 0, NOT_YET, "strategy",
-     "a mixture of experts is not modelled under fsdp1; fsdp2 is"},
     {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
      "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers"},
     {IS_FSDP1 | IS_ACCUMULATES, IS_SYNCED, NULL, 0, NOT_YET, "sync-each-batch",

@@ -2,6 +2,7 @@
 // Python's lifetimes (core/models/scope.h).
 #include "core/losses/losses.h"
 
+#include "core/losses/router.h"
 #include "core/losses/trl.h"
 #include "core/models/forward.h"
 #include "core/models/units.h"
@@ -76,6 +77,7 @@ static struct var full_loss(struct trainer *t, struct var hidden)
     struct var wide = cast(g, logits, 4);
     struct var labels = local(&f, shifted_labels(t));
     struct var loss = cross_entropy(g, wide, labels);
+    loss = with_router_loss(t, loss, router_loss(t));
     unit_leave(t, unit_number(t, PART_NORMS));
     g->kind = MEMORY_WORKING;
     return returns(&f, loss);

@@ -4,6 +4,7 @@
 // fused head that 1.16 has instead (trainer/utils.py, add_fused_lm_head).
 #include "core/losses/trl.h"
 
+#include "core/losses/router.h"
 #include "core/models/forward.h"
 #include "core/models/units.h"
 
@@ -119,8 +120,12 @@ static struct var leave_head(struct trainer *t, struct var out)
 struct var trl_fused_loss(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
     g->kind = MEMORY_LOGITS;
-    return leave_head(t, sum_rows(g, negate(g, head_log_probs(t, hidden)), 1));
+    struct var each = local(&f, head_log_probs(t, hidden));
+    struct var routers = router_loss(t);
+    struct var loss = sum_rows(g, negate(g, each), 1);
+    return returns(&f, leave_head(t, with_router_loss(t, loss, routers)));
 }
 
 // ------------------------------------------------------------------ tasks
@@ -143,9 +148,11 @@ struct var trl_score_loss(struct trainer *t, struct var hidden)
     return returns(&f, leave_head(t, mean(g, last, 1)));
 }
 
-// The sum over each sequence, of a model that is trained or only read.
-static struct var sequence_log_probs(struct trainer *t, bool trained)
+// The sum over each sequence, of a model that is trained or only read; of the first also the
+// routers' loss.
+static struct var sequence_log_probs(struct trainer *t, struct var *routers)
 {
+    bool trained = routers != NULL;
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
     bool was_without = t->without_graph, recorded = g->recording;
@@ -153,7 +160,10 @@ static struct var sequence_log_probs(struct trainer *t, bool trained)
     struct output o = model_forward(t);
     g->kind = MEMORY_LOGITS;
     struct var hidden = local(&f, o.last);
-    struct var each = local(&f, leave_head(t, head_log_probs(t, borrowed(hidden))));
+    struct var each = local(&f, head_log_probs(t, borrowed(hidden)));
+    if (trained)
+        *routers = router_loss(t);
+    assign(&f, &each, leave_head(t, each));
     forget(&f, &hidden);
     model_let_go(t, o);
     graph_end_autocast(g);
@@ -170,7 +180,7 @@ static struct var reference_log_probs(struct trainer *t)
     read->graph.without_adapters = true;
     read->graph.gemm_ready[false] = t->graph.gemm_ready[false]; // both multiply on one thread
     read->ids = t->ids;
-    struct var sums = sequence_log_probs(read, false);
+    struct var sums = sequence_log_probs(read, NULL);
     read->graph.without_adapters = false;
     return sums;
 }
@@ -209,7 +219,7 @@ bool trl_compares(const struct job *p)
 
 struct var trl_read(struct trainer *t)
 {
-    return sequence_log_probs(t, false);
+    return sequence_log_probs(t, NULL);
 }
 
 // dpo_trainer.py and kto_trainer.py, _compute_loss: the labels without those of prompts stay, and
@@ -224,12 +234,12 @@ struct var trl_comparing_loss(struct trainer *t)
     bool kto = p->task == TASK_KTO, reads = job_reads_reference(p) && !job_generates(p);
     struct scope f = scope_in(g);
     if (kto)
-        local(&f, sequence_log_probs(t, false));
+        local(&f, sequence_log_probs(t, NULL));
     local(&f, constant(g, job_tokens(p), 8));
-    struct var ours = local(&f, sequence_log_probs(t, true));
+    struct var routers, ours = local(&f, sequence_log_probs(t, &routers));
     if (kto && reads)
         local(&f, reference_log_probs(t));
     if (reads)
         local(&f, reference_log_probs(t));
-    return returns(&f, mean(g, ours, 1));
+    return returns(&f, with_router_loss(t, mean(g, ours, 1), routers));
 }

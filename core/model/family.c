@@ -94,7 +94,7 @@ const struct family families[] = {
     {
         .model_type = "qwen3_moe",
         .title = "Qwen3 mixture of experts",
-        .features = FEATURE_QK_NORM | FEATURE_EXPERTS,
+        .features = FEATURE_QK_NORM | FEATURE_EXPERTS | FEATURE_ROUTER_LOSS,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults = "vocab_size=151936 num_key_value_heads=4 max_position_embeddings=32768 "
@@ -104,7 +104,8 @@ const struct family families[] = {
     {
         .model_type = "mixtral",
         .title = "Mixtral",
-        .features = FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST,
+        .features =
+            FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS,
         .window = WINDOW_ALL,
         .defaults = "vocab_size=32000 num_key_value_heads=8 max_position_embeddings=131072 "
                     "num_local_experts=8 num_experts_per_tok=2",
@@ -177,7 +178,7 @@ const struct family families[] = {
         .model_type = "gpt_oss",
         .title = "gpt-oss",
         .features = FEATURE_EXPERTS | FEATURE_EXPERT_BIAS | FEATURE_SINKS | FEATURE_ROUTER_FIRST |
-                    FEATURE_ROTARY_HALVES | FEATURE_NORM_WIDE,
+                    FEATURE_ROTARY_HALVES | FEATURE_NORM_WIDE | FEATURE_ROUTER_LOSS,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
         .window_period = 2,

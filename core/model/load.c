@@ -204,6 +204,16 @@ static bool read_tied(bool *on, const struct origin *o, struct error *e)
     return read_switch(on, item ? item : look_up(o, SCOPE_TEXT, STR("tie_word_embeddings")), e);
 }
 
+// A weight of nothing: trainers leave the loss out.
+static bool has_router_loss(const struct origin *o)
+{
+    const struct setting *item = look_up(o, SCOPE_TEXT, STR("router_aux_loss_coef"));
+    bool is_zero = item && item->value.n > 0;
+    for (ptrdiff_t i = 0; is_zero && i < item->value.n; i++)
+        is_zero = item->value.p[i] == '0' || item->value.p[i] == '.';
+    return !is_zero;
+}
+
 static bool read_features(struct model *m, const struct origin *o, struct error *e)
 {
     static const struct {
@@ -221,6 +231,8 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
     if (!read_tied(&on, o, e))
         return false;
     m->features = o->family->features | (on ? FEATURE_TIED : 0);
+    if (!has_router_loss(o))
+        m->features &= ~FEATURE_ROUTER_LOSS;
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         const struct setting *item = look_up(o, SCOPE_TEXT, str_from(rows[i].key));
         if (!(o->family->reads & rows[i].reads))

@@ -58,6 +58,8 @@ typedef uint64_t feature_set;
 #define FEATURE_MULTIPLIERS \
     (UINT64_C(1) << 30) // embeddings, residuals and logits are multiplied by numbers
 
+#define FEATURE_ROUTER_LOSS (UINT64_C(1) << 44) // its configuration weighs a loss of the routers
+
 struct feature_name {
     feature_set bit;
     const char *name; // as `fathom models` shows it

@@ -46,8 +46,8 @@ struct rule {
     enum dimension rows, columns;
     ptrdiff_t role;
     unsigned target;
-    feature_set needs; // all of these features
-    unsigned without;  // none of these
+    feature_set needs;   // all of these features
+    feature_set without; // none of these
     bool buffer;
     bool score; // only where rows are scored, in place of the head over words
 };

@@ -8,6 +8,7 @@
 // (norm_topk_prob), as in every released checkpoint, and rows to be more than the 4096 that torch
 // sorts without cub.
 #include "core/models/forward.h"
+#include "core/models/units.h"
 #include "core/ops/scratch.h"
 
 static void scratch(struct graph *g, uint64_t bytes)
@@ -157,16 +158,54 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     return returns(&f, cast(g, sum_groups(g, weighted, x.elements), x.width));
 }
 
+// ------------------------------------------------------------------ the block
+
+// A recomputation that has stopped calls no module.
+static struct var enter_block(struct graph *g, struct var x, const struct layer_call *call,
+                              bool with_router)
+{
+    int unit = unit_of_experts(call->trainer, call->layer, with_router);
+    if (!g->stopped)
+        unit_enter(call->trainer, unit);
+    return unit_mark(call->trainer, x, unit, true);
+}
+
+static struct var leave_block(struct graph *g, struct var x, const struct layer_call *call,
+                              bool with_router)
+{
+    int unit = unit_of_experts(call->trainer, call->layer, with_router);
+    struct var out = unit_mark(call->trainer, x, unit, false);
+    if (!g->stopped)
+        unit_leave(call->trainer, unit);
+    return out;
+}
+
+// utils/output_capturing.py: a hook hands out the router's logits, but not when a layer is run
+// again.
+static void collect(struct graph *g, struct var logits, const struct layer_call *call)
+{
+    struct trainer *t = call->trainer;
+    if (!t->router_logits)
+        return;
+    struct var seen = graph_expose(g, borrowed(logits));
+    if (seen.storage)
+        t->router_logits[call->layer] = seen;
+}
+
 struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->job->model;
     struct scope f = scope_in(g);
+    x = local(&f, enter_block(g, x, call, true));
     struct routing r = model_has(m, FEATURE_ROUTER_BALANCE) ? route_by_groups(g, x, p->router, m)
                                                             : route(g, x, p, m);
     local(&f, r.logits);
+    collect(g, r.logits, call);
     r.weights = local(&f, r.weights);
     local(&f, r.experts);
-    return returns(&f, run_experts(g, x, &r, call));
+    struct var in = local(&f, enter_block(g, x, call, false));
+    struct var out = leave_block(g, run_experts(g, in, &r, call), call, false);
+    return returns(&f, leave_block(g, out, call, true));
 }

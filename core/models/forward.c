@@ -477,12 +477,21 @@ static struct var layers_of(struct trainer *t, struct var embedded)
     return returns(&f, hidden);
 }
 
+// TRL asks for the routers' logits of what is trained.
+static void ask_for_router_logits(struct trainer *t)
+{
+    bool asked = job_adds_router_loss(t->job) && t->graph.recording;
+    t->router_logits =
+        asked ? NEW(t->machine->arena, struct var, (ptrdiff_t)t->job->model.layers) : NULL;
+}
+
 struct output model_forward(struct trainer *t)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
     int root = unit_number(t, PART_NORMS), embedding = unit_number(t, PART_EMBEDDING);
     g->recording = g->keeping = !t->is_reference && !t->without_graph;
+    ask_for_router_logits(t);
     g->kind = MEMORY_WORKING;
     unit_enter(t, root);
     unit_enter(t, embedding);

@@ -16,7 +16,8 @@ struct strategy_kind {
 
     int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root; -1
     int (*tail_of)(const struct trainer *t);                 // last norm and head in one; -1
-    void (*enter_unit)(struct trainer *t, int unit);         // in the forward pass
+    int (*block_of)(const struct trainer *t, int layer, bool with_router); // of experts; -1
+    void (*enter_unit)(struct trainer *t, int unit);                       // in the forward pass
     void (*leave_unit)(struct trainer *t, int unit);
     void (*enter_backward)(struct trainer *t, int unit); // its gradient comes
     void (*leave_backward)(struct trainer *t, int unit); // and has passed

@@ -48,6 +48,7 @@ struct trainer {
     int trained_count;
     bool has_quantile_maps;                        // of the 8-bit optimizer
     bool has_scale_code;                           // of packed weights
+    struct var *router_logits;                     // of this pass, by layer; NULL: not asked for
     struct ring ring;                              // of context parallel
     struct var ids;                                // the same in every step, or the batches' first
     struct storage **batches;                      // of the step, where the recipe loads them

@@ -13,6 +13,11 @@ int unit_of_tail(const struct trainer *t)
     return t->strategy->tail_of ? t->strategy->tail_of(t) : -1;
 }
 
+int unit_of_experts(const struct trainer *t, int layer, bool with_router)
+{
+    return t->strategy->block_of ? t->strategy->block_of(t, layer, with_router) : -1;
+}
+
 void unit_enter(struct trainer *t, int unit)
 {
     if (t->strategy->enter_unit && unit >= 0)

@@ -7,6 +7,8 @@
 
 int unit_number(const struct trainer *t, enum part part); // -1 where the part is no unit
 int unit_of_tail(const struct trainer *t); // of the last norm and the head together; -1
+// Of a layer's experts, with their router or without, where just that is a unit; -1.
+int unit_of_experts(const struct trainer *t, int layer, bool with_router);
 void unit_enter(struct trainer *t, int unit);
 void unit_leave(struct trainer *t, int unit);
 

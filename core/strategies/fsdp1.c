@@ -28,7 +28,7 @@
 #include "core/base/num.h"
 #include "core/strategies/strategies.h"
 
-enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
+enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8, ROOT_PARAMETERS = 3 };
 
 struct unit {
     int *parameters; // in the order of the flat parameter
@@ -560,19 +560,28 @@ static void add_parameter(struct trainer *t, struct unit *u, int parameter)
     u->elements += p->rows * p->columns;
 }
 
+// Of a unit; frozen ones beside adapters have none of the trained.
+static struct trained *trained_of(struct trainer *t, int index)
+{
+    return shards_of(t)->thin_count ? NEW(t->machine->arena, struct trained, 1)
+                                    : &t->trained[index];
+}
+
 static void make_units(struct trainer *t)
 {
     struct shards *s = shards_of(t);
-    int per_layer = (t->final_norm - t->embedding - 1) / s->root;
-    for (int i = 0; i <= s->root; i++) {
+    for (int i = 0; i < s->root; i++) {
         struct unit *u = &s->units[i];
-        u->parameters = NEW(t->machine->arena, int, per_layer + 3);
-        u->trained = s->thin_count ? NEW(t->machine->arena, struct trained, 1)
-                                   : &t->trained[i == s->root ? 0 : i + 1];
-        for (int j = 0; i < s->root && j < per_layer; j++)
-            add_parameter(t, u, t->embedding + 1 + i * per_layer + j);
+        int first = t->layers[i].first;
+        int end = i + 1 < s->root ? t->layers[i + 1].first : t->final_norm;
+        u->parameters = NEW(t->machine->arena, int, end - first);
+        u->trained = trained_of(t, i + 1);
+        for (int j = first; j < end; j++)
+            add_parameter(t, u, j);
     }
     struct unit *root = &s->units[s->root];
+    root->parameters = NEW(t->machine->arena, int, ROOT_PARAMETERS);
+    root->trained = trained_of(t, 0);
     add_parameter(t, root, t->embedding);
     add_parameter(t, root, t->final_norm);
     if (t->head != t->embedding)

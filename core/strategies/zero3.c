@@ -32,6 +32,8 @@ struct zero3 {
     int *bucket;
     int bucket_count;
     uint64_t bucket_filled, bucket_elements, ranks;
+    bool *in_block;        // a parameter of experts, or of their router where that is in the block
+    bool has_leaf_blocks;  // see is_leaf
     int *weights;          // of a thin matrix: the weight it stands beside; -1
     int base_count;        // parameters before the thin ones
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
@@ -98,6 +100,24 @@ static int fused_head_unit(const struct trainer *t)
     return root_unit(t) + 1;
 }
 
+// Experts are units too, behind these.
+static int first_block(const struct trainer *t)
+{
+    return fused_head_unit(t) + 1;
+}
+
+// The families whose whole block of experts DeepSpeed takes as one module without children
+// (deepspeed/runtime/zero/leaf_module_config.py); of others the experts are a module by themselves.
+static bool is_leaf(const struct model *m)
+{
+    return words_have("mixtral|qwen2_moe|qwen3_moe", '|', str_from(m->family->model_type));
+}
+
+static int block_of(const struct trainer *t, int layer, bool with_router)
+{
+    return with_router == zero3_of(t)->has_leaf_blocks ? first_block(t) + layer : -1;
+}
+
 // TRL's fused head reads the weight and is no call of a module; a reward's is one.
 static bool reads_head(const struct job *p)
 {
@@ -115,23 +135,6 @@ static void enter_root(struct trainer *t)
     struct coordinator *c = zero3_of(t)->coordinator;
     enter_others(c, t->job->lora_rank > 0);
     coordinator_enter(c, module_of_root(t));
-}
-
-static void enter_unit(struct trainer *t, int unit)
-{
-    struct coordinator *c = zero3_of(t)->coordinator;
-    if (unit == root_unit(t)) {
-        coordinator_begin(c);
-        enter_root(t);
-    }
-    if (unit == fused_head_unit(t))
-        coordinator_read(c, t->head);
-}
-
-static void leave_unit(struct trainer *t, int unit)
-{
-    if (unit == root_unit(t))
-        coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
 }
 
 static int adapter_of(const struct trainer *t, int module)
@@ -185,6 +188,33 @@ static void leave_forward(struct trainer *t, int module)
         enter_others(z->coordinator, z->forward[module].after);
 }
 
+// A block of experts goes by the first of their weights.
+static int module_of_block(const struct trainer *t, int unit)
+{
+    return t->layers[unit - first_block(t)].gate_up;
+}
+
+static void enter_unit(struct trainer *t, int unit)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    if (unit == root_unit(t)) {
+        coordinator_begin(c);
+        enter_root(t);
+    }
+    if (unit == fused_head_unit(t))
+        coordinator_read(c, t->head);
+    if (unit >= first_block(t))
+        enter_forward(t, module_of_block(t, unit));
+}
+
+static void leave_unit(struct trainer *t, int unit)
+{
+    if (unit == root_unit(t))
+        coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
+    if (unit >= first_block(t))
+        leave_forward(t, module_of_block(t, unit));
+}
+
 static void enter_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
@@ -217,7 +247,7 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
 {
     struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
-    if (is_fused_head(t, parameter, operation))
+    if (is_fused_head(t, parameter, operation) || z->in_block[parameter])
         return;
     bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
@@ -247,17 +277,28 @@ static void before_forward(struct trainer *t)
         z->uses_left[i] = zero_uses_of(t, i);
 }
 
+// The last module of a layer that is no block of experts; -1.
+static int last_module(const struct layer_parameters *l)
+{
+    return l->router < 0 ? l->down : l->shared_down;
+}
+
 // The model's own backward pass begins at its output, which with a fused head is what that gives.
 // A checkpointed layer is run again when the first tensor it kept is asked for, which is in the
-// backward pass of its last module.
+// backward pass of its last module; a block of experts says itself when that begins.
 static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
     if (unit == (reads_head(t->job) ? fused_head_unit(t) : root_unit(t)))
         enter_root(t);
+    if (unit >= first_block(t))
+        enter_module_backward(t, module_of_block(t, unit));
     if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
         return;
-    enter_module_backward(t, t->layers[unit].down);
+    int last = last_module(&t->layers[unit]);
+    if (last < 0)
+        return;
+    enter_module_backward(t, last);
     z->is_fetched_early = true;
 }
 
@@ -313,14 +354,11 @@ static void reduce(struct trainer *t)
     z->bucket_filled = 0;
 }
 
-static void gradient_ready(struct graph *g, int parameter)
+static void add_to_bucket(struct trainer *t, int parameter)
 {
-    struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
-    struct parameter *p = &g->parameters[parameter];
+    struct parameter *p = &t->graph.parameters[parameter];
     uint64_t elements = elements_of(t, parameter);
-    if (--z->uses_left[parameter] > 0)
-        return;
     if (z->bucket_filled && z->bucket_filled + elements > z->bucket_elements)
         reduce(t);
     if (elements <= z->bucket_elements - z->bucket_filled) {
@@ -329,6 +367,30 @@ static void gradient_ready(struct graph *g, int parameter)
     }
     z->bucket[z->bucket_count++] = parameter;
     z->bucket_filled += elements;
+}
+
+static void gradient_ready(struct graph *g, int parameter)
+{
+    struct trainer *t = g->owner;
+    struct zero3 *z = zero3_of(t);
+    bool waits = z->has_leaf_blocks && z->in_block[parameter];
+    if (--z->uses_left[parameter] <= 0 && !waits)
+        add_to_bucket(t, parameter);
+}
+
+// Gradients of a block without children are reduced when its backward pass is over (stage3.py,
+// reduce_leaf_module_grads), before its parameters go.
+static void leave_backward(struct trainer *t, int unit)
+{
+    if (unit < first_block(t))
+        return;
+    const struct layer_parameters *l = &t->layers[unit - first_block(t)];
+    int end = l->first;
+    while (!zero3_of(t)->in_block[end])
+        end++;
+    for (; zero3_of(t)->has_leaf_blocks && zero3_of(t)->in_block[end]; end++)
+        add_to_bucket(t, end);
+    leave_module_backward(t, l->gate_up);
 }
 
 static void end_backward(struct trainer *t)
@@ -382,6 +444,40 @@ static void save(struct trainer *t, bool hf)
 
 // ------------------------------------------------------------------ building
 
+// A block without children is called where an MLP would be; else its router, its experts and their
+// activation are, and an MLP beside them with its own.
+static void find_neighbours_of_experts(struct zero3 *z, const struct layer_parameters *l)
+{
+    int inside = !z->has_leaf_blocks;
+    z->forward[l->before_mlp_norm].after = inside;
+    z->forward[l->gate_up].after = inside;
+    z->backward[l->gate_up] = (struct neighbours){1 + inside, inside};
+    if (l->shared_gate < 0)
+        return;
+    z->backward[l->gate_up].before = 0;
+    z->forward[l->shared_gate] = (struct neighbours){1, 1};
+    z->backward[l->shared_down].before = 3; // the layer, the block, the MLP
+    z->backward[l->shared_up].after = 1;
+}
+
+static void find_blocks(struct trainer *t, struct zero3 *z)
+{
+    z->has_leaf_blocks = is_leaf(&t->job->model);
+    for (int i = 0; i < (int)t->job->model.layers; i++) {
+        const struct layer_parameters *l = &t->layers[i];
+        const int theirs[] = {l->gate_up_bias, l->experts_down, l->experts_down_bias,
+                              z->has_leaf_blocks ? l->router : -1};
+        if (l->router < 0)
+            continue;
+        z->in_block[l->gate_up] = true;
+        for (int j = 0; j < COUNT_OF(theirs); j++) {
+            coordinator_add(z->coordinator, l->gate_up, theirs[j]);
+            if (theirs[j] >= 0)
+                z->in_block[theirs[j]] = true;
+        }
+    }
+}
+
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
     z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
@@ -389,11 +485,15 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
         z->forward[l->input_norm] = (struct neighbours){1, 1}; // the layer; attention
-        z->forward[l->before_mlp_norm].after = 1;              // the MLP
-        z->forward[l->gate].after = 1;                         // its activation
-        z->backward[l->down].before = 2;                       // the layer, the MLP
-        z->backward[l->up].after = 1;                          // the activation
         z->backward[l->o].before = 1;                          // attention
+        if (l->router >= 0) {
+            find_neighbours_of_experts(z, l);
+            continue;
+        }
+        z->forward[l->before_mlp_norm].after = 1; // the MLP
+        z->forward[l->gate].after = 1;            // its activation
+        z->backward[l->down].before = 2;          // the layer, the MLP
+        z->backward[l->up].after = 1;             // the activation
     }
 }
 
@@ -542,9 +642,11 @@ static void load(struct trainer *t)
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
                         .weights = NEW(a, int, modules),
+                        .in_block = NEW(a, bool, modules),
                         .bucket_elements = zero_bucket_elements(t->job),
                         .ranks = job_ranks(t->job)};
     t->state = z;
+    find_blocks(t, z);
     find_neighbours(t, z);
     find_adapters(t, z);
     if (t->is_reference) {
@@ -570,9 +672,11 @@ const struct strategy_kind zero3_strategy = {
     .gradient_ready = gradient_ready,
     .before_forward = before_forward,
     .enter_backward = enter_backward,
+    .leave_backward = leave_backward,
     .end_backward = end_backward,
     .update = update,
     .unit_of = unit_of,
     .save = save,
+    .block_of = block_of,
     .host_bytes = zero3_host_bytes,
 };

@@ -5,7 +5,7 @@
 
 #include "core/base/num.h"
 
-enum { MOST_MODULE_PARAMETERS = 2, NEVER = -1 };
+enum { MOST_MODULE_PARAMETERS = 6, NEVER = -1 };
 
 #define MOST_LIVE_ELEMENTS  INT64_C(1000000000)  // stage3_max_live_parameters
 #define MOST_REUSE_DISTANCE UINT64_C(1000000000) // stage3_max_reuse_distance
@@ -36,7 +36,8 @@ struct piece {
     bool is_read;   // by a module that is not its own
     int64_t last;   // the latest step of the pass that it was gathered for
     struct gathering *gathering;
-    int bias; // of the same module; -1
+    int others[MOST_MODULE_PARAMETERS - 1]; // of the same module
+    int other_count;
 };
 
 // Its own module, a head that shares it, its reader, and the model for one that was recomputed.
@@ -81,6 +82,15 @@ uint64_t coordinator_shard(const struct coordinator *c, int parameter)
     return c->pieces[parameter].shard;
 }
 
+void coordinator_add(struct coordinator *c, int module, int parameter)
+{
+    if (module < 0 || parameter < 0)
+        return;
+    struct piece *p = &c->pieces[module];
+    ASSERT(p->other_count < MOST_MODULE_PARAMETERS - 1);
+    p->others[p->other_count++] = parameter;
+}
+
 struct module {
     int parameters[MOST_MODULE_PARAMETERS];
     int count;
@@ -105,8 +115,8 @@ static struct module module_at(const struct coordinator *c, int number)
     if (number > module_of_root(t))
         return reader_of(c, t->graph.parameters[number - module_around(t, 0)].adapter);
     struct module m = {.parameters = {number}, .count = 1, .user = USER_MODULE};
-    if (c->pieces[number].bias >= 0)
-        m.parameters[m.count++] = c->pieces[number].bias;
+    for (int i = 0; i < c->pieces[number].other_count; i++)
+        m.parameters[m.count++] = c->pieces[number].others[i];
     return m;
 }
 
@@ -421,14 +431,14 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
                                       .persists = elements <= persistent,
-                                      .last = NEVER,
-                                      .bias = -1};
+                                      .last = NEVER};
     }
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
-        c->pieces[l->q].bias = l->q_bias;
-        c->pieces[l->k].bias = l->k_bias;
-        c->pieces[l->v].bias = l->v_bias;
+        coordinator_add(c, l->q, l->q_bias);
+        coordinator_add(c, l->k, l->k_bias);
+        coordinator_add(c, l->v, l->v_bias);
+        coordinator_add(c, l->router, l->router_bias);
     }
     return c;
 }

@@ -19,6 +19,9 @@ int module_of_head(const struct trainer *t);
 int module_of_root(const struct trainer *t);
 int module_around(const struct trainer *t, int weight);
 
+// A further parameter of a module's own: a bias, or the other ones of experts.
+void coordinator_add(struct coordinator *c, int module, int parameter);
+
 void coordinator_begin(struct coordinator *c); // a forward pass
 void coordinator_enter(struct coordinator *c, int module);
 void coordinator_leave(struct coordinator *c, int module);

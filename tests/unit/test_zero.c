@@ -193,7 +193,7 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "DeepSpeed is modelled in mixed precision only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero1 precision=autocast",
          "DeepSpeed is modelled in mixed precision only"},
-        {"model=Qwen3-30B-A3B gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
+        {"model=gpt-oss-20b gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
          "zero3 is modelled with the full loss and"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 offload=optimizer",
