@@ -43,9 +43,8 @@ typedef uint64_t feature_set;
 #define FEATURE_QK_NORM_WIDE  (UINT64_C(1) << 20) // with FEATURE_QK_NORM: over all heads together
 #define FEATURE_QK_NORM_LATE \
     (UINT64_C(1) << 21) // with FEATURE_QK_NORM: when v has been projected too
-#define FEATURE_EMBEDDING_SCALE (UINT64_C(1) << 22) // embeddings are multiplied by a constant
-#define FEATURE_FUSED_PROJECTIONS \
-    (UINT64_C(1) << 23) // q, k and v are one matrix, gate and up another
+#define FEATURE_EMBEDDING_SCALE   (UINT64_C(1) << 22) // embeddings are multiplied by a constant
+#define FEATURE_FUSED_PROJECTIONS (UINT64_C(1) << 23) // q, k and v are one matrix
 #define FEATURE_ROTARY_PART \
     (UINT64_C(1) << 24) // a first part of each head is rotated, the rest joined
 #define FEATURE_ROTARY_HALVES \
@@ -57,6 +56,29 @@ typedef uint64_t feature_set;
 #define FEATURE_ROUTER_FIRST (UINT64_C(1) << 29) // the router comes before the experts
 #define FEATURE_MULTIPLIERS \
     (UINT64_C(1) << 30) // embeddings, residuals and logits are multiplied by numbers
+#define FEATURE_FUSED_MLP    (UINT64_C(1) << 40) // gate and up are one matrix
+#define FEATURE_ROTARY_PAIRS (UINT64_C(1) << 41) // neighbours are turned, their angles repeated
+#define FEATURE_PARTS_LATE \
+    (UINT64_C(1) << 42) // with FEATURE_ROTARY_PART: joined when q and k have both been turned
+#define FEATURE_QK_NORM_TURNED (UINT64_C(1) << 43) // with FEATURE_QK_NORM: behind the positions
+#define FEATURE_WINDOWED_ROTARY \
+    (UINT64_C(1) << 44) // where some layers have a window, others have no positions
+#define FEATURE_ROTARY_CAST   (UINT64_C(1) << 45) // q and k are turned in fp32
+#define FEATURE_FURTHER_NORMS (UINT64_C(1) << 46) // FEATURE_POST_NORMS under other names
+#define FEATURE_PARTS_NAMED   (UINT64_C(1) << 48) // with FEATURE_PARTS_LATE: parts live as long
+#define FEATURE_PARTS_HELD    (UINT64_C(1) << 49) // or as long as attention
+#define FEATURE_NORM_CENTERED (UINT64_C(1) << 50) // Cohere's norms: the mean is taken off
+#define FEATURE_LAYER_NORM    (UINT64_C(1) << 51) // torch's layer norms, with biases
+#define FEATURE_NORM_PLUS_ONE (UINT64_C(1) << 52) // with FEATURE_LAYER_NORM: one plus their weight
+#define FEATURE_PARALLEL      (UINT64_C(1) << 53) // attention and MLP have the same input
+#define FEATURE_ONE_NORM      (UINT64_C(1) << 54) // with FEATURE_PARALLEL: and the same norm
+#define FEATURE_NO_GATE       (UINT64_C(1) << 55) // the MLP is two matrices
+#define FEATURE_LOGIT_SCALE   (UINT64_C(1) << 56) // logits are multiplied by a number
+#define FEATURE_POSITIONS     (UINT64_C(1) << 59) // a learned row for each position
+#define FEATURE_HEAD_BIAS     (UINT64_C(1) << 57)
+#define FEATURE_SPLIT_PROJECTIONS \
+    (UINT64_C(1) << 58) // with FEATURE_FUSED_PROJECTIONS: their gradients are joined
+#define FEATURE_QUERY_SCALE (UINT64_C(1) << 47) // queries are multiplied by a number a position
 
 struct feature_name {
     feature_set bit;
@@ -77,6 +99,13 @@ enum family_reads {
     READS_ATTENTION_BIAS = 1 << 0, // biases on all four attention projections
     READS_MLP_BIAS = 1 << 1,
     READS_SOFTCAPS = 1 << 2, // null turns a cap off
+    READS_QKV_BIAS = 1 << 3, // attention_bias is of q, k and v only
+    READS_OUTPUT_BIAS = 1 << 4,
+    READS_USE_BIAS = 1 << 5, // on all projections of a layer
+    READS_DROPOUT = 1 << 6,
+    READS_USE_QKV_BIAS = 1 << 7,
+    READS_USE_QK_NORM = 1 << 8,
+    READS_PARALLEL = 1 << 9, // use_parallel_residual
 };
 
 struct family {
@@ -88,6 +117,8 @@ struct family {
     bool unmeasured;      // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
+    const char *refuses;    // switches that are not modelled
+    const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
     const char *defaults;   // "key=value ..." that transformers assumes
 };
 extern const struct family families[];
@@ -107,6 +138,15 @@ struct experts {
 struct latent_attention {
     uint64_t query_rank, kv_rank; // query_rank 0: full-rank queries
     uint64_t nope_head_dim, rope_head_dim, value_head_dim;
+};
+
+// What an MLP without a gate does between its matrices.
+enum activation_kind { ACTIVATION_FUSED, ACTIVATION_RELU, ACTIVATION_RELU2, ACTIVATION_GELU_NEW };
+
+// Values that training sets to zero at random.
+struct dropouts {
+    bool residual;  // what attention and MLP give
+    bool embedding; // what the first layer is given
 };
 
 struct vision {
@@ -133,6 +173,8 @@ struct model {
     uint64_t rotary_dim;     // of a head's head_dim
     struct experts experts;
     struct latent_attention latent;
+    struct dropouts dropouts;
+    enum activation_kind activation;
     struct vision vision;
     const struct layer_kind *layer; // [layers]
 };
@@ -210,7 +252,7 @@ enum place {
 struct layer_parameters {
     int first; // in the modules' order
     int q, k, v, o;
-    int qkv;                              // instead of q, k and v
+    int qkv, qkv_bias;                    // instead of q, k and v
     int q_a, q_a_bias, q_a_norm, q_b;     // of latent attention
     int kv_a, kv_a_bias, kv_a_norm, kv_b; // likewise
     int sinks;
@@ -223,6 +265,7 @@ struct layer_parameters {
     int gate_up_bias, experts_down_bias, router_bias;
     int shared_gate, shared_up, shared_down;
     int input_norm, before_mlp_norm;
+    int input_norm_bias, before_mlp_norm_bias; // each behind its norm
     int after_attention_norm, after_mlp_norm;
 };
 

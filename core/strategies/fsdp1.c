@@ -471,19 +471,20 @@ static void add_parameter(struct trainer *t, struct unit *u, int parameter)
 static void make_units(struct trainer *t)
 {
     struct shards *s = shards_of(t);
-    int per_layer = (t->final_norm - t->embedding - 1) / s->root;
+    int first = t->layers[0].first, per_layer = (t->final_norm - first) / s->root;
+    int loose = t->graph.parameter_count - s->root * per_layer;
     for (int i = 0; i <= s->root; i++) {
         struct unit *u = &s->units[i];
-        u->parameters = NEW(t->machine->arena, int, per_layer + 3);
+        u->parameters = NEW(t->machine->arena, int, per_layer + loose);
         u->trained = &t->trained[i == s->root ? 0 : i + 1];
         for (int j = 0; i < s->root && j < per_layer; j++)
-            add_parameter(t, u, t->embedding + 1 + i * per_layer + j);
+            add_parameter(t, u, first + i * per_layer + j);
     }
     struct unit *root = &s->units[s->root];
-    add_parameter(t, root, t->embedding);
-    add_parameter(t, root, t->final_norm);
-    if (t->head != t->embedding)
-        add_parameter(t, root, t->head);
+    for (int i = t->embedding; i < first; i++)
+        add_parameter(t, root, i);
+    for (int i = t->final_norm; i < t->final_norm + t->norm_count + t->head_count; i++)
+        add_parameter(t, root, i);
 }
 
 static void load(struct trainer *t)
