@@ -52,6 +52,7 @@ format-check: ## fails where clang-format would change something
 
 includes: ## each stage includes only what comes before it
 	@scripts/check_includes
+	@scripts/check_bits
 
 wasm: build ## core as WebAssembly: pure, and the same replies as the program
 	@scripts/build wasm

@@ -63,9 +63,10 @@ def really(values, given):
     with Watch(p.untyped_storage()._cdata for p in model.parameters()) as watch:
         with torch.autocast("cpu", torch.bfloat16, enabled=given.precision == "autocast"):
             loss = model(input_ids=ids, labels=ids).loss
+        forward = len(watch.events)
         loss.backward()
         del loss
-    return watch.events
+    return watch.events, forward
 
 
 def predicted(given):
@@ -96,14 +97,20 @@ def arguments():
     return parser.parse_args()
 
 
+def both(given):
+    """What torch did, how much of it in the forward pass, and what was predicted, from `least` bytes on."""
+    with open(given.config, encoding="utf-8") as file:
+        events, forward = really(json.load(file), given)
+    workspaces = (32 << 20, 1 << 20)  # cuBLAS's, which a CPU has none of
+    real = [event for event in events if event[1] >= given.least]
+    forward = sum(event[1] >= given.least for event in events[:forward])
+    mine = [event for event in predicted(given) if event[1] >= given.least and event[1] not in workspaces]
+    return real, forward, mine[: len(real)]
+
+
 def main():
     given = arguments()
-    with open(given.config, encoding="utf-8") as file:
-        values = json.load(file)
-    workspaces = (32 << 20, 1 << 20)  # cuBLAS's, which a CPU has none of
-    real = [event for event in really(values, given) if event[1] >= given.least]
-    mine = [event for event in predicted(given) if event[1] >= given.least and event[1] not in workspaces]
-    mine = mine[: len(real)]
+    real, _, mine = both(given)
     matcher = difflib.SequenceMatcher(None, [event[:2] for event in real], mine, autojunk=False)
     for kind, first, last, mine_first, mine_last in matcher.get_opcodes():
         if kind == "equal":
@@ -115,4 +122,5 @@ def main():
             print("predicted", *event)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -196,7 +196,7 @@ static bool has_untied_head(const struct job *j)
 
 static bool changes_logits(const struct job *j)
 {
-    return j->model.features & (FEATURE_LOGIT_CAP | FEATURE_MULTIPLIERS);
+    return j->model.features & (FEATURE_LOGIT_CAP | FEATURE_MULTIPLIERS | FEATURE_LOGIT_SCALE);
 }
 
 static bool does_not_divide(uint64_t size, uint64_t whole)

@@ -19,12 +19,18 @@ static struct var shifted_labels(struct trainer *t)
     return job_rows(p) == 1 ? padded : after(g, constant(g, job_tokens(p), 8), padded);
 }
 
+static int head_bias(const struct trainer *t)
+{
+    return t->head_count > 1 ? t->head + 1 : -1;
+}
+
 // The head's, as a unit of its own where it is one.
 static struct var logits_of(struct trainer *t, struct var hidden)
 {
     int head = unit_number(t, PART_HEAD);
     unit_enter(t, head);
-    struct var logits = linear(&t->graph, unit_mark(t, hidden, head, true), t->head, -1);
+    struct var input = unit_mark(t, hidden, head, true);
+    struct var logits = linear(&t->graph, input, t->head, head_bias(t));
     logits = unit_mark(t, logits, head, false);
     unit_leave(t, head);
     return logits;
@@ -35,7 +41,8 @@ static struct var finished(const struct trainer *t, struct graph *g, struct var 
 {
     if (model_has(&t->job->model, FEATURE_LOGIT_CAP))
         return cap(g, logits);
-    return model_has(&t->job->model, FEATURE_MULTIPLIERS) ? scale(g, logits) : logits;
+    bool scaled = model_has(&t->job->model, FEATURE_MULTIPLIERS | FEATURE_LOGIT_SCALE);
+    return scaled ? scale(g, logits) : logits;
 }
 
 // transformers before 4.49 cut the last token's logits off, in fp32: a copy, but of one sequence.
@@ -88,7 +95,7 @@ static void chunk_loss(struct graph *g, struct var *out, struct var in, void *wh
 {
     const struct trainer *t = what;
     struct var labels = {NULL, NO_NODE, 8, 0}; // a view of all labels
-    struct var logits = finished(t, g, linear(g, in, t->head, -1));
+    struct var logits = finished(t, g, linear(g, in, t->head, head_bias(t)));
     *out = taken(cross_entropy(g, cast(g, logits, 4), labels));
 }
 

@@ -13,6 +13,15 @@
      FEATURE_ROTARY_WIDE)
 #define GEMMA_LAYERS  (FEATURE_POST_NORMS | FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE)
 #define GEMMA3_LAYERS (GEMMA_LAYERS | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_LOCAL_ROTARY)
+#define GLM_LAYERS \
+    (FEATURE_FUSED_MLP | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | FEATURE_ROTARY_PAIRS)
+#define COHERE_LAYERS                                                                    \
+    (FEATURE_NORM_CENTERED | FEATURE_PARALLEL | FEATURE_ONE_NORM | FEATURE_ROTARY_CAST | \
+     FEATURE_LOGIT_SCALE)
+#define HELD_PARTS (FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | FEATURE_PARTS_HELD)
+#define GLM_TEXT                                                                           \
+    "vocab_size=151552 num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 " \
+    "attention_bias=true partial_rotary_factor=0.5"
 #define GEMMA3_TEXT                                                               \
     "vocab_size=262208 num_attention_heads=8 num_key_value_heads=4 head_dim=256 " \
     "max_position_embeddings=131072 sliding_window=4096 tie_word_embeddings=true"
@@ -42,9 +51,175 @@ const struct family families[] = {
                     "max_position_embeddings=131072 sliding_window=4096",
     },
     {
+        .model_type = "ministral",
+        .title = "Ministral",
+        .unmeasured = true,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=32000 num_key_value_heads=8 "
+                    "max_position_embeddings=131072 sliding_window=4096",
+    },
+    {
+        .model_type = "ministral3",
+        .title = "Ministral 3",
+        .features = FEATURE_QUERY_SCALE,
+        .unmeasured = true,
+        .window = WINDOW_ALL,
+        .defaults = "vocab_size=131072 num_key_value_heads=8 head_dim=128 "
+                    "max_position_embeddings=262144",
+    },
+    {
+        .model_type = "glm",
+        .title = "GLM-4-9B",
+        .features = GLM_LAYERS,
+        .reads = READS_QKV_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = GLM_TEXT,
+    },
+    {
+        .model_type = "glm4",
+        .title = "GLM-4",
+        .features = GLM_LAYERS | FEATURE_FURTHER_NORMS,
+        .reads = READS_QKV_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = GLM_TEXT,
+    },
+    {
+        .model_type = "hunyuan_v1_dense",
+        .title = "Hunyuan",
+        .features = FEATURE_QK_NORM | FEATURE_QK_NORM_TURNED,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=290943 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "ernie4_5",
+        .title = "Ernie 4.5",
+        .features = FEATURE_ROTARY_PAIRS | FEATURE_ROTARY_CAST | FEATURE_ROTARY_WIDE,
+        .reads = READS_USE_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=103424 num_key_value_heads=2 head_dim=128 "
+                    "max_position_embeddings=131072 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "seed_oss",
+        .title = "Seed-OSS",
+        .reads = READS_QKV_BIAS | READS_OUTPUT_BIAS | READS_MLP_BIAS | READS_DROPOUT,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=155136 num_key_value_heads=8 head_dim=128 attention_bias=true "
+                    "max_position_embeddings=524288 residual_dropout=0.1",
+    },
+    {
+        .model_type = "exaone4",
+        .title = "EXAONE 4",
+        .features =
+            FEATURE_NORMS_AFTER | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_WINDOWED_ROTARY,
+        .unmeasured = true,
+        .window = WINDOW_PERIODIC,
+        .window_period = 4,
+        .defaults = "vocab_size=102400 num_key_value_heads=32 max_position_embeddings=2048 "
+                    "sliding_window=4096",
+    },
+    {
+        .model_type = "cohere",
+        .title = "Command-R",
+        .features = COHERE_LAYERS,
+        .reads = READS_ATTENTION_BIAS | READS_USE_QK_NORM,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=256000 max_position_embeddings=8192 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "cohere2",
+        .title = "Command-R7B and Command-A",
+        .features = COHERE_LAYERS | FEATURE_WINDOWED_ROTARY,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_PERIODIC,
+        .window_period = 4,
+        .defaults = "vocab_size=256000 max_position_embeddings=8192 sliding_window=4096 "
+                    "tie_word_embeddings=true",
+    },
+    {
+        .model_type = "nemotron",
+        .title = "Nemotron and Minitron",
+        .features = FEATURE_LAYER_NORM | FEATURE_NORM_PLUS_ONE | FEATURE_NO_GATE |
+                    FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | FEATURE_PARTS_NAMED,
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=256000 max_position_embeddings=4096 hidden_act=relu2 "
+                    "partial_rotary_factor=0.5",
+    },
+    {
+        .model_type = "arcee",
+        .title = "Arcee",
+        .features = FEATURE_NO_GATE,
+        .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=32000 max_position_embeddings=4096 hidden_act=relu2",
+    },
+    {
+        .model_type = "starcoder2",
+        .title = "StarCoder2",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE,
+        .reads = READS_USE_BIAS | READS_DROPOUT,
+        .unmeasured = true,
+        .window = WINDOW_ALL,
+        .names = "mlp.up_proj=mlp.c_fc mlp.down_proj=mlp.c_proj",
+        .defaults = "vocab_size=49152 num_key_value_heads=2 max_position_embeddings=4096 "
+                    "hidden_act=gelu_pytorch_tanh use_bias=true tie_word_embeddings=true",
+    },
+    {
+        .model_type = "stablelm",
+        .title = "StableLM",
+        .features = FEATURE_LAYER_NORM | HELD_PARTS,
+        .reads = READS_USE_QKV_BIAS | READS_DROPOUT,
+        .refuses = "qk_layernorm use_parallel_residual",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=50304 num_key_value_heads=32 max_position_embeddings=4096 "
+                    "partial_rotary_factor=0.25",
+    },
+    {
+        .model_type = "phi",
+        .title = "Phi-1.5 and Phi-2",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_PARALLEL | FEATURE_ONE_NORM |
+                    HELD_PARTS | FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS |
+                    FEATURE_HEAD_BIAS,
+        .reads = READS_DROPOUT,
+        .refuses = "qk_layernorm",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = "self_attn.o_proj=self_attn.dense mlp.up_proj=mlp.fc1 mlp.down_proj=mlp.fc2 "
+                 "^norm=final_layernorm",
+        .defaults = "vocab_size=51200 max_position_embeddings=2048 hidden_act=gelu_new "
+                    "partial_rotary_factor=0.5",
+    },
+    {
+        .model_type = "gpt_neox",
+        .title = "GPT-NeoX and Pythia",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
+                    FEATURE_SPLIT_PROJECTIONS | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE |
+                    FEATURE_MLP_BIAS,
+        .reads = READS_ATTENTION_BIAS | READS_DROPOUT | READS_PARALLEL,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = "embed_tokens=embed_in self_attn.=attention. o_proj=dense "
+                 "qkv_proj=query_key_value up_proj=dense_h_to_4h down_proj=dense_4h_to_h "
+                 "^norm=final_layer_norm lm_head=embed_out",
+        .defaults = "vocab_size=50432 max_position_embeddings=2048 hidden_act=gelu "
+                    "attention_bias=true use_parallel_residual=true rotary_pct=0.25",
+    },
+    {
         .model_type = "phi3",
         .title = "Phi-3 and Phi-4",
-        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_ROTARY_PART,
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_FUSED_MLP | FEATURE_ROTARY_PART,
         .window = WINDOW_ALL,
         .defaults = "vocab_size=32064 max_position_embeddings=4096",
     },
@@ -218,6 +393,7 @@ const struct feature_name feature_names[] = {
     {FEATURE_ATTENTION_CAP, "soft-capped attention"},
     {FEATURE_LOGIT_CAP, "soft-capped logits"},
     {FEATURE_FUSED_PROJECTIONS, "fused projections"},
+    {FEATURE_FURTHER_NORMS, "four norms a layer"},
     {FEATURE_NORMS_AFTER, "norms after each block"},
     {FEATURE_MULTIPLIERS, "multipliers"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},

@@ -41,6 +41,7 @@ struct field {
     uint64_t max;
     feature_set only_with; // a family without these features does not read it
     const char *keys;      // alternatives, space-separated
+    const char *unless;    // a key that says it better
 };
 
 #define IN_MODEL(member)  offsetof(struct draft, model.member)
@@ -71,7 +72,7 @@ static const struct field fields[] = {
     {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .keys = "max_window_layers"},
     {IN_HELPER(window_period), SCOPE_TEXT, .max = MAX_LAYERS,
-     .keys = "sliding_window_pattern _sliding_window_pattern"},
+     .keys = "sliding_window_pattern _sliding_window_pattern", .unless = "layer_types.0"},
     {IN_HELPER(unrotated_period), SCOPE_TEXT, .max = MAX_LAYERS, .keys = "no_rope_layer_interval"},
     {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .may_be_zero = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_EXPERTS, .keys = "num_experts num_local_experts n_routed_experts"},
@@ -160,6 +161,8 @@ static bool read_field(struct draft *d, const struct origin *o, const struct fie
                        struct error *e)
 {
     const struct setting *item = look_up_any(o, f->scope, f->keys);
+    if (f->unless && look_up(o, f->scope, str_from(f->unless)))
+        return true;
     if (!item || is_null(item)) {
         struct str first = str_cut(str_from(f->keys), ' ').head;
         return !f->required ||
@@ -223,6 +226,14 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         bool null_clears; // else true sets
     } rows[] = {
         {"attention_bias", READS_ATTENTION_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS, false},
+        {"attention_bias", READS_QKV_BIAS, FEATURE_QKV_BIAS, false},
+        {"attention_out_bias", READS_OUTPUT_BIAS, FEATURE_OUTPUT_BIAS, false},
+        {"use_qkv_bias", READS_USE_QKV_BIAS, FEATURE_QKV_BIAS, false},
+        {"use_qk_norm", READS_USE_QK_NORM,
+         FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_QK_NORM_LATE, false},
+        {"use_parallel_residual", READS_PARALLEL, FEATURE_PARALLEL, false},
+        {"use_bias", READS_USE_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS,
+         false},
         {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
         {"attn_logit_softcapping", READS_SOFTCAPS, FEATURE_ATTENTION_CAP, true},
         {"final_logit_softcapping", READS_SOFTCAPS, FEATURE_LOGIT_CAP, true},
@@ -275,8 +286,8 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
 // The part of a head that is rotated, from a decimal fraction: counted in thousandths.
 static bool derive_rotary(struct model *m, const struct origin *o, struct error *e)
 {
-    const struct setting *item =
-        look_up_any(o, SCOPE_TEXT, "partial_rotary_factor rope_parameters.partial_rotary_factor");
+    const struct setting *item = look_up_any(
+        o, SCOPE_TEXT, "rope_parameters.partial_rotary_factor partial_rotary_factor rotary_pct");
     uint64_t thousandths;
     m->rotary_dim = model_has(m, FEATURE_MLA) ? m->latent.rope_head_dim : m->head_dim;
     if (!item || is_null(item) || !model_has(m, FEATURE_ROTARY_PART))
@@ -288,6 +299,62 @@ static bool derive_rotary(struct model *m, const struct origin *o, struct error 
                     "partial_rotary_factor must be between 0 and 1, not '%.*s'",
                     STR_ARGS(str_short(item->value)));
     m->rotary_dim = m->head_dim * thousandths / 1000;
+    return true;
+}
+
+// A chance that is not 0, in whatever way it is written.
+static bool is_likely(const struct origin *o, const char *keys)
+{
+    const struct setting *item = look_up_any(o, SCOPE_TEXT, keys);
+    for (ptrdiff_t i = 0; item && !is_null(item) && i < item->value.n; i++)
+        if (item->value.p[i] >= '1' && item->value.p[i] <= '9')
+            return true;
+    return false;
+}
+
+static void derive_dropouts(struct model *m, const struct origin *o)
+{
+    if (!(o->family->reads & READS_DROPOUT))
+        return;
+    m->dropouts.residual = is_likely(o, "residual_dropout resid_pdrop hidden_dropout");
+    m->dropouts.embedding = is_likely(o, "embedding_dropout embd_pdrop");
+}
+
+// activations.py: what is one kernel, and what is written out.
+static bool derive_activation(struct model *m, const struct origin *o, struct error *e)
+{
+    static const char *const words[] = {
+        [ACTIVATION_FUSED] = "silu swish gelu gelu_pytorch_tanh mish",
+        [ACTIVATION_RELU] = "relu",
+        [ACTIVATION_RELU2] = "relu2",
+        [ACTIVATION_GELU_NEW] = "gelu_new gelu_accurate",
+    };
+    const struct setting *item =
+        look_up_any(o, SCOPE_TEXT, "hidden_act activation_function activation");
+    if (!model_has(m, FEATURE_NO_GATE) || !item)
+        return true;
+    for (int i = 0; i < COUNT_OF(words); i++)
+        if (words_have(words[i], ' ', item->value)) {
+            m->activation = (enum activation_kind)i;
+            return true;
+        }
+    return FAIL(e, UNSUPPORTED, item->where, "the activation '%.*s' is not modelled",
+                STR_ARGS(str_short(item->value)));
+}
+
+// What a configuration can turn on that nobody has written down here.
+static bool refuse_others(const struct origin *o, struct error *e)
+{
+    struct words keys = words_of(o->family->refuses ? o->family->refuses : "", ' ');
+    while (words_next(&keys)) {
+        const struct setting *item = look_up(o, SCOPE_TEXT, keys.word);
+        bool on;
+        if (!read_switch(&on, item, e))
+            return false;
+        if (on)
+            return FAIL(e, UNSUPPORTED, item->where, "%s with %.*s is not modelled",
+                        o->family->title, STR_ARGS(keys.word));
+    }
     return true;
 }
 
@@ -418,6 +485,8 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
         layer[i].experts = layer_has_experts(d, i);
         if (!read_unrotated(&layer[i].unrotated, d, o, i, e))
             return false;
+        if (model_has(m, FEATURE_WINDOWED_ROTARY))
+            layer[i].unrotated = m->sliding_window && !slides;
     }
     if (!clear_dense_layers(layer, m->layers, o, e))
         return false;
@@ -455,10 +524,12 @@ static bool find_family(struct origin *o, struct str model_type, struct error *e
 static bool fill_model(struct model *m, const struct origin *o, struct error *e)
 {
     struct draft d = {.model.family = o->family};
-    if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) ||
-        !derive_heads(&d.model, o->label, e) || !derive_rotary(&d.model, o, e) ||
-        !derive_experts(&d, o->label, e) || !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+    if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) || !refuse_others(o, e) ||
+        !derive_activation(&d.model, o, e) || !derive_heads(&d.model, o->label, e) ||
+        !derive_rotary(&d.model, o, e) || !derive_experts(&d, o->label, e) ||
+        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
         return false;
+    derive_dropouts(&d.model, o);
     *m = d.model;
     return true;
 }
@@ -532,7 +603,8 @@ static bool says_experts(const struct settings *s)
 }
 
 // The known family that an unknown model is nearest to: by its files' parameters where they are
-// counted, else the first with or without experts as it, and all of whose values it has.
+// counted, else one with or without experts as it, and all of whose values it has; of several the
+// first that was measured.
 static const struct family *nearest_family(const struct origin *o, uint64_t stored)
 {
     const struct family *best = NULL;
@@ -547,7 +619,8 @@ static const struct family *nearest_family(const struct origin *o, uint64_t stor
         if (experts != says_experts(o->given) || !build_as(&m, &total, &inner, &families[i]))
             continue;
         uint64_t distance = stored ? apart(stored, total) : 0;
-        if (distance < least) {
+        bool surer = best && best->unmeasured && !families[i].unmeasured;
+        if (distance < least || (distance == least && surer)) {
             best = &families[i];
             least = distance;
         }

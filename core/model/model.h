@@ -17,48 +17,66 @@
 #include "core/settings/settings.h"
 
 // What a model has, as bits of a set.
-typedef uint64_t feature_set;
-#define FEATURE_TIED        (UINT64_C(1) << 0) // the head is the embedding
-#define FEATURE_QKV_BIAS    (UINT64_C(1) << 1) // biases on the query, key and value projections
-#define FEATURE_OUTPUT_BIAS (UINT64_C(1) << 2) // a bias on the attention's output projection
-#define FEATURE_MLP_BIAS    (UINT64_C(1) << 3) // biases on the MLP's projections
-#define FEATURE_QK_NORM     (UINT64_C(1) << 4) // a norm over each head of q and k
-#define FEATURE_POST_NORMS \
-    (UINT64_C(1) << 5) // norms after attention and MLP too, before the residual sum
-#define FEATURE_SINKS         (UINT64_C(1) << 6)  // one learned attention sink a head
-#define FEATURE_MLA           (UINT64_C(1) << 7)  // multi-head latent attention
-#define FEATURE_QUERY_LORA    (UINT64_C(1) << 8)  // MLA with a low-rank query too
-#define FEATURE_EXPERTS       (UINT64_C(1) << 9)  // some layers are mixtures of experts
-#define FEATURE_SHARED_EXPERT (UINT64_C(1) << 10) // an expert that sees every token
-#define FEATURE_EXPERT_BIAS   (UINT64_C(1) << 11) // biases inside experts and on the router
-#define FEATURE_ATTENTION_CAP (UINT64_C(1) << 12) // soft-capped attention scores
-#define FEATURE_LOGIT_CAP     (UINT64_C(1) << 13) // soft-capped logits
-#define FEATURE_VISION_QWEN3  (UINT64_C(1) << 14) // Qwen3-VL's tower: merger and deepstack mergers
-#define FEATURE_VISION_SIGLIP (UINT64_C(1) << 15) // SigLIP tower and Gemma's projector
+__extension__ typedef unsigned __int128 feature_set;
+#define FEATURE(n)            ((feature_set)1 << (n))
+#define FEATURE_TIED          FEATURE(0) // the head is the embedding
+#define FEATURE_QKV_BIAS      FEATURE(1) // biases on the query, key and value projections
+#define FEATURE_OUTPUT_BIAS   FEATURE(2) // a bias on the attention's output projection
+#define FEATURE_MLP_BIAS      FEATURE(3) // biases on the MLP's projections
+#define FEATURE_QK_NORM       FEATURE(4) // a norm over each head of q and k
+#define FEATURE_POST_NORMS    FEATURE(5) // norms after attention and MLP too, before the residual sum
+#define FEATURE_SINKS         FEATURE(6)  // one learned attention sink a head
+#define FEATURE_MLA           FEATURE(7)  // multi-head latent attention
+#define FEATURE_QUERY_LORA    FEATURE(8)  // MLA with a low-rank query too
+#define FEATURE_EXPERTS       FEATURE(9)  // some layers are mixtures of experts
+#define FEATURE_SHARED_EXPERT FEATURE(10) // an expert that sees every token
+#define FEATURE_EXPERT_BIAS   FEATURE(11) // biases inside experts and on the router
+#define FEATURE_ATTENTION_CAP FEATURE(12) // soft-capped attention scores
+#define FEATURE_LOGIT_CAP     FEATURE(13) // soft-capped logits
+#define FEATURE_VISION_QWEN3  FEATURE(14) // Qwen3-VL's tower: merger and deepstack mergers
+#define FEATURE_VISION_SIGLIP FEATURE(15) // SigLIP tower and Gemma's projector
 #define FEATURE_ROUTER_BALANCE \
-    (UINT64_C(1) << 16) // a balancing bias a routed expert, kept with the weights
-#define FEATURE_NORM_FROM_ONE (UINT64_C(1) << 17) // norms scale by one plus their weight, in fp32
-#define FEATURE_NORM_WIDE     (UINT64_C(1) << 18) // norms multiply by their weight in fp32
-#define FEATURE_NORMS_AFTER   (UINT64_C(1) << 19) // two norms a layer, after attention and MLP only
-#define FEATURE_QK_NORM_WIDE  (UINT64_C(1) << 20) // with FEATURE_QK_NORM: over all heads together
-#define FEATURE_QK_NORM_LATE \
-    (UINT64_C(1) << 21) // with FEATURE_QK_NORM: when v has been projected too
-#define FEATURE_EMBEDDING_SCALE (UINT64_C(1) << 22) // embeddings are multiplied by a constant
-#define FEATURE_FUSED_PROJECTIONS \
-    (UINT64_C(1) << 23) // q, k and v are one matrix, gate and up another
-#define FEATURE_ROTARY_PART \
-    (UINT64_C(1) << 24) // a first part of each head is rotated, the rest joined
-#define FEATURE_ROTARY_HALVES \
-    (UINT64_C(1) << 25) // rotary positions for half a head, which is cut in two
-#define FEATURE_ROTARY_WIDE (UINT64_C(1) << 26) // rotary positions in fp32
-#define FEATURE_LOCAL_ROTARY \
-    (UINT64_C(1) << 27) // layers with a window have rotary positions of their own
-#define FEATURE_ROUTER_WIDE  (UINT64_C(1) << 28) // experts are weighed in fp32
-#define FEATURE_ROUTER_FIRST (UINT64_C(1) << 29) // the router comes before the experts
+    FEATURE(16) // a balancing bias a routed expert, kept with the weights
+#define FEATURE_NORM_FROM_ONE     FEATURE(17) // norms scale by one plus their weight, in fp32
+#define FEATURE_NORM_WIDE         FEATURE(18) // norms multiply by their weight in fp32
+#define FEATURE_NORMS_AFTER       FEATURE(19) // two norms a layer, after attention and MLP only
+#define FEATURE_QK_NORM_WIDE      FEATURE(20) // with FEATURE_QK_NORM: over all heads together
+#define FEATURE_QK_NORM_LATE      FEATURE(21) // with FEATURE_QK_NORM: when v has been projected too
+#define FEATURE_EMBEDDING_SCALE   FEATURE(22) // embeddings are multiplied by a constant
+#define FEATURE_FUSED_PROJECTIONS FEATURE(23) // q, k and v are one matrix
+#define FEATURE_ROTARY_PART       FEATURE(24) // a first part of each head is rotated, the rest joined
+#define FEATURE_ROTARY_HALVES     FEATURE(25) // rotary positions for half a head, which is cut in two
+#define FEATURE_ROTARY_WIDE       FEATURE(26) // rotary positions in fp32
+#define FEATURE_LOCAL_ROTARY      FEATURE(27) // layers with a window have rotary positions of their own
+#define FEATURE_ROUTER_WIDE       FEATURE(28) // experts are weighed in fp32
+#define FEATURE_ROUTER_FIRST      FEATURE(29) // the router comes before the experts
 #define FEATURE_MULTIPLIERS \
-    (UINT64_C(1) << 30) // embeddings, residuals and logits are multiplied by numbers
+    FEATURE(30) // embeddings, residuals and logits are multiplied by numbers
+#define FEATURE_FUSED_MLP    FEATURE(40) // gate and up are one matrix
+#define FEATURE_ROTARY_PAIRS FEATURE(41) // neighbours are turned, their angles repeated
+#define FEATURE_PARTS_LATE \
+    FEATURE(42) // with FEATURE_ROTARY_PART: joined when q and k have both been turned
+#define FEATURE_QK_NORM_TURNED FEATURE(43) // with FEATURE_QK_NORM: behind the positions
+#define FEATURE_WINDOWED_ROTARY \
+    FEATURE(44) // where some layers have a window, others have no positions
+#define FEATURE_ROTARY_CAST   FEATURE(45) // q and k are turned in fp32
+#define FEATURE_FURTHER_NORMS FEATURE(46) // FEATURE_POST_NORMS under other names
+#define FEATURE_PARTS_NAMED   FEATURE(48) // with FEATURE_PARTS_LATE: parts live as long
+#define FEATURE_PARTS_HELD    FEATURE(49) // or as long as attention
+#define FEATURE_NORM_CENTERED FEATURE(50) // Cohere's norms: the mean is taken off
+#define FEATURE_LAYER_NORM    FEATURE(51) // torch's layer norms, with biases
+#define FEATURE_NORM_PLUS_ONE FEATURE(52) // with FEATURE_LAYER_NORM: one plus their weight
+#define FEATURE_PARALLEL      FEATURE(53) // attention and MLP have the same input
+#define FEATURE_ONE_NORM      FEATURE(54) // with FEATURE_PARALLEL: and the same norm
+#define FEATURE_NO_GATE       FEATURE(55) // the MLP is two matrices
+#define FEATURE_LOGIT_SCALE   FEATURE(56) // logits are multiplied by a number
+#define FEATURE_POSITIONS     FEATURE(59) // a learned row for each position
+#define FEATURE_HEAD_BIAS     FEATURE(57)
+#define FEATURE_SPLIT_PROJECTIONS \
+    FEATURE(58) // with FEATURE_FUSED_PROJECTIONS: their gradients are joined
+#define FEATURE_QUERY_SCALE FEATURE(47) // queries are multiplied by a number a position
 
-#define FEATURE_ROUTER_LOSS (UINT64_C(1) << 44) // its configuration weighs a loss of the routers
+#define FEATURE_ROUTER_LOSS FEATURE(32) // its configuration weighs a loss of the routers
 
 struct feature_name {
     feature_set bit;
@@ -79,6 +97,13 @@ enum family_reads {
     READS_ATTENTION_BIAS = 1 << 0, // biases on all four attention projections
     READS_MLP_BIAS = 1 << 1,
     READS_SOFTCAPS = 1 << 2, // null turns a cap off
+    READS_QKV_BIAS = 1 << 3, // attention_bias is of q, k and v only
+    READS_OUTPUT_BIAS = 1 << 4,
+    READS_USE_BIAS = 1 << 5, // on all projections of a layer
+    READS_DROPOUT = 1 << 6,
+    READS_USE_QKV_BIAS = 1 << 7,
+    READS_USE_QK_NORM = 1 << 8,
+    READS_PARALLEL = 1 << 9, // use_parallel_residual
 };
 
 struct family {
@@ -90,6 +115,8 @@ struct family {
     bool unmeasured;      // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
+    const char *refuses;    // switches that are not modelled
+    const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
     const char *defaults;   // "key=value ..." that transformers assumes
 };
 extern const struct family families[];
@@ -109,6 +136,15 @@ struct experts {
 struct latent_attention {
     uint64_t query_rank, kv_rank; // query_rank 0: full-rank queries
     uint64_t nope_head_dim, rope_head_dim, value_head_dim;
+};
+
+// What an MLP without a gate does between its matrices.
+enum activation_kind { ACTIVATION_FUSED, ACTIVATION_RELU, ACTIVATION_RELU2, ACTIVATION_GELU_NEW };
+
+// Values that training sets to zero at random.
+struct dropouts {
+    bool residual;  // what attention and MLP give
+    bool embedding; // what the first layer is given
 };
 
 struct vision {
@@ -138,6 +174,8 @@ struct model {
     uint64_t rotary_dim;     // of a head's head_dim
     struct experts experts;
     struct latent_attention latent;
+    struct dropouts dropouts;
+    enum activation_kind activation;
     struct vision vision;
     const struct layer_kind *layer; // [layers]
 };
@@ -235,7 +273,7 @@ enum place {
 struct layer_parameters {
     int first; // in the modules' order
     int q, k, v, o;
-    int qkv;                              // instead of q, k and v
+    int qkv, qkv_bias;                    // instead of q, k and v
     int q_a, q_a_bias, q_a_norm, q_b;     // of latent attention
     int kv_a, kv_a_bias, kv_a_norm, kv_b; // likewise
     int sinks;
@@ -248,6 +286,7 @@ struct layer_parameters {
     int gate_up_bias, experts_down_bias, router_bias;
     int shared_gate, shared_up, shared_down;
     int input_norm, before_mlp_norm;
+    int input_norm_bias, before_mlp_norm_bias; // each behind its norm
     int after_attention_norm, after_mlp_norm;
 };
 

@@ -13,6 +13,7 @@ enum dimension {
     VOCAB,
     LABELS,
     HEADS,
+    KV_HEADS,
     HEAD_DIM,
     QUERY_WIDTH,
     KV_WIDTH,
@@ -64,18 +65,20 @@ static const struct rule rules[] = {
      ROLE(o), .needs = FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.qkv_proj.weight", PART_ATTENTION, PLACE_LAYER, QKV_WIDTH, HIDDEN,
      ROLE(qkv), .needs = FEATURE_FUSED_PROJECTIONS},
+    {"layers.{layer}.self_attn.qkv_proj.bias", PART_ATTENTION, PLACE_LAYER, QKV_WIDTH, ONE,
+     ROLE(qkv_bias), .needs = FEATURE_FUSED_PROJECTIONS | FEATURE_QKV_BIAS},
     {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, PLACE_LAYER, QUERY_WIDTH, HIDDEN,
      ROLE(q), TARGET(TARGET_Q), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.q_proj.bias", PART_ATTENTION, PLACE_LAYER, QUERY_WIDTH, ONE,
-     ROLE(q_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+     ROLE(q_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.k_proj.weight", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, HIDDEN,
      ROLE(k), TARGET(TARGET_K), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.k_proj.bias", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, ONE,
-     ROLE(k_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+     ROLE(k_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.v_proj.weight", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, HIDDEN,
      ROLE(v), TARGET(TARGET_V), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.v_proj.bias", PART_ATTENTION, PLACE_LAYER, KV_WIDTH, ONE,
-     ROLE(v_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA},
+     ROLE(v_bias), .needs = FEATURE_QKV_BIAS, .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.q_proj.weight", PART_ATTENTION, PLACE_LAYER, LATENT_QUERY_WIDTH,
      HIDDEN, ROLE(q), .needs = FEATURE_MLA, .without = FEATURE_QUERY_LORA},
     {"layers.{layer}.self_attn.q_a_proj.weight", PART_ATTENTION, PLACE_LAYER, QUERY_RANK, HIDDEN,
@@ -100,29 +103,37 @@ static const struct rule rules[] = {
      ROLE(o), TARGET(TARGET_O), .without = FEATURE_MLA | FEATURE_FUSED_PROJECTIONS},
     {"layers.{layer}.self_attn.o_proj.bias", PART_ATTENTION, PLACE_LAYER, HIDDEN, ONE, ROLE(o_bias),
      .needs = FEATURE_OUTPUT_BIAS},
+    {"layers.{layer}.self_attn.query_layernorm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE,
+     ROLE(q_norm), .needs = FEATURE_QK_NORM_TURNED},
+    {"layers.{layer}.self_attn.key_layernorm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE,
+     ROLE(k_norm), .needs = FEATURE_QK_NORM_TURNED},
     {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE, ROLE(q_norm),
-     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
+     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE | FEATURE_QK_NORM_TURNED},
     {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, PLACE_LAYER, QUERY_WIDTH, ONE,
-     ROLE(q_norm), .needs = FEATURE_QK_NORM_WIDE},
+     ROLE(q_norm), .needs = FEATURE_QK_NORM_WIDE, .without = FEATURE_NORM_CENTERED},
+    {"layers.{layer}.self_attn.q_norm.weight", PART_NORMS, PLACE_LAYER, HEADS, HEAD_DIM,
+     ROLE(q_norm), .needs = FEATURE_QK_NORM_WIDE | FEATURE_NORM_CENTERED},
     {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, PLACE_LAYER, HEAD_DIM, ONE, ROLE(k_norm),
-     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE},
+     .needs = FEATURE_QK_NORM, .without = FEATURE_QK_NORM_WIDE | FEATURE_QK_NORM_TURNED},
     {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, PLACE_LAYER, KV_WIDTH, ONE, ROLE(k_norm),
-     .needs = FEATURE_QK_NORM_WIDE},
+     .needs = FEATURE_QK_NORM_WIDE, .without = FEATURE_NORM_CENTERED},
+    {"layers.{layer}.self_attn.k_norm.weight", PART_NORMS, PLACE_LAYER, KV_HEADS, HEAD_DIM,
+     ROLE(k_norm), .needs = FEATURE_QK_NORM_WIDE | FEATURE_NORM_CENTERED},
 
     {"layers.{layer}.mlp.gate_up_proj.weight", PART_MLP, PLACE_DENSE_LAYER, GATE_AND_UP, HIDDEN,
-     ROLE(gate_up), .needs = FEATURE_FUSED_PROJECTIONS},
+     ROLE(gate_up), .needs = FEATURE_FUSED_MLP},
     {"layers.{layer}.mlp.down_proj.weight", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, INTERMEDIATE,
-     ROLE(down), .needs = FEATURE_FUSED_PROJECTIONS},
+     ROLE(down), .needs = FEATURE_FUSED_MLP},
     {"layers.{layer}.mlp.gate_proj.weight", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, HIDDEN,
-     ROLE(gate), TARGET(TARGET_GATE), .without = FEATURE_FUSED_PROJECTIONS},
+     ROLE(gate), TARGET(TARGET_GATE), .without = FEATURE_FUSED_MLP | FEATURE_NO_GATE},
     {"layers.{layer}.mlp.gate_proj.bias", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, ONE,
-     ROLE(gate_bias), .needs = FEATURE_MLP_BIAS},
+     ROLE(gate_bias), .needs = FEATURE_MLP_BIAS, .without = FEATURE_NO_GATE},
     {"layers.{layer}.mlp.up_proj.weight", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, HIDDEN,
-     ROLE(up), TARGET(TARGET_UP), .without = FEATURE_FUSED_PROJECTIONS},
+     ROLE(up), TARGET(TARGET_UP), .without = FEATURE_FUSED_MLP},
     {"layers.{layer}.mlp.up_proj.bias", PART_MLP, PLACE_DENSE_LAYER, INTERMEDIATE, ONE,
      ROLE(up_bias), .needs = FEATURE_MLP_BIAS},
     {"layers.{layer}.mlp.down_proj.weight", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, INTERMEDIATE,
-     ROLE(down), TARGET(TARGET_DOWN), .without = FEATURE_FUSED_PROJECTIONS},
+     ROLE(down), TARGET(TARGET_DOWN), .without = FEATURE_FUSED_MLP},
     {"layers.{layer}.mlp.down_proj.bias", PART_MLP, PLACE_DENSE_LAYER, HIDDEN, ONE, ROLE(down_bias),
      .needs = FEATURE_MLP_BIAS},
 
@@ -153,8 +164,12 @@ static const struct rule rules[] = {
 
     {"layers.{layer}.input_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(input_norm), .without = FEATURE_NORMS_AFTER},
+    {"layers.{layer}.input_layernorm.bias", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(input_norm_bias), .needs = FEATURE_LAYER_NORM},
     {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
-     ROLE(before_mlp_norm), .without = FEATURE_POST_NORMS | FEATURE_NORMS_AFTER},
+     ROLE(before_mlp_norm), .without = FEATURE_POST_NORMS | FEATURE_NORMS_AFTER | FEATURE_ONE_NORM},
+    {"layers.{layer}.post_attention_layernorm.bias", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(before_mlp_norm_bias), .needs = FEATURE_LAYER_NORM, .without = FEATURE_ONE_NORM},
     {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(after_attention_norm), .needs = FEATURE_POST_NORMS},
     {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
@@ -166,8 +181,15 @@ static const struct rule rules[] = {
     {"layers.{layer}.post_feedforward_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(after_mlp_norm), .needs = FEATURE_NORMS_AFTER},
 
+    {"layers.{layer}.post_self_attn_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_attention_norm), .needs = FEATURE_FURTHER_NORMS},
+    {"layers.{layer}.post_mlp_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
+     ROLE(after_mlp_norm), .needs = FEATURE_FURTHER_NORMS},
+
     {"norm.weight", PART_NORMS, PLACE_MODEL, HIDDEN, ONE},
+    {"norm.bias", PART_NORMS, PLACE_MODEL, HIDDEN, ONE, .needs = FEATURE_LAYER_NORM},
     {"lm_head.weight", PART_HEAD, PLACE_MODEL, VOCAB, HIDDEN, .without = FEATURE_TIED},
+    {"lm_head.bias", PART_HEAD, PLACE_MODEL, VOCAB, ONE, .needs = FEATURE_HEAD_BIAS},
     {"score.weight", PART_HEAD, PLACE_MODEL, LABELS, HIDDEN, .score = true},
 
     {"visual.patch_embed.proj.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, VISION_PATCH,
@@ -249,6 +271,7 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
         [VOCAB] = m->vocab,
         [LABELS] = m->labels,
         [HEADS] = m->heads,
+        [KV_HEADS] = m->kv_heads,
         [HEAD_DIM] = m->head_dim,
         [QUERY_WIDTH] = m->heads * m->head_dim,
         [KV_WIDTH] = m->kv_heads * m->head_dim,
@@ -309,6 +332,32 @@ static bool applies(const struct rule *r, const struct model *m)
     return (m->features & r->needs) == r->needs && !(m->features & r->without) && !is_other_head;
 }
 
+static ptrdiff_t find_part(struct str name, struct str part)
+{
+    for (ptrdiff_t i = 0; i + part.n <= name.n; i++)
+        if (str_starts(str_slice(name, i, name.n), part))
+            return i;
+    return -1;
+}
+
+// The name as the family's modules have it.
+static const char *name_in(struct arena *a, const struct family *f, const char *name)
+{
+    struct words pairs = words_of(f->names ? f->names : "", ' ');
+    struct str full = str_from(name);
+    while (words_next(&pairs)) {
+        struct str_cut pair = str_cut(pairs.word, '=');
+        bool outside = str_starts(pair.head, STR("^"));
+        if (outside)
+            pair.head = str_slice(pair.head, 1, pair.head.n);
+        ptrdiff_t at = find_part(full, pair.head);
+        if (at == 0 || (at > 0 && !outside))
+            full = str_format(a, "%.*s%.*s%.*s", (int)at, full.p, STR_ARGS(pair.tail),
+                              (int)(full.n - at - pair.head.n), full.p + at + pair.head.n);
+    }
+    return full.p;
+}
+
 static struct tensor tensor_of(const struct rule *r, const struct model *m)
 {
     struct tensor t = {.name = r->name,
@@ -332,6 +381,7 @@ bool parameters_of(struct parameters *p, struct arena *a, const struct model *m,
         struct tensor t = tensor_of(&rules[i], m);
         if (!applies(&rules[i], m) || t.copies == 0)
             continue;
+        t.name = name_in(a, m->family, t.name);
         tensors[sum.tensor_count++] = t;
         uint64_t elements = sat_mul(t.elements, t.copies);
         sum.by_part[t.part] = sat_add(sum.by_part[t.part], elements);

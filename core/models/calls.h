@@ -52,6 +52,8 @@ CALL_OF_ONE(second_half)
 CALL_OF_ONE(sigmoid)
 CALL_OF_ONE(softmax)
 CALL_OF_ONE(activation)
+CALL_OF_ONE(relu)
+CALL_OF_ONE(dropout)
 CALL_OF_ONE(copy)
 CALL_OF_ONE(exchange_in)
 CALL_OF_ONE(log_softmax)
@@ -100,6 +102,17 @@ static inline struct var made_of(struct graph *g, struct var x)
     return after(g, graph_output(g, NULL, x.elements, x.width), x);
 }
 
+static inline struct var bend(struct graph *g, struct var x)
+{
+    return after(g, op_tanh(g, x), x);
+}
+
+// The same while x lives on.
+static inline struct var made_like(struct graph *g, struct var x)
+{
+    return constant(g, x.elements, x.width);
+}
+
 static inline struct var chunks(struct graph *g, struct var x, int count)
 {
     return unnamed(op_chunks(g, taken(x), count));
@@ -113,6 +126,17 @@ static inline struct var write_into(struct graph *g, struct var base, struct var
 static inline struct var multiply_weight(struct graph *g, int parameter, struct var x)
 {
     return after(g, op_multiply_weight(g, parameter, x), x);
+}
+
+static inline struct var multiply_wide_weight(struct graph *g, int parameter, struct var x)
+{
+    return after(g, op_multiply_wide_weight(g, parameter, x), x);
+}
+
+static inline struct var layer_norm(struct graph *g, struct var x, struct var weight,
+                                    struct var bias)
+{
+    return after(g, after_two(g, op_layer_norm(g, x, weight, bias), weight, bias), x);
 }
 
 static inline struct var linear(struct graph *g, struct var x, int parameter, int bias)

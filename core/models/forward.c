@@ -40,8 +40,10 @@ static struct var norm_forward(struct graph *g, struct var x, int weight)
 
 struct var rms_norm(struct graph *g, struct var x, int weight)
 {
+    bool other = model_has(model_of(g), FEATURE_NORM_CENTERED | FEATURE_LAYER_NORM);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
     struct var out = has_liger_layers(g) ? unnamed(op_liger_norm(g, x, weight))
+                     : other             ? other_norm(g, borrowed(x), weight)
                                          : norm_forward(g, borrowed(x), weight);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD_DONE);
     return after(g, out, x);
@@ -55,14 +57,14 @@ static struct var norm_if_any(struct graph *g, struct var x, int norm)
 
 // ------------------------------------------------------------------ positions
 
-static struct var rotate_half(struct graph *g, struct var x)
+struct var rotate_half(struct graph *g, struct var x)
 {
     struct scope f = scope_in(g);
     struct var first = local(&f, first_half(g, x)), second = local(&f, second_half(g, x));
     return returns(&f, join(g, negate(g, second), first));
 }
 
-static struct var rotate(struct graph *g, struct var x, const struct layer_arguments *also)
+struct var rotate(struct graph *g, struct var x, const struct layer_arguments *also)
 {
     struct var plain = multiply_constant(g, x, also->cosine);
     return add(g, plain, multiply_constant(g, rotate_half(g, x), also->sine));
@@ -88,12 +90,7 @@ static struct var rotate_halves(struct graph *g, struct var x, const struct laye
     return returns(&f, rotate_pair(g, first, second, also));
 }
 
-// Of each head a first part is turned, the rest joined to it, be there none.
-struct parts {
-    struct var turning, rest;
-};
-
-static struct parts parts_of(struct scope *f, struct var x, const struct model *m)
+struct parts parts_of(struct scope *f, struct var x, const struct model *m)
 {
     uint64_t elements = x.elements / m->head_dim * m->rotary_dim;
     struct parts p;
@@ -102,10 +99,9 @@ static struct parts parts_of(struct scope *f, struct var x, const struct model *
     return p;
 }
 
-static struct var rotate_part(struct graph *g, struct parts p, const struct layer_arguments *also)
+struct var join_rest(struct graph *g, struct var turned, struct var rest)
 {
-    struct var turned = rotate(g, p.turning, also);
-    return join(g, turned, cast(g, p.rest, turned.width)); // autocast joins in the wider type
+    return join(g, turned, cast(g, rest, turned.width)); // autocast joins in the wider type
 }
 
 static struct heads rotate_parts(struct graph *g, struct heads h,
@@ -114,8 +110,8 @@ static struct heads rotate_parts(struct graph *g, struct heads h,
     const struct model *m = model_of(g);
     struct scope f = scope_in(g);
     struct parts q = parts_of(&f, h.q, m), k = parts_of(&f, h.k, m);
-    h.q = rotate_part(g, q, also);
-    h.k = rotate_part(g, k, also);
+    h.q = join_rest(g, rotate(g, q.turning, also), q.rest);
+    h.k = join_rest(g, rotate(g, k.turning, also), k.rest);
     ends(&f);
     return h;
 }
@@ -132,14 +128,19 @@ static struct heads rotate_wide(struct graph *g, struct heads h, const struct la
 }
 
 // Queries and keys with their positions.
-static struct heads rotate_heads(struct graph *g, struct heads h, const struct layer_call *call)
+static struct heads rotate_heads(struct scope *f, struct heads h, const struct layer_call *call)
 {
+    struct graph *g = f->graph;
     const struct model *m = model_of(g);
     const struct layer_arguments *also = arguments_of(call->trainer, call->layer);
     if (m->layer[call->layer].unrotated)
         return (struct heads){same(h.q), same(h.k), h.v};
+    if (model_has(m, FEATURE_PARTS_LATE))
+        return rotate_parts_late(f, h, also);
     if (model_has(m, FEATURE_ROTARY_PART))
         return rotate_parts(g, h, also);
+    if (model_has(m, FEATURE_ROTARY_CAST))
+        return rotate_cast(g, h, also);
     if (model_has(m, FEATURE_ROTARY_WIDE))
         return rotate_wide(g, h, also);
     if (has_liger_layers(g)) {
@@ -168,7 +169,7 @@ static struct heads project_fused(struct graph *g, struct var x, const struct la
 {
     const struct model *m = model_of(g);
     struct scope f = scope_in(g);
-    struct var all = local(&f, linear(g, x, p->qkv, -1));
+    struct var all = local(&f, linear(g, x, p->qkv, p->qkv_bias));
     uint64_t head = all.elements / (m->heads + 2 * m->kv_heads);
     struct heads h;
     h.q = slice(g, all, m->heads * head);
@@ -209,18 +210,38 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     const struct model *m = model_of(g);
+    if (model_has(m, FEATURE_SPLIT_PROJECTIONS))
+        return project_split(g, x, p);
     if (model_has(m, FEATURE_FUSED_PROJECTIONS))
         return project_fused(g, x, p);
-    if (model_has(m, FEATURE_QK_NORM_WIDE))
-        return project_normed(g, x, p);
+    if (model_has(m, FEATURE_PARTS_HELD) && !model_has(m, FEATURE_PARALLEL))
+        return project_first(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_LATE))
         return project_then_norm(g, x, p);
+    if (model_has(m, FEATURE_QK_NORM_WIDE))
+        return project_normed(g, x, p);
     bool turned = !m->layer[call->layer].unrotated;
+    bool later = model_has(m, FEATURE_QK_NORM_TURNED);
     struct heads h;
-    h.q = norm_if_any(g, (turned ? project : linear)(g, x, p->q, p->q_bias), p->q_norm);
-    h.k = norm_if_any(g, (turned ? project : linear)(g, x, p->k, p->k_bias), p->k_norm);
+    h.q = (turned ? project : linear)(g, x, p->q, p->q_bias);
+    h.q = norm_if_any(g, h.q, later ? -1 : p->q_norm);
+    h.k = (turned ? project : linear)(g, x, p->k, p->k_bias);
+    h.k = norm_if_any(g, h.k, later ? -1 : p->k_norm);
     h.v = linear(g, x, p->v, p->v_bias);
     return h;
+}
+
+// What comes behind the positions.
+static void finish_heads(struct scope *f, struct heads *h, const struct layer_call *call)
+{
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    const struct model *m = model_of(f->graph);
+    if (model_has(m, FEATURE_QK_NORM_TURNED)) {
+        assign(f, &h->q, rms_norm(f->graph, h->q, p->q_norm));
+        assign(f, &h->k, rms_norm(f->graph, h->k, p->k_norm));
+    }
+    if (model_has(m, FEATURE_QUERY_SCALE))
+        assign(f, &h->q, scale_queries(f->graph, h->q, job_sequence_tokens(call->trainer->job)));
 }
 
 // Ulysses: every rank attends over all tokens with its share of the heads.
@@ -270,8 +291,8 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     return returns(&f, model_has(&job->model, FEATURE_ROTARY_PART) ? copy(g, mixed) : mixed);
 }
 
-static struct var attention(struct graph *g, struct var x, const struct layer_call *call,
-                            struct var *weights)
+struct var attention(struct graph *g, struct var x, const struct layer_call *call,
+                     struct var *weights)
 {
     struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
@@ -288,14 +309,15 @@ static struct var attention(struct graph *g, struct var x, const struct layer_ca
     h.q = local(&f, h.q);
     h.k = local(&f, h.k);
     h.v = local(&f, h.v);
-    struct heads turned = rotate_heads(g, h, call);
+    struct heads turned = rotate_heads(&f, h, call);
     assign(&f, &h.q, turned.q);
     assign(&f, &h.k, turned.k);
+    finish_heads(&f, &h, call);
     struct var mixed = ulysses > 1         ? exchanged_attention(g, h, &shape)
                        : t->ring.ranks > 1 ? ringed_attention(g, h, &t->ring)
                        : eager             ? eager_attention(g, h, call, weights)
                                            : fused_attention(g, h, shape, call);
-    return returns(&f, linear(g, mixed, p->o, p->o_bias));
+    return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
 }
 
 // ------------------------------------------------------------------ the layer
@@ -314,7 +336,7 @@ static struct var fused_mlp(struct graph *g, struct var x, const struct layer_pa
 static struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
 {
     if (p->gate < 0)
-        return fused_mlp(g, x, p);
+        return (p->gate_up < 0 ? plain_mlp : fused_mlp)(g, x, p);
     if (has_liger_layers(g)) {
         struct var gate = linear(g, x, p->gate, p->gate_bias);
         struct var gated = liger_gate(g, gate, linear(g, x, p->up, p->up_bias));
@@ -326,11 +348,11 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
 }
 
 // An MLP, or experts, with one that sees every token where there is such.
-static struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call)
+struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     if (p->router < 0)
-        return mlp(g, x, p);
+        return dropped(g, mlp(g, x, p));
     struct var sum = experts_forward(g, x, call);
     if (p->shared_gate < 0)
         return sum;
@@ -350,7 +372,7 @@ static struct var multiplied(struct graph *g, struct var x)
 }
 
 // The next layer's input, where that is recomputed.
-static struct var add_last(struct graph *g, struct var residual, struct var hidden)
+struct var add_last(struct graph *g, struct var residual, struct var hidden)
 {
     enum memory_kind kind = g->kind;
     if (g->frame && !g->keeping)
@@ -437,6 +459,8 @@ static struct var embed(struct trainer *t)
 {
     struct graph *g = &t->graph;
     struct var plain = unnamed(op_embedding(g, t->embedding, t->ids));
+    if (t->job->model.dropouts.embedding)
+        return dropout(g, plain);
     if (model_has(&t->job->model, FEATURE_MULTIPLIERS))
         return scale(g, plain);
     if (!model_has(&t->job->model, FEATURE_EMBEDDING_SCALE))
@@ -454,6 +478,10 @@ static struct var layers_of(struct trainer *t, struct var embedded)
 {
     struct graph *g = &t->graph;
     bool checkpointing = t->job->checkpointing && g->recording;
+    void (*layer)(struct graph *, struct var *, struct var, void *) =
+        model_has(&t->job->model, FEATURE_PARALLEL)     ? parallel_layer
+        : model_has(&t->job->model, FEATURE_PARTS_HELD) ? stablelm_layer
+                                                        : decoder_layer;
     struct scope f = scope_in(g);
     struct var hidden = local(&f, embedded);
     g->checkpoints_on_host = t->job->checkpoint_offload;
@@ -467,9 +495,9 @@ static struct var layers_of(struct trainer *t, struct var embedded)
         unit_enter(t, i);
         assign(&f, &hidden, unit_mark(t, hidden, i, true));
         if (checkpointing)
-            next = graph_checkpoint(g, hidden, decoder_layer, &t->calls[i]);
+            next = graph_checkpoint(g, hidden, layer, &t->calls[i]);
         else
-            decoder_layer(g, &next, hidden, &t->calls[i]);
+            layer(g, &next, hidden, &t->calls[i]);
         unit_leave(t, i);
         assign(&f, &hidden, unit_mark(t, unnamed(next), i, false));
     }
@@ -483,6 +511,16 @@ static void ask_for_router_logits(struct trainer *t)
     bool asked = job_adds_router_loss(t->job) && t->graph.recording;
     t->router_logits =
         asked ? NEW(t->machine->arena, struct var, (ptrdiff_t)t->job->model.layers) : NULL;
+}
+
+static void drop_angles(struct trainer *t)
+{
+    for (int i = 0; i < LAYER_KINDS; i++) {
+        var_drop(&t->graph, &t->arguments[i].cosine);
+        var_drop(&t->graph, &t->arguments[i].sine);
+    }
+    t->graph.shared_arguments[ARGUMENT_COSINE].storage = NULL;
+    t->graph.shared_arguments[ARGUMENT_SINE].storage = NULL;
 }
 
 struct output model_forward(struct trainer *t)
@@ -506,14 +544,13 @@ struct output model_forward(struct trainer *t)
     unit_enter(t, tail);
     assign(&f, &hidden, rms_norm(g, unit_mark(t, hidden, tail, true), t->final_norm));
     drop_masks(t);
+    if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS))
+        drop_angles(t); // no layer keeps them
     return (struct output){returns(&f, hidden), positions};
 }
 
 void model_let_go(struct trainer *t, struct output o)
 {
     var_drop(&t->graph, &o.positions);
-    for (int i = 0; i < LAYER_KINDS; i++) {
-        var_drop(&t->graph, &t->arguments[i].cosine);
-        var_drop(&t->graph, &t->arguments[i].sine);
-    }
+    drop_angles(t);
 }

@@ -16,8 +16,41 @@ void model_let_go(struct trainer *t, struct output o);
 // ------------------------------------------------------------------ parts of a layer
 
 struct var rms_norm(struct graph *g, struct var x, int weight);
+struct var rotate_half(struct graph *g, struct var x);
+struct var rotate(struct graph *g, struct var x, const struct layer_arguments *also);
 struct var rotate_pair(struct graph *g, struct var first, struct var second,
                        const struct layer_arguments *also); // both have names
+
+// Of each head a first part is turned, the rest joined to it, be there none.
+struct parts {
+    struct var turning, rest;
+};
+struct parts parts_of(struct scope *f, struct var x, const struct model *m);
+struct var join_rest(struct graph *g, struct var turned, struct var rest);
+
+// positions.c: the ways of other families.
+struct heads rotate_cast(struct graph *g, struct heads h, const struct layer_arguments *also);
+struct heads rotate_parts_late(struct scope *attention, struct heads h,
+                               const struct layer_arguments *also);
+struct var scale_queries(struct graph *g, struct var q, uint64_t positions);
+
+// norms.c: those that are not a root mean square. x stays the caller's.
+struct var other_norm(struct graph *g, struct var x, int weight);
+
+// Attention with its output projection, its weights where they are handed out, and the MLP or
+// experts, with whatever is left out at random.
+struct var attention(struct graph *g, struct var x, const struct layer_call *call,
+                     struct var *weights);
+struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call);
+struct var add_last(struct graph *g, struct var residual, struct var hidden);
+
+// blocks.c: other shapes.
+struct var plain_mlp(struct graph *g, struct var x, const struct layer_parameters *p);
+struct var dropped(struct graph *g, struct var x);
+struct heads project_split(struct graph *g, struct var x, const struct layer_parameters *p);
+struct heads project_first(struct graph *g, struct var x, const struct layer_parameters *p);
+void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what);
+void parallel_layer(struct graph *g, struct var *out, struct var in, void *what);
 
 // attention.c: masks, and what transformers computes operator by operator, handing out the weights
 // too.

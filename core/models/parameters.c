@@ -44,14 +44,15 @@ int parameter_of(const struct layer_parameters *l, const struct tensor *row)
     return number;
 }
 
-// The one tensor of this part that is not in a layer, if the model has it.
+// The tensors of this part that are not in a layer, of which the first is the weight; -1 without.
 static int add_part(struct trainer *t, enum part part)
 {
     const struct parameters *all = &t->job->parameters;
+    int first = t->graph.parameter_count;
     for (ptrdiff_t i = 0; i < all->tensor_count; i++)
         if (all->tensors[i].place == PLACE_MODEL && all->tensors[i].part == part)
-            return add_parameter(t, &all->tensors[i]);
-    return -1;
+            add_parameter(t, &all->tensors[i]);
+    return t->graph.parameter_count > first ? first : -1;
 }
 
 enum { ADAPTER_TENSORS = 2 * TARGET_COUNT };
@@ -66,12 +67,15 @@ void parameters_build(struct trainer *t)
     t->layers = NEW(a, struct layer_parameters, layers);
     t->calls = NEW(a, struct layer_call, layers);
     t->embedding = add_part(t, PART_EMBEDDING);
+    t->positions = model_has(m, FEATURE_POSITIONS) ? t->embedding + 1 : -1;
     for (int i = 0; i < (int)layers; i++) {
         t->calls[i] = (struct layer_call){t, i};
         add_layer(t, i);
     }
     t->final_norm = add_part(t, PART_NORMS);
+    t->norm_count = t->graph.parameter_count - t->final_norm;
     t->head = add_part(t, PART_HEAD);
+    t->head_count = t->graph.parameter_count - t->final_norm - t->norm_count;
     t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
     if (t->head >= 0)
         return;

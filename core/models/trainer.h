@@ -43,6 +43,8 @@ struct trainer {
     struct layer_parameters *layers;
     struct layer_call *calls;
     int embedding, final_norm, head; // head == embedding where they are tied
+    int norm_count, head_count;      // of final norm and head: with a bias two
+    int positions;                   // learned; -1
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;

@@ -148,19 +148,33 @@ static void multiply_weight_backward(struct graph *g, struct node *n, struct out
 const struct operation operation_multiply_weight = {KERNELS_MULTIPLY_WEIGHT,
                                                     multiply_weight_backward};
 
-struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
+static struct var weighed(struct graph *g, struct var weight, struct var x)
 {
-    struct var weight = op_parameter(g, parameter);
     struct node *n = graph_add_for(g, &operation_multiply_weight, either(weight, x));
     if (weight.node != NO_NODE)
         graph_keep(g, n, x.storage);
-    graph_keep(g, n, NULL);
+    graph_keep(g, n, weight.storage);
     struct var out = op_unary(g, n, x, x.elements, wider(x, weight));
     node_input(n, 1, weight);
     if (n)
         *NODE_DETAIL(n, struct multiply) =
             (struct multiply){var_bytes(out), {weight.elements, x.elements / weight.elements}};
-    node_of_frozen(g, n, parameter);
+    return out;
+}
+
+struct var op_multiply_weight(struct graph *g, int parameter, struct var x)
+{
+    struct var out = weighed(g, op_parameter(g, parameter), x);
+    if (out.node != NO_NODE)
+        node_of_frozen(g, &g->nodes[out.node], parameter);
+    return out;
+}
+
+struct var op_multiply_wide_weight(struct graph *g, int parameter, struct var x)
+{
+    struct var weight = op_cast(g, op_parameter(g, parameter), 4);
+    struct var out = weighed(g, weight, x);
+    var_drop(g, &weight);
     return out;
 }
 
@@ -337,7 +351,27 @@ struct var op_activation(struct graph *g, struct var x)
     return op_unary(g, n, x, x.elements, x.width);
 }
 
+static const struct operation relu = {KERNELS_RELU, gradient_like_input};
+
+struct var op_relu(struct graph *g, struct var x)
+{
+    return keeping_result(g, &relu, x);
+}
+
 // ------------------------------------------------------------------ masks
+
+static const struct operation dropout = {KERNELS_DROPOUT, gradient_like_input};
+
+// native_dropout (ATen/native/cuda/Dropout.cu): a byte a value says what stays.
+struct var op_dropout(struct graph *g, struct var x)
+{
+    struct node *n = graph_add_for(g, &dropout, x);
+    struct var stays = graph_output(g, NULL, x.elements, 1);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    graph_keep(g, n, stays.storage);
+    var_drop(g, &stays);
+    return out;
+}
 
 static const struct operation mask_rows = {KERNELS_MASK, gradient_like_input};
 

@@ -61,6 +61,9 @@ enum {
     KERNELS_LIGER_NORM,
     KERNELS_LIGER_TURN,
     KERNELS_LIGER_GATE,
+    KERNELS_LAYER_NORM,
+    KERNELS_DROPOUT,
+    KERNELS_RELU,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

@@ -21,6 +21,7 @@ struct var op_subtract(struct graph *g, struct var a, struct var b); // b may be
 struct var op_multiply(struct graph *g, struct var a, struct var b); // likewise
 struct var op_multiply_row(struct graph *g, struct var a, struct var row); // the same for all rows
 struct var op_multiply_weight(struct graph *g, int parameter, struct var x);
+struct var op_multiply_wide_weight(struct graph *g, int parameter, struct var x); // in fp32
 struct var op_multiply_constant(struct graph *g, struct var x, struct var constant);
 struct var op_scale(struct graph *g, struct var x); // by a number
 struct var op_power(struct graph *g, struct var x); // squares
@@ -31,6 +32,8 @@ struct var op_cap(struct graph *g, struct var x); // softly: divided, tanh, mult
 struct var op_negate(struct graph *g, struct var x);
 struct var op_clamp(struct graph *g, struct var x, int bounds);
 struct var op_activation(struct graph *g, struct var x);
+struct var op_relu(struct graph *g, struct var x);
+struct var op_dropout(struct graph *g, struct var x);
 
 // In place, which needs a copy of what x was. Takes x over.
 struct var op_divide(struct graph *g, struct var x, struct var divisor);
@@ -162,6 +165,9 @@ struct var op_liger_norm(struct graph *g, struct var x, int weight);
 struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struct var sine);
 struct var op_liger_gate(struct graph *g, struct var gate, struct var up);
 
+// layer_norm.c: with a weight and a bias.
+struct var op_layer_norm(struct graph *g, struct var x, struct var weight, struct var bias);
+
 // policy_entropy.c: the entropy of each token, compiled in chunks and recomputed.
 struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens);
 
@@ -180,5 +186,6 @@ struct var op_divergence(struct graph *g, struct var hidden, int head, struct va
 
 // The operators whose parameters a module hook hears about (graph.module).
 extern const struct operation operation_embedding, operation_linear, operation_multiply_weight;
+extern const struct operation operation_layer_norm;
 
 #endif

@@ -64,10 +64,12 @@ void device_map_load(struct trainer *t)
         machine_scratch(t->machine, 8);
     if (bytes > 2 * first_segment)
         machine_scratch(t->machine, bytes - first_segment);
-    if (t->head != t->embedding)
-        take(t, t->head);
-    take(t, t->embedding);
+    for (int i = t->head_count - 1; i >= 0; i--)
+        take(t, t->head + i);
+    for (int i = t->embedding; i < t->layers[0].first; i++)
+        take(t, i);
     for (int i = 0; i < layers; i++)
         take_layer(t, t->layers[i].first, i + 1 < layers ? t->layers[i + 1].first : t->final_norm);
-    take(t, t->final_norm);
+    for (int i = t->norm_count - 1; i >= 0; i--)
+        take(t, t->final_norm + i);
 }

@@ -28,7 +28,7 @@
 #include "core/base/num.h"
 #include "core/strategies/strategies.h"
 
-enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8, ROOT_PARAMETERS = 3 };
+enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
 
 struct unit {
     int *parameters; // in the order of the flat parameter
@@ -580,12 +580,13 @@ static void make_units(struct trainer *t)
             add_parameter(t, u, j);
     }
     struct unit *root = &s->units[s->root];
-    root->parameters = NEW(t->machine->arena, int, ROOT_PARAMETERS);
+    int first = t->layers[0].first, end = t->final_norm + t->norm_count + t->head_count;
+    root->parameters = NEW(t->machine->arena, int, first - t->embedding + end - t->final_norm);
     root->trained = trained_of(t, 0);
-    add_parameter(t, root, t->embedding);
-    add_parameter(t, root, t->final_norm);
-    if (t->head != t->embedding)
-        add_parameter(t, root, t->head);
+    for (int i = t->embedding; i < first; i++)
+        add_parameter(t, root, i);
+    for (int i = t->final_norm; i < end; i++)
+        add_parameter(t, root, i);
 }
 
 // Wrapped before their layer: whole, flat, and the part of this rank.
@@ -613,9 +614,8 @@ static void shard_thin(struct trainer *t, struct unit *u)
 static void find_trained(struct trainer *t, struct shards *s)
 {
     const struct graph *g = &t->graph;
-    int last = t->final_norm > t->head ? t->final_norm : t->head;
     if (t->job->lora_rank) {
-        s->first_thin = last + 1;
+        s->first_thin = t->final_norm + t->norm_count + t->head_count;
         s->thin_count = (g->parameter_count - s->first_thin) / s->root;
         s->stored_width = t->width;
         t->graph.reentrant = t->graph.holds_leaves =

@@ -326,11 +326,12 @@ static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
     u->cast_elements += stored_width(t, parameter) != t->width ? elements : 0;
 }
 
-// Parameters from `first` on, each before its adapter, and room for another.
+// Parameters from `first` on, each before its adapter, and room for others.
 static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 {
+    enum { ROOM_FOR_OTHERS = 8 };
     struct arena *a = t->machine->arena;
-    int most = 3 * count + 1;
+    int most = 3 * count + ROOM_FOR_OTHERS;
     u->parameters = NEW(a, int, most);
     u->shards = NEW(a, uint64_t, most);
     u->full = NEW(a, struct storage *, most);
@@ -348,7 +349,7 @@ static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 static void make_units_around_adapters(struct trainer *t)
 {
     struct shards *s = shards_of(t);
-    add_unit(t, &s->units[s->root], t->final_norm, 1);
+    add_unit(t, &s->units[s->root], t->final_norm, t->norm_count);
     s->units[s->root].stays = true;
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
@@ -358,12 +359,19 @@ static void make_units_around_adapters(struct trainer *t)
         return;
     }
     s->head = s->unit_count++;
-    add_unit(t, &s->units[s->head], t->head, 1);
+    add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = true;
     if (!job_fuses_head(t->job))
         return;
     s->read = s->head;
     t->graph.parameters[t->head].width = s->stored_width;
+}
+
+// What stands between the embedding and the layers: learned positions, a norm.
+static void add_loose(struct trainer *t, struct unit *u)
+{
+    for (int i = t->embedding + 1; i < t->layers[0].first; i++)
+        add_to_unit(t, u, i);
 }
 
 static void make_units(struct trainer *t)
@@ -388,19 +396,27 @@ static void make_units(struct trainer *t)
     }
     if (t->head == t->embedding) {
         add_unit(t, &s->units[s->root], t->embedding, 1);
-        add_to_unit(t, &s->units[s->root], t->final_norm);
+        add_loose(t, &s->units[s->root]);
+        for (int i = 0; i < t->norm_count; i++)
+            add_to_unit(t, &s->units[s->root], t->final_norm + i);
         s->units[s->root].stays = has_tail;
         s->tail = has_tail ? s->root : -1;
         return;
     }
     bool head_in_root = t->habits->head_unit == HEAD_IN_ROOT;
-    add_unit(t, &s->units[s->root], t->final_norm, head_in_root ? 2 : !has_tail);
+    int both = t->norm_count + t->head_count;
+    int in_root = head_in_root ? both : has_tail ? 0 : t->norm_count;
+    add_unit(t, &s->units[s->root], t->final_norm, in_root);
+    add_loose(t, &s->units[s->root]);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
     if (head_in_root)
         return;
     s->head = s->unit_count++;
-    add_unit(t, &s->units[s->head], has_tail ? t->final_norm : t->head, 1 + has_tail);
+    if (has_tail)
+        add_unit(t, &s->units[s->head], t->final_norm, both);
+    else
+        add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = has_tail;
     s->tail = has_tail ? s->head : -1;
 }

@@ -102,6 +102,14 @@ static const struct {
 #include "parameters.inc"
 };
 
+// And for configurations at the defaults of its classes (scripts/count_families.py, likewise).
+static const struct {
+    const char *name, *settings;
+    uint64_t total;
+} by_class[] = {
+#include "families.inc"
+};
+
 static bool build(struct model *m, struct parameters *p, const struct settings *s, struct error *e)
 {
     *m = (struct model){0};
@@ -158,6 +166,19 @@ TEST(totals_that_transformers_builds)
     }
 }
 
+TEST(totals_of_configuration_classes)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(by_class); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (!load_settings(&m, &p, by_class[i].settings, &e) || p.total != by_class[i].total)
+            test_failed(__FILE__, __LINE__, "%s has %llu, not %llu %s", by_class[i].name,
+                        (unsigned long long)p.total, (unsigned long long)by_class[i].total,
+                        e.message);
+    }
+}
+
 // Training fills one member of struct layer_parameters from each row: none is left out, none twice.
 static ptrdiff_t rows_without_a_role_of_their_own(const struct parameters *p,
                                                   const struct layer_kind *layer)
@@ -183,6 +204,20 @@ TEST(every_tensor_of_a_layer_has_its_role)
         for (uint64_t j = 0; j < m.layers; j++)
             if (rows_without_a_role_of_their_own(&p, &m.layer[j]))
                 test_failed(__FILE__, __LINE__, "%s, layer %llu", catalog_model_at(i)->name,
+                            (unsigned long long)j);
+    }
+}
+
+TEST(every_tensor_of_a_class_has_its_role)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(by_class); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        CHECK(load_settings(&m, &p, by_class[i].settings, &e));
+        for (uint64_t j = 0; j < m.layers; j++)
+            if (rows_without_a_role_of_their_own(&p, &m.layer[j]))
+                test_failed(__FILE__, __LINE__, "%s, layer %llu", by_class[i].name,
                             (unsigned long long)j);
     }
 }

@@ -1,0 +1,47 @@
+#!/usr/bin/env python3
+"""Counts the parameters of families as transformers builds them from its own configuration classes.
+
+Usage: scripts/count_families.py > tests/data/families.json
+
+Needs torch and transformers; no weights and no network. Each case is a configuration as config.json would have it,
+the class's defaults but for what is named here, and its parameters on the meta device; unit.model reads the same.
+"""
+import json
+
+import torch
+import transformers
+
+CASES = {
+    "glm": {}, "glm4": {}, "hunyuan_v1_dense": {"head_dim": 128}, "ernie4_5": {}, "ernie4_5 biased": {"use_bias": True},
+    "seed_oss": {}, "seed_oss otherwise": {"attention_bias": False, "attention_out_bias": True, "mlp_bias": True},
+    "exaone4": {}, "ministral": {"head_dim": 128}, "ministral3": {}, "cohere": {},
+    "cohere normed": {"use_qk_norm": True, "num_key_value_heads": 8, "attention_bias": True},
+    "cohere2": {}, "nemotron": {"num_key_value_heads": 8},
+    "nemotron biased": {"num_key_value_heads": 8, "attention_bias": True, "mlp_bias": True},
+    "arcee": {}, "starcoder2": {}, "starcoder2 bare": {"use_bias": False},
+    "stablelm": {}, "stablelm biased": {"use_qkv_bias": True}, "phi": {},
+    "gpt_neox": {}, "gpt_neox bare": {"attention_bias": False, "use_parallel_residual": False},
+}
+UNREAD = ("output_hidden_states", "return_dict", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id",
+          "problem_type", "output_attentions", "transformers_version", "architectures", "dtype")
+
+
+def plain(values):
+    """What is a number, a word, a list of words or a table of such."""
+    return {key: value for key, value in values.items()
+            if key not in UNREAD and not key.startswith("_") and value is not None}
+
+
+def main():
+    result = {"transformers": transformers.__version__, "torch": torch.__version__, "families": {}}
+    for name, values in CASES.items():
+        config = transformers.AutoConfig.for_model(name.split()[0], **values)
+        with torch.device("meta"):
+            model = transformers.AutoModelForCausalLM.from_config(config)
+        model.tie_weights()
+        result["families"][name] = {"config": plain(config.to_dict()),
+                                    "parameters": sum(p.numel() for p in model.parameters())}
+    print(json.dumps(result, indent=1))
+
+
+main()
