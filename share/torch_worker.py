@@ -18,7 +18,8 @@ precision (bf16|autocast|mixed), recipe (hf|trinity), loss (full|chunked:N|none)
 checkpointing, reshard, offload, optimizer (adamw|adamw-fused|sgd), expandable, layers, tied, steps,
 one_gpu (one rank of `world`, the others played by torch's fake process group), limit_bytes (what
 torch may reserve), workspace (cuBLAS's, as on another card: CUBLAS_WORKSPACE_CONFIG), entropy_saving,
-save_hf (last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history).
+save_hf (last|always|never), yarn_factor, device (cuda|cpu), trace (a file for the allocator's history), fake (tensors
+without memory: fake_tensors.py) with program (Fathom's, which replays what they did).
 Only `config` and `context` must be given.
 """
 import array
@@ -35,7 +36,7 @@ DEFAULTS = {
     "batch": 1, "accum": None, "checkpointing": True, "reshard": True, "offload": False,
     "optimizer": "adamw", "expandable": False, "layers": None, "tied": None, "steps": None,
     "one_gpu": False, "limit_bytes": None, "workspace": None, "entropy_saving": False,
-    "save_hf": "last", "yarn_factor": None, "device": "cuda", "trace": None,
+    "save_hf": "last", "yarn_factor": None, "device": "cuda", "trace": None, "fake": False, "program": None,
 }
 # What Trinity's capacity test does: 8 sequences a group in micro-batches of 2, two steps.
 TRINITY = {"batch": 2, "accum": 4, "steps": 2, "strategy": "fsdp1", "precision": "mixed"}
@@ -216,6 +217,22 @@ def build_empty(config, attention, dtype, device):
     return model
 
 
+def build_fake(config, trial, mesh):
+    """Made where it stays: a fake parameter cannot be moved."""
+    import torch
+    import transformers
+
+    wide = trial["precision"] in ("mixed", "autocast")
+    model = transformers.AutoModelForCausalLM.from_config(
+        config, attn_implementation=None, dtype=torch.float32 if wide else torch.bfloat16)
+    model.train()
+    if trial["loss"] != "full":
+        replace_loss(model, trial["loss"])
+    if trial["checkpointing"]:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    return wrap_fsdp2(model, config, trial, False, mesh) if trial["strategy"] == "fsdp2" else model
+
+
 def rebuild_rotary(model, config, device):
     import torch
 
@@ -322,7 +339,9 @@ def build_optimizer(model, trial):
 
     kind = trial["optimizer"]
     if kind == "sgd":
-        return torch.optim.SGD(model.parameters(), lr=1e-5)
+        return torch.optim.SGD(model.parameters(), lr=1e-5, foreach=True if trial["fake"] else None)
+    if trial["fake"]:  # as on a GPU; on the CPU torch would choose otherwise
+        return torch.optim.AdamW(model.parameters(), lr=1e-5, foreach=kind == "adamw", fused=kind == "adamw-fused")
     return torch.optim.AdamW(model.parameters(), lr=1e-5,
                              fused=True if kind == "adamw-fused" else None)
 
@@ -467,6 +486,8 @@ class Job:
         self.config = build_config(trial)
         self.group = self.sequence_group()
         self.ring, shards = self.ring_mesh()
+        if trial["fake"]:
+            shards = trial["mesh"]
         size = trial["sp"]
         attention = "sdpa"
         if size > 1 or trial["recipe"] == "trinity":
@@ -476,7 +497,8 @@ class Job:
         self.reference = None
         if trial["recipe"] == "trinity":  # whose trainer makes the reference before the policy
             self.reference = build_model(self.config, attention, trial, reference=True)
-        self.model = build_model(self.config, attention, trial, mesh=shards)
+        self.model = (build_fake(self.config, trial, shards) if trial["fake"]
+                      else build_model(self.config, attention, trial, mesh=shards))
         if self.ring:
             attend_without_masks(self.model)
         self.optimizer = build_optimizer(self.model, trial)
@@ -779,9 +801,34 @@ def write_trace(path):
         file.write(zlib.compress("\n".join(lines).encode() + b"\n", 9))
 
 
+def check_fake(trial):
+    for name, values in (("strategy", ("single", "fsdp2")), ("recipe", ("hf",)), ("sp", (1,)), ("cp", (1,)),
+                         ("offload", (False, "off"))):
+        if trial[name] not in values:
+            raise BadTrial(f"fake tensors train with {name} {' or '.join(map(str, values))} only, not {trial[name]}")
+
+
+def run_fake(trial, rank):
+    """The steps on tensors without memory. A mesh of ranks holds numbers, which fake tensors do not."""
+    import fake_tensors
+
+    if trial["world"] > 1:
+        from torch.distributed.device_mesh import init_device_mesh
+        trial["mesh"] = init_device_mesh("cpu", (trial["world"],))
+    else:
+        trial["mesh"] = None
+    recorder = fake_tensors.Recorder(fake_tensors.workspace_bytes(trial))
+    with fake_tensors.fake_mode(), recorder:
+        run_steps(Job(trial, rank), fake_tensors.Memory(recorder, trial, report))
+
+
 def run_rank(trial, rank, store):
     import torch
     import transformers
+
+    if trial["fake"]:
+        check_fake(trial)
+        trial["device"], trial["one_gpu"] = "cpu", trial["world"] > 1
 
     began = time.monotonic()
     torch.manual_seed(0)
@@ -791,6 +838,10 @@ def run_rank(trial, rank, store):
     if speaks:
         report("start", torch=torch.__version__, transformers=transformers.__version__,
                python=sys.version.split()[0], **found)
+    if trial["fake"]:
+        run_fake(trial, rank)
+        report("done", seconds=round(time.monotonic() - began, 3))
+        return
     try:
         job = Job(trial, rank)
         if speaks:
@@ -831,7 +882,7 @@ def in_rank(trial, rank, store):
 
 
 def is_alone(trial):
-    return trial["one_gpu"] or trial["world"] == 1
+    return trial["one_gpu"] or trial["fake"] or trial["world"] == 1
 
 
 def run_trial(trial, store):

@@ -582,6 +582,13 @@ const struct setting_def setting_defs[] = {
      .values = "PROGRAM",
      .fallback = "python3",
      .text = "the Python that has torch"},
+    {.name = "fake",
+     .uses = USE_TRIAL,
+     .worker = "",
+     .kind = SETTING_FLAG,
+     .values = "on|off",
+     .text = "the torch engine trains on tensors without memory, needs no GPU, and a copy of "
+             "torch's allocator tells what the card of --as would take"},
     {.name = "device",
      .uses = USE_TRIAL,
      .worker = "",

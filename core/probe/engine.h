@@ -17,6 +17,7 @@ struct trial_request {
     uint64_t workspace_bytes; // what cuBLAS may use; 0: what the card's own default is
     int try;
     struct str log;         // other files of the trial stand beside it
+    struct str program;     // Fathom itself, which replays what fake tensors did
     struct str shipped;     // the folder of the files that come with Fathom
     struct str python_path; // on which Python finds the player of ranks before all else
     struct str socket;      // of the torch worker's server

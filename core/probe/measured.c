@@ -36,6 +36,8 @@ static bool is_predictable(const struct cell_record *c, struct error *e)
         return FAIL(e, UNSUPPORTED, STR_NONE, "no model was given");
     if (!c->card.n)
         return FAIL(e, UNSUPPORTED, STR_NONE, "the card is not known");
+    if (str_is(measured_setting(c, "fake"), "on"))
+        return FAIL(e, UNSUPPORTED, STR_NONE, "it trained on fake tensors");
     if (device.n && !str_is(device, "cuda"))
         return FAIL(e, UNSUPPORTED, STR_NONE, "it ran on the %.*s", STR_ARGS(device));
     return true;

@@ -35,9 +35,15 @@ static bool can_play(const struct probe_run *r, const struct hardware *meant, st
 bool probe_run_card(struct probe_run *r, struct error *e)
 {
     const struct setting *as = settings_find_z(r->settings, "as");
+    const struct setting *fake = settings_find_z(r->settings, "fake");
     struct hardware hardware;
     r->limited = as || settings_find_z(r->settings, "memory-limit");
     r->card = as ? as->value : r->place.found;
+    if (fake && !str_is(str_from(r->options.engine->name), "torch"))
+        return FAIL(e, BAD_INPUT, fake->where, "of the engines only torch trains on fake tensors");
+    if (fake && !r->limited)
+        return FAIL(e, BAD_INPUT, fake->where,
+                    "fake tensors are on no card; --as H100-80G says which is meant");
     return !as || (hardware_from_spec(&hardware, r->arena, as, e) &&
                    (hardware_gpus(&hardware) == 1 ||
                     FAIL(e, BAD_INPUT, as->where, "as names one card; --gpus says how many")) &&
@@ -266,6 +272,7 @@ struct planned_trial plan_trial(const struct cell_plan *p, const struct hunt_ste
         .workspace_bytes = p->limit.workspace_bytes,
         .try = step->try,
         .log = log,
+        .program = r->place.program,
         .shipped = r->place.shipped,
         .python_path = r->place.python_path,
         .socket = r->place.socket,

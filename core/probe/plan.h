@@ -14,6 +14,7 @@ struct probe_place {
     struct str found;              // the card of this machine: "H200:memory=...", empty: none known
     struct str present;            // as NVML names it, where trials run here: "NVIDIA H200"
     struct str torch;              // the version that will train; empty: not known
+    struct str program;            // this one, from the root
     struct str shipped;            // the folder of the files that come with Fathom
     struct str python_path;        // the player of ranks, and what the environment names
     struct str socket;             // of the torch worker's server; empty where none runs

@@ -151,6 +151,8 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
         if (item && setting_defs[i].worker && !put_setting(&j, a, item, e))
             return false;
     }
+    if (settings_find_z(r->cell, "fake"))
+        json_out_field_str(&j, "program", r->program);
     if (r->limit_bytes)
         json_out_field_u64(&j, "limit_bytes", r->limit_bytes);
     if (r->workspace_bytes)

@@ -112,6 +112,7 @@ static bool look_around(struct run *r, struct error *e)
     place->checkpoints = str_from(getenv("TRINITY_CHECKPOINT_ROOT_DIR"));
     place->model_paths = model_paths(r);
     place->python_path = python_path(r);
+    place->program = path_real(r->arena, STR("/proc/self/exe"));
     return is_there(r, "trinity-config", PATH_FILE, e) &&
            is_there(r, "plugin-dir", PATH_FOLDER, e) && probe_run_card(&r->plan, e);
 }

@@ -1,0 +1,115 @@
+"""Training on tensors that have shapes and no memory: what their storages do is written down as the allocator's history
+would be, and Fathom's copy of torch's allocator tells what a card would have taken.
+
+torch's FakeTensorMode computes shapes only, so any model that Python knows trains here in seconds, without a GPU. The
+tensors stand on the CPU: its kernels are stand-ins for CUDA's, so what a CUDA kernel takes for itself is not seen,
+except cuBLAS's workspace, whose size the trial names.
+"""
+import json
+import os
+import subprocess
+import tempfile
+import weakref
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_iter
+
+PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
+STRIDE = 1 << 40  # between the made-up addresses of two storages: none is larger
+PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
+
+
+class Recorder(TorchDispatchMode):
+    """Sees every storage that an operator makes, and when Python lets it go."""
+
+    def __init__(self, workspace_bytes=0):
+        super().__init__()
+        self.events, self.live, self.made, self.workspace_bytes = [], {}, 0, workspace_bytes
+
+    def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
+        if any(kind not in PLAIN for kind in types):
+            return NotImplemented  # a tensor made of others, whose own operators come here
+        if self.workspace_bytes and function._schema.name in PRODUCTS:
+            self.add(self.workspace_bytes)
+            self.workspace_bytes = 0
+        result = function(*arguments, **(keywords or {}))
+        for tensor in tree_iter(result):
+            if isinstance(tensor, torch.Tensor):
+                self.see(tensor)
+        return result
+
+    def add(self, size):
+        self.made += 1
+        self.events.append(("alloc", self.made, size))
+        return self.made
+
+    def see(self, tensor):
+        storage = tensor.untyped_storage()
+        key, size = storage._cdata, storage.nbytes()
+        if key in self.live or not size:
+            return
+        number = self.add(size)
+
+        def gone(_):
+            self.events.append(("free_completed", number, size))
+            self.live.pop(key, None)
+
+        self.live[key] = weakref.ref(storage, gone)
+
+    def lines(self):
+        for action, number, size in self.events:
+            if action == "free_completed":
+                yield f"free_requested {number * STRIDE:x} {size} 0\n"
+            yield f"{action} {number * STRIDE:x} {size} 0\n"
+
+
+def replayed(recorder, trial):
+    """What the allocator of the card that is meant does with it, up to now."""
+    with tempfile.TemporaryDirectory(prefix="fathom-fake-") as folder:
+        path = os.path.join(folder, "history")
+        with open(path, "w", encoding="ascii") as file:
+            file.writelines(recorder.lines())
+        words = ["--expandable", "on"] if trial["expandable"] else []
+        if trial["limit_bytes"]:
+            words += ["--memory-limit", f"{trial['limit_bytes']}B"]
+        done = subprocess.run([trial["program"], "replay", path, *words, "--json"], capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the history of the fake tensors could not be replayed: {done.stderr.strip()}")
+    found = json.loads(done.stdout)
+    return found.get("what_if") or found
+
+
+class Memory:
+    """Like the worker's, of the allocator's copy; peaks are the largest so far."""
+
+    def __init__(self, recorder, trial, report):
+        self.recorder, self.trial, self.report = recorder, trial, report
+
+    def start(self):
+        pass
+
+    def mark(self, name):
+        pass
+
+    def end(self, kind, **values):
+        found = replayed(self.recorder, self.trial)
+        if found["oom"]:
+            tried = found["oom"].get("requested_bytes") or found["oom"].get("tried_bytes") or 0
+            raise torch.OutOfMemoryError(
+                f"CUDA out of memory. Tried to allocate {tried / 2**30:.2f} GiB (fake tensors, kept to "
+                f"{self.trial['limit_bytes'] / 2**30:.2f} GiB)")
+        peak = found["peak"]
+        self.report(kind, allocated_bytes=peak["allocated_bytes"], requested_bytes=peak["requested_bytes"],
+                    reserved_bytes=peak["reserved_bytes"], retries=found["retries"], fake=True, **values)
+
+
+def workspace_bytes(trial):
+    """Of CUBLAS_WORKSPACE_CONFIG's form, ":4096:2:16:8": KiB and how many."""
+    numbers = [int(part) for part in (trial["workspace"] or "").split(":") if part]
+    return sum(size * count * 1024 for size, count in zip(numbers[::2], numbers[1::2]))
+
+
+def fake_mode():
+    return FakeTensorMode(allow_non_fake_inputs=True)

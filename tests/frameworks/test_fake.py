@@ -1,0 +1,95 @@
+"""Training on fake tensors, without a GPU, against peaks that were recorded on an H200 (tests/runs/h200_runs.jsonl)."""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from common import FATHOM, ROOT
+
+WORKER = os.path.join(ROOT, "share", "torch_worker.py")
+QWEN3 = {"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
+         "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936,
+         "max_position_embeddings": 40960}
+# Its family is in no table of ours.
+UNKNOWN = {"model_type": "bloom", "hidden_size": 256, "n_layer": 2, "n_head": 8, "vocab_size": 1024}
+
+
+def recorded(**wanted):
+    """The largest peaks of the recorded run with exactly these settings."""
+    with open(os.path.join(ROOT, "tests", "runs", "h200_runs.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    found = [row["peaks"] for row in rows if row["cfg"] == wanted]
+    assert len(found) == 1, wanted
+    return {name: max(step[name] for step in found[0]) for name in ("allocated", "reserved")}
+
+
+def train(**trial):
+    text = json.dumps({"fake": True, "program": FATHOM, "workspace": ":4096:2:16:8", "steps": 2, **trial})
+    done = subprocess.run([sys.executable, "-W", "ignore", WORKER, text], capture_output=True, text=True, timeout=600)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"fathom"')]
+    return done, [line for line in lines if line["fathom"] == "step"]
+
+
+class Fake(unittest.TestCase):
+    def compare(self, steps, peaks, percent):
+        for name, peak in peaks.items():
+            got = max(step[f"{name}_bytes"] for step in steps)
+            self.assertLess(abs(got / peak - 1) * 100, percent, f"{name}: {got} for {peak}")
+
+    def test_one_gpu(self):
+        peaks = recorded(model="Qwen3-0.6B", strategy="single", precision="bf16", seq=4096, ac=True, tied=False)
+        done, steps = train(config={**QWEN3, "tie_word_embeddings": False}, context=4096, precision="bf16")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compare(steps, peaks, 0.5)
+
+    def test_eight_ranks(self):
+        peaks = recorded(model="Qwen3-0.6B", strategy="fsdp2", precision="fp32", seq=8192, ac=True, world=8)
+        done, steps = train(config={**QWEN3, "tie_word_embeddings": True}, context=8192, precision="mixed", world=8,
+                            strategy="fsdp2")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compare(steps, peaks, 10)
+
+    def test_a_card_that_is_too_small(self):
+        done, steps = train(config={**QWEN3, "num_hidden_layers": 2, "tie_word_embeddings": True}, context=4096,
+                            precision="bf16", limit_bytes=4 << 30)
+        self.assertEqual((done.returncode, steps), (1, []))
+        self.assertIn("CUDA out of memory", done.stderr)
+
+    def test_a_family_that_nobody_modelled(self):
+        done, steps = train(config=UNKNOWN, context=512, precision="bf16")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(len(steps), 2)
+        self.assertGreater(steps[1]["allocated_bytes"], 4 * 2 * 1024 * 256)  # weights, gradients and states at least
+
+    def test_what_it_does_not_do(self):
+        done, _ = train(config=UNKNOWN, context=512, world=2, strategy="ddp")
+        self.assertEqual(done.returncode, 126)
+        self.assertIn("fake tensors train with strategy single or fsdp2 only, not ddp", done.stderr)
+
+    def test_fathom_asks_for_a_card(self):
+        for words, said in ((["--engine", "torch"], "--as H100-80G says which is meant"),
+                            (["--as", "H100-80G", "--engine", "trl"], "the trl engine has no fake")):
+            done = subprocess.run([FATHOM, "probe", "--fake", "--model", "Qwen3-0.6B", "--gpus", "1", *words],
+                                  capture_output=True, text=True, cwd=tempfile.gettempdir())
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(said, done.stderr)
+
+    def test_fathom_finds_a_limit(self):
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+                json.dump({**QWEN3, "num_hidden_layers": 1, "tie_word_embeddings": True}, file)
+            done = subprocess.run(
+                [FATHOM, "probe", "--fake", "--memory-limit", "8GiB", "--model", "config.json", "--gpus", "1",
+                 "--engine", "torch", "--strategy", "single", "--precision", "bf16", "--grid", "4096", "--python",
+                 sys.executable, "--json"], capture_output=True, text=True, cwd=folder, timeout=600)
+            reply = json.loads(done.stdout)
+            cell = reply["cells"][0]
+            self.assertEqual((done.returncode, cell["state"], cell["launches"]), (0, "done", 2), done.stderr)
+            self.assertGreater(cell["max_context"], 0)
+            self.assertEqual(cell["fails_at"], cell["max_context"] + 4096)
+
+
+if __name__ == "__main__":
+    unittest.main()
