@@ -402,7 +402,18 @@ bool job_generates(const struct job *p)
 
 bool job_has_8bit_optimizer(const struct job *j)
 {
-    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF ||
+           j->optimizer == OPTIMIZER_PAGED_8BIT;
+}
+
+bool job_pages_optimizer(const struct job *j)
+{
+    return j->optimizer == OPTIMIZER_PAGED_8BIT || j->optimizer == OPTIMIZER_PAGED;
+}
+
+bool job_has_bitsandbytes(const struct job *j)
+{
+    return job_has_8bit_optimizer(j) || job_pages_optimizer(j);
 }
 
 // As the policy's are cut, by a limit of their own.

@@ -29,6 +29,8 @@ enum optimizer {
     OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
     OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
     OPTIMIZER_ADAFACTOR,     // transformers'
+    OPTIMIZER_PAGED_8BIT,    // bitsandbytes, in unified memory
+    OPTIMIZER_PAGED,         // the same in 32 bits
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
@@ -55,7 +57,7 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 enum {
     STRATEGIES = STRATEGY_ZERO3 + 1,
     PRECISIONS = PRECISION_MIXED + 1,
-    OPTIMIZERS = OPTIMIZER_ADAFACTOR + 1,
+    OPTIMIZERS = OPTIMIZER_PAGED + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
@@ -160,6 +162,8 @@ bool job_is_prepared(const struct job *p);         // what is not packed becomes
 bool job_narrows_adapters(const struct job *p);    // over packed weights, by TRL
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
+bool job_pages_optimizer(const struct job *p);  // its state is unified memory
+bool job_has_bitsandbytes(const struct job *p); // as its optimizer
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
 bool job_shifts_logits(const struct job *p);

@@ -515,6 +515,16 @@ static bool is_nf4_unsaid(const struct job *j)
     return j->model.packing && j->model.packing->nf4 && !j->packed;
 }
 
+static bool has_long_parts(const struct job *j)
+{
+    return u64_divide_up(j->parameters.total, job_ranks(j)) > INT32_MAX;
+}
+
+static bool has_narrow_embedding(const struct job *j) // in the state of the plain step
+{
+    return job_has_8bit_optimizer(j) && j->optimizer != OPTIMIZER_ADAMW_8BIT_HF;
+}
+
 static bool has_no_bf16(const struct job *j)
 {
     enum { AMPERE = 80 };
@@ -537,8 +547,18 @@ static bool has_no_bf16(const struct job *j)
 #define SHARDED_LORA                                                                  \
     "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
     "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
-#define SHARDED_8BIT \
-    "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
+// Seen with bitsandbytes 0.50.2 and torch 2.11: "got mixed torch.Tensor and DTensor".
+#define FSDP2_BNB                                                                                \
+    "bitsandbytes' optimizers cannot step over fsdp2's shards, which are DTensors; single, ddp " \
+    "and DeepSpeed run them, and fsdp2 runs adamw-fused"
+// accelerate 1.15, utils/deepspeed.py, map_pytorch_optim_to_deepspeed.
+#define HOST_BNB                                                                                  \
+    "with an offloaded optimizer Accelerate puts DeepSpeed's own Adam in the place of this one: " \
+    "--optimizer adamw"
+// bitsandbytes 0.50, backends/cuda/ops.py: ct.c_int32(g.numel()).
+#define LONG_BNB                                                                                 \
+    "bitsandbytes counts a tensor's elements in 32 bits, and a rank's part of this model under " \
+    "@strategy@ is longer; zero3 has it in pieces, and more GPUs have smaller parts"
 #define SHARDED_ADAFACTOR                                                                       \
     "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
     "ddp are"
@@ -658,6 +678,9 @@ const struct rule rules[] = {
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
+    {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
+    {IS_BNB | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},
+    {IS_BNB | IS_ZERO, IS_ZERO3, has_long_parts, 0, CANNOT, "optimizer", LONG_BNB},
     {0, 0, has_no_such_rank, 0, CANNOT, "cp-rank", "the ranks of cp @cp@ are 0 to @last_cp@"},
     {IS_SP | IS_CP, 0, NULL, 0, CANNOT, "cp",
      "cp and sp exclude each other in accelerate; choose one"},
@@ -752,8 +775,9 @@ const struct rule rules[] = {
      "files for @target@ are written for models of text; --for trl has data with images"},
     {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE) | IN(TRANSFORMERS), CANNOT,
      "sync-each-batch", "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
-    {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
-     "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
+    {IS_BNB, IS_ZERO, has_narrow_embedding, IN(ACCELERATE), CANNOT, "optimizer",
+     "train.py's Trainer keeps the embedding's state in 32 bits: --optimizer adamw-8bit-hf says "
+     "so, and --for transformers takes any"},
     {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
      "files for @target@ with adafactor are not written; for accelerate and trl they are"},
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
@@ -913,8 +937,9 @@ const struct rule rules[] = {
      "LoRA under zero3 is modelled for sft only"},
     {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
      "offload is not modelled with LoRA under DeepSpeed"},
-    {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
-    {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
+    {IS_BNB | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "bitsandbytes' optimizers are not modelled under fsdp1; under single, ddp and DeepSpeed they "
+     "are"},
     {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
     {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
     {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",

@@ -26,6 +26,8 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAMW_8BIT] = "adamw-8bit",
     [OPTIMIZER_ADAMW_8BIT_HF] = "adamw-8bit-hf",
     [OPTIMIZER_ADAFACTOR] = "adafactor",
+    [OPTIMIZER_PAGED_8BIT] = "adamw-paged-8bit",
+    [OPTIMIZER_PAGED] = "adamw-paged",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -333,9 +335,10 @@ const struct setting_def setting_defs[] = {
      .worker = "adamw|adamw-fused|sgd",
      .kind = SETTING_CHOICE,
      .usual = "adamw",
-     .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, and "
-             "adamw-8bit-hf as transformers' Trainer sets it up, with the embedding's state in "
-             "32 bits; adafactor is transformers', as its Trainer sets it up"},
+     .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, with the "
+             "embedding's state in 32 bits where transformers' Trainer sets it up (adamw-8bit-hf: "
+             "in hf's step too), adamw-paged-8bit and adamw-paged those whose state is unified "
+             "memory; adafactor is transformers', as its Trainer sets it up"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),

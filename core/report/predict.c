@@ -8,6 +8,8 @@
 
 enum { BAR_CELLS = 30 };
 
+#define MANAGED "paged, unified memory"
+
 // ------------------------------------------------------------------ text
 
 // "safe: fits with 41.59 GiB to spare"
@@ -128,6 +130,8 @@ static void print_alive(struct buf *out, const struct prediction *p)
         print_bar(out, "cached, not in use", p->reserved_there_bytes - p->allocated_there_bytes,
                   whole);
     print_bar(out, "outside torch", outside_bytes(&p->outside), whole);
+    if (p->managed_bytes)
+        print_bar(out, MANAGED, p->managed_bytes, whole);
     struct str reserved = bytes_text(out->arena, p->fits ? p->reserved_bytes : p->needs_bytes);
     struct str limit = bytes_text(out->arena, p->limit_bytes);
     buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
@@ -213,6 +217,9 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},
+        {job_pages_optimizer(job),
+         "Paged state of tensors from 100000 elements on is unified memory, which torch does not "
+         "count: the driver keeps it on the card while there is room, and else in the host."},
         {job->layer_kernels == KERNELS_OF_LIGER,
          "Layer kernels are liger_kernel 0.8.5's: norms keep their input and make its gradient in "
          "place, positions turn heads in place, the MLP keeps two factors."},
@@ -406,6 +413,8 @@ static void breakdown_json(struct json_out *j, const struct prediction *p)
         breakdown_entry(j, "cached, not in use",
                         p->reserved_there_bytes - p->allocated_there_bytes);
     breakdown_entry(j, "outside torch", outside_bytes(&p->outside));
+    if (p->managed_bytes)
+        breakdown_entry(j, MANAGED, p->managed_bytes);
     json_out_array_end(j);
 }
 

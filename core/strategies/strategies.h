@@ -22,10 +22,18 @@ void device_map_load(struct trainer *t);
 // zero.
 void optimizer_clip(struct trainer *t);
 void optimizer_step(struct trainer *t);
+void optimizer_step_one(struct trainer *t, struct trained *tensor); // of several, by itself
 void optimizer_zero(struct trainer *t);
 void optimizer_update(struct trainer *t);
 
+// Parameters that the Trainer's optimizer treats alike, in its order.
+enum { OPTIMIZER_GROUPS = 2 };
+int optimizer_group(const struct trainer *t, const struct trained *tensor);
+
 // adafactor.c
 void adafactor_step(struct trainer *t);
+
+// bitsandbytes.c
+void bitsandbytes_step(struct trainer *t);
 
 #endif

@@ -404,13 +404,10 @@ static void end_backward(struct trainer *t)
 // The optimizer sees one group of parts after another.
 static void step_group(struct trainer *t, struct trained *group)
 {
-    struct trainer one = *t;
     struct storage *flat = machine_take(t->machine, group->elements * t->width, MEMORY_GRADIENTS);
     group->gradient = machine_take(t->machine, group->elements * MASTER_WIDTH, MEMORY_GRADIENTS);
     drop(t, &flat);
-    one.trained = group;
-    one.trained_count = 1;
-    optimizer_step(&one);
+    optimizer_step_one(t, group);
     drop(t, &group->gradient);
 }
 

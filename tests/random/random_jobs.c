@@ -64,7 +64,7 @@ static const struct {
     {"checkpointing", {"on", "off"}},
     {"reshard", {"on", "off"}},
     {"offload", {"off", "optimizer", "all"}},
-    {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor"}},
+    {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor", "adamw-8bit", "adamw-paged-8bit"}},
     {"loss", {"full", "chunked:256"}},
     {"activation-offload", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},

@@ -22,7 +22,9 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor"}
+OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor",
+              "adamw-8bit": "adamw_8bit", "adamw-8bit-hf": "adamw_8bit", "adamw-paged-8bit": "paged_adamw_8bit",
+              "adamw-paged": "paged_adamw_32bit"}
 TRIAL_STEPS = 3
 
 
