@@ -515,6 +515,21 @@ static bool is_nf4_unsaid(const struct job *j)
     return j->model.packing && j->model.packing->nf4 && !j->packed;
 }
 
+static bool attends_plainly(const struct job *j)
+{
+    return job_attention_kernel(j) >= KERNEL_EFFICIENT;
+}
+
+static bool has_own_adapters(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) || is_of(j, RECIPE_LLAMAFACTORY);
+}
+
+static bool has_other_step_in_fp32(const struct job *j)
+{
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
+}
+
 static bool has_long_parts(const struct job *j)
 {
     return u64_divide_up(j->parameters.total, job_ranks(j)) > INT32_MAX;
@@ -531,15 +546,31 @@ static bool has_no_bf16(const struct job *j)
     return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
 }
 
+static bool has_flash_without_half(const struct job *j)
+{
+    return job_attention(j) == ATTENTION_FLASH2 &&
+           (has_no_bf16(j) || j->precision == PRECISION_FP32);
+}
+
 // ------------------------------------------------------------------ the rows
 
 #define SHARDED (IS_FSDP | IS_ZERO)
 
 // Nothing else warns: torch counts emulation as support (cuda.is_bf16_supported, seen in 2.15), and
 // with it transformers 5.17's Trainer (is_torch_bf16_gpu_available).
-#define NO_BF16                                                                                   \
-    "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
-    "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
+#define NO_BF16                                                                                    \
+    "@gpu@ has no bf16, which torch only emulates there, without tensor cores: --precision fp16; " \
+    "cards of compute capability 8.0 and later have it"
+#define NO_FLASH                                                                            \
+    "the package flash-attn needs half precision and compute capability 8.0; sdpa attends " \
+    "everywhere"
+#define OTHER_FP32                                                                               \
+    "fp32 is modelled in the steps of hf and transformers, on one GPU and under ddp and fsdp2, " \
+    "without Liger's kernels"
+#define OTHER_FP16 "fp16 is not modelled under fsdp1 and in the steps of axolotl and LLaMA-Factory"
+#define PLAIN_SPLIT                                                                              \
+    "split sequences are modelled with FlashAttention and cuDNN, which need half precision and " \
+    "compute capability 8.0"
 #define ZERO3_LOSS                                                                               \
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
@@ -706,8 +737,10 @@ const struct rule rules[] = {
      "tp @tp@ does not divide the @heads@ attention heads"},
     {0, 0, ep_misses_gpus, 0, CANNOT, "ep", "ep @ep@ does not divide the @gpus@ GPUs"},
     {IS_BF16, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
-    {IS_AUTOCAST, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
-    {IS_MIXED, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_AUTOCAST, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_MIXED, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {0, 0, has_flash_without_half, 0, CANNOT, "attention", NO_FLASH},
+    {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},
 
     // What each target cannot run.
     {0, 0, never_saves, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL), CANNOT, "save",
@@ -775,6 +808,10 @@ const struct rule rules[] = {
      "files for @target@ are written for models of text; --for trl has data with images"},
     {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE) | IN(TRANSFORMERS), CANNOT,
      "sync-each-batch", "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
+    {IS_FP32, 0, NULL, IN_EVERY_TARGET, CANNOT, "precision",
+     "files in fp32 are not written; in bf16 and fp16 they are"},
+    {IS_FP16, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
+     "files for @target@ are written in bf16; for trl and transformers in fp16 too"},
     {IS_BNB, IS_ZERO, has_narrow_embedding, IN(ACCELERATE), CANNOT, "optimizer",
      "train.py's Trainer keeps the embedding's state in 32 bits: --optimizer adamw-8bit-hf says "
      "so, and --for transformers takes any"},
@@ -919,6 +956,18 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
+    {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP16 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP32, 0, has_other_step_in_fp32, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_ZERO, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_LIGER, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, has_liger_layers, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, is_latent, 0, NOT_YET, "precision",
+     "latent attention is not modelled in fp32; bf16 is"},
+    {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
+    {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},

@@ -15,9 +15,8 @@ static const char *const strategy_words[] = {
     [STRATEGY_ZERO3] = "zero3",
 };
 static const char *const precision_words[] = {
-    [PRECISION_BF16] = "bf16",
-    [PRECISION_AUTOCAST] = "autocast",
-    [PRECISION_MIXED] = "mixed",
+    [PRECISION_BF16] = "bf16", [PRECISION_AUTOCAST] = "autocast", [PRECISION_MIXED] = "mixed",
+    [PRECISION_FP16] = "fp16", [PRECISION_FP32] = "fp32",
 };
 static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAMW] = "adamw",
@@ -165,7 +164,8 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_CHOICE,
      .usual = "mixed when sharded, else bf16",
      .text = "bf16: all of it; autocast: fp32 weights, bf16 products; mixed: fp32 shards, bf16 "
-             "compute"},
+             "compute; fp16: as autocast, or mixed where weights are sharded, with a scaler; fp32: "
+             "all of it"},
     {.name = "batch",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(batch),

@@ -14,9 +14,8 @@ static const trait_set by_strategy[STRATEGIES] = {
 };
 
 static const trait_set by_precision[PRECISIONS] = {
-    [PRECISION_BF16] = IS_BF16,
-    [PRECISION_AUTOCAST] = IS_AUTOCAST,
-    [PRECISION_MIXED] = IS_MIXED,
+    [PRECISION_BF16] = IS_BF16, [PRECISION_AUTOCAST] = IS_AUTOCAST, [PRECISION_MIXED] = IS_MIXED,
+    [PRECISION_FP16] = IS_FP16, [PRECISION_FP32] = IS_FP32,
 };
 
 static const trait_set by_offload[OFFLOADS] = {
@@ -121,6 +120,8 @@ trait_set job_traits(const struct job *j)
     trait_set traits = by_strategy[j->strategy] | by_precision[j->precision] |
                        by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
                        by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    if (j->precision == PRECISION_FP16)
+        traits |= job_is_sharded(j) ? IS_MIXED : IS_AUTOCAST;
     if (IN_YAML_FAMILY & 1u << j->target)
         traits |= if_so(job_is_zero(j), IS_CONFIG);
     for (ptrdiff_t i = 0; i < COUNT_OF(by_feature); i++)

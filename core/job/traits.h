@@ -97,6 +97,8 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_LOADED_ONCE  TRAIT(123) // by a node's first rank
 #define IS_BNB          TRAIT(96)  // optimizer of bitsandbytes
 #define IS_PAGED        TRAIT(97)  // in unified memory
+#define IS_FP16         TRAIT(94)  // and autocast or mixed
+#define IS_FP32         TRAIT(95)  // all of it
 
 struct job;
 

@@ -186,7 +186,15 @@ static struct str attention_evidence(const struct job *job)
     if (job_attention(job) == ATTENTION_FLASH2)
         return STR("Attention is the package flash-attn's, as verl asks for everywhere; its "
                    "scratch is that of torch's own copy, as recorded on an H200.");
-    if (job_uses_flash(job))
+    if (job_attention_kernel(job) == KERNEL_MATH)
+        return STR("Attention is torch's math kernel, operator by operator in fp32, with scores of "
+                   "all pairs of tokens: FlashAttention and cuDNN need half precision and compute "
+                   "capability 8.0, and the memory-efficient kernel of torch 2.11 knows no shared "
+                   "heads of keys and values.");
+    if (job_attention_kernel(job) == KERNEL_EFFICIENT)
+        return STR("Attention is torch's memory-efficient kernel: FlashAttention and cuDNN need "
+                   "half precision and compute capability 8.0.");
+    if (job_attention_kernel(job) == KERNEL_FLASH)
         return STR("Attention is FlashAttention 2, as torch chooses before 2.9 and on other cards "
                    "than compute capability 9.0 and 10.0; its scratch is as recorded on an H200.");
     return STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 and "

@@ -12,7 +12,7 @@ enum { FEWEST_8BIT = 4096, STATE_BLOCK = 256, QUANTILE_MAP_BYTES = 1024, FEWEST_
 // DeepSpeed hands flat parts over, of no module.
 static bool is_wide_embedding(const struct trainer *t, const struct trained *tensor)
 {
-    bool asked = t->habits->decays_matrices || t->job->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+    bool asked = job_is_trainers(t->job) || t->job->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
     return asked && !job_is_zero(t->job) && tensor->parameter == t->embedding;
 }
 

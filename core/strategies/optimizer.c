@@ -94,9 +94,10 @@ void optimizer_zero(struct trainer *t)
 void optimizer_update(struct trainer *t)
 {
     if (!t->job->offload) {
+        scaler_unscale(t);
         t->strategy->clip(t);
         trainer_read_value(t);
-        optimizer_step(t);
+        scaler_step(t, optimizer_step);
     }
     t->strategy->zero(t);
 }

@@ -33,6 +33,12 @@ int optimizer_group(const struct trainer *t, const struct trained *tensor);
 // adafactor.c
 void adafactor_step(struct trainer *t);
 
+// scaler.c: the scaled loss, which goes after its backward pass, NULL where nothing is scaled; and
+// what surrounds an optimizer's step.
+struct storage *scaler_scale(struct trainer *t);
+void scaler_unscale(struct trainer *t);
+void scaler_step(struct trainer *t, void (*step)(struct trainer *t));
+
 // bitsandbytes.c
 void bitsandbytes_step(struct trainer *t);
 

@@ -56,7 +56,7 @@ static const struct {
     const char *values[8];
 } choices[] = {
     {"strategy", {"single", "ddp", "fsdp1", "fsdp2", "zero1", "zero2", "zero3"}},
-    {"precision", {"bf16", "autocast", "mixed"}},
+    {"precision", {"bf16", "autocast", "mixed", "fp16"}},
     {"batch", {"1", "2", "3", "4"}},
     {"accum", {"1", "2", "4", "8"}},
     {"sp", {"1", "2", "4"}},
