@@ -160,6 +160,7 @@ const struct foreign_row trainer_rows[] = {
     {"optim", "adamw_8bit", SETS, "optimizer", "adamw-8bit"},
     {"optim", "paged_adamw_8bit", SETS, "optimizer", "adamw-paged-8bit"},
     {"optim", "paged_adamw_32bit", SETS, "optimizer", "adamw-paged"},
+    {"optim", NULL, REFUSED, "optim", OTHER_OPTIMIZERS},
     {"bf16", "true", FACT, "bf16"},
     {"bf16", "false", FACT, "bf16"},
     {"fp16", "false", NOTHING},

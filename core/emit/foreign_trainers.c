@@ -190,6 +190,7 @@ const struct foreign_row axolotl_rows[] = {
     {"optimizer", "adamw_8bit", SETS, "optimizer", "adamw-8bit"},
     {"optimizer", "paged_adamw_8bit", SETS, "optimizer", "adamw-paged-8bit"},
     {"optimizer", "paged_adamw_32bit", SETS, "optimizer", "adamw-paged"},
+    {"optimizer", NULL, REFUSED, "optimizer", OTHER_OPTIMIZERS},
     {"bf16", "auto", FACT, "bf16", "true"},
     {"bf16", "true", FACT, "bf16"},
     {"bf16", "full", REFUSED, NULL, "bf16: full is not modelled; bf16: true is"},

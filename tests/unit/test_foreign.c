@@ -367,6 +367,9 @@ TEST(trl)
         {TRL "fp16=true bf16=false dtype=float32", "precision=fp16"},
         {TRL "fp16=true dtype=float16", "!torch's scaler refuses gradients in fp16, and bf16 "
                                         "weights under it are not modelled: dtype: float32"},
+        {TRL "optim=lion_8bit", "!optim 'lion_8bit' is not modelled; of transformers' optimizers "
+                                "adamw_torch, adamw_torch_fused, adamw_8bit, paged_adamw_8bit, "
+                                "paged_adamw_32bit, adafactor and sgd are"},
         {TRL "optim=paged_adamw_8bit", "optimizer=adamw-paged-8bit"},
         {TRL "optim=adamw_bnb_8bit", "optimizer=adamw-8bit"},
         {TRL "optim=paged_adamw_32bit", "optimizer=adamw-paged"},
