@@ -137,6 +137,17 @@ static bool attends_plainly(const struct job *job)
     return !job_attends_eagerly(job) && job_attention_kernel(job) >= KERNEL_EFFICIENT;
 }
 
+static bool is_muon(const struct job *job)
+{
+    return job->optimizer == OPTIMIZER_MUON;
+}
+
+// Unlike t14 of real_trainers.jsonl.
+static bool is_other_adafactor(const struct job *job)
+{
+    return job->optimizer == OPTIMIZER_ADAFACTOR && job->strategy != STRATEGY_SINGLE;
+}
+
 static bool is_paged(const struct job *job)
 {
     return job_pages_optimizer(job);
@@ -302,6 +313,8 @@ const struct doubt doubt_rows[] = {
     {is_ddp_with_liger, "Liger's loss under ddp", true},
     {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
     {is_paged, "paged state, and how the driver moves it", true},
+    {is_muon, "Muon", true},
+    {is_other_adafactor, "adafactor on several GPUs", true},
     {is_fp16, "fp16 and its scaler (taken as bf16, which was)", true},
     {is_fp32, "training in fp32", true},
     {attends_plainly, "attention without FlashAttention and cuDNN (read from torch's source)",

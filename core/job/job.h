@@ -37,6 +37,7 @@ enum optimizer {
     OPTIMIZER_ADAFACTOR,     // transformers'
     OPTIMIZER_PAGED_8BIT,    // bitsandbytes, in unified memory
     OPTIMIZER_PAGED,         // the same in 32 bits
+    OPTIMIZER_MUON,          // torch's, and its AdamW for what is no matrix of a layer
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
@@ -63,7 +64,7 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 enum {
     STRATEGIES = STRATEGY_ZERO3 + 1,
     PRECISIONS = PRECISION_FP32 + 1,
-    OPTIMIZERS = OPTIMIZER_PAGED + 1,
+    OPTIMIZERS = OPTIMIZER_MUON + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,

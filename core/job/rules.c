@@ -515,6 +515,17 @@ static bool is_nf4_unsaid(const struct job *j)
     return j->model.packing && j->model.packing->nf4 && !j->packed;
 }
 
+static bool has_no_muon(const struct job *j)
+{
+    return is_trl(j) || is_trainers(j);
+}
+
+static bool is_older_than_muon(const struct job *j)
+{
+    enum { MUON_SINCE = 9 };
+    return j->torch_minor < MUON_SINCE;
+}
+
 static bool attends_plainly(const struct job *j)
 {
     return job_attention_kernel(j) >= KERNEL_EFFICIENT;
@@ -590,9 +601,12 @@ static bool has_flash_without_half(const struct job *j)
 #define LONG_BNB                                                                                 \
     "bitsandbytes counts a tensor's elements in 32 bits, and a rank's part of this model under " \
     "@strategy@ is longer; zero3 has it in pieces, and more GPUs have smaller parts"
-#define SHARDED_ADAFACTOR                                                                       \
-    "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
-    "ddp are"
+// Seen with transformers 5.17 and torch 2.11: "got mixed torch.Tensor and DTensor".
+#define FSDP2_ADAFACTOR                                                                         \
+    "transformers' adafactor cannot step over fsdp2's shards, which are DTensors; single, ddp " \
+    "and DeepSpeed run it"
+#define OTHER_MUON \
+    "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
@@ -710,7 +724,11 @@ const struct rule rules[] = {
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
     {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
+    {IS_ADAFACTOR | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_ADAFACTOR},
     {IS_BNB | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},
+    {IS_ADAFACTOR | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},
+    {IS_MUON, 0, has_no_muon, 0, CANNOT, "optimizer",
+     "@recipe@ has no muon (transformers 5.17's Trainer knows no such name); hf has torch's"},
     {IS_BNB | IS_ZERO, IS_ZERO3, has_long_parts, 0, CANNOT, "optimizer", LONG_BNB},
     {0, 0, has_no_such_rank, 0, CANNOT, "cp-rank", "the ranks of cp @cp@ are 0 to @last_cp@"},
     {IS_SP | IS_CP, 0, NULL, 0, CANNOT, "cp",
@@ -808,6 +826,8 @@ const struct rule rules[] = {
      "files for @target@ are written for models of text; --for trl has data with images"},
     {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE) | IN(TRANSFORMERS), CANNOT,
      "sync-each-batch", "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
+    {IS_MUON, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
+     "files train with transformers' Trainer, which has no muon; adamw, adafactor and sgd it has"},
     {IS_FP32, 0, NULL, IN_EVERY_TARGET, CANNOT, "precision",
      "files in fp32 are not written; in bf16 and fp16 they are"},
     {IS_FP16, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
@@ -815,8 +835,6 @@ const struct rule rules[] = {
     {IS_BNB, IS_ZERO, has_narrow_embedding, IN(ACCELERATE), CANNOT, "optimizer",
      "train.py's Trainer keeps the embedding's state in 32 bits: --optimizer adamw-8bit-hf says "
      "so, and --for transformers takes any"},
-    {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
-     "files for @target@ with adafactor are not written; for accelerate and trl they are"},
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
      "files with Liger's loss are not written yet; with the full loss they are"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
@@ -989,8 +1007,13 @@ const struct rule rules[] = {
     {IS_BNB | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
      "bitsandbytes' optimizers are not modelled under fsdp1; under single, ddp and DeepSpeed they "
      "are"},
-    {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
-    {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_ADAFACTOR | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled under fsdp1; under single, ddp and DeepSpeed it is"},
+    {IS_MUON | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_LORA, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON, 0, is_older_than_muon, 0, NOT_YET, "optimizer", "torch has muon since 2.9"},
     {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
      "adafactor is not modelled over experts; adamw-fused is"},
     {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",

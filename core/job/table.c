@@ -27,6 +27,7 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAFACTOR] = "adafactor",
     [OPTIMIZER_PAGED_8BIT] = "adamw-paged-8bit",
     [OPTIMIZER_PAGED] = "adamw-paged",
+    [OPTIMIZER_MUON] = "muon",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -338,7 +339,8 @@ const struct setting_def setting_defs[] = {
      .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, with the "
              "embedding's state in 32 bits where transformers' Trainer sets it up (adamw-8bit-hf: "
              "in hf's step too), adamw-paged-8bit and adamw-paged those whose state is unified "
-             "memory; adafactor is transformers', as its Trainer sets it up"},
+             "memory; adafactor is transformers', as its Trainer sets it up; muon is torch's, with "
+             "adamw for what is no matrix of a layer"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),

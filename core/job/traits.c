@@ -32,6 +32,7 @@ static const trait_set by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_ADAFACTOR] = IS_ADAFACTOR,
     [OPTIMIZER_PAGED_8BIT] = IS_BNB | IS_8BIT | IS_PAGED,
     [OPTIMIZER_PAGED] = IS_BNB | IS_PAGED,
+    [OPTIMIZER_MUON] = IS_MUON,
 };
 
 static const trait_set by_loss[LOSSES] = {

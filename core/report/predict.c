@@ -231,6 +231,9 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job->layer_kernels == KERNELS_OF_LIGER,
          "Layer kernels are liger_kernel 0.8.5's: norms keep their input and make its gradient in "
          "place, positions turn heads in place, the MLP keeps two factors."},
+        {job->optimizer == OPTIMIZER_MUON,
+         "Muon is torch 2.11's, over matrices of layers: one momentum, and for one after another "
+         "five rounds in bf16; embedding, head and norms are AdamW's (foreach)."},
         {job->optimizer == OPTIMIZER_ADAFACTOR,
          "Adafactor is transformers 5.17's as its Trainer sets it up: no first moment, means of "
          "rows and columns; it takes one parameter after another, with three copies of it."},

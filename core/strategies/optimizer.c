@@ -54,14 +54,19 @@ void optimizer_step(struct trainer *t)
         bitsandbytes_step(t);
         return;
     }
+    if (t->job->optimizer == OPTIMIZER_MUON)
+        muon_step(t);
     for (int i = 0; i < t->trained_count; i++)
         if (!t->trained[i].state.first)
             make_state(t, &t->trained[i]);
-    if (t->job->optimizer != OPTIMIZER_ADAMW)
+    if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
         return;
     struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
-    for (int i = 0; i < t->trained_count; i++)
-        roots[i] = machine_take(m, t->trained[i].elements * t->trained[i].width, MEMORY_OPTIMIZER);
+    for (int i = 0; i < t->trained_count; i++) {
+        const struct trained *tensor = &t->trained[i];
+        uint64_t bytes = muon_takes(t, tensor) ? 0 : tensor->elements * tensor->width;
+        roots[i] = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    }
     for (int i = t->trained_count - 1; i >= 0; i--)
         machine_drop(m, roots[i]);
 }

@@ -39,6 +39,10 @@ struct storage *scaler_scale(struct trainer *t);
 void scaler_unscale(struct trainer *t);
 void scaler_step(struct trainer *t, void (*step)(struct trainer *t));
 
+// muon.c
+bool muon_takes(const struct trainer *t, const struct trained *tensor);
+void muon_step(struct trainer *t);
+
 // bitsandbytes.c
 void bitsandbytes_step(struct trainer *t);
 

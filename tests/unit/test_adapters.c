@@ -177,6 +177,36 @@ TEST(narrow_state_under_deepspeed_is_of_flat_parts)
     }
 }
 
+// As torch 2.11's own step was seen to do on a matrix in fp32 and one in bf16.
+TEST(muon_has_one_momentum_and_rounds_in_bf16)
+{
+    predicted("optimizer=muon precision=bf16");
+    uint64_t rest = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024 + UINT64_C(151936) * 1024;
+    uint64_t layers = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    uint64_t grams = UINT64_C(2) * 7 * 5 * 2 * 1024 * 1024 * 2; // each side is at least 1024
+    uint64_t state = 2 * layers + 2 * 2 * rest;
+    uint64_t step = 2 * layers + 5 * 2 * layers + grams + 2 * rest; // mixed, rounds, AdamW's roots
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
+    predicted("optimizer=muon precision=autocast");
+    state = 4 * layers + 2 * 4 * rest;
+    step = 4 * layers + 6 * 2 * layers + grams + 4 * rest;
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
+}
+
+// DeepSpeed's flat parts are vectors: all means are kept, and nothing of rows and columns.
+TEST(adafactor_under_deepspeed_keeps_all_means)
+{
+    struct prediction p =
+        predicted("gpu=2xH200 recipe=transformers strategy=zero1 optimizer=adafactor");
+    struct prediction less =
+        predicted("gpu=2xH200 recipe=transformers strategy=zero1 optimizer=adamw-fused");
+    uint64_t part = (UINT64_C(151936) * 1024 +
+                     UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024)) /
+                    2;
+    CHECK(p.steps[2].end_allocated_bytes + 4 * part > less.steps[2].end_allocated_bytes - MIB);
+    CHECK(p.steps[2].end_allocated_bytes + 4 * part < less.steps[2].end_allocated_bytes + MIB);
+}
+
 // 2048 tokens of 151936 logits by 149: chunks of 16.
 TEST(the_fused_loss_has_one_chunk_of_logits)
 {
@@ -342,7 +372,14 @@ TEST(bad_combinations_are_refused_in_one_sentence)
          "DeepSpeed's own Adam in the place of this one"},
         {"optimizer=adamw-8bit gpu=2xH200 strategy=zero2 model=Qwen3-8B layers=36",
          "counts a tensor's elements in 32 bits"},
-        {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
+        {"optimizer=adafactor gpu=2xH200", "adafactor cannot step over fsdp2's shards"},
+        {"optimizer=adafactor gpu=2xH200 strategy=fsdp1", "adafactor is not modelled under fsdp1"},
+        {"optimizer=adafactor gpu=2xH200 strategy=zero2 offload=optimizer",
+         "DeepSpeed's own Adam in the place of this one"},
+        {"optimizer=muon recipe=trl", "transformers 5.17's Trainer knows no such name"},
+        {"optimizer=muon gpu=2xH200", "muon is modelled in hf's step"},
+        {"optimizer=muon lora=16", "muon is modelled in hf's step"},
+        {"optimizer=muon torch=2.8", "torch has muon since 2.9"},
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
         {"layer-kernels=liger gpu=2xH200 strategy=zero2", "layer kernels are not modelled under"},
         {"layer-kernels=liger model=gemma-2-2b", "layer kernels are not modelled over Gemma 2"},
