@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Lays a predicted training step beside the operators that torch really runs for it, on the CPU.
 
-Usage: scripts/compare_operators.py PROGRAM CONFIG.json [--context N] [--batch N] [--precision bf16|autocast]
-       [--attention sdpa|eager] [--checkpointing on|off] [--least BYTES]
+Usage: scripts/compare_operators.py PROGRAM CONFIG.json [--context N] [--batch N] [--gpu GPU]
+       [--precision bf16|autocast|fp16|fp32] [--attention sdpa|eager] [--math] [--checkpointing on|off]
+       [--least BYTES]
 
 Needs torch and transformers, no GPU. A small model with CONFIG's shapes runs one forward and one backward
 pass; every storage that an operator makes is noted, and when it goes. The same step is predicted, and where
@@ -20,6 +21,7 @@ import weakref
 
 import torch
 import transformers
+from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_flatten
 
@@ -61,7 +63,9 @@ def really(values, given):
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     ids = torch.randint(0, config.vocab_size, (given.batch, given.context))
     with Watch(p.untyped_storage()._cdata for p in model.parameters()) as watch:
-        with torch.autocast("cpu", torch.bfloat16, enabled=given.precision == "autocast"):
+        half = torch.float16 if given.precision == "fp16" else torch.bfloat16
+        kernels = [SDPBackend.MATH] if given.math else [SDPBackend.FLASH_ATTENTION, SDPBackend.MATH]
+        with torch.autocast("cpu", half, enabled=given.precision in ("autocast", "fp16")), sdpa_kernel(kernels):
             loss = model(input_ids=ids, labels=ids).loss
         forward = len(watch.events)
         loss.backward()
@@ -72,7 +76,7 @@ def really(values, given):
 def predicted(given):
     with tempfile.TemporaryDirectory() as folder:
         trace = os.path.join(folder, "trace")
-        subprocess.run([given.program, "predict", "--model", given.config, "--gpu", "H200", "--trace", trace,
+        subprocess.run([given.program, "predict", "--model", given.config, "--gpu", given.gpu, "--trace", trace,
                         f"--context={given.context}", f"--batch={given.batch}", f"--precision={given.precision}",
                         f"--checkpointing={given.checkpointing}", f"--attention={given.attention}"],
                        check=False, stdout=subprocess.DEVNULL)
@@ -90,8 +94,10 @@ def arguments():
     parser.add_argument("config", metavar="CONFIG.json")
     parser.add_argument("--context", type=int, default=384)
     parser.add_argument("--batch", type=int, default=1)
-    parser.add_argument("--precision", choices=("bf16", "autocast"), default="bf16")
+    parser.add_argument("--gpu", default="H200", help="that the step is predicted on")
+    parser.add_argument("--precision", choices=("bf16", "autocast", "fp16", "fp32"), default="bf16")
     parser.add_argument("--attention", choices=("sdpa", "eager"), default="sdpa")
+    parser.add_argument("--math", action="store_true", help="torch's attention by its math kernel")
     parser.add_argument("--checkpointing", choices=("on", "off"), default="off")
     parser.add_argument("--least", type=int, default=20000, help="smaller storages are left out")
     return parser.parse_args()

@@ -153,6 +153,8 @@ struct graph {
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
     bool flash;                // attention by FlashAttention 2, else by cuDNN
+    bool wide;                 // attention in fp32
+    bool efficient;            // by torch's memory-efficient kernel, in place of both
     bool attention_waits;      // the host looks at the positions on the card before each attention
     bool autocast;             // fp32 weights, products in bf16: each weight is cast once
     bool without_adapters;     // those of its weights are switched off

@@ -151,6 +151,12 @@ struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t nu
     return s;
 }
 
+struct storage *machine_take_managed(struct machine *m, uint64_t bytes)
+{
+    m->managed_bytes += bytes;
+    return machine_take_host(m, bytes, 0);
+}
+
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind)
 {
     if (!bytes)

@@ -112,7 +112,8 @@ struct machine {
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
     int step;
-    uint64_t flops; // of all operators so far
+    uint64_t managed_bytes; // in unified memory, never let go
+    uint64_t flops;         // of all operators so far
     uint64_t moved_bytes;
 };
 
@@ -124,6 +125,8 @@ struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t byt
                                 enum memory_kind kind);
 // What stands for a tensor in host memory.
 struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number);
+// The same of one in unified memory, which the driver moves between host and card.
+struct storage *machine_take_managed(struct machine *m, uint64_t bytes);
 struct storage *storage_share(struct storage *s);        // NULL passes through
 void machine_drop(struct machine *m, struct storage *s); // one reference less
 

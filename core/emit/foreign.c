@@ -130,6 +130,9 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
         return false;
     if (!r)
         return not_read(f, &item, e);
+    if (r->effect == REFUSED && r->name)
+        return FAIL(e, UNSUPPORTED, item.where, "%s '%.*s' %s", r->name,
+                    STR_ARGS(str_short(item.value)), r->gives);
     if (r->effect == REFUSED)
         return FAIL(e, UNSUPPORTED, item.where, "%s", r->gives);
     if (r->effect == NOTED)

@@ -78,6 +78,8 @@ static bool conclude_accelerate(struct conclusion *c)
         return true;
     if (mixed && str_equal_nocase(mixed->value, STR("no")))
         return put_unless_there(c, "precision", STR("bf16"), mixed->where);
+    if (mixed && str_equal_nocase(mixed->value, STR("fp16")))
+        return put_unless_there(c, "precision", STR("fp16"), mixed->where);
     if (is_sharded(strategy))
         return put_unless_there(c, "precision", STR("mixed"), strategy->where);
     return !mixed || put_unless_there(c, "precision", STR("autocast"), mixed->where);
@@ -117,6 +119,22 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
     return put(c, "precision", STR("bf16"), packed->where);
 }
 
+static bool is_zero(const struct setting *strategy)
+{
+    return strategy && str_starts(strategy->value, STR("zero"));
+}
+
+// torch/amp/grad_scaler.py: "Attempting to unscale FP16 gradients."
+static bool conclude_trl_fp16(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "fp16"), *dtype = fact(c, "dtype");
+    if (dtype && !fact_is(c, "dtype", "float32") && !is_zero(effective(c, "strategy")))
+        return FAIL(c->error, UNSUPPORTED, dtype->where,
+                    "torch's scaler refuses gradients in fp16, and bf16 weights under it are not "
+                    "modelled: dtype: float32");
+    return put(c, "precision", STR("fp16"), said->where);
+}
+
 // bf16 is on unless it is turned off, and models are loaded in float32 (TRL 1.14).
 static bool conclude_trl_precision(struct conclusion *c)
 {
@@ -124,6 +142,8 @@ static bool conclude_trl_precision(struct conclusion *c)
     const struct setting *strategy = effective(c, "strategy");
     struct str where = dtype ? dtype->where : trl->where;
     bool narrow = fact_is(c, "dtype", "bfloat16") || fact_is(c, "dtype", "auto");
+    if (fact(c, "fp16"))
+        return conclude_trl_fp16(c);
     if (dtype && !narrow && !fact_is(c, "dtype", "float32"))
         return FAIL(c->error, UNSUPPORTED, where,
                     "of the dtypes bfloat16 and float32 are modelled");
@@ -398,6 +418,10 @@ static bool conclude_overlap(struct conclusion *c)
 static bool conclude_deepspeed(struct conclusion *c)
 {
     const struct setting *adam = fact(c, "deepspeed-adam"), *offload = effective(c, "offload");
+    const struct setting *wide = fact(c, "without-bf16");
+    if (wide && !effective(c, "precision"))
+        return FAIL(c->error, UNSUPPORTED, wide->where,
+                    "DeepSpeed is modelled in bf16 and fp16 only");
     note_buckets(c);
     bool in_torch = fact_is(c, "torch-adam", "true"),
          on_host = offload && !str_is(offload->value, "off");
@@ -706,10 +730,9 @@ static bool conclude_evaluation(struct conclusion *c)
     if (!generates)
         return put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
                                 (rows ? rows : evaluates)->where);
-    foreign_note(c->found,
-                 str_format(c->out->arena,
-                            "%.*s: evaluation generates answers and is not predicted",
-                            STR_ARGS(evaluates->where)));
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: evaluation generates answers and is not predicted",
+                                      STR_ARGS(evaluates->where)));
     return true;
 }
 

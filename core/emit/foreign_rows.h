@@ -9,7 +9,7 @@
 enum effect {
     SETS,    // `name` to `gives`, or to the file's own value where that is NULL
     NOTHING, // on memory
-    REFUSED, // because of `gives`
+    REFUSED, // because of `gives`, which follows key and value where there is a `name`
     NOTED,   // is passed over, and `gives` is said
     FACT,    // is remembered under `name`; foreign_conclude sees those of all files together
 };
@@ -39,6 +39,11 @@ struct foreign_format {
 
 extern const struct foreign_format foreign_formats[];
 extern const ptrdiff_t foreign_format_count;
+
+// transformers 5.17, training_args.py, OptimizerNames: what of them is modelled.
+#define OTHER_OPTIMIZERS                                                                        \
+    "is not modelled; of transformers' optimizers adamw_torch, adamw_torch_fused, adamw_8bit, " \
+    "paged_adamw_8bit, paged_adamw_32bit, adafactor and sgd are"
 
 // Of trainers that are driven by one YAML (foreign_trainers.c), and of the Trainer's arguments.
 extern const struct foreign_row llamafactory_rows[], axolotl_rows[], trainer_rows[];

@@ -115,9 +115,42 @@ static bool is_ddp_with_liger(const struct job *job)
     return job->strategy == STRATEGY_DDP && job->loss == LOSS_LIGER;
 }
 
-static bool is_ddp_in_8bit(const struct job *job)
+// Unlike tests/runs/h200_lora.jsonl.
+static bool is_other_8bit(const struct job *job)
 {
-    return job->strategy == STRATEGY_DDP && job_has_8bit_optimizer(job);
+    return job_has_8bit_optimizer(job) &&
+           (job->recipe != RECIPE_HF || job->strategy != STRATEGY_SINGLE);
+}
+
+static bool is_fp16(const struct job *job)
+{
+    return job->precision == PRECISION_FP16;
+}
+
+static bool is_fp32(const struct job *job)
+{
+    return job->precision == PRECISION_FP32;
+}
+
+static bool attends_plainly(const struct job *job)
+{
+    return !job_attends_eagerly(job) && job_attention_kernel(job) >= KERNEL_EFFICIENT;
+}
+
+static bool is_muon(const struct job *job)
+{
+    return job->optimizer == OPTIMIZER_MUON;
+}
+
+// Unlike t14 of real_trainers.jsonl.
+static bool is_other_adafactor(const struct job *job)
+{
+    return job->optimizer == OPTIMIZER_ADAFACTOR && job->strategy != STRATEGY_SINGLE;
+}
+
+static bool is_paged(const struct job *job)
+{
+    return job_pages_optimizer(job);
 }
 
 static bool is_ddp_spread(const struct job *job)
@@ -278,7 +311,14 @@ const struct doubt doubt_rows[] = {
     {has_sharded_experts, "experts under fsdp1, DeepSpeed or Trinity (read from their source)",
      true},
     {is_ddp_with_liger, "Liger's loss under ddp", true},
-    {is_ddp_in_8bit, "the 8-bit optimizer under ddp", true},
+    {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
+    {is_paged, "paged state, and how the driver moves it", true},
+    {is_muon, "Muon", true},
+    {is_other_adafactor, "adafactor on several GPUs", true},
+    {is_fp16, "fp16 and its scaler (taken as bf16, which was)", true},
+    {is_fp32, "training in fp32", true},
+    {attends_plainly, "attention without FlashAttention and cuDNN (read from torch's source)",
+     true},
     {is_unmeasured_family, "this family", true},
     {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},

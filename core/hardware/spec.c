@@ -41,12 +41,51 @@ static bool answers_to(const struct gpu *g, struct str name)
     return false;
 }
 
-const struct gpu *gpu_find(struct str name)
+static const struct gpu *find_row(struct str name)
 {
     for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)
         if (answers_to(&gpu_catalog[i], name))
             return &gpu_catalog[i];
     return NULL;
+}
+
+static void strip_word(struct str *name, const char *word)
+{
+    struct str w = str_from(word);
+    if (name->n <= w.n || !str_equal_nocase(str_slice(*name, 0, w.n), w))
+        return;
+    *name = str_slice(*name, w.n, name->n);
+    while (name->n && is_separator(name->p[0]))
+        *name = str_slice(*name, 1, name->n);
+}
+
+// "NVIDIA Tesla T4 GPU" is a T4.
+static struct str without_maker(struct str name)
+{
+    static const char *const makers[] = {"NVIDIA", "AMD", "Instinct", "Tesla", "GeForce"};
+    struct str gpu = STR("gpu");
+    for (ptrdiff_t i = 0; i < COUNT_OF(makers); i++)
+        strip_word(&name, makers[i]);
+    if (name.n > gpu.n && str_equal_nocase(str_slice(name, name.n - gpu.n, name.n), gpu))
+        name = str_trim(str_slice(name, 0, name.n - gpu.n));
+    return name;
+}
+
+// And "A100-80GB" an A100-80G.
+static struct str plain_name(struct str name)
+{
+    struct str gb = STR("gb"), plain = without_maker(name);
+    bool has_gb = plain.n > gb.n && str_equal_nocase(str_slice(plain, plain.n - gb.n, plain.n), gb);
+    return has_gb ? str_slice(plain, 0, plain.n - 1) : plain;
+}
+
+const struct gpu *gpu_find(struct str name)
+{
+    const struct str spellings[] = {name, without_maker(name), plain_name(name)};
+    const struct gpu *row = NULL;
+    for (ptrdiff_t i = 0; i < COUNT_OF(spellings) && !row; i++)
+        row = find_row(spellings[i]);
+    return row;
 }
 
 const struct gpu *gpu_find_nvml(struct str nvml_name)
@@ -69,6 +108,7 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
     FAIL(e, BAD_INPUT, r->where, "there is no GPU '%.*s'", STR_ARGS(str_short(name)));
     struct arena scratch = *r->arena;
     struct buf alike = buf_in(&scratch);
+    name = plain_name(name);
     struct str_nearest nearest = str_nearest_to(name);
     for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
         struct str row = str_from(gpu_catalog[i].name);
@@ -160,6 +200,56 @@ static bool read_figures(struct gpu *g, const struct reader *r, struct str list,
     }
 }
 
+// As sold: torch sees about 2 % less (23.52 GiB of an RTX 4090's 24 GB, 39.38 of an A100's 40).
+static uint64_t bytes_as_sold(uint64_t gigabytes)
+{
+    return gigabytes * GIB / 100 * 98;
+}
+
+// The digits before a last "G" or "GB", and what stands before them; 0 where there are none.
+static uint64_t cut_size(struct str *base, struct str name)
+{
+    enum { MOST_DIGITS = 4 };
+    struct str plain = plain_name(name);
+    ptrdiff_t end = plain.n - 1, first = end;
+    uint64_t size = 0;
+    if (end < 1 || char_lower(plain.p[end]) != 'g')
+        return 0;
+    while (end > 0 && plain.p[end - 1] == ' ')
+        end--;
+    for (first = end; first > 0 && char_is_digit(plain.p[first - 1]);)
+        first--;
+    if (first == end || end - first > MOST_DIGITS)
+        return 0;
+    for (ptrdiff_t i = first; i < end; i++)
+        size = size * 10 + (uint64_t)(plain.p[i] - '0');
+    while (first > 0 && is_separator(plain.p[first - 1]))
+        first--;
+    *base = str_slice(plain, 0, first);
+    return size;
+}
+
+// "24GB" is some card of that size, "A10-20GB" a part of a card, as virtual ones are.
+static bool read_size(struct gpu *card, bool *custom, const struct reader *r, struct str name)
+{
+    struct str base;
+    uint64_t size = cut_size(&base, name), bytes = bytes_as_sold(size);
+    const struct gpu *row = size && base.n ? gpu_find(base) : NULL;
+    if (!size || (base.n && !(row && bytes < row->memory.value)))
+        return false;
+    *custom = !row;
+    *card = row ? *row
+                : (struct gpu){.title = "card of this size",
+                               .context = {414 * MIB, "as seen on an A100 (Mooncake#3973)"},
+                               .per_node = USUAL_NODE};
+    card->name = str_format(r->arena, "%.*s%s%lluG", STR_ARGS(base), row ? "-" : "",
+                            (unsigned long long)size)
+                     .p;
+    card->memory = (struct figure){
+        bytes, "as written, less the 2 % that torch does not see of others; not measured"};
+    return true;
+}
+
 static bool read_card(struct gpu *card, bool *custom, const struct reader *r, struct error *e)
 {
     struct str_cut c = str_cut(r->rest, ':');
@@ -172,9 +262,10 @@ static bool read_card(struct gpu *card, bool *custom, const struct reader *r, st
     *custom = str_equal_nocase(name, STR("custom"));
     if (!*custom) {
         const struct gpu *row = gpu_find(name);
-        if (!row)
+        if (!row && !read_size(card, custom, r, name))
             return unknown_card(name, r, e);
-        *card = *row;
+        if (row)
+            *card = *row;
         return !c.found || read_figures(card, r, figures, e);
     }
     *card = (struct gpu){.name = "custom", .title = "custom card", .per_node = 8};
@@ -183,6 +274,28 @@ static bool read_card(struct gpu *card, bool *custom, const struct reader *r, st
     if (!card->memory.value)
         return FAIL(e, BAD_INPUT, r->where, "a custom card needs its memory, as in memory=48GiB");
     return true;
+}
+
+// "H100x8": the count behind the card, where that is one.
+static bool read_count_behind(uint64_t *count, struct reader *r, struct error *e)
+{
+    ptrdiff_t digits = r->rest.n;
+    while (digits > 0 && char_is_digit(r->rest.p[digits - 1]))
+        digits--;
+    ptrdiff_t times = digits;
+    while (times > 0 && r->rest.p[times - 1] == ' ')
+        times--;
+    if (digits == r->rest.n || times < 2 || char_lower(r->rest.p[times - 1]) != 'x')
+        return true;
+    struct str name = str_trim(str_slice(r->rest, 0, times - 1));
+    struct gpu card;
+    bool custom;
+    if (!gpu_find(name) && !read_size(&card, &custom, r, name))
+        return true;
+    struct setting item = {STR("a number of GPUs"), str_slice(r->rest, digits, r->rest.n),
+                           r->where};
+    r->rest = name;
+    return setting_number(count, &item, UNIT_COUNT, (struct range){1, MAX_NODES}, e);
 }
 
 // "16xH100-80G" is two nodes of the card's usual size; "1x16xH100-80G" is one node of sixteen.
@@ -209,6 +322,8 @@ bool hardware_from_spec(struct hardware *h, struct arena *a, const struct settin
         return false;
     if (!r.rest.n)
         return FAIL(e, BAD_INPUT, spec->where, "gpu names no card; 8xH100-80G is an example");
+    if (!first && !read_count_behind(&first, &r, e))
+        return false;
     if (!read_card(&found.card, &found.custom, &r, e))
         return false;
     found.nodes = second ? first : 1;

@@ -284,6 +284,7 @@ bool job_autocasts(const struct job *p)
 {
     bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
     return p->precision == PRECISION_AUTOCAST ||
+           (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
            (theirs && p->lora_rank && p->precision == PRECISION_BF16);
 }
 
@@ -291,12 +292,12 @@ bool job_autocasts(const struct job *p)
 // cast; TRL 1.16 does not call it and loads in fp32 (trainer/utils.py, create_model_from_path).
 bool job_is_prepared(const struct job *p)
 {
-    return p->packed && p->precision == PRECISION_AUTOCAST && p->recipe != RECIPE_TRL;
+    return p->packed && job_is_wide(p) && p->recipe != RECIPE_TRL;
 }
 
 bool job_loads_wide(const struct job *p)
 {
-    return p->precision == PRECISION_AUTOCAST && !job_is_prepared(p);
+    return job_is_wide(p) && !job_is_prepared(p);
 }
 
 // trl 1.16, trainer/sft_trainer.py and the others; the recorded runs of hf do as TRL does
@@ -304,6 +305,23 @@ bool job_loads_wide(const struct job *p)
 bool job_narrows_adapters(const struct job *p)
 {
     return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
+}
+
+bool job_is_wide(const struct job *p)
+{
+    return p->precision == PRECISION_AUTOCAST || p->precision == PRECISION_FP32 ||
+           (p->precision == PRECISION_FP16 && !job_is_sharded(p));
+}
+
+bool job_is_mixed(const struct job *p)
+{
+    return p->precision == PRECISION_MIXED || (p->precision == PRECISION_FP16 && job_is_sharded(p));
+}
+
+// DeepSpeed has its own, a number in host memory.
+bool job_scales_loss(const struct job *p)
+{
+    return p->precision == PRECISION_FP16 && !job_is_zero(p);
 }
 
 bool job_is_sharded(const struct job *p)
@@ -350,11 +368,28 @@ bool job_casts_logits_in_place(const struct job *p)
 
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
 // (ATen/native/transformers/cuda/sdp_utils.cpp).
-bool job_uses_flash(const struct job *p)
+// transformers 5.17, integrations/sdpa_attention.py: without a mask shared heads of keys and values
+// are the kernel's business, which of torch 2.11's only cuDNN's and FlashAttention's know
+// (sdp_utils.cpp; pytorch#191085 taught another later).
+static bool shares_heads(const struct job *p)
 {
+    enum { MOST_SHARED_DIM = 256 };
+    return p->model.heads != p->model.kv_heads && p->model.head_dim <= MOST_SHARED_DIM &&
+           !job_masks_rows(p) && !job_shifts_logits(p);
+}
+
+// FlashAttention and cuDNN need half precision and compute capability 8.0.
+enum attention_kernel job_attention_kernel(const struct job *p)
+{
+    enum { AMPERE = 80 };
     int capability = p->hardware.card.capability;
     bool cudnn = p->torch_minor >= 9 && (capability == 90 || capability == 100);
-    return job_attention(p) == ATTENTION_FLASH2 || !cudnn;
+    bool flash = p->precision != PRECISION_FP32 && (!capability || capability >= AMPERE);
+    if (job_attention(p) == ATTENTION_FLASH2 || (flash && !cudnn))
+        return KERNEL_FLASH;
+    if (flash)
+        return KERNEL_CUDNN;
+    return shares_heads(p) ? KERNEL_MATH : KERNEL_EFFICIENT;
 }
 
 uint64_t job_shards(const struct job *p)
@@ -402,7 +437,24 @@ bool job_generates(const struct job *p)
 
 bool job_has_8bit_optimizer(const struct job *j)
 {
-    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF;
+    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF ||
+           j->optimizer == OPTIMIZER_PAGED_8BIT;
+}
+
+bool job_pages_optimizer(const struct job *j)
+{
+    return j->optimizer == OPTIMIZER_PAGED_8BIT || j->optimizer == OPTIMIZER_PAGED;
+}
+
+bool job_is_trainers(const struct job *j)
+{
+    return j->recipe == RECIPE_TRANSFORMERS || j->recipe == RECIPE_TRL ||
+           j->recipe == RECIPE_AXOLOTL || j->recipe == RECIPE_LLAMAFACTORY;
+}
+
+bool job_has_bitsandbytes(const struct job *j)
+{
+    return job_has_8bit_optimizer(j) || job_pages_optimizer(j);
 }
 
 // As the policy's are cut, by a limit of their own.

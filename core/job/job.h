@@ -21,7 +21,13 @@ enum strategy {
     STRATEGY_ZERO2,
     STRATEGY_ZERO3,
 };
-enum precision { PRECISION_BF16, PRECISION_AUTOCAST, PRECISION_MIXED };
+enum precision {
+    PRECISION_BF16,
+    PRECISION_AUTOCAST,
+    PRECISION_MIXED,
+    PRECISION_FP16, // autocast or, where weights are sharded, mixed, with a scaler
+    PRECISION_FP32,
+};
 enum optimizer {
     OPTIMIZER_ADAMW,
     OPTIMIZER_ADAMW_FUSED,
@@ -29,6 +35,9 @@ enum optimizer {
     OPTIMIZER_ADAMW_8BIT,    // bitsandbytes
     OPTIMIZER_ADAMW_8BIT_HF, // as transformers' Trainer sets it up
     OPTIMIZER_ADAFACTOR,     // transformers'
+    OPTIMIZER_PAGED_8BIT,    // bitsandbytes, in unified memory
+    OPTIMIZER_PAGED,         // the same in 32 bits
+    OPTIMIZER_MUON,          // torch's, and its AdamW for what is no matrix of a layer
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
@@ -54,8 +63,8 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 // How many there are of each; table.c has as many words.
 enum {
     STRATEGIES = STRATEGY_ZERO3 + 1,
-    PRECISIONS = PRECISION_MIXED + 1,
-    OPTIMIZERS = OPTIMIZER_ADAFACTOR + 1,
+    PRECISIONS = PRECISION_FP32 + 1,
+    OPTIMIZERS = OPTIMIZER_MUON + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
@@ -154,12 +163,18 @@ bool job_attends_eagerly(const struct job *p);     // operator by operator, scor
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
-bool job_autocasts(const struct job *p);           // products run in bf16, whatever the weights are
+bool job_autocasts(const struct job *p);           // products are narrow, whatever the weights are
 bool job_loads_wide(const struct job *p);          // weights come to the card in fp32
 bool job_is_prepared(const struct job *p);         // what is not packed becomes fp32 (peft)
 bool job_narrows_adapters(const struct job *p);    // over packed weights, by TRL
+bool job_is_wide(const struct job *p);             // weights are fp32, but for packed ones
+bool job_is_mixed(const struct job *p);            // shards or masters are fp32, weights in use not
+bool job_scales_loss(const struct job *p);         // torch's GradScaler
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
+bool job_pages_optimizer(const struct job *p);  // its state is unified memory
+bool job_has_bitsandbytes(const struct job *p); // as its optimizer
+bool job_is_trainers(const struct job *p);      // transformers' Trainer, or one that stands on it
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
 bool job_shifts_logits(const struct job *p);
@@ -167,8 +182,10 @@ bool job_casts_logits_in_place(const struct job *p);
 bool job_checkpoints_reentrantly(const struct job *p);
 
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
-bool job_uses_flash(const struct job *p); // FlashAttention 2, where torch would not choose cuDNN
-bool job_is_zero(const struct job *p);    // DeepSpeed
+// Which of its kernels torch's sdpa chooses, or the package flash-attn's.
+enum attention_kernel { KERNEL_CUDNN, KERNEL_FLASH, KERNEL_EFFICIENT, KERNEL_MATH };
+enum attention_kernel job_attention_kernel(const struct job *p);
+bool job_is_zero(const struct job *p); // DeepSpeed
 uint64_t job_ranks(const struct job *p);
 uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2
 bool job_reads_reference(const struct job *p); // beside what it trains, in every step

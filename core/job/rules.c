@@ -515,10 +515,52 @@ static bool is_nf4_unsaid(const struct job *j)
     return j->model.packing && j->model.packing->nf4 && !j->packed;
 }
 
+static bool has_no_muon(const struct job *j)
+{
+    return is_trl(j) || is_trainers(j);
+}
+
+static bool is_older_than_muon(const struct job *j)
+{
+    enum { MUON_SINCE = 9 };
+    return j->torch_minor < MUON_SINCE;
+}
+
+static bool attends_plainly(const struct job *j)
+{
+    return job_attention_kernel(j) >= KERNEL_EFFICIENT;
+}
+
+static bool has_own_adapters(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) || is_of(j, RECIPE_LLAMAFACTORY);
+}
+
+static bool has_other_step_in_fp32(const struct job *j)
+{
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
+}
+
+static bool has_long_parts(const struct job *j)
+{
+    return u64_divide_up(j->parameters.total, job_ranks(j)) > INT32_MAX;
+}
+
+static bool has_narrow_embedding(const struct job *j) // in the state of the plain step
+{
+    return job_has_8bit_optimizer(j) && j->optimizer != OPTIMIZER_ADAMW_8BIT_HF;
+}
+
 static bool has_no_bf16(const struct job *j)
 {
     enum { AMPERE = 80 };
     return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
+}
+
+static bool has_flash_without_half(const struct job *j)
+{
+    return job_attention(j) == ATTENTION_FLASH2 &&
+           (has_no_bf16(j) || j->precision == PRECISION_FP32);
 }
 
 // ------------------------------------------------------------------ the rows
@@ -527,9 +569,19 @@ static bool has_no_bf16(const struct job *j)
 
 // Nothing else warns: torch counts emulation as support (cuda.is_bf16_supported, seen in 2.15), and
 // with it transformers 5.17's Trainer (is_torch_bf16_gpu_available).
-#define NO_BF16                                                                                   \
-    "@gpu@ has no bf16, which torch only emulates there, without tensor cores; cards of compute " \
-    "capability 8.0 and later have it, and fp16 and fp32 are not modelled yet"
+#define NO_BF16                                                                                    \
+    "@gpu@ has no bf16, which torch only emulates there, without tensor cores: --precision fp16; " \
+    "cards of compute capability 8.0 and later have it"
+#define NO_FLASH                                                                            \
+    "the package flash-attn needs half precision and compute capability 8.0; sdpa attends " \
+    "everywhere"
+#define OTHER_FP32                                                                               \
+    "fp32 is modelled in the steps of hf and transformers, on one GPU and under ddp and fsdp2, " \
+    "without Liger's kernels"
+#define OTHER_FP16 "fp16 is not modelled under fsdp1 and in the steps of axolotl and LLaMA-Factory"
+#define PLAIN_SPLIT                                                                              \
+    "split sequences are modelled with FlashAttention and cuDNN, which need half precision and " \
+    "compute capability 8.0"
 #define ZERO3_LOSS                                                                               \
     "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
     "any"
@@ -537,11 +589,24 @@ static bool has_no_bf16(const struct job *j)
 #define SHARDED_LORA                                                                  \
     "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
     "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
-#define SHARDED_8BIT \
-    "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
-#define SHARDED_ADAFACTOR                                                                       \
-    "adafactor is not modelled under fsdp and DeepSpeed, where its means go round; single and " \
-    "ddp are"
+// Seen with bitsandbytes 0.50.2 and torch 2.11: "got mixed torch.Tensor and DTensor".
+#define FSDP2_BNB                                                                                \
+    "bitsandbytes' optimizers cannot step over fsdp2's shards, which are DTensors; single, ddp " \
+    "and DeepSpeed run them, and fsdp2 runs adamw-fused"
+// accelerate 1.15, utils/deepspeed.py, map_pytorch_optim_to_deepspeed.
+#define HOST_BNB                                                                                  \
+    "with an offloaded optimizer Accelerate puts DeepSpeed's own Adam in the place of this one: " \
+    "--optimizer adamw"
+// bitsandbytes 0.50, backends/cuda/ops.py: ct.c_int32(g.numel()).
+#define LONG_BNB                                                                                 \
+    "bitsandbytes counts a tensor's elements in 32 bits, and a rank's part of this model under " \
+    "@strategy@ is longer; zero3 has it in pieces, and more GPUs have smaller parts"
+// Seen with transformers 5.17 and torch 2.11: "got mixed torch.Tensor and DTensor".
+#define FSDP2_ADAFACTOR                                                                         \
+    "transformers' adafactor cannot step over fsdp2's shards, which are DTensors; single, ddp " \
+    "and DeepSpeed run it"
+#define OTHER_MUON \
+    "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
@@ -658,6 +723,13 @@ const struct rule rules[] = {
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
+    {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
+    {IS_ADAFACTOR | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_ADAFACTOR},
+    {IS_BNB | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},
+    {IS_ADAFACTOR | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},
+    {IS_MUON, 0, has_no_muon, 0, CANNOT, "optimizer",
+     "@recipe@ has no muon (transformers 5.17's Trainer knows no such name); hf has torch's"},
+    {IS_BNB | IS_ZERO, IS_ZERO3, has_long_parts, 0, CANNOT, "optimizer", LONG_BNB},
     {0, 0, has_no_such_rank, 0, CANNOT, "cp-rank", "the ranks of cp @cp@ are 0 to @last_cp@"},
     {IS_SP | IS_CP, 0, NULL, 0, CANNOT, "cp",
      "cp and sp exclude each other in accelerate; choose one"},
@@ -683,8 +755,10 @@ const struct rule rules[] = {
      "tp @tp@ does not divide the @heads@ attention heads"},
     {0, 0, ep_misses_gpus, 0, CANNOT, "ep", "ep @ep@ does not divide the @gpus@ GPUs"},
     {IS_BF16, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
-    {IS_AUTOCAST, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
-    {IS_MIXED, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_AUTOCAST, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_MIXED, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {0, 0, has_flash_without_half, 0, CANNOT, "attention", NO_FLASH},
+    {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},
 
     // What each target cannot run.
     {0, 0, never_saves, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL), CANNOT, "save",
@@ -752,10 +826,15 @@ const struct rule rules[] = {
      "files for @target@ are written for models of text; --for trl has data with images"},
     {IS_FSDP | IS_ACCUMULATES, IS_SYNCED, NULL, IN(ACCELERATE) | IN(TRANSFORMERS), CANNOT,
      "sync-each-batch", "train.py reduces gradients after each micro-batch: --sync-each-batch on"},
-    {IS_8BIT, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
-     "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
-    {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
-     "files for @target@ with adafactor are not written; for accelerate and trl they are"},
+    {IS_MUON, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
+     "files train with transformers' Trainer, which has no muon; adamw, adafactor and sgd it has"},
+    {IS_FP32, 0, NULL, IN_EVERY_TARGET, CANNOT, "precision",
+     "files in fp32 are not written; in bf16 and fp16 they are"},
+    {IS_FP16, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
+     "files for @target@ are written in bf16; for trl and transformers in fp16 too"},
+    {IS_BNB, IS_ZERO, has_narrow_embedding, IN(ACCELERATE), CANNOT, "optimizer",
+     "train.py's Trainer keeps the embedding's state in 32 bits: --optimizer adamw-8bit-hf says "
+     "so, and --for transformers takes any"},
     {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
      "files with Liger's loss are not written yet; with the full loss they are"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
@@ -895,6 +974,18 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
+    {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP16 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP32, 0, has_other_step_in_fp32, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_ZERO, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_LIGER, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, has_liger_layers, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, is_latent, 0, NOT_YET, "precision",
+     "latent attention is not modelled in fp32; bf16 is"},
+    {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
+    {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},
@@ -913,10 +1004,16 @@ const struct rule rules[] = {
      "LoRA under zero3 is modelled for sft only"},
     {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
      "offload is not modelled with LoRA under DeepSpeed"},
-    {IS_8BIT | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
-    {IS_8BIT | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_8BIT},
-    {IS_ADAFACTOR | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
-    {IS_ADAFACTOR | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", SHARDED_ADAFACTOR},
+    {IS_BNB | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "bitsandbytes' optimizers are not modelled under fsdp1; under single, ddp and DeepSpeed they "
+     "are"},
+    {IS_ADAFACTOR | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled under fsdp1; under single, ddp and DeepSpeed it is"},
+    {IS_MUON | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_LORA, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON, 0, is_older_than_muon, 0, NOT_YET, "optimizer", "torch has muon since 2.9"},
     {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
      "adafactor is not modelled over experts; adamw-fused is"},
     {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",

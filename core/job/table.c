@@ -15,9 +15,8 @@ static const char *const strategy_words[] = {
     [STRATEGY_ZERO3] = "zero3",
 };
 static const char *const precision_words[] = {
-    [PRECISION_BF16] = "bf16",
-    [PRECISION_AUTOCAST] = "autocast",
-    [PRECISION_MIXED] = "mixed",
+    [PRECISION_BF16] = "bf16", [PRECISION_AUTOCAST] = "autocast", [PRECISION_MIXED] = "mixed",
+    [PRECISION_FP16] = "fp16", [PRECISION_FP32] = "fp32",
 };
 static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAMW] = "adamw",
@@ -26,6 +25,9 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAMW_8BIT] = "adamw-8bit",
     [OPTIMIZER_ADAMW_8BIT_HF] = "adamw-8bit-hf",
     [OPTIMIZER_ADAFACTOR] = "adafactor",
+    [OPTIMIZER_PAGED_8BIT] = "adamw-paged-8bit",
+    [OPTIMIZER_PAGED] = "adamw-paged",
+    [OPTIMIZER_MUON] = "muon",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -163,7 +165,8 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_CHOICE,
      .usual = "mixed when sharded, else bf16",
      .text = "bf16: all of it; autocast: fp32 weights, bf16 products; mixed: fp32 shards, bf16 "
-             "compute"},
+             "compute; fp16: as autocast, or mixed where weights are sharded, with a scaler; fp32: "
+             "all of it"},
     {.name = "batch",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(batch),
@@ -333,9 +336,11 @@ const struct setting_def setting_defs[] = {
      .worker = "adamw|adamw-fused|sgd",
      .kind = SETTING_CHOICE,
      .usual = "adamw",
-     .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, and "
-             "adamw-8bit-hf as transformers' Trainer sets it up, with the embedding's state in "
-             "32 bits; adafactor is transformers', as its Trainer sets it up"},
+     .text = "adamw is torch's default form (foreach), adamw-8bit that of bitsandbytes, with the "
+             "embedding's state in 32 bits where transformers' Trainer sets it up (adamw-8bit-hf: "
+             "in hf's step too), adamw-paged-8bit and adamw-paged those whose state is unified "
+             "memory; adafactor is transformers', as its Trainer sets it up; muon is torch's, with "
+             "adamw for what is no matrix of a layer"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),

@@ -14,9 +14,8 @@ static const trait_set by_strategy[STRATEGIES] = {
 };
 
 static const trait_set by_precision[PRECISIONS] = {
-    [PRECISION_BF16] = IS_BF16,
-    [PRECISION_AUTOCAST] = IS_AUTOCAST,
-    [PRECISION_MIXED] = IS_MIXED,
+    [PRECISION_BF16] = IS_BF16, [PRECISION_AUTOCAST] = IS_AUTOCAST, [PRECISION_MIXED] = IS_MIXED,
+    [PRECISION_FP16] = IS_FP16, [PRECISION_FP32] = IS_FP32,
 };
 
 static const trait_set by_offload[OFFLOADS] = {
@@ -28,9 +27,12 @@ static const trait_set by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_ADAMW] = IS_ADAMW,
     [OPTIMIZER_ADAMW_FUSED] = IS_ADAMW | IS_FUSED,
     [OPTIMIZER_SGD] = IS_SGD,
-    [OPTIMIZER_ADAMW_8BIT] = IS_8BIT,
-    [OPTIMIZER_ADAMW_8BIT_HF] = IS_8BIT,
+    [OPTIMIZER_ADAMW_8BIT] = IS_BNB | IS_8BIT,
+    [OPTIMIZER_ADAMW_8BIT_HF] = IS_BNB | IS_8BIT,
     [OPTIMIZER_ADAFACTOR] = IS_ADAFACTOR,
+    [OPTIMIZER_PAGED_8BIT] = IS_BNB | IS_8BIT | IS_PAGED,
+    [OPTIMIZER_PAGED] = IS_BNB | IS_PAGED,
+    [OPTIMIZER_MUON] = IS_MUON,
 };
 
 static const trait_set by_loss[LOSSES] = {
@@ -119,6 +121,8 @@ trait_set job_traits(const struct job *j)
     trait_set traits = by_strategy[j->strategy] | by_precision[j->precision] |
                        by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
                        by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    if (j->precision == PRECISION_FP16)
+        traits |= job_is_sharded(j) ? IS_MIXED : IS_AUTOCAST;
     if (IN_YAML_FAMILY & 1u << j->target)
         traits |= if_so(job_is_zero(j), IS_CONFIG);
     for (ptrdiff_t i = 0; i < COUNT_OF(by_feature); i++)

@@ -95,6 +95,12 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_SAVED_SHARDS TRAIT(122) // as they are on each rank
 #define IS_REPLICATED   TRAIT(124) // shards, as HSDP has them
 #define IS_LOADED_ONCE  TRAIT(123) // by a node's first rank
+// Again of the step: optimizers and precisions.
+#define IS_BNB   TRAIT(96) // optimizer of bitsandbytes
+#define IS_PAGED TRAIT(97) // in unified memory
+#define IS_FP16  TRAIT(94) // and autocast or mixed
+#define IS_FP32  TRAIT(95) // all of it
+#define IS_MUON  TRAIT(98) // optimizer
 
 struct job;
 

@@ -155,3 +155,50 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
     *weights = same(named);
     return returns(&f, copy(g, several ? relayout(g, mixed) : mixed));
 }
+
+// ------------------------------------------------------------------ torch's math kernel
+
+// torch 2.11, ATen/native/transformers/attention.cpp, _scaled_dot_product_attention_math, as its
+// operators were seen: in fp32, on queries and keys that are scaled each, with a mask that it makes
+// of booleans.
+static struct var causal_numbers(struct graph *g, uint64_t pairs)
+{
+    struct var all = constant(g, pairs, 1);
+    struct var lower = after(g, constant(g, pairs, 1), all);
+    return after(g, constant(g, pairs, 4), lower);
+}
+
+// _safe_softmax: where a row is all masked, zeros.
+static struct var safe_softmax(struct graph *g, struct var masked, uint64_t tokens)
+{
+    struct scope f = scope_in(g);
+    struct var scores = local(&f, masked);
+    local(&f, constant(g, scores.elements, 4));
+    local(&f, constant(g, scores.elements, 1));
+    local(&f, constant(g, scores.elements / tokens, 1));
+    return returns(&f, softmax(g, scores));
+}
+
+struct var math_attention(struct graph *g, struct heads h, const struct layer_call *call)
+{
+    const struct trainer *t = call->trainer;
+    const struct model *m = &t->job->model;
+    uint64_t tokens = job_sequence_tokens(t->job), pairs = h.q.elements / m->head_dim * tokens;
+    bool several = job_rows(t->job) > 1;
+    struct scope f = scope_in(g);
+    struct var v_low = local(&f, narrowed(g, h.v)), k_low = local(&f, narrowed(g, h.k));
+    struct var q_low = local(&f, narrowed(g, h.q));
+    struct var q = local(&f, cast(g, q_low, 4)), k = local(&f, cast(g, k_low, 4));
+    struct var v = local(&f, cast(g, v_low, 4)), q_scaled = local(&f, scale(g, q));
+    struct var mask = local(&f, causal_numbers(g, tokens * tokens));
+    struct var k_all = local(&f, repeat_heads(g, k, q.elements));
+    struct var v_all = local(&f, repeat_heads(g, v, q.elements));
+    struct var q_flat = flattened(g, q_scaled, several);
+    struct var scores = product(g, q_flat, scale(g, k_all), pairs, m->head_dim);
+    struct var masked = add_mask(g, scores, mask);
+    struct var weights = local(&f, safe_softmax(g, masked, tokens));
+    if (q_low.width != 4)
+        local(&f, constant(g, pairs, q_low.width)); // handed out, and used by nobody
+    struct var mixed = product(g, weights, v_all, q.elements, tokens);
+    return returns(&f, cast(g, several ? relayout(g, mixed) : mixed, q_low.width));
+}

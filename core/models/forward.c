@@ -298,12 +298,13 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->job->model;
     bool eager = job_attends_eagerly(t->job);
+    bool math = job_attention_kernel(t->job) == KERNEL_MATH && !is_masked(call);
     uint64_t ulysses = t->job->ulysses;
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
     struct attention_shape shape = {job_tokens(t->job), m->heads, kv_heads, m->head_dim};
     struct scope f = scope_in(g);
     struct heads h = project_heads(g, x, call);
-    if (ulysses > 1 || t->ring.ranks > 1 || eager ||
+    if (ulysses > 1 || t->ring.ranks > 1 || eager || math ||
         (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
         h.v = relayout(g, h.v);
     h.q = local(&f, h.q);
@@ -316,6 +317,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     struct var mixed = ulysses > 1         ? exchanged_attention(g, h, &shape)
                        : t->ring.ranks > 1 ? ringed_attention(g, h, &t->ring)
                        : eager             ? eager_attention(g, h, call, weights)
+                       : math              ? copy(g, math_attention(g, h, call))
                                            : fused_attention(g, h, shape, call);
     return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
 }
@@ -466,7 +468,7 @@ static struct var embed(struct trainer *t)
     if (!model_has(&t->job->model, FEATURE_EMBEDDING_SCALE))
         return plain;
     struct var factor = {NULL, NO_NODE, t->width, 1}; // a buffer, cast where it has another type
-    if (t->job->precision == PRECISION_MIXED)
+    if (job_is_mixed(t->job))
         factor = constant(g, 1, t->width);
     return multiply_constant(g, plain, factor);
 }

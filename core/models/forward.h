@@ -58,6 +58,7 @@ void make_masks(struct trainer *t);
 void drop_masks(struct trainer *t);
 struct var eager_attention(struct graph *g, struct heads h, const struct layer_call *call,
                            struct var *weights);
+struct var math_attention(struct graph *g, struct heads h, const struct layer_call *call);
 // Keys or values for every head of queries: a copy, but of a single head a view.
 struct var repeat_heads(struct graph *g, struct var x, uint64_t elements);
 const struct layer_arguments *arguments_of(const struct trainer *t, int layer);

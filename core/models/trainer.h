@@ -33,6 +33,11 @@ struct trained {
     struct optimizer_state state;
 };
 
+// Of the loss, in fp16 (core/strategies/scaler.c).
+struct scaler {
+    struct storage *scale, *growth, *found;
+};
+
 struct trainer {
     const struct job *job;
     struct machine *machine;
@@ -48,7 +53,8 @@ struct trainer {
     bool head_is_idle;               // no loss uses it: it gets no gradient and no optimizer state
     struct trained *trained;
     int trained_count;
-    bool has_quantile_maps;                        // of the 8-bit optimizer
+    bool has_quantile_maps; // of the 8-bit optimizer
+    struct scaler scaler;
     bool has_scale_code;                           // of packed weights
     struct var *router_logits;                     // of this pass, by layer; NULL: not asked for
     struct ring ring;                              // of context parallel

@@ -1,9 +1,12 @@
-// Fused attention: cuDNN's, and FlashAttention 2. Attention that is written out operator by
-// operator is the models' business, and ring.c's what goes round a ring of ranks.
+// Fused attention: cuDNN's, FlashAttention 2, and torch's memory-efficient kernel. Attention that
+// is written out operator by operator is the models' business, and ring.c's what goes round a ring
+// of ranks.
+#include "core/base/num.h"
 #include "core/ops/operation.h"
 
 struct attention {
     uint64_t row_bytes; // of one fp32 value a token and head
+    bool is_half;
 };
 
 // FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
@@ -27,11 +30,25 @@ static void cudnn_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, u
     machine_scratch(g->machine, 2 * q_bytes + shared + row_bytes + 256);
 }
 
+// The memory-efficient kernel (torch 2.11, ATen/native/transformers/cuda/attention_backward.cu):
+// row sums, and in half precision the gradient of q in fp32.
+static void efficient_scratch(struct graph *g, uint64_t wide_bytes, uint64_t row_bytes)
+{
+    struct storage *sums = take_working(g, row_bytes), *wide = take_working(g, wide_bytes);
+    machine_drop(g->machine, wide);
+    machine_drop(g->machine, sums);
+}
+
 static void attention_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    uint64_t row_bytes = NODE_DETAIL(n, struct attention)->row_bytes;
+    const struct attention *d = NODE_DETAIL(n, struct attention);
+    uint64_t row_bytes = d->row_bytes;
     for (int i = 0; i < 3; i++)
         out[i].gradient = take_working(g, n->input_bytes[i]);
+    if (g->efficient) {
+        efficient_scratch(g, d->is_half ? 2 * n->input_bytes[0] : 0, row_bytes);
+        return;
+    }
     (g->flash ? flash_scratch : cudnn_scratch)(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
 }
 
@@ -144,13 +161,42 @@ static struct var attend_flash(struct graph *g, const struct queries *in,
     return output_of(g, &made);
 }
 
+// attention.cu beside it: the log of sums is padded to 32 queries, the random state is not on the
+// card. A mask takes the queries' type, and is kept.
+static struct var attend_efficient(struct graph *g, const struct queries *in,
+                                   const struct attention_shape *shape)
+{
+    enum { ALIGNED_QUERIES = 32 };
+    struct node *n = add_attention(g, in);
+    struct var mask = {NULL, NO_NODE, in->q.width, 0};
+    if (shape->mask_elements)
+        mask = graph_output(g, NULL, shape->mask_elements, in->q.width);
+    count_inputs(g);
+    struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
+    uint64_t queries = u64_align_up(shape->tokens, ALIGNED_QUERIES);
+    made.log_sum = graph_output(g, NULL, queries * shape->heads, 4);
+    note_rows(n, &made);
+    if (n)
+        NODE_DETAIL(n, struct attention)->is_half = in->q.width == 2;
+    graph_keep(g, n, made.out.storage);
+    graph_keep(g, n, made.log_sum.storage);
+    if (mask.elements)
+        graph_keep(g, n, mask.storage);
+    keep_inputs(g, n, in);
+    var_drop(g, &mask);
+    return output_of(g, &made);
+}
+
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape)
 {
-    struct var v_low = op_cast(g, v, 2), k_low = op_cast(g, k, 2); // autocast's order
-    struct var q_low = op_cast(g, q, 2);
+    uint32_t width = g->wide ? 4 : 2;
+    struct var v_low = op_cast(g, v, width), k_low = op_cast(g, k, width); // autocast's order
+    struct var q_low = op_cast(g, q, width);
     struct queries in = {q_low, k_low, v_low};
-    struct var out = (g->flash ? attend_flash : attend)(g, &in, shape);
+    struct var out = g->efficient ? attend_efficient(g, &in, shape)
+                     : g->flash   ? attend_flash(g, &in, shape)
+                                  : attend(g, &in, shape);
     var_drop(g, &q_low);
     var_drop(g, &k_low);
     var_drop(g, &v_low);

@@ -13,7 +13,7 @@ enum { FP32 = 4, BF16 = 2 };
 // With offload of checkpoints, these wait in host memory in the residual's type, pinned.
 static uint64_t bytes_per_checkpoint(const struct job *p)
 {
-    return p->precision == PRECISION_AUTOCAST ? FP32 : BF16;
+    return job_is_wide(p) ? FP32 : BF16;
 }
 
 static uint64_t training(const struct job *p)
@@ -46,7 +46,7 @@ static bool widens(const struct job *p)
         return false;
     if (p->strategy == STRATEGY_SINGLE && p->recipe == RECIPE_TRL)
         return false;
-    return p->precision == PRECISION_AUTOCAST || (is_fsdp(p) && p->recipe == RECIPE_TRL);
+    return job_is_wide(p) || (is_fsdp(p) && p->recipe == RECIPE_TRL);
 }
 
 // modeling_utils.py: under fsdp with cpu_ram_efficient_loading only a node's first rank reads. A
@@ -69,7 +69,7 @@ static uint64_t moments(const struct job *p)
 // shards on each. Shards that are in host memory already are not copied.
 static uint64_t saving_fsdp(const struct job *p)
 {
-    uint64_t width = p->precision == PRECISION_MIXED ? FP32 : BF16;
+    uint64_t width = job_is_mixed(p) || job_is_wide(p) ? FP32 : BF16;
     uint64_t whole = sat_mul(p->parameters.total, width * u64_most(1, moments(p)));
     uint64_t part = sat_mul(u64_divide_up(whole, job_shards(p)), p->hardware.gpus_per_node);
     return p->saving == SAVING_WHOLE ? whole : p->offload ? 0 : part;
@@ -94,7 +94,7 @@ static uint64_t saving_zero(const struct job *p)
 static uint64_t saving_whole(const struct job *p)
 {
     const uint64_t file = UINT64_C(50000000000);
-    uint64_t width = p->precision == PRECISION_AUTOCAST ? FP32 : BF16;
+    uint64_t width = job_is_wide(p) ? FP32 : BF16;
     return p->lora_rank ? 0 : u64_least(sat_mul(p->parameters.total, width), file);
 }
 

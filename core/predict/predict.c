@@ -202,6 +202,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
         return false;
     make_history(p, s, job);
     p->floor_bytes = s->machine.floor_bytes;
+    p->managed_bytes = s->machine.managed_bytes;
     return true;
 }
 
@@ -277,18 +278,30 @@ static uint64_t later_flushes(const struct prediction *p)
     return p->steps_done > 1 ? p->steps[p->steps_done - 1].retries - p->steps[0].retries : 0;
 }
 
+// Unified memory gives way to what torch reserves: what the card has no room for is in the host.
+static uint64_t spilled_bytes(const struct prediction *p, const struct job *job)
+{
+    uint64_t wanted = p->reserved_bytes + outside_bytes(&p->outside) + p->managed_bytes;
+    uint64_t card = job->hardware.card.memory.value, beyond = wanted > card ? wanted - card : 0;
+    return sat_mul(beyond < p->managed_bytes ? beyond : p->managed_bytes,
+                   job->hardware.gpus_per_node);
+}
+
 static bool judge(struct prediction *p, struct arena scratch, const struct job *job,
                   struct error *e)
 {
     struct wanted w;
     if (!wanted_read(&w, scratch, job, p->limit_bytes, e))
         return false;
+    p->host.train = sat_add(p->host.train, spilled_bytes(p, job));
+    p->host_bytes = p->host.train;
     struct outcome_figures f = {.fits = p->fits,
                                 .limit_bytes = p->limit_bytes,
                                 .reserved_bytes = p->reserved_bytes,
                                 .host_bytes = host_bytes_most(&p->host),
                                 .flushes = later_flushes(p),
-                                .outside_bytes = outside_bytes(&p->outside)};
+                                .outside_bytes = outside_bytes(&p->outside),
+                                .managed_bytes = p->managed_bytes};
     p->verdict = verdict_of(job, &w, &f);
     return true;
 }

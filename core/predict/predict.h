@@ -40,6 +40,7 @@ struct prediction {
     uint64_t reserved_there_bytes, allocated_there_bytes;
     uint64_t host_bytes;    // of all ranks of one node while it trains; 0 without offload
     struct host_bytes host; // phase by phase
+    uint64_t managed_bytes; // in unified memory, on the card while there is room
 };
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,

@@ -62,7 +62,8 @@ static void find_driver_range(struct verdict *v, const struct job *job,
     uint64_t worst = v->evidence.errors.reserved_worst;
     uint64_t over = sat_mul(reserved, worst) / (MILLION + worst);
     v->driver_low_bytes = less(reserved + outside, over + spread.less_bytes);
-    v->driver_high_bytes = reserved + outside + v->error_bytes + spread.more_bytes;
+    v->driver_high_bytes =
+        reserved + outside + v->error_bytes + spread.more_bytes + f->managed_bytes;
     if (!job->limit_bytes && v->driver_high_bytes > job->hardware.card.memory.value)
         v->driver_high_bytes = job->hardware.card.memory.value;
 }

@@ -27,6 +27,7 @@ struct outcome_figures {
     uint64_t limit_bytes, reserved_bytes, host_bytes;
     uint64_t flushes; // in steps 2 and 3, of the cache, before a request could be served
     uint64_t outside_bytes;
+    uint64_t managed_bytes; // in unified memory: on the card while there is room
 };
 
 struct verdict {

@@ -8,6 +8,8 @@
 
 enum { BAR_CELLS = 30 };
 
+#define MANAGED "paged, unified memory"
+
 // ------------------------------------------------------------------ text
 
 // "safe: fits with 41.59 GiB to spare"
@@ -128,6 +130,8 @@ static void print_alive(struct buf *out, const struct prediction *p)
         print_bar(out, "cached, not in use", p->reserved_there_bytes - p->allocated_there_bytes,
                   whole);
     print_bar(out, "outside torch", outside_bytes(&p->outside), whole);
+    if (p->managed_bytes)
+        print_bar(out, MANAGED, p->managed_bytes, whole);
     struct str reserved = bytes_text(out->arena, p->fits ? p->reserved_bytes : p->needs_bytes);
     struct str limit = bytes_text(out->arena, p->limit_bytes);
     buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
@@ -182,7 +186,15 @@ static struct str attention_evidence(const struct job *job)
     if (job_attention(job) == ATTENTION_FLASH2)
         return STR("Attention is the package flash-attn's, as verl asks for everywhere; its "
                    "scratch is that of torch's own copy, as recorded on an H200.");
-    if (job_uses_flash(job))
+    if (job_attention_kernel(job) == KERNEL_MATH)
+        return STR("Attention is torch's math kernel, operator by operator in fp32, with scores of "
+                   "all pairs of tokens: FlashAttention and cuDNN need half precision and compute "
+                   "capability 8.0, and the memory-efficient kernel of torch 2.11 knows no shared "
+                   "heads of keys and values.");
+    if (job_attention_kernel(job) == KERNEL_EFFICIENT)
+        return STR("Attention is torch's memory-efficient kernel: FlashAttention and cuDNN need "
+                   "half precision and compute capability 8.0.");
+    if (job_attention_kernel(job) == KERNEL_FLASH)
         return STR("Attention is FlashAttention 2, as torch chooses before 2.9 and on other cards "
                    "than compute capability 9.0 and 10.0; its scratch is as recorded on an H200.");
     return STR("Attention is cuDNN's, as torch 2.9 and later choose on compute capability 9.0 and "
@@ -213,9 +225,15 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},
+        {job_pages_optimizer(job),
+         "Paged state of tensors from 100000 elements on is unified memory, which torch does not "
+         "count: the driver keeps it on the card while there is room, and else in the host."},
         {job->layer_kernels == KERNELS_OF_LIGER,
          "Layer kernels are liger_kernel 0.8.5's: norms keep their input and make its gradient in "
          "place, positions turn heads in place, the MLP keeps two factors."},
+        {job->optimizer == OPTIMIZER_MUON,
+         "Muon is torch 2.11's, over matrices of layers: one momentum, and for one after another "
+         "five rounds in bf16; embedding, head and norms are AdamW's (foreach)."},
         {job->optimizer == OPTIMIZER_ADAFACTOR,
          "Adafactor is transformers 5.17's as its Trainer sets it up: no first moment, means of "
          "rows and columns; it takes one parameter after another, with three copies of it."},
@@ -406,6 +424,8 @@ static void breakdown_json(struct json_out *j, const struct prediction *p)
         breakdown_entry(j, "cached, not in use",
                         p->reserved_there_bytes - p->allocated_there_bytes);
     breakdown_entry(j, "outside torch", outside_bytes(&p->outside));
+    if (p->managed_bytes)
+        breakdown_entry(j, MANAGED, p->managed_bytes);
     json_out_array_end(j);
 }
 

@@ -53,9 +53,17 @@ static void factor(struct trainer *t, const struct parameter *p, struct locals *
     assign(t, &l->update, product);
 }
 
+// DeepSpeed's parts are flat: vectors.
+static struct parameter shape_of(const struct trainer *t, const struct trained *tensor)
+{
+    if (job_is_zero(t->job))
+        return (struct parameter){.rows = tensor->elements, .columns = 1};
+    return t->graph.parameters[tensor->parameter];
+}
+
 static void update_one(struct trainer *t, struct trained *tensor, struct locals *l)
 {
-    const struct parameter *p = &t->graph.parameters[tensor->parameter];
+    const struct parameter shape = shape_of(t, tensor), *p = &shape;
     uint64_t bytes = 4 * tensor->elements;
     bool narrow = tensor->width < 4;
     assign(t, &l->gradient, NULL);
@@ -85,7 +93,7 @@ void adafactor_step(struct trainer *t)
     struct locals l = {0};
     for (int vectors = 0; vectors < 2; vectors++)
         for (int i = 0; i < t->trained_count; i++)
-            if ((t->graph.parameters[t->trained[i].parameter].columns == 1) == vectors)
+            if ((shape_of(t, &t->trained[i]).columns == 1) == vectors)
                 update_one(t, &t->trained[i], &l);
     assign(t, &l.update, NULL);
     assign(t, &l.gradient, NULL);

@@ -488,13 +488,13 @@ static void cut_units(struct trainer *t)
 static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
-    bool mixed = t->job->precision == PRECISION_MIXED && !t->is_reference;
+    bool mixed = job_is_mixed(t->job) && !t->is_reference;
     t->state = s;
     s->ranks = job_shards(t->job);
-    s->stored_width = mixed ? 4 : 2;
+    s->stored_width = mixed ? 4 : t->width;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
-    s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : 2;
+    s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : t->width;
     make_units(t);
     // The recordings of context parallel began with shards.
     (t->habits->cuts_on_card && t->job->ring == 1 ? cut_units : take_shards)(t);

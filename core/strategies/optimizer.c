@@ -29,38 +29,9 @@ void optimizer_clip(struct trainer *t)
     machine_drop(m, norm);
 }
 
-// bitsandbytes 0.50, optim/optimizer.py: a byte an element and a scale for 256 of them; tensors
-// below 4096 elements keep fp32. The two maps of 256 numbers are shared.
-enum { FEWEST_8BIT = 4096, STATE_BLOCK = 256, QUANTILE_MAP_BYTES = 1024 };
-
-static void make_8bit_state(struct trainer *t, struct trained *tensor, bool narrow)
-{
-    struct machine *m = t->machine;
-    uint64_t bytes = tensor->elements * (narrow ? 1 : 4);
-    for (int i = 0; i < 2 && narrow && !t->has_quantile_maps; i++)
-        machine_take(m, QUANTILE_MAP_BYTES, MEMORY_OPTIMIZER);
-    t->has_quantile_maps |= narrow;
-    tensor->state.first = machine_take(m, bytes, MEMORY_OPTIMIZER);
-    tensor->state.second = machine_take(m, bytes, MEMORY_OPTIMIZER);
-    for (int i = 0; i < 2 && narrow; i++)
-        machine_take(m, 4 * u64_divide_up(tensor->elements, STATE_BLOCK), MEMORY_OPTIMIZER);
-}
-
-// transformers' Trainer has the embedding's state in 32 bits (trainer.py, create_optimizer).
-static bool is_narrow(const struct trainer *t, const struct trained *tensor)
-{
-    bool embedding = tensor->parameter == t->embedding;
-    return tensor->elements >= FEWEST_8BIT &&
-           !(embedding && t->job->optimizer == OPTIMIZER_ADAMW_8BIT_HF);
-}
-
 static void make_state(struct trainer *t, struct trained *tensor)
 {
     struct machine *m = t->machine;
-    if (job_has_8bit_optimizer(t->job)) {
-        make_8bit_state(t, tensor, is_narrow(t, tensor));
-        return;
-    }
     uint64_t bytes = tensor->elements * tensor->width;
     if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
         tensor->state.step = machine_take(m, 4, MEMORY_OPTIMIZER);
@@ -79,16 +50,42 @@ void optimizer_step(struct trainer *t)
         adafactor_step(t);
         return;
     }
+    if (job_has_bitsandbytes(t->job)) {
+        bitsandbytes_step(t);
+        return;
+    }
+    if (t->job->optimizer == OPTIMIZER_MUON)
+        muon_step(t);
     for (int i = 0; i < t->trained_count; i++)
         if (!t->trained[i].state.first)
             make_state(t, &t->trained[i]);
-    if (t->job->optimizer != OPTIMIZER_ADAMW)
+    if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
         return;
     struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
-    for (int i = 0; i < t->trained_count; i++)
-        roots[i] = machine_take(m, t->trained[i].elements * t->trained[i].width, MEMORY_OPTIMIZER);
+    for (int i = 0; i < t->trained_count; i++) {
+        const struct trained *tensor = &t->trained[i];
+        uint64_t bytes = muon_takes(t, tensor) ? 0 : tensor->elements * tensor->width;
+        roots[i] = machine_take(m, bytes, MEMORY_OPTIMIZER);
+    }
     for (int i = t->trained_count - 1; i >= 0; i--)
         machine_drop(m, roots[i]);
+}
+
+// transformers/trainer.py, get_decay_parameter_names: matrices are decayed and come first, norms
+// and biases are not.
+int optimizer_group(const struct trainer *t, const struct trained *tensor)
+{
+    const struct parameter *p = &t->graph.parameters[tensor->parameter];
+    return t->habits->decays_matrices && !job_is_zero(t->job) && p->columns == 1;
+}
+
+void optimizer_step_one(struct trainer *t, struct trained *tensor)
+{
+    struct trainer one = *t;
+    one.trained = tensor;
+    one.trained_count = 1;
+    optimizer_step(&one);
+    t->has_quantile_maps = one.has_quantile_maps;
 }
 
 void optimizer_zero(struct trainer *t)
@@ -102,9 +99,10 @@ void optimizer_zero(struct trainer *t)
 void optimizer_update(struct trainer *t)
 {
     if (!t->job->offload) {
+        scaler_unscale(t);
         t->strategy->clip(t);
         trainer_read_value(t);
-        optimizer_step(t);
+        scaler_step(t, optimizer_step);
     }
     t->strategy->zero(t);
 }

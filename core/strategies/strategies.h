@@ -22,10 +22,28 @@ void device_map_load(struct trainer *t);
 // zero.
 void optimizer_clip(struct trainer *t);
 void optimizer_step(struct trainer *t);
+void optimizer_step_one(struct trainer *t, struct trained *tensor); // of several, by itself
 void optimizer_zero(struct trainer *t);
 void optimizer_update(struct trainer *t);
 
+// Parameters that the Trainer's optimizer treats alike, in its order.
+enum { OPTIMIZER_GROUPS = 2 };
+int optimizer_group(const struct trainer *t, const struct trained *tensor);
+
 // adafactor.c
 void adafactor_step(struct trainer *t);
+
+// scaler.c: the scaled loss, which goes after its backward pass, NULL where nothing is scaled; and
+// what surrounds an optimizer's step.
+struct storage *scaler_scale(struct trainer *t);
+void scaler_unscale(struct trainer *t);
+void scaler_step(struct trainer *t, void (*step)(struct trainer *t));
+
+// muon.c
+bool muon_takes(const struct trainer *t, const struct trained *tensor);
+void muon_step(struct trainer *t);
+
+// bitsandbytes.c
+void bitsandbytes_step(struct trainer *t);
 
 #endif

@@ -33,7 +33,9 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
     return (struct graph){.machine = t->machine,
                           .owner = t,
                           .autocast = job_autocasts(p),
-                          .flash = job_uses_flash(p),
+                          .flash = job_attention_kernel(p) == KERNEL_FLASH,
+                          .wide = p->precision == PRECISION_FP32,
+                          .efficient = job_attention_kernel(p) >= KERNEL_EFFICIENT,
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
                           .attention_waits = t->habits->reads_positions,
@@ -103,7 +105,9 @@ void trainer_micro_batch(struct trainer *t)
     struct var loss = forward_to_loss(t);
     trainer_read_value(t);
     machine_phase(t->machine, PHASE_BACKWARD);
+    struct storage *scaled = scaler_scale(t);
     graph_backward(&t->graph, loss);
+    machine_drop(t->machine, scaled);
     call(t->strategy->end_backward, t);
     if (t->ring.ranks > 1)
         ring_drop_batch(&t->graph, &t->ring);

@@ -360,11 +360,8 @@ static void step_group(struct trainer *t, int number, bool is_last)
     drop(t, &flat);
     if (is_last)
         drop(t, &z->accumulated);
-    struct trainer one = *t;
-    one.trained = part;
-    one.trained_count = 1;
-    optimizer_step(&one);
-    optimizer_zero(&one);
+    optimizer_step_one(t, part);
+    drop(t, &part->gradient);
 }
 
 // Gradients of all groups are one tensor, which goes with the last. Updated parameters are gathered

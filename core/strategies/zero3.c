@@ -404,14 +404,28 @@ static void end_backward(struct trainer *t)
 // The optimizer sees one group of parts after another.
 static void step_group(struct trainer *t, struct trained *group)
 {
-    struct trainer one = *t;
     struct storage *flat = machine_take(t->machine, group->elements * t->width, MEMORY_GRADIENTS);
     group->gradient = machine_take(t->machine, group->elements * MASTER_WIDTH, MEMORY_GRADIENTS);
     drop(t, &flat);
-    one.trained = group;
-    one.trained_count = 1;
-    optimizer_step(&one);
+    optimizer_step_one(t, group);
     drop(t, &group->gradient);
+}
+
+// In fp16 all of this rank's gradients are looked at at once: torch.isinf takes their absolute
+// values, and each answer is a byte (has_overflow; in bf16 it is not asked).
+static void check_overflow(struct trainer *t)
+{
+    uint64_t all = 0;
+    if (t->job->precision != PRECISION_FP16)
+        return;
+    for (int i = 0; i < t->trained_count; i++)
+        all += t->trained[i].elements;
+    struct storage *absolute =
+        machine_take_on(t->machine, reduce_stream(t), all * t->width, MEMORY_WORKSPACE);
+    struct storage *answers = machine_take_on(t->machine, reduce_stream(t), all, MEMORY_WORKSPACE);
+    drop(t, &absolute);
+    drop(t, &answers);
+    scratch_on(t, reduce_stream(t), all);
 }
 
 static void update(struct trainer *t)
@@ -419,6 +433,7 @@ static void update(struct trainer *t)
     struct zero3 *z = zero3_of(t);
     coordinator_let_all_go(z->coordinator);
     if (!t->job->offload) {
+        check_overflow(t);
         for (int i = 0; i < t->graph.parameter_count; i++)
             if (!is_frozen(t, i))
                 machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);

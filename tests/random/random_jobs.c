@@ -56,7 +56,7 @@ static const struct {
     const char *values[8];
 } choices[] = {
     {"strategy", {"single", "ddp", "fsdp1", "fsdp2", "zero1", "zero2", "zero3"}},
-    {"precision", {"bf16", "autocast", "mixed"}},
+    {"precision", {"bf16", "autocast", "mixed", "fp16"}},
     {"batch", {"1", "2", "3", "4"}},
     {"accum", {"1", "2", "4", "8"}},
     {"sp", {"1", "2", "4"}},
@@ -64,7 +64,7 @@ static const struct {
     {"checkpointing", {"on", "off"}},
     {"reshard", {"on", "off"}},
     {"offload", {"off", "optimizer", "all"}},
-    {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor"}},
+    {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor", "adamw-8bit", "adamw-paged-8bit"}},
     {"loss", {"full", "chunked:256"}},
     {"activation-offload", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},

@@ -115,6 +115,98 @@ TEST(narrow_state_takes_two_bytes_an_element)
     CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + embedding * 6 - embedding / 256 * 8);
 }
 
+// transformers' Trainer has the embedding's in 32 bits, without being asked.
+TEST(a_trainers_narrow_state_is_wide_for_the_embedding)
+{
+    predicted("optimizer=adamw-8bit-hf");
+    uint64_t state = allocated_as(MEMORY_OPTIMIZER);
+    predicted("optimizer=adamw-8bit recipe=transformers");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
+    predicted("optimizer=adamw-8bit recipe=trl");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
+}
+
+// What torch allocates of it is scales, maps and tensors below 100000 elements.
+TEST(paged_state_is_unified_memory)
+{
+    uint64_t wide = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024;
+    uint64_t layers = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    uint64_t embedding = UINT64_C(151936) * 1024;
+    struct prediction narrow = predicted("optimizer=adamw-paged-8bit recipe=trl");
+    CHECK_U64(narrow.managed_bytes, layers * 2 + embedding * 8);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), layers / 256 * 8 + wide * 8 + 2048);
+    struct prediction paged = predicted("optimizer=adamw-paged recipe=trl");
+    CHECK_U64(paged.managed_bytes, (layers + embedding) * 8);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), wide * 8);
+    CHECK(paged.verdict.driver_high_bytes >= paged.reserved_bytes + paged.managed_bytes);
+    CHECK_U64(paged.host_bytes, 0);
+}
+
+// A card without room for it sends it to the host, and trains on.
+TEST(paged_state_goes_to_the_host)
+{
+    struct prediction large =
+        predicted("gpu=custom:memory=3GiB optimizer=adamw-fused context=512 recipe=trl");
+    CHECK(!large.fits);
+    struct prediction paged =
+        predicted("gpu=custom:memory=3GiB optimizer=adamw-paged context=512 recipe=trl");
+    CHECK(paged.fits);
+    CHECK(paged.host_bytes > 0);
+    CHECK(paged.host_bytes < paged.managed_bytes);
+}
+
+// DeepSpeed hands flat fp32 parts over: nothing of them is the embedding's. Maps are made once.
+TEST(narrow_state_under_deepspeed_is_of_flat_parts)
+{
+    static const char *const stages[] = {"zero1", "zero2", "zero3"};
+    uint64_t elements = UINT64_C(151936) * 1024 + 1024 + UINT64_C(2) * (2 * 1024 + 2 * 128) +
+                        UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    for (ptrdiff_t i = 0; i < COUNT_OF(stages); i++) {
+        struct arena *a = test_arena();
+        struct str narrow = str_format(
+            a, "gpu=2xH200 recipe=transformers optimizer=adamw-8bit strategy=%s", stages[i]);
+        struct str wide = str_format(
+            a, "gpu=2xH200 recipe=transformers optimizer=adamw-fused strategy=%s", stages[i]);
+        predicted_in(a, narrow.p);
+        uint64_t less = allocated_as(MEMORY_OPTIMIZER);
+        predicted_in(a, wide.p);
+        uint64_t saved = allocated_as(MEMORY_OPTIMIZER) - less;
+        uint64_t six_bytes_less_scales = elements / 2 * 6 - elements / 2 / 256 * 8;
+        CHECK(saved < six_bytes_less_scales);
+        CHECK(saved + 32 * KIB > six_bytes_less_scales);
+    }
+}
+
+// As torch 2.11's own step was seen to do on a matrix in fp32 and one in bf16.
+TEST(muon_has_one_momentum_and_rounds_in_bf16)
+{
+    predicted("optimizer=muon precision=bf16");
+    uint64_t rest = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024 + UINT64_C(151936) * 1024;
+    uint64_t layers = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    uint64_t grams = UINT64_C(2) * 7 * 5 * 2 * 1024 * 1024 * 2; // each side is at least 1024
+    uint64_t state = 2 * layers + 2 * 2 * rest;
+    uint64_t step = 2 * layers + 5 * 2 * layers + grams + 2 * rest; // mixed, rounds, AdamW's roots
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
+    predicted("optimizer=muon precision=autocast");
+    state = 4 * layers + 2 * 4 * rest;
+    step = 4 * layers + 6 * 2 * layers + grams + 4 * rest;
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
+}
+
+// DeepSpeed's flat parts are vectors: all means are kept, and nothing of rows and columns.
+TEST(adafactor_under_deepspeed_keeps_all_means)
+{
+    struct prediction p =
+        predicted("gpu=2xH200 recipe=transformers strategy=zero1 optimizer=adafactor");
+    struct prediction less =
+        predicted("gpu=2xH200 recipe=transformers strategy=zero1 optimizer=adamw-fused");
+    uint64_t part = (UINT64_C(151936) * 1024 +
+                     UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024)) /
+                    2;
+    CHECK(p.steps[2].end_allocated_bytes + 4 * part > less.steps[2].end_allocated_bytes - MIB);
+    CHECK(p.steps[2].end_allocated_bytes + 4 * part < less.steps[2].end_allocated_bytes + MIB);
+}
+
 // 2048 tokens of 151936 logits by 149: chunks of 16.
 TEST(the_fused_loss_has_one_chunk_of_logits)
 {
@@ -273,8 +365,21 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"lora=0", "lora must be between 1 and 4096"},
         {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
         {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
-        {"optimizer=adamw-8bit gpu=2xH200", "8-bit optimizer is not modelled under fsdp"},
-        {"optimizer=adafactor gpu=2xH200", "adafactor is not modelled under fsdp"},
+        {"optimizer=adamw-8bit gpu=2xH200", "cannot step over fsdp2's shards"},
+        {"optimizer=adamw-paged gpu=2xH200", "cannot step over fsdp2's shards"},
+        {"optimizer=adamw-8bit gpu=2xH200 strategy=fsdp1", "not modelled under fsdp1"},
+        {"optimizer=adamw-8bit gpu=2xH200 strategy=zero2 offload=optimizer",
+         "DeepSpeed's own Adam in the place of this one"},
+        {"optimizer=adamw-8bit gpu=2xH200 strategy=zero2 model=Qwen3-8B layers=36",
+         "counts a tensor's elements in 32 bits"},
+        {"optimizer=adafactor gpu=2xH200", "adafactor cannot step over fsdp2's shards"},
+        {"optimizer=adafactor gpu=2xH200 strategy=fsdp1", "adafactor is not modelled under fsdp1"},
+        {"optimizer=adafactor gpu=2xH200 strategy=zero2 offload=optimizer",
+         "DeepSpeed's own Adam in the place of this one"},
+        {"optimizer=muon recipe=trl", "transformers 5.17's Trainer knows no such name"},
+        {"optimizer=muon gpu=2xH200", "muon is modelled in hf's step"},
+        {"optimizer=muon lora=16", "muon is modelled in hf's step"},
+        {"optimizer=muon torch=2.8", "torch has muon since 2.9"},
         {"optimizer=adafactor model=Qwen3-30B-A3B", "adafactor is not modelled over experts"},
         {"layer-kernels=liger gpu=2xH200 strategy=zero2", "layer kernels are not modelled under"},
         {"layer-kernels=liger model=gemma-2-2b", "layer kernels are not modelled over Gemma 2"},

@@ -30,6 +30,24 @@ TEST(specs)
         {"12xH100-80G", "H100-80G", 1, 12}, // no whole nodes of eight
         {"16xGB200", "GB200", 4, 4},
         {"16x{memory=48GiB}", "custom", 2, 8},
+        {"A100", "A100-80G", 1, 1}, // as people write them
+        {"A100-80GB", "A100-80G", 1, 1},
+        {"NVIDIA A100-SXM4-80GB", "A100-80G", 1, 1},
+        {"8x H100", "H100-80G", 1, 8},
+        {"H100x8", "H100-80G", 1, 8},
+        {"H100-80GB x 16", "H100-80G", 2, 8},
+        {"H200-141GB", "H200", 1, 1},
+        {"H20-96GB", "H20-96G", 1, 1},
+        {"MI300X-192GB", "MI300X", 1, 1},
+        {"TitanRTX-24GB", "TITAN-RTX", 1, 1},
+        {"RTX 4060 Ti 16GB", "RTX4060Ti-16G", 1, 1},
+        {"NVIDIA GeForce RTX 4090", "RTX4090", 1, 1},
+        {"Tesla T4", "T4", 1, 1},
+        {"A10-20GB", "A10-20G", 1, 1},
+        {"4xA10-20GB", "A10-20G", 1, 4},
+        {"24GB", "24G", 1, 1},
+        {"2x24 GB", "24G", 1, 2},
+        {"80GB GPU", "80G", 1, 1},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct hardware h;
@@ -40,6 +58,20 @@ TEST(specs)
         CHECK_U64(h.nodes, rows[i].nodes);
         CHECK_U64(h.gpus_per_node, rows[i].gpus);
     }
+}
+
+// As sold, less what torch does not see; a part has the rest of its card's figures.
+TEST(cards_by_their_size)
+{
+    struct hardware h;
+    struct error e;
+    CHECK(read_spec(&h, "24GB", &e));
+    CHECK(h.custom);
+    CHECK(h.card.memory.value > 23 * GIB && h.card.memory.value < 24 * GIB);
+    CHECK(read_spec(&h, "A10-20GB", &e));
+    CHECK(!h.custom);
+    CHECK(h.card.memory.value > 19 * GIB && h.card.memory.value < 20 * GIB);
+    CHECK_U64((uint64_t)h.card.capability, 86);
 }
 
 TEST(custom_cards)
@@ -69,7 +101,11 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"", "gpu names no card", ""},
         {"8x", "gpu names no card", ""},
         {"H1000", "there is no GPU 'H1000'", "did you mean 'H100'?"},
-        {"A100", "there is no GPU 'A100'", "did you mean A100-40G or A100-80G"},
+        {"V100", "there is no GPU 'V100'", "did you mean V100-32G or V100-16G"},
+        {"Tesla V100", "there is no GPU 'Tesla V100'", "did you mean V100-32G or V100-16G"},
+        {"A10-48GB", "there is no GPU 'A10-48GB'", "did you mean 'A40-48G'?"}, // more than it has
+        {"H100x0", "must be between 1 and 65536, not '0'", ""},
+        {"x8", "there is no GPU 'x8'", ""},
         {"0xH200", "must be between 1 and 65536, not '0'", ""},
         {"-8xH200", "must be between 1 and 65536, not '-8'", ""},
         {"18446744073709551616xH200", "must be between 1 and 65536", ""},

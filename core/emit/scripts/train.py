@@ -22,7 +22,9 @@ from transformers import (
 )
 from transformers.trainer_utils import get_last_checkpoint
 
-OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor"}
+OPTIMIZERS = {"adamw": "adamw_torch", "adamw-fused": "adamw_torch_fused", "sgd": "sgd", "adafactor": "adafactor",
+              "adamw-8bit": "adamw_8bit", "adamw-8bit-hf": "adamw_8bit", "adamw-paged-8bit": "paged_adamw_8bit",
+              "adamw-paged": "paged_adamw_32bit"}
 TRIAL_STEPS = 3
 
 
@@ -32,7 +34,7 @@ def read_arguments():
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--accum", type=int, default=1)
-    parser.add_argument("--precision", choices=["bf16", "autocast", "mixed"], required=True)
+    parser.add_argument("--precision", choices=["bf16", "autocast", "mixed", "fp16"], required=True)
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), default="adamw")
     parser.add_argument("--checkpointing", action="store_true", help="recompute layers")
     parser.add_argument("--attention", default="sdpa")
@@ -172,7 +174,8 @@ def main():
         gradient_checkpointing=args.checkpointing,
         gradient_checkpointing_kwargs={"use_reentrant": False} if args.checkpointing else None,
         accelerator_config=accumulation_of(args),
-        bf16=args.precision != "bf16",
+        bf16=args.precision in ("autocast", "mixed"),
+        fp16=args.precision == "fp16",
         optim=OPTIMIZERS[args.optimizer],
         learning_rate=args.learning_rate,
         max_grad_norm=1.0,
