@@ -537,6 +537,7 @@ static bool has_no_bf16(const struct job *j)
 #define SHARDED_LORA                                                                  \
     "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
     "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
+#define SHARDED_DORA "DoRA is modelled on one GPU and under ddp; LoRA is under every strategy"
 #define SHARDED_8BIT \
     "the 8-bit optimizer is not modelled under fsdp and DeepSpeed; single and ddp are"
 #define SHARDED_ADAFACTOR                                                                       \
@@ -656,6 +657,7 @@ const struct rule rules[] = {
      "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
+    {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
     {0, 0, has_no_such_rank, 0, CANNOT, "cp-rank", "the ranks of cp @cp@ are 0 to @last_cp@"},
@@ -900,6 +902,8 @@ const struct rule rules[] = {
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
+    {IS_DORA | IS_FSDP, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
+    {IS_DORA | IS_ZERO, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",

@@ -54,12 +54,39 @@ static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t
     return g->parameter_count++;
 }
 
+// peft/tuners/lora/dora.py, update_layer: the norms of the weight, of which a packed one is copied
+// and unpacked, with a change that is made whole and is nothing yet.
+static void add_magnitude(struct trainer *t, struct parameter *p)
+{
+    struct machine *m = t->machine;
+    uint64_t elements = p->rows * p->columns;
+    uint32_t made = p->packed ? 4 : t->width, wide = made > p->width ? made : p->width;
+    struct storage *copy = NULL, *scales = NULL, *weight = NULL;
+    if (p->packed) {
+        copy = machine_take(m, elements / 2, MEMORY_WORKSPACE);
+        scales = machine_take(m, packed_scale_bytes(elements), MEMORY_WORKSPACE);
+        weight = machine_take(m, elements * p->width, MEMORY_WORKSPACE);
+        machine_drop(m, scales);
+    }
+    struct storage *change = machine_take(m, elements * made, MEMORY_WORKSPACE);
+    struct storage *scaled = machine_take(m, elements * made, MEMORY_WORKSPACE);
+    struct storage *sum = machine_take(m, elements * wide, MEMORY_WORKSPACE);
+    machine_drop(m, scaled);
+    p->magnitude = add_thin(t, "lora_magnitude_vector.weight", p->rows, 1);
+    machine_drop(m, sum);
+    machine_drop(m, change);
+    machine_drop(m, weight);
+    machine_drop(m, copy);
+}
+
 static void add_adapter(struct trainer *t, int weight)
 {
     uint64_t rank = t->job->lora_rank;
     struct parameter *p = &t->graph.parameters[weight];
     p->adapter = add_thin(t, "lora_A.weight", rank, p->columns);
     add_thin(t, "lora_B.weight", p->rows, rank);
+    if (t->job->dora)
+        add_magnitude(t, p);
 }
 
 static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
@@ -78,7 +105,8 @@ static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
 static void cast_adapters(struct trainer *t, int first, uint32_t width)
 {
     for (int i = first; i < t->graph.parameter_count; i++)
-        cast_parameter(t, i, width);
+        if (width == 4 || t->graph.parameters[i].columns > 1) // TRL leaves magnitudes in fp32
+            cast_parameter(t, i, width);
 }
 
 void prepare_packed(struct trainer *t)

@@ -55,7 +55,7 @@ static int add_part(struct trainer *t, enum part part)
     return t->graph.parameter_count > first ? first : -1;
 }
 
-enum { ADAPTER_TENSORS = 2 * TARGET_COUNT };
+enum { ADAPTER_TENSORS = 3 * TARGET_COUNT };
 
 void parameters_build(struct trainer *t)
 {

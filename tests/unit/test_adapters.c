@@ -165,6 +165,10 @@ TEST(more_context_never_needs_less)
                                            "lora=16 quantize=nf4 recipe=trl checkpointing=off",
                                            "lora=16 quantize=nf4 recipe=trl gpu=2xH200",
                                            "lora=16 quantize=nf4 recipe=trl task=dpo",
+                                           "lora=16 dora=on checkpointing=off",
+                                           "lora=16 dora=on recipe=trl model=Qwen2.5-0.5B",
+                                           "lora=16 dora=on quantize=nf4 recipe=trl",
+                                           "lora=16 dora=on recipe=transformers gpu=2xH200",
                                            "lora=16 layer-kernels=liger checkpointing=off",
                                            "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
@@ -268,6 +272,8 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
         {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
+        {"dora=on", "dora needs a rank"},
+        {"lora=16 dora=on gpu=2xH200 strategy=zero2", "DoRA is modelled on one GPU and under ddp"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
@@ -379,4 +385,25 @@ TEST(fsdp1_holds_the_inputs_of_frozen_layers)
     const char *before = "layers=24 lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 "
                          "checkpointing=on precision=bf16 lora-targets=down";
     CHECK(most_of(before, hidden) >= most_of(now, hidden) + 20);
+}
+
+// A magnitude for each of 12288 outputs of a layer; a unit matrix of the MLP's width in each
+// forward pass and each recomputation, in fp32, and under autocast in bf16 too.
+TEST(dora_makes_the_whole_change_of_a_weight)
+{
+    const uint64_t unit = UINT64_C(3072) * 3072;
+    const char *plain = "lora=16 dora=on optimizer=adamw-fused";
+    const char *autocast = "lora=16 dora=on optimizer=adamw-fused precision=autocast";
+    const char *packed = "lora=16 dora=on recipe=trl quantize=nf4 precision=bf16";
+    predicted(plain);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+              UINT64_C(2) * (16 * ALL_WIDTHS + 12288) * 8 + UINT64_C(42) * 4);
+    predicted(packed);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+              UINT64_C(2) * (16 * ALL_WIDTHS * 4 + 12288 * 8) + UINT64_C(42) * 4);
+    CHECK_U64((uint64_t)requests_of(plain, unit * 4), UINT64_C(4) * PREDICT_STEPS);
+    CHECK_U64((uint64_t)requests_of(plain, unit * 2), 0);
+    CHECK_U64((uint64_t)requests_of(autocast, unit * 4), UINT64_C(4) * PREDICT_STEPS);
+    CHECK_U64((uint64_t)requests_of(autocast, unit * 2), UINT64_C(4) * PREDICT_STEPS);
+    CHECK(predicted(plain).requested_bytes > predicted("lora=16").requested_bytes);
 }
