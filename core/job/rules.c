@@ -267,7 +267,8 @@ static bool is_packed_without_adapters(const struct job *j)
 static bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    return j->packed && (j->precision == PRECISION_MIXED || !whole);
+    bool flat = j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS);
+    return j->packed && !(j->precision == PRECISION_MIXED ? flat : whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -896,7 +897,8 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
+     "nf4 is modelled on one GPU, under ddp, and under fsdp1 in the mixed precision of "
+     "transformers' Trainer: --strategy ddp"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},

@@ -19,6 +19,17 @@
 // scale for 256; tables of 16 and 256 numbers and an offset for each weight.
 enum { SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
 
+void take_tables(struct trainer *t, const struct parameter *p)
+{
+    struct machine *m = t->machine;
+    uint64_t scales = u64_divide_up(p->rows * p->columns, PACKED_BLOCK);
+    machine_take(m, scales, MEMORY_PARAMETERS);
+    machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    machine_take(m, 4, MEMORY_PARAMETERS); // the offset
+    machine_take(m, 4 * u64_divide_up(scales, SCALE_BLOCK), MEMORY_PARAMETERS);
+    machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
+}
+
 // A weight comes to the card as it is loaded and is packed there.
 void pack_weight(struct trainer *t, struct parameter *p)
 {
@@ -47,7 +58,7 @@ static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
-    if (t->job->packed)
+    if (t->job->packed && !t->strategy->load)
         p->width = 4;
     if (!t->strategy->load)
         p->weight = machine_take(t->machine, rows * columns * p->width, MEMORY_PARAMETERS);

@@ -13,7 +13,7 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .columns = row->shape[1],
                           .width = t->width,
                           .packed = row->target && t->job->packed};
-    if (p.packed && !t->by_device_map)
+    if (p.packed && !t->by_device_map && !t->strategy->load)
         pack_weight(t, &p);
     else if (!t->strategy->load && !t->by_device_map)
         p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);

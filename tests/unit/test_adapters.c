@@ -268,7 +268,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU and under ddp"},
+        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, and"},
         {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
         {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
@@ -351,6 +351,7 @@ TEST(fsdp1_shards_adapters_by_themselves)
         "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 accum=2 sync-each-batch=on",
         "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 checkpointing=on",
         "lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 optimizer=adamw-fused",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 quantize=nf4",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
@@ -406,4 +407,18 @@ TEST(dora_makes_the_whole_change_of_a_weight)
     CHECK_U64((uint64_t)requests_of(autocast, unit * 4), UINT64_C(4) * PREDICT_STEPS);
     CHECK_U64((uint64_t)requests_of(autocast, unit * 2), UINT64_C(4) * PREDICT_STEPS);
     CHECK(predicted(plain).requested_bytes > predicted("lora=16").requested_bytes);
+}
+
+// Half a byte an element, an eighth of that on each rank, and all of the scales.
+TEST(fsdp1_shards_packed_weights_and_no_scales)
+{
+    const char *whole = "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 optimizer=sgd";
+    const char *packed =
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 optimizer=sgd quantize=nf4";
+    const uint64_t elements = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    const uint64_t scales = elements / 64 + elements / 64 / 256 * 4;
+    uint64_t before = predicted(whole).steps[2].end_allocated_bytes;
+    uint64_t less = before - predicted(packed).steps[2].end_allocated_bytes;
+    const uint64_t saved = elements * 3 / 2 / 8;
+    CHECK(less + scales < saved + MIB && less + scales + MIB > saved);
 }
