@@ -267,7 +267,8 @@ static bool is_packed_without_adapters(const struct job *j)
 static bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    bool flat = j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS);
+    bool flat = (j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS)) ||
+                j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
     return j->packed && !(j->precision == PRECISION_MIXED ? flat : whole);
 }
 
@@ -897,8 +898,8 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU, under ddp, and under fsdp1 in the mixed precision of "
-     "transformers' Trainer: --strategy ddp"},
+     "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and under fsdp1 in the mixed "
+     "precision of transformers' Trainer: --strategy ddp"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
      "it is"},

@@ -13,6 +13,8 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .columns = row->shape[1],
                           .width = t->width,
                           .packed = row->target && t->job->packed};
+    if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16)
+        p.width = 4; // as it is loaded (trl/trainer/utils.py, create_model_from_path)
     if (p.packed && !t->by_device_map && !t->strategy->load)
         pack_weight(t, &p);
     else if (!t->strategy->load && !t->by_device_map)

@@ -268,8 +268,8 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, and"},
-        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, zero1"},
+        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero3", "nf4 is modelled on one GPU"},
         {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"dora=on", "dora needs a rank"},

@@ -342,6 +342,9 @@ TEST(trl)
         {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
              "dtype=bfloat16 |gpu=2xH100-80G",
          "quantize=nf4 precision=bf16"},
+        {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+             "dtype=bfloat16;" STAGE "|gpu=2xH100-80G",
+         "quantize=nf4 precision=mixed strategy=zero2"},
         {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
          "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
          "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},
