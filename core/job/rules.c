@@ -734,6 +734,9 @@ const struct rule rules[] = {
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
     // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.
+    {IS_NF4 | IS_FSDP, 0, NULL, IN(TRL), CANNOT, "strategy",
+     "fsdp shards packed weights only as bnb_4bit_quant_storage makes them, which is not written; "
+     "under ddp they are"},
     {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
      "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",

@@ -271,6 +271,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, zero1"},
         {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero3", "nf4 is modelled on one GPU"},
         {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
+        {"quantize=nf4 lora=16 for=trl gpu=2xH200 strategy=fsdp2", "under ddp they are"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"dora=on", "dora needs a rank"},
         {"lora=16 dora=on gpu=2xH200 strategy=zero2", "DoRA is modelled on one GPU and under ddp"},
