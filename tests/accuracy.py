@@ -765,12 +765,15 @@ step was written: they are not unseen.
 ## What others measured on other cards
 
 Jobs of transformers' Trainer on A100s with real NCCL groups, from the benchmarks of fms-acceleration (torch 2.4,
-transformers 4.45 and 4.48, NCCL 2.20, bf16, checkpointing; `tests/public_jobs.py`). Allocated is rank 0's peak;
+transformers 4.45 and 4.48, NCCL 2.20, bf16, checkpointing; `tests/public_jobs.py`). QLoRA is trl 0.13's: peft prepares
+the model, then embedding and head go back to bf16. LoRA on two GPUs is fsdp1 with peft's wrapping; that it holds the
+inputs of frozen layers to the end of a backward pass was found from this row and from two others of the same tables
+(more sequences, other kernels), so that it was not unseen. Allocated is rank 0's peak;
 nvidia-smi's figure is the mean of the GPUs' peaks less what was in use before. Of PowerLM-3b the vocabulary and the
 tied head are assumed. What is reserved was not published, so that nvidia-smi's figure cannot be split: where it is
 further from the prediction than NCCL can explain, the allocator's cache must differ. The ranges are those of jobs that
 nobody here measured, and wide; they were made so after these rows were seen: with the errors of measured jobs 4 of the
-6 lay inside, and both full jobs of Mistral showed more.
+first 6 lay inside, and both full jobs of Mistral showed more.
 
 {jobs}
 

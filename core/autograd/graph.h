@@ -127,6 +127,7 @@ struct parameter {
     bool packed;              // four bits an element
     struct storage *whole;    // of a shard, while its reader has it
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
+    int magnitude;            // not 0: DoRA's, the one behind these
 };
 
 struct graph {

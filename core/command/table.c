@@ -92,7 +92,7 @@ const struct command commands[] = {
      .uses = USE_JOB | USE_TRIAL | USE_HUNT,
      .without = "gpu context max-token-len log-prob-max-token-len for around task tp ep "
                 "checkpoint-offload lora "
-                "lora-targets quantize",
+                "lora-targets dora quantize",
      .settings = "",
      .host = HOST_TRIALS,
      .answer = probe_answer,

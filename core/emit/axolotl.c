@@ -23,6 +23,7 @@ static const struct row rows[] = {
     {"lora_r", ROW_LITERAL, "@lora@", IS_LORA},
     {"lora_alpha", ROW_LITERAL, "@lora@", IS_LORA},
     {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA},
+    {"peft_use_dora", ROW_LITERAL, "true", IS_DORA},
     {"lora_target_linear", ROW_LITERAL, "true", IS_LORA, IS_LORA_TARGETS},
     {"lora_mlp_kernel", ROW_LITERAL, "false", IS_LORA, 0,
      "axolotl's own kernels for adapters, which are not predicted; true may need less."},

@@ -116,7 +116,8 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
                                 "%.*s: scales are predicted packed, as with use_bnb_nested_quant; "
                                 "without it three bytes more are taken for 64 elements",
                                 STR_ARGS(packed->where)));
-    return put(c, "precision", STR("bf16"), packed->where);
+    bool sharded = is_sharded(effective(c, "strategy"));
+    return put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
 }
 
 static bool is_zero(const struct setting *strategy)

@@ -272,6 +272,7 @@ static const struct foreign_row trl_rows[] = {
     {"lora_task_type", NULL, NOTHING},
     {"use_rslora", NULL, NOTHING},
     {"use_dora", "false", NOTHING},
+    {"use_dora", "true", SETS, "dora", "on"},
     {"load_in_4bit", "true", SETS, "quantize", "nf4"},
     {"load_in_4bit", "false", NOTHING},
     {"load_in_8bit", "false", NOTHING},

@@ -35,6 +35,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"loraplus_*", NULL, NOTHING},
     {"use_rslora", NULL, NOTHING},
     {"use_dora", "false", NOTHING},
+    {"use_dora", "true", SETS, "dora", "on"},
     {"pissa_init", "false", NOTHING},
     {"cutoff_len", NULL, SETS, "context"},
     {"packing", "true", NOTHING}, // rows of cutoff_len tokens, one mask for all of them
@@ -218,6 +219,7 @@ const struct foreign_row axolotl_rows[] = {
     {"loraplus_*", NULL, NOTHING},
     {"peft_use_rslora", NULL, NOTHING},
     {"peft_use_dora", "false", NOTHING},
+    {"peft_use_dora", "true", SETS, "dora", "on"},
     {"peft.loftq_config", NULL, NOTHING},
     {"load_in_4bit", "true", SETS, "quantize", "nf4"},
     {"load_in_4bit", "false", NOTHING},

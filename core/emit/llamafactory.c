@@ -30,6 +30,7 @@ static const struct row rows[] = {
     {"finetuning_type", ROW_TEXT, "lora", IS_LORA},
     {"lora_rank", ROW_LITERAL, "@lora@", IS_LORA},
     {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA},
+    {"use_dora", ROW_LITERAL, "true", IS_DORA},
     {"lora_target", ROW_TEXT, "all", IS_LORA, IS_LORA_TARGETS},
     {"lora_target", ROW_TEXT, "@lora_target@", IS_LORA | IS_LORA_TARGETS},
     {"pure_bf16", ROW_LITERAL, "true", IS_BF16, IS_LORA, "bf16 weights, and nothing to cast."},

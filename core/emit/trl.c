@@ -114,6 +114,7 @@ static const struct row rows[] = {
     {"lora_r", ROW_LITERAL, "@lora@", IS_LORA},
     {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA, 0,
      "Not TRL's 0.05: a mask for every adapted layer is not in the prediction."},
+    {"use_dora", ROW_LITERAL, "true", IS_DORA},
     {"lora_task_type", ROW_TEXT, "SEQ_CLS", IS_LORA | IS_REWARD},
 };
 

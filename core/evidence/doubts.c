@@ -235,6 +235,11 @@ static bool is_adapter_spread(const struct job *job)
     return job->lora_rank && (own_loop || other);
 }
 
+static bool is_dora(const struct job *job)
+{
+    return job->dora;
+}
+
 static bool is_packed_and_short(const struct job *job)
 {
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
@@ -326,6 +331,7 @@ const struct doubt doubt_rows[] = {
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
+    {is_dora, "DoRA (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
     {is_packed_and_short, "packed weights with so few tokens", true},

@@ -115,6 +115,7 @@ struct job {
     uint64_t replicas;                // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;               // 0: every parameter is trained
     unsigned lora_targets;            // bits by enum lora_target
+    bool dora;                        // and a magnitude for each output of an adapted layer
     enum quantize packed;             // linear layers in four bits (nf4, double quantisation)
     uint64_t token_limit;             // of a micro-batch on one GPU, where the user set it; else 0
     uint64_t reference_limit;         // the same of trinity's reference model; 0: the policy's

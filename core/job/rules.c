@@ -267,7 +267,9 @@ static bool is_packed_without_adapters(const struct job *j)
 static bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    return j->packed && (j->precision == PRECISION_MIXED || !whole);
+    bool flat = (j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS)) ||
+                j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
+    return j->packed && !(j->precision == PRECISION_MIXED ? flat : whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -607,6 +609,7 @@ static bool has_flash_without_half(const struct job *j)
     "and DeepSpeed run it"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
+#define SHARDED_DORA "DoRA is modelled on one GPU and under ddp; LoRA is under every strategy"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
@@ -721,6 +724,7 @@ const struct rule rules[] = {
      "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
+    {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
     {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
@@ -804,6 +808,9 @@ const struct rule rules[] = {
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
     // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.
+    {IS_NF4 | IS_FSDP, 0, NULL, IN(TRL), CANNOT, "strategy",
+     "fsdp shards packed weights only as bnb_4bit_quant_storage makes them, which is not written; "
+     "under ddp they are"},
     {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
      "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
@@ -973,7 +980,8 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU and under ddp: --strategy ddp"},
+     "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and under fsdp1 in the mixed "
+     "precision of transformers' Trainer: --strategy ddp"},
     {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
     {IS_FP16 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP16},
     {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
@@ -991,6 +999,8 @@ const struct rule rules[] = {
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
+    {IS_DORA | IS_FSDP, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
+    {IS_DORA | IS_ZERO, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",

@@ -9,6 +9,9 @@
 // prepare_model_for_kbit_training, which TRL does not call, makes them fp32. Under checkpointing
 // the embedding's output requires a gradient. Dropout is 0. Where the trainer runs under autocast
 // without preparing anything (axolotl, LLaMA-Factory), adapters stay in fp32 over a packed base.
+// What is cast and unpacked around a packed product was seen operator by operator with peft 0.21.0
+// and bitsandbytes 0.50.2 on a CPU; public jobs of trl 0.13 on A100s say the same
+// (tests/public_jobs.py).
 #include "core/models/adapters.h"
 
 #include "core/base/num.h"
@@ -18,6 +21,17 @@
 // bitsandbytes/functional.py: the scale for a block of elements is itself packed to 8 bits, with a
 // scale for 256; tables of 16 and 256 numbers and an offset for each weight.
 enum { SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
+
+void take_tables(struct trainer *t, const struct parameter *p)
+{
+    struct machine *m = t->machine;
+    uint64_t scales = u64_divide_up(p->rows * p->columns, PACKED_BLOCK);
+    machine_take(m, scales, MEMORY_PARAMETERS);
+    machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    machine_take(m, 4, MEMORY_PARAMETERS); // the offset
+    machine_take(m, 4 * u64_divide_up(scales, SCALE_BLOCK), MEMORY_PARAMETERS);
+    machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
+}
 
 // A weight comes to the card as it is loaded and is packed there.
 void pack_weight(struct trainer *t, struct parameter *p)
@@ -47,11 +61,36 @@ static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
-    if (t->job->packed)
+    if (t->job->packed && !t->strategy->load)
         p->width = 4;
     if (!t->strategy->load)
         p->weight = machine_take(t->machine, rows * columns * p->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
+}
+
+// peft/tuners/lora/dora.py, update_layer: the norms of the weight, of which a packed one is copied
+// and unpacked, with a change that is made whole and is nothing yet.
+static void add_magnitude(struct trainer *t, struct parameter *p)
+{
+    struct machine *m = t->machine;
+    uint64_t elements = p->rows * p->columns;
+    uint32_t made = p->packed ? 4 : t->width, wide = made > p->width ? made : p->width;
+    struct storage *copy = NULL, *scales = NULL, *weight = NULL;
+    if (p->packed) {
+        copy = machine_take(m, elements / 2, MEMORY_WORKSPACE);
+        scales = machine_take(m, packed_scale_bytes(elements), MEMORY_WORKSPACE);
+        weight = machine_take(m, elements * p->width, MEMORY_WORKSPACE);
+        machine_drop(m, scales);
+    }
+    struct storage *change = machine_take(m, elements * made, MEMORY_WORKSPACE);
+    struct storage *scaled = machine_take(m, elements * made, MEMORY_WORKSPACE);
+    struct storage *sum = machine_take(m, elements * wide, MEMORY_WORKSPACE);
+    machine_drop(m, scaled);
+    p->magnitude = add_thin(t, "lora_magnitude_vector.weight", p->rows, 1);
+    machine_drop(m, sum);
+    machine_drop(m, change);
+    machine_drop(m, weight);
+    machine_drop(m, copy);
 }
 
 static void add_adapter(struct trainer *t, int weight)
@@ -60,6 +99,8 @@ static void add_adapter(struct trainer *t, int weight)
     struct parameter *p = &t->graph.parameters[weight];
     p->adapter = add_thin(t, "lora_A.weight", rank, p->columns);
     add_thin(t, "lora_B.weight", p->rows, rank);
+    if (t->job->dora)
+        add_magnitude(t, p);
 }
 
 static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
@@ -78,7 +119,8 @@ static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
 static void cast_adapters(struct trainer *t, int first, uint32_t width)
 {
     for (int i = first; i < t->graph.parameter_count; i++)
-        cast_parameter(t, i, width);
+        if (width == 4 || t->graph.parameters[i].columns > 1) // TRL leaves magnitudes in fp32
+            cast_parameter(t, i, width);
 }
 
 void prepare_packed(struct trainer *t)

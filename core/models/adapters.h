@@ -10,6 +10,9 @@ void adapters_build(struct trainer *t);
 // Puts a weight of four bits on the card; its scales and tables stay beside it.
 void pack_weight(struct trainer *t, struct parameter *p);
 
+// What stays beside such a weight that comes by other means.
+void take_tables(struct trainer *t, const struct parameter *p);
+
 // peft's prepare_model_for_kbit_training: what is not packed becomes fp32.
 void prepare_packed(struct trainer *t);
 

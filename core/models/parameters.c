@@ -13,7 +13,9 @@ static int add_parameter(struct trainer *t, const struct tensor *row)
                           .columns = row->shape[1],
                           .width = t->width,
                           .packed = row->target && t->job->packed};
-    if (p.packed && !t->by_device_map)
+    if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16)
+        p.width = 4; // as it is loaded (trl/trainer/utils.py, create_model_from_path)
+    if (p.packed && !t->by_device_map && !t->strategy->load)
         pack_weight(t, &p);
     else if (!t->strategy->load && !t->by_device_map)
         p.weight = machine_take(t->machine, row->elements * t->width, MEMORY_PARAMETERS);
@@ -55,7 +57,7 @@ static int add_part(struct trainer *t, enum part part)
     return t->graph.parameter_count > first ? first : -1;
 }
 
-enum { ADAPTER_TENSORS = 2 * TARGET_COUNT };
+enum { ADAPTER_TENSORS = 3 * TARGET_COUNT };
 
 void parameters_build(struct trainer *t)
 {

@@ -97,6 +97,20 @@ static struct var thin_product(struct graph *g, struct var x, int adapter)
 }
 
 // peft clones what bitsandbytes returns.
+static struct var packed_dora(struct graph *g, struct var x, struct var result, int parameter,
+                              int bias)
+{
+    int adapter = g->parameters[parameter].adapter;
+    struct var copy = op_copy(g, result);
+    var_drop(g, &result);
+    struct var in = op_cast(g, x, g->autocast ? x.width : g->parameters[adapter].width);
+    struct var sum = op_dora(g, in, copy, parameter, bias);
+    struct var out = op_cast(g, sum, g->autocast ? sum.width : result.width);
+    var_drop(g, &sum);
+    var_drop(g, &in);
+    return out;
+}
+
 static struct var packed_adapter(struct graph *g, struct var x, struct var result, int adapter)
 {
     struct var copy = op_copy(g, result);
@@ -108,16 +122,26 @@ static struct var packed_adapter(struct graph *g, struct var x, struct var resul
     return sum;
 }
 
-struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter)
+static struct var plain_adapter(struct graph *g, struct var x, struct var result, int adapter)
 {
-    int adapter = g->parameters[parameter].adapter;
-    if (g->parameters[parameter].packed)
-        return packed_adapter(g, x, result, adapter);
-    struct var in = op_cast(g, x, g->parameters[adapter].width);
-    struct var delta = thin_product(g, in, adapter);
+    struct var delta = thin_product(g, x, adapter);
     struct var sum = op_add(g, result, delta);
     var_drop(g, &delta);
     var_drop(g, &result);
+    return sum;
+}
+
+struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter, int bias)
+{
+    const struct parameter *p = &g->parameters[parameter];
+    int adapter = p->adapter;
+    if (p->packed && p->magnitude)
+        return packed_dora(g, x, result, parameter, bias);
+    if (p->packed)
+        return packed_adapter(g, x, result, adapter);
+    struct var in = op_cast(g, x, g->parameters[adapter].width);
+    struct var sum = p->magnitude ? op_dora(g, in, result, parameter, bias)
+                                  : plain_adapter(g, in, result, adapter);
     struct var out = op_cast(g, sum, result.width);
     var_drop(g, &sum);
     var_drop(g, &in);

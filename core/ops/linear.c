@@ -147,7 +147,7 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
     struct var out = p->packed ? op_packed_linear(g, x, parameter, bias)
                      : casts   ? autocast_linear(g, x, parameter, bias)
                                : plain_linear(g, x, parameter, bias);
-    return p->adapter && !g->without_adapters ? op_adapter(g, x, out, parameter) : out;
+    return p->adapter && !g->without_adapters ? op_adapter(g, x, out, parameter, bias) : out;
 }
 
 struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)

@@ -112,7 +112,10 @@ uint64_t packed_scale_bytes(uint64_t elements);
 // A linear layer over four-bit weights, and peft's forward of a layer with an adapter, whose base
 // has made `result`. Takes result over.
 struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias);
-struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter);
+struct var op_adapter(struct graph *g, struct var x, struct var result, int parameter, int bias);
+
+// dora.c: the same with a magnitude for each output. Takes result over.
+struct var op_dora(struct graph *g, struct var x, struct var result, int parameter, int bias);
 
 // ------------------------------------------------------------------ attention.c, exchange.c
 

@@ -215,6 +215,9 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
          "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
          "element, a byte for 64 and four for 16384 of them; products are in bf16. With no more "
          "than 1536 tokens a kernel may need no unpacked weight: not measured."},
+        {job->dora, "DoRA is peft 0.21's: each forward pass makes the whole product of an adapter, "
+                    "over a unit "
+                    "matrix as wide as the layer's input, and the norms of the weight with it."},
         {job_narrows_adapters(job) && !job_autocasts(job),
          "Around packed weights all is bf16, adapters too, as with TRL 1.16 and dtype bfloat16."},
         {job_narrows_adapters(job) && job_autocasts(job),

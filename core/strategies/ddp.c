@@ -65,7 +65,8 @@ static void broadcast(struct trainer *t)
     for (int i = 0; p.seen < g->parameter_count; i++) {
         int adapter = g->parameters[i].adapter;
         pack_parcel(&p, &g->parameters[i]);
-        for (int j = 0; adapter && j < 2; j++)
+        int tensors = g->parameters[i].magnitude ? 3 : 2;
+        for (int j = 0; adapter && j < tensors; j++)
             pack_parcel(&p, &g->parameters[adapter + j]);
     }
     for (int i = 0; i < TYPES; i++)

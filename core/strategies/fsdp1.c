@@ -25,7 +25,10 @@
 // hook is on the input's AccumulateGrad where checkpoints are reentrant, and holds it to the end of
 // the backward pass: no layer's input goes, nor its gradient. Three public jobs say so: allocated
 // peaks of Mistral-7B with 2 and 4 sequences, and with other kernels (fms-acceleration's tables).
+// Packed weights are flat with the rest of their layer, as bf16 of which each holds four of their
+// elements (bnb_4bit_quant_storage); their scales are not parameters, and every rank has them all.
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 
 enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
@@ -60,6 +63,13 @@ static struct shards *shards_of(const struct trainer *t)
 static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
 {
     return u->shard_elements * shards_of(t)->ranks;
+}
+
+static uint64_t stored_elements(const struct parameter *p)
+{
+    enum { PACKED_IN_ONE = 4 };
+    uint64_t elements = p->rows * p->columns;
+    return p->packed ? u64_divide_up(elements, PACKED_IN_ONE) : elements;
 }
 
 static bool is_whole(const struct trainer *t)
@@ -482,7 +492,7 @@ static bool is_made_on_meta(const struct trainer *t)
 static void take_whole(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
-    p->weight = machine_take(t->machine, p->rows * p->columns * shards_of(t)->stored_width,
+    p->weight = machine_take(t->machine, stored_elements(p) * shards_of(t)->stored_width,
                              MEMORY_PARAMETERS);
     if (is_made_on_meta(t))
         machine_mark(t->machine, EVENT_EMPTY_CACHE);
@@ -511,7 +521,7 @@ static void broadcast_unit(struct trainer *t, const struct unit *u, uint64_t buf
     int tensors = buffer_bytes ? 2 : 0;
     for (int i = 0; i < u->count; i++) {
         const struct parameter *p = &t->graph.parameters[u->parameters[i]];
-        bytes += p->rows * p->columns * shards_of(t)->stored_width;
+        bytes += stored_elements(p) * shards_of(t)->stored_width;
         tensors++;
         if (bytes < limit && i + 1 < u->count)
             continue;
@@ -551,13 +561,15 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
     }
     for (int i = u->count - 1; i >= 0; i--)
         drop_whole(t, u->parameters[i]);
+    for (int i = 0; i < u->count; i++)
+        if (t->graph.parameters[u->parameters[i]].packed)
+            take_tables(t, &t->graph.parameters[u->parameters[i]]);
 }
 
 static void add_parameter(struct trainer *t, struct unit *u, int parameter)
 {
-    const struct parameter *p = &t->graph.parameters[parameter];
     u->parameters[u->count++] = parameter;
-    u->elements += p->rows * p->columns;
+    u->elements += stored_elements(&t->graph.parameters[parameter]);
 }
 
 // Of a unit; frozen ones beside adapters have none of the trained.

@@ -10,6 +10,7 @@
 #include "core/strategies/zero.h"
 
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
 
@@ -380,12 +381,28 @@ static void update(struct trainer *t)
 
 static void take(struct trainer *t, int parameter)
 {
-    t->graph.parameters[parameter].weight =
+    struct parameter *p = &t->graph.parameters[parameter];
+    uint32_t width = t->job->packed ? MASTER_WIDTH : t->width;
+    if (p->packed)
+        pack_weight(t, p);
+    else
+        p->weight = machine_take(t->machine, elements_of(t, parameter) * width, MEMORY_PARAMETERS);
+}
+
+static void narrow(struct trainer *t, int parameter)
+{
+    struct parameter *p = &t->graph.parameters[parameter];
+    if (p->packed)
+        return;
+    struct storage *cast =
         machine_take(t->machine, elements_of(t, parameter) * t->width, MEMORY_PARAMETERS);
+    drop(t, &p->weight);
+    p->weight = cast;
 }
 
 // deepspeed/runtime/engine.py, _configure_distributed_model: all that is there is cast to bf16,
-// adapters too, and comes to the card module by module, an adapter behind its weight.
+// adapters too, and comes to the card module by module, an adapter behind its weight. With packed
+// weights it is on the card before, and the rest of it in fp32.
 static void load(struct trainer *t)
 {
     const struct graph *g = &t->graph;
@@ -396,6 +413,8 @@ static void load(struct trainer *t)
             take(t, adapter + j);
         taken += adapter ? 3 : 1;
     }
+    for (int i = 0; i < g->parameter_count && t->job->packed; i++)
+        narrow(t, i);
 }
 
 static uint64_t largest_parameter(const struct trainer *t)

@@ -257,6 +257,10 @@ TEST(more_context_never_needs_less)
                                            "lora=16 quantize=nf4 recipe=trl checkpointing=off",
                                            "lora=16 quantize=nf4 recipe=trl gpu=2xH200",
                                            "lora=16 quantize=nf4 recipe=trl task=dpo",
+                                           "lora=16 dora=on checkpointing=off",
+                                           "lora=16 dora=on recipe=trl model=Qwen2.5-0.5B",
+                                           "lora=16 dora=on quantize=nf4 recipe=trl",
+                                           "lora=16 dora=on recipe=transformers gpu=2xH200",
                                            "lora=16 layer-kernels=liger checkpointing=off",
                                            "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
@@ -356,10 +360,13 @@ TEST(bad_combinations_are_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
         {"quantize=nf4", "weights in four bits cannot be trained"},
-        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU and under ddp"},
-        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero2", "nf4 is modelled on one GPU"},
+        {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, zero1"},
+        {"quantize=nf4 lora=16 gpu=2xH200 recipe=trl strategy=zero3", "nf4 is modelled on one GPU"},
         {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
+        {"quantize=nf4 lora=16 for=trl gpu=2xH200 strategy=fsdp2", "under ddp they are"},
         {"lora-targets=q", "lora-targets needs a rank"},
+        {"dora=on", "dora needs a rank"},
+        {"lora=16 dora=on gpu=2xH200 strategy=zero2", "DoRA is modelled on one GPU and under ddp"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
@@ -450,6 +457,7 @@ TEST(fsdp1_shards_adapters_by_themselves)
         "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 accum=2 sync-each-batch=on",
         "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 checkpointing=on",
         "lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 optimizer=adamw-fused",
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 quantize=nf4",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++) {
         struct prediction p = predicted(settings[i]);
@@ -484,4 +492,39 @@ TEST(fsdp1_holds_the_inputs_of_frozen_layers)
     const char *before = "layers=24 lora=16 recipe=transformers@4.48 strategy=fsdp1 gpu=8xH200 "
                          "checkpointing=on precision=bf16 lora-targets=down";
     CHECK(most_of(before, hidden) >= most_of(now, hidden) + 20);
+}
+
+// A magnitude for each of 12288 outputs of a layer; a unit matrix of the MLP's width in each
+// forward pass and each recomputation, in fp32, and under autocast in bf16 too.
+TEST(dora_makes_the_whole_change_of_a_weight)
+{
+    const uint64_t unit = UINT64_C(3072) * 3072;
+    const char *plain = "lora=16 dora=on optimizer=adamw-fused";
+    const char *autocast = "lora=16 dora=on optimizer=adamw-fused precision=autocast";
+    const char *packed = "lora=16 dora=on recipe=trl quantize=nf4 precision=bf16";
+    predicted(plain);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+              UINT64_C(2) * (16 * ALL_WIDTHS + 12288) * 8 + UINT64_C(42) * 4);
+    predicted(packed);
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+              UINT64_C(2) * (16 * ALL_WIDTHS * 4 + 12288 * 8) + UINT64_C(42) * 4);
+    CHECK_U64((uint64_t)requests_of(plain, unit * 4), UINT64_C(4) * PREDICT_STEPS);
+    CHECK_U64((uint64_t)requests_of(plain, unit * 2), 0);
+    CHECK_U64((uint64_t)requests_of(autocast, unit * 4), UINT64_C(4) * PREDICT_STEPS);
+    CHECK_U64((uint64_t)requests_of(autocast, unit * 2), UINT64_C(4) * PREDICT_STEPS);
+    CHECK(predicted(plain).requested_bytes > predicted("lora=16").requested_bytes);
+}
+
+// Half a byte an element, an eighth of that on each rank, and all of the scales.
+TEST(fsdp1_shards_packed_weights_and_no_scales)
+{
+    const char *whole = "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 optimizer=sgd";
+    const char *packed =
+        "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 optimizer=sgd quantize=nf4";
+    const uint64_t elements = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+    const uint64_t scales = elements / 64 + elements / 64 / 256 * 4;
+    uint64_t before = predicted(whole).steps[2].end_allocated_bytes;
+    uint64_t less = before - predicted(packed).steps[2].end_allocated_bytes;
+    const uint64_t saved = elements * 3 / 2 / 8;
+    CHECK(less + scales < saved + MIB && less + scales + MIB > saved);
 }

@@ -343,9 +343,13 @@ TEST(trl)
         {TRL "use_peft=true",
          "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
         {TRL "lora_r=32", "lora=-"},
+        {TRL "use_peft=true lora_dropout=0.0 use_dora=true", "lora=16 dora=on"},
         {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
              "dtype=bfloat16 |gpu=2xH100-80G",
          "quantize=nf4 precision=bf16"},
+        {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+             "dtype=bfloat16;" STAGE "|gpu=2xH100-80G",
+         "quantize=nf4 precision=mixed strategy=zero2"},
         {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
          "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
          "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},

@@ -9,6 +9,7 @@
 enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
 
 // Of rank 64: inputs and outputs of seven linear layers of 28 decoder layers.
+#define LINEAR   (UINT64_C(28) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024))
 #define ADAPTERS (UINT64_C(64) * 28 * (3072 + 2048 + 2048 + 3072 + 3 * 4096))
 
 static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
@@ -53,6 +54,8 @@ TEST(a_step_leaves_parameters_and_a_part_of_the_optimizer)
         {"strategy=zero1 gpu=2xH200 lora=64", 2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 2},
         {"strategy=zero2 gpu=8xH200 lora=64 recipe=trl",
          2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 8},
+        {"strategy=zero2 gpu=8xH200 lora=64 recipe=trl quantize=nf4",
+         2 * (ALL - LINEAR + ADAPTERS) + LINEAR / 2 + LINEAR / 64 + UINT64_C(12) * ADAPTERS / 8},
         {"strategy=zero2 gpu=8xH200 lora=64 recipe=transformers",
          2 * (ALL + ADAPTERS) + UINT64_C(12) * ADAPTERS / 8},
     };
@@ -132,6 +135,8 @@ TEST(steps_leave_what_they_found)
                                        "zero1 gpu=4xH200 accum=2 lora=16",
                                        "zero2 gpu=3xH200 accum=4 lora=16 lora-targets=q,down",
                                        "zero2 gpu=8xH200 lora=16 recipe=trl task=dpo",
+                                       "zero1 gpu=2xH200 lora=16 quantize=nf4",
+                                       "zero2 gpu=2xH200 lora=16 quantize=nf4 recipe=trl accum=2",
                                        "zero3 gpu=3xH200 checkpointing=off accum=2",
                                        "zero3 gpu=2xH200 tied=off offload=all",
                                        "zero3 gpu=2xH200 optimizer=adamw-fused batch=2"};
