@@ -353,6 +353,21 @@ static bool learns_other_words(const struct job *j)
     return j->teacher && j->teacher->vocab != j->model.vocab;
 }
 
+static bool keeps_logits_of_nothing(const struct job *j)
+{
+    return j->keeps_logits && (!j->evaluation_batch || !j->evaluation_rows);
+}
+
+static bool keeps_trls_logits(const struct job *j)
+{
+    return j->keeps_logits && is_trl(j);
+}
+
+static bool keeps_beyond_counting(const struct job *j)
+{
+    return job_kept_logits(j) > UINT64_C(1) << 46;
+}
+
 static bool replicates_unevenly(const struct job *j)
 {
     uint64_t dealt = job_ranks(j) / j->ring;
@@ -601,6 +616,10 @@ const struct rule rules[] = {
      "an entropy is computed under trinity only; give --recipe trinity"},
     {0, 0, saves_hf, 0, CANNOT, "save-hf",
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, keeps_logits_of_nothing, 0, CANNOT, "eval-logits",
+     "logits are kept in an evaluation: --eval-batch 8 --eval-size 1000 are an example"},
+    {0, 0, keeps_beyond_counting, 0, CANNOT, "eval-size",
+     "logits of so many sequences are more than can be counted, or kept"},
     {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
     {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
      "nothing of the model is sharded here: --save full"},
@@ -815,6 +834,9 @@ const struct rule rules[] = {
      "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {0, 0, keeps_trls_logits, 0, NOT_YET, "eval-logits",
+     "TRL 1.16 computes logits for metrics in a second forward pass, which is not modelled; "
+     "transformers' Trainer is"},
     {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
      "evaluation that generates answers is not modelled"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
