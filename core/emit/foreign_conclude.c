@@ -310,6 +310,9 @@ static bool conclude_axolotl(struct conclusion *c)
     if ((wrapped || version) &&
         !put(c, "strategy", strategy, version ? version->where : wrapped->where))
         return false;
+    if (str_is(strategy, "fsdp2") && !fact(c, "save-whole") && // accelerate's default
+        !put_unless_there(c, "save", STR("sharded"), version->where))
+        return false;
     if (fact_is(c, "reentrant", "true"))
         note_reentrant(c, fact(c, "reentrant"));
     if (adapters && !(kernels && fact_is(c, "kernels", "false")))
@@ -706,10 +709,9 @@ static bool conclude_evaluation(struct conclusion *c)
     if (!generates)
         return put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
                                 (rows ? rows : evaluates)->where);
-    foreign_note(c->found,
-                 str_format(c->out->arena,
-                            "%.*s: evaluation generates answers and is not predicted",
-                            STR_ARGS(evaluates->where)));
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: evaluation generates answers and is not predicted",
+                                      STR_ARGS(evaluates->where)));
     return true;
 }
 

@@ -706,7 +706,7 @@ const struct rule rules[] = {
     {IS_MIXED, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
 
     // What each target cannot run.
-    {0, 0, never_saves, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL), CANNOT, "save",
+    {0, 0, never_saves, IN_ACCELERATE_FAMILY, CANNOT, "save",
      "what is written for @target@ saves a checkpoint every 500 steps and the model at the end"},
     {IS_SP, IS_ZERO, NULL, IN_ACCELERATE_FAMILY, CANNOT, "sp",
      "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
@@ -775,8 +775,17 @@ const struct rule rules[] = {
      "files with an 8-bit optimizer are not written yet; with adamw, adamw-fused and sgd they are"},
     {IS_ADAFACTOR, 0, NULL, IN(DEEPSPEED), CANNOT, "optimizer",
      "files for @target@ with adafactor are not written; for accelerate and trl they are"},
-    {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
-     "files with Liger's loss are not written yet; with the full loss they are"},
+    {IS_LIGER, 0, NULL, IN(TRL), CANNOT, "loss",
+     "with use_liger_kernel TRL 1.16 keeps its own fused loss: leave --loss out; --layer-kernels "
+     "liger writes the key"},
+    {IS_LIGER, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN_RAY_FAMILY, CANNOT,
+     "loss", "files with Liger's loss are written for axolotl and LLaMA-Factory"},
+    {0, IS_LIGER, has_liger_layers, IN(LLAMAFACTORY), CANNOT, "layer-kernels",
+     "LLaMA-Factory turns Liger's layer kernels on together with its loss: --loss liger"},
+    {IS_LIGER, IS_LIGER_LAYERS, NULL, IN(LLAMAFACTORY), CANNOT, "loss",
+     "LLaMA-Factory turns Liger's loss on together with its layer kernels: --layer-kernels liger"},
+    {IS_LIGER, IS_SFT, NULL, IN_YAML_FAMILY, CANNOT, "loss",
+     "only sft has Liger's loss over all words: leave --loss out"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
     {0, 0, is_trls_own_task, IN(TRINITY) | IN(VERL) | IN(SLIME), CANNOT, "task",
      "of kto and rloo only files for TRL are written"},
