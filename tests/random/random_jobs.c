@@ -65,7 +65,11 @@ static const struct {
     {"reshard", {"on", "off"}},
     {"offload", {"off", "optimizer", "all"}},
     {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor"}},
-    {"loss", {"full", "chunked:256"}},
+    {"loss", {"full", "chunked:256", "liger"}},
+    {"attention", {"eager", "flash2"}}, // without one it is sdpa, as files say
+    {"replicate", {"1", "2", "4"}},
+    {"save", {"sharded", "full"}},
+    {"load-once", {"on", "off"}},
     {"activation-offload", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},
     {"expandable", {"on", "off"}},
