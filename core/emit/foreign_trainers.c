@@ -254,6 +254,8 @@ const struct foreign_row axolotl_rows[] = {
     {"fsdp_config.fsdp_transformer_layer_cls_to_wrap", NULL, NOTHING},
     {"fsdp_config.state_dict_type", "FULL_STATE_DICT", FACT, "save-whole"},
     {"fsdp_config.fsdp_state_dict_type", "FULL_STATE_DICT", FACT, "save-whole"},
+    {"fsdp_config.state_dict_type", "SHARDED_STATE_DICT", SETS, "save", "sharded"},
+    {"fsdp_config.fsdp_state_dict_type", "SHARDED_STATE_DICT", SETS, "save", "sharded"},
     {"fsdp_config.state_dict_type", NULL, NOTHING},
     {"fsdp_config.fsdp_state_dict_type", NULL, NOTHING},
     {"fsdp_config.final_state_dict_type", NULL, NOTHING},

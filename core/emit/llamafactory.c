@@ -13,6 +13,7 @@ static const struct row rows[] = {
     {"flash_attn", ROW_TEXT, "sdpa", IS_SDPA},
     {"flash_attn", ROW_TEXT, "fa2", IS_FLASH2},
     {"flash_attn", ROW_TEXT, "disabled", IS_EAGER},
+    {"enable_liger_kernel", ROW_LITERAL, "true", IS_LIGER, 0, "Layer kernels and the fused loss."},
     {"quantization_method", ROW_TEXT, "bnb", IS_NF4},
     {"quantization_bit", ROW_LITERAL, "4", IS_NF4},
     {"double_quantization", ROW_LITERAL, "true", IS_NF4},

@@ -15,6 +15,8 @@ static const struct need {
     {"axolotl", IN(AXOLOTL), 0, 0, "axolotl >= 0.19 (attn_implementation)"},
     {"llamafactory", IN(LLAMAFACTORY), 0, 0, "llamafactory >= 0.9.5"},
     {"flash-attn", IN_ACCELERATE_FAMILY, IS_FLASH2, 0, "flash-attn"},
+    {"liger-kernel", IN_YAML_FAMILY, IS_LIGER, 0, "liger-kernel"},
+    {"liger-kernel", IN_YAML_FAMILY, IS_LIGER_LAYERS, 0, "liger-kernel"},
     {"bitsandbytes", IN_YAML_FAMILY, IS_NF4, 0, "bitsandbytes"},
     {"transformers", IN(TRINITY), 0, IS_LEGACY, "transformers >= 5.12.1 (Trinity-RFT 0.6's own)"},
     {"transformers", IN_ACCELERATE_FAMILY, IS_ACCUMULATES | IS_FSDP | IS_SYNCED, 0,

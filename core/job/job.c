@@ -392,6 +392,14 @@ enum attention_kernel job_attention_kernel(const struct job *p)
     return shares_heads(p) ? KERNEL_MATH : KERNEL_EFFICIENT;
 }
 
+// accelerate 1.15, prepare_model: outputs become fp32 where it autocasts.
+uint64_t job_kept_logits(const struct job *p)
+{
+    uint64_t width = p->precision == PRECISION_BF16 ? 2 : 4;
+    uint64_t row = sat_mul(sat_mul(p->context, p->model.vocab), width);
+    return p->keeps_logits ? sat_mul(row, p->evaluation_rows) : 0;
+}
+
 uint64_t job_shards(const struct job *p)
 {
     return job_ranks(p) / (p->replicas ? p->replicas : 1);

@@ -93,6 +93,8 @@ struct job {
     uint64_t response;         // where it was given; the prompt is then the rest
     uint64_t prompt;           // tokens of a sequence that carry no loss
     uint64_t evaluation_batch; // sequences a GPU that are evaluated at once; 0: none
+    uint64_t evaluation_rows;  // of all GPUs; 0: not said
+    bool keeps_logits;         // of all of them, for metrics
     bool has_kl;               // grpo and rloo: a KL term, and with it a reference
     bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
@@ -188,6 +190,7 @@ enum attention_kernel { KERNEL_CUDNN, KERNEL_FLASH, KERNEL_EFFICIENT, KERNEL_MAT
 enum attention_kernel job_attention_kernel(const struct job *p);
 bool job_is_zero(const struct job *p); // DeepSpeed
 uint64_t job_ranks(const struct job *p);
+uint64_t job_kept_logits(const struct job *p); // bytes of an evaluation's, on every GPU
 uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2
 bool job_reads_reference(const struct job *p); // beside what it trains, in every step
 bool job_generates(const struct job *p);       // answers, by the trainer itself

@@ -355,6 +355,21 @@ static bool learns_other_words(const struct job *j)
     return j->teacher && j->teacher->vocab != j->model.vocab;
 }
 
+static bool keeps_logits_of_nothing(const struct job *j)
+{
+    return j->keeps_logits && (!j->evaluation_batch || !j->evaluation_rows);
+}
+
+static bool keeps_trls_logits(const struct job *j)
+{
+    return j->keeps_logits && is_trl(j);
+}
+
+static bool keeps_beyond_counting(const struct job *j)
+{
+    return job_kept_logits(j) > UINT64_C(1) << 46;
+}
+
 static bool replicates_unevenly(const struct job *j)
 {
     uint64_t dealt = job_ranks(j) / j->ring;
@@ -669,6 +684,10 @@ const struct rule rules[] = {
      "an entropy is computed under trinity only; give --recipe trinity"},
     {0, 0, saves_hf, 0, CANNOT, "save-hf",
      "only trinity's checkpoint is modelled; give --recipe trinity or leave it out"},
+    {0, 0, keeps_logits_of_nothing, 0, CANNOT, "eval-logits",
+     "logits are kept in an evaluation: --eval-batch 8 --eval-size 1000 are an example"},
+    {0, 0, keeps_beyond_counting, 0, CANNOT, "eval-size",
+     "logits of so many sequences are more than can be counted, or kept"},
     {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
     {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
      "nothing of the model is sharded here: --save full"},
@@ -765,7 +784,7 @@ const struct rule rules[] = {
     {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},
 
     // What each target cannot run.
-    {0, 0, never_saves, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN(TRL), CANNOT, "save",
+    {0, 0, never_saves, IN_ACCELERATE_FAMILY, CANNOT, "save",
      "what is written for @target@ saves a checkpoint every 500 steps and the model at the end"},
     {IS_SP, IS_ZERO, NULL, IN_ACCELERATE_FAMILY, CANNOT, "sp",
      "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
@@ -842,8 +861,17 @@ const struct rule rules[] = {
     {IS_BNB, IS_ZERO, has_narrow_embedding, IN(ACCELERATE), CANNOT, "optimizer",
      "train.py's Trainer keeps the embedding's state in 32 bits: --optimizer adamw-8bit-hf says "
      "so, and --for transformers takes any"},
-    {IS_LIGER, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss",
-     "files with Liger's loss are not written yet; with the full loss they are"},
+    {IS_LIGER, 0, NULL, IN(TRL), CANNOT, "loss",
+     "with use_liger_kernel TRL 1.16 keeps its own fused loss: leave --loss out; --layer-kernels "
+     "liger writes the key"},
+    {IS_LIGER, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN_RAY_FAMILY, CANNOT,
+     "loss", "files with Liger's loss are written for axolotl and LLaMA-Factory"},
+    {0, IS_LIGER, has_liger_layers, IN(LLAMAFACTORY), CANNOT, "layer-kernels",
+     "LLaMA-Factory turns Liger's layer kernels on together with its loss: --loss liger"},
+    {IS_LIGER, IS_LIGER_LAYERS, NULL, IN(LLAMAFACTORY), CANNOT, "loss",
+     "LLaMA-Factory turns Liger's loss on together with its layer kernels: --layer-kernels liger"},
+    {IS_LIGER, IS_SFT, NULL, IN_YAML_FAMILY, CANNOT, "loss",
+     "only sft has Liger's loss over all words: leave --loss out"},
     {IS_REWARD, 0, NULL, IN(TRINITY), CANNOT, "task", "Trinity trains no reward models; trl does"},
     {0, 0, is_trls_own_task, IN(TRINITY) | IN(VERL) | IN(SLIME), CANNOT, "task",
      "of kto and rloo only files for TRL are written"},
@@ -901,6 +929,9 @@ const struct rule rules[] = {
      "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {0, 0, keeps_trls_logits, 0, NOT_YET, "eval-logits",
+     "TRL 1.16 computes logits for metrics in a second forward pass, which is not modelled; "
+     "transformers' Trainer is"},
     {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
      "evaluation that generates answers is not modelled"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",

@@ -110,6 +110,7 @@ static trait_set of_switches(const struct job *j)
            if_so(j->saving == SAVING_WHOLE, IS_SAVED_WHOLE) |
            if_so(j->saving == SAVING_SHARDS, IS_SAVED_SHARDS) |
            if_so(j->loads_once, IS_LOADED_ONCE) | if_so(j->replicas > 1, IS_REPLICATED) |
+           if_so(j->layer_kernels == KERNELS_OF_LIGER, IS_LIGER_LAYERS) |
            if_so(job_attention(j) == ATTENTION_EAGER, IS_EAGER) |
            if_so(j->attention == ATTENTION_SDPA, IS_SDPA) | if_so(j->packed, IS_NF4) |
            if_so(is_given(j, "lora-targets"), IS_LORA_TARGETS) | if_so(is_legacy(j), IS_LEGACY) |

@@ -94,6 +94,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 // Of checkpoints and loading.
 #define IS_SAVED_WHOLE  TRAIT(121)
 #define IS_SAVED_SHARDS TRAIT(122) // as they are on each rank
+#define IS_LIGER_LAYERS TRAIT(125) // norms, positions and MLPs
 #define IS_REPLICATED   TRAIT(124) // shards, as HSDP has them
 #define IS_LOADED_ONCE  TRAIT(123) // by a node's first rank
 // Again of the step: optimizers and precisions.

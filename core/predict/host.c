@@ -107,15 +107,24 @@ static uint64_t saving(const struct job *p)
     return is_fsdp(p) ? saving_fsdp(p) : saving_whole(p);
 }
 
+// trainer_pt_utils.py, nested_numpify: in the end every rank brings the logits of all to the host,
+// in fp32.
+static uint64_t evaluating(const struct job *p)
+{
+    uint64_t kept = job_kept_logits(p), widened = p->precision == PRECISION_BF16 ? 2 : 1;
+    return sat_mul(sat_mul(kept, widened), p->hardware.gpus_per_node);
+}
+
 struct host_bytes host_bytes_of(const struct job *job)
 {
     struct host_bytes h = {.load = loading(job), .train = training(job)};
     uint64_t written = saving(job);
+    h.evaluate = sat_add(h.train, evaluating(job));
     h.save = written ? sat_add(h.train, written) : 0;
     return h;
 }
 
 uint64_t host_bytes_most(const struct host_bytes *h)
 {
-    return u64_most(u64_most(h->load, h->train), h->save);
+    return u64_most(u64_most(h->load, h->evaluate), u64_most(h->train, h->save));
 }

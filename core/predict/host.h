@@ -5,7 +5,7 @@
 #include "core/job/job.h"
 
 struct host_bytes {
-    uint64_t load, train, save; // of the node whose first rank writes
+    uint64_t load, train, evaluate, save; // of the node whose first rank writes
 };
 
 struct host_bytes host_bytes_of(const struct job *job);

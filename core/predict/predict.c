@@ -238,7 +238,7 @@ int prediction_phases(struct job_phase phases[JOB_PHASES], const struct predicti
 {
     const struct job_phase all[JOB_PHASES] = {{"load", p->load, p->host.load},
                                               {"train", largest_step(p), p->host.train},
-                                              {"evaluate", p->evaluation, p->host.train},
+                                              {"evaluate", p->evaluation, p->host.evaluate},
                                               {"save", p->save, p->host.save}};
     int count = 0;
     for (int i = 0; i < JOB_PHASES; i++)

@@ -1,9 +1,10 @@
 // Evaluation between steps (transformers/trainer.py, evaluation_loop and prediction_step; TRL's
 // trainers have a prediction_step of their own): a forward pass to the loss without a graph. No
-// logits are kept where nobody computes metrics of them, which is the Trainer's and TRL's default;
-// what is made of them otherwise is not followed. Under fsdp1 the root stays whole until the next
+// logits are kept where nobody computes metrics of them, which is the Trainer's and TRL's default.
+// Under fsdp1 the root stays whole until the next
 // forward pass (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard), under zero3 what
 // was gathered ahead for a backward pass that does not come.
+#include "core/base/num.h"
 #include "core/losses/losses.h"
 #include "core/recipes/run.h"
 
@@ -33,6 +34,45 @@ static struct var read_batch(struct trainer *t)
     return loss;
 }
 
+static struct storage *gathered_logits(struct trainer *t, uint64_t own, uint64_t ranks)
+{
+    struct storage *logits = machine_take(t->machine, own, MEMORY_LOGITS);
+    if (ranks == 1)
+        return logits;
+    struct storage *all = machine_take(t->machine, own * ranks, MEMORY_LOGITS);
+    machine_drop(t->machine, logits);
+    return all;
+}
+
+// evaluation_loop: a batch's logits of all ranks are joined with those of earlier batches, in a new
+// tensor each time (trainer_pt_utils.py, EvalLoopContainer). Batches between the first and the last
+// only add theirs; where they are very many, the first of these come at once.
+static void keep_logits(struct trainer *t)
+{
+    enum { MOST_JOINED = 1000 };
+    const struct job *p = t->job;
+    struct machine *m = t->machine;
+    uint64_t ranks = job_ranks(p), batches = u64_divide_up(p->evaluation_rows, p->batch * ranks);
+    uint64_t own = job_kept_logits(p) / p->evaluation_rows * p->batch / p->ring;
+    uint64_t done = batches > MOST_JOINED ? batches - MOST_JOINED : 0;
+    struct storage *kept = done ? machine_take(m, own * ranks * done, MEMORY_LOGITS) : NULL;
+    while (done < batches) {
+        if (done && done + 1 == batches) {
+            struct var loss = read_batch(t);
+            var_drop(&t->graph, &loss);
+        }
+        struct storage *logits = gathered_logits(t, own, ranks);
+        struct storage *joined = logits;
+        if (done++) {
+            joined = machine_take(m, own * ranks * done, MEMORY_LOGITS);
+            machine_drop(m, kept);
+            machine_drop(m, logits);
+        }
+        kept = joined;
+    }
+    machine_drop(m, kept);
+}
+
 void run_evaluate(struct run *r)
 {
     struct trainer *t = &r->trainer;
@@ -48,8 +88,10 @@ void run_evaluate(struct run *r)
     machine_phase(t->machine, PHASE_EVALUATE);
     t->without_graph = true;
     struct var loss = read_batch(t);
-    t->without_graph = false;
     var_drop(&t->graph, &loss);
+    if (t->job->keeps_logits)
+        keep_logits(t);
+    t->without_graph = false;
     t->ids = ids;
     t->ring = ring;
     t->job = trained;

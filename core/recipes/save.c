@@ -21,9 +21,9 @@ static void split_experts(struct trainer *t)
 {
     enum { HALVES = 2 };
     struct machine *m = t->machine;
-    int layers = (int)t->job->model.layers, count = 0;
+    ptrdiff_t layers = (ptrdiff_t)t->job->model.layers, count = 0;
     struct storage **copies = NEW(m->arena, struct storage *, HALVES * layers);
-    for (int i = 0; i < layers; i++) {
+    for (ptrdiff_t i = 0; i < layers; i++) {
         if (t->layers[i].experts_down < 0)
             continue;
         const struct parameter *p = &t->graph.parameters[t->layers[i].gate_up];

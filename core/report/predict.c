@@ -2,6 +2,7 @@
 // could be changed.
 #include "core/report/predict.h"
 
+#include "core/base/num.h"
 #include "core/base/units.h"
 #include "core/models/trainer.h"
 #include "core/report/verdict.h"
@@ -371,6 +372,23 @@ static void print_warning(struct buf *out, const struct view *v, const struct jo
         buf_wrapped(out, str_format(out->arena, "warning: %.*s", STR_ARGS(warning)), 2, v->width);
 }
 
+// What rows that are not full mean here.
+static void print_rows(struct buf *out, const struct view *v, const struct job *job)
+{
+    uint64_t row = job_sequence_tokens(job);
+    if (!job_masks_rows(job))
+        return;
+    bool packed = job->batching == BATCHING_PACKED;
+    struct buf text = buf_in(out->arena);
+    buf_put_z(&text,
+              packed ? "packed: a batch is one row of " : "padded: the worst batch, rows of ");
+    buf_printf(&text, "%llu tokens%s; sdpa needs a mask of all their pairs, ",
+               (unsigned long long)row, packed ? ", one sequence after another" : "");
+    put_bytes(&text, sat_mul(sat_mul(row, row), job_rows(job)));
+    buf_put_z(&text, packed ? ", to keep sequences apart" : ", as some are shorter");
+    buf_wrapped(out, buf_str(&text), 2, v->width);
+}
+
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
@@ -383,6 +401,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         struct str host = bytes_text(out->arena, p->host_bytes);
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
+    print_rows(out, v, s->job);
     print_warning(out, v, s->job);
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);

@@ -69,7 +69,9 @@ void put_host_short(struct buf *b, const struct verdict *v, const struct host_by
     buf_put_z(b, " of host memory on a node that has ");
     put_bytes(b, v->wanted.host_bytes);
     if (most > host->train)
-        buf_put_z(b, most == host->load ? ", to load" : ", to save");
+        buf_put_z(b, most == host->load   ? ", to load"
+                     : most == host->save ? ", to save"
+                                          : ", to evaluate");
 }
 
 void put_confidence(struct buf *b, const struct verdict *v)

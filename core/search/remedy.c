@@ -30,6 +30,7 @@ static const struct remedy_row {
     {"and checkpointing", "checkpointing=on"},
     {"and fused kernels", "fused-kernels=on", OF(TRINITY)},
     {"or less at once in evaluation", "", EVERY_RECIPE, ONE_EVALUATED},
+    {"or only losses in evaluation", "eval-logits=off"},
     {"or shards in checkpoints", "", EVERY_RECIPE, SAVED_SHARDS},
     {"or weights read once a node", "", EVERY_RECIPE, READ_ONCE},
     {"or the reference before training", "", OF(TRL), NO_REFERENCE},

@@ -4,6 +4,7 @@ A trainer's checks run in a process of its own, whose path begins with its folde
 do not know, so that its keys are also looked up among their fields. Nothing is trained: of both only the loader runs.
 """
 import contextlib
+import importlib
 import importlib.machinery
 import json
 import os
@@ -39,7 +40,14 @@ def load_axolotl(path):
     from axolotl.utils.schemas.fsdp import FSDPConfig
 
     document = read(path)
-    unknown = [key for key in document if key not in fields_of(AxolotlInputConfig)]
+    known = fields_of(AxolotlInputConfig)
+    for plugin in document.get("plugins", []):  # which bring keys of their own
+        from axolotl.integrations.base import PluginManager
+
+        PluginManager.get_instance().register(plugin)
+        module, _, name = PluginManager.get_instance().plugins[plugin].get_input_args().rpartition(".")
+        known |= fields_of(getattr(importlib.import_module(module), name))
+    unknown = [key for key in document if key not in known]
     unknown += [key for key in document.get("fsdp_config", {}) if key not in FSDPConfig.model_fields]
     config = validate_config(DictDefault(document), capabilities=MACHINE, env_capabilities={"torch_version": "2.11.0"})
     return {"context": config.sequence_len, "batch": config.micro_batch_size,

@@ -69,7 +69,11 @@ static const struct {
     {"lora-targets", {"all-linear", "q,v", "o,gate,up,down"}},
     {"dora", {"on", "off"}},
     {"quantize", {"nf4", "off"}},
-    {"loss", {"full", "chunked:256"}},
+    {"loss", {"full", "chunked:256", "liger"}},
+    {"attention", {"eager", "flash2"}}, // without one it is sdpa, as files say
+    {"replicate", {"1", "2", "4"}},
+    {"save", {"sharded", "full"}},
+    {"load-once", {"on", "off"}},
     {"activation-offload", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},
     {"expandable", {"on", "off"}},
