@@ -152,6 +152,7 @@ struct graph {
     bool fused_bias_ready[2];  // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
+    uint64_t exchange_ranks;   // of Ulysses
     bool flash;                // attention by FlashAttention 2, else by cuDNN
     bool wide;                 // attention in fp32
     bool efficient;            // by torch's memory-efficient kernel, in place of both

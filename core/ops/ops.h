@@ -120,6 +120,8 @@ struct attention_shape {
     uint64_t tokens; // of all sequences
     uint64_t heads, kv_heads, head_dim;
     uint64_t mask_elements; // 0: causal, which needs no mask
+    uint64_t sequence;      // tokens that attend to each other; 0: all
+    uint64_t spread;        // ranks that the heads are spread over; 0: none
 };
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape);
