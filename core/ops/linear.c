@@ -231,7 +231,17 @@ struct grouped_product {
     uint32_t rows, columns, outputs, width;
 };
 
-// Rows are as many for each expert.
+// Rows are as many for each expert: in bf16 one kernel has all of them.
+static struct product_shape for_experts(const struct grouped_product *d, struct product_shape one)
+{
+    bool together = d->width == 2;
+    one.width = d->width;
+    one.grouped = together;
+    one.count = together ? d->groups : 1;
+    one.more = together ? 0 : d->groups - 1;
+    return one;
+}
+
 static uint64_t rows_of_one(const struct grouped_product *d)
 {
     return u64_divide_up(d->rows, d->groups);
@@ -243,12 +253,10 @@ static void grouped_product_backward(struct graph *g, struct node *n, struct out
     out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
     grouped_scratch(g, d->with_scratch);
-    multiplies(g, (struct product_shape){d->outputs, d->columns, rows_of_one(d), d->groups,
-                                         d->width, d->width == 2});
+    multiplies(g, for_experts(d, (struct product_shape){d->outputs, d->columns, rows_of_one(d)}));
     out[0].gradient = take_working(g, n->input_bytes[0]);
     grouped_scratch(g, d->with_scratch);
-    multiplies(g, (struct product_shape){rows_of_one(d), d->columns, d->outputs, d->groups,
-                                         d->width, d->width == 2});
+    multiplies(g, for_experts(d, (struct product_shape){rows_of_one(d), d->columns, d->outputs}));
 }
 
 static const struct operation grouped_product = {KERNELS_GROUPED_PRODUCT, grouped_product_backward};
@@ -274,7 +282,6 @@ struct var op_grouped_product(struct graph *g, struct var x, int parameter, uint
     if (g->stopped)
         return out;
     grouped_scratch(g, d.with_scratch);
-    multiplies(g, (struct product_shape){rows_of_one(&d), outputs, columns, d.groups, x.width,
-                                         x.width == 2});
+    multiplies(g, for_experts(&d, (struct product_shape){rows_of_one(&d), outputs, columns}));
     return out;
 }

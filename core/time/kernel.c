@@ -28,7 +28,8 @@ double moving_seconds(const struct rates *r, double bytes)
 
 double product_flops(const struct product_shape *p)
 {
-    return 2 * (double)p->rows * (double)p->columns * (double)p->depth * (double)p->count;
+    double each = 2 * (double)p->rows * (double)p->columns * (double)p->depth * (double)p->count;
+    return each * (double)(1 + p->more);
 }
 
 // cuBLAS's tiles on compute capability 9.0, and how much of the rate of the largest they reach: a
@@ -68,7 +69,7 @@ double product_seconds(const struct rates *r, const struct product_shape *p)
     double elements = (double)p->rows * (double)p->depth + (double)p->depth * (double)p->columns +
                       (double)p->rows * (double)p->columns;
     double moved = elements * (double)p->count * p->width / r->bandwidth;
-    return r->kernel_gap + larger(best, moved);
+    return (r->kernel_gap + larger(best, moved)) * (double)(1 + p->more);
 }
 
 // ------------------------------------------------------------------ attention

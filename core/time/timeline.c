@@ -101,6 +101,7 @@ void timeline_move_more(struct timeline *t, int stream, double bytes)
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p)
 {
     t->now.flops += t->recomputes ? 0 : product_flops(p);
+    t->now.host += (double)p->more * t->rates.launch;
     timeline_work(t, stream, WORK_PRODUCTS, product_seconds(&t->rates, p));
 }
 
