@@ -61,39 +61,58 @@ def in_order(pairs):
     return told, right
 
 
-def main():
-    program = os.path.join(sys.argv[1], "fathom")
+class Comparison:
+    """All rows asked: errors in percent by source, steps in seconds, refusals by reason, pairs told apart and right."""
+
+    def __init__(self):
+        self.errors = {name: [] for name in BARS}
+        self.seconds, self.refusals, self.told, self.right = [], collections.Counter(), 0, 0
+        self.speeds = collections.defaultdict(list)
+
+    def add(self, row, reply, shows):
+        time = reply.get("time")
+        if not time:
+            self.refusals[reply["error"]["message"] if "error" in reply else reply["time_unknown"]] += 1
+            return
+        seen, mine = row["tokens_per_s"], time["tokens_per_s"]
+        self.errors["all"].append(100 * (mine / seen - 1))
+        self.errors[row["src"]].append(100 * (mine / seen - 1))
+        self.seconds.append((time["step_s"] * mine / seen, time["step_s"]))
+        self.speeds[row["src"], row["model"], row["settings"]["gpu"].split("x")[-1]].append((seen, mine))
+        if shows:
+            print(f"{row['src']:17} {seen:7.0f} tokens/s, predicted {mine:7.0f}, {100 * (mine / seen - 1):+6.1f} %, bound "
+                  f"by {time['bound_by']}: {row['model']} "
+                  + " ".join(f"{key}={value}" for key, value in row["settings"].items()))
+
+    def count_pairs(self):
+        self.told, self.right = (sum(each) for each in zip(*map(in_order, self.speeds.values())))
+
+
+def compared(program, shows=False):
     with open(os.path.join(HERE, "runs", "public_speeds.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    errors, speeds, refusals = {name: [] for name in BARS}, collections.defaultdict(list), collections.Counter()
+    all_of_them = Comparison()
     with tempfile.TemporaryDirectory() as folder:
         for row in rows:
-            reply = ask(program, folder, row)
-            time = reply.get("time")
-            if not time:
-                refusals[reply["error"]["message"] if "error" in reply else reply["time_unknown"]] += 1
-                continue
-            error = 100 * (time["tokens_per_s"] / row["tokens_per_s"] - 1)
-            errors["all"].append(error)
-            errors[row["src"]].append(error)
-            card = row["settings"]["gpu"].split("x")[-1]
-            speeds[row["src"], row["model"], card].append((row["tokens_per_s"], time["tokens_per_s"]))
-            if "--rows" in sys.argv:
-                print(f"{row['src']:17} {row['tokens_per_s']:7.0f} tokens/s, predicted {time['tokens_per_s']:7.0f}, "
-                      f"{error:+6.1f} %, bound by {time['bound_by']}: {row['model']} "
-                      + " ".join(f"{key}={value}" for key, value in row["settings"].items()))
-    for reason, count in refusals.items():
+            all_of_them.add(row, ask(program, folder, row), shows)
+    all_of_them.count_pairs()
+    return all_of_them
+
+
+def main():
+    found = compared(os.path.join(sys.argv[1], "fathom"), "--rows" in sys.argv)
+    for reason, count in found.refusals.items():
         print(f"refused: {count} rows, {reason}")
-    missed = sum(refusals.values()) != REFUSED
+    missed = sum(found.refusals.values()) != REFUSED
     for name, (count, median, high) in BARS.items():
-        reached = statistics(errors[name])
-        met = len(errors[name]) == count and reached[0] <= median and reached[1] <= high
+        reached = statistics(found.errors[name])
+        met = len(found.errors[name]) == count and reached[0] <= median and reached[1] <= high
         missed += not met
-        print(f"{'met   ' if met else 'MISSED'} {name:17} {len(errors[name])} of {count} rows, median {reached[0]:.1f} % "
-              f"(bar {median}), 90th {reached[1]:.1f} % (bar {high})")
-    told, right = (sum(each) for each in zip(*(in_order(pairs) for pairs in speeds.values())))
-    missed += right < PAIRS * told
-    print(f"{'met   ' if right >= PAIRS * told else 'MISSED'} pairs in order: {right} of {told}")
+        print(f"{'met   ' if met else 'MISSED'} {name:17} {len(found.errors[name])} of {count} rows, median "
+              f"{reached[0]:.1f} % (bar {median}), 90th {reached[1]:.1f} % (bar {high})")
+    in_place = found.right >= PAIRS * found.told
+    missed += not in_place
+    print(f"{'met   ' if in_place else 'MISSED'} pairs in order: {found.right} of {found.told}")
     print(f"{len(BARS) + 2 - missed} passed, {missed} failed")
     return 1 if missed else 0
 

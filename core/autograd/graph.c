@@ -50,8 +50,7 @@ static struct node *add_node(struct graph *g, const struct operation *operation)
     return n;
 }
 
-// The host's part of an operator: Python, the dispatcher, autograd's node.
-static void called(struct graph *g)
+void graph_called(struct graph *g)
 {
     if (!g->stopped)
         machine_host(g->machine, machine_rates(g->machine)->call);
@@ -59,7 +58,7 @@ static void called(struct graph *g)
 
 struct node *graph_add(struct graph *g, const struct operation *operation)
 {
-    called(g);
+    graph_called(g);
     load_kernels(g, operation, false);
     return g->recording ? add_node(g, operation) : NULL;
 }
@@ -68,7 +67,7 @@ struct node *graph_add_for(struct graph *g, const struct operation *operation, s
 {
     if (x.node != NO_NODE)
         return graph_add(g, operation);
-    called(g);
+    graph_called(g);
     load_kernels(g, operation, false);
     return NULL;
 }

@@ -181,6 +181,9 @@ int32_t input_of_parameter(int parameter);
 // What a sum over rows takes and gives back (reduction.c).
 void reduction_scratch(struct graph *g, const struct reduction *r);
 
+// The host's part of an operator: Python, the dispatcher, autograd's node.
+void graph_called(struct graph *g);
+
 struct node *graph_add(struct graph *g, const struct operation *operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
 

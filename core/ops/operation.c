@@ -31,6 +31,13 @@ struct var op_parameter(const struct graph *g, int parameter)
     return (struct var){NULL, gradient_of(g, parameter), p->width, p->rows * p->columns};
 }
 
+struct var op_constant(struct graph *g, uint64_t elements, uint32_t width)
+{
+    graph_called(g);
+    moves(g, 2 * elements * width);
+    return graph_output(g, NULL, elements, width);
+}
+
 void moves(struct graph *g, uint64_t bytes)
 {
     if (!g->stopped)

@@ -10,6 +10,9 @@
 // A parameter as a tensor like any other.
 struct var op_parameter(const struct graph *g, int parameter);
 
+// A tensor that no gradient goes to, by an operator of which nothing else matters.
+struct var op_constant(struct graph *g, uint64_t elements, uint32_t width);
+
 // ------------------------------------------------------------------ elementwise.c
 
 struct var op_cast(struct graph *g, struct var x, uint32_t width); // the same tensor if it has it
