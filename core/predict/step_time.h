@@ -20,6 +20,6 @@ struct step_time {
 bool timeline_for(struct timeline *t, const struct job *job, struct error *e) MUST_USE;
 
 // Of a step that has just ended.
-struct step_time step_time_of(const struct job *job, double seconds, const struct timeline *t);
+struct step_time step_time_of(const struct job *job, double seconds, const struct timeline *line);
 
 #endif

@@ -8,6 +8,7 @@
 // (ATen/native/cuda/MultiTensorApply.cuh).
 static void time_lists(struct trainer *t, uint64_t passes, int operators)
 {
+    enum { ELEMENTS_A_LAUNCH = 65536 * 320 };
     const struct rates *r = machine_rates(t->machine);
     uint64_t bytes = 0, elements = 0;
     for (int i = 0; i < t->trained_count; i++) {
@@ -15,7 +16,7 @@ static void time_lists(struct trainer *t, uint64_t passes, int operators)
         bytes += t->trained[i].elements * t->trained[i].width;
     }
     bool sharded = t->job->strategy == STRATEGY_FSDP2;
-    double launches = (double)(elements / (65536 * 320));
+    double launches = (double)u64_divide_up(elements, ELEMENTS_A_LAUNCH);
     machine_move(t->machine, passes * bytes);
     machine_host(t->machine,
                  operators * (launches * r->launch +

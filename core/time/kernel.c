@@ -1,6 +1,8 @@
 // See kernel.h.
 #include "core/time/kernel.h"
 
+#include "core/base/num.h"
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -8,7 +10,7 @@ static double larger(double a, double b)
 
 static double parts(uint64_t whole, uint64_t part)
 {
-    return (double)((whole + part - 1) / part);
+    return (double)u64_divide_up(whole, part);
 }
 
 static double rounded_up(double x)

@@ -50,9 +50,9 @@ static const struct architecture *architecture_of(const struct gpu *card)
 }
 
 // The host of the measured H200, fitted with the rest, then lowered by 7 %, which halves the worst
-// errors of all rows: runs of the same operators differ by half there (h37 and h43); flat_unit to two rows of FSDP1 (h95, h98),
-// zero_module to one of ZeRO-3 (z1), and host_adam to four rows with offload (h91 to h94) on 16
-// cores. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
+// errors of all rows: runs of the same operators differ by half there (h37 and h43); flat_unit to
+// two rows of FSDP1 (h95, h98), zero_module to one of ZeRO-3 (z1), and host_adam to four rows with
+// offload (h91 to h94) on 16 cores. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
 static const struct rates host = {.call = 29e-6,
                                   .engine = 21e-6,
                                   .launch = 4.7e-6,

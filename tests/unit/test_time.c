@@ -20,7 +20,7 @@ TEST(a_tile_more_costs_a_wave)
 {
     struct network none = {.silent = true};
     struct timeline t = on("H200", &none);
-    struct product_shape full = {128 * 12, 256 * 11, 4096, 1, 2}, more = full, deep = full;
+    struct product_shape full = {1536, 2816, 4096, 1, 2}, more = full, deep = full;
     more.columns += 256;
     deep.depth *= 2;
     double one = product_seconds(&t.rates, &full) - t.rates.kernel_gap;
@@ -68,7 +68,7 @@ TEST(a_linear_layer_multiplies_thrice)
                       .keeping = true,
                       .parameters = &weight,
                       .parameter_count = 1};
-    struct var x = graph_output(&g, graph_add(&g, &operation_pass), 512 * 1024, 2);
+    struct var x = graph_output(&g, graph_add(&g, &operation_pass), 524288, 2);
     struct var y = op_linear(&g, x, 0, -1);
     double forward = time.now.flops;
     CHECK(is_near(forward, 2.0 * 512 * 1024 * 4096, 1e-9));
