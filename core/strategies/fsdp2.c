@@ -304,6 +304,11 @@ static void leave_backward(struct trainer *t, int unit)
     machine_move(m, whole * (t->width + s->reduce_width));
     machine_follow(m, s->reduce_stream, STREAM_COMPUTE);
     machine_collect(m, s->reduce_stream, REDUCE_SCATTER, s->ranks, whole * s->reduce_width);
+    if (t->job->replicas > 1) {
+        machine_follow(m, after_reduction(t), s->reduce_stream);
+        machine_collect(m, after_reduction(t), REPLICA_REDUCE, t->job->replicas,
+                        u->trained_elements * s->reduce_width);
+    }
     if (is_offloaded(t))
         machine_host_copy(m, s->reduce_stream, u->trained_elements * s->stored_width);
     drop(t, &s->last_reduced);

@@ -84,7 +84,7 @@ bool network_of(struct network *n, const struct hardware *h, const struct settin
                 struct error *e)
 {
     const struct gpu *card = &h->card;
-    *n = (struct network){.per_node = h->gpus_per_node};
+    *n = (struct network){.nodes = h->nodes, .per_node = h->gpus_per_node};
     set_inside(n, card, has_nvlink(card));
     set_across(n, usual_fabric(card));
     if (!given)
@@ -98,13 +98,15 @@ double collective_seconds(const struct network *n, enum collective kind, uint64_
 {
     if (ranks < 2 || n->silent)
         return 0;
-    bool across = ranks > n->per_node;
+    bool apart =
+        kind == REPLICA_REDUCE || kind == ALL_TO_ALL; // each GPU has its part of the node's
+    bool across = kind == REPLICA_REDUCE ? n->nodes > 1 : ranks > n->per_node;
     double rate = kind == ALL_TO_ALL ? n->link * EXCHANGE_PART / RING_PART : n->link;
-    double shared = kind == ALL_TO_ALL ? n->node / (double)n->per_node : n->node;
+    double shared = apart ? n->node / (double)n->per_node : n->node;
     if (across && shared < rate)
         rate = shared;
     double part = (double)(ranks - 1) / (double)ranks;
-    double sent = bytes * part * (kind == ALL_REDUCE ? 2 : 1);
+    double sent = bytes * part * (kind == ALL_REDUCE || kind == REPLICA_REDUCE ? 2 : 1);
     double first = across ? FIRST_ACROSS : FIRST_INSIDE;
     return first + (double)ranks * EACH_RANK + sent / rate;
 }

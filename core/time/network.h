@@ -5,15 +5,17 @@
 
 #include "core/hardware/hardware.h"
 
-enum collective { GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_TO_ALL };
+// The last: over the replicas of shards, which are on other nodes where there are any; all shards
+// of a node at once.
+enum collective { GATHER, REDUCE_SCATTER, ALL_REDUCE, ALL_TO_ALL, REPLICA_REDUCE };
 
 struct network {
-    bool silent;        // collectives move nothing, as those of torch's fake process group
-    const char *inside; // the kind of link in a node
-    const char *across; // and between nodes
-    double link;        // bytes a second that a GPU sends inside the node, as reached
-    double node;        // that a node sends to others
-    uint64_t per_node;  // GPUs
+    bool silent;              // collectives move nothing, as those of torch's fake process group
+    const char *inside;       // the kind of link in a node
+    const char *across;       // and between nodes
+    double link;              // bytes a second that a GPU sends inside the node, as reached
+    double node;              // that a node sends to others
+    uint64_t nodes, per_node; // GPUs
 };
 
 // `given` (--network) may be NULL.

@@ -147,6 +147,8 @@ TEST(collectives_reach_published_rates)
     CHECK(is_near(collective_seconds(&h200, ALL_REDUCE, 8, bytes), 2 * seconds, 0.01));
     CHECK(is_near(bytes * 15 / 16 / collective_seconds(&nodes, GATHER, 16, bytes), 50e9, 0.01));
     CHECK(collective_seconds(&h200, GATHER, 1, bytes) == 0);
+    // eight shards share what a node sends
+    CHECK(is_near(bytes / collective_seconds(&nodes, REPLICA_REDUCE, 2, bytes), 50e9 / 8, 0.01));
     struct network silent = network("8xH200", "none");
     CHECK(collective_seconds(&silent, GATHER, 8, bytes) == 0);
 }
