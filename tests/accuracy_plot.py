@@ -1,15 +1,21 @@
-"""Draws predicted against measured bytes: a scatter plot with logarithmic axes, as SVG text."""
+"""Draws predicted against measured values: a scatter plot with logarithmic axes, as SVG text."""
+import collections
 import math
 
-COLOURS = {"allocated": "#2a6f97", "reserved": "#e07a5f"}
 SIZE, LEFT, TOP, RIGHT, BOTTOM = 560, 70, 20, 20, 56
 GIB = 2**30
 
+# What is drawn: its unit, how far the dashed lines are off, its words, a colour for each series.
+Look = collections.namedtuple("Look", "unit off title measured predicted colours")
+MEMORY = Look(GIB, 0.05, "Predicted against measured peaks of GPU memory", "measured peak of a step, GiB",
+              "predicted peak, GiB", {"allocated": "#2a6f97", "reserved": "#e07a5f"})
+
 
 class Axis:
-    """Bytes to pixels, the same on both sides, so that the diagonal is exact."""
+    """Values to pixels, the same on both sides, so that the diagonal is exact."""
 
-    def __init__(self, values):
+    def __init__(self, values, unit):
+        self.unit = unit
         self.low, self.high = math.log(min(values) * 0.85), math.log(max(values) * 1.18)
 
     def part(self, value):
@@ -22,8 +28,8 @@ class Axis:
         return TOP + SIZE * (1 - self.part(value))
 
     def ticks(self):
-        """1, 2, 5 times powers of ten, in GiB."""
-        all_ticks = [digit * 10.0**power * GIB for power in range(-6, 7) for digit in (1, 2, 5)]
+        """1, 2, 5 times powers of ten, in the unit."""
+        all_ticks = [digit * 10.0**power * self.unit for power in range(-6, 7) for digit in (1, 2, 5)]
         return [tick for tick in all_ticks if self.low <= math.log(tick) <= self.high]
 
     def slanted(self, factor):
@@ -41,33 +47,33 @@ def text(x, y, words, extra=""):
     return f'<text x="{x:.1f}" y="{y:.1f}"{extra}>{words}</text>'
 
 
-def grid(axis):
+def grid(axis, off):
     low, high = math.exp(axis.low), math.exp(axis.high)
     for tick in axis.ticks():
         yield line(axis, (tick, low), (tick, high), 'stroke="#e5e5e5"')
         yield line(axis, (low, tick), (high, tick), 'stroke="#e5e5e5"')
-        yield text(axis.x(tick), TOP + SIZE + 18, f"{tick / GIB:g}", ' text-anchor="middle"')
-        yield text(LEFT - 8, axis.y(tick) + 4, f"{tick / GIB:g}", ' text-anchor="end"')
+        yield text(axis.x(tick), TOP + SIZE + 18, f"{tick / axis.unit:g}", ' text-anchor="middle"')
+        yield text(LEFT - 8, axis.y(tick) + 4, f"{tick / axis.unit:g}", ' text-anchor="end"')
     yield line(axis, *axis.slanted(1), 'stroke="#444"')
-    for factor in (0.95, 1.05):
+    for factor in (1 - off, 1 + off):
         yield line(axis, *axis.slanted(factor), 'stroke="#444" stroke-dasharray="5 4" stroke-width="0.7"')
     yield f'<rect x="{LEFT}" y="{TOP}" width="{SIZE}" height="{SIZE}" fill="none" stroke="#444"/>'
 
 
-def titles():
+def titles(look):
     middle = TOP + SIZE / 2
-    yield text(LEFT + SIZE / 2, TOP + SIZE + 44, "measured peak of a step, GiB", ' text-anchor="middle"')
-    yield text(20, middle, "predicted peak, GiB", f' text-anchor="middle" transform="rotate(-90 20 {middle:.1f})"')
+    yield text(LEFT + SIZE / 2, TOP + SIZE + 44, look.measured, ' text-anchor="middle"')
+    yield text(20, middle, look.predicted, f' text-anchor="middle" transform="rotate(-90 20 {middle:.1f})"')
 
 
-def legend(names):
+def legend(look, names):
     for number, name in enumerate(names):
         y = TOP + 24 + 20 * number
-        yield f'<circle cx="{LEFT + 20}" cy="{y - 4}" r="4" fill="{COLOURS[name]}"/>'
+        yield f'<circle cx="{LEFT + 20}" cy="{y - 4}" r="4" fill="{look.colours[name]}"/>'
         yield text(LEFT + 32, y, name)
     y = TOP + 24 + 20 * len(names)
     yield f'<path d="M{LEFT + 12} {y - 4}h16" stroke="#444" stroke-dasharray="5 4" stroke-width="0.7"/>'
-    yield text(LEFT + 32, y, "5 % off")
+    yield text(LEFT + 32, y, f"{100 * look.off:.0f} % off")
 
 
 def dots(axis, colour, pairs):
@@ -79,16 +85,16 @@ def dots(axis, colour, pairs):
     yield "</g>"
 
 
-def scatter(series):
+def scatter(series, look=MEMORY):
     """series: name to (measured, predicted) pairs. Pairs without a prediction are left out."""
     drawn = {name: [pair for pair in pairs if min(pair) > 0] for name, pairs in series.items()}
     values = [value for pairs in drawn.values() for pair in pairs for value in pair]
-    axis = Axis(values or [GIB])
+    axis = Axis(values or [look.unit], look.unit)
     width, height = LEFT + SIZE + RIGHT, TOP + SIZE + BOTTOM
     lines = [f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
              f'viewBox="0 0 {width} {height}" font-family="sans-serif" font-size="13" fill="#222">',
-             "<title>Predicted against measured peaks of GPU memory</title>",
-             f'<rect width="{width}" height="{height}" fill="#fff"/>', *grid(axis), *titles()]
+             f"<title>{look.title}</title>",
+             f'<rect width="{width}" height="{height}" fill="#fff"/>', *grid(axis, look.off), *titles(look)]
     for name, pairs in drawn.items():
-        lines += dots(axis, COLOURS[name], pairs)
-    return "\n".join([*lines, *legend(drawn), "</svg>", ""])
+        lines += dots(axis, look.colours[name], pairs)
+    return "\n".join([*lines, *legend(look, drawn), "</svg>", ""])

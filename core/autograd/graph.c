@@ -50,8 +50,15 @@ static struct node *add_node(struct graph *g, const struct operation *operation)
     return n;
 }
 
+void graph_called(struct graph *g)
+{
+    if (!g->stopped)
+        machine_host(g->machine, machine_rates(g->machine)->call);
+}
+
 struct node *graph_add(struct graph *g, const struct operation *operation)
 {
+    graph_called(g);
     load_kernels(g, operation, false);
     return g->recording ? add_node(g, operation) : NULL;
 }
@@ -60,6 +67,7 @@ struct node *graph_add_for(struct graph *g, const struct operation *operation, s
 {
     if (x.node != NO_NODE)
         return graph_add(g, operation);
+    graph_called(g);
     load_kernels(g, operation, false);
     return NULL;
 }
@@ -71,6 +79,8 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
         if (n)
             g->frame->last_keeper = (int32_t)(n - g->nodes);
     }
+    if (g->frame && !g->stopped)
+        machine_host(g->machine, machine_rates(g->machine)->keep);
     if (g->stopped || !g->keeping)
         return;
     if (n) {
@@ -197,6 +207,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
                             void *what)
 {
     struct frame *f = NEW(g->machine->arena, struct frame, 1);
+    machine_host(g->machine, machine_rates(g->machine)->frame);
     *f = (struct frame){
         .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
     if (g->offload.on) {
@@ -260,6 +271,7 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
         return;
     }
     uint16_t stream = g->parameter_stream;
+    machine_move_on(g->machine, stream, 3 * s->bytes);
     if (p->gradient_is_view) {
         struct storage *sum = machine_take_on(g->machine, stream, s->bytes, MEMORY_GRADIENTS);
         drop_used_on(g->machine, p->gradient, stream);
@@ -286,6 +298,7 @@ static void hand_on(struct graph *g, int32_t input, const struct outcome *o)
         n->gradient_is_view = o->view;
         return;
     }
+    machine_move(g->machine, 3 * o->gradient->bytes);
     bool in_place = n->gradient && n->gradient->references == 1 && !n->gradient_is_view;
     if (!in_place) {
         struct storage *sum = machine_take(g->machine, o->gradient->bytes, MEMORY_WORKING);
@@ -308,6 +321,7 @@ static void reduce(struct graph *g, struct outcome *o)
     struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
     if (o->reduction)
         reduction_scratch(g, o->reduction);
+    machine_move(g->machine, o->gradient->bytes + o->reduced_bytes);
     machine_drop(g->machine, o->gradient);
     o->gradient = sum;
 }
@@ -315,6 +329,7 @@ static void reduce(struct graph *g, struct outcome *o)
 static void cast(struct graph *g, struct outcome *o)
 {
     struct storage *narrow = machine_take(g->machine, o->cast_bytes, MEMORY_WORKING);
+    machine_move(g->machine, o->gradient->bytes + o->cast_bytes);
     machine_drop(g->machine, o->gradient);
     o->gradient = narrow;
 }
@@ -376,6 +391,19 @@ static void hand_in(struct graph *g, const struct frame *f, int32_t waiting)
     hand_on(g, f->exposed, &o);
 }
 
+static void recompute(struct graph *g, struct frame *f, struct var *out, struct var in)
+{
+    struct timeline *t = g->machine->time;
+    machine_host(g->machine, machine_rates(g->machine)->frame);
+    if (t)
+        t->recomputes = true;
+    g->kind = MEMORY_SAVED;
+    f->forward(g, out, in, f->what);
+    g->kind = MEMORY_WORKING;
+    if (t)
+        t->recomputes = false;
+}
+
 // torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
 // pass of its own, while its output and the gradient that came for it are still held.
 static void run_reentrant(struct graph *g, int32_t index)
@@ -385,9 +413,7 @@ static void run_reentrant(struct graph *g, int32_t index)
     int32_t leaf = g->count;
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     add_node(g, &operation_pass);
-    g->kind = MEMORY_SAVED;
-    f->forward(g, &out, in, f->what);
-    g->kind = MEMORY_WORKING;
+    recompute(g, f, &out, in);
     struct outcome seed = {.gradient = storage_share(n.gradient), .view = n.gradient_is_view};
     hand_on(g, out.node, &seed);
     run_nodes(g, g->count - 1, leaf + 1);
@@ -420,9 +446,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     g->frame = f;
     g->keeping = true;
     f->kept_so_far = 0;
-    g->kind = MEMORY_SAVED;
-    f->forward(g, &out, in, f->what);
-    g->kind = MEMORY_WORKING;
+    recompute(g, f, &out, in);
     if (offloaded) {
         g->offload.input = f->input.storage;
         f->input.storage = NULL;
@@ -498,6 +522,7 @@ static void run_node(struct graph *g, int32_t index)
     at_module_of(g, n, MOMENT_BACKWARD);
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
+    machine_host(g->machine, machine_rates(g->machine)->engine);
     load_kernels(g, n->operation, true);
     for (int i = 0; i < n->saved_count; i++)
         n->saved[i] = offload_unpack(&g->offload, g->machine, n->saved[i]);

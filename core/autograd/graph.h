@@ -153,6 +153,7 @@ struct graph {
     bool fused_bias_ready[2];  // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
+    uint64_t exchange_ranks;   // of Ulysses
     bool flash;                // attention by FlashAttention 2, else by cuDNN
     bool wide;                 // attention in fp32
     bool efficient;            // by torch's memory-efficient kernel, in place of both
@@ -180,6 +181,9 @@ int32_t input_of_parameter(int parameter);
 
 // What a sum over rows takes and gives back (reduction.c).
 void reduction_scratch(struct graph *g, const struct reduction *r);
+
+// The host's part of an operator: Python, the dispatcher, autograd's node.
+void graph_called(struct graph *g);
 
 struct node *graph_add(struct graph *g, const struct operation *operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass

@@ -126,7 +126,6 @@ static void complete_waiting(struct machine *m)
 // The driver queues 1024 launches a stream and makes the host wait beyond that. An allocation
 // stands for a launch here; the recording v0, where nothing else makes the host wait, comes out
 // with as many layers alive in the forward pass (19 of 28) and in the backward pass (6).
-enum { MOST_LAUNCHES_AHEAD = 1024 };
 
 void machine_launch(struct machine *m, uint64_t count)
 {
@@ -245,12 +244,96 @@ void machine_wait(struct machine *m, uint16_t stream, uint16_t other)
 {
     if (m->clock[stream] < m->clock[other])
         m->clock[stream] = m->clock[other];
+    if (m->time)
+        timeline_wait(m->time, stream, other);
 }
 
 void machine_synchronize(struct machine *m, uint64_t clock)
 {
+    if (m->time && clock >= m->clock[STREAM_COMPUTE])
+        timeline_synchronize(m->time, STREAM_COMPUTE);
     if (m->host_clock < clock)
         m->host_clock = clock;
+}
+
+void machine_move_on(struct machine *m, uint16_t stream, uint64_t bytes)
+{
+    if (m->time && bytes)
+        timeline_move(m->time, stream, (double)bytes);
+}
+
+void machine_move(struct machine *m, uint64_t bytes)
+{
+    machine_move_on(m, m->stream, bytes);
+}
+
+void machine_move_more(struct machine *m, uint64_t bytes)
+{
+    if (m->time)
+        timeline_move_more(m->time, m->stream, (double)bytes);
+}
+
+void machine_follow(struct machine *m, uint16_t stream, uint16_t other)
+{
+    if (m->time)
+        timeline_wait(m->time, stream, other);
+}
+
+void machine_multiply(struct machine *m, const struct product_shape *p)
+{
+    if (m->time)
+        timeline_multiply(m->time, m->stream, p);
+}
+
+void machine_attend(struct machine *m, const struct attending_shape *a)
+{
+    if (m->time)
+        timeline_attend(m->time, m->stream, a);
+}
+
+double machine_when(const struct machine *m, uint16_t stream)
+{
+    return m->time ? m->time->stream[stream] : 0;
+}
+
+void machine_await(struct machine *m, double time)
+{
+    if (m->time)
+        timeline_await(m->time, STREAM_COMPUTE, time);
+}
+
+void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,
+                     uint64_t bytes)
+{
+    if (m->time)
+        timeline_collect(m->time, stream,
+                         collective_seconds(&m->time->network, kind, ranks, (double)bytes));
+}
+
+void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes)
+{
+    if (m->time && bytes)
+        timeline_host_copy(m->time, stream, (double)bytes);
+}
+
+const struct rates *machine_rates(const struct machine *m)
+{
+    static const struct rates none = {0};
+    return m->time ? &m->time->rates : &none;
+}
+
+void machine_update_on_host(struct machine *m, uint64_t elements)
+{
+    for (int i = 0; m->time && i < MACHINE_STREAMS; i++)
+        timeline_synchronize(m->time, i);
+    if (m->time)
+        timeline_host_update(m->time, (double)elements);
+}
+
+void machine_host(struct machine *m, double seconds)
+{
+    if (m->time)
+        timeline_host(m->time, seconds);
 }
 
 void machine_scratch(struct machine *m, uint64_t bytes)
@@ -308,8 +391,7 @@ static struct turn turn_ended(const struct machine *m)
                          .alive = m->alive + scrambled(m->live_bytes),
                          .clock = m->clock[STREAM_COMPUTE],
                          .host_clock = m->host_clock,
-                         .flops = m->flops,
-                         .moved_bytes = m->moved_bytes};
+                         .elapsed = m->time ? m->time->now : (struct elapsed){0}};
 }
 
 // The host either waited in every turn since, or in none.
@@ -328,8 +410,8 @@ static void leave_out(struct machine *m, const struct turn *before, uint64_t tim
     m->host_clock += times * (m->host_clock - before->host_clock);
     if (m->clock[STREAM_COMPUTE] > MOST_LAUNCHES_AHEAD)
         machine_synchronize(m, m->clock[STREAM_COMPUTE] - MOST_LAUNCHES_AHEAD);
-    m->flops += times * (m->flops - before->flops);
-    m->moved_bytes += times * (m->moved_bytes - before->moved_bytes);
+    if (m->time)
+        timeline_repeat(m->time, &before->elapsed, (double)times);
 }
 
 uint64_t machine_turn_done(struct machine *m, struct turns *t, uint64_t left)

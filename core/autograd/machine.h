@@ -5,6 +5,7 @@
 #define FATHOM_AUTOGRAD_MACHINE_H
 
 #include "core/base/arena.h"
+#include "core/time/timeline.h"
 #include "core/trace/trace.h"
 
 // What memory is used for; the tag of its events.
@@ -70,9 +71,10 @@ struct storage {
 // made. What is let go when the next is there moves between places, so that it may take a while:
 // six turns are usual in a ring, forty not rare.
 struct turn {
-    uint64_t print;                                 // of what it did, and where
-    uint64_t alive;                                 // of what is there after it
-    uint64_t clock, host_clock, flops, moved_bytes; // then
+    uint64_t print;             // of what it did, and where
+    uint64_t alive;             // of what is there after it
+    uint64_t clock, host_clock; // then
+    struct elapsed elapsed;
 };
 
 struct turns {
@@ -113,8 +115,7 @@ struct machine {
     ptrdiff_t phase_count, phase_capacity;
     int step;
     uint64_t managed_bytes; // in unified memory, never let go
-    uint64_t flops;         // of all operators so far
-    uint64_t moved_bytes;
+    struct timeline *time;  // NULL: nobody asks when it happens
 };
 
 struct machine machine_with(struct arena *a, struct trace *trace);
@@ -139,6 +140,23 @@ void machine_launch(struct machine *m, uint64_t count);  // on the compute strea
 void machine_scratch(struct machine *m, uint64_t bytes); // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);
 void machine_phase(struct machine *m, enum phase phase);
+
+// Kernels of the stream in use, for their time alone: one that reads and writes so many bytes,
+// matrix products, attention. And the host's own work, in seconds.
+void machine_move(struct machine *m, uint64_t bytes);
+void machine_move_more(struct machine *m, uint64_t bytes); // in the same kernel
+void machine_move_on(struct machine *m, uint16_t stream, uint64_t bytes);
+void machine_follow(struct machine *m, uint16_t stream, uint16_t other); // waits, in time alone
+void machine_multiply(struct machine *m, const struct product_shape *p);
+void machine_attend(struct machine *m, const struct attending_shape *a);
+double machine_when(const struct machine *m, uint16_t stream); // its work so far is done
+void machine_await(struct machine *m, double time);            // the compute stream, for that
+void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,
+                     uint64_t bytes);
+void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes);
+const struct rates *machine_rates(const struct machine *m);        // never NULL
+void machine_update_on_host(struct machine *m, uint64_t elements); // once all streams are done
+void machine_host(struct machine *m, double seconds);
 
 // Around a loop, and after each turn: how many turns of the `left` that follow it and make the same
 // calls are not to be made. Loops are not watched within each other.

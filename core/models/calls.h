@@ -93,13 +93,13 @@ CALL_ON_ITSELF_AND(masked)
 
 static inline struct var constant(struct graph *g, uint64_t elements, uint32_t width)
 {
-    return unnamed(graph_output(g, NULL, elements, width));
+    return unnamed(op_constant(g, elements, width));
 }
 
 // Of the same size, without a gradient.
 static inline struct var made_of(struct graph *g, struct var x)
 {
-    return after(g, graph_output(g, NULL, x.elements, x.width), x);
+    return after(g, op_constant(g, x.elements, x.width), x);
 }
 
 static inline struct var bend(struct graph *g, struct var x)

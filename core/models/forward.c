@@ -301,7 +301,12 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     bool math = job_attention_kernel(t->job) == KERNEL_MATH && !is_masked(call);
     uint64_t ulysses = t->job->ulysses;
     uint64_t kv_heads = m->kv_heads > ulysses ? m->kv_heads : ulysses;
-    struct attention_shape shape = {job_tokens(t->job), m->heads, kv_heads, m->head_dim};
+    struct attention_shape shape = {job_tokens(t->job),
+                                    m->heads,
+                                    kv_heads,
+                                    m->head_dim,
+                                    .sequence = job_sequence_tokens(t->job) * ulysses,
+                                    .spread = ulysses};
     struct scope f = scope_in(g);
     struct heads h = project_heads(g, x, call);
     if (ulysses > 1 || t->ring.ranks > 1 || eager || math ||

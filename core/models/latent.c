@@ -71,7 +71,8 @@ struct var latent_attention(struct graph *g, struct var x, const struct layer_ca
     const struct latent_attention *l = &m->latent;
     const struct layer_arguments *also = arguments_of(t, call->layer);
     uint64_t head_dim = l->nope_head_dim + l->rope_head_dim;
-    struct attention_shape shape = {job_tokens(t->job), m->heads, m->heads, head_dim, 0};
+    struct attention_shape shape = {job_tokens(t->job), m->heads, m->heads, head_dim,
+                                    .sequence = job_sequence_tokens(t->job)};
     struct scope f = scope_in(g);
     struct split q = split(&f, queries(g, x, p), l->nope_head_dim, head_dim);
     struct var both = linear(g, x, p->kv_a, p->kv_a_bias);

@@ -14,6 +14,7 @@ uint64_t packed_scale_bytes(uint64_t elements)
 struct packed_linear {
     uint64_t weight_elements;
     uint64_t weight_width; // that it was packed from, and is unpacked to
+    uint64_t outputs;
 };
 
 // bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight, then in bf16.
@@ -23,12 +24,16 @@ static void packed_linear_backward(struct graph *g, struct node *n, struct outco
     uint64_t elements = d->weight_elements;
     struct storage *scales = take_working(g, packed_scale_bytes(elements));
     struct storage *weight = take_working(g, d->weight_width * elements);
+    moves(g, d->weight_width * elements + elements / 2);
     machine_drop(g->machine, scales);
     if (d->weight_width != COMPUTE_WIDTH) {
         struct storage *narrow = take_working(g, COMPUTE_WIDTH * elements);
+        moves(g, (d->weight_width + COMPUTE_WIDTH) * elements);
         machine_drop(g->machine, weight);
         weight = narrow;
     }
+    uint64_t columns = elements / d->outputs, rows = n->input_bytes[0] / COMPUTE_WIDTH / columns;
+    multiplies(g, (struct product_shape){rows, columns, d->outputs, 1, COMPUTE_WIDTH});
     out[0].gradient = take_working(g, n->input_bytes[0]);
     gemm_workspace(g);
     machine_drop(g->machine, weight);
@@ -47,9 +52,13 @@ static struct var packed_product(struct graph *g, struct var x, int parameter, i
     struct var scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
     struct var shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
     struct var weight = graph_output(g, NULL, elements, COMPUTE_WIDTH);
-    struct var out = op_unary(g, n, x, x.elements / p->columns * p->rows, x.width);
+    struct var out = graph_output(g, n, x.elements / p->columns * p->rows, x.width);
+    node_input(n, 0, x);
+    moves(g, var_bytes(weight) + elements / 2);
+    multiplies(
+        g, (struct product_shape){x.elements / p->columns, p->rows, p->columns, 1, COMPUTE_WIDTH});
     if (n)
-        *NODE_DETAIL(n, struct packed_linear) = (struct packed_linear){elements, p->width};
+        *NODE_DETAIL(n, struct packed_linear) = (struct packed_linear){elements, p->width, p->rows};
     if (!g->stopped && bias >= 0)
         fused_bias_workspace(g);
     else if (!g->stopped)

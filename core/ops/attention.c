@@ -6,8 +6,24 @@
 
 struct attention {
     uint64_t row_bytes; // of one fp32 value a token and head
-    bool is_half;
+    uint32_t rows, tokens;
+    uint16_t heads, kv_heads, head_dim;
+    bool masked : 1, is_half : 1;
 };
+
+static void attends(struct graph *g, const struct attention *d, bool backward)
+{
+    const struct attending_shape a = {.rows = d->rows,
+                                      .tokens = d->tokens,
+                                      .heads = d->heads,
+                                      .kv_heads = d->kv_heads,
+                                      .head_dim = d->head_dim,
+                                      .all_pairs = d->masked,
+                                      .flash2 = g->flash,
+                                      .backward = backward};
+    if (!g->stopped)
+        machine_attend(g->machine, &a);
+}
 
 // FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
 // gradients of keys and values for every query head.
@@ -43,6 +59,7 @@ static void attention_backward(struct graph *g, struct node *n, struct outcome *
 {
     const struct attention *d = NODE_DETAIL(n, struct attention);
     uint64_t row_bytes = d->row_bytes;
+    attends(g, d, true);
     for (int i = 0; i < 3; i++)
         out[i].gradient = take_working(g, n->input_bytes[i]);
     if (g->efficient) {
@@ -87,6 +104,7 @@ static struct var number_mask(struct graph *g, const struct attention_shape *sha
 {
     if (!shape->mask_elements)
         return (struct var){NULL, NO_NODE, 2, 0};
+    moves(g, 3 * shape->mask_elements);
     return graph_output(g, NULL, shape->mask_elements, 2);
 }
 
@@ -95,10 +113,21 @@ struct attended {
     struct var out, log_sum, seed, offset;
 };
 
-static void note_rows(struct node *n, const struct attended *made)
+static void note_work(struct graph *g, struct node *n, const struct attended *made,
+                      const struct attention_shape *shape)
 {
+    uint64_t spread = shape->spread ? shape->spread : 1;
+    uint64_t sequence = shape->sequence ? shape->sequence : shape->tokens * spread;
+    const struct attention d = {.row_bytes = var_bytes(made->log_sum),
+                                .rows = (uint32_t)(shape->tokens * spread / sequence),
+                                .tokens = (uint32_t)sequence,
+                                .heads = (uint16_t)(shape->heads / spread),
+                                .kv_heads = (uint16_t)(shape->kv_heads / spread),
+                                .head_dim = (uint16_t)shape->head_dim,
+                                .masked = shape->mask_elements > 0};
+    attends(g, &d, false);
     if (n)
-        NODE_DETAIL(n, struct attention)->row_bytes = var_bytes(made->log_sum);
+        *NODE_DETAIL(n, struct attention) = d;
 }
 
 static struct var output_of(struct graph *g, struct attended *made)
@@ -127,7 +156,7 @@ static struct var attend(struct graph *g, const struct queries *in,
     made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     if (!g->stopped)
         machine_scratch(g->machine, 256);
-    note_rows(n, &made);
+    note_work(g, n, &made, shape);
     graph_keep(g, n, made.seed.storage);
     graph_keep(g, n, made.offset.storage);
     graph_keep(g, n, made.out.storage);
@@ -152,7 +181,7 @@ static struct var attend_flash(struct graph *g, const struct queries *in,
     made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     made.seed = graph_output(g, NULL, 2, 8);
     made.offset = graph_output(g, NULL, 1, 8);
-    note_rows(n, &made);
+    note_work(g, n, &made, shape);
     graph_keep(g, n, made.offset.storage);
     graph_keep(g, n, made.seed.storage);
     graph_keep(g, n, made.out.storage);
@@ -175,7 +204,7 @@ static struct var attend_efficient(struct graph *g, const struct queries *in,
     struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
     uint64_t queries = u64_align_up(shape->tokens, ALIGNED_QUERIES);
     made.log_sum = graph_output(g, NULL, queries * shape->heads, 4);
-    note_rows(n, &made);
+    note_work(g, n, &made, shape);
     if (n)
         NODE_DETAIL(n, struct attention)->is_half = in->q.width == 2;
     graph_keep(g, n, made.out.storage);

@@ -15,7 +15,7 @@ struct cut {
 static void whole_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct chunk_gradients *c = NODE_DETAIL(n, struct cut)->chunks;
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    out[0].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
     for (int i = 0; i < c->count; i++)
         machine_drop(g->machine, c->gradients[i]);
 }

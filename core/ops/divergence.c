@@ -12,6 +12,16 @@ struct divergence {
     uint64_t tokens, columns, words;
 };
 
+// Products of hidden states and head, tile by tile, and what is read and written of the tiles.
+static void head_products(struct graph *g, const struct divergence *d, int count)
+{
+    uint64_t tiles = u64_divide_up(d->tokens, TILE_TOKENS) * u64_divide_up(d->words, TILE_WORDS);
+    for (int i = 0; i < count; i++)
+        multiplies(g, (struct product_shape){d->tokens, d->words, d->columns, 1, COMPUTE_WIDTH});
+    moves(g, 3 * d->tokens * d->words * COMPUTE_WIDTH);
+    machine_host(g->machine, (double)tiles * machine_rates(g->machine)->call * 4);
+}
+
 // Both models' tiles, and a part of a head in the compute type where it has another.
 struct tiles {
     struct storage *student, *teacher;
@@ -62,7 +72,7 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
     machine_drop(m, for_hidden);
     machine_drop(m, for_weight);
     drop_tiles(m, &t);
-    m->flops += (trained ? 6 : 4) * hidden * d->words;
+    head_products(g, d, trained ? 3 : 2);
 }
 
 static const struct operation divergence = {KERNELS_LOG_PROBS, divergence_backward};
@@ -90,6 +100,6 @@ struct var op_divergence(struct graph *g, struct var hidden, int head, struct va
     node_parameter(g, n, 1, head);
     if (n)
         *NODE_DETAIL(n, struct divergence) = size;
-    g->machine->flops += 2 * hidden.elements * p->rows;
+    head_products(g, &size, 1);
     return out;
 }

@@ -38,7 +38,8 @@ static void make_change(struct graph *g, struct whole *w, const struct parameter
     var_drop(g, &unit);
     if (computes != width)
         replace(g, &w->change, p->rows * p->columns, width);
-    count_work(g, 2 * p->columns * thin->rows * (p->columns + p->rows), 0);
+    multiplies(g, (struct product_shape){p->columns, thin->rows, p->columns, 1, computes});
+    multiplies(g, (struct product_shape){p->columns, p->rows, thin->rows, 1, computes});
 }
 
 // dequantize_module_weight, then to(x.dtype).

@@ -41,6 +41,7 @@ struct var op_add(struct graph *g, struct var a, struct var b)
     const struct operation *operation = a.width != b.width ? &add_mixed : &operation_pass;
     struct node *n = graph_add_for(g, operation, either(a, b));
     struct var out = op_unary(g, n, a, a.elements, wider(a, b));
+    reads_too(g, b);
     node_input(n, 1, b);
     return out;
 }
@@ -49,13 +50,16 @@ struct var op_add_mask(struct graph *g, struct var x, struct var mask)
 {
     bool mixed = mask.width > x.width;
     struct node *n = graph_add_for(g, mixed ? &cast : &operation_pass, x);
-    return op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
+    struct var out = op_unary(g, n, x, x.elements, mixed ? mask.width : x.width);
+    reads_too(g, mask);
+    return out;
 }
 
 struct var op_add_in_place(struct graph *g, struct var x, struct var other)
 {
     struct node *n = graph_add(g, &operation_pass);
     node_input(n, 1, other);
+    moves(g, 2 * var_bytes(x) + var_bytes(other));
     return node_in_place(g, n, x);
 }
 
@@ -70,7 +74,7 @@ struct var op_scalar(struct graph *g, struct var a, struct var b)
 static void subtract_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = storage_share(n->gradient);
-    out[1].gradient = take_working(g, n->input_bytes[0]);
+    out[1].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
     if (n->input_bytes[1] != n->input_bytes[0])
         out[1].reduced_bytes = n->input_bytes[1];
 }
@@ -81,6 +85,7 @@ struct var op_subtract(struct graph *g, struct var a, struct var b)
 {
     struct node *n = graph_add_for(g, &subtract, either(a, b));
     struct var out = op_unary(g, n, a, a.elements, a.width);
+    reads_too(g, b);
     node_input(n, 1, b);
     return out;
 }
@@ -96,9 +101,9 @@ static void multiply_backward(struct graph *g, struct node *n, struct outcome *o
 {
     const struct multiply *d = NODE_DETAIL(n, struct multiply);
     if (n->inputs[1] != NO_NODE)
-        out[1].gradient = take_working(g, d->result_bytes);
+        out[1].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[0]);
     if (n->inputs[0] != NO_NODE)
-        out[0].gradient = take_working(g, d->result_bytes);
+        out[0].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[1]);
     if (n->input_bytes[1] != d->result_bytes)
         out[1].reduced_bytes = n->input_bytes[1];
     out[1].reduction = &d->reduction;
@@ -116,6 +121,7 @@ static struct var multiplied(struct graph *g, struct var a, struct var b, struct
     if (a.node != NO_NODE)
         graph_keep(g, n, b.storage);
     struct var out = op_unary(g, n, a, a.elements, wider(a, b));
+    reads_too(g, b);
     node_input(n, 1, b);
     if (n)
         *NODE_DETAIL(n, struct multiply) = (struct multiply){var_bytes(out), r};
@@ -135,9 +141,9 @@ struct var op_multiply_row(struct graph *g, struct var a, struct var row)
 static void multiply_weight_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct multiply *d = NODE_DETAIL(n, struct multiply);
-    out[0].gradient = take_working(g, d->result_bytes);
+    out[0].gradient = make_working(g, d->result_bytes, gradient_bytes(n));
     if (n->inputs[1] != NO_NODE) {
-        out[1].gradient = take_working(g, d->result_bytes);
+        out[1].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[0]);
         out[1].reduced_bytes = n->input_bytes[1];
         out[1].reduction = &d->reduction;
     }
@@ -185,7 +191,7 @@ struct multiply_constant {
 static void multiply_constant_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     uint64_t result_bytes = NODE_DETAIL(n, struct multiply_constant)->result_bytes;
-    out[0].gradient = take_working(g, result_bytes);
+    out[0].gradient = make_working(g, result_bytes, gradient_bytes(n));
     if (result_bytes != n->input_bytes[0])
         out[0].cast_bytes = n->input_bytes[0];
 }
@@ -219,12 +225,12 @@ static void divide_backward(struct graph *g, struct node *n, struct outcome *out
 {
     struct storage *made[3];
     for (int i = 0; i < COUNT_OF(made); i++)
-        made[i] = take_working(g, n->input_bytes[0]);
-    out[1].gradient = take_working(g, n->input_bytes[0]);
+        made[i] = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    out[1].gradient = make_working(g, n->input_bytes[0], 2 * n->input_bytes[0]);
     out[1].reduced_bytes = n->input_bytes[1];
     for (int i = COUNT_OF(made) - 1; i >= 0; i--)
         machine_drop(g->machine, made[i]);
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    out[0].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
 }
 
 static const struct operation divide = {KERNELS_DIVIDE, divide_backward};
@@ -233,6 +239,8 @@ struct var op_divide(struct graph *g, struct var x, struct var divisor)
 {
     struct node *n = graph_add(g, &divide);
     struct var before = graph_output(g, NULL, x.elements, x.width);
+    moves(g, 2 * var_bytes(x));
+    moves(g, 2 * var_bytes(x));
     graph_keep(g, n, before.storage);
     graph_keep(g, n, divisor.storage);
     var_drop(g, &before);
@@ -244,9 +252,10 @@ struct var op_divide(struct graph *g, struct var x, struct var divisor)
 
 static void power_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    struct storage *lower = take_working(g, n->input_bytes[0]);
-    struct storage *scaled = take_working(g, n->input_bytes[0]);
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    uint64_t bytes = n->input_bytes[0];
+    struct storage *lower = make_working(g, bytes, bytes);
+    struct storage *scaled = make_working(g, bytes, bytes);
+    out[0].gradient = make_working(g, bytes, 2 * bytes);
     machine_drop(g->machine, scaled);
     machine_drop(g->machine, lower);
 }
@@ -262,9 +271,10 @@ struct var op_power(struct graph *g, struct var x)
 
 static void rsqrt_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    struct storage *cubed = take_working(g, n->input_bytes[0]);
-    struct storage *scaled = take_working(g, n->input_bytes[0]);
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    uint64_t bytes = n->input_bytes[0];
+    struct storage *cubed = make_working(g, bytes, bytes);
+    struct storage *scaled = make_working(g, bytes, bytes);
+    out[0].gradient = make_working(g, bytes, 2 * bytes);
     machine_drop(g->machine, scaled);
     machine_drop(g->machine, cubed);
 }
@@ -325,8 +335,11 @@ struct clamp {
 static void clamp_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct clamp *d = NODE_DETAIL(n, struct clamp);
-    struct storage *low = take_working(g, d->low_bytes), *high = take_working(g, d->high_bytes);
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    uint64_t bytes = n->input_bytes[0];
+    struct storage *low = make_working(g, d->low_bytes, bytes), *high = NULL;
+    if (d->high_bytes)
+        high = make_working(g, d->high_bytes, bytes);
+    out[0].gradient = make_working(g, bytes, bytes + d->low_bytes + d->high_bytes);
     machine_drop(g->machine, high);
     machine_drop(g->machine, low);
 }
@@ -379,6 +392,7 @@ struct var op_mask(struct graph *g, struct var x, struct var mask)
 {
     struct node *n = graph_add(g, &mask_rows);
     graph_keep(g, n, mask.storage);
+    moves(g, 2 * var_bytes(x));
     return node_in_place(g, n, x);
 }
 

@@ -18,6 +18,9 @@ static void embedding_backward(struct graph *g, struct node *n, struct outcome *
     struct machine *m = g->machine;
     uint64_t column = 8 * d->numbers;
     uint64_t partial = d->numbers / 10 + (d->numbers < d->vocabulary ? d->numbers : d->vocabulary);
+    // Zeros for all rows, and the gradients of those that were picked.
+    machine_move(m, n->input_bytes[0]);
+    machine_move(m, 3 * gradient_bytes(n));
     if (d->numbers <= 3072) {
         out[0].gradient = machine_take(m, n->input_bytes[0], MEMORY_GRADIENTS);
         return;
@@ -49,6 +52,7 @@ static struct var frozen_embedding(struct graph *g, int parameter, struct var id
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD);
     struct node *leaf = g->embedding_is_leaf ? graph_add(g, &operation_pass) : NULL;
     struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
+    moves(g, 2 * var_bytes(out));
     graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD_DONE);
     return out;
@@ -63,6 +67,7 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
     struct node *n = graph_add(g, &operation_embedding);
     graph_keep(g, n, ids.storage);
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);
+    moves(g, 2 * var_bytes(out));
     node_parameter(g, n, 0, parameter);
     if (n)
         *NODE_DETAIL(n, struct embedding) = (struct embedding){ids.elements, p->columns, p->rows};
@@ -109,6 +114,7 @@ static void index_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct index *d = NODE_DETAIL(n, struct index);
     gradient_like_input(g, n, out);
+    moves(g, 3 * gradient_bytes(n)); // added where it belongs
     sort_numbers(g, linear_part(g, 8 * d->numbers), d);
 }
 
@@ -120,7 +126,11 @@ struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct va
     graph_keep(g, n, numbers.storage);
     if (n)
         *NODE_DETAIL(n, struct index) = (struct index){numbers.elements, rows};
-    return op_unary(g, n, x, x.elements / rows * numbers.elements, x.width);
+    uint64_t elements = x.elements / rows * numbers.elements;
+    struct var out = graph_output(g, n, elements, x.width);
+    node_input(n, 0, x);
+    moves(g, 2 * var_bytes(out));
+    return out;
 }
 
 // ------------------------------------------------------------------ rows that a mask picks

@@ -2,10 +2,17 @@
 // some of the heads.
 #include "core/ops/operation.h"
 
+static void exchanges(struct graph *g, uint64_t bytes)
+{
+    if (!g->stopped)
+        machine_collect(g->machine, STREAM_COMPUTE, ALL_TO_ALL, g->exchange_ranks, bytes);
+}
+
 // A permuted copy and a receive buffer; the result is a view of the latter.
 static void exchange_in_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    struct storage *sent = take_working(g, n->input_bytes[0]);
+    struct storage *sent = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    exchanges(g, n->input_bytes[0]);
     out[0].gradient = take_working(g, n->input_bytes[0]);
     machine_drop(g->machine, sent);
 }
@@ -16,6 +23,8 @@ struct var op_exchange_in(struct graph *g, struct var x)
 {
     struct node *n = graph_add_for(g, &exchange_in, x);
     struct var sent = graph_output(g, NULL, x.elements, x.width);
+    moves(g, 2 * var_bytes(x));
+    exchanges(g, var_bytes(x));
     struct var received = graph_output(g, NULL, x.elements, x.width);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     var_drop(g, &sent);
@@ -25,9 +34,10 @@ struct var op_exchange_in(struct graph *g, struct var x)
 
 static void exchange_out_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    struct storage *sent = take_working(g, n->input_bytes[0]);
+    struct storage *sent = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    exchanges(g, n->input_bytes[0]);
     struct storage *received = take_working(g, n->input_bytes[0]);
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    out[0].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
     machine_drop(g->machine, sent);
     machine_drop(g->machine, received);
 }
@@ -38,6 +48,8 @@ struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
 {
     struct node *n = graph_add_for(g, &exchange_out, x);
     struct var sent = graph_output(g, NULL, x.elements, x.width);
+    moves(g, 2 * var_bytes(x));
+    exchanges(g, var_bytes(x));
     *received = graph_output(g, NULL, x.elements, x.width);
     var_drop(g, &sent);
     var_drop(g, &x);

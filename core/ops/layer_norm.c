@@ -22,6 +22,9 @@ static void layer_norm_backward(struct graph *g, struct node *n, struct outcome 
     const struct layer_norm *d = NODE_DETAIL(n, struct layer_norm);
     struct storage *parts[NODE_INPUTS] = {NULL};
     uint64_t count = parts_of_rows(g, d);
+    moves(g, 3 * n->input_bytes[0]); // the input's gradient; then the others', in one kernel
+    if (n->inputs[1] != NO_NODE || n->inputs[2] != NO_NODE)
+        moves(g, 2 * n->input_bytes[0]);
     for (int i = 0; i < NODE_INPUTS; i++)
         if (n->inputs[i] != NO_NODE)
             out[i].gradient =

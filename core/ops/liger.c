@@ -81,6 +81,9 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     node_parameter(g, n, 1, head);
     machine_drop(m, for_hidden);
     machine_drop(m, for_head);
-    m->flops += (p->frozen ? 4 : 6) * tokens * p->rows * p->columns;
+    for (int i = 0; i < (p->frozen ? 2 : 3); i++)
+        multiplies(g, (struct product_shape){tokens, p->rows, p->columns, 1, 2});
+    moves(g,
+          3 * tokens * p->rows * 2); // the kernel reads the logits twice and writes their gradient
     return loss;
 }

@@ -16,6 +16,7 @@ static void norm_backward(struct graph *g, struct node *n, struct outcome *out)
     struct machine *m = g->machine;
     uint64_t columns = NODE_DETAIL(n, struct liger_norm)->columns;
     out[0].gradient = storage_share(n->gradient);
+    moves(g, 3 * gradient_bytes(n)); // the gradient in place, and the input
     if (n->inputs[1] == NO_NODE)
         return;
     struct storage *rows = take_working(g, 4 * g->multiprocessors * columns);
@@ -48,6 +49,7 @@ struct var op_liger_norm(struct graph *g, struct var x, int weight)
 static void turn_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     operation_pass.backward(g, n, out);
+    moves(g, 2 * n->input_bytes[0]);
     out[0].view = n->gradient_is_view;
 }
 
@@ -57,6 +59,7 @@ struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struc
 {
     struct node *n = graph_add_for(g, &liger_turn, x);
     node_input(n, 0, x);
+    moves(g, 2 * var_bytes(x));
     graph_keep(g, n, cosine.storage);
     graph_keep(g, n, sine.storage);
     return node_view(g, n, var_share(x));
@@ -66,7 +69,7 @@ struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struc
 
 static void gate_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    (void)g;
+    moves(g, 5 * n->input_bytes[0]); // three read, two written
     for (int i = 0; i < 2; i++)
         out[i].gradient = storage_share(n->saved[i]);
 }
@@ -77,6 +80,7 @@ struct var op_liger_gate(struct graph *g, struct var gate, struct var up)
 {
     struct node *n = graph_add_for(g, &liger_gate, either(gate, up));
     struct var out = op_unary(g, n, gate, gate.elements, gate.width);
+    reads_too(g, up);
     node_input(n, 1, up);
     graph_keep(g, n, gate.storage);
     graph_keep(g, n, up.storage);

@@ -1,12 +1,26 @@
 // Matrix products: linear layers as torch and DeepSpeed run them, under autocast too, products of
 // two tensors, and the grouped products of experts.
+#include "core/base/num.h"
 #include "core/ops/operation.h"
 
 // ------------------------------------------------------------------ linear layers
 
 struct linear {
-    struct reduction bias; // its gradient's
+    struct reduction bias;   // its gradient's: outputs, and rows that are summed
+    uint32_t columns, width; // of the input
 };
+
+static struct product_shape for_input(const struct linear *d)
+{
+    return (struct product_shape){d->bias.inputs_per_output, d->columns, d->bias.outputs, 1,
+                                  d->width};
+}
+
+static struct product_shape for_weight(const struct linear *d)
+{
+    return (struct product_shape){d->bias.outputs, d->columns, d->bias.inputs_per_output, 1,
+                                  d->width};
+}
 
 static void input_gradient(struct graph *g, struct node *n, struct outcome *out)
 {
@@ -15,6 +29,7 @@ static void input_gradient(struct graph *g, struct node *n, struct outcome *out)
     out[0].gradient = take_working(g, n->input_bytes[0]);
     out[0].view = true;
     gemm_workspace(g);
+    multiplies(g, for_input(NODE_DETAIL(n, struct linear)));
 }
 
 static void weight_gradient(struct graph *g, struct node *n, struct outcome *out)
@@ -24,6 +39,7 @@ static void weight_gradient(struct graph *g, struct node *n, struct outcome *out
     out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
     gemm_workspace(g);
+    multiplies(g, for_weight(NODE_DETAIL(n, struct linear)));
 }
 
 // MmBackward0 begins with the weight, AddmmBackward0, which has a bias, with the input.
@@ -41,23 +57,27 @@ static void torch_backward(struct graph *g, struct node *n, struct outcome *out)
 // transposed.
 static void zero_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    if (n->inputs[0] != NO_NODE)
+    const struct linear *d = NODE_DETAIL(n, struct linear);
+    if (n->inputs[0] != NO_NODE) {
         out[0].gradient = take_working(g, n->input_bytes[0]);
+        multiplies(g, for_input(d));
+    }
     gemm_workspace(g);
-    if (n->inputs[1] != NO_NODE)
+    if (n->inputs[1] != NO_NODE) {
         out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
+        multiplies(g, for_weight(d));
+    }
 }
 
 static void linear_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct linear *d = NODE_DETAIL(n, struct linear);
-    int products = (n->inputs[0] != NO_NODE) + (n->inputs[1] != NO_NODE);
     (g->module ? zero_backward : torch_backward)(g, n, out);
     if (n->inputs[2] != NO_NODE) {
         out[2].gradient = machine_take(g->machine, n->input_bytes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &d->bias);
+        machine_move(g->machine, gradient_bytes(n));
     }
-    g->machine->flops += 2 * (uint64_t)products * d->bias.outputs * d->bias.inputs_per_output;
 }
 
 const struct operation operation_linear = {KERNELS_LINEAR, linear_backward};
@@ -83,13 +103,14 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     if (bias >= 0)
         node_input(n, 2, (struct var){NULL, gradient_of(g, bias), x.width, p->rows});
     if (n)
-        NODE_DETAIL(n, struct linear)->bias = (struct reduction){p->rows, rows};
+        *NODE_DETAIL(n, struct linear) =
+            (struct linear){{p->rows, rows}, (uint32_t)p->columns, x.width};
     node_of_frozen(g, n, parameter);
     if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);
     else if (!g->stopped)
         gemm_workspace(g);
-    count_work(g, 2 * rows * p->rows * p->columns, var_bytes(x) + var_bytes(out));
+    multiplies(g, (struct product_shape){rows, p->rows, p->columns, 1, x.width});
     return out;
 }
 
@@ -109,6 +130,8 @@ static struct var cast_weight(struct graph *g, int parameter)
         out.storage = storage_share(p->cast);
     else if (!g->stopped)
         out.storage = machine_take(g->machine, var_bytes(out), MEMORY_PARAMETERS);
+    if (!p->cast)
+        moves(g, out.elements * p->width + var_bytes(out));
     if (g->stopped || p->frozen || p->cast)
         return out;
     p->cast = out.storage;
@@ -162,16 +185,19 @@ struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t
 // ------------------------------------------------------------------ products of two tensors
 
 struct product {
-    uint64_t flops;
+    uint32_t rows, columns, depth, count;
 };
 
 // BmmBackward0 (derivatives.yaml): each factor's gradient is a product with the other.
 static void product_backward(struct graph *g, struct node *n, struct outcome *out)
 {
+    const struct product *d = NODE_DETAIL(n, struct product);
+    uint32_t width = (uint32_t)(n->input_bytes[0] / ((uint64_t)d->rows * d->depth * d->count));
     out[1].gradient = take_working(g, n->input_bytes[1]);
     gemm_workspace(g);
+    multiplies(g, (struct product_shape){d->depth, d->columns, d->rows, d->count, width});
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    g->machine->flops += 2 * NODE_DETAIL(n, struct product)->flops;
+    multiplies(g, (struct product_shape){d->rows, d->depth, d->columns, d->count, width});
 }
 
 static const struct operation product = {KERNELS_PRODUCT, product_backward};
@@ -180,7 +206,8 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
                       uint64_t depth)
 {
     struct node *n = graph_add_for(g, &product, either(a, b));
-    uint64_t flops = 2 * elements * depth;
+    uint64_t rows = a.elements / depth, columns = b.elements / depth; // of all products
+    uint64_t count = u64_divide_up(rows * columns, elements);
     // The second goes first, but where both were recomputed, and are local to the backward.
     graph_keep(g, n, g->frame ? a.storage : b.storage);
     graph_keep(g, n, g->frame ? b.storage : a.storage);
@@ -188,29 +215,48 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
     node_input(n, 0, a);
     node_input(n, 1, b);
     if (n)
-        NODE_DETAIL(n, struct product)->flops = flops;
+        *NODE_DETAIL(n, struct product) =
+            (struct product){(uint32_t)(rows / count), (uint32_t)(columns / count), (uint32_t)depth,
+                             (uint32_t)count};
     if (!g->stopped)
         gemm_workspace(g);
-    count_work(g, flops, var_bytes(a) + var_bytes(b) + var_bytes(out));
+    multiplies(g, (struct product_shape){rows / count, columns / count, depth, count, a.width});
     return out;
 }
 
 // ------------------------------------------------------------------ grouped products
 
 struct grouped_product {
-    uint64_t groups; // that scratch is needed for
-    uint64_t flops;
+    uint32_t groups, with_scratch; // experts; that scratch is needed for
+    uint32_t rows, columns, outputs, width;
 };
+
+// Rows are as many for each expert: in bf16 one kernel has all of them.
+static struct product_shape for_experts(const struct grouped_product *d, struct product_shape one)
+{
+    bool together = d->width == 2;
+    one.width = d->width;
+    one.grouped = together;
+    one.count = together ? d->groups : 1;
+    one.more = together ? 0 : d->groups - 1;
+    return one;
+}
+
+static uint64_t rows_of_one(const struct grouped_product *d)
+{
+    return u64_divide_up(d->rows, d->groups);
+}
 
 static void grouped_product_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct grouped_product *d = NODE_DETAIL(n, struct grouped_product);
     out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
     out[1].view = true; // transposed
-    grouped_scratch(g, d->groups);
+    grouped_scratch(g, d->with_scratch);
+    multiplies(g, for_experts(d, (struct product_shape){d->outputs, d->columns, rows_of_one(d)}));
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    grouped_scratch(g, d->groups);
-    g->machine->flops += 2 * d->flops;
+    grouped_scratch(g, d->with_scratch);
+    multiplies(g, for_experts(d, (struct product_shape){rows_of_one(d), d->columns, d->outputs}));
 }
 
 static const struct operation grouped_product = {KERNELS_GROUPED_PRODUCT, grouped_product_backward};
@@ -219,19 +265,23 @@ struct var op_grouped_product(struct graph *g, struct var x, int parameter, uint
                               struct var offsets)
 {
     const struct parameter *p = &g->parameters[parameter];
-    uint64_t rows = x.elements / columns, flops = 2 * rows * p->columns;
-    uint64_t groups = x.width == 2 ? p->rows : 0; // in fp32 one by one, without scratch
+    uint64_t rows = x.elements / columns, outputs = p->columns / columns;
+    const struct grouped_product d = {
+        (uint32_t)p->rows, x.width == 2 ? (uint32_t)p->rows : 0, // in fp32 one by one
+        (uint32_t)rows,    (uint32_t)columns,
+        (uint32_t)outputs, x.width};
     struct node *n = graph_add(g, &grouped_product);
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL); // the weight
     graph_keep(g, n, offsets.storage);
-    struct var out = op_unary(g, n, x, rows * (p->columns / columns), x.width);
+    struct var out = graph_output(g, n, rows * outputs, x.width);
+    node_input(n, 0, x);
     node_parameter(g, n, 1, parameter);
     if (n)
-        *NODE_DETAIL(n, struct grouped_product) = (struct grouped_product){groups, flops};
+        *NODE_DETAIL(n, struct grouped_product) = d;
     if (g->stopped)
         return out;
-    grouped_scratch(g, groups);
-    g->machine->flops += flops;
+    grouped_scratch(g, d.with_scratch);
+    multiplies(g, for_experts(&d, (struct product_shape){rows_of_one(&d), outputs, columns}));
     return out;
 }

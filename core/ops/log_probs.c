@@ -7,11 +7,21 @@
 #include "core/base/num.h"
 #include "core/ops/operation.h"
 
-enum { TILE_TOKENS = 4096, TILE_WORDS = 32768 };
+enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
 
 struct log_probs {
     uint64_t tokens, columns, words;
 };
+
+// Products of hidden states and head, tile by tile, and what is read and written of the tiles.
+static void head_products(struct graph *g, const struct log_probs *d, int count)
+{
+    uint64_t tiles = u64_divide_up(d->tokens, TILE_TOKENS) * u64_divide_up(d->words, TILE_WORDS);
+    for (int i = 0; i < count; i++)
+        multiplies(g, (struct product_shape){d->tokens, d->words, d->columns, 1, COMPUTE_WIDTH});
+    moves(g, 3 * d->tokens * d->words * COMPUTE_WIDTH);
+    machine_host(g->machine, (double)tiles * machine_rates(g->machine)->call * 4);
+}
 
 // A pass over all tiles: their types, and what is alive of it.
 struct tiles {
@@ -23,8 +33,6 @@ struct tiles {
 };
 
 // Autocast's type, or the hidden states', is bf16. What has it already is not copied.
-enum { COMPUTE_WIDTH = 2 };
-
 static void take_part(const struct tiles *t, struct storage **s, uint64_t elements, uint32_t width)
 {
     struct storage *next = NULL;
@@ -96,7 +104,7 @@ static void log_probs_backward(struct graph *g, struct node *n, struct outcome *
     machine_drop(m, for_hidden);
     machine_drop(m, for_weight);
     end_tiles(&t);
-    m->flops += (trained ? 6 : 4) * hidden * d->words;
+    head_products(g, d, trained ? 3 : 2);
 }
 
 static const struct operation log_probs = {KERNELS_LOG_PROBS, log_probs_backward};
@@ -148,6 +156,6 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
     node_parameter(g, n, 1, head);
     if (n)
         *NODE_DETAIL(n, struct log_probs) = size;
-    g->machine->flops += 2 * hidden.elements * p->rows;
+    head_products(g, &size, 1);
     return out;
 }

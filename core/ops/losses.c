@@ -4,17 +4,28 @@
 
 static void logits_backward(struct graph *g, struct node *n, struct outcome *out)
 {
+    uint64_t kept = n->saved_count && n->saved[0] ? n->saved[0]->bytes : 0;
+    machine_move(g->machine, n->input_bytes[0] + gradient_bytes(n) + kept);
     out[0].gradient = machine_take(g->machine, n->input_bytes[0], MEMORY_LOGITS);
 }
 
 // ------------------------------------------------------------------ cross entropy
 
-static const struct operation log_softmax = {KERNELS_LOG_SOFTMAX, logits_backward};
+// Reads both twice: for the sum, and for the result.
+static void log_softmax_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    logits_backward(g, n, out);
+    machine_move_more(g->machine, 2 * n->input_bytes[0]);
+}
+
+static const struct operation log_softmax = {KERNELS_LOG_SOFTMAX, log_softmax_backward};
 
 struct var op_log_softmax(struct graph *g, struct var logits)
 {
     struct node *n = graph_add(g, &log_softmax);
     struct var out = op_unary(g, n, logits, logits.elements, logits.width);
+    reads_too(g, logits); // for the largest, for the sum, and for the result
+    reads_too(g, logits);
     graph_keep(g, n, out.storage);
     return out;
 }
@@ -47,6 +58,8 @@ struct var op_cross_entropy(struct graph *g, struct var logits, struct var label
 static void divide_view_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     uint64_t bytes = n->input_bytes[0];
+    for (int i = 0; i < 4; i++)
+        machine_move(g->machine, 2 * bytes);
     struct storage *result = machine_take(g->machine, bytes, MEMORY_LOGITS);
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
@@ -62,6 +75,7 @@ static const struct operation divide_view = {KERNELS_DIVIDE_VIEW, divide_view_ba
 
 struct var op_divide_view(struct graph *g, struct var x)
 {
+    moves(g, 2 * var_bytes(x));
     return node_in_place(g, graph_add(g, &divide_view), x);
 }
 

@@ -31,12 +31,29 @@ struct var op_parameter(const struct graph *g, int parameter)
     return (struct var){NULL, gradient_of(g, parameter), p->width, p->rows * p->columns};
 }
 
-void count_work(struct graph *g, uint64_t flops, uint64_t moved)
+struct var op_constant(struct graph *g, uint64_t elements, uint32_t width)
 {
-    if (g->stopped)
-        return;
-    g->machine->flops += flops;
-    g->machine->moved_bytes += moved;
+    graph_called(g);
+    moves(g, 2 * elements * width);
+    return graph_output(g, NULL, elements, width);
+}
+
+void moves(struct graph *g, uint64_t bytes)
+{
+    if (!g->stopped)
+        machine_move(g->machine, bytes);
+}
+
+void reads_too(struct graph *g, struct var x)
+{
+    if (!g->stopped)
+        machine_move_more(g->machine, var_bytes(x));
+}
+
+void multiplies(struct graph *g, struct product_shape p)
+{
+    if (!g->stopped)
+        machine_multiply(g->machine, &p);
 }
 
 struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elements,
@@ -44,7 +61,7 @@ struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elem
 {
     node_input(n, 0, x);
     struct var out = graph_output(g, n, elements, width);
-    count_work(g, elements, var_bytes(x) + var_bytes(out));
+    moves(g, var_bytes(x) + var_bytes(out));
     return out;
 }
 
@@ -78,7 +95,19 @@ struct storage *take_working(struct graph *g, uint64_t bytes)
     return machine_take(g->machine, bytes, MEMORY_WORKING);
 }
 
+struct storage *make_working(struct graph *g, uint64_t bytes, uint64_t read)
+{
+    machine_move(g->machine, bytes + read);
+    return take_working(g, bytes);
+}
+
+uint64_t gradient_bytes(const struct node *n)
+{
+    return n->gradient ? n->gradient->bytes : 0;
+}
+
 void gradient_like_input(struct graph *g, struct node *n, struct outcome *out)
 {
-    out[0].gradient = take_working(g, n->input_bytes[0]);
+    uint64_t kept = n->saved_count && n->saved[0] ? n->saved[0]->bytes : 0;
+    out[0].gradient = make_working(g, n->input_bytes[0], gradient_bytes(n) + kept);
 }

@@ -95,11 +95,21 @@ struct var either(struct var a, struct var b);
 // Kept now, but let go after what graph_keep is given later: that one must have counted it.
 void keep_last(const struct graph *g, struct node *n, struct storage *s);
 
-void count_work(struct graph *g, uint64_t flops, uint64_t moved);
+// Time, but in what is not recomputed any more: a kernel that reads and writes so many bytes; what
+// the last one reads as well; a matrix product of these rows, columns and depth.
+void moves(struct graph *g, uint64_t bytes);
+void reads_too(struct graph *g, struct var x);
+void multiplies(struct graph *g, struct product_shape p);
 
 struct storage *take_working(struct graph *g, uint64_t bytes);
 
-// The gradient is a new tensor of the first input's size.
+// The same, and a kernel that fills it and reads so many bytes.
+struct storage *make_working(struct graph *g, uint64_t bytes, uint64_t read);
+
+uint64_t gradient_bytes(const struct node *n); // of what came to it
+
+// The gradient is a new tensor of the first input's size, made of the one that came and what was
+// kept first.
 void gradient_like_input(struct graph *g, struct node *n, struct outcome *out);
 
 #endif

@@ -10,6 +10,9 @@
 // A parameter as a tensor like any other.
 struct var op_parameter(const struct graph *g, int parameter);
 
+// A tensor that no gradient goes to, by an operator of which nothing else matters.
+struct var op_constant(struct graph *g, uint64_t elements, uint32_t width);
+
 // ------------------------------------------------------------------ elementwise.c
 
 struct var op_cast(struct graph *g, struct var x, uint32_t width); // the same tensor if it has it
@@ -123,6 +126,8 @@ struct attention_shape {
     uint64_t tokens; // of all sequences
     uint64_t heads, kv_heads, head_dim;
     uint64_t mask_elements; // 0: causal, which needs no mask
+    uint64_t sequence;      // tokens that attend to each other; 0: all
+    uint64_t spread;        // ranks that the heads are spread over; 0: none
 };
 struct var op_attention(struct graph *g, struct var q, struct var k, struct var v,
                         const struct attention_shape *shape);

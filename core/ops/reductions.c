@@ -48,6 +48,7 @@ struct var op_top(struct graph *g, struct var x, uint64_t elements, struct var *
 static void softmax_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     gradient_like_input(g, n, out);
+    moves(g, 3 * n->input_bytes[0]); // gradient times output
     machine_scratch(g->machine, n->input_bytes[0]);
 }
 

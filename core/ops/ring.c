@@ -85,9 +85,24 @@ struct merger {
     bool begun;
 };
 
+// Each block has as many pairs as the first, half of which a causal mask leaves out.
+static void block_attends(struct graph *g, const struct attention_shape *s, bool backward)
+{
+    const struct attending_shape a = {.rows = 1,
+                                      .tokens = s->tokens,
+                                      .heads = s->heads,
+                                      .kv_heads = s->kv_heads,
+                                      .head_dim = s->head_dim,
+                                      .flash2 = g->flash,
+                                      .backward = backward};
+    if (!g->stopped)
+        machine_attend(g->machine, &a);
+}
+
 static void attend_block(struct graph *g, struct block *b, uint64_t tokens,
                          const struct attention_shape *s)
 {
+    block_attends(g, s, false);
     struct block made = {.seed = take(g, 1, 8), .offset = take(g, 1, 8)};
     made.out = take(g, tokens * s->heads * s->head_dim, 2);
     made.log_sum = take(g, tokens * s->heads, 4);
@@ -103,6 +118,8 @@ static void attend_block(struct graph *g, struct block *b, uint64_t tokens,
 static struct merger merged(struct graph *g, uint64_t outputs, uint64_t rows)
 {
     struct merger m = {.begun = true};
+    for (int i = 0; i < 3; i++) // the gap, scaled, and the sum, in fp32
+        moves(g, 12 * outputs);
     struct var difference = take(g, rows, 4), weight = take(g, rows, 4);
     drop(g, difference);
     struct var gap = take(g, outputs, 4), scaled = take(g, outputs, 4);
@@ -121,6 +138,7 @@ static struct merger merged(struct graph *g, uint64_t outputs, uint64_t rows)
 static void merge(struct graph *g, struct merger *m, const struct block *b)
 {
     struct var wide = take(g, b->out.elements, 4);
+    moves(g, 6 * b->out.elements);
     if (!m->begun) {
         *m = (struct merger){wide, var_share(b->log_sum), true};
         return;
@@ -160,6 +178,9 @@ static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_
             struct var joined = take(g, 2 * kv_elements, 2);
             if (!i)
                 gathered = take(g, 2 * kv_elements * r->ranks, 2);
+            if (!i && !g->stopped)
+                machine_collect(g->machine, STREAM_COMPUTE, GATHER, r->ranks,
+                                4 * kv_elements * r->ranks);
             drop(g, joined);
         }
         if (i == 1) {
@@ -210,6 +231,8 @@ static void block_backward(struct graph *g, struct ring_gradients *d, const stru
         replace(g, &d->own_key, NULL);
         replace(g, &d->own_value, NULL);
     }
+    block_attends(g, s, true);
+    moves(g, 10 * queries * width); // added up in fp32
     struct storage *query = take_working(g, 2 * queries * width);
     struct storage *key = take_working(g, 2 * keys * kv_width);
     struct storage *value = take_working(g, 2 * keys * kv_width);
@@ -226,6 +249,8 @@ static void pass_on(struct graph *g, struct ring_gradients *d, const struct ring
 {
     const struct attention_shape *s = &r->shape;
     uint64_t bytes = 4 * s->tokens * s->kv_heads * s->head_dim;
+    machine_collect(g->machine, STREAM_COMPUTE, GATHER, 2, 4 * bytes); // sent and received
+    moves(g, 6 * bytes);
     struct storage *key = i ? NULL : take_working(g, bytes);
     struct storage *value = i ? NULL : take_working(g, bytes);
     if (i) {
@@ -274,6 +299,9 @@ static void ring_backward(struct graph *g, struct node *n, struct outcome *out)
             replace(g, &d.joined_kv, take_working(g, 4 * kv_elements));
         if (!i)
             d.gathered = take_working(g, 4 * kv_elements * r->ranks);
+        if (!i)
+            machine_collect(g->machine, STREAM_COMPUTE, GATHER, r->ranks,
+                            4 * kv_elements * r->ranks);
         block_backward(g, &d, r, i);
         pass_on(g, &d, r, i);
         if (i > r->rank)

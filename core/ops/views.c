@@ -3,8 +3,18 @@
 
 // ------------------------------------------------------------------ parts
 
+struct part {
+    uint64_t moved_bytes; // where its gradient is copied
+};
+
 // The gradient of the whole is made of zeros and of the part's.
-static const struct operation slice = {KERNELS_SLICE, gradient_like_input};
+static void slice_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = make_working(g, n->input_bytes[0], 0);
+    moves(g, NODE_DETAIL(n, struct part)->moved_bytes);
+}
+
+static const struct operation slice = {KERNELS_SLICE, slice_backward};
 
 struct var op_slice(struct graph *g, struct var x, uint64_t elements)
 {
@@ -12,6 +22,8 @@ struct var op_slice(struct graph *g, struct var x, uint64_t elements)
     node_input(n, 0, x);
     struct var part = node_view(g, n, var_share(x));
     part.elements = elements;
+    if (n)
+        NODE_DETAIL(n, struct part)->moved_bytes = 2 * var_bytes(part);
     return part;
 }
 
@@ -30,6 +42,7 @@ struct var op_join(struct graph *g, struct var a, struct var b)
 {
     struct node *n = graph_add_for(g, &operation_pass, either(a, b));
     struct var out = op_unary(g, n, a, a.elements + b.elements, a.width);
+    reads_too(g, b);
     node_input(n, 1, b);
     return out;
 }
@@ -38,8 +51,8 @@ struct var op_join(struct graph *g, struct var a, struct var b)
 // of the copy, and zeros put there for what the tensor was before, if that needs a gradient.
 static void write_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    struct storage *whole = take_working(g, n->input_bytes[0]);
-    out[1].gradient = take_working(g, n->input_bytes[1]);
+    struct storage *whole = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    out[1].gradient = make_working(g, n->input_bytes[1], n->input_bytes[1]);
     if (n->inputs[0] == NO_NODE) {
         machine_drop(g->machine, whole);
         return;
@@ -54,6 +67,7 @@ struct var op_write(struct graph *g, struct var base, struct var x)
 {
     struct node *n = graph_add_for(g, &write_part, either(base, x));
     node_input(n, 1, x);
+    moves(g, 2 * var_bytes(x));
     return node_in_place(g, n, base);
 }
 

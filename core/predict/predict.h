@@ -5,6 +5,7 @@
 #include "core/autograd/machine.h"
 #include "core/job/job.h"
 #include "core/predict/host.h"
+#include "core/predict/step_time.h"
 #include "core/predict/verdict.h"
 #include "core/replay/replay.h"
 
@@ -41,6 +42,7 @@ struct prediction {
     uint64_t host_bytes;    // of all ranks of one node while it trains; 0 without offload
     struct host_bytes host; // phase by phase
     uint64_t managed_bytes; // in unified memory, on the card while there is room
+    struct step_time time;  // of the last step
 };
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,

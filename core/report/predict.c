@@ -5,6 +5,7 @@
 #include "core/base/num.h"
 #include "core/base/units.h"
 #include "core/models/trainer.h"
+#include "core/report/step_time.h"
 #include "core/report/verdict.h"
 
 enum { BAR_CELLS = 30 };
@@ -402,6 +403,8 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
     }
     print_rows(out, v, s->job);
+    if (p->fits)
+        report_time(out, v, &p->time);
     print_warning(out, v, s->job);
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
@@ -534,8 +537,7 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
         json_out_u64(j, p->host_bytes);
     else
         json_out_null(j);
-    json_out_key(j, "time"); // not modelled yet
-    json_out_null(j);
+    report_time_json(j, &p->time);
     json_out_key(j, "warnings");
     json_out_array(j);
     struct str warning = job_warning(j->out->arena, s->job);
@@ -546,12 +548,12 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
 
 // ------------------------------------------------------------------ the timeline
 
-struct timeline {
+struct drawing {
     uint64_t now[MEMORY_KINDS], total, best_total;
     uint64_t *values[MEMORY_KINDS]; // [points]
 };
 
-static void sample(struct timeline *t, ptrdiff_t point)
+static void sample(struct drawing *t, ptrdiff_t point)
 {
     if (t->total < t->best_total)
         return;
@@ -561,7 +563,7 @@ static void sample(struct timeline *t, ptrdiff_t point)
 }
 
 // Who owns each block right now, by handle. A block that another stream still uses is there.
-static void follow(struct timeline *t, const struct trace *trace, uint8_t *owners, ptrdiff_t points)
+static void follow(struct drawing *t, const struct trace *trace, uint8_t *owners, ptrdiff_t points)
 {
     ptrdiff_t last = -1;
     for (ptrdiff_t i = 0; i < trace->count; i++) {
@@ -599,7 +601,7 @@ void report_timeline(struct buf *svg, const struct replayed *r, const char *titl
     _Static_assert(COUNT_OF(colours) == (int)MEMORY_KINDS, "a colour for each kind");
     _Static_assert((int)CHART_MAX_LAYERS >= (int)MEMORY_KINDS, "a layer for each kind");
     struct arena *a = svg->arena;
-    struct timeline *t = NEW(a, struct timeline, 1);
+    struct drawing *t = NEW(a, struct drawing, 1);
     ptrdiff_t points = r->series->count;
     struct chart chart = {.title = title,
                           .time_axis = "three steps from a fresh process",

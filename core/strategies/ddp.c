@@ -13,6 +13,7 @@ struct reducer {
     struct storage **buckets;
     int bucket_count;
     bool rebuilt;
+    uint64_t gathered_bytes; // in the bucket that is filled
 };
 
 static uint64_t bytes_of(const struct parameter *p)
@@ -136,8 +137,47 @@ static void before_forward(struct trainer *t)
         rebuild(t, r);
 }
 
+// Gradients are copied into buckets, which are summed over the ranks beside the backward pass once
+// they are full (reducer.cpp).
+static void send_bucket(struct trainer *t, struct reducer *r)
+{
+    struct machine *m = t->machine;
+    uint16_t stream = t->first_stream;
+    if (!r->gathered_bytes || t->keeps_gradients)
+        return;
+    machine_follow(m, stream, STREAM_COMPUTE);
+    machine_collect(m, stream, ALL_REDUCE, job_ranks(t->job), r->gathered_bytes);
+    r->gathered_bytes = 0;
+}
+
+static void gradient_ready(struct graph *g, int parameter)
+{
+    struct trainer *t = g->owner;
+    struct reducer *r = t->state;
+    uint64_t bytes = bytes_of(&g->parameters[parameter]);
+    machine_move(t->machine, 2 * bytes);
+    r->gathered_bytes += bytes;
+    if (r->gathered_bytes >= BUCKET_BYTES)
+        send_bucket(t, r);
+}
+
+// And copied back from them.
+static void end_backward(struct trainer *t)
+{
+    struct reducer *r = t->state;
+    uint64_t bytes = 0;
+    send_bucket(t, r);
+    machine_follow(t->machine, STREAM_COMPUTE, t->first_stream);
+    for (int i = 0; i < t->trained_count; i++)
+        bytes += t->trained[i].elements * t->trained[i].width;
+    if (!t->keeps_gradients)
+        machine_move(t->machine, 2 * bytes);
+}
+
 const struct strategy_kind ddp_strategy = {
     .build = build,
+    .gradient_ready = gradient_ready,
+    .end_backward = end_backward,
     .before_forward = before_forward,
     .clip = optimizer_clip,
     .update = whole_update,

@@ -108,6 +108,9 @@ static void gather(struct trainer *t, struct unit *u)
     struct machine *m = t->machine;
     const struct shards *s = shards_of(t);
     struct storage *part = NULL;
+    machine_host(m, machine_rates(m)->flat_unit);
+    if (t->is_reference || s->stored_width != t->width)
+        machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + t->width));
     if (t->is_reference || s->stored_width != t->width)
         part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
     machine_wait(m, s->gather_stream, s->cast_stream);
@@ -116,6 +119,7 @@ static void gather(struct trainer *t, struct unit *u)
         return;
     }
     limit_gatherings(t);
+    machine_collect(m, s->gather_stream, GATHER, s->ranks, padded_elements(t, u) * t->width);
     u->full =
         machine_take_on(m, s->gather_stream, padded_elements(t, u) * t->width, MEMORY_GATHERED);
     machine_drop_after(m, part, s->gather_stream);
@@ -126,6 +130,8 @@ static void gather(struct trainer *t, struct unit *u)
 static void make_whole(struct trainer *t, struct unit *u)
 {
     struct machine *m = t->machine;
+    machine_move_on(m, shards_of(t)->cast_stream,
+                    u->elements * (shards_of(t)->stored_width + t->width));
     struct storage *before = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
     u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
                               t->is_reference ? MEMORY_REFERENCE : MEMORY_GATHERED);
@@ -217,6 +223,7 @@ static void enter_unit(struct trainer *t, int unit)
     if (unit == 0) // transformers has looked at a value on the card to choose a mask
         machine_synchronize(m, m->clock[STREAM_COMPUTE]);
     bring(t, &s->units[unit]);
+    machine_follow(m, STREAM_COMPUTE, s->gather_stream);
 }
 
 static void leave_unit(struct trainer *t, int unit)
@@ -232,6 +239,7 @@ static void leave_unit(struct trainer *t, int unit)
 static void enter_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
+    machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream); // it has come
     if (unit == s->root && is_whole(t))
         make_whole(t, &s->units[unit]);
     else if (unit == s->root)
@@ -315,6 +323,8 @@ static struct storage *join_gradients(struct trainer *t, struct unit *u)
     struct machine *m = t->machine;
     uint16_t stream = shards_of(t)->gather_stream;
     machine_wait(m, stream, STREAM_COMPUTE);
+    machine_host(m, machine_rates(m)->flat_unit);
+    machine_move_on(m, stream, 2 * u->elements * t->width);
     struct storage *flat = machine_take_on(m, stream, u->elements * t->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {
         struct parameter *p = &t->graph.parameters[u->parameters[i]];
@@ -343,11 +353,14 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     uint32_t width = shards_of(t)->reduce_width;
     struct storage *wide = NULL, *padding = NULL;
     if (width != t->width)
+        machine_move_on(m, stream, u->elements * (width + t->width));
+    if (width != t->width)
         wide = machine_take_on(m, stream, u->elements * width, MEMORY_GRADIENTS);
     // Where the driver has to make this buffer, the card catches up meanwhile: frees of the layers'
     // gradients follow at once (recordings t07 and one of Gemma 2). Smaller ones take too little.
     if (wide && m->grew)
         machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
+    machine_collect(m, stream, REDUCE_SCATTER, shards_of(t)->ranks, padded * width);
     if (padded != u->elements)
         padding = machine_take_on(m, stream, padded * width, MEMORY_GRADIENTS);
     struct storage *mine = machine_take_on(m, stream, u->shard_elements * width, MEMORY_GRADIENTS);
@@ -414,6 +427,7 @@ static void end_backward(struct trainer *t)
         if (s->units[i].full)
             leave_frozen(t, i);
     leave_backward(t, s->root);
+    machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
 }
 
 // ------------------------------------------------------------------ clipping
@@ -449,6 +463,10 @@ static void clip(struct trainer *t)
     struct shards *s = shards_of(t);
     struct machine *m = t->machine;
     struct storage **norms = NEW(m->arena, struct storage *, t->trained_count);
+    for (int i = 0; i < t->trained_count; i++) { // the norm, then the factor
+        machine_move(m, t->trained[i].elements * t->trained[i].width);
+        machine_move(m, 2 * t->trained[i].elements * t->trained[i].width);
+    }
     if (!s->zero)
         s->zero = scalar(t);
     for (int i = 0; i < t->trained_count; i++) {

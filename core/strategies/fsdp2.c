@@ -104,11 +104,29 @@ static uint64_t chunk_cat_scratch(const struct trainer *t, const struct unit *u)
 
 // ------------------------------------------------------------------ gathering
 
+static void time_unit(struct trainer *t, const struct unit *u)
+{
+    const struct rates *r = machine_rates(t->machine);
+    machine_host(t->machine, r->unit + u->count * r->unit_tensor);
+}
+
+// Shards are copied into the buffer, which is gathered then.
+static void time_gather(struct trainer *t, const struct unit *u)
+{
+    const struct shards *s = shards_of(t);
+    uint64_t bytes = u->shard_elements * t->width;
+    machine_move_on(t->machine, s->copy_in_stream, 2 * bytes);
+    machine_collect(t->machine, s->copy_in_stream, GATHER, s->ranks, bytes * s->ranks);
+}
+
 // With offload each shard comes from pinned memory and is cast by itself.
 static void fetch_shards(struct trainer *t, struct unit *u)
 {
     const struct shards *s = shards_of(t);
     struct storage **fetched = NEW(t->machine->arena, struct storage *, u->count);
+    time_unit(t, u);
+    machine_host_copy(t->machine, s->copy_in_stream, u->shard_elements * s->stored_width);
+    machine_move_on(t->machine, s->copy_in_stream, u->cast_elements * (s->stored_width + t->width));
     for (int i = 0; i < u->count; i++) {
         uint32_t width = stored_width(t, u->parameters[i]);
         fetched[i] =
@@ -120,6 +138,7 @@ static void fetch_shards(struct trainer *t, struct unit *u)
                                      MEMORY_GATHERED);
         machine_drop(t->machine, wide);
     }
+    time_gather(t, u);
     u->flat = machine_take_on(t->machine, s->copy_in_stream,
                               u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
     for (int i = u->count - 1; i >= 0; i--)
@@ -135,6 +154,9 @@ static void gather(struct trainer *t, struct unit *u)
         fetch_shards(t, u);
         return;
     }
+    time_unit(t, u);
+    machine_move_on(t->machine, s->copy_in_stream, u->cast_elements * (s->stored_width + t->width));
+    time_gather(t, u);
     struct storage *cast = machine_take_on(t->machine, s->copy_in_stream,
                                            u->cast_elements * t->width, MEMORY_GATHERED);
     u->flat = machine_take_on(t->machine, s->copy_in_stream,
@@ -147,6 +169,8 @@ static void copy_out(struct trainer *t, struct unit *u, bool forward)
     struct shards *s = shards_of(t);
     if (!u->flat)
         return;
+    machine_follow(t->machine, STREAM_COMPUTE, s->copy_in_stream);
+    machine_move(t->machine, 2 * u->shard_elements * s->ranks * t->width);
     for (int i = 0; i < u->count; i++)
         u->full[i] = machine_take(t->machine, u->shards[i] * s->ranks * t->width, MEMORY_GATHERED);
     u->is_full = true;
@@ -275,6 +299,18 @@ static void leave_backward(struct trainer *t, int unit)
         return;
     if (t->keeps_gradients) // set_requires_gradient_sync(False)
         return;
+    time_unit(t, u);
+    machine_follow(m, STREAM_COMPUTE, s->reduce_stream); // the last one's input goes
+    machine_move(m, whole * (t->width + s->reduce_width));
+    machine_follow(m, s->reduce_stream, STREAM_COMPUTE);
+    machine_collect(m, s->reduce_stream, REDUCE_SCATTER, s->ranks, whole * s->reduce_width);
+    if (t->job->replicas > 1) {
+        machine_follow(m, after_reduction(t), s->reduce_stream);
+        machine_collect(m, after_reduction(t), REPLICA_REDUCE, t->job->replicas,
+                        u->trained_elements * s->reduce_width);
+    }
+    if (is_offloaded(t))
+        machine_host_copy(m, s->reduce_stream, u->trained_elements * s->stored_width);
     drop(t, &s->last_reduced);
     s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
     machine_scratch(m, chunk_cat_scratch(t, u));
@@ -302,6 +338,7 @@ static void end_backward(struct trainer *t)
         leave_backward(t, s->embedding);
     if (s->units[0].is_full) // its input had no gradient
         leave_backward(t, 0);
+    machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
     drop(t, &s->last_reduced);
     for (int i = 0; i < s->unit_count; i++)
         drop(t, &s->units[i].summed);

@@ -3,10 +3,32 @@
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
 
+// The time of operators over lists of all trained tensors, which together read and write so many
+// times their bytes. A launch has 320 chunks of 65536 elements at most
+// (ATen/native/cuda/MultiTensorApply.cuh).
+static void time_lists(struct trainer *t, uint64_t passes, int operators)
+{
+    enum { ELEMENTS_A_LAUNCH = 65536 * 320 };
+    const struct rates *r = machine_rates(t->machine);
+    uint64_t bytes = 0, elements = 0;
+    for (int i = 0; i < t->trained_count; i++) {
+        elements += t->trained[i].elements;
+        bytes += t->trained[i].elements * t->trained[i].width;
+    }
+    bool sharded = t->job->strategy == STRATEGY_FSDP2;
+    double launches = (double)u64_divide_up(elements, ELEMENTS_A_LAUNCH);
+    machine_move(t->machine, passes * bytes);
+    machine_host(t->machine,
+                 operators * (launches * r->launch +
+                              t->trained_count * (sharded ? r->sharded_tensor : r->tensor)));
+}
+
 // torch.nn.utils.clip_grad_norm_ with foreach: partial sums of 65536 elements for every tensor and
 // one norm each (ATen/native/cuda/ForeachReduceOp.cu), stacked and normed once more.
 void optimizer_clip(struct trainer *t)
 {
+    time_lists(t, 1, 1);
+    time_lists(t, 2, 1);
     struct machine *m = t->machine;
     uint64_t largest = 0, count = (uint64_t)t->trained_count;
     for (int i = 0; i < t->trained_count; i++)
@@ -39,11 +61,27 @@ static void make_state(struct trainer *t, struct trained *tensor)
     tensor->state.second = machine_take(m, bytes, MEMORY_OPTIMIZER);
 }
 
+// torch/optim/adam.py, _multi_tensor_adam: decay (a read and a write), lerp (3), mul (2), addcmul
+// (3), sqrt (2), div (2), add (2), addcdiv (4). Fused: four read, three written. bitsandbytes'
+// states have a byte an element.
+static void time_step(struct trainer *t)
+{
+    enum { FOREACH_PASSES = 20, FOREACH_OPERATORS = 8, FUSED_PASSES = 7, EIGHT_BIT_PASSES = 5 };
+    enum optimizer kind = t->job->optimizer;
+    if (kind == OPTIMIZER_ADAMW)
+        time_lists(t, FOREACH_PASSES, FOREACH_OPERATORS);
+    else if (kind == OPTIMIZER_SGD)
+        time_lists(t, 3, 1);
+    else
+        time_lists(t, job_has_bitsandbytes(t->job) ? EIGHT_BIT_PASSES : FUSED_PASSES, 1);
+}
+
 // torch/optim/adamw.py: state at the first step; the foreach form keeps the square roots of all
 // second moments at once.
 void optimizer_step(struct trainer *t)
 {
     struct machine *m = t->machine;
+    time_step(t);
     if (t->job->optimizer == OPTIMIZER_SGD)
         return;
     if (t->job->optimizer == OPTIMIZER_ADAFACTOR) {
@@ -96,6 +134,15 @@ void optimizer_zero(struct trainer *t)
     }
 }
 
+// The host waits for all gradients, then its cores update their shards.
+void optimizer_on_host(struct trainer *t)
+{
+    uint64_t elements = 0;
+    for (int i = 0; i < t->trained_count; i++)
+        elements += t->trained[i].elements;
+    machine_update_on_host(t->machine, elements);
+}
+
 void optimizer_update(struct trainer *t)
 {
     if (!t->job->offload) {
@@ -103,6 +150,8 @@ void optimizer_update(struct trainer *t)
         t->strategy->clip(t);
         trainer_read_value(t);
         scaler_step(t, optimizer_step);
+    } else {
+        optimizer_on_host(t);
     }
     t->strategy->zero(t);
 }

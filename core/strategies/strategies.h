@@ -23,6 +23,7 @@ void device_map_load(struct trainer *t);
 void optimizer_clip(struct trainer *t);
 void optimizer_step(struct trainer *t);
 void optimizer_step_one(struct trainer *t, struct trained *tensor); // of several, by itself
+void optimizer_on_host(struct trainer *t);                          // in time alone
 void optimizer_zero(struct trainer *t);
 void optimizer_update(struct trainer *t);
 

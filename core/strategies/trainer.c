@@ -36,6 +36,7 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
                           .flash = job_attention_kernel(p) == KERNEL_FLASH,
                           .wide = p->precision == PRECISION_FP32,
                           .efficient = job_attention_kernel(p) >= KERNEL_EFFICIENT,
+                          .exchange_ranks = p->ulysses,
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
                           .attention_waits = t->habits->reads_positions,
@@ -166,8 +167,12 @@ void trainer_step(struct trainer *t)
     if (t->habits->batch_columns && t->ring.ranks == 1)
         load_batches(t);
     for (uint64_t i = 0; i < count; i++) {
+        struct timeline *time = t->machine->time;
+        struct elapsed before = time ? time->now : (struct elapsed){0};
         t->keeps_gradients = !t->job->sync_each_batch && i + 1 < count;
         trainer_micro_batch(t);
+        if (time && i + 2 == count) // those that are not simulated are like this one
+            timeline_repeat(time, &before, (double)(t->job->accumulation - count));
     }
     trainer_update(t);
 }

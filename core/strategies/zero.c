@@ -214,6 +214,10 @@ static void reduce(struct trainer *t)
 {
     struct zero *z = t->state;
     struct bucket *b = &z->bucket;
+    machine_follow(t->machine, z->stream, STREAM_COMPUTE);
+    machine_collect(t->machine, z->stream, REDUCE_SCATTER, z->ranks, b->elements * t->width);
+    if (!z->overlaps)
+        machine_follow(t->machine, STREAM_COMPUTE, z->stream);
     average(t);
     for (int i = 0; i < b->count; i++) {
         int parameter = b->parameters[i];
@@ -246,6 +250,7 @@ static void add_to_bucket(struct trainer *t, int parameter)
         p->gradient = moved;
     }
     machine_launch(t->machine, elements <= z->bucket_elements); // the copy
+    machine_move(t->machine, 2 * elements * t->width);
     b->parameters[b->count++] = parameter;
     b->elements += elements;
 }
@@ -369,12 +374,20 @@ static void step_group(struct trainer *t, int number, bool is_last)
 // in place.
 static void update(struct trainer *t)
 {
-    if (t->job->offload)
-        return;
+    uint64_t elements = 0;
     for (int i = 0; i < t->trained_count; i++)
+        elements += t->trained[i].elements;
+    machine_follow(t->machine, STREAM_COMPUTE, zero_of(t)->stream);
+    if (t->job->offload) {
+        machine_host_copy(t->machine, STREAM_COMPUTE, elements * (MASTER_WIDTH + t->width));
+        optimizer_on_host(t);
+    }
+    for (int i = 0; i < t->trained_count && !t->job->offload; i++)
         take_norms(t, i);
-    for (int i = 0; i < t->trained_count; i++)
+    for (int i = 0; i < t->trained_count && !t->job->offload; i++)
         step_group(t, i, i + 1 == t->trained_count);
+    uint64_t ranks = zero_of(t)->ranks;
+    machine_collect(t->machine, STREAM_COMPUTE, GATHER, ranks, elements * ranks * t->width);
 }
 
 // ------------------------------------------------------------------ building

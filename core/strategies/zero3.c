@@ -249,6 +249,8 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
     struct zero3 *z = zero3_of(t);
     if (is_fused_head(t, parameter, operation) || z->in_block[parameter])
         return;
+    if (moment == MOMENT_FORWARD || moment == MOMENT_BACKWARD)
+        machine_host(t->machine, machine_rates(t->machine)->zero_module);
     bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
@@ -348,6 +350,11 @@ static void reduce(struct trainer *t)
     if (z->bucket_count > 1 || elements != z->bucket_filled)
         joined =
             machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
+    machine_follow(t->machine, reduce_stream(t), STREAM_COMPUTE);
+    machine_move_on(t->machine, reduce_stream(t), 2 * elements * t->width);
+    machine_collect(t->machine, reduce_stream(t), REDUCE_SCATTER, z->ranks, elements * t->width);
+    if (t->job->offload)
+        machine_host_copy(t->machine, reduce_stream(t), elements / z->ranks * MASTER_WIDTH);
     release_gradients(t);
     drop(t, &joined);
     z->bucket_count = 0;
@@ -432,6 +439,9 @@ static void update(struct trainer *t)
 {
     struct zero3 *z = zero3_of(t);
     coordinator_let_all_go(z->coordinator);
+    machine_follow(t->machine, STREAM_COMPUTE, reduce_stream(t));
+    if (t->job->offload)
+        optimizer_on_host(t);
     if (!t->job->offload) {
         check_overflow(t);
         for (int i = 0; i < t->graph.parameter_count; i++)

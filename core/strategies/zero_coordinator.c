@@ -26,6 +26,7 @@ struct gathering {
     int *parameters;
     int count, waiting;
     bool is_done;
+    double there_at; // in time
 };
 
 struct piece {
@@ -166,6 +167,12 @@ static void start(struct coordinator *c, struct gathering *g)
     g->waiting = g->count;
     if (views_its_part(c))
         return;
+    struct machine *m = c->trainer->machine;
+    uint64_t bytes = elements * c->trainer->width;
+    if (c->trainer->job->offload == OFFLOAD_ALL)
+        machine_host_copy(m, c->stream, bytes / c->ranks);
+    machine_collect(m, c->stream, GATHER, c->ranks, bytes);
+    g->there_at = machine_when(m, c->stream);
     struct storage *whole = take(c, elements);
     fetch_from_host(c, g);
     if (g->count == 1)
@@ -211,6 +218,7 @@ static void await(struct coordinator *c, int parameter)
     if (!g)
         return;
     finish(c, g);
+    machine_await(c->trainer->machine, g->there_at);
     c->pieces[parameter].gathering = NULL;
     if (--g->waiting == 0)
         machine_drop(c->trainer->machine, g->whole);

@@ -1,0 +1,25 @@
+// How long a step takes, of a prediction's last simulated one: with the range in which such
+// predictions were off, and what bounds it.
+#ifndef FATHOM_PREDICT_STEP_TIME_H
+#define FATHOM_PREDICT_STEP_TIME_H
+
+#include "core/job/job.h"
+#include "core/time/timeline.h"
+
+struct step_time {
+    const char *unknown; // why there is none; NULL where there is
+    double seconds, low, high;
+    double tokens_per_second; // of each GPU
+    double mfu;               // of the card's dense bf16 rate; 0 where that is not known
+    const char *bound_by;
+    const char *basis;           // what the range comes from
+    const char *inside, *across; // what is between several GPUs, between nodes; NULL: one
+};
+
+// Where time is counted: on which card, between what, before which host.
+bool timeline_for(struct timeline *t, const struct job *job, struct error *e) MUST_USE;
+
+// Of a step that has just ended.
+struct step_time step_time_of(const struct job *job, double seconds, const struct timeline *line);
+
+#endif

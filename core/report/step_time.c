@@ -1,0 +1,62 @@
+// See step_time.h.
+#include "core/report/step_time.h"
+
+#include "core/base/fmt.h"
+
+// Three digits, in seconds.
+static void put_seconds(struct buf *b, double seconds)
+{
+    int digits = seconds < 1 ? 3 : seconds < 10 ? 2 : seconds < 100 ? 1 : 0;
+    buf_printf(b, "%.*f s", digits, seconds);
+}
+
+// "time: 0.619 s a step (0.538 to 0.712 s: 19 of 20 steps ...), 6617 tokens/s on each GPU, MFU 42
+// %, bound by compute"
+void report_time(struct buf *out, const struct view *v, const struct step_time *t)
+{
+    struct buf b = buf_in(out->arena);
+    buf_put_z(&b, "time: ");
+    if (t->unknown) {
+        buf_printf(&b, "not known: %s", t->unknown);
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+        return;
+    }
+    put_seconds(&b, t->seconds);
+    buf_put_z(&b, " a step, ");
+    put_seconds(&b, t->low);
+    buf_put_z(&b, " to ");
+    put_seconds(&b, t->high);
+    buf_printf(&b, " (%s); %.0f tokens/s on each GPU, MFU %.0f %%, bound by %s", t->basis,
+               t->tokens_per_second, 100 * t->mfu, t->bound_by);
+    if (t->across)
+        buf_printf(&b, "; over %s, %s between nodes", t->inside, t->across);
+    else if (t->inside)
+        buf_printf(&b, "; over %s", t->inside);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void field_double(struct json_out *j, const char *key, double value)
+{
+    json_out_key(j, key);
+    json_out_double(j, value);
+}
+
+void report_time_json(struct json_out *j, const struct step_time *t)
+{
+    json_out_key(j, "time");
+    if (t->unknown || !t->bound_by) {
+        json_out_null(j);
+        json_out_field_str(j, "time_unknown",
+                           str_from(t->unknown ? t->unknown : "no step was simulated to its end"));
+        return;
+    }
+    json_out_object(j);
+    field_double(j, "step_s", t->seconds);
+    field_double(j, "low_s", t->low);
+    field_double(j, "high_s", t->high);
+    field_double(j, "tokens_per_s", t->tokens_per_second);
+    field_double(j, "mfu", t->mfu);
+    json_out_field_str(j, "bound_by", str_from(t->bound_by));
+    json_out_field_str(j, "basis", str_from(t->basis));
+    json_out_object_end(j);
+}

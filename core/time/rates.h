@@ -1,0 +1,39 @@
+// How fast a card and the host before it are: few physical constants, each with its evidence in
+// rates.c. What a kernel takes follows from them and its shape (kernel.h).
+#ifndef FATHOM_TIME_RATES_H
+#define FATHOM_TIME_RATES_H
+
+#include "core/hardware/hardware.h"
+
+struct rates {
+    // Of the card.
+    double product_flops;                   // a second, of products in bf16 that fill it
+    double wide_product_flops;              // in fp32
+    double grouped_part;                    // of these, where experts have each their own matrix
+    double attention_flops;                 // cuDNN's, forward
+    double attention_back_flops;            // and backward
+    double flash2_flops, flash2_back_flops; // FlashAttention 2's
+    double masked_part;                     // of any, where a mask is read
+    double bandwidth;                       // bytes a second that plain kernels read and write
+    double kernel_gap;                      // seconds that a kernel takes however little it does
+    double multiprocessors;
+    // Of the host: seconds for each
+    double call;           // operator that Python calls
+    double engine;         // node of the backward pass
+    double launch;         // kernel
+    double keep;           // tensor that a checkpoint's hooks see
+    double frame;          // checkpointed call, and again when it is run again
+    double unit;           // unit that FSDP2 gathers or reduces
+    double unit_tensor;    // and parameter of it
+    double flat_unit;      // unit that FSDP1 gathers or reduces
+    double zero_module;    // module that ZeRO-3's hooks see
+    double tensor;         // tensor in a list of the optimizer's, and operator over the list
+    double sharded_tensor; // the same of FSDP2's DTensors
+    double step;           // step: the loop around it
+    double host_link;      // bytes a second to and from the card
+    double host_adam;      // parameters a second that one core updates
+};
+
+struct rates rates_of(const struct gpu *card);
+
+#endif

@@ -1,0 +1,141 @@
+// See timeline.h.
+#include "core/time/timeline.h"
+
+enum { COMPUTE = 0 };
+
+struct timeline timeline_on(const struct gpu *card, const struct network *network)
+{
+    return (struct timeline){.rates = rates_of(card), .network = *network};
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+double timeline_begin(struct timeline *t)
+{
+    t->now = (struct elapsed){.host = t->now.host, .compute = t->now.compute};
+    t->now.host += t->rates.step;
+    return t->now.host - t->rates.step;
+}
+
+double timeline_end(struct timeline *t)
+{
+    for (int i = 0; i < TIMELINE_STREAMS; i++)
+        timeline_synchronize(t, i);
+    return t->now.host;
+}
+
+void timeline_host(struct timeline *t, double seconds)
+{
+    t->now.host += seconds;
+}
+
+void timeline_host_update(struct timeline *t, double parameters)
+{
+    double seconds = parameters / (t->rates.host_adam * t->cores);
+    t->now.host += seconds;
+    t->now.busy[WORK_HOST_UPDATE] += seconds;
+}
+
+void timeline_await(struct timeline *t, int stream, double time)
+{
+    double before = larger(t->stream[stream], t->now.host);
+    if (t->stream[stream] >= time)
+        return;
+    t->stream[stream] = time;
+    if (stream == COMPUTE && time > before)
+        t->now.exposed += time - before;
+    t->now.compute = t->stream[COMPUTE];
+}
+
+void timeline_wait(struct timeline *t, int stream, int other)
+{
+    timeline_await(t, stream, t->stream[other]);
+}
+
+void timeline_synchronize(struct timeline *t, int stream)
+{
+    if (t->now.host < t->stream[stream])
+        t->now.host = t->stream[stream];
+}
+
+// The driver takes so many launches ahead on a stream and makes the host wait beyond that.
+static void queue(struct timeline *t)
+{
+    double *slot = &t->ends[t->launched++ % MOST_LAUNCHES_AHEAD];
+    if (t->now.host < *slot)
+        t->now.host = *slot;
+    *slot = t->stream[COMPUTE];
+}
+
+void timeline_work(struct timeline *t, int stream, enum spent_on kind, double seconds)
+{
+    t->now.host += t->rates.launch;
+    double start = t->stream[stream];
+    if (start < t->now.host) {
+        t->now.starved += stream == COMPUTE ? t->now.host - start : 0;
+        start = t->now.host;
+    }
+    t->stream[stream] = start + seconds;
+    t->now.busy[kind] += seconds;
+    t->now.compute = t->stream[COMPUTE];
+    if (stream == COMPUTE)
+        queue(t);
+}
+
+void timeline_move(struct timeline *t, int stream, double bytes)
+{
+    timeline_work(t, stream, WORK_MEMORY, moving_seconds(&t->rates, bytes));
+}
+
+void timeline_move_more(struct timeline *t, int stream, double bytes)
+{
+    double seconds = bytes / t->rates.bandwidth;
+    t->stream[stream] += seconds;
+    t->now.busy[WORK_MEMORY] += seconds;
+    t->now.compute = t->stream[COMPUTE];
+}
+
+void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p)
+{
+    t->now.flops += t->recomputes ? 0 : product_flops(p);
+    t->now.host += (double)p->more * t->rates.launch;
+    timeline_work(t, stream, WORK_PRODUCTS, product_seconds(&t->rates, p));
+}
+
+void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a)
+{
+    t->now.flops += t->recomputes ? 0 : attending_flops(a);
+    timeline_work(t, stream, WORK_ATTENTION, attending_seconds(&t->rates, a));
+}
+
+void timeline_collect(struct timeline *t, int stream, double seconds)
+{
+    if (seconds > 0)
+        timeline_work(t, stream, WORK_COLLECTIVE, seconds);
+}
+
+void timeline_host_copy(struct timeline *t, int stream, double bytes)
+{
+    timeline_work(t, stream, WORK_HOST_COPY, bytes / t->rates.host_link);
+}
+
+void timeline_repeat(struct timeline *t, const struct elapsed *before, double times)
+{
+    double later = times * (t->now.compute - before->compute);
+    double host = times * (t->now.host - before->host);
+    later = later > host ? later : host;
+    t->now.host += later;
+    for (int i = 0; i < TIMELINE_STREAMS; i++)
+        t->stream[i] += later;
+    for (int i = 0; i < MOST_LAUNCHES_AHEAD; i++)
+        t->ends[i] += later;
+    for (int i = 0; i < WORK_KINDS; i++)
+        t->now.busy[i] += times * (t->now.busy[i] - before->busy[i]);
+    t->now.starved += times * (t->now.starved - before->starved);
+    t->now.exposed += times * (t->now.exposed - before->exposed);
+    t->now.flops += times * (t->now.flops - before->flops);
+    t->now.compute = t->stream[COMPUTE];
+}

@@ -1,0 +1,67 @@
+// What a step's kernels and the host before them do when. The host hands kernels to streams, each
+// of which works them off in order; it runs ahead by a bounded queue, and waits where it has to
+// know a result. Times are seconds since the process began.
+#ifndef FATHOM_TIME_TIMELINE_H
+#define FATHOM_TIME_TIMELINE_H
+
+#include "core/time/kernel.h"
+#include "core/time/network.h"
+
+enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024 };
+
+// What a stream's time goes to.
+enum spent_on {
+    WORK_PRODUCTS,
+    WORK_ATTENTION,
+    WORK_MEMORY,
+    WORK_HOST_COPY,
+    WORK_HOST_UPDATE,
+    WORK_COLLECTIVE,
+    WORK_KINDS
+};
+
+// A time and what had been done by then; what is between two of them can be repeated.
+struct elapsed {
+    double host, compute;    // clocks
+    double busy[WORK_KINDS]; // of all streams
+    double starved;          // the compute stream had nothing: the host was late
+    double exposed;          // it waited for another stream
+    double flops;            // without what is recomputed
+};
+
+struct timeline {
+    struct rates rates;
+    struct network network;
+    double cores; // of the host, for each GPU
+    struct elapsed now;
+    double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
+    double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
+    uint64_t launched;
+    bool recomputes;
+};
+
+struct timeline timeline_on(const struct gpu *card, const struct network *network);
+
+// Around a step: its time is between them, and what it spent counts from the beginning. At its end
+// the host waits for all streams.
+double timeline_begin(struct timeline *t);
+double timeline_end(struct timeline *t);
+
+void timeline_host(struct timeline *t, double seconds);           // of the host alone
+void timeline_host_update(struct timeline *t, double parameters); // the optimizer on its cores
+void timeline_await(struct timeline *t, int stream, double time);
+void timeline_wait(struct timeline *t, int stream, int other);
+void timeline_synchronize(struct timeline *t, int stream); // the host waits for a stream
+
+void timeline_move(struct timeline *t, int stream, double bytes);
+void timeline_move_more(struct timeline *t, int stream, double bytes); // in the last kernel
+void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p);
+void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a);
+void timeline_work(struct timeline *t, int stream, enum spent_on kind, double seconds);
+void timeline_collect(struct timeline *t, int stream, double seconds); // nothing, of none
+void timeline_host_copy(struct timeline *t, int stream, double bytes); // either way
+
+// As if what was done since `before` had been done `times` times more.
+void timeline_repeat(struct timeline *t, const struct elapsed *before, double times);
+
+#endif

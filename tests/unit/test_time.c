@@ -1,0 +1,154 @@
+// Kernels by shape, streams and the host before them, collectives on their links. That the
+// constants are right is for measured steps to say (step_times.py).
+#include "core/ops/ops.h"
+#include "core/time/timeline.h"
+#include "tests/t.h"
+
+static struct timeline on(const char *card, const struct network *n)
+{
+    return timeline_on(gpu_find(str_from(card)), n);
+}
+
+static bool is_near(double value, double wanted, double part)
+{
+    return value > wanted * (1 - part) && value < wanted * (1 + part);
+}
+
+// A tile more than the multiprocessors can have at once costs another wave, unless the depth can be
+// split.
+TEST(a_tile_more_costs_a_wave)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    struct product_shape full = {1536, 2816, 4096, 1, 2}, more = full, deep = full;
+    more.columns += 256;
+    deep.depth *= 2;
+    double one = product_seconds(&t.rates, &full) - t.rates.kernel_gap;
+    double two = product_seconds(&t.rates, &more) - t.rates.kernel_gap;
+    CHECK(two > 1.15 * one); // a twelfth more work
+    CHECK(is_near(product_seconds(&t.rates, &deep) - t.rates.kernel_gap, 2 * one, 0.001));
+    CHECK(is_near(product_flops(&full) / one, t.rates.product_flops, 0.001));
+}
+
+// What is thin is read as fast as memory goes.
+TEST(thin_products_are_bound_by_memory)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    struct product_shape thin = {16, 65536, 4096, 1, 2};
+    double bytes = 2.0 * (16 * 4096 + 4096.0 * 65536 + 16 * 65536);
+    CHECK(product_seconds(&t.rates, &thin) >= bytes / t.rates.bandwidth);
+}
+
+TEST(causal_attention_leaves_out_half)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    struct attending_shape a = {
+        .rows = 1, .tokens = 8192, .heads = 32, .kv_heads = 8, .head_dim = 128};
+    struct attending_shape all = a, back = a;
+    all.all_pairs = true;
+    back.backward = true;
+    CHECK(is_near(attending_flops(&all), 2 * attending_flops(&a), 0.001));
+    CHECK(is_near(attending_flops(&back), 2 * attending_flops(&a), 0.001));
+    CHECK(attending_seconds(&t.rates, &all) > 2 * attending_seconds(&t.rates, &a));
+}
+
+// The backward pass of a linear layer multiplies twice as much as its forward pass.
+TEST(a_linear_layer_multiplies_thrice)
+{
+    struct network none = {.silent = true};
+    struct timeline time = on("H200", &none);
+    struct trace trace = trace_in(test_arena());
+    struct machine machine = machine_with(test_arena(), &trace);
+    machine.time = &time;
+    struct parameter weight = {.rows = 4096, .columns = 1024, .width = 2};
+    struct graph g = {.machine = &machine,
+                      .recording = true,
+                      .keeping = true,
+                      .parameters = &weight,
+                      .parameter_count = 1};
+    struct var x = graph_output(&g, graph_add(&g, &operation_pass), 524288, 2);
+    struct var y = op_linear(&g, x, 0, -1);
+    double forward = time.now.flops;
+    CHECK(is_near(forward, 2.0 * 512 * 1024 * 4096, 1e-9));
+    var_drop(&g, &x);
+    struct var loss = op_mean(&g, y, 1);
+    var_drop(&g, &y);
+    graph_backward(&g, loss);
+    CHECK(is_near(time.now.flops, 3 * forward, 1e-9));
+}
+
+// The host is ahead by so many kernels and no more; then it waits for the card.
+TEST(the_host_runs_ahead_by_a_queue)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    for (int i = 0; i < MOST_LAUNCHES_AHEAD; i++)
+        timeline_work(&t, 0, WORK_MEMORY, 1e-3);
+    CHECK(t.now.host < 0.01);
+    for (int i = 0; i < MOST_LAUNCHES_AHEAD; i++)
+        timeline_work(&t, 0, WORK_MEMORY, 1e-3);
+    CHECK(is_near(t.now.host, MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
+    timeline_synchronize(&t, 0);
+    CHECK(is_near(t.now.host, 2 * MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
+    CHECK(t.now.starved < 1e-4);
+}
+
+// A card that has nothing to do is starved by its host.
+TEST(a_slow_host_starves_the_card)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    for (int i = 0; i < 100; i++) {
+        timeline_host(&t, 20e-6);
+        timeline_work(&t, 0, WORK_MEMORY, 1e-6);
+    }
+    CHECK(t.now.starved > 0.9 * t.now.host);
+}
+
+// What is repeated moves every clock alike.
+TEST(what_is_repeated_takes_as_long)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none), all = t;
+    for (int i = 0; i < 10; i++) {
+        struct elapsed before = t.now;
+        timeline_work(&all, 0, WORK_PRODUCTS, 1e-3);
+        if (i < 2)
+            timeline_work(&t, 0, WORK_PRODUCTS, 1e-3);
+        if (i == 1)
+            timeline_repeat(&t, &before, 8);
+    }
+    CHECK(is_near(t.now.compute, all.now.compute, 0.001));
+    CHECK(is_near(t.now.busy[WORK_PRODUCTS], all.now.busy[WORK_PRODUCTS], 0.001));
+}
+
+static struct network network(const char *spec, const char *given)
+{
+    struct hardware h;
+    struct error e = {0};
+    struct network n;
+    struct setting gpu = {.key = STR("gpu"), .value = str_from(spec), .where = STR("--gpu")};
+    struct setting net = {
+        .key = STR("network"), .value = str_from(given ? given : ""), .where = STR("--network")};
+    CHECK(hardware_from_spec(&h, test_arena(), &gpu, &e));
+    CHECK(network_of(&n, &h, given ? &net : NULL, &e));
+    return n;
+}
+
+// ml-engineering 744d01e: 16 GiB gathered over 8 x H200 at 361 GB/s.
+TEST(collectives_reach_published_rates)
+{
+    struct network h200 = network("8xH200", NULL), nodes = network("2x8xH200", "50");
+    double bytes = 16.0 * 1024 * 1024 * 1024;
+    double seconds = collective_seconds(&h200, GATHER, 8, bytes);
+    CHECK(is_near(bytes * 7 / 8 / seconds, 361e9, 0.03));
+    CHECK(is_near(collective_seconds(&h200, ALL_REDUCE, 8, bytes), 2 * seconds, 0.01));
+    CHECK(is_near(bytes * 15 / 16 / collective_seconds(&nodes, GATHER, 16, bytes), 50e9, 0.01));
+    CHECK(collective_seconds(&h200, GATHER, 1, bytes) == 0);
+    // eight shards share what a node sends
+    CHECK(is_near(bytes / collective_seconds(&nodes, REPLICA_REDUCE, 2, bytes), 50e9 / 8, 0.01));
+    struct network silent = network("8xH200", "none");
+    CHECK(collective_seconds(&silent, GATHER, 8, bytes) == 0);
+}
