@@ -25,6 +25,8 @@ static const char *why_unknown(const struct job *job)
         return "a step holds generation, whose time is not modelled";
     if (job->recipe == RECIPE_TRINITY)
         return "trinity's step holds a rollout, whose time is not modelled";
+    if (job_attention_kernel(job) >= KERNEL_EFFICIENT || job->precision == PRECISION_FP32)
+        return "the time of attention without cuDNN or FlashAttention is not modelled";
     if (job->activation_offload || job->checkpoint_offload)
         return "the time of activations' way to the host is not modelled";
     if (!card->bf16.value || !card->bandwidth.value || !card->multiprocessors)

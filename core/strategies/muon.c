@@ -6,7 +6,8 @@
 enum { ROUNDS = 5, BF16 = 2 };
 
 struct matrix {
-    uint64_t elements, gram; // gram: elements of its product with itself, over the longer side
+    uint64_t elements, side;
+    uint64_t gram; // elements of its product with itself, over the longer side
 };
 
 static struct storage *take(const struct trainer *t, uint64_t bytes)
@@ -34,6 +35,11 @@ static struct storage *orthogonalize(const struct trainer *t, const struct matri
     struct storage *ortho = width == BF16 ? storage_share(update) : take(t, m->elements * BF16);
     struct storage *gram = NULL, *powers = NULL;
     for (int i = 0; i < ROUNDS; i++) {
+        machine_multiply(t->machine,
+                         &(struct product_shape){m->side, m->side, m->elements / m->side, 1, BF16});
+        machine_multiply(t->machine, &(struct product_shape){m->side, m->side, m->side, 1, BF16});
+        machine_multiply(t->machine,
+                         &(struct product_shape){m->side, m->elements / m->side, m->side, 1, BF16});
         assign(t, &gram, take(t, m->gram * BF16));
         assign(t, &powers, take(t, m->gram * BF16));
         assign(t, &ortho, take(t, m->elements * BF16));
@@ -48,7 +54,7 @@ static void update_one(const struct trainer *t, const struct trained *tensor,
 {
     const struct parameter *p = &t->graph.parameters[tensor->parameter];
     uint64_t side = p->rows < p->columns ? p->rows : p->columns;
-    struct matrix m = {tensor->elements, side * side};
+    struct matrix m = {tensor->elements, side, side * side};
     assign(t, update, take(t, m.elements * tensor->width)); // gradient and momentum, mixed
     assign(t, update, orthogonalize(t, &m, *update, tensor->width));
 }
@@ -61,8 +67,12 @@ void muon_step(struct trainer *t)
         if (muon_takes(t, tensor) && !tensor->state.first)
             tensor->state.first = take(t, tensor->elements * tensor->width);
     }
+    if (t->machine->time)
+        t->machine->time->recomputes = true; // the model's work is none of it
     for (int i = 0; i < t->trained_count; i++)
         if (muon_takes(t, &t->trained[i]))
             update_one(t, &t->trained[i], &update);
+    if (t->machine->time)
+        t->machine->time->recomputes = false;
     assign(t, &update, NULL);
 }

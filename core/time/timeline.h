@@ -37,7 +37,7 @@ struct timeline {
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
     uint64_t launched;
-    bool recomputes;
+    bool recomputes; // or else does what is no work of the model's
 };
 
 struct timeline timeline_on(const struct gpu *card, const struct network *network);
