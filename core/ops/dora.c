@@ -15,7 +15,7 @@ struct whole {
 
 static struct var plain(struct graph *g, uint64_t elements, uint32_t width)
 {
-    return graph_output(g, NULL, elements, width);
+    return op_constant(g, elements, width);
 }
 
 static void replace(struct graph *g, struct var *v, uint64_t elements, uint32_t width)
