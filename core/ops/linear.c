@@ -185,19 +185,18 @@ struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t
 // ------------------------------------------------------------------ products of two tensors
 
 struct product {
-    uint32_t rows, columns, depth, count;
+    uint32_t rows, columns, depth, count, width;
 };
 
 // BmmBackward0 (derivatives.yaml): each factor's gradient is a product with the other.
 static void product_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct product *d = NODE_DETAIL(n, struct product);
-    uint32_t width = (uint32_t)(n->input_bytes[0] / ((uint64_t)d->rows * d->depth * d->count));
     out[1].gradient = take_working(g, n->input_bytes[1]);
     gemm_workspace(g);
-    multiplies(g, (struct product_shape){d->depth, d->columns, d->rows, d->count, width});
+    multiplies(g, (struct product_shape){d->depth, d->columns, d->rows, d->count, d->width});
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    multiplies(g, (struct product_shape){d->rows, d->depth, d->columns, d->count, width});
+    multiplies(g, (struct product_shape){d->rows, d->depth, d->columns, d->count, d->width});
 }
 
 static const struct operation product = {KERNELS_PRODUCT, product_backward};
@@ -217,7 +216,7 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
     if (n)
         *NODE_DETAIL(n, struct product) =
             (struct product){(uint32_t)(rows / count), (uint32_t)(columns / count), (uint32_t)depth,
-                             (uint32_t)count};
+                             (uint32_t)count, a.width};
     if (!g->stopped)
         gemm_workspace(g);
     multiplies(g, (struct product_shape){rows / count, columns / count, depth, count, a.width});

@@ -66,7 +66,7 @@ double product_seconds(const struct rates *r, const struct product_shape *p)
     for (int tile = 0; tile < (int)(sizeof tiles / sizeof *tiles); tile++)
         for (uint64_t splits = 1; splits <= 8; splits *= 2) {
             double seconds = tiled_seconds(r, p, tile, splits);
-            best = !best || seconds < best ? seconds : best;
+            best = best <= 0 || seconds < best ? seconds : best;
         }
     double elements = (double)p->rows * (double)p->depth + (double)p->depth * (double)p->columns +
                       (double)p->rows * (double)p->columns;

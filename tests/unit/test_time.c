@@ -89,9 +89,9 @@ TEST(the_host_runs_ahead_by_a_queue)
     CHECK(t.now.host < 0.01);
     for (int i = 0; i < MOST_LAUNCHES_AHEAD; i++)
         timeline_work(&t, 0, WORK_MEMORY, 1e-3);
-    CHECK(is_near(t.now.host, MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
+    CHECK(is_near(t.now.host, (double)MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
     timeline_synchronize(&t, 0);
-    CHECK(is_near(t.now.host, 2 * MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
+    CHECK(is_near(t.now.host, 2.0 * (double)MOST_LAUNCHES_AHEAD * 1e-3, 0.01));
     CHECK(t.now.starved < 1e-4);
 }
 
