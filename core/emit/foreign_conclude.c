@@ -331,7 +331,7 @@ static bool conclude_axolotl(struct conclusion *c)
     if ((wrapped || version) &&
         !put(c, "strategy", strategy, version ? version->where : wrapped->where))
         return false;
-    if (str_is(strategy, "fsdp2") && !fact(c, "save-whole") && // accelerate's default
+    if (version && str_is(strategy, "fsdp2") && !fact(c, "save-whole") && // accelerate's default
         !put_unless_there(c, "save", STR("sharded"), version->where))
         return false;
     if (fact_is(c, "reentrant", "true"))

@@ -455,16 +455,36 @@ static void update(struct trainer *t)
 
 // ------------------------------------------------------------------ saving
 
-// deepspeed/runtime/engine.py: what was gathered goes, and with `hf` a module's parameters come one
-// after another for the first rank to copy (_zero3_consolidated_16bit_state_dict); small ones that
-// stay are gathered again.
-static void save(struct trainer *t, bool hf)
+static struct storage *take_whole(struct trainer *t, int parameter)
 {
     const struct zero3 *z = zero3_of(t);
-    coordinator_let_all_go(z->coordinator);
-    for (int i = 0; hf && i < t->graph.parameter_count; i++)
-        machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
-    coordinator_gather_persistent(z->coordinator);
+    uint64_t elements = coordinator_shard(z->coordinator, parameter) * z->ranks;
+    return machine_take(t->machine, elements * t->width, MEMORY_GATHERED);
+}
+
+// deepspeed/runtime/engine.py, _zero3_consolidated_16bit_state_dict: one module's parameters after
+// another's, for the first rank to copy; those of all experts of a layer are one module's.
+static void gather_state(struct trainer *t)
+{
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        machine_drop(t->machine, take_whole(t, i));
+    for (uint64_t i = 0; i < t->job->model.layers; i++) {
+        const struct layer_parameters *p = &t->layers[i];
+        if (p->experts_down < 0)
+            continue;
+        struct storage *up = take_whole(t, p->gate_up); // of one module
+        machine_drop(t->machine, take_whole(t, p->experts_down));
+        machine_drop(t->machine, up);
+    }
+}
+
+// What was gathered goes first; small parameters that stay are gathered again in the end.
+static void save(struct trainer *t, bool hf)
+{
+    coordinator_let_all_go(zero3_of(t)->coordinator);
+    if (hf)
+        gather_state(t);
+    coordinator_gather_persistent(zero3_of(t)->coordinator);
 }
 
 // ------------------------------------------------------------------ building
