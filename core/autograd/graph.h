@@ -130,6 +130,12 @@ struct parameter {
     int magnitude;            // not 0: DoRA's, the one behind these
 };
 
+// Of an adapted weight: how many parameters stand behind the one that `adapter` names, it included.
+static inline int adapter_tensors(const struct parameter *p)
+{
+    return !p->adapter ? 0 : p->magnitude ? 3 : 2;
+}
+
 struct graph {
     struct machine *machine;
     struct node *nodes;

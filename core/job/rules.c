@@ -624,7 +624,7 @@ static bool has_flash_without_half(const struct job *j)
     "and DeepSpeed run it"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
-#define SHARDED_DORA "DoRA is modelled on one GPU and under ddp; LoRA is under every strategy"
+#define SHARDED_DORA       "DoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
@@ -1030,8 +1030,8 @@ const struct rule rules[] = {
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
-    {IS_DORA | IS_FSDP, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
-    {IS_DORA | IS_ZERO, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
+    {IS_DORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
+    {IS_DORA | IS_ZERO3, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",

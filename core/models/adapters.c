@@ -76,6 +76,10 @@ static void add_magnitude(struct trainer *t, struct parameter *p)
     uint64_t elements = p->rows * p->columns;
     uint32_t made = p->packed ? 4 : t->width, wide = made > p->width ? made : p->width;
     struct storage *copy = NULL, *scales = NULL, *weight = NULL;
+    if (t->strategy->load && !p->packed) { // all of it is in host memory then
+        p->magnitude = add_thin(t, "lora_magnitude_vector.weight", p->rows, 1);
+        return;
+    }
     if (p->packed) {
         copy = machine_take(m, elements / 2, MEMORY_WORKSPACE);
         scales = machine_take(m, packed_scale_bytes(elements), MEMORY_WORKSPACE);

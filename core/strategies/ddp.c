@@ -66,8 +66,7 @@ static void broadcast(struct trainer *t)
     for (int i = 0; p.seen < g->parameter_count; i++) {
         int adapter = g->parameters[i].adapter;
         pack_parcel(&p, &g->parameters[i]);
-        int tensors = g->parameters[i].magnitude ? 3 : 2;
-        for (int j = 0; adapter && j < tensors; j++)
+        for (int j = 0; j < adapter_tensors(&g->parameters[i]); j++)
             pack_parcel(&p, &g->parameters[adapter + j]);
     }
     for (int i = 0; i < TYPES; i++)

@@ -368,14 +368,14 @@ static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 {
     enum { ROOM_FOR_OTHERS = 8 };
     struct arena *a = t->machine->arena;
-    int most = 3 * count + ROOM_FOR_OTHERS;
+    int most = 4 * count + ROOM_FOR_OTHERS;
     u->parameters = NEW(a, int, most);
     u->shards = NEW(a, uint64_t, most);
     u->full = NEW(a, struct storage *, most);
     for (int i = first; i < first + count; i++) {
         int adapter = t->graph.parameters[i].adapter;
         add_to_unit(t, u, i);
-        for (int j = 0; adapter && j < 2; j++)
+        for (int j = 0; j < adapter_tensors(&t->graph.parameters[i]); j++)
             add_to_unit(t, u, adapter + j);
     }
 }

@@ -420,11 +420,11 @@ static void load(struct trainer *t)
 {
     const struct graph *g = &t->graph;
     for (int i = 0, taken = 0; taken < g->parameter_count; i++) {
-        int adapter = g->parameters[i].adapter;
+        int more = adapter_tensors(&g->parameters[i]);
         take(t, i);
-        for (int j = 0; adapter && j < 2; j++)
-            take(t, adapter + j);
-        taken += adapter ? 3 : 1;
+        for (int j = 0; j < more; j++)
+            take(t, g->parameters[i].adapter + j);
+        taken += 1 + more;
     }
     for (int i = 0; i < g->parameter_count && t->job->packed; i++)
         narrow(t, i);

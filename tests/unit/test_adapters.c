@@ -261,6 +261,8 @@ TEST(more_context_never_needs_less)
                                            "lora=16 dora=on recipe=trl model=Qwen2.5-0.5B",
                                            "lora=16 dora=on quantize=nf4 recipe=trl",
                                            "lora=16 dora=on recipe=transformers gpu=2xH200",
+                                           "lora=16 dora=on recipe=trl gpu=2xH200",
+                                           "lora=16 dora=on recipe=trl gpu=2xH200 strategy=zero2",
                                            "lora=16 layer-kernels=liger checkpointing=off",
                                            "layer-kernels=liger precision=autocast",
                                            "lora=16 recipe=trl strategy=ddp gpu=2xH200",
@@ -366,7 +368,7 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         {"quantize=nf4 lora=16 for=trl gpu=2xH200 strategy=fsdp2", "under ddp they are"},
         {"lora-targets=q", "lora-targets needs a rank"},
         {"dora=on", "dora needs a rank"},
-        {"lora=16 dora=on gpu=2xH200 strategy=zero2", "DoRA is modelled on one GPU and under ddp"},
+        {"lora=16 dora=on gpu=2xH200 strategy=zero3 recipe=trl", "DoRA is modelled on one GPU"},
         {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
         {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
         {"lora=0", "lora must be between 1 and 4096"},
@@ -513,6 +515,11 @@ TEST(dora_makes_the_whole_change_of_a_weight)
     CHECK_U64((uint64_t)requests_of(autocast, unit * 4), UINT64_C(4) * PREDICT_STEPS);
     CHECK_U64((uint64_t)requests_of(autocast, unit * 2), UINT64_C(4) * PREDICT_STEPS);
     CHECK(predicted(plain).requested_bytes > predicted("lora=16").requested_bytes);
+    predicted("lora=16 dora=on recipe=trl gpu=8xH200");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+              UINT64_C(2) * (16 * ALL_WIDTHS + 12288) + UINT64_C(42) * 4);
+    predicted("lora=16 dora=on recipe=trl gpu=8xH200 strategy=zero1");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), UINT64_C(2) * (16 * ALL_WIDTHS + 12288) * 12 / 8 + 4);
 }
 
 // Half a byte an element, an eighth of that on each rank, and all of the scales.
