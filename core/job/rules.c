@@ -624,7 +624,7 @@ static bool has_flash_without_half(const struct job *j)
     "and DeepSpeed run it"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
-#define SHARDED_DORA "DoRA is modelled on one GPU and under ddp; LoRA is under every strategy"
+#define SHARDED_DORA       "DoRA is modelled on one GPU and under ddp; LoRA is under every strategy"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
