@@ -57,7 +57,8 @@ TEST(fp16_is_bf16_with_a_scaler)
         struct prediction scaled = predicted(rows[i][0]);
         CHECK(scaled.allocated_bytes >= wide.allocated_bytes);
         CHECK(scaled.allocated_bytes <= wide.allocated_bytes + 4 * KIB);
-        CHECK_U64(requests_of(8), without + 2 * PREDICT_STEPS); // the scale, and its reciprocal
+        CHECK_U64(requests_of(8),
+                  without + UINT64_C(2) * PREDICT_STEPS); // the scale, and its reciprocal
     }
 }
 
@@ -69,7 +70,7 @@ TEST(deepspeed_looks_for_overflow)
                         UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
     CHECK_U64(requests_of(elements / 2), 0);
     predicted("gpu=2xH200 strategy=zero3 precision=fp16 recipe=transformers");
-    CHECK_U64(requests_of(elements / 2), 2 * PREDICT_STEPS);
+    CHECK_U64(requests_of(elements / 2), UINT64_C(2) * PREDICT_STEPS);
     struct prediction narrow = predicted("gpu=2xH200 strategy=zero2 precision=fp16");
     struct prediction mixed = predicted("gpu=2xH200 strategy=zero2 precision=mixed");
     CHECK_U64(narrow.allocated_bytes, mixed.allocated_bytes);
