@@ -113,3 +113,13 @@ TEST(what_a_precision_cannot_do_is_refused)
             test_failed(__FILE__, __LINE__, "%s: %s", rows[i][0], e.message);
     }
 }
+
+// No step of theirs was timed, and what they add is not counted.
+TEST(what_nobody_timed_has_no_time)
+{
+    static const char *const rows[] = {"gpu=H200 precision=fp32", "gpu=H200 optimizer=muon",
+                                       "gpu=H200 optimizer=adamw-paged-8bit"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK(predicted(rows[i]).time.unknown);
+    CHECK(!predicted("gpu=H200 precision=fp16").time.unknown);
+}
