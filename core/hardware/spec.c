@@ -211,7 +211,7 @@ static uint64_t cut_size(struct str *base, struct str name)
 {
     enum { MOST_DIGITS = 4 };
     struct str plain = plain_name(name);
-    ptrdiff_t end = plain.n - 1, first = end;
+    ptrdiff_t end = plain.n - 1, first;
     uint64_t size = 0;
     if (end < 1 || char_lower(plain.p[end]) != 'g')
         return 0;

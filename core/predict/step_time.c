@@ -29,6 +29,12 @@ static const char *why_unknown(const struct job *job)
         return "the time of attention without cuDNN or FlashAttention is not modelled";
     if (job->activation_offload || job->checkpoint_offload)
         return "the time of activations' way to the host is not modelled";
+    if (job->precision == PRECISION_FP32)
+        return "the rates of products in fp32 are not modelled";
+    if (job->optimizer == OPTIMIZER_MUON)
+        return "the time of Muon's products is not modelled";
+    if (job_pages_optimizer(job))
+        return "the time of paged state's way is not modelled";
     if (!card->bf16.value || !card->bandwidth.value || !card->multiprocessors)
         return "the card's rates are not known";
     return NULL;

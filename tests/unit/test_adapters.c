@@ -184,12 +184,12 @@ TEST(muon_has_one_momentum_and_rounds_in_bf16)
     uint64_t rest = UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024 + UINT64_C(151936) * 1024;
     uint64_t layers = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
     uint64_t grams = UINT64_C(2) * 7 * 5 * 2 * 1024 * 1024 * 2; // each side is at least 1024
-    uint64_t state = 2 * layers + 2 * 2 * rest;
-    uint64_t step = 2 * layers + 5 * 2 * layers + grams + 2 * rest; // mixed, rounds, AdamW's roots
+    uint64_t state = 2 * layers + 4 * rest;
+    uint64_t step = 12 * layers + grams + 2 * rest; // mixed, rounds, AdamW's roots
     CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
     predicted("optimizer=muon precision=autocast");
-    state = 4 * layers + 2 * 4 * rest;
-    step = 4 * layers + 6 * 2 * layers + grams + 4 * rest;
+    state = 4 * layers + 8 * rest;
+    step = 16 * layers + grams + 4 * rest;
     CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state + PREDICT_STEPS * step);
 }
 

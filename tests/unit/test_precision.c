@@ -57,7 +57,8 @@ TEST(fp16_is_bf16_with_a_scaler)
         struct prediction scaled = predicted(rows[i][0]);
         CHECK(scaled.allocated_bytes >= wide.allocated_bytes);
         CHECK(scaled.allocated_bytes <= wide.allocated_bytes + 4 * KIB);
-        CHECK_U64(requests_of(8), without + 2 * PREDICT_STEPS); // the scale, and its reciprocal
+        CHECK_U64(requests_of(8),
+                  without + UINT64_C(2) * PREDICT_STEPS); // the scale, and its reciprocal
     }
 }
 
@@ -69,7 +70,7 @@ TEST(deepspeed_looks_for_overflow)
                         UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
     CHECK_U64(requests_of(elements / 2), 0);
     predicted("gpu=2xH200 strategy=zero3 precision=fp16 recipe=transformers");
-    CHECK_U64(requests_of(elements / 2), 2 * PREDICT_STEPS);
+    CHECK_U64(requests_of(elements / 2), UINT64_C(2) * PREDICT_STEPS);
     struct prediction narrow = predicted("gpu=2xH200 strategy=zero2 precision=fp16");
     struct prediction mixed = predicted("gpu=2xH200 strategy=zero2 precision=mixed");
     CHECK_U64(narrow.allocated_bytes, mixed.allocated_bytes);
@@ -111,4 +112,14 @@ TEST(what_a_precision_cannot_do_is_refused)
         if (!strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s: %s", rows[i][0], e.message);
     }
+}
+
+// No step of theirs was timed, and what they add is not counted.
+TEST(what_nobody_timed_has_no_time)
+{
+    static const char *const rows[] = {"gpu=H200 precision=fp32", "gpu=H200 optimizer=muon",
+                                       "gpu=H200 optimizer=adamw-paged-8bit"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        CHECK(predicted(rows[i]).time.unknown);
+    CHECK(!predicted("gpu=H200 precision=fp16").time.unknown);
 }
