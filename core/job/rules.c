@@ -151,7 +151,8 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 
 static bool has_own_attention(const struct job *j)
 {
-    return j->model.features & (FEATURE_MLA | FEATURE_SINKS);
+    return j->model.features &
+           (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
 }
 
 static bool is_latent(const struct job *j)
@@ -167,6 +168,17 @@ static bool asks_verl_for_another(const struct job *j)
 static bool asks_sinks_for_another(const struct job *j)
 {
     return model_has(&j->model, FEATURE_SINKS) && job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool asks_written_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_ALIBI | FEATURE_WIDE_SCORES) &&
+           job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool is_counted_only(const struct job *j)
+{
+    return j->model.family->counted_only;
 }
 
 static bool asks_for_no_sdpa(const struct job *j)
@@ -717,6 +729,8 @@ const struct rule rules[] = {
      "@recipe@ attends by the package flash-attn; leave --attention out"},
     {0, 0, asks_sinks_for_another, 0, CANNOT, "attention",
      "@family@ has sinks, which of these only eager knows"},
+    {0, 0, asks_written_for_another, 0, CANNOT, "attention",
+     "@family@ writes its attention out: of these it has eager only"},
     {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
 
@@ -960,6 +974,8 @@ const struct rule rules[] = {
      "the trinity recipe is modelled with checkpointing only"},
     {0, 0, has_vision, 0, NOT_YET, "model",
      "training of @family@ is not modelled yet; of models with vision none is"},
+    {0, 0, is_counted_only, 0, NOT_YET, "model",
+     "@family@ is counted, but its step is not modelled; fathom probe measures it"},
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
      "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
      "are"},

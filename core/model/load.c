@@ -26,6 +26,7 @@ struct helpers {
         image_size;
     uint64_t deepstack;
     uint64_t unrotated_period;
+    uint64_t rotary_dim;
 };
 
 struct draft {
@@ -57,17 +58,23 @@ enum {
 };
 
 static const struct field fields[] = {
-    {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH, .keys = "hidden_size"},
+    {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .keys = "hidden_size n_embd d_model n_embed"},
     {IN_MODEL(layers), SCOPE_TEXT, .required = true, .max = MAX_LAYERS,
-     .keys = "num_hidden_layers"},
+     .keys = "num_hidden_layers n_layer n_layers"},
     {IN_MODEL(heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
-     .keys = "num_attention_heads"},
-    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS, .keys = "num_key_value_heads"},
+     .keys = "num_attention_heads n_head n_heads"},
+    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS, .keys = "num_key_value_heads num_kv_heads"},
     {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim"},
-    {IN_MODEL(intermediate), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
-     .keys = "intermediate_size"},
+    {IN_MODEL(intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
+     .keys = "intermediate_size n_inner ffn_dim ffn_hidden_size"},
     {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB, .keys = "vocab_size"},
-    {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION, .keys = "max_position_embeddings"},
+    {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION,
+     .keys = "max_position_embeddings n_positions max_seq_len"},
+    {IN_MODEL(first_position), SCOPE_TEXT, .max = MAX_POSITION, .only_with = FEATURE_POSITIONS,
+     .keys = "first_position"},
+    {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
+     .keys = "rotary_dim"},
     {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION, .keys = "sliding_window"},
     {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .keys = "max_window_layers"},
@@ -232,6 +239,8 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         {"use_qk_norm", READS_USE_QK_NORM,
          FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_QK_NORM_LATE, false},
         {"use_parallel_residual", READS_PARALLEL, FEATURE_PARALLEL, false},
+        {"enable_bias", READS_ENABLE_BIAS,
+         FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS, false},
         {"use_bias", READS_USE_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS,
          false},
         {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
@@ -257,6 +266,47 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         m->features |= on ? rows[i].features : 0;
     }
     return true;
+}
+
+// configuration_falcon.py: the new architecture has groups of keys and, unless it says otherwise,
+// two norms; a layer that is not parallel has two as well.
+static bool read_falcon(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *norms = look_up(o, SCOPE_TEXT, STR("num_ln_in_parallel_attn"));
+    const struct setting *groups = look_up(o, SCOPE_TEXT, STR("num_kv_heads"));
+    struct range range = {1, MAX_HEADS};
+    bool grouped, biased, parallel, one = norms && str_is(norms->value, "1");
+    if (!read_switch(&grouped, look_up(o, SCOPE_TEXT, STR("new_decoder_architecture")), e) ||
+        !read_switch(&biased, look_up(o, SCOPE_TEXT, STR("bias")), e) ||
+        !read_switch(&parallel, look_up(o, SCOPE_TEXT, STR("parallel_attn")), e))
+        return false;
+    if (grouped && groups && !is_null(groups) &&
+        !setting_number(&m->kv_heads, groups, UNIT_PLAIN, range, e))
+        return false;
+    if (!parallel || (grouped && !one))
+        m->features &= ~FEATURE_ONE_NORM;
+    if (!parallel)
+        m->features &= ~FEATURE_PARALLEL;
+    if (biased)
+        m->features |= FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS;
+    return true;
+}
+
+// An MLP of two matrices is four times as wide as the model where nothing else is said.
+static bool derive_widths(struct model *m, const struct origin *o, struct error *e)
+{
+    bool shared;
+    if (!m->intermediate && model_has(m, FEATURE_NO_GATE))
+        m->intermediate = 4 * m->hidden;
+    if (!m->intermediate)
+        return FAIL(e, BAD_INPUT, o->label, "the configuration has no intermediate_size");
+    if (!read_switch(&shared, look_up(o, SCOPE_TEXT, STR("multi_query")), e))
+        return false;
+    if (o->family->reads & READS_HEADS_ONLY)
+        m->kv_heads = m->heads;
+    if (shared && o->family->reads & READS_MULTI_QUERY)
+        m->kv_heads = 1;
+    return !(o->family->reads & READS_FALCON) || read_falcon(m, o, e);
 }
 
 static bool derive_heads(struct model *m, struct str where, struct error *e)
@@ -316,7 +366,8 @@ static void derive_dropouts(struct model *m, const struct origin *o)
 {
     if (!(o->family->reads & READS_DROPOUT))
         return;
-    m->dropouts.residual = is_likely(o, "residual_dropout resid_pdrop hidden_dropout");
+    m->dropouts.residual = is_likely(o, "residual_dropout resid_pdrop hidden_dropout dropout");
+    m->dropouts.attention = is_likely(o, "attention_dropout attn_pdrop");
     m->dropouts.embedding = is_likely(o, "embedding_dropout embd_pdrop");
 }
 
@@ -328,6 +379,7 @@ static bool derive_activation(struct model *m, const struct origin *o, struct er
         [ACTIVATION_RELU] = "relu",
         [ACTIVATION_RELU2] = "relu2",
         [ACTIVATION_GELU_NEW] = "gelu_new gelu_accurate",
+        [ACTIVATION_BLOOM] = "bloom",
     };
     const struct setting *item =
         look_up_any(o, SCOPE_TEXT, "hidden_act activation_function activation");
@@ -487,6 +539,8 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
             return false;
         if (model_has(m, FEATURE_WINDOWED_ROTARY))
             layer[i].unrotated = m->sliding_window && !slides;
+        if (model_has(m, FEATURE_NO_ROTARY))
+            layer[i].unrotated = true;
     }
     if (!clear_dense_layers(layer, m->layers, o, e))
         return false;
@@ -525,11 +579,13 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
 {
     struct draft d = {.model.family = o->family};
     if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) || !refuse_others(o, e) ||
-        !derive_activation(&d.model, o, e) || !derive_heads(&d.model, o->label, e) ||
-        !derive_rotary(&d.model, o, e) || !derive_experts(&d, o->label, e) ||
-        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+        !derive_activation(&d.model, o, e) || !derive_widths(&d.model, o, e) ||
+        !derive_heads(&d.model, o->label, e) || !derive_rotary(&d.model, o, e) ||
+        !derive_experts(&d, o->label, e) || !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
         return false;
     derive_dropouts(&d.model, o);
+    if (d.helpers.rotary_dim)
+        d.model.rotary_dim = u64_least(d.helpers.rotary_dim, d.model.head_dim);
     *m = d.model;
     return true;
 }

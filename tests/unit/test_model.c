@@ -479,7 +479,7 @@ TEST(bad_configurations_are_refused_in_one_sentence)
         const char *settings, *message;
     } bad[] = {
         {"config.hidden_size=3", "the configuration has no model_type"},
-        {"config.model_type=falcon", "the model family 'falcon' is not known"},
+        {"config.model_type=rwkv", "the model family 'rwkv' is not known"},
         {"config.model_type=llama", "the configuration has no hidden_size"},
         {SMALL "config.model_type=llama\nconfig.num_attention_heads=5",
          "hidden_size 64 is not a multiple of num_attention_heads 5, and there is no head_dim"},
