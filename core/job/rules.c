@@ -151,8 +151,13 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 
 static bool has_own_attention(const struct job *j)
 {
-    return j->model.features &
-           (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+    return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+}
+
+static bool is_special_under_zero(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) ? is_special_but_for_experts(j)
+                                                 : has_own_attention(j);
 }
 
 static bool is_latent(const struct job *j)
@@ -1013,8 +1018,8 @@ const struct rule rules[] = {
      "context parallel is modelled under fsdp2, as in accelerate"},
     {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
-    {IS_ZERO, 0, is_special_but_for_experts, 0, NOT_YET, "strategy",
-     "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
+    {IS_ZERO, 0, is_special_under_zero, 0, NOT_YET, "strategy",
+     "@family@ is not modelled under DeepSpeed; fsdp2 is"},
     {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},

@@ -479,6 +479,70 @@ const struct family families[] = {
                     "moe_intermediate_size=2048 kv_lora_rank=512 qk_nope_head_dim=128 "
                     "qk_rope_head_dim=64 v_head_dim=128 q_lora_rank=1536",
     },
+    // Of code that comes with the weights, which transformers 5.17 lacks: counted as their
+    // published files are.
+    {
+        .model_type = "internlm2",
+        .title = "InternLM 2",
+        .features = FEATURE_FUSED_PROJECTIONS,
+        .unmeasured = true,
+        .counted_only = true,
+        .refuses = "bias",
+        .window = WINDOW_NEVER,
+        .names = "embed_tokens=tok_embeddings self_attn.qkv_proj=attention.wqkv "
+                 "self_attn.o_proj=attention.wo mlp.gate_proj=feed_forward.w1 "
+                 "mlp.up_proj=feed_forward.w3 mlp.down_proj=feed_forward.w2 "
+                 "input_layernorm=attention_norm post_attention_layernorm=ffn_norm lm_head=output",
+        .defaults = "vocab_size=103168 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "internlm3",
+        .title = "InternLM 3",
+        .unmeasured = true,
+        .counted_only = true,
+        .refuses = "bias qkv_bias",
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=128512 max_position_embeddings=32768",
+    },
+    {
+        .model_type = "baichuan",
+        .title = "Baichuan 2",
+        .features = FEATURE_FUSED_PROJECTIONS,
+        .reads = READS_HEADS_ONLY,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "qkv_proj=W_pack",
+        .defaults = "vocab_size=125696 max_position_embeddings=4096",
+    },
+    {
+        .model_type = "qwen",
+        .title = "Qwen 1",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_QKV_BIAS,
+        .reads = READS_HEADS_ONLY | READS_HALF_MLP,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=h ^embed_tokens=wte self_attn.qkv_proj=attn.c_attn "
+                 "self_attn.o_proj=attn.c_proj mlp.gate_proj=mlp.w2 mlp.up_proj=mlp.w1 "
+                 "mlp.down_proj=mlp.c_proj input_layernorm=ln_1 post_attention_layernorm=ln_2 "
+                 "^norm=ln_f",
+        .defaults = "vocab_size=151936 max_position_embeddings=8192",
+    },
+    {
+        .model_type = "chatglm",
+        .title = "ChatGLM 2 and 3",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_FUSED_MLP | FEATURE_QKV_BIAS,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=encoder.layers ^embed_tokens=embedding.word_embeddings "
+                 "self_attn.qkv_proj=self_attention.query_key_value "
+                 "self_attn.o_proj=self_attention.dense mlp.gate_up_proj=mlp.dense_h_to_4h "
+                 "mlp.down_proj=mlp.dense_4h_to_h ^norm=encoder.final_layernorm "
+                 "lm_head=output_layer",
+        .defaults = "vocab_size=65024 seq_length=8192 kv_channels=128",
+    },
 };
 
 const ptrdiff_t family_count = COUNT_OF(families);

@@ -61,16 +61,18 @@ static const struct field fields[] = {
     {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
      .keys = "hidden_size n_embd d_model n_embed"},
     {IN_MODEL(layers), SCOPE_TEXT, .required = true, .max = MAX_LAYERS,
-     .keys = "num_hidden_layers n_layer n_layers"},
+     .keys = "num_hidden_layers n_layer n_layers num_layers"},
     {IN_MODEL(heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
      .keys = "num_attention_heads n_head n_heads"},
-    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS, .keys = "num_key_value_heads num_kv_heads"},
-    {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim"},
+    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS,
+     .keys = "num_key_value_heads num_kv_heads multi_query_group_num"},
+    {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim kv_channels"},
     {IN_MODEL(intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
      .keys = "intermediate_size n_inner ffn_dim ffn_hidden_size"},
-    {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB, .keys = "vocab_size"},
+    {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB,
+     .keys = "padded_vocab_size vocab_size"},
     {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION,
-     .keys = "max_position_embeddings n_positions max_seq_len"},
+     .keys = "max_position_embeddings n_positions max_seq_len seq_length"},
     {IN_MODEL(first_position), SCOPE_TEXT, .max = MAX_POSITION, .only_with = FEATURE_POSITIONS,
      .keys = "first_position"},
     {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
@@ -302,6 +304,8 @@ static bool derive_widths(struct model *m, const struct origin *o, struct error 
         return FAIL(e, BAD_INPUT, o->label, "the configuration has no intermediate_size");
     if (!read_switch(&shared, look_up(o, SCOPE_TEXT, STR("multi_query")), e))
         return false;
+    if (o->family->reads & READS_HALF_MLP)
+        m->intermediate /= 2;
     if (o->family->reads & READS_HEADS_ONLY)
         m->kv_heads = m->heads;
     if (shared && o->family->reads & READS_MULTI_QUERY)
@@ -566,13 +570,16 @@ static bool find_family(struct origin *o, struct str model_type, struct error *e
         return settings_read(&o->defaults, str_from(o->family->defaults), ' ',
                              str_from(o->family->title), e);
     }
-    struct arena scratch = *o->arena;
-    struct buf known = buf_in(&scratch);
+    struct str_nearest nearest = str_nearest_to(model_type);
     for (ptrdiff_t i = 0; i < family_count; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", families[i].model_type);
+        str_nearest_offer(&nearest, str_from(families[i].model_type));
     FAIL(e, UNSUPPORTED, o->label, "the model family '%.*s' is not known",
          STR_ARGS(str_short(model_type)));
-    return HINT(e, "known model_type values: %.*s", STR_ARGS(buf_str(&known)));
+    if (nearest.best.n)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return HINT(e, "%lld model_type values are, such as llama, qwen3, glm4, gemma2 and gpt2; "
+                   "'fathom probe' measures any model",
+                (long long)family_count);
 }
 
 static bool fill_model(struct model *m, const struct origin *o, struct error *e)

@@ -113,6 +113,7 @@ enum family_reads {
     READS_ENABLE_BIAS = 1 << 10,
     READS_MULTI_QUERY = 1 << 11, // one head of keys and values
     READS_HEADS_ONLY = 1 << 13,  // as many of keys and values, whatever is said of those
+    READS_HALF_MLP = 1 << 14,    // intermediate_size is of gate and up together
     READS_FALCON = 1 << 12,      // bias, new_decoder_architecture and what follows from it
 };
 
