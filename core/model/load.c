@@ -577,9 +577,8 @@ static bool find_family(struct origin *o, struct str model_type, struct error *e
          STR_ARGS(str_short(model_type)));
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    return HINT(e, "%lld model_type values are, such as llama, qwen3, glm4, gemma2 and gpt2; "
-                   "'fathom probe' measures any model",
-                (long long)family_count);
+    return HINT(
+        e, "llama, qwen3, glm4, gemma2, gpt2 and others are; 'fathom probe' measures any model");
 }
 
 static bool fill_model(struct model *m, const struct origin *o, struct error *e)
