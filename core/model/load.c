@@ -678,7 +678,8 @@ static const struct family *nearest_family(const struct origin *o, uint64_t stor
         struct model m;
         uint64_t total;
         bool experts = families[i].features & FEATURE_EXPERTS;
-        if (experts != says_experts(o->given) || !build_as(&m, &total, &inner, &families[i]))
+        if (experts != says_experts(o->given) || families[i].counted_only ||
+            !build_as(&m, &total, &inner, &families[i]))
             continue;
         uint64_t distance = stored ? apart(stored, total) : 0;
         bool surer = best && best->unmeasured && !families[i].unmeasured;

@@ -2,12 +2,13 @@
 """Families against the transformers of this Python, on the CPU: a small model of each runs forward, and every storage
 of any size that its operators make, keep and let go is the predicted one, in the predicted order. FATHOM may name
 another program than the release's."""
-import argparse
 import importlib.util
 import json
 import os
+import sys
 import tempfile
 import unittest
+from unittest import mock
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FATHOM = os.path.abspath(os.environ.get("FATHOM", os.path.join(ROOT, "build", "release", "fathom")))
@@ -43,14 +44,15 @@ def compare_operators():
 class Forward(unittest.TestCase):
     def check(self, name, **how):
         # Smaller ones are ids, labels and positions, which a CPU handles otherwise.
-        given = argparse.Namespace(program=FATHOM, context=384, batch=1, precision="bf16", attention="sdpa",
-                                   checkpointing="off", least=3200)
-        vars(given).update(how)
+        how = {"least": 3200, **how}
+        script = compare_operators()
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
             json.dump({"model_type": name.split()[0], **CASES[name]}, file)
             file.flush()
-            given.config = file.name
-            real, forward, mine = compare_operators().both(given)
+            words = ["", FATHOM, file.name, *(f"--{key}={value}" for key, value in how.items())]
+            with mock.patch.object(sys, "argv", words):
+                given = script.arguments()
+            real, forward, mine = script.both(given)
         self.assertGreater(forward, 30)
         self.assertEqual([event[:2] for event in real[:forward]], mine[:forward])
 
