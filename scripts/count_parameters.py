@@ -25,7 +25,16 @@ def text_config(model):
         "intermediate_size": model["intermediate_size"],
         "vocab_size": model["vocab_size"],
         "tie_word_embeddings": model["tied"],
+        "max_position_embeddings": model["max_position_embeddings"],
+        # as other classes call it
+        "n_inner": model["intermediate_size"],
+        "ffn_dim": model["intermediate_size"],
+        "ffn_hidden_size": model["intermediate_size"],
+        "use_qk_norm": "q/k norm" in model["features"],
     }
+    if model["family"] == "falcon":
+        config.update(num_kv_heads=model["kv_heads"], new_decoder_architecture=model["kv_heads"] > 1)
+        del config["head_dim"]
     experts = model.get("experts")
     if experts:
         config.update(

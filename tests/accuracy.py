@@ -71,6 +71,10 @@ NOT_MEASURED = (
     "DDP on several GPUs; FSDP1 without checkpointing or where ranks do not divide a unit",
     "experts under sequence parallel, offload, FSDP1 or Trinity; windows, soft caps and sinks under sequence parallel",
     "Gemma 1 and OLMo 3, whose layers are those of measured families",
+    "Granite 3, and families whose forward passes were laid beside transformers' on a CPU only "
+    "(tests/frameworks/test_families.py): GLM-4, Ministral, Command-R and -A, Nemotron, Arcee, Hunyuan, Ernie 4.5, "
+    "Seed-OSS, EXAONE 4, StarCoder and StarCoder2, StableLM, Phi-1.5 and -2, GPT-2, GPT-J, GPT-NeoX, OPT, BLOOM",
+    "DeepSpeed over other families than Qwen, Llama and Mistral",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
     "DeepSpeed with experts, sequence parallel, its own optimizers, more than 32768 tokens or one GPU",
     "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",

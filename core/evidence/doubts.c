@@ -206,6 +206,14 @@ static bool is_likeness(const struct job *job)
     return job->model.like != NULL;
 }
 
+// Unlike tests/runs/h200_zero.jsonl: Qwen, Llama and Mistral.
+static bool is_other_under_zero(const struct job *job)
+{
+    const feature_set measured = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
+    return job_is_zero(job) && !job->model.family->unmeasured &&
+           ((job->model.features & ~measured) || job_has_windows(job));
+}
+
 static bool is_other_latent_attention(const struct job *job)
 {
     return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
@@ -325,6 +333,7 @@ const struct doubt doubt_rows[] = {
     {attends_plainly, "attention without FlashAttention and cuDNN (read from torch's source)",
      true},
     {is_unmeasured_family, "this family", true},
+    {is_other_under_zero, "this family under DeepSpeed", true},
     {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
     {is_other_eager_attention, "eager attention of this family", true},

@@ -249,7 +249,8 @@ enum attention job_attention(const struct job *p)
         return p->attention;
     if (p->recipe == RECIPE_TRINITY)
         return ATTENTION_FLASH2;
-    return model_has(&p->model, FEATURE_SINKS) ? ATTENTION_EAGER : ATTENTION_SDPA;
+    bool eager = model_has(&p->model, FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+    return eager ? ATTENTION_EAGER : ATTENTION_SDPA;
 }
 
 // Sequence parallel has its own.

@@ -151,7 +151,13 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 
 static bool has_own_attention(const struct job *j)
 {
-    return j->model.features & (FEATURE_MLA | FEATURE_SINKS);
+    return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+}
+
+static bool is_special_under_zero(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) ? is_special_but_for_experts(j)
+                                                 : has_own_attention(j);
 }
 
 static bool is_latent(const struct job *j)
@@ -167,6 +173,17 @@ static bool asks_verl_for_another(const struct job *j)
 static bool asks_sinks_for_another(const struct job *j)
 {
     return model_has(&j->model, FEATURE_SINKS) && job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool asks_written_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_ALIBI | FEATURE_WIDE_SCORES) &&
+           job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool is_counted_only(const struct job *j)
+{
+    return j->model.family->counted_only;
 }
 
 static bool asks_for_no_sdpa(const struct job *j)
@@ -717,6 +734,8 @@ const struct rule rules[] = {
      "@recipe@ attends by the package flash-attn; leave --attention out"},
     {0, 0, asks_sinks_for_another, 0, CANNOT, "attention",
      "@family@ has sinks, which of these only eager knows"},
+    {0, 0, asks_written_for_another, 0, CANNOT, "attention",
+     "@family@ writes its attention out: of these it has eager only"},
     {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
 
@@ -960,6 +979,8 @@ const struct rule rules[] = {
      "the trinity recipe is modelled with checkpointing only"},
     {0, 0, has_vision, 0, NOT_YET, "model",
      "training of @family@ is not modelled yet; of models with vision none is"},
+    {0, 0, is_counted_only, 0, NOT_YET, "model",
+     "@family@ is counted, but its step is not modelled; fathom probe measures it"},
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
      "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
      "are"},
@@ -997,8 +1018,8 @@ const struct rule rules[] = {
      "context parallel is modelled under fsdp2, as in accelerate"},
     {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
-    {IS_ZERO, 0, is_special_but_for_experts, 0, NOT_YET, "strategy",
-     "@family@ is not modelled under DeepSpeed; Qwen, Llama and Mistral are"},
+    {IS_ZERO, 0, is_special_under_zero, 0, NOT_YET, "strategy",
+     "@family@ is not modelled under DeepSpeed; fsdp2 is"},
     {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},

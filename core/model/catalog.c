@@ -306,6 +306,185 @@ static const struct catalog_model catalog_models[] = {
      "hidden_size=7168 num_hidden_layers=61 num_attention_heads=128 num_key_value_heads=128 "
      "intermediate_size=18432 max_position_embeddings=163840",
      .also = "DeepSeek-V3-0324 DeepSeek-V3-Base DeepSeek-V3.1 DeepSeek-R1 DeepSeek-R1-0528"},
+
+    {"Mistral-Small-24B", "mistralai", "mistral",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=32768 vocab_size=131072 max_position_embeddings=32768 "
+     "sliding_window=null",
+     .also = "Mistral-Small-24B-Base-2501 Mistral-Small-24B-Instruct-2501",
+     .hub = "Mistral-Small-24B-Base-2501"},
+    {"Ministral-8B", "mistralai", "mistral",
+     "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=12288 vocab_size=131072 max_position_embeddings=32768 "
+     "sliding_window=32768",
+     .also = "Ministral-8B-Instruct-2410", .hub = "Ministral-8B-Instruct-2410"},
+    {"Falcon3-1B-Base", "tiiuae", "llama",
+     "hidden_size=2048 num_hidden_layers=18 num_attention_heads=8 num_key_value_heads=4 "
+     "head_dim=256 intermediate_size=8192 vocab_size=131072 max_position_embeddings=4096",
+     .also = "Falcon3-1B-Instruct"},
+    {"Falcon3-3B-Base", "tiiuae", "llama",
+     "hidden_size=3072 num_hidden_layers=22 num_attention_heads=12 num_key_value_heads=4 "
+     "head_dim=256 intermediate_size=9216 vocab_size=131072 max_position_embeddings=8192",
+     .also = "Falcon3-3B-Instruct"},
+    {"Falcon3-7B-Base", "tiiuae", "llama",
+     "hidden_size=3072 num_hidden_layers=28 num_attention_heads=12 num_key_value_heads=4 "
+     "head_dim=256 intermediate_size=23040 vocab_size=131072 max_position_embeddings=32768",
+     .also = "Falcon3-7B-Instruct"},
+    {"Falcon3-10B-Base", "tiiuae", "llama",
+     "hidden_size=3072 num_hidden_layers=40 num_attention_heads=12 num_key_value_heads=4 "
+     "head_dim=256 intermediate_size=23040 vocab_size=131072 max_position_embeddings=32768",
+     .also = "Falcon3-10B-Instruct"},
+    {"glm-4-9b-hf", "zai-org", "glm",
+     "hidden_size=4096 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=2 "
+     "head_dim=128 intermediate_size=13696 max_position_embeddings=131072",
+     .also = "glm-4-9b-chat-hf"},
+    {"GLM-4-9B-0414", "zai-org", "glm4",
+     "hidden_size=4096 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=2 "
+     "head_dim=128 intermediate_size=13696 max_position_embeddings=32768",
+     .also = "GLM-Z1-9B-0414"},
+    {"GLM-4-32B-0414", "zai-org", "glm4",
+     "hidden_size=6144 num_hidden_layers=61 num_attention_heads=48 num_key_value_heads=2 "
+     "head_dim=128 intermediate_size=23040 max_position_embeddings=32768",
+     .also = "GLM-Z1-32B-0414 GLM-4-32B-Base-0414"},
+    {"c4ai-command-r-v01", "CohereLabs", "cohere",
+     "hidden_size=8192 num_hidden_layers=40 num_attention_heads=64 num_key_value_heads=64 "
+     "intermediate_size=22528 max_position_embeddings=131072",
+     .also = "aya-23-35B"},
+    {"c4ai-command-r-08-2024", "CohereLabs", "cohere",
+     "hidden_size=8192 num_hidden_layers=40 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=24576 max_position_embeddings=131072"},
+    {"c4ai-command-r-plus", "CohereLabs", "cohere",
+     "hidden_size=12288 num_hidden_layers=64 num_attention_heads=96 num_key_value_heads=8 "
+     "intermediate_size=33792 max_position_embeddings=131072 use_qk_norm=true",
+     .also = "c4ai-command-r-plus-08-2024"},
+    {"aya-expanse-8b", "CohereLabs", "cohere",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=14336 max_position_embeddings=8192",
+     .also = "aya-23-8B"},
+    {"c4ai-command-r7b-12-2024", "CohereLabs", "cohere2",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
+     "intermediate_size=14336 max_position_embeddings=132096"},
+    {"c4ai-command-a-03-2025", "CohereLabs", "cohere2",
+     "hidden_size=12288 num_hidden_layers=64 num_attention_heads=96 num_key_value_heads=8 "
+     "intermediate_size=36864 max_position_embeddings=131072"},
+    {"Minitron-4B-Base", "nvidia", "nemotron",
+     "hidden_size=3072 num_hidden_layers=32 num_attention_heads=24 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=9216 max_position_embeddings=4096"},
+    {"ERNIE-4.5-0.3B-PT", "baidu", "ernie4_5",
+     "hidden_size=1024 num_hidden_layers=18 num_attention_heads=16 num_key_value_heads=2 "
+     "head_dim=128 intermediate_size=3072",
+     .also = "ERNIE-4.5-0.3B-Base-PT"},
+    {"Seed-OSS-36B-Base", "ByteDance-Seed", "seed_oss",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=80 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=27648 max_position_embeddings=524288",
+     .also = "Seed-OSS-36B-Instruct"},
+    {"EXAONE-4.0-32B", "LGAI-EXAONE", "exaone4",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=40 num_key_value_heads=8 "
+     "head_dim=128 intermediate_size=27392 max_position_embeddings=131072"},
+    {"EXAONE-4.0-1.2B", "LGAI-EXAONE", "exaone4",
+     "hidden_size=2048 num_hidden_layers=30 num_attention_heads=32 num_key_value_heads=8 "
+     "head_dim=64 intermediate_size=4096 max_position_embeddings=65536 sliding_window=null "
+     "tie_word_embeddings=true"},
+    {"starcoder2-3b", "bigcode", "starcoder2",
+     "hidden_size=3072 num_hidden_layers=30 num_attention_heads=24 num_key_value_heads=2 "
+     "intermediate_size=12288 max_position_embeddings=16384 sliding_window=4096 "
+     "residual_dropout=0.1 embedding_dropout=0.1 attention_dropout=0.1"},
+    {"starcoder2-7b", "bigcode", "starcoder2",
+     "hidden_size=4608 num_hidden_layers=32 num_attention_heads=36 num_key_value_heads=4 "
+     "intermediate_size=18432 max_position_embeddings=16384 sliding_window=4096 "
+     "residual_dropout=0.1 embedding_dropout=0.1 attention_dropout=0.1"},
+    {"phi-1_5", "microsoft", "phi",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=32 intermediate_size=8192"},
+    {"phi-2", "microsoft", "phi",
+     "hidden_size=2560 num_hidden_layers=32 num_attention_heads=32 intermediate_size=10240 "
+     "partial_rotary_factor=0.4 resid_pdrop=0.1"},
+    {"pythia-70m", "EleutherAI", "gpt_neox",
+     "hidden_size=512 num_hidden_layers=6 num_attention_heads=8 intermediate_size=2048 "
+     "vocab_size=50304",
+     .also = "pythia-70m-deduped"},
+    {"pythia-160m", "EleutherAI", "gpt_neox",
+     "hidden_size=768 num_hidden_layers=12 num_attention_heads=12 intermediate_size=3072 "
+     "vocab_size=50304",
+     .also = "pythia-160m-deduped"},
+    {"pythia-410m", "EleutherAI", "gpt_neox",
+     "hidden_size=1024 num_hidden_layers=24 num_attention_heads=16 intermediate_size=4096 "
+     "vocab_size=50304",
+     .also = "pythia-410m-deduped"},
+    {"pythia-1b", "EleutherAI", "gpt_neox",
+     "hidden_size=2048 num_hidden_layers=16 num_attention_heads=8 intermediate_size=8192 "
+     "vocab_size=50304",
+     .also = "pythia-1b-deduped"},
+    {"pythia-1.4b", "EleutherAI", "gpt_neox",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=16 intermediate_size=8192 "
+     "vocab_size=50304",
+     .also = "pythia-1.4b-deduped"},
+    {"pythia-2.8b", "EleutherAI", "gpt_neox",
+     "hidden_size=2560 num_hidden_layers=32 num_attention_heads=32 intermediate_size=10240 "
+     "vocab_size=50304",
+     .also = "pythia-2.8b-deduped"},
+    {"pythia-6.9b", "EleutherAI", "gpt_neox",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 intermediate_size=16384 "
+     "vocab_size=50432",
+     .also = "pythia-6.9b-deduped"},
+    {"pythia-12b", "EleutherAI", "gpt_neox",
+     "hidden_size=5120 num_hidden_layers=36 num_attention_heads=40 intermediate_size=20480 "
+     "vocab_size=50688",
+     .also = "pythia-12b-deduped"},
+    {"gpt-neox-20b", "EleutherAI", "gpt_neox",
+     "hidden_size=6144 num_hidden_layers=44 num_attention_heads=64 intermediate_size=24576 "
+     "vocab_size=50432"},
+    {"gpt-j-6b", "EleutherAI", "gptj",
+     "hidden_size=4096 num_hidden_layers=28 num_attention_heads=16"},
+    {"gpt2", "openai-community", "gpt2",
+     "hidden_size=768 num_hidden_layers=12 num_attention_heads=12"},
+    {"gpt2-medium", "openai-community", "gpt2",
+     "hidden_size=1024 num_hidden_layers=24 num_attention_heads=16"},
+    {"gpt2-large", "openai-community", "gpt2",
+     "hidden_size=1280 num_hidden_layers=36 num_attention_heads=20"},
+    {"gpt2-xl", "openai-community", "gpt2",
+     "hidden_size=1600 num_hidden_layers=48 num_attention_heads=25"},
+    {"starcoderbase-1b", "bigcode", "gpt_bigcode",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=16 intermediate_size=8192 "
+     "vocab_size=49152 max_position_embeddings=8192"},
+    {"starcoder", "bigcode", "gpt_bigcode",
+     "hidden_size=6144 num_hidden_layers=40 num_attention_heads=48 intermediate_size=24576 "
+     "vocab_size=49152 max_position_embeddings=8192",
+     .also = "starcoderbase"},
+    {"opt-125m", "facebook", "opt",
+     "hidden_size=768 num_hidden_layers=12 num_attention_heads=12 intermediate_size=3072"},
+    {"opt-1.3b", "facebook", "opt",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=32 intermediate_size=8192"},
+    {"opt-2.7b", "facebook", "opt",
+     "hidden_size=2560 num_hidden_layers=32 num_attention_heads=32 intermediate_size=10240"},
+    {"opt-6.7b", "facebook", "opt",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 intermediate_size=16384"},
+    {"opt-13b", "facebook", "opt",
+     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=40 intermediate_size=20480"},
+    {"opt-30b", "facebook", "opt",
+     "hidden_size=7168 num_hidden_layers=48 num_attention_heads=56 intermediate_size=28672"},
+    {"opt-66b", "facebook", "opt",
+     "hidden_size=9216 num_hidden_layers=64 num_attention_heads=72 intermediate_size=36864"},
+    {"bloom-560m", "bigscience", "bloom",
+     "hidden_size=1024 num_hidden_layers=24 num_attention_heads=16", .also = "bloomz-560m"},
+    {"bloom-1b1", "bigscience", "bloom",
+     "hidden_size=1536 num_hidden_layers=24 num_attention_heads=16", .also = "bloomz-1b1"},
+    {"bloom-1b7", "bigscience", "bloom",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=16", .also = "bloomz-1b7"},
+    {"bloom-3b", "bigscience", "bloom",
+     "hidden_size=2560 num_hidden_layers=30 num_attention_heads=32", .also = "bloomz-3b"},
+    {"bloom-7b1", "bigscience", "bloom",
+     "hidden_size=4096 num_hidden_layers=30 num_attention_heads=32", .also = "bloomz-7b1"},
+    {"bloom", "bigscience", "bloom",
+     "hidden_size=14336 num_hidden_layers=70 num_attention_heads=112", .also = "bloomz"},
+    {"falcon-7b", "tiiuae", "falcon",
+     "hidden_size=4544 num_hidden_layers=32 num_attention_heads=71", .also = "falcon-7b-instruct"},
+    {"falcon-40b", "tiiuae", "falcon",
+     "hidden_size=8192 num_hidden_layers=60 num_attention_heads=128 num_kv_heads=8 "
+     "new_decoder_architecture=true",
+     .also = "falcon-40b-instruct"},
+    {"mpt-7b", "mosaicml", "mpt",
+     "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 vocab_size=50432",
+     .also = "mpt-7b-instruct mpt-7b-chat"},
 };
 
 const struct catalog_model *catalog_model_at(ptrdiff_t i)

@@ -19,6 +19,14 @@
     (FEATURE_NORM_CENTERED | FEATURE_PARALLEL | FEATURE_ONE_NORM | FEATURE_ROTARY_CAST | \
      FEATURE_LOGIT_SCALE)
 #define HELD_PARTS (FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | FEATURE_PARTS_HELD)
+#define GPT_LAYERS                                                                             \
+    (FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |                        \
+     FEATURE_SPLIT_PROJECTIONS | FEATURE_HEADS_LAST | FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | \
+     FEATURE_MLP_BIAS)
+#define GPT_NAMES                                                                    \
+    "^layers=h ^embed_tokens=wte ^embed_positions=wpe self_attn.o_proj=attn.c_proj " \
+    "self_attn.qkv_proj=attn.c_attn mlp.up_proj=mlp.c_fc mlp.down_proj=mlp.c_proj "  \
+    "input_layernorm=ln_1 post_attention_layernorm=ln_2 ^norm=ln_f"
 #define GLM_TEXT                                                                           \
     "vocab_size=151552 num_key_value_heads=2 head_dim=128 max_position_embeddings=131072 " \
     "attention_bias=true partial_rotary_factor=0.5"
@@ -207,7 +215,7 @@ const struct family families[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
                     FEATURE_SPLIT_PROJECTIONS | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE |
                     FEATURE_MLP_BIAS,
-        .reads = READS_ATTENTION_BIAS | READS_DROPOUT | READS_PARALLEL,
+        .reads = READS_HEADS_ONLY | READS_ATTENTION_BIAS | READS_DROPOUT | READS_PARALLEL,
         .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "embed_tokens=embed_in self_attn.=attention. o_proj=dense "
@@ -215,6 +223,105 @@ const struct family families[] = {
                  "^norm=final_layer_norm lm_head=embed_out",
         .defaults = "vocab_size=50432 max_position_embeddings=2048 hidden_act=gelu "
                     "attention_bias=true use_parallel_residual=true rotary_pct=0.25",
+    },
+    {
+        .model_type = "gpt2",
+        .title = "GPT-2",
+        .features = GPT_LAYERS | FEATURE_POSITIONS | FEATURE_NO_ROTARY,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .refuses = "add_cross_attention",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = GPT_NAMES,
+        .defaults = "vocab_size=50257 n_positions=1024 activation_function=gelu_new "
+                    "resid_pdrop=0.1 embd_pdrop=0.1 attn_pdrop=0.1 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "gpt_bigcode",
+        .title = "StarCoder",
+        .features = GPT_LAYERS | FEATURE_POSITIONS | FEATURE_NO_ROTARY,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_MULTI_QUERY,
+        .causal_buffer = true,
+        .refuses = "add_cross_attention",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = GPT_NAMES,
+        .defaults = "vocab_size=50257 n_positions=1024 activation_function=gelu_pytorch_tanh "
+                    "resid_pdrop=0.1 embd_pdrop=0.1 attn_pdrop=0.1 multi_query=true "
+                    "tie_word_embeddings=true",
+    },
+    {
+        .model_type = "opt",
+        .title = "OPT",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_POSITIONS | FEATURE_NO_ROTARY |
+                    FEATURE_QUERIES_SCALED,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_ENABLE_BIAS,
+        .refuses = "_remove_final_layer_norm",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=decoder.layers ^embed_=decoder.embed_ o_proj=out_proj mlp.up_proj=fc1 "
+                 "mlp.down_proj=fc2 input_layernorm=self_attn_layer_norm "
+                 "post_attention_layernorm=final_layer_norm ^norm=decoder.final_layer_norm",
+        .defaults = "vocab_size=50272 max_position_embeddings=2048 activation_function=relu "
+                    "dropout=0.1 enable_bias=true first_position=2 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "gptj",
+        .title = "GPT-J",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_PARALLEL | FEATURE_ONE_NORM |
+                    FEATURE_MLP_BIAS | FEATURE_HEAD_BIAS | FEATURE_NO_ROTARY | FEATURE_WIDE_SCORES,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names =
+            "^layers=h ^embed_tokens=wte self_attn.=attn. o_proj=out_proj mlp.up_proj=mlp.fc_in "
+            "mlp.down_proj=mlp.fc_out input_layernorm=ln_1 ^norm=ln_f",
+        .defaults = "vocab_size=50400 n_positions=2048 rotary_dim=64 activation_function=gelu_new",
+    },
+    {
+        .model_type = "bloom",
+        .title = "BLOOM",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
+                    FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_NO_ROTARY |
+                    FEATURE_ALIBI,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .refuses = "apply_residual_connection_post_layernorm slow_but_exact",
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
+                 "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "
+                 "mlp.down_proj=mlp.dense_4h_to_h ^norm=ln_f",
+        .defaults = "vocab_size=250880 max_position_embeddings=2048 activation=bloom "
+                    "tie_word_embeddings=true",
+    },
+    {
+        .model_type = "falcon",
+        .title = "Falcon",
+        .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
+                    FEATURE_PARALLEL | FEATURE_ONE_NORM,
+        .reads = READS_MULTI_QUERY | READS_FALCON,
+        .refuses = "alibi",
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
+                 "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "
+                 "mlp.down_proj=mlp.dense_4h_to_h ^norm=ln_f",
+        .defaults = "vocab_size=65024 max_position_embeddings=2048 multi_query=true "
+                    "parallel_attn=true tie_word_embeddings=true",
+    },
+    {
+        .model_type = "mpt",
+        .title = "MPT",
+        .features = FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS | FEATURE_NO_ROTARY,
+        .reads = READS_HEADS_ONLY,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=blocks ^embed_tokens=wte self_attn.o_proj=attn.out_proj "
+                 "self_attn.qkv_proj=attn.Wqkv mlp.=ffn. input_layernorm=norm_1 "
+                 "post_attention_layernorm=norm_2 ^norm=norm_f",
+        .defaults = "vocab_size=50368 max_seq_len=2048 tie_word_embeddings=true",
     },
     {
         .model_type = "phi3",
@@ -371,6 +478,70 @@ const struct family families[] = {
                     "num_experts_per_tok=8 n_shared_experts=1 first_k_dense_replace=3 "
                     "moe_intermediate_size=2048 kv_lora_rank=512 qk_nope_head_dim=128 "
                     "qk_rope_head_dim=64 v_head_dim=128 q_lora_rank=1536",
+    },
+    // Of code that comes with the weights, which transformers 5.17 lacks: counted as their
+    // published files are.
+    {
+        .model_type = "internlm2",
+        .title = "InternLM 2",
+        .features = FEATURE_FUSED_PROJECTIONS,
+        .unmeasured = true,
+        .counted_only = true,
+        .refuses = "bias",
+        .window = WINDOW_NEVER,
+        .names = "embed_tokens=tok_embeddings self_attn.qkv_proj=attention.wqkv "
+                 "self_attn.o_proj=attention.wo mlp.gate_proj=feed_forward.w1 "
+                 "mlp.up_proj=feed_forward.w3 mlp.down_proj=feed_forward.w2 "
+                 "input_layernorm=attention_norm post_attention_layernorm=ffn_norm lm_head=output",
+        .defaults = "vocab_size=103168 max_position_embeddings=2048",
+    },
+    {
+        .model_type = "internlm3",
+        .title = "InternLM 3",
+        .unmeasured = true,
+        .counted_only = true,
+        .refuses = "bias qkv_bias",
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=128512 max_position_embeddings=32768",
+    },
+    {
+        .model_type = "baichuan",
+        .title = "Baichuan 2",
+        .features = FEATURE_FUSED_PROJECTIONS,
+        .reads = READS_HEADS_ONLY,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "qkv_proj=W_pack",
+        .defaults = "vocab_size=125696 max_position_embeddings=4096",
+    },
+    {
+        .model_type = "qwen",
+        .title = "Qwen 1",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_QKV_BIAS,
+        .reads = READS_HEADS_ONLY | READS_HALF_MLP,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=h ^embed_tokens=wte self_attn.qkv_proj=attn.c_attn "
+                 "self_attn.o_proj=attn.c_proj mlp.gate_proj=mlp.w2 mlp.up_proj=mlp.w1 "
+                 "mlp.down_proj=mlp.c_proj input_layernorm=ln_1 post_attention_layernorm=ln_2 "
+                 "^norm=ln_f",
+        .defaults = "vocab_size=151936 max_position_embeddings=8192",
+    },
+    {
+        .model_type = "chatglm",
+        .title = "ChatGLM 2 and 3",
+        .features = FEATURE_FUSED_PROJECTIONS | FEATURE_FUSED_MLP | FEATURE_QKV_BIAS,
+        .unmeasured = true,
+        .counted_only = true,
+        .window = WINDOW_NEVER,
+        .names = "^layers=encoder.layers ^embed_tokens=embedding.word_embeddings "
+                 "self_attn.qkv_proj=self_attention.query_key_value "
+                 "self_attn.o_proj=self_attention.dense mlp.gate_up_proj=mlp.dense_h_to_4h "
+                 "mlp.down_proj=mlp.dense_4h_to_h ^norm=encoder.final_layernorm "
+                 "lm_head=output_layer",
+        .defaults = "vocab_size=65024 seq_length=8192 kv_channels=128",
     },
 };
 

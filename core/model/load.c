@@ -26,6 +26,7 @@ struct helpers {
         image_size;
     uint64_t deepstack;
     uint64_t unrotated_period;
+    uint64_t rotary_dim;
 };
 
 struct draft {
@@ -57,17 +58,25 @@ enum {
 };
 
 static const struct field fields[] = {
-    {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH, .keys = "hidden_size"},
+    {IN_MODEL(hidden), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .keys = "hidden_size n_embd d_model n_embed"},
     {IN_MODEL(layers), SCOPE_TEXT, .required = true, .max = MAX_LAYERS,
-     .keys = "num_hidden_layers"},
+     .keys = "num_hidden_layers n_layer n_layers num_layers"},
     {IN_MODEL(heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
-     .keys = "num_attention_heads"},
-    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS, .keys = "num_key_value_heads"},
-    {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim"},
-    {IN_MODEL(intermediate), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
-     .keys = "intermediate_size"},
-    {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB, .keys = "vocab_size"},
-    {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION, .keys = "max_position_embeddings"},
+     .keys = "num_attention_heads n_head n_heads"},
+    {IN_MODEL(kv_heads), SCOPE_TEXT, .max = MAX_HEADS,
+     .keys = "num_key_value_heads num_kv_heads multi_query_group_num"},
+    {IN_MODEL(head_dim), SCOPE_TEXT, .max = MAX_WIDTH, .keys = "head_dim kv_channels"},
+    {IN_MODEL(intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
+     .keys = "intermediate_size n_inner ffn_dim ffn_hidden_size"},
+    {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB,
+     .keys = "padded_vocab_size vocab_size"},
+    {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION,
+     .keys = "max_position_embeddings n_positions max_seq_len seq_length"},
+    {IN_MODEL(first_position), SCOPE_TEXT, .max = MAX_POSITION, .only_with = FEATURE_POSITIONS,
+     .keys = "first_position"},
+    {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
+     .keys = "rotary_dim"},
     {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION, .keys = "sliding_window"},
     {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .keys = "max_window_layers"},
@@ -232,6 +241,8 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         {"use_qk_norm", READS_USE_QK_NORM,
          FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_QK_NORM_LATE, false},
         {"use_parallel_residual", READS_PARALLEL, FEATURE_PARALLEL, false},
+        {"enable_bias", READS_ENABLE_BIAS,
+         FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS, false},
         {"use_bias", READS_USE_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS,
          false},
         {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
@@ -257,6 +268,49 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         m->features |= on ? rows[i].features : 0;
     }
     return true;
+}
+
+// configuration_falcon.py: the new architecture has groups of keys and, unless it says otherwise,
+// two norms; a layer that is not parallel has two as well.
+static bool read_falcon(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *norms = look_up(o, SCOPE_TEXT, STR("num_ln_in_parallel_attn"));
+    const struct setting *groups = look_up(o, SCOPE_TEXT, STR("num_kv_heads"));
+    struct range range = {1, MAX_HEADS};
+    bool grouped, biased, parallel, one = norms && str_is(norms->value, "1");
+    if (!read_switch(&grouped, look_up(o, SCOPE_TEXT, STR("new_decoder_architecture")), e) ||
+        !read_switch(&biased, look_up(o, SCOPE_TEXT, STR("bias")), e) ||
+        !read_switch(&parallel, look_up(o, SCOPE_TEXT, STR("parallel_attn")), e))
+        return false;
+    if (grouped && groups && !is_null(groups) &&
+        !setting_number(&m->kv_heads, groups, UNIT_PLAIN, range, e))
+        return false;
+    if (!parallel || (grouped && !one))
+        m->features &= ~FEATURE_ONE_NORM;
+    if (!parallel)
+        m->features &= ~FEATURE_PARALLEL;
+    if (biased)
+        m->features |= FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS;
+    return true;
+}
+
+// An MLP of two matrices is four times as wide as the model where nothing else is said.
+static bool derive_widths(struct model *m, const struct origin *o, struct error *e)
+{
+    bool shared;
+    if (!m->intermediate && model_has(m, FEATURE_NO_GATE))
+        m->intermediate = 4 * m->hidden;
+    if (!m->intermediate)
+        return FAIL(e, BAD_INPUT, o->label, "the configuration has no intermediate_size");
+    if (!read_switch(&shared, look_up(o, SCOPE_TEXT, STR("multi_query")), e))
+        return false;
+    if (o->family->reads & READS_HALF_MLP)
+        m->intermediate /= 2;
+    if (o->family->reads & READS_HEADS_ONLY)
+        m->kv_heads = m->heads;
+    if (shared && o->family->reads & READS_MULTI_QUERY)
+        m->kv_heads = 1;
+    return !(o->family->reads & READS_FALCON) || read_falcon(m, o, e);
 }
 
 static bool derive_heads(struct model *m, struct str where, struct error *e)
@@ -316,7 +370,8 @@ static void derive_dropouts(struct model *m, const struct origin *o)
 {
     if (!(o->family->reads & READS_DROPOUT))
         return;
-    m->dropouts.residual = is_likely(o, "residual_dropout resid_pdrop hidden_dropout");
+    m->dropouts.residual = is_likely(o, "residual_dropout resid_pdrop hidden_dropout dropout");
+    m->dropouts.attention = is_likely(o, "attention_dropout attn_pdrop");
     m->dropouts.embedding = is_likely(o, "embedding_dropout embd_pdrop");
 }
 
@@ -328,6 +383,7 @@ static bool derive_activation(struct model *m, const struct origin *o, struct er
         [ACTIVATION_RELU] = "relu",
         [ACTIVATION_RELU2] = "relu2",
         [ACTIVATION_GELU_NEW] = "gelu_new gelu_accurate",
+        [ACTIVATION_BLOOM] = "bloom",
     };
     const struct setting *item =
         look_up_any(o, SCOPE_TEXT, "hidden_act activation_function activation");
@@ -487,6 +543,8 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
             return false;
         if (model_has(m, FEATURE_WINDOWED_ROTARY))
             layer[i].unrotated = m->sliding_window && !slides;
+        if (model_has(m, FEATURE_NO_ROTARY))
+            layer[i].unrotated = true;
     }
     if (!clear_dense_layers(layer, m->layers, o, e))
         return false;
@@ -512,24 +570,28 @@ static bool find_family(struct origin *o, struct str model_type, struct error *e
         return settings_read(&o->defaults, str_from(o->family->defaults), ' ',
                              str_from(o->family->title), e);
     }
-    struct arena scratch = *o->arena;
-    struct buf known = buf_in(&scratch);
+    struct str_nearest nearest = str_nearest_to(model_type);
     for (ptrdiff_t i = 0; i < family_count; i++)
-        buf_printf(&known, "%s%s", i ? ", " : "", families[i].model_type);
+        str_nearest_offer(&nearest, str_from(families[i].model_type));
     FAIL(e, UNSUPPORTED, o->label, "the model family '%.*s' is not known",
          STR_ARGS(str_short(model_type)));
-    return HINT(e, "known model_type values: %.*s", STR_ARGS(buf_str(&known)));
+    if (nearest.best.n)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    return HINT(
+        e, "llama, qwen3, glm4, gemma2, gpt2 and others are; 'fathom probe' measures any model");
 }
 
 static bool fill_model(struct model *m, const struct origin *o, struct error *e)
 {
     struct draft d = {.model.family = o->family};
     if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) || !refuse_others(o, e) ||
-        !derive_activation(&d.model, o, e) || !derive_heads(&d.model, o->label, e) ||
-        !derive_rotary(&d.model, o, e) || !derive_experts(&d, o->label, e) ||
-        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+        !derive_activation(&d.model, o, e) || !derive_widths(&d.model, o, e) ||
+        !derive_heads(&d.model, o->label, e) || !derive_rotary(&d.model, o, e) ||
+        !derive_experts(&d, o->label, e) || !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
         return false;
     derive_dropouts(&d.model, o);
+    if (d.helpers.rotary_dim)
+        d.model.rotary_dim = u64_least(d.helpers.rotary_dim, d.model.head_dim);
     *m = d.model;
     return true;
 }
@@ -616,7 +678,8 @@ static const struct family *nearest_family(const struct origin *o, uint64_t stor
         struct model m;
         uint64_t total;
         bool experts = families[i].features & FEATURE_EXPERTS;
-        if (experts != says_experts(o->given) || !build_as(&m, &total, &inner, &families[i]))
+        if (experts != says_experts(o->given) || families[i].counted_only ||
+            !build_as(&m, &total, &inner, &families[i]))
             continue;
         uint64_t distance = stored ? apart(stored, total) : 0;
         bool surer = best && best->unmeasured && !families[i].unmeasured;

@@ -75,6 +75,12 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_SPLIT_PROJECTIONS \
     FEATURE(58) // with FEATURE_FUSED_PROJECTIONS: their gradients are joined
 #define FEATURE_QUERY_SCALE FEATURE(47) // queries are multiplied by a number a position
+#define FEATURE_NO_ROTARY   FEATURE(60) // nothing is turned
+#define FEATURE_HEADS_LAST \
+    FEATURE(61) // with FEATURE_SPLIT_PROJECTIONS: laid out as heads behind the split
+#define FEATURE_QUERIES_SCALED FEATURE(63) // queries are multiplied by a number
+#define FEATURE_WIDE_SCORES    FEATURE(39) // GPT-J: attention in fp32, written out
+#define FEATURE_ALIBI          FEATURE(62) // a bias a head and key instead of positions
 
 #define FEATURE_ROUTER_LOSS FEATURE(32) // its configuration weighs a loss of the routers
 
@@ -104,6 +110,11 @@ enum family_reads {
     READS_USE_QKV_BIAS = 1 << 7,
     READS_USE_QK_NORM = 1 << 8,
     READS_PARALLEL = 1 << 9, // use_parallel_residual
+    READS_ENABLE_BIAS = 1 << 10,
+    READS_MULTI_QUERY = 1 << 11, // one head of keys and values
+    READS_HEADS_ONLY = 1 << 13,  // as many of keys and values, whatever is said of those
+    READS_HALF_MLP = 1 << 14,    // intermediate_size is of gate and up together
+    READS_FALCON = 1 << 12,      // bias, new_decoder_architecture and what follows from it
 };
 
 struct family {
@@ -115,6 +126,8 @@ struct family {
     bool unmeasured;      // no run of it stands behind predictions
     enum window_rule window;
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
+    bool counted_only;      // its step is not modelled
+    bool causal_buffer;     // a mask of all positions is a buffer of the model
     const char *refuses;    // switches that are not modelled
     const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
     const char *defaults;   // "key=value ..." that transformers assumes
@@ -139,12 +152,19 @@ struct latent_attention {
 };
 
 // What an MLP without a gate does between its matrices.
-enum activation_kind { ACTIVATION_FUSED, ACTIVATION_RELU, ACTIVATION_RELU2, ACTIVATION_GELU_NEW };
+enum activation_kind {
+    ACTIVATION_FUSED,
+    ACTIVATION_RELU,
+    ACTIVATION_RELU2,
+    ACTIVATION_GELU_NEW,
+    ACTIVATION_BLOOM,
+};
 
 // Values that training sets to zero at random.
 struct dropouts {
     bool residual;  // what attention and MLP give
     bool embedding; // what the first layer is given
+    bool attention; // its weights
 };
 
 struct vision {
@@ -172,6 +192,7 @@ struct model {
     struct native native;
     uint64_t sliding_window; // 0: none
     uint64_t rotary_dim;     // of a head's head_dim
+    uint64_t first_position; // rows of learned positions before the first
     struct experts experts;
     struct latent_attention latent;
     struct dropouts dropouts;

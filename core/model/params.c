@@ -11,6 +11,7 @@ enum dimension {
     ONE,
     HIDDEN,
     VOCAB,
+    POSITIONS,
     LABELS,
     HEADS,
     KV_HEADS,
@@ -58,6 +59,12 @@ struct rule {
 
 static const struct rule rules[] = {
     {"embed_tokens.weight", PART_EMBEDDING, PLACE_MODEL, VOCAB, HIDDEN},
+    {"embed_positions.weight", PART_EMBEDDING, PLACE_MODEL, POSITIONS, HIDDEN,
+     .needs = FEATURE_POSITIONS},
+    {"word_embeddings_layernorm.weight", PART_EMBEDDING, PLACE_MODEL, HIDDEN, ONE,
+     .needs = FEATURE_ALIBI},
+    {"word_embeddings_layernorm.bias", PART_EMBEDDING, PLACE_MODEL, HIDDEN, ONE,
+     .needs = FEATURE_ALIBI},
 
     {"layers.{layer}.self_attn.sinks", PART_ATTENTION, PLACE_LAYER, HEADS, ONE, ROLE(sinks),
      .needs = FEATURE_SINKS},
@@ -269,6 +276,7 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
         [ONE] = 1,
         [HIDDEN] = m->hidden,
         [VOCAB] = m->vocab,
+        [POSITIONS] = m->max_position + m->first_position,
         [LABELS] = m->labels,
         [HEADS] = m->heads,
         [KV_HEADS] = m->kv_heads,

@@ -149,6 +149,8 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
     int sinks = t->layers[call->layer].sinks;
     struct var named = local(&f, sinks < 0 ? weights_of(g, scores, mask, h.q.width)
                                            : weights_with_sinks(&f, scores, mask, sinks));
+    if (m->dropouts.attention)
+        assign(&f, &named, dropout(g, named));
     struct var v_flat = flattened(g, v, several && !shared);
     uint64_t tokens = job_sequence_tokens(t->job);
     struct var mixed = product(g, narrowed(g, named), v_flat, h.q.elements, tokens);

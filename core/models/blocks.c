@@ -2,6 +2,24 @@
 // input.
 #include "core/models/forward.h"
 
+// ------------------------------------------------------------------ positions
+
+// A row for each number. OPT's (modeling_opt.py) are counted from a mask of ones, for every
+// sequence by itself, and begin with the third row.
+struct var learned_positions(struct graph *g, struct var numbers)
+{
+    const struct trainer *t = g->owner;
+    if (!t->job->model.first_position)
+        return unnamed(op_embedding(g, t->positions, numbers));
+    uint64_t tokens = job_tokens(t->job);
+    struct scope f = scope_in(g);
+    struct var ones = constant(g, tokens, 4);
+    struct var counted = made_of(g, made_of(g, made_of(g, ones)));
+    struct var whole = local(&f, after(g, constant(g, tokens, 8), counted));
+    struct var shifted = local(&f, made_like(g, whole));
+    return returns(&f, unnamed(op_embedding(g, t->positions, shifted)));
+}
+
 // ------------------------------------------------------------------ MLPs
 
 // activations.py, NewGELUActivation: written out.
@@ -31,6 +49,8 @@ static struct var activated(struct graph *g, struct var x, enum activation_kind 
         return relu_squared(g, x);
     case ACTIVATION_GELU_NEW:
         return gelu_new(g, x);
+    case ACTIVATION_BLOOM:
+        return unnamed(op_bloom_gelu(g, x));
     }
     __builtin_trap();
 }
@@ -58,7 +78,9 @@ struct heads project_split(struct graph *g, struct var x, const struct layer_par
     const struct trainer *t = g->owner;
     const struct model *m = &t->job->model;
     struct scope f = scope_in(g);
-    struct var all = relayout(g, linear(g, x, p->qkv, p->qkv_bias));
+    struct var all = linear(g, x, p->qkv, p->qkv_bias);
+    if (!model_has(m, FEATURE_HEADS_LAST))
+        all = relayout(g, all);
     uint64_t head = all.elements / (m->heads + 2 * m->kv_heads);
     all = local(&f, chunks(g, all, 3));
     struct heads h;
@@ -66,6 +88,16 @@ struct heads project_split(struct graph *g, struct var x, const struct layer_par
     h.k = chunk(g, all, m->kv_heads * head);
     h.v = chunk(g, all, m->kv_heads * head);
     ends(&f);
+    return h;
+}
+
+// modeling_opt.py: the scores' factor is that of the queries.
+struct heads project_scaled(struct graph *g, struct var x, const struct layer_parameters *p)
+{
+    struct heads h;
+    h.q = scale(g, linear(g, x, p->q, p->q_bias));
+    h.k = linear(g, x, p->k, p->k_bias);
+    h.v = linear(g, x, p->v, p->v_bias);
     return h;
 }
 
@@ -116,7 +148,57 @@ void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what)
     *out = taken(returns(&f, hidden));
 }
 
-// modeling_gpt_neox.py with two norms, modeling_cohere.py with one.
+// modeling_gpt2.py: what attention and MLP give keeps its names.
+void gpt_layer(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var weights = {NULL, NO_NODE, 0, 0};
+    struct var hidden = local(&f, rms_norm(g, in, p->input_norm));
+    struct var attended = local(&f, attention(g, hidden, call, &weights));
+    local(&f, weights);
+    assign(&f, &hidden, add(g, attended, in));
+    struct var residual = local(&f, hidden);
+    assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
+    struct var fed = local(&f, feed_forward(g, hidden, call));
+    assign(&f, &hidden, add_last(g, residual, fed));
+    *out = taken(returns(&f, hidden));
+}
+
+// A layer that returns its attention's weights too: the model's loop holds them until the next one
+// has returned.
+static void hand_out(struct graph *g, struct var weights)
+{
+    struct trainer *t = g->owner;
+    struct var fresh = taken(weights);
+    if (g->in_backward) {
+        var_drop(g, &fresh);
+        return;
+    }
+    var_drop(g, &t->layer_weights);
+    t->layer_weights = fresh;
+}
+
+// modeling_bloom.py.
+void bloom_layer(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var weights = {NULL, NO_NODE, 0, 0};
+    struct var normed = local(&f, rms_norm(g, in, p->input_norm));
+    struct var sum = local(&f, bloom_attention(g, (struct pair){normed, in}, call, &weights));
+    weights = local(&f, weights);
+    assign(&f, &normed, rms_norm(g, sum, p->before_mlp_norm));
+    struct var hidden = local(&f, add_last(g, sum, feed_forward(g, normed, call)));
+    *out = taken(same(hidden));
+    hand_out(g, weights);
+    ends(&f);
+}
+
+// modeling_gpt_neox.py with two norms, modeling_phi.py with one; modeling_cohere.py begins its sum
+// with the residual.
 void parallel_layer(struct graph *g, struct var *out, struct var in, void *what)
 {
     const struct layer_call *call = what;
@@ -131,6 +213,10 @@ void parallel_layer(struct graph *g, struct var *out, struct var in, void *what)
     weights = local(&f, weights);
     struct var fed =
         local(&f, one_norm ? feed_forward(g, hidden, call) : mlp_alone(g, hidden, call));
-    assign(&f, &hidden, add_last(g, add(g, in, attended), fed));
+    bool residual_first = model_has(&call->trainer->job->model, FEATURE_NORM_CENTERED);
+    struct var sum = add(g, residual_first ? in : fed, attended);
+    assign(&f, &hidden, add_last(g, sum, residual_first ? fed : in));
+    if (model_has(&call->trainer->job->model, FEATURE_WIDE_SCORES))
+        hand_out(g, weights);
     *out = taken(returns(&f, hidden));
 }

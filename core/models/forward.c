@@ -214,6 +214,8 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
         return project_split(g, x, p);
     if (model_has(m, FEATURE_FUSED_PROJECTIONS))
         return project_fused(g, x, p);
+    if (model_has(m, FEATURE_QUERIES_SCALED))
+        return project_scaled(g, x, p);
     if (model_has(m, FEATURE_PARTS_HELD) && !model_has(m, FEATURE_PARALLEL))
         return project_first(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_LATE))
@@ -294,6 +296,8 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                      struct var *weights)
 {
+    if (model_has(model_of(g), FEATURE_WIDE_SCORES))
+        return gptj_attention(g, x, call, weights);
     struct trainer *t = call->trainer;
     const struct layer_parameters *p = &t->layers[call->layer];
     const struct model *m = &t->job->model;
@@ -452,6 +456,8 @@ static struct var make_arguments(struct trainer *t)
     struct layer_arguments *sliding = &t->arguments[LAYER_SLIDING];
     struct var positions = taken(positions_of(t, tokens));
     make_masks(t);
+    if (model_has(&t->job->model, FEATURE_NO_ROTARY))
+        return positions;
     rotary(t, tokens, full);
     if (model_has(&t->job->model, FEATURE_LOCAL_ROTARY)) {
         rotary(t, tokens, sliding);
@@ -466,8 +472,8 @@ static struct var embed(struct trainer *t)
 {
     struct graph *g = &t->graph;
     struct var plain = unnamed(op_embedding(g, t->embedding, t->ids));
-    if (t->job->model.dropouts.embedding)
-        return dropout(g, plain);
+    if (model_has(&t->job->model, FEATURE_ALIBI))
+        return rms_norm(g, plain, t->embedding + 1);
     if (model_has(&t->job->model, FEATURE_MULTIPLIERS))
         return scale(g, plain);
     if (!model_has(&t->job->model, FEATURE_EMBEDDING_SCALE))
@@ -488,6 +494,8 @@ static struct var layers_of(struct trainer *t, struct var embedded)
     void (*layer)(struct graph *, struct var *, struct var, void *) =
         model_has(&t->job->model, FEATURE_PARALLEL)     ? parallel_layer
         : model_has(&t->job->model, FEATURE_PARTS_HELD) ? stablelm_layer
+        : model_has(&t->job->model, FEATURE_HEADS_LAST) ? gpt_layer
+        : model_has(&t->job->model, FEATURE_ALIBI)      ? bloom_layer
                                                         : decoder_layer;
     struct scope f = scope_in(g);
     struct var hidden = local(&f, embedded);
@@ -509,6 +517,7 @@ static struct var layers_of(struct trainer *t, struct var embedded)
         assign(&f, &hidden, unit_mark(t, unnamed(next), i, false));
     }
     g->checkpoints_on_host = false;
+    var_drop(g, &t->layer_weights);
     return returns(&f, hidden);
 }
 
@@ -518,6 +527,19 @@ static void ask_for_router_logits(struct trainer *t)
     bool asked = job_adds_router_loss(t->job) && t->graph.recording;
     t->router_logits =
         asked ? NEW(t->machine->arena, struct var, (ptrdiff_t)t->job->model.layers) : NULL;
+}
+
+// With learned positions, whose rows keep their name as the embedding does, and what is left out at
+// random.
+static struct var embedded_in_place(struct scope *f, struct var embedded, struct var positions)
+{
+    struct graph *g = f->graph;
+    const struct trainer *t = g->owner;
+    if (t->positions < 0)
+        return t->job->model.dropouts.embedding ? dropout(g, embedded) : same(embedded);
+    struct var rows = local(f, learned_positions(g, positions));
+    struct var sum = add(g, embedded, expand(g, rows, embedded.elements));
+    return t->job->model.dropouts.embedding ? dropout(g, sum) : sum;
 }
 
 static void drop_angles(struct trainer *t)
@@ -544,16 +566,18 @@ struct output model_forward(struct trainer *t)
     unit_leave(t, embedding);
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
-    struct var hidden = local(&f, layers_of(t, embedded));
+    struct var first = embedded_in_place(&f, embedded, positions);
+    struct var hidden = local(&f, layers_of(t, first));
     if (g->recording)
         machine_phase(t->machine, PHASE_LOSS);
     int tail = unit_of_tail(t);
     unit_enter(t, tail);
     assign(&f, &hidden, rms_norm(g, unit_mark(t, hidden, tail, true), t->final_norm));
     drop_masks(t);
+    struct output out = {returns(&f, hidden), positions};
     if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS))
         drop_angles(t); // no layer keeps them
-    return (struct output){returns(&f, hidden), positions};
+    return out;
 }
 
 void model_let_go(struct trainer *t, struct output o)

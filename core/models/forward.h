@@ -44,11 +44,24 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
 struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call);
 struct var add_last(struct graph *g, struct var residual, struct var hidden);
 
+// classic.c: attention without a fused kernel.
+struct pair {
+    struct var normed, residual;
+};
+struct var bloom_attention(struct graph *g, struct pair in, const struct layer_call *call,
+                           struct var *weights);
+struct var gptj_attention(struct graph *g, struct var x, const struct layer_call *call,
+                          struct var *weights);
+
 // blocks.c: other shapes.
+struct var learned_positions(struct graph *g, struct var numbers);
 struct var plain_mlp(struct graph *g, struct var x, const struct layer_parameters *p);
 struct var dropped(struct graph *g, struct var x);
 struct heads project_split(struct graph *g, struct var x, const struct layer_parameters *p);
 struct heads project_first(struct graph *g, struct var x, const struct layer_parameters *p);
+struct heads project_scaled(struct graph *g, struct var x, const struct layer_parameters *p);
+void bloom_layer(struct graph *g, struct var *out, struct var in, void *what);
+void gpt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what);
 void parallel_layer(struct graph *g, struct var *out, struct var in, void *what);
 

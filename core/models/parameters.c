@@ -95,6 +95,12 @@ void buffers_build(struct trainer *t)
     for (ptrdiff_t i = 0; i < all->tensor_count; i++)
         for (uint64_t j = 0; all->tensors[i].buffer && j < all->tensors[i].copies; j++)
             machine_take(t->machine, all->tensors[i].elements * t->width, MEMORY_PARAMETERS);
+    if (m->family->causal_buffer)
+        machine_take(t->machine, m->max_position * m->max_position, MEMORY_PARAMETERS);
+    for (uint64_t i = 0; model_has(m, FEATURE_WIDE_SCORES) && i < m->layers; i++)
+        machine_take(t->machine, m->max_position * m->rotary_dim * 4, MEMORY_PARAMETERS);
+    if (model_has(m, FEATURE_NO_ROTARY))
+        return;
     for (int i = 0; i < 2 * rotaries; i++) // frequencies, and a copy
         machine_take(t->machine, m->rotary_dim * 2, MEMORY_PARAMETERS);
 }

@@ -55,10 +55,13 @@ struct heads rotate_parts_late(struct scope *attention, struct heads h,
     struct parts q = parts_of(names, h.q, m), k = parts_of(names, h.k, m);
     assign(names, &q.turning, rotate(g, q.turning, &angles));
     assign(names, &k.turning, rotate(g, k.turning, &angles));
+    bool named = model_has(m, FEATURE_PARTS_HELD | FEATURE_PARTS_NAMED);
     h.q = join_rest(g, q.turning, q.rest);
-    if (!model_has(m, FEATURE_PARTS_HELD | FEATURE_PARTS_NAMED))
+    if (!named)
         forget(&f, &q.turning);
     h.k = join_rest(g, k.turning, k.rest);
+    if (!named)
+        forget(&f, &k.turning);
     ends(&f);
     return h;
 }

@@ -61,6 +61,7 @@ struct trainer {
     struct var ids;                                // the same in every step, or the batches' first
     struct storage **batches;                      // of the step, where the recipe loads them
     struct layer_arguments arguments[LAYER_KINDS]; // of the micro-batch
+    struct var layer_weights;                      // of attention, handed out by the last layer
     uint32_t width;                                // bytes an element in compute
     bool by_device_map;                            // parameters come to the card when all are known
     bool keeps_gradients;      // of this micro-batch, whole until a later one is reduced

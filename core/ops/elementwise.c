@@ -371,6 +371,68 @@ struct var op_relu(struct graph *g, struct var x)
     return keeping_result(g, &relu, x);
 }
 
+// transformers 5.17, modeling_bloom.py: tanh(0.8 x (1 + 0.04 x x)), of which the last is left.
+static struct storage *bloom_tanh(struct graph *g, uint64_t bytes)
+{
+    struct storage *scaled = take_working(g, bytes), *made[4];
+    for (int i = 0; i < COUNT_OF(made) - 1; i++) {
+        made[i] = take_working(g, bytes);
+        if (i)
+            machine_drop(g->machine, made[i - 1]);
+    }
+    made[3] = take_working(g, bytes);
+    machine_drop(g->machine, scaled);
+    machine_drop(g->machine, made[2]);
+    struct storage *bent = take_working(g, bytes);
+    machine_drop(g->machine, made[3]);
+    return bent;
+}
+
+// bloom_gelu_back: 0.5 x ((1 - tanh tanh) (0.8 + 0.1 x x)) + 0.5 (1 + tanh), times the gradient.
+static void bloom_gelu_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    uint64_t bytes = n->input_bytes[0];
+    struct machine *m = g->machine;
+    struct storage *bent = bloom_tanh(g, bytes), *half = take_working(g, bytes);
+    struct storage *square = take_working(g, bytes), *rest = take_working(g, bytes);
+    machine_drop(m, square);
+    struct storage *one = take_working(g, bytes), *two = take_working(g, bytes);
+    machine_drop(m, one);
+    struct storage *three = take_working(g, bytes);
+    machine_drop(m, two);
+    struct storage *both = take_working(g, bytes);
+    machine_drop(m, rest);
+    machine_drop(m, three);
+    struct storage *left = take_working(g, bytes);
+    machine_drop(m, half);
+    machine_drop(m, both);
+    struct storage *more = take_working(g, bytes), *right = take_working(g, bytes);
+    machine_drop(m, more);
+    struct storage *slope = take_working(g, bytes);
+    machine_drop(m, left);
+    machine_drop(m, right);
+    out[0].gradient = take_working(g, bytes);
+    machine_drop(m, slope);
+    machine_drop(m, bent);
+}
+
+static const struct operation bloom_gelu = {KERNELS_ACTIVATION, bloom_gelu_backward};
+
+struct var op_bloom_gelu(struct graph *g, struct var x)
+{
+    struct node *n = graph_add_for(g, &bloom_gelu, x);
+    graph_keep(g, n, x.storage);
+    if (g->stopped)
+        return op_unary(g, n, x, x.elements, x.width);
+    struct storage *half = take_working(g, var_bytes(x)), *bent = bloom_tanh(g, var_bytes(x));
+    struct storage *more = take_working(g, var_bytes(x));
+    machine_drop(g->machine, bent);
+    struct var out = op_unary(g, n, x, x.elements, x.width);
+    machine_drop(g->machine, half);
+    machine_drop(g->machine, more);
+    return out;
+}
+
 // ------------------------------------------------------------------ masks
 
 static const struct operation dropout = {KERNELS_DROPOUT, gradient_like_input};

@@ -37,6 +37,7 @@ struct var op_clamp(struct graph *g, struct var x, int bounds);
 struct var op_activation(struct graph *g, struct var x);
 struct var op_relu(struct graph *g, struct var x);
 struct var op_dropout(struct graph *g, struct var x);
+struct var op_bloom_gelu(struct graph *g, struct var x);
 
 // In place, which needs a copy of what x was. Takes x over.
 struct var op_divide(struct graph *g, struct var x, struct var divisor);

@@ -232,7 +232,7 @@ static void enter_module_backward(struct trainer *t, int module)
 static void leave_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
-    if (module != t->embedding)
+    if (module != t->embedding && module != t->positions)
         coordinator_leave(z->coordinator, module);
     if (is_first_thin(t, module))
         enter_others(z->coordinator, 1);
@@ -529,16 +529,23 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
     z->backward[t->final_norm].before = 1;                // the model
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
-        z->forward[l->input_norm] = (struct neighbours){1, 1}; // the layer; attention
-        z->backward[l->o].before = 1;                          // attention
+        int first = l->gate >= 0 ? l->gate : l->gate_up >= 0 ? l->gate_up : l->up;
+        if (l->input_norm >= 0)
+            z->forward[l->input_norm] = (struct neighbours){1, 1}; // the layer; attention
+        else
+            z->forward[l->qkv >= 0 ? l->qkv : l->q].before = 2;
+        z->backward[l->o].before = 1; // attention
         if (l->router >= 0) {
             find_neighbours_of_experts(z, l);
             continue;
         }
-        z->forward[l->before_mlp_norm].after = 1; // the MLP
-        z->forward[l->gate].after = 1;            // its activation
-        z->backward[l->down].before = 2;          // the layer, the MLP
-        z->backward[l->up].after = 1;             // the activation
+        if (l->before_mlp_norm >= 0)
+            z->forward[l->before_mlp_norm].after = 1; // the MLP
+        else
+            z->forward[first].before = 1;
+        z->forward[first].after = 1;                       // its activation
+        z->backward[l->down].before = 2;                   // the layer, the MLP
+        z->backward[l->up >= 0 ? l->up : first].after = 1; // the activation
     }
 }
 

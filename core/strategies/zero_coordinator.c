@@ -419,6 +419,22 @@ void coordinator_gather_persistent(struct coordinator *c)
     }
 }
 
+// A weight and its bias are one module's.
+static void add_biases(struct coordinator *c, const struct layer_parameters *l)
+{
+    coordinator_add(c, l->q, l->q_bias);
+    coordinator_add(c, l->k, l->k_bias);
+    coordinator_add(c, l->v, l->v_bias);
+    coordinator_add(c, l->qkv, l->qkv_bias);
+    coordinator_add(c, l->o, l->o_bias);
+    coordinator_add(c, l->gate, l->gate_bias);
+    coordinator_add(c, l->up, l->up_bias);
+    coordinator_add(c, l->down, l->down_bias);
+    coordinator_add(c, l->input_norm, l->input_norm_bias);
+    coordinator_add(c, l->before_mlp_norm, l->before_mlp_norm_bias);
+    coordinator_add(c, l->router, l->router_bias);
+}
+
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
 {
     struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
@@ -441,12 +457,11 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
                                       .persists = elements <= persistent,
                                       .last = NEVER};
     }
-    for (int i = 0; i < (int)t->job->model.layers; i++) {
-        const struct layer_parameters *l = &t->layers[i];
-        coordinator_add(c, l->q, l->q_bias);
-        coordinator_add(c, l->k, l->k_bias);
-        coordinator_add(c, l->v, l->v_bias);
-        coordinator_add(c, l->router, l->router_bias);
-    }
+    for (int i = 0; i < (int)t->job->model.layers; i++)
+        add_biases(c, &t->layers[i]);
+    if (t->norm_count > 1)
+        coordinator_add(c, t->final_norm, t->final_norm + 1);
+    if (t->head_count > 1)
+        coordinator_add(c, t->head, t->head + 1);
     return c;
 }

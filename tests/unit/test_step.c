@@ -476,6 +476,18 @@ TEST(granite_multiplies_by_numbers)
     CHECK_U64((uint64_t)(allocations_of(&granite, logits) - logits_before), UINT64_C(3) * 2);
 }
 
+// native_dropout's mask has a byte a value: behind attention and MLP of two layers and behind the
+// embedding, in three steps.
+TEST(what_is_dropped_is_kept_as_bytes)
+{
+    const uint64_t mask = UINT64_C(2048) * 1024;
+    struct trace without = history_as("starcoder2", "checkpointing=off");
+    ptrdiff_t before = allocations_of(&without, mask);
+    struct trace with = history_as("starcoder2", "checkpointing=off config.residual_dropout=0.1 "
+                                                 "config.embedding_dropout=0.1");
+    CHECK_U64((uint64_t)(allocations_of(&with, mask) - before), UINT64_C(3) * (2 * 2 + 1));
+}
+
 // Logits of each of four chunks in three steps: product, quotient, tanh and product again, as often
 // recomputed, and a gradient of each. TRL 1.13 does it in fp32: with the cast, log-softmax and what
 // the entropy takes that is seven in each pass, and five gradients.

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Families against the transformers of this Python, on the CPU: a small model of each runs forward, and every storage
+of any size that its operators make, keep and let go is the predicted one, in the predicted order. FATHOM may name
+another program than the release's."""
+import importlib.util
+import json
+import os
+import sys
+import tempfile
+import unittest
+from unittest import mock
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+FATHOM = os.path.abspath(os.environ.get("FATHOM", os.path.join(ROOT, "build", "release", "fathom")))
+LLAMA = {"vocab_size": 1000, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 8,
+         "num_key_value_heads": 2, "intermediate_size": 704, "max_position_embeddings": 1024, "pad_token_id": 0}
+HEADS = {**LLAMA, "head_dim": 32}
+GPT = {"vocab_size": 1000, "n_embd": 256, "n_layer": 2, "n_head": 8, "n_positions": 1024, "resid_pdrop": 0,
+       "embd_pdrop": 0, "attn_pdrop": 0}
+CASES = {
+    "llama": LLAMA, "granite": LLAMA, "glm": HEADS, "glm4": HEADS, "hunyuan_v1_dense": HEADS, "ernie4_5": HEADS,
+    "seed_oss": {**HEADS, "attention_dropout": 0, "residual_dropout": 0}, "ministral3": HEADS,
+    "exaone4": {**LLAMA, "num_hidden_layers": 4, "sliding_window": 128},
+    "cohere": LLAMA, "cohere normed": {**LLAMA, "use_qk_norm": True},
+    "cohere2": {**LLAMA, "num_hidden_layers": 4, "sliding_window": 128},
+    "nemotron": LLAMA, "arcee": HEADS, "starcoder2": LLAMA, "stablelm": LLAMA, "phi": LLAMA, "gpt_neox": LLAMA,
+    "gpt_neox serial": {**LLAMA, "use_parallel_residual": False},
+    "gpt2": GPT, "gpt_bigcode": GPT, "opt": {**LLAMA, "ffn_dim": 704, "dropout": 0},
+    "gptj": {**GPT, "rotary_dim": 16}, "bloom": {"vocab_size": 1000, "hidden_size": 256, "n_layer": 2, "n_head": 8},
+}
+# Have no fused attention. Under these sizes are BLOOM's ways to its mask, and GPT-J's angles, which a model that is
+# loaded has in fp32.
+WRITTEN_OUT = {"bloom": 150000, "gptj": 70000}
+
+
+def compare_operators():
+    path = os.path.join(ROOT, "scripts", "compare_operators.py")
+    spec = importlib.util.spec_from_file_location("compare_operators", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Forward(unittest.TestCase):
+    def check(self, name, **how):
+        # Smaller ones are ids, labels and positions, which a CPU handles otherwise.
+        how = {"least": 3200, **how}
+        script = compare_operators()
+        with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
+            json.dump({"model_type": name.split()[0], **CASES[name]}, file)
+            file.flush()
+            words = ["", FATHOM, file.name, *(f"--{key}={value}" for key, value in how.items())]
+            with mock.patch.object(sys, "argv", words):
+                given = script.arguments()
+            real, forward, mine = script.both(given)
+        self.assertGreater(forward, 30)
+        self.assertEqual([event[:2] for event in real[:forward]], mine[:forward])
+
+    def test_every_family(self):
+        for name in CASES:
+            with self.subTest(name):
+                least = WRITTEN_OUT.get(name)
+                self.check(name, **({"least": least, "attention": "eager"} if least else {}))
+
+    def test_several_sequences(self):
+        for name in ("glm", "cohere normed", "phi", "gpt_neox", "gpt2", "opt"):
+            with self.subTest(name):
+                self.check(name, batch=2, least=7000)
+
+    def test_recomputed_layers(self):
+        for name in ("glm4", "cohere", "nemotron", "gpt_neox", "gpt2"):
+            with self.subTest(name):
+                self.check(name, checkpointing="on")
+
+
+if __name__ == "__main__":
+    unittest.main()
