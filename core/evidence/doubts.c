@@ -210,8 +210,9 @@ static bool is_likeness(const struct job *job)
 static bool is_other_under_zero(const struct job *job)
 {
     const feature_set measured = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    return job_is_zero(job) && !job->model.family->unmeasured &&
-           ((job->model.features & ~measured) || job_has_windows(job));
+    bool other = (job->model.features & ~measured) || job_has_windows(job);
+    bool said = job->model.family->unmeasured || model_has(&job->model, FEATURE_EXPERTS);
+    return job_is_zero(job) && other && !said;
 }
 
 static bool is_other_latent_attention(const struct job *job)
