@@ -724,6 +724,9 @@ const struct feature_name feature_names[] = {
     {FEATURE_FURTHER_NORMS, "four norms a layer"},
     {FEATURE_NORMS_AFTER, "norms after each block"},
     {FEATURE_MULTIPLIERS, "multipliers"},
+    {FEATURE_DELTA_NET, "linear attention (gated delta net)"},
+    {FEATURE_GATED_ATTENTION, "gated attention"},
+    {FEATURE_EXPERTS_DENSE, "every expert over every token"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
     {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
 };
