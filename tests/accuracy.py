@@ -75,6 +75,8 @@ NOT_MEASURED = (
     "(tests/frameworks/test_families.py): GLM-4, Ministral, Command-R and -A, Nemotron, Arcee, Hunyuan, Ernie 4.5, "
     "Seed-OSS, EXAONE 4, StarCoder and StarCoder2, StableLM, Phi-1.5 and -2, GPT-2, GPT-J, GPT-NeoX, OPT, BLOOM",
     "DeepSpeed over other families than Qwen, Llama and Mistral",
+    "GLM-4.5, MiniMax-M2, DeepSeek-V2, Kimi-K2, Llama 4, Qwen2, OLMoE and Granite with experts; Qwen3-Next and Qwen3.5 "
+    "(their forward and backward passes were laid beside torch's on a CPU)",
     "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
     "DeepSpeed with experts, sequence parallel, its own optimizers, more than 32768 tokens or one GPU",
     "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",

@@ -191,6 +191,11 @@ static bool has_sharded_experts(const struct job *job)
            (job->strategy == STRATEGY_FSDP1 || job_is_zero(job) || job->recipe == RECIPE_TRINITY);
 }
 
+static bool is_hybrid(const struct job *job)
+{
+    return model_has(&job->model, FEATURE_DELTA_NET);
+}
+
 static bool is_unmeasured_family(const struct job *job)
 {
     return job->model.family->unmeasured;
@@ -335,6 +340,10 @@ const struct doubt doubt_rows[] = {
      true},
     {is_unmeasured_family, "this family", true},
     {is_other_under_zero, "this family under DeepSpeed", true},
+    {is_hybrid,
+     "linear attention (taken without flash-linear-attention and causal-conv1d, as torch's "
+     "operators)",
+     true},
     {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
     {is_other_eager_attention, "eager attention of this family", true},

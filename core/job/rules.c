@@ -118,13 +118,21 @@ static bool is_special_family(const struct job *j)
     return !is_plain_family(j);
 }
 
-#define EXPERT_FEATURES                                                                     \
-    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_SHARED_EXPERT | \
-     FEATURE_ROUTER_LOSS)
+#define EXPERT_FEATURES                                                                          \
+    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |        \
+     FEATURE_ROUTER_PLAIN | FEATURE_ROUTER_BALANCE | FEATURE_ROUTER_GROUPS |                     \
+     FEATURE_ROUTER_SIGMOID | FEATURE_SHARED_EXPERT | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | \
+     FEATURE_QK_NORM_LATE | FEATURE_QK_NORM_WIDE)
 
+// DeepSpeed's first two stages do not care which module a parameter is in, but whether it decays,
+// which the two-dimensional biases of gpt-oss do not.
 static bool is_special_but_for_experts(const struct job *j)
 {
-    return (j->model.features & ~(PLAIN_FEATURES | EXPERT_FEATURES)) || job_has_windows(j);
+    feature_set known = PLAIN_FEATURES;
+    bool sees_modules = j->strategy != STRATEGY_ZERO1 && j->strategy != STRATEGY_ZERO2;
+    if (model_has(&j->model, FEATURE_EXPERTS))
+        known |= sees_modules ? EXPERT_FEATURES : ~FEATURE_EXPERT_BIAS;
+    return (j->model.features & ~known) || job_has_windows(j);
 }
 
 static bool is_special_under_trinity(const struct job *j)
@@ -151,7 +159,8 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 
 static bool has_own_attention(const struct job *j)
 {
-    return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+    return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES |
+                                FEATURE_DELTA_NET | FEATURE_ROTARY_COMPLEX);
 }
 
 static bool is_special_under_zero(const struct job *j)
@@ -194,6 +203,17 @@ static bool asks_for_no_sdpa(const struct job *j)
 static bool is_asked_eager(const struct job *j)
 {
     return j->attention == ATTENTION_EAGER;
+}
+
+// Products of fp32 tensors, which autocast makes others of.
+static bool multiplies_outside_linear(const struct job *j)
+{
+    return j->model.features & (FEATURE_EXPERTS_DENSE | FEATURE_DELTA_NET);
+}
+
+static bool is_hybrid(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_DELTA_NET);
 }
 
 static bool is_latent_and_another(const struct job *j)
@@ -995,6 +1015,10 @@ const struct rule rules[] = {
      "eager attention is not modelled under sequence parallel; sdpa is"},
     {IS_LORA, 0, is_asked_eager, 0, NOT_YET, "attention",
      "eager attention is not modelled under LoRA; sdpa is"},
+    {IS_CP, 0, is_hybrid, 0, NOT_YET, "cp",
+     "linear attention is not modelled under context parallel; fsdp2 without it is"},
+    {IS_AUTOCAST, 0, multiplies_outside_linear, 0, NOT_YET, "precision",
+     "@family@ is not modelled under autocast; bf16 is"},
     {IS_AUTOCAST, 0, is_latent, 0, NOT_YET, "precision",
      "latent attention is not modelled under autocast; bf16 is"},
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).

@@ -27,6 +27,7 @@ struct helpers {
     uint64_t deepstack;
     uint64_t unrotated_period;
     uint64_t rotary_dim;
+    uint64_t dense_intermediate, full_period;
 };
 
 struct draft {
@@ -77,7 +78,8 @@ static const struct field fields[] = {
      .keys = "first_position"},
     {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
      .keys = "rotary_dim"},
-    {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION, .keys = "sliding_window"},
+    {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION,
+     .keys = "sliding_window attention_chunk_size"},
     {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .keys = "max_window_layers"},
     {IN_HELPER(window_period), SCOPE_TEXT, .max = MAX_LAYERS,
@@ -91,10 +93,15 @@ static const struct field fields[] = {
      .keys = "moe_intermediate_size"},
     {IN_HELPER(shared_experts), SCOPE_TEXT, .may_be_zero = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_SHARED_EXPERT, .keys = "n_shared_experts"},
+    {IN_MODEL(experts.shared_intermediate), SCOPE_TEXT, .may_be_zero = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_SHARED_GATE | FEATURE_SHARED_FUSED,
+     .keys = "shared_expert_intermediate_size shared_intermediate_size"},
     {IN_HELPER(dense_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .only_with = FEATURE_EXPERTS, .keys = "first_k_dense_replace"},
     {IN_HELPER(sparse_step), SCOPE_TEXT, .max = MAX_LAYERS, .only_with = FEATURE_EXPERTS,
-     .keys = "decoder_sparse_step"},
+     .keys = "decoder_sparse_step interleave_moe_layer_step"},
+    {IN_HELPER(dense_intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
+     .only_with = FEATURE_EXPERTS_DENSE, .keys = "intermediate_size_mlp"},
     {IN_MODEL(latent.query_rank), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_MLA,
      .keys = "q_lora_rank"},
     {IN_MODEL(latent.kv_rank), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
@@ -105,6 +112,18 @@ static const struct field fields[] = {
      .only_with = FEATURE_MLA, .keys = "qk_rope_head_dim"},
     {IN_MODEL(latent.value_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
      .only_with = FEATURE_MLA, .keys = "v_head_dim"},
+    {IN_MODEL(delta.key_heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
+     .only_with = FEATURE_DELTA_NET, .keys = "linear_num_key_heads"},
+    {IN_MODEL(delta.value_heads), SCOPE_TEXT, .required = true, .max = MAX_HEADS,
+     .only_with = FEATURE_DELTA_NET, .keys = "linear_num_value_heads"},
+    {IN_MODEL(delta.key_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_DELTA_NET, .keys = "linear_key_head_dim"},
+    {IN_MODEL(delta.value_head_dim), SCOPE_TEXT, .required = true, .max = MAX_WIDTH,
+     .only_with = FEATURE_DELTA_NET, .keys = "linear_value_head_dim"},
+    {IN_MODEL(delta.kernel), SCOPE_TEXT, .required = true, .max = 64,
+     .only_with = FEATURE_DELTA_NET, .keys = "linear_conv_kernel_dim"},
+    {IN_HELPER(full_period), SCOPE_TEXT, .max = MAX_LAYERS, .only_with = FEATURE_DELTA_NET,
+     .keys = "full_attention_interval"},
     {IN_MODEL(vision.depth), SCOPE_VISION, .required = true, .max = MAX_LAYERS,
      .keys = "depth num_hidden_layers"},
     {IN_MODEL(vision.hidden), SCOPE_VISION, .required = true, .max = MAX_WIDTH,
@@ -226,6 +245,24 @@ static bool has_router_loss(const struct origin *o)
     return !is_zero;
 }
 
+// How a router chooses.
+static bool read_choice(struct model *m, const struct origin *o, struct error *e)
+{
+    bool normed;
+    const struct setting *method = look_up(o, SCOPE_TEXT, STR("topk_method"));
+    if (!read_switch(&normed, look_up(o, SCOPE_TEXT, STR("norm_topk_prob")), e))
+        return false;
+    if (o->family->reads & READS_NORM_TOPK)
+        m->features |= normed ? 0 : FEATURE_ROUTER_PLAIN;
+    const struct setting *groups = look_up(o, SCOPE_TEXT, STR("n_group"));
+    bool has_groups = model_has(m, FEATURE_ROUTER_SOFTMAX)
+                          ? method && str_is(method->value, "group_limited_greedy")
+                          : groups && !is_null(groups) && !str_is(groups->value, "1");
+    if (has_groups && model_has(m, FEATURE_ROUTER_SOFTMAX | FEATURE_ROUTER_BALANCE))
+        m->features |= FEATURE_ROUTER_GROUPS;
+    return true;
+}
+
 static bool read_features(struct model *m, const struct origin *o, struct error *e)
 {
     static const struct {
@@ -246,6 +283,9 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         {"use_bias", READS_USE_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS,
          false},
         {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
+        {"attention_bias", READS_QKV_BIAS, FEATURE_QKV_BIAS, false},
+        {"use_qk_norm", READS_L2_NORM, FEATURE_L2_NORM, false},
+        {"use_qk_norm", READS_QK_NORM, FEATURE_QK_NORM | FEATURE_QK_NORM_LATE, false},
         {"attn_logit_softcapping", READS_SOFTCAPS, FEATURE_ATTENTION_CAP, true},
         {"final_logit_softcapping", READS_SOFTCAPS, FEATURE_LOGIT_CAP, true},
     };
@@ -267,7 +307,7 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
             return false;
         m->features |= on ? rows[i].features : 0;
     }
-    return true;
+    return read_choice(m, o, e);
 }
 
 // configuration_falcon.py: the new architecture has groups of keys and, unless it says otherwise,
@@ -423,13 +463,16 @@ static bool derive_experts(struct draft *d, struct str where, struct error *e)
         return true;
     if (!m->experts.intermediate)
         m->experts.intermediate = m->intermediate;
+    if (d->helpers.dense_intermediate)
+        m->intermediate = d->helpers.dense_intermediate;
     if (m->experts.per_token > m->experts.count)
         return FAIL(e, BAD_INPUT, where,
                     "num_experts_per_tok %llu exceeds the %llu experts there are",
                     (unsigned long long)m->experts.per_token, (unsigned long long)m->experts.count);
-    m->experts.shared_intermediate = d->helpers.shared_experts * m->experts.intermediate;
     if (!m->experts.shared_intermediate)
-        m->features &= ~FEATURE_SHARED_EXPERT;
+        m->experts.shared_intermediate = d->helpers.shared_experts * m->experts.intermediate;
+    if (!m->experts.shared_intermediate)
+        m->features &= ~(FEATURE_SHARED_EXPERT | FEATURE_SHARED_FUSED);
     return true;
 }
 
@@ -478,6 +521,10 @@ static bool read_layer_type(bool *slides, const struct origin *o, uint64_t layer
 {
     const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
     if (stated) {
+        if (str_is(stated->value, "chunked_attention")) // Llama 4: a mask like a window's
+            return *slides = true;
+        if (str_is(stated->value, "linear_attention") && (o->family->features & FEATURE_DELTA_NET))
+            return true;
         *slides = str_is(stated->value, "sliding_attention");
         return setting_choice(stated, STR("full_attention|sliding_attention"), e);
     }
@@ -526,6 +573,15 @@ static bool read_unrotated(bool *unrotated, const struct draft *d, const struct 
     return true;
 }
 
+static bool layer_is_linear(const struct draft *d, const struct origin *o, uint64_t layer)
+{
+    const struct setting *stated = look_up_item(o, SCOPE_TEXT, "layer_types", layer);
+    if (!model_has(&d->model, FEATURE_DELTA_NET))
+        return false;
+    return stated ? str_is(stated->value, "linear_attention")
+                  : (layer + 1) % d->helpers.full_period != 0;
+}
+
 static bool derive_layers(struct draft *d, const struct origin *o, struct error *e)
 {
     struct model *m = &d->model;
@@ -538,6 +594,7 @@ static bool derive_layers(struct draft *d, const struct origin *o, struct error 
         if (!read_layer_type(&slides, o, i, e))
             return false;
         layer[i].sliding = m->sliding_window && slides;
+        layer[i].linear = layer_is_linear(d, o, i);
         layer[i].experts = layer_has_experts(d, i);
         if (!read_unrotated(&layer[i].unrotated, d, o, i, e))
             return false;

@@ -82,7 +82,24 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_WIDE_SCORES    FEATURE(39) // GPT-J: attention in fp32, written out
 #define FEATURE_ALIBI          FEATURE(62) // a bias a head and key instead of positions
 
-#define FEATURE_ROUTER_LOSS FEATURE(32) // its configuration weighs a loss of the routers
+#define FEATURE_ROUTER_LOSS  FEATURE(32) // its configuration weighs a loss of the routers
+#define FEATURE_ROUTER_PLAIN FEATURE(96) // a token's chances are not made to sum up to one
+#define FEATURE_ROUTER_SIGMOID \
+    FEATURE(97) // sigmoid scores of logits in the model's type, with a balancing bias
+#define FEATURE_ROUTER_LAST    FEATURE(98)  // of logits in fp32, normed when they are chosen
+#define FEATURE_ROUTER_SOFTMAX FEATURE(99)  // in fp32 throughout, scaled and not normed
+#define FEATURE_ROUTER_GROUPS  FEATURE(100) // of which groups are chosen first
+#define FEATURE_SHARED_GATE \
+    FEATURE(101) // the shared expert is computed first and weighed by a gate of its own
+#define FEATURE_SHARED_FUSED    FEATURE(102) // its gate and up are one matrix
+#define FEATURE_NORMS_FIRST     FEATURE(103) // modules: a layer's norms before its experts
+#define FEATURE_ROTARY_COMPLEX  FEATURE(104) // positions are complex numbers
+#define FEATURE_IDLE_MASK       FEATURE(105) // a mask for windows is made, be there none
+#define FEATURE_DELTA_NET       FEATURE(106) // layers of linear attention among the others
+#define FEATURE_DELTA_FUSED     FEATURE(107) // whose projections are two matrices, not four
+#define FEATURE_GATED_ATTENTION FEATURE(108) // gates beside the queries
+#define FEATURE_EXPERTS_DENSE   FEATURE(109) // every expert sees every token, weighed
+#define FEATURE_L2_NORM         FEATURE(110) // q and k that were turned are normed, unweighed
 
 struct feature_name {
     feature_set bit;
@@ -115,6 +132,9 @@ enum family_reads {
     READS_HEADS_ONLY = 1 << 13,  // as many of keys and values, whatever is said of those
     READS_HALF_MLP = 1 << 14,    // intermediate_size is of gate and up together
     READS_FALCON = 1 << 12,      // bias, new_decoder_architecture and what follows from it
+    READS_QK_NORM = 1 << 20,     // use_qk_norm, over each head
+    READS_L2_NORM = 1 << 21,     // use_qk_norm, without weights
+    READS_NORM_TOPK = 1 << 22,   // whether a token's chances sum up to one
 };
 
 struct family {
@@ -139,6 +159,7 @@ struct layer_kind {
     bool sliding;   // attends to a window only
     bool experts;   // its MLP is a mixture of experts
     bool unrotated; // q and k have no positions
+    bool linear;    // a gated delta net in attention's place
 };
 
 struct experts {
@@ -165,6 +186,10 @@ struct dropouts {
     bool residual;  // what attention and MLP give
     bool embedding; // what the first layer is given
     bool attention; // its weights
+};
+
+struct delta_net {
+    uint64_t key_heads, value_heads, key_head_dim, value_head_dim, kernel;
 };
 
 struct vision {
@@ -197,6 +222,7 @@ struct model {
     struct latent_attention latent;
     struct dropouts dropouts;
     enum activation_kind activation;
+    struct delta_net delta;
     struct vision vision;
     const struct layer_kind *layer; // [layers]
 };
@@ -283,6 +309,8 @@ const char *part_key(enum part p);  // "shared_experts", as JSON spells it
 enum place {
     PLACE_MODEL,
     PLACE_LAYER,
+    PLACE_ATTENTION_LAYER,
+    PLACE_LINEAR_LAYER,
     PLACE_DENSE_LAYER,
     PLACE_EXPERT_LAYER,
     PLACE_VISION_BLOCK,
@@ -294,9 +322,11 @@ enum place {
 struct layer_parameters {
     int first; // in the modules' order
     int q, k, v, o;
-    int qkv, qkv_bias;                    // instead of q, k and v
-    int q_a, q_a_bias, q_a_norm, q_b;     // of latent attention
-    int kv_a, kv_a_bias, kv_a_norm, kv_b; // likewise
+    int qkv, qkv_bias;                                              // instead of q, k and v
+    int q_a, q_a_bias, q_a_norm, q_b;                               // of latent attention
+    int kv_a, kv_a_bias, kv_a_norm, kv_b;                           // likewise
+    int delta_shift, delta_rate, delta_conv, delta_norm, delta_out; // of a gated delta net
+    int delta_qkv, delta_z, delta_b, delta_a, delta_qkvz, delta_ba;
     int sinks;
     int q_bias, k_bias, v_bias, o_bias;
     int gate_bias, up_bias, down_bias;
@@ -306,6 +336,8 @@ struct layer_parameters {
     int experts_down, router;
     int gate_up_bias, experts_down_bias, router_bias;
     int shared_gate, shared_up, shared_down;
+    int shared_gate_up; // instead of the first two
+    int shared_weight;  // of the shared expert's own gate
     int input_norm, before_mlp_norm;
     int input_norm_bias, before_mlp_norm_bias; // each behind its norm
     int after_attention_norm, after_mlp_norm;

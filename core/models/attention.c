@@ -65,6 +65,9 @@ void make_masks(struct trainer *t)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
     if (job_masks_rows(t->job))
         t->arguments[LAYER_FULL].mask = taken(boolean_mask(t, false));
+    if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&
+        t->job->attention != ATTENTION_FLASH2)
+        t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
     if (!eager && job_masks_windows(t->job))
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
 }

@@ -129,7 +129,7 @@ static struct var mlp_alone(struct graph *g, struct var in, const struct layer_c
     struct scope f = scope_in(g);
     int norm = call->trainer->layers[call->layer].before_mlp_norm;
     struct var normed = local(&f, rms_norm(g, in, norm));
-    return returns(&f, feed_forward(g, normed, call));
+    return returns(&f, feed_forward(&f, normed, call));
 }
 
 // modeling_stablelm.py: what attention read and gave keeps its names.
@@ -161,7 +161,7 @@ void gpt_layer(struct graph *g, struct var *out, struct var in, void *what)
     assign(&f, &hidden, add(g, attended, in));
     struct var residual = local(&f, hidden);
     assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
-    struct var fed = local(&f, feed_forward(g, hidden, call));
+    struct var fed = local(&f, feed_forward(&f, hidden, call));
     assign(&f, &hidden, add_last(g, residual, fed));
     *out = taken(returns(&f, hidden));
 }
@@ -191,7 +191,7 @@ void bloom_layer(struct graph *g, struct var *out, struct var in, void *what)
     struct var sum = local(&f, bloom_attention(g, (struct pair){normed, in}, call, &weights));
     weights = local(&f, weights);
     assign(&f, &normed, rms_norm(g, sum, p->before_mlp_norm));
-    struct var hidden = local(&f, add_last(g, sum, feed_forward(g, normed, call)));
+    struct var hidden = local(&f, add_last(g, sum, feed_forward(&f, normed, call)));
     *out = taken(same(hidden));
     hand_out(g, weights);
     ends(&f);
@@ -212,7 +212,7 @@ void parallel_layer(struct graph *g, struct var *out, struct var in, void *what)
     attended = local(&f, attended);
     weights = local(&f, weights);
     struct var fed =
-        local(&f, one_norm ? feed_forward(g, hidden, call) : mlp_alone(g, hidden, call));
+        local(&f, one_norm ? feed_forward(&f, hidden, call) : mlp_alone(g, hidden, call));
     bool residual_first = model_has(&call->trainer->job->model, FEATURE_NORM_CENTERED);
     struct var sum = add(g, residual_first ? in : fed, attended);
     assign(&f, &hidden, add_last(g, sum, residual_first ? fed : in));

@@ -1,13 +1,13 @@
 // The sparse block of Qwen3's mixtures of experts as transformers 5.17 runs it: a router
-// (modeling_qwen3_moe.py) and all experts at once by grouped matrix products over rows sorted by
+// (routers.c) and all experts at once by grouped matrix products over rows sorted by
 // expert (integrations/moe.py, grouped_mm_experts_forward).
 //
 // No size depends on how the router chose: every token goes to per_token experts of this rank,
 // which has all of them, so there are tokens * per_token rows however they are spread, and the
-// products take one buffer for all groups. The router's weights are assumed to be normed
-// (norm_topk_prob), as in every released checkpoint, and rows to be more than the 4096 that torch
+// products take one buffer for all groups. Rows are assumed to be more than the 4096 that torch
 // sorts without cub.
 #include "core/models/forward.h"
+#include "core/models/routers.h"
 #include "core/models/units.h"
 #include "core/ops/scratch.h"
 
@@ -15,59 +15,6 @@ static void scratch(struct graph *g, uint64_t bytes)
 {
     if (!g->stopped)
         machine_scratch(g->machine, bytes);
-}
-
-// ------------------------------------------------------------------ the router
-
-struct routing {
-    uint64_t tokens, rows; // a row for each token and expert that it goes to
-    struct var logits, weights, experts;
-};
-
-// The chosen experts' chances, which come to one for each token.
-static struct var normed_choice(struct scope *f, struct var chances, struct routing *r)
-{
-    struct graph *g = f->graph;
-    struct var best = local(f, top(g, chances, r->rows, &r->experts));
-    assign(f, &best, divide(g, best, sum_rows(g, best, r->tokens)));
-    return best;
-}
-
-// DeepSeek-V3: sigmoid scores in fp32; groups of experts are chosen first, by scores that a
-// balancing bias is added to; of this only what has a value for every expert is written here.
-static struct routing route_by_groups(struct graph *g, struct var x, int router,
-                                      const struct model *m)
-{
-    struct routing r = {.tokens = x.elements / m->hidden};
-    struct scope f = scope_in(g);
-    r.rows = r.tokens * m->experts.per_token;
-    r.logits = linear_cast(g, x, router, 4);
-    struct var scores = local(&f, sigmoid(g, borrowed(r.logits)));
-    struct var shifted = local(&f, add_constant(g, scores));
-    local(&f, constant(g, scores.elements, 4)); // which are allowed
-    local(&f, constant(g, scores.elements, 4)); // their scores
-    forget(&f, &shifted);
-    r.weights = scale(g, normed_choice(&f, scores, &r));
-    ends(&f);
-    return r;
-}
-
-static struct routing route(struct graph *g, struct var x, const struct layer_parameters *p,
-                            const struct model *m)
-{
-    struct routing r = {.tokens = x.elements / m->hidden};
-    struct scope f = scope_in(g);
-    r.rows = r.tokens * m->experts.per_token;
-    r.logits = linear(g, x, p->router, p->router_bias);
-    if (p->router_bias >= 0) { // gpt-oss norms after the choice
-        r.weights = softmax(g, top(g, borrowed(r.logits), r.rows, &r.experts));
-        return r;
-    }
-    struct var chances = local(&f, softmax(g, cast(g, borrowed(r.logits), 4)));
-    struct var best = normed_choice(&f, chances, &r);
-    r.weights = cast(g, best, model_has(m, FEATURE_ROUTER_WIDE) ? 4 : r.logits.width);
-    ends(&f);
-    return r;
 }
 
 // ------------------------------------------------------------------ the experts
@@ -192,20 +139,17 @@ static void collect(struct graph *g, struct var logits, const struct layer_call 
         t->router_logits[call->layer] = seen;
 }
 
-struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call)
+struct var experts_in(struct scope *f, struct var x, const struct layer_call *call)
 {
+    struct graph *g = f->graph;
     const struct trainer *t = call->trainer;
-    const struct layer_parameters *p = &t->layers[call->layer];
-    const struct model *m = &t->job->model;
-    struct scope f = scope_in(g);
-    x = local(&f, enter_block(g, x, call, true));
-    struct routing r = model_has(m, FEATURE_ROUTER_BALANCE) ? route_by_groups(g, x, p->router, m)
-                                                            : route(g, x, p, m);
-    local(&f, r.logits);
+    x = local(f, enter_block(g, x, call, true));
+    struct routing r = route(g, x, &t->layers[call->layer], &t->job->model);
+    local(f, r.logits);
     collect(g, r.logits, call);
-    r.weights = local(&f, r.weights);
-    local(&f, r.experts);
-    struct var in = local(&f, enter_block(g, x, call, false));
+    r.weights = local(f, r.weights);
+    local(f, r.experts);
+    struct var in = local(f, enter_block(g, x, call, false));
     struct var out = leave_block(g, run_experts(g, in, &r, call), call, false);
-    return returns(&f, leave_block(g, out, call, true));
+    return leave_block(g, out, call, true);
 }

@@ -133,6 +133,8 @@ static struct heads rotate_heads(struct scope *f, struct heads h, const struct l
     struct graph *g = f->graph;
     const struct model *m = model_of(g);
     const struct layer_arguments *also = arguments_of(call->trainer, call->layer);
+    if (model_has(m, FEATURE_ROTARY_COMPLEX))
+        return llama4_turned(g, h, call);
     if (m->layer[call->layer].unrotated)
         return (struct heads){same(h.q), same(h.k), h.v};
     if (model_has(m, FEATURE_PARTS_LATE))
@@ -206,6 +208,23 @@ static struct heads project_then_norm(struct graph *g, struct var x,
     return h;
 }
 
+// Qwen3-Next: a gate for every value of attention comes with the queries, and is copied out of
+// them.
+static struct heads project_gated(struct graph *g, struct var x, const struct layer_parameters *p,
+                                  struct var *gate)
+{
+    struct scope f = scope_in(g);
+    struct var both = local(&f, chunks(g, linear(g, x, p->q, p->q_bias), 2));
+    struct var queries = local(&f, chunk(g, both, both.elements / 2));
+    *gate = copy(g, chunk(g, both, both.elements / 2));
+    struct heads h;
+    h.q = rms_norm(g, relayout(g, same(queries)), p->q_norm);
+    h.k = rms_norm(g, project(g, x, p->k, p->k_bias), p->k_norm);
+    h.v = linear(g, x, p->v, p->v_bias);
+    ends(&f);
+    return h;
+}
+
 static struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
@@ -222,7 +241,7 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
         return project_then_norm(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_WIDE))
         return project_normed(g, x, p);
-    bool turned = !m->layer[call->layer].unrotated;
+    bool turned = !m->layer[call->layer].unrotated && !model_has(m, FEATURE_ROTARY_COMPLEX);
     bool later = model_has(m, FEATURE_QK_NORM_TURNED);
     struct heads h;
     h.q = (turned ? project : linear)(g, x, p->q, p->q_bias);
@@ -312,7 +331,10 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
                                     .sequence = job_sequence_tokens(t->job) * ulysses,
                                     .spread = ulysses};
     struct scope f = scope_in(g);
-    struct heads h = project_heads(g, x, call);
+    struct var gate = {NULL, NO_NODE, 0, 0};
+    bool gated = model_has(m, FEATURE_GATED_ATTENTION);
+    struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
+    gate = local(&f, gate);
     if (ulysses > 1 || t->ring.ranks > 1 || eager || math ||
         (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
         h.v = relayout(g, h.v);
@@ -328,6 +350,8 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
                        : eager             ? eager_attention(g, h, call, weights)
                        : math              ? copy(g, math_attention(g, h, call))
                                            : fused_attention(g, h, shape, call);
+    if (gated)
+        mixed = multiply(g, mixed, sigmoid(g, gate));
     return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
 }
 
@@ -344,7 +368,7 @@ static struct var fused_mlp(struct graph *g, struct var x, const struct layer_pa
     return returns(&f, linear(g, up, p->down, -1));
 }
 
-static struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
+struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
 {
     if (p->gate < 0)
         return (p->gate_up < 0 ? plain_mlp : fused_mlp)(g, x, p);
@@ -358,22 +382,11 @@ static struct var mlp(struct graph *g, struct var x, const struct layer_paramete
     return linear(g, both, p->down, p->down_bias);
 }
 
-// An MLP, or experts, with one that sees every token where there is such.
-struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call)
+struct var feed_forward(struct scope *layer, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
-    if (p->router < 0)
-        return dropped(g, mlp(g, x, p));
-    struct var sum = experts_forward(g, x, call);
-    if (p->shared_gate < 0)
-        return sum;
-    const struct layer_parameters shared = {.gate = p->shared_gate,
-                                            .gate_bias = -1,
-                                            .up = p->shared_up,
-                                            .up_bias = -1,
-                                            .down = p->shared_down,
-                                            .down_bias = -1};
-    return add(g, sum, mlp(g, x, &shared));
+    struct graph *g = layer->graph;
+    return p->router < 0 ? dropped(g, mlp(g, x, p)) : sparse_block(layer, x, call);
 }
 
 // Granite's residual_multiplier.
@@ -401,13 +414,15 @@ static void decoder_layer(struct graph *g, struct var *out, struct var in, void 
     struct var weights = {NULL, NO_NODE, 0, 0}; // of attention
     struct var hidden = local(&f, norm_if_any(g, in, p->input_norm));
     assign(&f, &hidden,
-           p->kv_a >= 0 ? latent_attention(g, hidden, call) : attention(g, hidden, call, &weights));
+           p->kv_a >= 0         ? latent_attention(g, hidden, call)
+           : p->delta_conv >= 0 ? delta_net(g, hidden, call)
+                                : attention(g, hidden, call, &weights));
     weights = local(&f, weights);
     assign(&f, &hidden, norm_if_any(g, hidden, p->after_attention_norm));
     assign(&f, &hidden, add(g, in, multiplied(g, hidden)));
     struct var residual = local(&f, hidden);
     assign(&f, &hidden, norm_if_any(g, hidden, p->before_mlp_norm));
-    assign(&f, &hidden, feed_forward(g, hidden, call));
+    assign(&f, &hidden, feed_forward(&f, hidden, call));
     if (p->sinks >= 0)
         forget(&f, &weights); // the router's take their name
     assign(&f, &hidden, norm_if_any(g, hidden, p->after_mlp_norm));
@@ -431,6 +446,10 @@ static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *t
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->job->model;
+    if (model_has(m, FEATURE_ROTARY_COMPLEX)) {
+        complex_rotary(t, tokens, to);
+        return;
+    }
     bool halves = model_has(m, FEATURE_ROTARY_HALVES);
     uint64_t values = tokens * m->rotary_dim / (halves ? 2 : 1);
     uint32_t width = model_has(m, FEATURE_ROTARY_WIDE) ? 4 : t->width;

@@ -41,7 +41,7 @@ struct var other_norm(struct graph *g, struct var x, int weight);
 // experts, with whatever is left out at random.
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                      struct var *weights);
-struct var feed_forward(struct graph *g, struct var x, const struct layer_call *call);
+struct var feed_forward(struct scope *layer, struct var x, const struct layer_call *call);
 struct var add_last(struct graph *g, struct var residual, struct var hidden);
 
 // classic.c: attention without a fused kernel.
@@ -79,7 +79,25 @@ const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 // latent.c: attention and its output projection.
 struct var latent_attention(struct graph *g, struct var x, const struct layer_call *call);
 
-// experts.c: the sparse block of a layer.
-struct var experts_forward(struct graph *g, struct var x, const struct layer_call *call);
+struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p);
+
+// experts.c: the router, what it gives named in the caller's scope, and the experts it chooses;
+// shared_experts.c: with one that sees every token where there is such.
+struct var experts_in(struct scope *f, struct var x, const struct layer_call *call);
+struct var sparse_block(struct scope *layer, struct var x, const struct layer_call *call);
+
+struct layer_parameters shared_mlp(const struct layer_parameters *p);
+
+// llama4.c: positions and norms of heads, and the sparse block.
+struct heads llama4_turned(struct graph *g, struct heads h, const struct layer_call *call);
+struct var every_expert(struct graph *g, struct var x, const struct layer_call *call);
+
+// delta.c: linear attention and its output projection.
+struct var delta_net(struct graph *g, struct var x, const struct layer_call *call);
+
+// complex_rotary.c: positions as complex numbers, in place of cosines.
+void complex_rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *to);
+struct heads complex_turned(struct graph *g, struct var q, struct var k,
+                            const struct layer_arguments *also); // both have names
 
 #endif

@@ -44,6 +44,11 @@ static struct pairs pairs_of(struct scope *f, struct var x)
 static struct split rotate_parts(struct graph *g, struct var q, struct var k,
                                  const struct layer_arguments *also)
 {
+    const struct trainer *t = g->owner;
+    if (model_has(&t->job->model, FEATURE_ROTARY_COMPLEX)) {
+        struct heads h = complex_turned(g, q, k, also);
+        return (struct split){h.q, h.k};
+    }
     struct scope f = scope_in(g);
     struct pairs q_pairs = pairs_of(&f, q), k_pairs = pairs_of(&f, k);
     struct split turned;

@@ -11,7 +11,7 @@
 
 #include "core/autograd/graph.h"
 
-enum { SCOPE_NAMES = 16 };
+enum { SCOPE_NAMES = 24 };
 
 // A function's local variables.
 struct scope {

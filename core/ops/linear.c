@@ -175,10 +175,12 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 
 struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)
 {
+    graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD);
     struct var wide = op_cast(g, x, width), weight = op_cast(g, op_parameter(g, parameter), width);
     struct var out = linear_on(g, wide, weight, parameter, -1);
     var_drop(g, &wide);
     var_drop(g, &weight);
+    graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD_DONE);
     return out;
 }
 
