@@ -79,6 +79,7 @@ else
 	@python3 tests/real_trainers.py build/release
 	@python3 tests/public_jobs.py build/release
 	@python3 tests/public_reports.py build/release
+	@python3 tests/alst.py build/release
 	@python3 tests/published.py build/release
 	@python3 tests/trinity.py build/release
 endif

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "core/base/num.h"
+
 enum { FIRST_PARAMETER = -2 };
 
 int32_t input_of_parameter(int parameter)
@@ -22,6 +24,7 @@ static void pass(struct graph *g, struct node *n, struct outcome *out)
 
 const struct operation operation_pass = {KERNELS_PASS, pass};
 static const struct operation checkpoint = {.kernels = KERNELS_CHECKPOINT}; // see run_checkpoint
+static const struct operation tiled = {.kernels = KERNELS_TILED};           // see run_tiled
 
 // CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
 // idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
@@ -248,6 +251,62 @@ struct var graph_expose(struct graph *g, struct var x)
     return var_share(x);
 }
 
+// ------------------------------------------------------------------ pieces, forward
+
+struct pieces {
+    void (*forward)(struct graph *g, struct var *out, struct var in, void *what);
+    void *what;
+    struct var whole;  // without storage
+    uint64_t elements; // of one piece
+};
+
+struct tiling {
+    const struct pieces *pieces;
+};
+
+static uint64_t piece_of(uint64_t all, uint64_t at, uint64_t most)
+{
+    return all - at < most ? all - at : most;
+}
+
+// Without a graph, all pieces kept until they are joined.
+static struct storage *join_pieces(struct graph *g, struct var in, const struct pieces *p)
+{
+    int count = (int)u64_divide_up(in.elements, p->elements), made = 0;
+    struct var *out = NEW(g->machine->arena, struct var, count);
+    struct frame *frame = g->frame;
+    bool recording = g->recording, keeping = g->keeping;
+    g->frame = NULL;
+    g->recording = g->keeping = false;
+    for (uint64_t at = 0; at < in.elements; at += p->elements) {
+        struct var piece = {in.storage, NO_NODE, in.width, piece_of(in.elements, at, p->elements)};
+        p->forward(g, &out[made++], piece, p->what);
+    }
+    g->frame = frame;
+    g->recording = recording;
+    g->keeping = keeping;
+    struct var joined = graph_output(g, NULL, in.elements, in.width);
+    for (int i = 0; i < made; i++)
+        var_drop(g, &out[i]);
+    return joined.storage;
+}
+
+struct var graph_tiled(struct graph *g, struct var in, uint64_t elements,
+                       void (*forward)(struct graph *g, struct var *out, struct var in, void *what),
+                       void *what)
+{
+    struct pieces *p = NEW(g->machine->arena, struct pieces, 1);
+    *p = (struct pieces){forward, what, {.width = in.width, .elements = in.elements}, elements};
+    struct storage *joined = join_pieces(g, in, p);
+    struct node *n = graph_add(g, &tiled);
+    if (n) {
+        n->inputs[0] = in.node;
+        NODE_DETAIL(n, struct tiling)->pieces = p;
+    }
+    graph_keep(g, n, in.storage);
+    return (struct var){joined, n ? (int32_t)(n - g->nodes) : NO_NODE, in.width, in.elements};
+}
+
 // ------------------------------------------------------------------ gradients
 
 static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
@@ -391,17 +450,27 @@ static void hand_in(struct graph *g, const struct frame *f, int32_t waiting)
     hand_on(g, f->exposed, &o);
 }
 
+static void note_recomputation(struct graph *g, bool recomputes)
+{
+    if (g->machine->time)
+        g->machine->time->recomputes = recomputes;
+}
+
 static void recompute(struct graph *g, struct frame *f, struct var *out, struct var in)
 {
-    struct timeline *t = g->machine->time;
     machine_host(g->machine, machine_rates(g->machine)->frame);
-    if (t)
-        t->recomputes = true;
+    note_recomputation(g, true);
     g->kind = MEMORY_SAVED;
     f->forward(g, out, in, f->what);
     g->kind = MEMORY_WORKING;
-    if (t)
-        t->recomputes = false;
+    note_recomputation(g, false);
+}
+
+static void bring_input(struct graph *g, struct frame *f)
+{
+    if (f->input_on_host)
+        f->input.storage =
+            machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
 }
 
 // torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
@@ -411,6 +480,7 @@ static void run_reentrant(struct graph *g, int32_t index)
     struct node n = g->nodes[index];
     struct frame *f = n.frame;
     int32_t leaf = g->count;
+    bring_input(g, f);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     add_node(g, &operation_pass);
     recompute(g, f, &out, in);
@@ -434,9 +504,7 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct node n = g->nodes[index]; // the array may move while nodes are added
     struct frame *f = n.frame;
     int32_t leaf = g->count;
-    if (f->input_on_host)
-        f->input.storage =
-            machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
+    bring_input(g, f);
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
     run_tail(g, &f->tail, &seed);
     bool offloaded = f->input.storage && f->input.storage->on_host;
@@ -548,6 +616,51 @@ static void run_node(struct graph *g, int32_t index)
     at_module_of(g, n, MOMENT_BACKWARD_DONE);
 }
 
+// One piece, again and backwards; its gradient is added to its place in that of the whole. Its
+// output has a name until the next one's has it.
+static void run_piece(struct graph *g, struct var *out, const struct pieces *p, struct var in,
+                      struct storage *gradient)
+{
+    int32_t leaf = g->count;
+    struct var before = *out;
+    in.node = leaf;
+    add_node(g, &operation_pass);
+    note_recomputation(g, true);
+    g->kind = MEMORY_SAVED;
+    p->forward(g, out, in, p->what);
+    g->kind = MEMORY_WORKING;
+    note_recomputation(g, false);
+    var_drop(g, &before);
+    struct outcome seed = {.gradient = storage_share(gradient), .view = true};
+    hand_on(g, out->node, &seed);
+    run_nodes(g, g->count - 1, leaf + 1);
+    machine_drop(g->machine, g->nodes[leaf].gradient);
+    g->count = leaf;
+}
+
+static void run_tiled(struct graph *g, int32_t index)
+{
+    struct node n = g->nodes[index]; // the array may move while nodes are added
+    const struct pieces *p = NODE_DETAIL(&n, struct tiling)->pieces;
+    struct outcome result = {.gradient =
+                                 machine_take(g->machine, var_bytes(p->whole), MEMORY_WORKING)};
+    struct var in = p->whole, out = {0};
+    load_kernels(g, &tiled, true);
+    in.storage = n.saved[0];
+    for (uint64_t at = 0; at < p->whole.elements; at += p->elements) {
+        in.elements = piece_of(p->whole.elements, at, p->elements);
+        run_piece(g, &out, p, in, n.gradient);
+    }
+    var_drop(g, &out);
+    struct node *now = &g->nodes[index];
+    if (now->frame)
+        let_go(g, now);
+    machine_drop(g->machine, now->gradient);
+    now->gradient = NULL;
+    release(g, now, true);
+    hand_on(g, n.inputs[0], &result);
+}
+
 static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
 {
     for (int32_t i = from; i >= down_to; i--) {
@@ -555,6 +668,8 @@ static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
             continue;
         if (g->nodes[i].operation == &checkpoint)
             (g->reentrant ? run_reentrant : run_checkpoint)(g, i);
+        else if (g->nodes[i].operation == &tiled)
+            run_tiled(g, i);
         else
             run_node(g, i);
     }

@@ -60,7 +60,7 @@ struct operation {
     void (*backward)(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS]);
 };
 
-enum { KERNELS_PASS, KERNELS_CHECKPOINT, FIRST_KERNELS, MOST_KERNELS = 64 };
+enum { KERNELS_PASS, KERNELS_CHECKPOINT, KERNELS_TILED, FIRST_KERNELS, MOST_KERNELS = 64 };
 
 // The gradient goes on as it is, to every input (a leaf has none).
 extern const struct operation operation_pass;
@@ -160,9 +160,10 @@ struct graph {
     uint64_t gemm_workspace_bytes;
     uint16_t parameter_stream; // that the parameters in use were made on
     uint64_t exchange_ranks;   // of Ulysses
-    bool flash;                // attention by FlashAttention 2, else by cuDNN
+    bool flash;                // attention by FlashAttention, else by cuDNN
     bool wide;                 // attention in fp32
     bool efficient;            // by torch's memory-efficient kernel, in place of both
+    bool flash3;               // by its third version
     bool attention_waits;      // the host looks at the positions on the card before each attention
     bool autocast;             // fp32 weights, products in bf16: each weight is cast once
     bool without_adapters;     // those of its weights are switched off
@@ -211,6 +212,13 @@ struct var graph_checkpoint(struct graph *g, struct var in,
 // A tensor that is used outside of the checkpointed call it is made in, and that the caller gets
 // once more; nothing when the call is run again. One a call.
 struct var graph_expose(struct graph *g, struct var x);
+
+// Runs `forward` over pieces of the input of so many elements, joins what they give, and keeps the
+// input only: each piece is run again, with a backward pass of its own, when the gradient comes
+// (DeepSpeed 0.19.8, runtime/sequence_parallel/ulysses_sp.py, TiledMLP).
+struct var graph_tiled(struct graph *g, struct var in, uint64_t elements,
+                       void (*forward)(struct graph *g, struct var *out, struct var in, void *what),
+                       void *what);
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);

@@ -279,7 +279,15 @@ static bool is_other_eager_attention(const struct job *job)
 
 static bool is_packaged_attention(const struct job *job)
 {
-    return job->attention == ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY;
+    return job->attention >= ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY;
+}
+
+// Read from the sources of DeepSpeed 0.19.8 and ArcticTraining b28638e; its published lengths and
+// NVML's figures agree (tests/runs/alst_h100.jsonl).
+static bool is_long_deepspeed(const struct job *job)
+{
+    return job_is_zero(job) && (job->ulysses > 1 || job->tiled_mlp || job->checkpoint_offload ||
+                                job->loss == LOSS_LIGER || job->zero_buckets);
 }
 
 static bool is_of_axolotl(const struct job *job)
@@ -308,6 +316,7 @@ const struct doubt doubt_rows[] = {
     {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
     {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
     {is_other_trl, "TRL's step with this strategy or loss", true},
+    {is_long_deepspeed, "DeepSpeed's ways to long contexts here (read from their sources)", true},
     {is_of_axolotl, "axolotl (taken as transformers' Trainer, which was)", true},
     {is_of_llamafactory, "LLaMA-Factory (taken as transformers' Trainer, which was)", true},
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",

@@ -253,6 +253,11 @@ enum attention job_attention(const struct job *p)
     return eager ? ATTENTION_EAGER : ATTENTION_SDPA;
 }
 
+bool job_attends_by_package(const struct job *p)
+{
+    return job_attention(p) == ATTENTION_FLASH2 || job_attention(p) == ATTENTION_FLASH3;
+}
+
 // Sequence parallel has its own.
 bool job_attends_eagerly(const struct job *p)
 {
@@ -262,7 +267,7 @@ bool job_attends_eagerly(const struct job *p)
 // FlashAttention's kernels know windows themselves.
 bool job_masks_windows(const struct job *p)
 {
-    return job_has_windows(p) && job_attention(p) != ATTENTION_FLASH2;
+    return job_has_windows(p) && !job_attends_by_package(p);
 }
 
 // One as long as the sequence gets a mask too (masking_utils.py, _ignore_causal_mask_sdpa).
@@ -386,7 +391,7 @@ enum attention_kernel job_attention_kernel(const struct job *p)
     int capability = p->hardware.card.capability;
     bool cudnn = p->torch_minor >= 9 && (capability == 90 || capability == 100);
     bool flash = p->precision != PRECISION_FP32 && (!capability || capability >= AMPERE);
-    if (job_attention(p) == ATTENTION_FLASH2 || (flash && !cudnn))
+    if (job_attends_by_package(p) || (flash && !cudnn))
         return KERNEL_FLASH;
     if (flash)
         return KERNEL_CUDNN;
@@ -430,6 +435,15 @@ uint64_t job_rows(const struct job *p)
 uint64_t job_tokens(const struct job *p)
 {
     return sat_mul(job_sequence_tokens(p), job_rows(p));
+}
+
+// ArcticTraining b28638e, model/tiled_compute.py: as many shards as the sequence is hidden states
+// long; torch.chunk makes them equal, the last one shorter.
+uint64_t job_tile_tokens(const struct job *p)
+{
+    uint64_t tokens = job_tokens(p);
+    uint64_t shards = p->tiled_mlp ? u64_divide_up(job_sequence_tokens(p), p->model.hidden) : 1;
+    return u64_divide_up(tokens, shards ? shards : 1);
 }
 
 bool job_reads_reference(const struct job *p)

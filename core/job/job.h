@@ -44,8 +44,15 @@ enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' Trainer
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+enum buckets { BUCKETS_AUTO, BUCKETS_OF_DEEPSPEED };
 enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
-enum attention { ATTENTION_AUTO, ATTENTION_SDPA, ATTENTION_EAGER, ATTENTION_FLASH2 };
+enum attention {
+    ATTENTION_AUTO,
+    ATTENTION_SDPA,
+    ATTENTION_EAGER,
+    ATTENTION_FLASH2,
+    ATTENTION_FLASH3
+};
 enum task {
     TASK_SFT,
     TASK_REWARD,
@@ -70,8 +77,9 @@ enum {
     SAVES = SAVE_ALWAYS + 1,
     SAVINGS = SAVING_NEVER + 1,
     QUANTIZES = QUANTIZE_NF4 + 1,
+    BUCKETS = BUCKETS_OF_DEEPSPEED + 1,
     LAYER_KERNELS = KERNELS_OF_LIGER + 1,
-    ATTENTIONS = ATTENTION_FLASH2 + 1,
+    ATTENTIONS = ATTENTION_FLASH3 + 1,
     TASKS = TASK_OPD + 1,
     BATCHINGS = BATCHING_PACKED + 1,
 };
@@ -109,6 +117,8 @@ struct job {
     bool sync_each_batch; // gradients are reduced after each micro-batch, not after the last
     enum offload offload; // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
+    enum buckets zero_buckets;        // how much DeepSpeed reduces and gathers at once
+    bool tiled_mlp;                   // over pieces of the sequence, as DeepSpeed does it
     bool activation_offload;          // all that is kept, as TRL does it
     enum layer_kernels layer_kernels; // of norms, positions and MLPs
     uint64_t ulysses;                 // sequence parallel size
@@ -162,6 +172,7 @@ void job_put_phrase(struct buf *b, const struct job *j);
 struct str job_value(struct arena *a, const struct job *j, const struct setting_def *def);
 
 enum attention job_attention(const struct job *p); // never auto
+bool job_attends_by_package(const struct job *p);  // flash-attn, 2 or 3
 bool job_attends_eagerly(const struct job *p);     // operator by operator, scores of all pairs
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
@@ -196,6 +207,7 @@ bool job_reads_reference(const struct job *p); // beside what it trains, in ever
 bool job_generates(const struct job *p);       // answers, by the trainer itself
 uint64_t job_rows(const struct job *p);        // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU
+uint64_t job_tile_tokens(const struct job *p); // that an MLP sees at once
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
 
 // Micro-batches in which trinity's reference model reads what is trained on, and their sequences.

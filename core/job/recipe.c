@@ -193,6 +193,19 @@ const struct recipe_row recipe_rows[] = {
      .setting = "strategy",
      .value = "zero3",
      .evidence = "trl/accelerate_configs/zero3.yaml"},
+    {.recipe = "deepspeed",
+     .setting = "layer-kernels",
+     .value = "liger",
+     .fused = true,
+     .strategies = "zero3",
+     .evidence = "liger_kernel/transformers/monkey_patch.py: rope, rms_norm and swiglu are on "
+                 "wherever the fused loss is, by use_liger_kernel and AutoLigerKernelForCausalLM"},
+    {.recipe = "deepspeed",
+     .setting = "zero-buckets",
+     .value = "deepspeed",
+     .stretched = true,
+     .evidence = "ArcticTraining, which has both: its files say no sizes, and "
+                 "deepspeed/runtime/zero/config.py has these"},
     {.recipe = "trinity",
      .setting = "strategy",
      .value = "fsdp2",
@@ -342,6 +355,23 @@ static bool is_packed(const struct settings *s)
     return item && !str_is(item->value, "off");
 }
 
+static bool has_fused_loss(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "loss");
+    return item && str_is(item->value, "liger");
+}
+
+static bool is_on(const struct settings *s, const char *name)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return item && str_is(item->value, "on");
+}
+
+static bool is_stretched(const struct settings *s)
+{
+    return is_on(s, "tiled-mlp") || is_on(s, "checkpoint-offload");
+}
+
 static bool applies(const struct recipe_row *row, struct str recipe, const struct settings *s,
                     bool several)
 {
@@ -349,6 +379,7 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
+           (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

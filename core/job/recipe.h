@@ -39,6 +39,8 @@ struct recipe_row {
     bool offloaded;         // only with offload
     bool adapted;           // only with adapters
     bool packed;            // only over packed weights
+    bool fused;             // only with Liger's loss
+    bool stretched;         // only with a tiled MLP or checkpoints in host memory
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any
     const char *evidence;

@@ -176,7 +176,7 @@ static bool is_latent(const struct job *j)
 
 static bool asks_verl_for_another(const struct job *j)
 {
-    return is_policy(j) && (j->attention == ATTENTION_SDPA || j->attention == ATTENTION_EAGER);
+    return is_policy(j) && j->attention != ATTENTION_AUTO && j->attention != ATTENTION_FLASH2;
 }
 
 static bool asks_sinks_for_another(const struct job *j)
@@ -197,7 +197,12 @@ static bool is_counted_only(const struct job *j)
 
 static bool asks_for_no_sdpa(const struct job *j)
 {
-    return j->attention == ATTENTION_EAGER || j->attention == ATTENTION_FLASH2;
+    return j->attention != ATTENTION_AUTO && j->attention != ATTENTION_SDPA;
+}
+
+static bool asks_for_flash3(const struct job *j)
+{
+    return j->attention == ATTENTION_FLASH3;
 }
 
 static bool is_asked_eager(const struct job *j)
@@ -539,9 +544,35 @@ static bool offloads_twice(const struct job *j)
     return j->activation_offload && j->checkpoint_offload;
 }
 
+static bool has_own_buckets(const struct job *j)
+{
+    return j->zero_buckets == BUCKETS_OF_DEEPSPEED;
+}
+
+static bool tiles_mlp(const struct job *j)
+{
+    return j->tiled_mlp;
+}
+
+static bool tiles_special_mlp(const struct job *j)
+{
+    return j->tiled_mlp && is_special_family(j);
+}
+
+static bool tiles_elsewhere(const struct job *j)
+{
+    return j->tiled_mlp && !is_deepspeed(j) && !is_of(j, RECIPE_HF);
+}
+
 static bool has_liger_layers(const struct job *j)
 {
     return j->layer_kernels == KERNELS_OF_LIGER;
+}
+
+static bool has_spread_liger_layers(const struct job *j)
+{
+    bool plain = is_deepspeed(j) || is_of(j, RECIPE_HF);
+    return has_liger_layers(j) && !(plain && j->strategy == STRATEGY_ZERO3);
 }
 
 static bool has_special_liger_layers(const struct job *j)
@@ -613,8 +644,7 @@ static bool has_no_bf16(const struct job *j)
 
 static bool has_flash_without_half(const struct job *j)
 {
-    return job_attention(j) == ATTENTION_FLASH2 &&
-           (has_no_bf16(j) || j->precision == PRECISION_FP32);
+    return job_attends_by_package(j) && (has_no_bf16(j) || j->precision == PRECISION_FP32);
 }
 
 // ------------------------------------------------------------------ the rows
@@ -636,9 +666,9 @@ static bool has_flash_without_half(const struct job *j)
 #define PLAIN_SPLIT                                                                              \
     "split sequences are modelled with FlashAttention and cuDNN, which need half precision and " \
     "compute capability 8.0"
-#define ZERO3_LOSS                                                                               \
-    "zero3 is modelled with the full loss and TRL 1.16's fused head only; zero1 and zero2 with " \
-    "any"
+#define ZERO3_LOSS                                                                             \
+    "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
+    "zero2 with chunks too"
 #define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA                                                                  \
     "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
@@ -663,9 +693,11 @@ static bool has_flash_without_half(const struct job *j)
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
 #define SHARDED_DORA       "DoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
-#define SPREAD_KERNELS \
-    "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split"
-#define SHARDED_LIGER "liger's loss is not modelled under fsdp and DeepSpeed; a chunked loss is"
+#define SPREAD_KERNELS                                                                           \
+    "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split, but " \
+    "for zero3 in the step of deepspeed"
+#define SHARDED_LIGER \
+    "liger's loss is not modelled under fsdp, zero1 and zero2; under zero3 and on one GPU it is"
 
 #define CANNOT  ERROR_BAD_INPUT
 #define NOT_YET ERROR_UNSUPPORTED
@@ -879,6 +911,8 @@ const struct rule rules[] = {
      "under fsdp axolotl trains fp32 shards with bf16 compute: --precision mixed"},
     {IS_FSDP, IS_RESHARD, NULL, IN(AXOLOTL), CANNOT, "reshard",
      "axolotl has no way to keep layers gathered: it passes reshard_after_forward on only if true"},
+    {0, 0, asks_for_flash3, IN_YAML_FAMILY, CANNOT, "attention",
+     "files for @target@ with flash3 are not written; with flash2 they are"},
     {IS_CP, 0, NULL, IN_YAML_FAMILY, CANNOT, "cp",
      "files for @target@ with context parallel are not written; for trl and accelerate they are"},
     {IS_SP, 0, NULL, IN_YAML_FAMILY, CANNOT, "sp",
@@ -1031,10 +1065,15 @@ const struct rule rules[] = {
      "an optimizer in host memory is modelled under zero2 and zero3 only"},
     {IS_OFFLOAD_ALL, IS_FSDP2 | IS_ZERO3, NULL, 0, NOT_YET, "offload",
      "offload of everything is modelled under fsdp2 and zero3, on several GPUs"},
-    {IS_SP | IS_ZERO, 0, NULL, 0, NOT_YET, "sp",
-     "sequence parallel is not modelled under DeepSpeed; fsdp2 has it"},
-    {IS_SP, IS_FSDP2, is_not_verls, 0, NOT_YET, "sp",
-     "sequence parallel is modelled under fsdp2 only"},
+    {IS_SP | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "sp",
+     "of DeepSpeed's stages, sequence parallel is modelled under zero3"},
+    {IS_SP | IS_ZERO, 0, is_special_family, 0, NOT_YET, "sp",
+     "sequence parallel under zero3 is not modelled over @family@; over Qwen, Llama and Mistral "
+     "without experts and windows it is"},
+    {IS_SP | IS_ZERO, 0, is_trainers, 0, NOT_YET, "sp",
+     "sequence parallel under zero3 is modelled in the step of deepspeed: --recipe deepspeed"},
+    {IS_SP, IS_FSDP2 | IS_ZERO3, is_not_verls, 0, NOT_YET, "sp",
+     "sequence parallel is modelled under fsdp2 and zero3"},
     {IS_SP, 0, is_trl, 0, NOT_YET, "sp",
      "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context "
      "parallel is --cp"},
@@ -1046,7 +1085,6 @@ const struct rule rules[] = {
      "@family@ is not modelled under DeepSpeed; fsdp2 is"},
     {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
-    {IS_ZERO3 | IS_LIGER, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
     {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
      "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
     {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
@@ -1111,16 +1149,26 @@ const struct rule rules[] = {
      "out"},
     {IS_ZERO, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
     {IS_CP, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {0, IS_ZERO, has_own_buckets, 0, CANNOT, "zero-buckets",
+     "zero-buckets is a setting of DeepSpeed: --strategy zero3"},
+    {0, IS_ZERO3, tiles_mlp, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is modelled under zero3, as DeepSpeed's TiledMLP"},
+    {0, 0, tiles_elsewhere, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is modelled in the step of deepspeed: --recipe deepspeed"},
+    {0, 0, tiles_special_mlp, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is not modelled over @family@; over Qwen, Llama and Mistral without experts and "
+     "windows it is"},
+    {IS_LORA, 0, tiles_mlp, 0, NOT_YET, "tiled-mlp", "a tiled MLP is not modelled with LoRA"},
     {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "
      "experts and windows they are"},
-    {IS_ZERO, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
-    {IS_SP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_ZERO, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_SP, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
     {IS_CP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
     {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
     {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
-    {IS_LIGER | IS_ZERO, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
+    {IS_LIGER | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",
      "liger's loss is not modelled in TRL's step; its chunked loss is"},
     {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",

@@ -42,11 +42,11 @@ static const char *const saving_words[] = {
 static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
 static const char *const layer_kernels_words[] = {
     [KERNELS_OF_TORCH] = "torch", [KERNELS_OF_LIGER] = "liger"};
+static const char *const buckets_words[] = {
+    [BUCKETS_AUTO] = "auto", [BUCKETS_OF_DEEPSPEED] = "deepspeed"};
 static const char *const attention_words[] = {
-    [ATTENTION_AUTO] = "auto",
-    [ATTENTION_SDPA] = "sdpa",
-    [ATTENTION_EAGER] = "eager",
-    [ATTENTION_FLASH2] = "flash2",
+    [ATTENTION_AUTO] = "auto",     [ATTENTION_SDPA] = "sdpa",     [ATTENTION_EAGER] = "eager",
+    [ATTENTION_FLASH2] = "flash2", [ATTENTION_FLASH3] = "flash3",
 };
 static const char *const task_words[] = {
     [TASK_SFT] = "sft",         [TASK_REWARD] = "reward",     [TASK_DPO] = "dpo",
@@ -67,6 +67,7 @@ EACH(saving_words, SAVINGS);
 EACH(quantize_words, QUANTIZES);
 EACH(layer_kernels_words, LAYER_KERNELS);
 EACH(attention_words, ATTENTIONS);
+EACH(buckets_words, BUCKETS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
 
@@ -289,6 +290,15 @@ const struct setting_def setting_defs[] = {
      .values = "on|off",
      .fallback = "off",
      .text = "whether the inputs of recomputed layers wait in host memory"},
+    {.name = "tiled-mlp",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(tiled_mlp),
+     .phrase = "tiled MLP",
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text = "whether the MLP goes over pieces of the sequence and is run again for each in the "
+             "backward pass (DeepSpeed's TiledMLP)"},
     {.name = "activation-offload",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(activation_offload),
@@ -327,6 +337,16 @@ const struct setting_def setting_defs[] = {
      .fallback = "off",
      .usual = "off; on in TRL's step, unless its files are meant, which cannot say it",
      .text = "whether DeepSpeed's stage 2 reduces gradients beside the backward pass"},
+    {.name = "zero-buckets",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(zero_buckets),
+     WORDS(buckets_words),
+     .phrase = "@ buckets",
+     .kind = SETTING_CHOICE,
+     .fallback = "auto",
+     .usual = "auto; deepspeed with a tiled MLP or checkpoints in host memory",
+     .text = "how much DeepSpeed reduces and gathers at once: as transformers fills in for auto, "
+             "or by DeepSpeed's own defaults (a gigabyte of gradients)"},
     {.name = "optimizer",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(optimizer),
@@ -404,8 +424,10 @@ const struct setting_def setting_defs[] = {
      .written_by = IN_ACCELERATE_FAMILY,
      .kind = SETTING_CHOICE,
      .fallback = "auto",
-     .text = "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
-             "operator by operator, with scores of all pairs; flash2: the package flash-attn"},
+     .text =
+         "auto: as the library chooses; sdpa: torch's, which does not cap scores; eager: "
+         "operator by operator, with scores of all pairs; flash2: the package flash-attn, flash3: "
+         "its third version"},
     {.name = "layer-kernels",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(layer_kernels),

@@ -133,9 +133,14 @@ static struct var liger_loss(struct trainer *t, struct var hidden)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
+    int head = unit_number(t, PART_HEAD);
     g->kind = MEMORY_LOGITS;
     local(&f, shifted_labels(t));
-    struct var loss = fused_loss(g, hidden, t->head);
+    unit_enter(t, head);
+    struct var loss = fused_loss(g, unit_mark(t, hidden, head, true), t->head);
+    loss = unit_mark(t, loss, head, false);
+    unit_leave(t, head);
+    unit_leave(t, unit_number(t, PART_NORMS));
     g->kind = MEMORY_WORKING;
     return returns(&f, loss);
 }

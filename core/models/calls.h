@@ -197,6 +197,11 @@ static inline struct var attend(struct graph *g, struct heads h,
     return unnamed(op_attention(g, h.q, h.k, h.v, shape));
 }
 
+static inline struct var all_to_all(struct graph *g, struct var x, struct sent gradient)
+{
+    return after(g, op_all_to_all(g, x, gradient), x);
+}
+
 static inline struct var checkpoint(struct graph *g, struct var x,
                                     void (*forward)(struct graph *g, struct var *out, struct var in,
                                                     void *what),

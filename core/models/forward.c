@@ -265,21 +265,6 @@ static void finish_heads(struct scope *f, struct heads *h, const struct layer_ca
         assign(f, &h->q, scale_queries(f->graph, h->q, job_sequence_tokens(call->trainer->job)));
 }
 
-// Ulysses: every rank attends over all tokens with its share of the heads.
-static struct var exchanged_attention(struct graph *g, struct heads h,
-                                      const struct attention_shape *shape)
-{
-    uint64_t kv_elements = shape->tokens * shape->kv_heads * shape->head_dim;
-    struct scope f = scope_in(g);
-    struct var k_repeated = repeat(g, h.k, kv_elements), received;
-    h.q = local(&f, exchange_in(g, h.q));
-    h.k = local(&f, exchange_in(g, k_repeated));
-    h.v = local(&f, exchange_in(g, repeat(g, h.v, kv_elements)));
-    struct var out = unnamed(op_exchange_out(g, taken(attend(g, h, shape)), &received));
-    local(&f, unnamed(received));
-    return returns(&f, out);
-}
-
 // Where halves were joined on the way, the heads have to be laid out again.
 static struct var ringed_attention(struct graph *g, struct heads h, struct ring *r)
 {
@@ -335,7 +320,9 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     bool gated = model_has(m, FEATURE_GATED_ATTENTION);
     struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
     gate = local(&f, gate);
-    if (ulysses > 1 || t->ring.ranks > 1 || eager || math ||
+    // DeepSpeed's comes as it should lie, but for one head
+    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
+    if (copied || t->ring.ranks > 1 || eager || math ||
         (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
         h.v = relayout(g, h.v);
     h.q = local(&f, h.q);
@@ -345,7 +332,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     assign(&f, &h.q, turned.q);
     assign(&f, &h.k, turned.k);
     finish_heads(&f, &h, call);
-    struct var mixed = ulysses > 1         ? exchanged_attention(g, h, &shape)
+    struct var mixed = ulysses > 1         ? ulysses_attention(g, h, &shape, t->job)
                        : t->ring.ranks > 1 ? ringed_attention(g, h, &t->ring)
                        : eager             ? eager_attention(g, h, call, weights)
                        : math              ? copy(g, math_attention(g, h, call))
@@ -368,6 +355,13 @@ static struct var fused_mlp(struct graph *g, struct var x, const struct layer_pa
     return returns(&f, linear(g, up, p->down, -1));
 }
 
+static struct var gated_mlp(struct graph *g, struct var x, const struct layer_parameters *p)
+{
+    struct var active = activation(g, linear(g, x, p->gate, p->gate_bias));
+    struct var both = multiply(g, active, linear(g, x, p->up, p->up_bias));
+    return linear(g, both, p->down, p->down_bias);
+}
+
 struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
 {
     if (p->gate < 0)
@@ -377,15 +371,29 @@ struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p)
         struct var gated = liger_gate(g, gate, linear(g, x, p->up, p->up_bias));
         return linear(g, gated, p->down, p->down_bias);
     }
-    struct var active = activation(g, linear(g, x, p->gate, p->gate_bias));
-    struct var both = multiply(g, active, linear(g, x, p->up, p->up_bias));
-    return linear(g, both, p->down, p->down_bias);
+    return gated_mlp(g, x, p);
+}
+
+static void mlp_of_piece(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    *out = taken(gated_mlp(g, borrowed(in), &call->trainer->layers[call->layer]));
+}
+
+// Where Liger's layers are, this is left as it was (model/liger_factory.py: swiglu=False).
+static struct var tiled_mlp(struct graph *g, struct var x, const struct layer_call *call)
+{
+    struct trainer *t = call->trainer;
+    uint64_t elements = job_tile_tokens(t->job) * t->job->model.hidden;
+    return after(g, graph_tiled(g, x, elements, mlp_of_piece, &t->calls[call->layer]), x);
 }
 
 struct var feed_forward(struct scope *layer, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     struct graph *g = layer->graph;
+    if (call->trainer->job->tiled_mlp)
+        return tiled_mlp(g, x, call);
     return p->router < 0 ? dropped(g, mlp(g, x, p)) : sparse_block(layer, x, call);
 }
 

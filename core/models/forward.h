@@ -76,6 +76,10 @@ struct var math_attention(struct graph *g, struct heads h, const struct layer_ca
 struct var repeat_heads(struct graph *g, struct var x, uint64_t elements);
 const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 
+// ulysses.c: attention over all tokens with this rank's share of the heads.
+struct var ulysses_attention(struct graph *g, struct heads h, const struct attention_shape *shape,
+                             const struct job *job);
+
 // latent.c: attention and its output projection.
 struct var latent_attention(struct graph *g, struct var x, const struct layer_call *call);
 

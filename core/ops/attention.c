@@ -38,6 +38,19 @@ static void flash_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, u
     machine_drop(g->machine, sums);
 }
 
+// FlashAttention 3 (hopper/flash_api.cpp, mha_bwd): row sums and the sums' logarithms, gradients in
+// fp32 of q, and where heads share keys of keys and values.
+static void flash3_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
+{
+    const uint64_t shared = q_bytes != k_bytes ? 2 * k_bytes : 0;
+    const uint64_t bytes[] = {row_bytes, row_bytes, 2 * q_bytes, shared, shared};
+    struct storage *taken[COUNT_OF(bytes)];
+    for (int i = 0; i < COUNT_OF(bytes); i++)
+        taken[i] = take_working(g, bytes[i]);
+    for (int i = 0; i < COUNT_OF(bytes); i++)
+        machine_drop(g->machine, taken[i]);
+}
+
 // fp32 gradient of q; keys' and values' gradients for every query head where they are shared; a row
 // sum; recorded: 67,371,264 bytes for 4096 tokens, 16 heads of 128 and 8 of keys.
 static void cudnn_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
@@ -66,7 +79,9 @@ static void attention_backward(struct graph *g, struct node *n, struct outcome *
         efficient_scratch(g, d->is_half ? 2 * n->input_bytes[0] : 0, row_bytes);
         return;
     }
-    (g->flash ? flash_scratch : cudnn_scratch)(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
+    (g->flash3  ? flash3_scratch
+     : g->flash ? flash_scratch
+                : cudnn_scratch)(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
 }
 
 static const struct operation attention = {KERNELS_ATTENTION, attention_backward};

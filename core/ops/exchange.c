@@ -55,3 +55,34 @@ struct var op_exchange_out(struct graph *g, struct var x, struct var *received)
     var_drop(g, &x);
     return op_unary(g, n, x, x.elements, x.width);
 }
+
+// ------------------------------------------------------------------ DeepSpeed's
+
+// deepspeed/sequence/layer.py, _dim_zero_all_to_all (0.19.8): grad.contiguous() is sent.
+static void all_to_all_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    const struct sent *gradient = NODE_DETAIL(n, struct sent);
+    struct storage *sent = NULL;
+    if (gradient->copied_before)
+        sent = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    exchanges(g, n->input_bytes[0]);
+    struct storage *received = take_working(g, n->input_bytes[0]);
+    machine_drop(g->machine, sent);
+    out[0].gradient = received;
+    if (!gradient->copied_after)
+        return;
+    out[0].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    machine_drop(g->machine, received);
+}
+
+static const struct operation all_to_all = {KERNELS_ALL_TO_ALL, all_to_all_backward};
+
+struct var op_all_to_all(struct graph *g, struct var x, struct sent gradient)
+{
+    struct node *n = graph_add_for(g, &all_to_all, x);
+    if (n)
+        *NODE_DETAIL(n, struct sent) = gradient;
+    node_input(n, 0, x);
+    exchanges(g, var_bytes(x));
+    return graph_output(g, n, x.elements, x.width);
+}

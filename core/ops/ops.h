@@ -137,6 +137,13 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
 struct var op_exchange_in(struct graph *g, struct var x);
 struct var op_exchange_out(struct graph *g, struct var x, struct var *received); // takes x over
 
+// DeepSpeed's, of a tensor that lies as it is sent; its gradient is copied to lie so, and what
+// comes back of it to lie as the tensor was before.
+struct sent {
+    bool copied_before, copied_after;
+};
+struct var op_all_to_all(struct graph *g, struct var x, struct sent gradient);
+
 // ------------------------------------------------------------------ embedding.c
 
 struct var op_embedding(struct graph *g, int parameter, struct var ids);

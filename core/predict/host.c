@@ -10,7 +10,8 @@
 
 enum { FP32 = 4, BF16 = 2 };
 
-// With offload of checkpoints, these wait in host memory in the residual's type, pinned.
+// With offload of checkpoints, these wait in host memory in the residual's type: pinned, but under
+// DeepSpeed (ArcticTraining b28638e, monkey_patches.py: arg.detach().to("cpu")).
 static uint64_t bytes_per_checkpoint(const struct job *p)
 {
     return job_is_wide(p) ? FP32 : BF16;

@@ -24,6 +24,27 @@
 #define NCCL_ALONE_BYTES      (558 * MIB)
 #define NCCL_BYTES            UINT64_C(688000000)
 
+// Ranks of other nodes share one pool of network buffers, 64 MiB each way (nccl 2.30,
+// transport/net.cc: 32 channels x NCCL_SHARED_STEPS x 128 KiB), whatever their number; only those
+// of the node have buffers of their own.
+static uint64_t near_peers(const struct job *job)
+{
+    return job->ulysses < job->hardware.gpus_per_node ? job->ulysses : job->hardware.gpus_per_node;
+}
+
+// Where a switch multiplies (NVLS), each communicator has 16 channels of 1 MiB (32 on
+// Blackwell), both ways, for each rank of the node (nccl 2.30, transport/nvls.cc,
+// ncclNvlsBufferSetup). Counted under DeepSpeed's Ulysses, where with it the published figures of
+// NVML are met (tests/alst.py); what is fitted to A100s has none.
+static uint64_t multicast(const struct job *job)
+{
+    enum { HOPPER = 90, BLACKWELL = 100 };
+    const uint64_t communicators = 3, ways = 2;
+    int capability = job->hardware.card.capability;
+    uint64_t channels = capability == HOPPER ? 16 : capability == BLACKWELL ? 32 : 0;
+    return job_is_zero(job) ? communicators * channels * ways * near_peers(job) * MIB : 0;
+}
+
 struct outside outside_of(const struct job *job)
 {
     const struct run_kind *run = run_kind_of(job->recipe);
@@ -36,7 +57,7 @@ struct outside outside_of(const struct job *job)
                         : alone ? NCCL_ALONE_BYTES
                                 : 0};
     if (job->ulysses > 1)
-        o.nccl_bytes += 2 * NCCL_BYTES + (job->ulysses - 1) * NCCL_PEER_BYTES;
+        o.nccl_bytes += 2 * NCCL_BYTES + (near_peers(job) - 1) * NCCL_PEER_BYTES + multicast(job);
     return o;
 }
 

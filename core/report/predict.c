@@ -188,6 +188,8 @@ static struct str attention_evidence(const struct job *job)
     if (job_attention(job) == ATTENTION_FLASH2)
         return STR("Attention is the package flash-attn's, as verl asks for everywhere; its "
                    "scratch is that of torch's own copy, as recorded on an H200.");
+    if (job_attention(job) == ATTENTION_FLASH3)
+        return STR("Attention is FlashAttention 3's; its scratch is read from its source.");
     if (job_attention_kernel(job) == KERNEL_MATH)
         return STR("Attention is torch's math kernel, operator by operator in fp32, with scores of "
                    "all pairs of tokens: FlashAttention and cuDNN need half precision and compute "
@@ -311,7 +313,7 @@ static void print_explanation(struct buf *out, const struct view *v, const struc
          "measured on other cards"},
         {"  NCCL buffers", o->nccl_bytes,
          s->job->ulysses > 1     ? "three communicators of 688 MB (nccl#964) and 640 MiB for each "
-                                   "peer of an all_to_all, fitted to Trinity's published "
+                                   "peer of an all_to_all on the node, fitted to Trinity's published "
                                    "capacities; not measured"
          : job_ranks(s->job) > 1 ? "688 MB on 4 x A100 (nccl#964); not measured"
                                  : "558 MiB with ddp, measured on one H200; else none"},

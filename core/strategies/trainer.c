@@ -37,6 +37,7 @@ static struct graph graph_of(struct trainer *t, const struct job *p)
                           .wide = p->precision == PRECISION_FP32,
                           .efficient = job_attention_kernel(p) >= KERNEL_EFFICIENT,
                           .exchange_ranks = p->ulysses,
+                          .flash3 = job_attention(p) == ATTENTION_FLASH3,
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
                           .attention_waits = t->habits->reads_positions,

@@ -53,7 +53,8 @@ static struct zero *zero_of(const struct trainer *t)
 
 uint64_t zero_bucket_elements(const struct job *p)
 {
-    return p->model.hidden * p->model.hidden;
+    return p->zero_buckets == BUCKETS_OF_DEEPSPEED ? BUCKET_ELEMENTS
+                                                   : p->model.hidden * p->model.hidden;
 }
 
 int zero_group_of(const struct trainer *t, int parameter)
@@ -288,9 +289,21 @@ static void gradient_goes(struct graph *g, int parameter)
         add_to_bucket(t, parameter);
 }
 
+static bool is_of_mlp(const struct trainer *t, int parameter)
+{
+    for (int i = 0; i < (int)t->job->model.layers; i++) {
+        const struct layer_parameters *l = &t->layers[i];
+        if (parameter == l->gate || parameter == l->up || parameter == l->down)
+            return true;
+    }
+    return false;
+}
+
 int zero_uses_of(const struct trainer *t, int parameter)
 {
     const struct job *p = t->job;
+    if (p->tiled_mlp && is_of_mlp(t, parameter))
+        return (int)u64_divide_up(job_tokens(p), job_tile_tokens(p));
     if (parameter != t->head)
         return 1;
     int chunks = p->loss == LOSS_CHUNKED && !job_fuses_head(p)

@@ -5,7 +5,9 @@
 #include "core/models/trainer.h"
 
 // What transformers puts in for "auto" in a DeepSpeed configuration
-// (transformers/integrations/deepspeed.py): buckets of hidden x hidden elements.
+// (transformers/integrations/deepspeed.py): buckets of hidden x hidden elements. DeepSpeed's own
+// (deepspeed/runtime/zero/config.py): reduce_bucket_size.
+#define BUCKET_ELEMENTS UINT64_C(500000000)
 uint64_t zero_bucket_elements(const struct job *p);
 
 // The optimizer's group that a parameter is in. transformers' Trainer has two (5.17, trainer.py,

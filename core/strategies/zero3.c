@@ -118,10 +118,10 @@ static int block_of(const struct trainer *t, int layer, bool with_router)
     return with_router == zero3_of(t)->has_leaf_blocks ? first_block(t) + layer : -1;
 }
 
-// TRL's fused head reads the weight and is no call of a module; a reward's is one.
+// A fused head, TRL's or Liger's, reads the weight and is no call of a module; a reward's is one.
 static bool reads_head(const struct job *p)
 {
-    return job_fuses_head(p) && p->task != TASK_REWARD;
+    return (job_fuses_head(p) && p->task != TASK_REWARD) || p->loss == LOSS_LIGER;
 }
 
 static bool is_fused_head(const struct trainer *t, int parameter, const struct operation *o)
@@ -297,6 +297,10 @@ static void enter_backward(struct trainer *t, int unit)
         enter_module_backward(t, module_of_block(t, unit));
     if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
         return;
+    if (t->job->tiled_mlp) { // it has none of its own, and its input is what is asked for
+        enter_others(z->coordinator, 2);
+        return;
+    }
     int last = last_module(&t->layers[unit]);
     if (last < 0)
         return;
@@ -543,9 +547,9 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
             z->forward[l->before_mlp_norm].after = 1; // the MLP
         else
             z->forward[first].before = 1;
-        z->forward[first].after = 1;                       // its activation
-        z->backward[l->down].before = 2;                   // the layer, the MLP
-        z->backward[l->up >= 0 ? l->up : first].after = 1; // the activation
+        z->forward[first].after = 1;                             // its activation
+        z->backward[l->down].before = t->job->tiled_mlp ? 0 : 2; // the layer, the MLP
+        z->backward[l->up >= 0 ? l->up : first].after = 1;       // the activation
     }
 }
 
@@ -666,7 +670,9 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, from_host);
 }
 
-// TRL has PEFT's layers under ZeRO-3 checkpointed so (1.16, trainer/sft_trainer.py).
+// TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py). What
+// moves a layer's input to the host under DeepSpeed stands in for torch's CheckpointFunction, which
+// is reentrant too (ArcticTraining b28638e, monkey_patches.py).
 static void find_adapters(struct trainer *t, struct zero3 *z)
 {
     struct graph *g = &t->graph;
@@ -680,7 +686,7 @@ static void find_adapters(struct trainer *t, struct zero3 *z)
         if (adapter && adapter < z->base_count)
             z->base_count = adapter;
     }
-    g->reentrant = t->job->lora_rank && t->job->checkpointing;
+    g->reentrant = t->job->checkpointing && (t->job->lora_rank || t->job->checkpoint_offload);
 }
 
 static void load(struct trainer *t)

@@ -12,10 +12,10 @@ enum { MOST_MODULE_PARAMETERS = 6, NEVER = -1 };
 #define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
 #define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
 
-// A reference model's engine is made before "auto" is replaced, and has DeepSpeed's defaults
+// DeepSpeed's own. A reference model's engine has them too, as it is made before "auto" is replaced
 // (trl 1.16, models/utils.py, prepare_deepspeed: the keys that it sets are not read).
-#define REFERENCE_PREFETCH_ELEMENTS   INT64_C(50000000)
-#define REFERENCE_PERSISTENT_ELEMENTS 100000
+#define OWN_PREFETCH_ELEMENTS   INT64_C(50000000)
+#define OWN_PERSISTENT_ELEMENTS 100000
 
 enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
 
@@ -303,7 +303,7 @@ static void gather_ahead(struct coordinator *c)
 {
     int64_t left = MOST_LIVE_ELEMENTS - c->available, elements = 0;
     int64_t most = left < c->prefetch_elements ? left : c->prefetch_elements;
-    ptrdiff_t ahead = c->use_count - c->next_use, count = 0;
+    ptrdiff_t count = 0;
     int *parameters = NULL;
     while (c->next_use < c->use_count && elements < most) {
         const struct use *u = &c->uses[c->next_use++];
@@ -315,7 +315,7 @@ static void gather_ahead(struct coordinator *c)
         if (!is_new)
             continue;
         if (!parameters)
-            parameters = NEW(c->trainer->machine->arena, int, ahead);
+            parameters = NEW(c->trainer->machine->arena, int, c->trainer->graph.parameter_count);
         parameters[count++] = u->parameter;
         elements += (int64_t)p->elements;
     }
@@ -444,9 +444,9 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
                               .ranks = job_ranks(t->job),
                               .prefetch_elements =
                                   (int64_t)(PREFETCH_TENTHS * hidden * hidden / 10)};
-    if (t->is_reference) {
-        c->prefetch_elements = REFERENCE_PREFETCH_ELEMENTS;
-        persistent = REFERENCE_PERSISTENT_ELEMENTS;
+    if (t->is_reference || t->job->zero_buckets == BUCKETS_OF_DEEPSPEED) {
+        c->prefetch_elements = OWN_PREFETCH_ELEMENTS;
+        persistent = OWN_PERSISTENT_ELEMENTS;
     }
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {

@@ -75,6 +75,7 @@ static const struct {
     {"save", {"sharded", "full"}},
     {"load-once", {"on", "off"}},
     {"activation-offload", {"on", "off"}},
+    {"tiled-mlp", {"on", "off"}},
     {"layer-kernels", {"torch", "liger"}},
     {"expandable", {"on", "off"}},
     {"sync-each-batch", {"on", "off"}},

@@ -57,6 +57,7 @@ TEST(a_job_differs_in_every_field_that_trains)
         "memory-limit=40GiB",
         "task=dpo",
         "checkpoint-offload=on",
+        "tiled-mlp=on",
         "layer-kernels=liger",
     };
     struct job plain, other;

@@ -191,6 +191,78 @@ TEST(one_rank_holds_all_and_gathers_nothing)
     CHECK_U64(three.by_kind[MEMORY_GATHERED], 0);
 }
 
+#define LONG \
+    "model=Qwen3-0.6B context=64k strategy=zero3 recipe=deepspeed loss=liger attention=flash2 "
+enum { LONG_TOKENS = 65536, HIDDEN = 1024, MLP = 3072, LAYERS = 28 };
+
+// Of a layer that is run again, the MLP keeps gate, its activation, up and their product; over
+// pieces it keeps its input, which attention's output is needed for anyway.
+TEST(a_tiled_mlp_keeps_its_input_only)
+{
+    struct prediction whole = predicted(LONG "gpu=8xH200 layer-kernels=torch");
+    struct prediction tiled = predicted(LONG "gpu=8xH200 layer-kernels=torch tiled-mlp=on "
+                                             "zero-buckets=auto");
+    CHECK(whole.by_kind[MEMORY_SAVED] >
+          tiled.by_kind[MEMORY_SAVED] + UINT64_C(2) * LONG_TOKENS * 3 * MLP);
+    CHECK(whole.allocated_bytes > tiled.allocated_bytes);
+    CHECK_U64(tiled.steps[2].end_allocated_bytes, whole.steps[2].end_allocated_bytes);
+    CHECK_U64(tiled.steps[2].allocated_bytes, tiled.steps[1].allocated_bytes);
+}
+
+// Each rank of Ulysses has its part of the tokens in all but attention, and there its part of the
+// heads: eight times the length on eight ranks needs what one length on one rank does, but for
+// copies in other layouts and heads of keys that are repeated.
+TEST(ulysses_spreads_a_sequence)
+{
+    struct prediction one = predicted(LONG "gpu=8xH200 tiled-mlp=on checkpoint-offload=on");
+    struct prediction all = predicted("model=Qwen3-0.6B context=512k strategy=zero3 loss=liger "
+                                      "recipe=deepspeed attention=flash2 gpu=8xH200 tiled-mlp=on "
+                                      "checkpoint-offload=on sp=8");
+    uint64_t heads = UINT64_C(2) * LONG_TOKENS * 16 * 128;
+    CHECK(all.allocated_bytes >= one.allocated_bytes);
+    CHECK(all.allocated_bytes < one.allocated_bytes + 6 * heads);
+    CHECK_U64(all.host_bytes, one.host_bytes);
+    CHECK(all.outside.nccl_bytes > one.outside.nccl_bytes);
+    struct prediction wide = predicted("model=Qwen3-0.6B context=1024k strategy=zero3 loss=liger "
+                                       "recipe=deepspeed attention=flash2 gpu=2x8xH200 "
+                                       "tiled-mlp=on checkpoint-offload=on sp=16");
+    CHECK_U64(wide.outside.nccl_bytes, all.outside.nccl_bytes); // other nodes' share their buffers
+}
+
+// One layer's input is on the card, those of all ranks' layers in host memory.
+TEST(checkpoints_wait_in_host_memory)
+{
+    struct prediction here = predicted(LONG "gpu=8xH200"),
+                      away = predicted(LONG "gpu=8xH200 "
+                                            "checkpoint-offload=on");
+    uint64_t input = UINT64_C(2) * LONG_TOKENS * HIDDEN;
+    CHECK(here.by_kind[MEMORY_CHECKPOINTS] >= (LAYERS - 1) * input); // the first is no layer's
+    CHECK(away.by_kind[MEMORY_CHECKPOINTS] <= 2 * input);
+    CHECK_U64(away.host_bytes - here.host_bytes, UINT64_C(8) * LAYERS * input);
+}
+
+// Liger's loss reads the head's weight as TRL's does, and brings its norms, positions and MLPs.
+TEST(ligers_loss_reads_the_head)
+{
+    struct prediction p = predicted("model=Qwen3-8B gpu=8xH200 context=32k recipe=deepspeed "
+                                    "loss=liger offload=optimizer");
+    struct prediction torchs = predicted(LONG "gpu=8xH200 layer-kernels=torch");
+    CHECK(p.by_kind[MEMORY_GATHERED] >= UINT64_C(2) * 151936 * 4096);
+    CHECK_U64(p.steps[2].allocated_bytes, p.steps[1].allocated_bytes);
+    CHECK(torchs.allocated_bytes > predicted(LONG "gpu=8xH200").allocated_bytes);
+}
+
+// A gigabyte of gradients, where transformers' sizes are two megabytes.
+TEST(deepspeeds_own_buckets_are_larger)
+{
+    struct prediction small = predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3");
+    struct prediction large = predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3 "
+                                        "zero-buckets=deepspeed");
+    uint64_t more = large.steps[2].end_allocated_bytes - small.steps[2].end_allocated_bytes;
+    CHECK(more > UINT64_C(2) * (500000000 - HIDDEN * HIDDEN));
+    CHECK(more < UINT64_C(2) * 500000000);
+}
+
 TEST(what_is_not_modelled_is_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
@@ -200,17 +272,26 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "DeepSpeed is modelled in mixed precision only"},
         {"model=gpt-oss-20b gpu=8xH200 strategy=zero3", "not modelled under DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 loss=chunked:2048",
-         "zero3 is modelled with the full loss and"},
+         "zero3 is modelled with the full loss, Liger's and"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 offload=optimizer",
          "offload is not modelled with LoRA under DeepSpeed"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 task=dpo",
          "LoRA under zero3 is modelled for sft only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 lora=16", "and under zero3 as TRL 1.16 does"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
-         "zero3 is modelled with the full loss and"},
+         "zero3 is modelled with the full loss, Liger's and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sp=2",
-         "sequence parallel is not modelled under DeepSpeed"},
+         "sequence parallel is modelled under zero3"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=transformers",
+         "in the step of deepspeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 tiled-mlp=on", "is modelled under zero3"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 tiled-mlp=on recipe=trl",
+         "a tiled MLP is modelled in the step of deepspeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 recipe=deepspeed loss=liger",
+         "liger's loss is not modelled under"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 zero-buckets=deepspeed",
+         "zero-buckets is a setting of DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero1 offload=optimizer",
          "modelled under zero2 and zero3 only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 offload=optimizer",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 16384 tokens a sequence; sequences a step: 4.
-# Peak not predicted: sequence parallel is not modelled under DeepSpeed; fsdp2 has it.
+# Predicted: safe. Peak 43.43 GiB reserved, 33.64 GiB allocated, of the 75.54 GiB that torch may take. Not measured: jobs of this kind.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 32768 tokens a sequence; sequences a step: 4.
-# Peak not predicted: sequence parallel is not modelled under DeepSpeed; fsdp2 has it.
+# Peak not predicted: Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context parallel is --cp.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
