@@ -58,6 +58,7 @@ enum task {
     TASK_PRETRAIN, // another word for sft
     TASK_OPD,      // another word for distill
 };
+enum freeze { FREEZE_NONE, FREEZE_VISION, FREEZE_LANGUAGE };
 enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 
 // How many there are of each; table.c has as many words.
@@ -74,6 +75,7 @@ enum {
     ATTENTIONS = ATTENTION_FLASH2 + 1,
     TASKS = TASK_OPD + 1,
     BATCHINGS = BATCHING_PACKED + 1,
+    FREEZES = FREEZE_LANGUAGE + 1,
 };
 
 struct job {
@@ -98,6 +100,9 @@ struct job {
     bool has_kl;               // grpo and rloo: a KL term, and with it a reference
     bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
+    uint64_t images;                    // of a sequence
+    uint64_t image_width, image_height; // pixels, before the processor
+    enum freeze freeze;
     enum strategy strategy;
     enum precision precision;
     enum optimizer optimizer;
@@ -197,6 +202,9 @@ bool job_generates(const struct job *p);       // answers, by the trainer itself
 uint64_t job_rows(const struct job *p);        // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
+
+// Of a sequence's context: its images with the two markers of each.
+uint64_t job_image_tokens(const struct job *p);
 
 // Micro-batches in which trinity's reference model reads what is trained on, and their sequences.
 uint64_t job_reference_count(const struct job *p);

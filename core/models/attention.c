@@ -2,6 +2,7 @@
 // modeling_gemma2.py), which is how soft-capped scores are computed: no fused kernel caps them. And
 // the masks (masking_utils.py): one value for each pair of tokens, made anew in every forward pass.
 #include "core/models/forward.h"
+#include "core/models/vision.h"
 
 // ------------------------------------------------------------------ masks
 
@@ -65,7 +66,8 @@ void make_masks(struct trainer *t)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
     if (job_masks_rows(t->job))
         t->arguments[LAYER_FULL].mask = taken(boolean_mask(t, false));
-    if (!eager && job_masks_windows(t->job))
+    bool always = m->sliding_window && has_pictures(t) && job_masks_rows(t->job);
+    if (!eager && (job_masks_windows(t->job) || always))
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
 }
 
