@@ -49,6 +49,7 @@ FILES = {
     "h200_models.jsonl": (54, (0, 0.004, 0.021), (0, 0.13, 0.96), 0.019),
     "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.059, 0.39), 0.054),
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
+    "h200_vl.jsonl": (3, (2.4e-06, 2.8e-06, 2.9e-06), (0.0099, 0.039, 0.042), 0),
     "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
 }
 
@@ -86,6 +87,8 @@ NOT_MEASURED = (
     "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
+    "images under DDP, FSDP2 and DeepSpeed, with LoRA or autocast, or where only the vision tower is trained; "
+    "Qwen2.5-VL and Gemma 3 with images; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,
@@ -130,6 +133,9 @@ OPTIONS = {
                                "liger": "liger"})),
     "tied": ("tied", switch),
     "attn": ("attention", str),
+    "images": ("images", str),
+    "image_size": ("image-size", str),
+    "freeze": ("freeze", str),
     "expandable": ("expandable", switch),
     "cap_gib": ("memory-limit", "{}GiB".format),
     "entropy_saving": ("entropy-saving", switch),
@@ -647,7 +653,8 @@ are not. Peak statistics are reset before each step. `allocated` and `reserved` 
 parallelism, TRL's step), `h200_zero.jsonl` (DeepSpeed 0.19.8) and `h200_lora.jsonl` (peft 0.21.2, bitsandbytes
 0.50.2, liger_kernel 0.8.5) together with it: there the traces were used to find what was missing. Attention is
 transformers' `sdpa`, but for gpt-oss (sinks), and where a run says so, which run with `eager`. In 26 runs of
-`h200_lora.jsonl`, marked there, a tied head had memory of its own while the model was built, which no prediction has.
+`h200_lora.jsonl`, marked there, a tied head had memory of its own while the model was built, which no prediction has but those of
+models with vision (`h200_vl.jsonl`).
 `h200_entropy.jsonl` is two steps of the trinity recipe by `share/torch_worker.py` (with verl 0.5's own fused head for
 `--fused-kernels`); its allocated peaks were predicted first, its traces then mended the order inside the fused head.
 There the host ran ahead of the GPU, which verl's does not: 0.6 GiB of the reserved bytes that no prediction has.

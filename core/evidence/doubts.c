@@ -220,6 +220,19 @@ static bool is_other_under_zero(const struct job *job)
     return job_is_zero(job) && other && !said;
 }
 
+// Unlike tests/runs/h200_vl.jsonl, in which an image is of 1024x1024 pixels.
+static bool is_other_vision(const struct job *job)
+{
+    return job->model.vision.depth &&
+           (!job->images || job->freeze == FREEZE_LANGUAGE || job->precision != PRECISION_BF16 ||
+            job->lora_rank || job->strategy != STRATEGY_SINGLE);
+}
+
+static bool has_patches(const struct job *job)
+{
+    return job->images > 0;
+}
+
 static bool is_other_latent_attention(const struct job *job)
 {
     return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
@@ -353,6 +366,8 @@ const struct doubt doubt_rows[] = {
      "linear attention (taken without flash-linear-attention and causal-conv1d, as torch's "
      "operators)",
      true},
+    {is_other_vision, "this way to train a model with vision", true},
+    {has_patches, "what cuDNN takes to cut images into patches", false},
     {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
     {is_other_eager_attention, "eager attention of this family", true},

@@ -26,6 +26,7 @@ enum trait {
     HOST_ACTIVATIONS = 1 << 12,
     RAGGED = 1 << 13, // rows padded or packed
     SCORED = 1 << 14, // reward models
+    VISION = 1 << 15, // a vision tower, be it idle
 };
 
 #define BIT(n)     (1u << (n))
@@ -45,6 +46,14 @@ enum trait {
 
 const struct evidence_row evidence_rows[] = {
     {"plain step on one GPU", PLAIN, BIT(STRATEGY_SINGLE), 0, 0, H200, 66, {210, 0, 420, 210}},
+    {"images on one GPU",
+     PLAIN,
+     BIT(STRATEGY_SINGLE),
+     VISION,
+     0,
+     "h200_vl.jsonl",
+     3,
+     {0, 99, 420, 0}},
     {"plain step under ddp", PLAIN, BIT(STRATEGY_DDP), 0, 0, H200, 3, {0, 0, 0, 0}},
     {"plain step under fsdp1", PLAIN, BIT(STRATEGY_FSDP1), 0, 0, H200, 18, {0, 0, 9600, 43}},
     {"plain step under fsdp2",
@@ -249,6 +258,7 @@ static unsigned traits_of(const struct job *job)
         {job->activation_offload, HOST_ACTIVATIONS},
         {job->batching != BATCHING_FULL, RAGGED},
         {job->model.labels > 0, SCORED},
+        {job->model.vision.depth > 0, VISION},
         {job->loss == LOSS_LIGER, LIGER},
         {job->ring > 1, RING},
         {job->ulysses > 1, ULYSSES},

@@ -142,6 +142,20 @@ static bool read_lora_target(unsigned *targets, struct str name, struct str wher
                 STR_ARGS(str_short(name)));
 }
 
+// Width first.
+bool read_image_size(struct job *j, const struct setting *item, struct error *e)
+{
+    struct str_cut cut = str_cut(item->value, 'x');
+    struct setting width = {STR("the width of image-size"), cut.head, item->where};
+    struct setting height = {STR("the height of image-size"), cut.tail, item->where};
+    struct range range = {1, 65536};
+    if (!cut.found)
+        return FAIL(e, BAD_INPUT, item->where, "image-size must be WIDTHxHEIGHT, not '%.*s'",
+                    STR_ARGS(str_short(item->value)));
+    return setting_number(&j->image_width, &width, UNIT_PLAIN, range, e) &&
+           setting_number(&j->image_height, &height, UNIT_PLAIN, range, e);
+}
+
 // all-linear, or names with commas between them.
 bool read_lora_targets(struct job *j, const struct setting *item, struct error *e)
 {
@@ -193,6 +207,12 @@ void put_for(struct buf *b, const struct job *j)
         buf_put_z(b, "slurm");
     else
         put_around(b, j);
+}
+
+void put_image_size(struct buf *b, const struct job *j)
+{
+    buf_printf(b, "%llux%llu", (unsigned long long)j->image_width,
+               (unsigned long long)j->image_height);
 }
 
 void put_lora_targets(struct buf *b, const struct job *j)
@@ -306,6 +326,19 @@ static const char *phrase_of(const struct job *j, const struct setting_def *def)
     return NULL;
 }
 
+static void put_tower(struct buf *b, const struct job *j)
+{
+    static const char *const frozen[FREEZES] = {"", ", vision frozen", ", language frozen"};
+    if (!j->model.vision.depth)
+        return;
+    if (j->images)
+        buf_printf(b, ", %llu image%s of %llux%llu", (unsigned long long)j->images,
+                   j->images == 1 ? "" : "s", (unsigned long long)j->image_width,
+                   (unsigned long long)j->image_height);
+    bool idle = !j->images && j->freeze == FREEZE_NONE;
+    buf_put_z(b, idle ? ", vision tower idle" : frozen[j->freeze]);
+}
+
 void job_put_phrase(struct buf *b, const struct job *j)
 {
     bool first = true;
@@ -322,4 +355,5 @@ void job_put_phrase(struct buf *b, const struct job *j)
         buf_put(b, cut.tail);
         first = false;
     }
+    put_tower(b, j);
 }

@@ -11,6 +11,7 @@
 bool read_recipe(struct job *j, const struct setting *item, struct error *e);
 bool read_loss(struct job *j, const struct setting *item, struct error *e);
 bool read_lora_targets(struct job *j, const struct setting *item, struct error *e);
+bool read_image_size(struct job *j, const struct setting *item, struct error *e);
 bool read_beta(struct job *j, const struct setting *item, struct error *e);
 bool read_task(struct job *j, const struct setting *item, struct error *e);
 bool read_torch(struct job *j, const struct setting *item, struct error *e);
@@ -21,6 +22,7 @@ void put_recipe(struct buf *b, const struct job *j);
 void put_beta(struct buf *b, const struct job *j);
 void put_loss(struct buf *b, const struct job *j);
 void put_lora_targets(struct buf *b, const struct job *j);
+void put_image_size(struct buf *b, const struct job *j);
 void put_torch(struct buf *b, const struct job *j);
 void put_for(struct buf *b, const struct job *j);
 void put_around(struct buf *b, const struct job *j);

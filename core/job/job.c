@@ -8,7 +8,13 @@
 #include "core/trace/event.h"
 
 // Attention's scratch has eight bytes for an element of its input, twice.
-enum { LARGEST_BYTES_PER_ELEMENT = 16, MOST_CHUNKS = 2048, MOST_IN_ENTROPY = 1 << 28 };
+enum {
+    LARGEST_BYTES_PER_ELEMENT = 16,
+    MOST_CHUNKS = 2048,
+    MOST_IN_ENTROPY = 1 << 28,
+    MOST_PIECES = 1 << 14
+};
+enum { USUAL_IMAGE = 1024 };         // pixels of a side
 enum { BATCH_BYTES_PER_TOKEN = 32 }; // no more than four columns
 
 // What --for implies, unless the user says it: whose training step it is.
@@ -79,6 +85,8 @@ static void conclude(struct job *j)
                                                : 0;
     if (j->task == TASK_RLOO && !settings_find_z(j->given, "beta")) // trl 1.16: beta = 0.05
         j->has_kl = true;
+    if (!j->image_width)
+        j->image_width = j->image_height = USUAL_IMAGE;
     if (j->lora_rank && !j->lora_targets)
         j->lora_targets = LORA_ALL_TARGETS;
     // Accelerate's YAML has no word for it, and DeepSpeed's own default in stage 2 is off.
@@ -91,7 +99,12 @@ static void conclude(struct job *j)
 // Of a token's largest tensor.
 static uint64_t width_of(const struct model *m)
 {
-    return u64_most(u64_most(m->vocab, m->intermediate), m->heads * m->head_dim);
+    const struct vision *v = &m->vision;
+    uint64_t of_text = u64_most(u64_most(m->vocab, m->intermediate), m->heads * m->head_dim);
+    uint64_t pixels = v->channels * v->temporal_patch * v->patch * v->patch;
+    uint64_t merged = v->merge * v->merge; // patches of a token
+    return u64_most(of_text,
+                    sat_mul(merged, u64_most(u64_most(4 * v->hidden, v->intermediate), pixels)));
 }
 
 // Tokens of the largest forward pass: of training, of a reference, of evaluation, or of all answers
@@ -107,8 +120,22 @@ static uint64_t most_tokens(const struct job *p)
 
 // Sizes that no card holds are refused before they are multiplied further; a history of millions of
 // chunks would say nothing new.
+static bool has_countable_images(const struct job *p, struct error *e)
+{
+    struct image_grid grid;
+    if (!job_image_tokens(p) || !image_grid_of(&grid, &p->model, p->image_width, p->image_height))
+        return true;
+    uint64_t pieces = sat_mul(image_windows(&p->model, grid), sat_mul(p->images, job_rows(p)));
+    return pieces <= MOST_PIECES ||
+           FAIL(e, UNSUPPORTED, STR("--images"),
+                "a micro-batch of %llu images, or windows of them, is more than is followed: %d",
+                (unsigned long long)pieces, MOST_PIECES);
+}
+
 static bool is_countable(const struct job *p, struct error *e)
 {
+    if (!has_countable_images(p, e))
+        return false;
     const struct model *m = &p->model;
     uint64_t widest = u64_most(width_of(m), p->teacher ? width_of(p->teacher) : 0);
     bool masks = job_masks_windows(p) || job_masks_rows(p);
@@ -280,6 +307,9 @@ bool job_has_windows(const struct job *p)
 // A mask of rows that are all of one length says nothing, and none is made.
 bool job_masks_rows(const struct job *p)
 {
+    // Gemma 3's images are seen from all of their tokens.
+    if (p->images && model_has(&p->model, FEATURE_VISION_SIGLIP))
+        return true;
     bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1;
     return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
 }
@@ -430,6 +460,15 @@ uint64_t job_rows(const struct job *p)
     if (p->batching == BATCHING_PACKED)
         return 1;
     return pairs && p->recipe == RECIPE_TRL ? sat_mul(p->batch, 2) : p->batch;
+}
+
+uint64_t job_image_tokens(const struct job *p)
+{
+    struct image_grid grid;
+    if (!p->images || !p->model.vision.depth ||
+        !image_grid_of(&grid, &p->model, p->image_width, p->image_height))
+        return 0;
+    return p->images * (image_tokens(&p->model, grid) + 2);
 }
 
 uint64_t job_tokens(const struct job *p)

@@ -65,6 +65,7 @@ enum task {
     TASK_PRETRAIN, // another word for sft
     TASK_OPD,      // another word for distill
 };
+enum freeze { FREEZE_NONE, FREEZE_VISION, FREEZE_LANGUAGE };
 enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 
 // How many there are of each; table.c has as many words.
@@ -82,6 +83,7 @@ enum {
     ATTENTIONS = ATTENTION_FLASH3 + 1,
     TASKS = TASK_OPD + 1,
     BATCHINGS = BATCHING_PACKED + 1,
+    FREEZES = FREEZE_LANGUAGE + 1,
 };
 
 struct job {
@@ -106,6 +108,9 @@ struct job {
     bool has_kl;               // grpo and rloo: a KL term, and with it a reference
     bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
+    uint64_t images;                    // of a sequence
+    uint64_t image_width, image_height; // pixels, before the processor
+    enum freeze freeze;
     enum strategy strategy;
     enum precision precision;
     enum optimizer optimizer;
@@ -209,6 +214,9 @@ uint64_t job_rows(const struct job *p);        // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU
 uint64_t job_tile_tokens(const struct job *p); // that an MLP sees at once
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
+
+// Of a sequence's context: its images with the two markers of each.
+uint64_t job_image_tokens(const struct job *p);
 
 // Micro-batches in which trinity's reference model reads what is trained on, and their sequences.
 uint64_t job_reference_count(const struct job *p);

@@ -96,7 +96,8 @@ static bool shards_over_nothing(const struct job *j)
     return !is_trinity(j) && !is_verl(j);
 }
 
-#define PLAIN_FEATURES (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
+#define MODELLED_TOWERS (FEATURE_VISION_QWEN3 | FEATURE_VISION_WINDOWS)
+#define PLAIN_FEATURES  (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
 
 static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
 {
@@ -110,7 +111,7 @@ static bool is_plain_family(const struct job *j)
 
 static bool has_other_layers(const struct job *j) // Granite's differ in factors alone
 {
-    return j->model.features & ~(PLAIN_FEATURES | FEATURE_MULTIPLIERS);
+    return j->model.features & ~(PLAIN_FEATURES | FEATURE_MULTIPLIERS | MODELLED_TOWERS);
 }
 
 static bool is_special_family(const struct job *j)
@@ -128,7 +129,7 @@ static bool is_special_family(const struct job *j)
 // which the two-dimensional biases of gpt-oss do not.
 static bool is_special_but_for_experts(const struct job *j)
 {
-    feature_set known = PLAIN_FEATURES;
+    feature_set known = PLAIN_FEATURES | MODELLED_TOWERS;
     bool sees_modules = j->strategy != STRATEGY_ZERO1 && j->strategy != STRATEGY_ZERO2;
     if (model_has(&j->model, FEATURE_EXPERTS))
         known |= sees_modules ? EXPERT_FEATURES : ~FEATURE_EXPERT_BIAS;
@@ -147,9 +148,70 @@ static bool is_before_grouped_experts(const struct job *j)
            (job_shifts_logits(j) || (is_verls(j) && j->version == 0));
 }
 
-static bool has_vision(const struct job *j)
+static bool has_images(const struct job *j)
 {
-    return j->model.features & (FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP);
+    return j->images > 0;
+}
+
+static bool freezes_part(const struct job *j)
+{
+    return j->freeze != FREEZE_NONE;
+}
+
+static bool has_odd_images(const struct job *j)
+{
+    struct image_grid grid;
+    return has_images(j) && !image_grid_of(&grid, &j->model, j->image_width, j->image_height);
+}
+
+static bool has_no_room_for_text(const struct job *j)
+{
+    return has_images(j) && j->context && job_image_tokens(j) >= j->context;
+}
+
+static bool trains_nothing(const struct job *j)
+{
+    return j->freeze == FREEZE_LANGUAGE && !has_images(j);
+}
+
+static bool has_idle_tower(const struct job *j)
+{
+    return !has_images(j) && j->freeze == FREEZE_NONE;
+}
+
+static bool has_untrained_part(const struct job *j)
+{
+    return !has_images(j) || freezes_part(j);
+}
+
+static bool names_no_layer(const struct job *j)
+{
+    return j->freeze == FREEZE_LANGUAGE && j->lora_targets != LORA_ALL_TARGETS;
+}
+
+static bool has_idle_adapters(const struct job *j)
+{
+    return has_idle_tower(j) && j->lora_targets == LORA_ALL_TARGETS;
+}
+
+static bool is_not_plain(const struct job *j)
+{
+    return !is_of(j, RECIPE_HF);
+}
+
+static bool has_other_attention(const struct job *j)
+{
+    return has_images(j) && job_attention(j) != ATTENTION_SDPA;
+}
+
+static bool has_odd_batches(const struct job *j)
+{
+    return has_images(j) && (j->evaluation_batch || j->batching != BATCHING_FULL);
+}
+
+static bool keeps_images_elsewhere(const struct job *j)
+{
+    return has_images(j) && (j->checkpoint_offload || j->activation_offload);
 }
 
 static bool has_siglip(const struct job *j) // as Gemma 3
@@ -669,7 +731,8 @@ static bool has_flash_without_half(const struct job *j)
 #define ZERO3_LOSS                                                                             \
     "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
     "zero2 with chunks too"
-#define FSDP1_LOSS "fsdp1 is modelled with the full loss only; fsdp2 with any"
+#define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp2, zero1 and zero2"
+#define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA                                                                  \
     "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
     "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
@@ -717,6 +780,17 @@ const struct rule rules[] = {
      .setting = "model",
      .why = "these weights are packed by bitsandbytes: adapters train over them with --quantize "
             "nf4 --lora 16, or name the model that they were made of"},
+    {0, IS_VISION, has_images, 0, CANNOT, "images", "@family@ reads no images"},
+    {0, IS_VISION, freezes_part, 0, CANNOT, "freeze",
+     "freeze names a part of a model with vision, which @family@ is not"},
+    {IS_VISION, 0, trains_nothing, 0, CANNOT, "freeze",
+     "without images the vision tower has nothing to be trained on: --images 1"},
+    {IS_VISION, 0, has_odd_images, 0, CANNOT, "image-size",
+     "one side of an image may be 200 times as long as the other, no more"},
+    {IS_VISION, 0, has_no_room_for_text, 0, CANNOT, "images",
+     "the images of a sequence take @image_tokens@ tokens of its context and leave none for text"},
+    {IS_VISION | IS_DDP, 0, has_idle_tower, 0, CANNOT, "freeze",
+     "without images ddp waits for gradients that the vision tower never gets: --freeze vision"},
     {.test = is_another_recipe,
      .in = IN_EVERY_TARGET,
      .code = CANNOT,
@@ -1031,10 +1105,31 @@ const struct rule rules[] = {
     {IS_NVME, 0, NULL, 0, NOT_YET, "nvme", "offload to NVMe is not modelled yet"},
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},
-    {0, 0, has_vision, 0, NOT_YET, "model",
-     "training of @family@ is not modelled yet; of models with vision none is"},
     {0, 0, is_counted_only, 0, NOT_YET, "model",
      "@family@ is counted, but its step is not modelled; fathom probe measures it"},
+    {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
+     "@family@ is modelled in the plain step only: --recipe hf"},
+    {IS_VISION | IS_FSDP1, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
+    {IS_VISION | IS_ZERO3, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
+    {IS_VISION | IS_ZERO, 0, has_untrained_part, 0, NOT_YET, "images",
+     "under DeepSpeed a vision tower is modelled where all of the model is trained: with images, "
+     "without freeze"},
+    {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
+     "adapters on an idle vision tower are not modelled: --freeze vision"},
+    {IS_VISION | IS_LORA, 0, names_no_layer, 0, CANNOT, "lora-targets",
+     "these are layers of the language model, which is frozen; all-linear has the tower's"},
+    {IS_VISION | IS_SP, 0, NULL, 0, NOT_YET, "sp",
+     "sequence parallel is not modelled over @family@"},
+    {IS_VISION | IS_CP, 0, NULL, 0, NOT_YET, "cp",
+     "context parallel is not modelled over @family@"},
+    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
+     "a vision tower in four bits is not modelled"},
+    {0, 0, has_other_attention, 0, NOT_YET, "attention",
+     "a vision tower is modelled with sdpa only"},
+    {0, 0, has_odd_batches, 0, NOT_YET, "images",
+     "images are modelled in full rows that are trained on: no padding, packing or evaluation"},
+    {0, 0, keeps_images_elsewhere, 0, NOT_YET, "images",
+     "images are not modelled with activations in host memory"},
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
      "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
      "are"},
@@ -1208,6 +1303,7 @@ static bool put_number(struct buf *b, const struct job *j, struct str name)
         {"heads", j->model.heads},
         {"kv_heads", j->model.kv_heads},
         {"max_position", j->model.max_position},
+        {"image_tokens", job_image_tokens(j)},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++)
         if (str_is(name, numbers[i].name)) {

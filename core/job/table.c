@@ -57,6 +57,9 @@ static const char *const task_words[] = {
 static const char *const batching_words[] = {
     [BATCHING_FULL] = "full", [BATCHING_PADDED] = "padded", [BATCHING_PACKED] = "packed"};
 
+static const char *const freeze_words[] = {
+    [FREEZE_NONE] = "none", [FREEZE_VISION] = "vision", [FREEZE_LANGUAGE] = "language"};
+
 EACH(strategy_words, STRATEGIES);
 EACH(precision_words, PRECISIONS);
 EACH(optimizer_words, OPTIMIZERS);
@@ -70,6 +73,7 @@ EACH(attention_words, ATTENTIONS);
 EACH(buckets_words, BUCKETS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
+EACH(freeze_words, FREEZES);
 
 // Read from TRL 1.16: trainer, experimental (orpo, cpo) and cli/commands; ppo is in none of them.
 static const struct refused_word refused_tasks[] = {
@@ -191,6 +195,34 @@ const struct setting_def setting_defs[] = {
      .max = 65536,
      .fallback = "1",
      .text = "micro-batches a step"},
+    {.name = "images",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(images),
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 0,
+     .max = 4096,
+     .usual = "none",
+     .text = "images of a sequence, for models with vision; the context counts their tokens and "
+             "the two markers of each"},
+    {.name = "image-size",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(image_width),
+     .also = FIELD(image_height),
+     .read = read_image_size,
+     .put = put_image_size,
+     .kind = SETTING_TEXT,
+     .values = "WxH",
+     .usual = "1024x1024",
+     .text = "width and height of each image in pixels, before the model's processor resizes it"},
+    {.name = "freeze",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(freeze),
+     WORDS(freeze_words),
+     .kind = SETTING_CHOICE,
+     .usual = "none",
+     .text = "the part of a model with vision that is not trained: the tower with its mergers, or "
+             "the language model"},
     {.name = "sp",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(ulysses),

@@ -67,6 +67,7 @@ static const struct {
     {FEATURE_EXPERTS, IS_EXPERTS},
     {FEATURE_VISION_QWEN3, IS_VISION},
     {FEATURE_VISION_SIGLIP, IS_VISION},
+    {FEATURE_VISION_WINDOWS, IS_VISION},
 };
 
 static trait_set if_so(bool so, trait_set trait)

@@ -3,8 +3,9 @@
 // parameters that transformers itself creates (tests/data/parameters.json).
 #include "core/model/model.h"
 
-#define QWEN3_VISION_24 \
-    " vision.depth=24 vision.hidden_size=1024 vision.intermediate_size=4096 vision.num_heads=16"
+#define QWEN3_VISION_24                                                                          \
+    " vision.depth=24 vision.hidden_size=1024 vision.intermediate_size=4096 vision.num_heads=16" \
+    " vision.deepstack_at.0=5 vision.deepstack_at.1=11 vision.deepstack_at.2=17"
 #define QWEN3_VISION_27 \
     " vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16"
 #define SIGLIP                                                                           \
@@ -104,6 +105,26 @@ static const struct catalog_model catalog_models[] = {
      "vision.out_hidden_size=4096" QWEN3_VISION_27,
      .also = "Qwen3-VL-235B-A22B-Instruct Qwen3-VL-235B-A22B-Thinking",
      .hub = "Qwen3-VL-235B-A22B-Instruct"},
+
+    {"Qwen2.5-VL-3B", "Qwen", "qwen2_5_vl",
+     "hidden_size=2048 num_hidden_layers=36 num_attention_heads=16 num_key_value_heads=2 "
+     "intermediate_size=11008 vocab_size=151936 tie_word_embeddings=true "
+     "max_position_embeddings=128000 vision.hidden_size=1280 vision.out_hidden_size=2048",
+     .also = "Qwen2.5-VL-3B-Instruct", .hub = "Qwen2.5-VL-3B-Instruct"},
+    {"Qwen2.5-VL-7B", "Qwen", "qwen2_5_vl",
+     "hidden_size=3584 num_hidden_layers=28 num_attention_heads=28 num_key_value_heads=4 "
+     "intermediate_size=18944 max_position_embeddings=128000 vision.hidden_size=1280",
+     .also = "Qwen2.5-VL-7B-Instruct", .hub = "Qwen2.5-VL-7B-Instruct"},
+    {"Qwen2.5-VL-32B", "Qwen", "qwen2_5_vl",
+     "hidden_size=5120 num_hidden_layers=64 num_attention_heads=40 num_key_value_heads=8 "
+     "intermediate_size=27648 max_position_embeddings=128000 vision.hidden_size=1280 "
+     "vision.intermediate_size=3456 vision.out_hidden_size=5120",
+     .also = "Qwen2.5-VL-32B-Instruct", .hub = "Qwen2.5-VL-32B-Instruct"},
+    {"Qwen2.5-VL-72B", "Qwen", "qwen2_5_vl",
+     "hidden_size=8192 num_hidden_layers=80 num_attention_heads=64 num_key_value_heads=8 "
+     "intermediate_size=29568 max_position_embeddings=128000 vision.hidden_size=1280 "
+     "vision.intermediate_size=3456 vision.out_hidden_size=8192",
+     .also = "Qwen2.5-VL-72B-Instruct", .hub = "Qwen2.5-VL-72B-Instruct"},
 
     {"Qwen2.5-0.5B", "Qwen", "qwen2",
      "hidden_size=896 num_hidden_layers=24 num_attention_heads=14 num_key_value_heads=2 "

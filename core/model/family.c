@@ -6,6 +6,7 @@
 #define QWEN3_VISION                                                                             \
     "vision.patch_size=16 vision.in_channels=3 vision.temporal_patch_size=2 "                    \
     "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 vision.deepstack_count=3 "  \
+    "vision.deepstack_at.0=8 vision.deepstack_at.1=16 vision.deepstack_at.2=24 "                 \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
 #define OLMO_LAYERS                                                                     \
@@ -428,6 +429,21 @@ const struct family families[] = {
                     "decoder_sparse_step=1 " QWEN3_VISION,
     },
     {
+        .model_type = "qwen2_5_vl",
+        .title = "Qwen2.5-VL",
+        .features = FEATURE_QKV_BIAS | FEATURE_VISION_WINDOWS,
+        .nested = true,
+        .unmeasured = true,
+        .window = WINDOW_IF_SWITCHED_ON,
+        .defaults =
+            "vocab_size=152064 num_key_value_heads=8 max_position_embeddings=32768 "
+            "sliding_window=4096 max_window_layers=80 vision.depth=32 vision.hidden_size=3584 "
+            "vision.intermediate_size=3420 vision.num_heads=16 vision.patch_size=14 "
+            "vision.in_channels=3 vision.temporal_patch_size=2 vision.spatial_merge_size=2 "
+            "vision.window_size=112 vision.out_hidden_size=3584 vision.full_count=4 "
+            "vision.full_at.0=7 vision.full_at.1=15 vision.full_at.2=23 vision.full_at.3=31",
+    },
+    {
         .model_type = "gemma",
         .title = "Gemma",
         .features = FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE,
@@ -459,6 +475,7 @@ const struct family families[] = {
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
+        .unmeasured = true,
         .features = GEMMA3_LAYERS | FEATURE_VISION_SIGLIP,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
@@ -729,6 +746,7 @@ const struct feature_name feature_names[] = {
     {FEATURE_EXPERTS_DENSE, "every expert over every token"},
     {FEATURE_VISION_QWEN3, "vision tower (Qwen3-VL)"},
     {FEATURE_VISION_SIGLIP, "vision tower (SigLIP)"},
+    {FEATURE_VISION_WINDOWS, "vision tower (Qwen2.5-VL)"},
 };
 
 const ptrdiff_t feature_name_count = COUNT_OF(feature_names);

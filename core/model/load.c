@@ -24,7 +24,7 @@ struct origin {
 struct helpers {
     uint64_t shared_experts, dense_layers, sparse_step, max_window_layers, window_period,
         image_size;
-    uint64_t deepstack;
+    uint64_t deepstack, full_blocks;
     uint64_t unrotated_period;
     uint64_t rotary_dim;
     uint64_t dense_intermediate, full_period;
@@ -139,10 +139,13 @@ static const struct field fields[] = {
     {IN_MODEL(vision.positions), SCOPE_VISION, .max = MAX_VOCAB, .keys = "num_position_embeddings"},
     {IN_MODEL(vision.out_hidden), SCOPE_VISION, .max = MAX_WIDTH, .keys = "out_hidden_size"},
     {IN_HELPER(deepstack), SCOPE_VISION, .max = MAX_LAYERS, .keys = "deepstack_count"},
+    {IN_MODEL(vision.window), SCOPE_VISION, .max = MAX_WIDTH, .keys = "window_size"},
+    {IN_HELPER(full_blocks), SCOPE_VISION, .max = MAX_LAYERS, .keys = "full_count"},
     {IN_HELPER(image_size), SCOPE_VISION, .max = MAX_WIDTH, .keys = "image_size"},
 };
 
-static const feature_set any_vision = FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP;
+static const feature_set any_vision =
+    FEATURE_VISION_QWEN3 | FEATURE_VISION_SIGLIP | FEATURE_VISION_WINDOWS;
 
 // The value under one key: as given, else as the family assumes. A caller's scratch arena holds the
 // composed key while it is looked up.
@@ -155,6 +158,10 @@ static const struct setting *look_up(const struct origin *o, enum scope scope, s
     struct str full = str_format(&scratch, "%s%s%.*s", o->root, nest, STR_ARGS(key));
     const struct setting *found = settings_find(o->given, full);
     if (found)
+        return found;
+    // Qwen2.5-VL's file has the text's values beside vision_config.
+    found = settings_find(o->given, str_format(&scratch, "%s%.*s", o->root, STR_ARGS(key)));
+    if (found && scope == SCOPE_TEXT && o->family->features & FEATURE_VISION_WINDOWS)
         return found;
     const char *assumed = scope == SCOPE_VISION ? "vision." : "";
     return settings_find(&o->defaults, str_format(&scratch, "%s%.*s", assumed, STR_ARGS(key)));
@@ -476,6 +483,33 @@ static bool derive_experts(struct draft *d, struct str where, struct error *e)
     return true;
 }
 
+// A list of blocks: the configuration's, or what catalogue and family say of it, under another name
+// so that nothing is assumed of a list that is shorter.
+struct block_list {
+    const char *list, *assumed;
+    uint64_t assumed_count, most;
+};
+
+static bool read_blocks(uint64_t *count, uint64_t *blocks, const struct block_list *b,
+                        const struct origin *o, struct error *e)
+{
+    while (*count < b->most && look_up_item(o, SCOPE_VISION, b->list, *count))
+        (*count)++;
+    if (!*count && !look_up(o, SCOPE_VISION, str_from(b->list)))
+        *count = b->assumed_count;
+    if (*count >= b->most)
+        return FAIL(e, BAD_INPUT, o->label, "vision_config.%s has more items than are known",
+                    b->list);
+    for (uint64_t i = 0; i < *count; i++) {
+        const struct setting *item = look_up_item(o, SCOPE_VISION, b->list, i);
+        if (!item)
+            item = look_up_item(o, SCOPE_VISION, b->assumed, i);
+        if (item && !setting_number(&blocks[i], item, UNIT_PLAIN, (struct range){0, MAX_LAYERS}, e))
+            return false;
+    }
+    return true;
+}
+
 static bool derive_vision(struct draft *d, const struct origin *o, struct error *e)
 {
     struct vision *v = &d->model.vision;
@@ -485,18 +519,18 @@ static bool derive_vision(struct draft *d, const struct origin *o, struct error 
         return FAIL(e, BAD_INPUT, o->label,
                     "vision_config.hidden_size %llu is not a multiple of its %llu heads",
                     (unsigned long long)v->hidden, (unsigned long long)v->heads);
-    if (model_has(&d->model, FEATURE_VISION_QWEN3) && v->out_hidden != d->model.hidden)
+    if (!model_has(&d->model, FEATURE_VISION_SIGLIP) && v->out_hidden != d->model.hidden)
         return FAIL(e, BAD_INPUT, o->label,
                     "vision_config.out_hidden_size %llu is not the text's hidden_size %llu",
                     (unsigned long long)v->out_hidden, (unsigned long long)d->model.hidden);
     if (!v->positions)
         v->positions = (d->helpers.image_size / v->patch) * (d->helpers.image_size / v->patch);
-    while (v->deepstack < MAX_LAYERS &&
-           look_up_item(o, SCOPE_VISION, "deepstack_visual_indexes", v->deepstack))
-        v->deepstack++;
-    if (!v->deepstack && !look_up(o, SCOPE_VISION, STR("deepstack_visual_indexes")))
-        v->deepstack = d->helpers.deepstack;
-    return true;
+    const struct block_list deep = {"deepstack_visual_indexes", "deepstack_at",
+                                    d->helpers.deepstack, MOST_DEEPSTACK};
+    const struct block_list full = {"fullatt_block_indexes", "full_at", d->helpers.full_blocks,
+                                    MOST_FULL};
+    return read_blocks(&v->deepstack, v->deepstack_after, &deep, o, e) &&
+           read_blocks(&v->full, v->full_at, &full, o, e);
 }
 
 static bool slides_by_rule(const struct draft *d, const struct family *f, uint64_t layer,

@@ -35,6 +35,8 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_LOGIT_CAP     FEATURE(13) // soft-capped logits
 #define FEATURE_VISION_QWEN3  FEATURE(14) // Qwen3-VL's tower: merger and deepstack mergers
 #define FEATURE_VISION_SIGLIP FEATURE(15) // SigLIP tower and Gemma's projector
+#define FEATURE_VISION_WINDOWS \
+    FEATURE(120) // Qwen2.5-VL's tower: most of its blocks attend within windows
 #define FEATURE_ROUTER_BALANCE \
     FEATURE(16) // a balancing bias a routed expert, kept with the weights
 #define FEATURE_NORM_FROM_ONE     FEATURE(17) // norms scale by one plus their weight, in fp32
@@ -192,9 +194,13 @@ struct delta_net {
     uint64_t key_heads, value_heads, key_head_dim, value_head_dim, kernel;
 };
 
+enum { MOST_DEEPSTACK = 8, MOST_FULL = 16 };
 struct vision {
     uint64_t depth, hidden, intermediate, heads;
     uint64_t patch, temporal_patch, channels, merge, positions, out_hidden, deepstack;
+    uint64_t deepstack_after[MOST_DEEPSTACK]; // the blocks whose output is merged too
+    uint64_t window;                          // pixels of a side, 0: every block sees all
+    uint64_t full, full_at[MOST_FULL];        // how many blocks see all, and which
 };
 
 // What a model's card says beside its configuration.
@@ -244,6 +250,24 @@ void put_positions(struct buf *b, uint64_t max_position, const struct native *t)
 // A sentence where YaRN would have to stretch a model further than anyone vouches for; else empty.
 struct str native_warning(struct arena *a, struct str name, uint64_t max_position,
                           const struct native *t, uint64_t length);
+
+// ------------------------------------------------------------------ images
+
+// An image as the model's processor cuts it, in patches.
+struct image_grid {
+    uint64_t height, width;
+};
+
+// Of a model with a vision tower. False where the processor would refuse such a shape.
+bool image_grid_of(struct image_grid *grid, const struct model *m, uint64_t width, uint64_t height);
+
+// The windows of such an image that Qwen2.5-VL attends within, and a side of one in merged patches;
+// where there are none, the image and all of it.
+uint64_t image_windows(const struct model *m, struct image_grid grid);
+uint64_t image_window(const struct vision *v);
+
+// Tokens of the text that such an image takes the place of, without the two markers around them.
+uint64_t image_tokens(const struct model *m, struct image_grid grid);
 
 // ------------------------------------------------------------------ the catalogue
 
@@ -343,6 +367,17 @@ struct layer_parameters {
     int after_attention_norm, after_mlp_norm;
 };
 
+// The same of a vision tower: of what it has once, of a block, of a merger beside the last.
+struct vision_parameters {
+    int first;
+    int patch, patch_bias, positions;
+    int norm, norm_bias, norm2, norm2_bias;
+    int qkv, qkv_bias, proj, proj_bias;
+    int q, q_bias, k, k_bias, v, v_bias; // in place of qkv
+    int gate, gate_bias, up, up_bias;    // in place of fc1
+    int fc1, fc1_bias, fc2, fc2_bias;
+};
+
 // The linear layers that can have an adapter, in the order of transformers' modules.
 enum lora_target {
     TARGET_Q,
@@ -364,7 +399,7 @@ struct tensor {
     uint64_t shape[2]; // a vector has shape[1] == 1
     uint64_t elements;
     uint64_t copies;
-    ptrdiff_t role;  // in a layer: the member of struct layer_parameters
+    ptrdiff_t role;  // the member of struct layer_parameters, or struct vision_parameters
     unsigned target; // its bit by enum lora_target; what has one, quantisation packs
     bool buffer;     // counted and kept, never trained
 };

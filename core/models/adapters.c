@@ -16,6 +16,7 @@
 
 #include "core/base/num.h"
 #include "core/models/parameters.h"
+#include "core/models/vision.h"
 #include "core/ops/ops.h"
 
 // bitsandbytes/functional.py: the scale for a block of elements is itself packed to 8 bits, with a
@@ -97,7 +98,7 @@ static void add_magnitude(struct trainer *t, struct parameter *p)
     machine_drop(m, copy);
 }
 
-static void add_adapter(struct trainer *t, int weight)
+void adapter_add(struct trainer *t, int weight)
 {
     uint64_t rank = t->job->lora_rank;
     struct parameter *p = &t->graph.parameters[weight];
@@ -151,10 +152,11 @@ void adapters_build(struct trainer *t)
     int first = g->parameter_count;
     for (int i = 0; i < first; i++)
         g->parameters[i].frozen = true;
-    for (uint64_t i = 0; i < job->model.layers; i++)
+    tower_adapters(t);
+    for (uint64_t i = 0; i < job->model.layers && job->freeze != FREEZE_LANGUAGE; i++)
         for (ptrdiff_t j = 0; j < job->parameters.tensor_count; j++)
             if (job->parameters.tensors[j].target & job->lora_targets)
-                add_adapter(t, parameter_of(&t->layers[i], &job->parameters.tensors[j]));
+                adapter_add(t, parameter_of(&t->layers[i], &job->parameters.tensors[j]));
     g->embedding_is_leaf = job->checkpointing;
     if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
         return;

@@ -6,6 +6,7 @@
 
 // Freezes the model that has been built and adds the job's adapters.
 void adapters_build(struct trainer *t);
+void adapter_add(struct trainer *t, int weight);
 
 // Puts a weight of four bits on the card; its scales and tables stay beside it.
 void pack_weight(struct trainer *t, struct parameter *p);

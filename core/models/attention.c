@@ -2,6 +2,7 @@
 // modeling_gemma2.py), which is how soft-capped scores are computed: no fused kernel caps them. And
 // the masks (masking_utils.py): one value for each pair of tokens, made anew in every forward pass.
 #include "core/models/forward.h"
+#include "core/models/vision.h"
 
 // ------------------------------------------------------------------ masks
 
@@ -68,7 +69,8 @@ void make_masks(struct trainer *t)
     if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&
         t->job->attention != ATTENTION_FLASH2)
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
-    if (!eager && job_masks_windows(t->job))
+    bool always = m->sliding_window && has_pictures(t) && job_masks_rows(t->job);
+    if (!eager && (job_masks_windows(t->job) || always))
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
 }
 

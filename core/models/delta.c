@@ -185,7 +185,7 @@ static struct var decay_of(struct graph *g, struct var a, const struct layer_par
 {
     struct var rate = negate(g, sigmoid(g, cast(g, op_parameter(g, p->delta_rate), 4)));
     struct var wide = cast(g, a, 4);
-    struct var shifted = after(g, op_add_row(g, wide, p->delta_shift), wide);
+    struct var shifted = after(g, op_add_shift(g, wide, p->delta_shift), wide);
     return multiply_row(g, activation(g, shifted), rate);
 }
 

@@ -3,6 +3,7 @@
 #include "core/models/forward.h"
 
 #include "core/models/units.h"
+#include "core/models/vision.h"
 #include "core/ops/scratch.h"
 
 static const struct model *model_of(const struct graph *g)
@@ -225,6 +226,18 @@ static struct heads project_gated(struct graph *g, struct var x, const struct la
     return h;
 }
 
+// modeling_qwen2_5_vl.py: all three projections, then the heads are told apart.
+static struct heads project_apart(struct graph *g, struct var x, const struct layer_parameters *p)
+{
+    struct heads h;
+    h.q = linear(g, x, p->q, p->q_bias);
+    h.k = linear(g, x, p->k, p->k_bias);
+    h.v = linear(g, x, p->v, p->v_bias);
+    h.q = relayout(g, h.q);
+    h.k = relayout(g, h.k);
+    return h;
+}
+
 static struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
@@ -237,6 +250,8 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
         return project_scaled(g, x, p);
     if (model_has(m, FEATURE_PARTS_HELD) && !model_has(m, FEATURE_PARALLEL))
         return project_first(g, x, p);
+    if (model_has(m, FEATURE_VISION_WINDOWS))
+        return project_apart(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_LATE))
         return project_then_norm(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_WIDE))
@@ -481,11 +496,15 @@ static struct var make_arguments(struct trainer *t)
         t->job->loss == LOSS_POLICY ? job_tokens(t->job) : job_sequence_tokens(t->job);
     struct layer_arguments *full = &t->arguments[LAYER_FULL];
     struct layer_arguments *sliding = &t->arguments[LAYER_SLIDING];
-    struct var positions = taken(positions_of(t, tokens));
+    struct var positions =
+        taken(has_pictures(t) && has_grids(t) ? picture_positions(t) : positions_of(t, tokens));
     make_masks(t);
     if (model_has(&t->job->model, FEATURE_NO_ROTARY))
         return positions;
-    rotary(t, tokens, full);
+    if (has_grids(t))
+        rotary_of_grids(t, full);
+    else
+        rotary(t, tokens, full);
     if (model_has(&t->job->model, FEATURE_LOCAL_ROTARY)) {
         rotary(t, tokens, sliding);
     } else {
@@ -525,7 +544,7 @@ static struct var layers_of(struct trainer *t, struct var embedded)
         : model_has(&t->job->model, FEATURE_ALIBI)      ? bloom_layer
                                                         : decoder_layer;
     struct scope f = scope_in(g);
-    struct var hidden = local(&f, embedded);
+    struct var hidden = local(&f, embedded), output = local(&f, (struct var){NULL, NO_NODE, 0, 0});
     g->checkpoints_on_host = t->job->checkpoint_offload;
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         struct var next;
@@ -542,6 +561,9 @@ static struct var layers_of(struct trainer *t, struct var embedded)
             layer(g, &next, hidden, &t->calls[i]);
         unit_leave(t, i);
         assign(&f, &hidden, unit_mark(t, unnamed(next), i, false));
+        if (model_has(&t->job->model, FEATURE_VISION_QWEN3))
+            assign(&f, &output, hidden); // layer_outputs
+        assign(&f, &hidden, with_deeper_features(t, hidden, i));
     }
     g->checkpoints_on_host = false;
     var_drop(g, &t->layer_weights);
@@ -591,6 +613,7 @@ struct output model_forward(struct trainer *t)
     unit_enter(t, embedding);
     struct var embedded = local(&f, unit_mark(t, embed(t), embedding, false));
     unit_leave(t, embedding);
+    assign(&f, &embedded, with_pictures(t, embedded));
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
     struct var first = embedded_in_place(&f, embedded, positions);
@@ -601,6 +624,7 @@ struct output model_forward(struct trainer *t)
     unit_enter(t, tail);
     assign(&f, &hidden, rms_norm(g, unit_mark(t, hidden, tail, true), t->final_norm));
     drop_masks(t);
+    drop_pictures(t);
     struct output out = {returns(&f, hidden), positions};
     if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS))
         drop_angles(t); // no layer keeps them

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "core/models/adapters.h"
+#include "core/models/vision.h"
 
-static int add_parameter(struct trainer *t, const struct tensor *row)
+int parameter_add(struct trainer *t, const struct tensor *row)
 {
     struct graph *g = &t->graph;
     struct parameter p = {.name = row->name,
@@ -34,7 +35,7 @@ static void add_layer(struct trainer *t, int layer)
         if (row->buffer || !tensor_is_in(row, &t->job->model.layer[layer]))
             continue;
         ASSERT(row->role);
-        int number = add_parameter(t, row);
+        int number = parameter_add(t, row);
         memcpy((char *)l + row->role, &number, sizeof number);
     }
 }
@@ -53,7 +54,7 @@ static int add_part(struct trainer *t, enum part part)
     int first = t->graph.parameter_count;
     for (ptrdiff_t i = 0; i < all->tensor_count; i++)
         if (all->tensors[i].place == PLACE_MODEL && all->tensors[i].part == part)
-            add_parameter(t, &all->tensors[i]);
+            parameter_add(t, &all->tensors[i]);
     return t->graph.parameter_count > first ? first : -1;
 }
 
@@ -65,9 +66,11 @@ void parameters_build(struct trainer *t)
     struct arena *a = t->machine->arena;
     ptrdiff_t layers = (ptrdiff_t)m->layers;
     ptrdiff_t most = t->job->parameters.tensor_count + ADAPTER_TENSORS;
-    t->graph.parameters = NEW(a, struct parameter, most * (layers + 1));
+    ptrdiff_t parts = layers + (ptrdiff_t)(m->vision.depth + m->vision.deepstack) + 1;
+    t->graph.parameters = NEW(a, struct parameter, most * parts);
     t->layers = NEW(a, struct layer_parameters, layers);
     t->calls = NEW(a, struct layer_call, layers);
+    tower_build(t);
     t->embedding = add_part(t, PART_EMBEDDING);
     t->positions = model_has(m, FEATURE_POSITIONS) ? t->embedding + 1 : -1;
     for (int i = 0; i < (int)layers; i++) {
@@ -79,6 +82,7 @@ void parameters_build(struct trainer *t)
     t->head = add_part(t, PART_HEAD);
     t->head_count = t->graph.parameter_count - t->final_norm - t->norm_count;
     t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
+    tower_settle(t);
     if (t->head >= 0)
         return;
     t->head = t->embedding;
@@ -95,6 +99,7 @@ void buffers_build(struct trainer *t)
     for (ptrdiff_t i = 0; i < all->tensor_count; i++)
         for (uint64_t j = 0; all->tensors[i].buffer && j < all->tensors[i].copies; j++)
             machine_take(t->machine, all->tensors[i].elements * t->width, MEMORY_PARAMETERS);
+    tower_buffers(t);
     if (m->family->causal_buffer)
         machine_take(t->machine, m->max_position * m->max_position, MEMORY_PARAMETERS);
     for (uint64_t i = 0; model_has(m, FEATURE_WIDE_SCORES) && i < m->layers; i++)

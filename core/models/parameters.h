@@ -11,4 +11,6 @@ void buffers_build(struct trainer *t);
 // The number of a layer's parameter, -1 where the layer has none.
 int parameter_of(const struct layer_parameters *l, const struct tensor *row);
 
+int parameter_add(struct trainer *t, const struct tensor *row);
+
 #endif

@@ -14,8 +14,9 @@ struct strategy_kind {
     void (*load)(struct trainer *t);
     void (*build)(struct trainer *t); // buffers and adapters are there too
 
-    int (*unit_of)(const struct trainer *t, enum part part); // embedding, head, else the root; -1
-    int (*tail_of)(const struct trainer *t);                 // last norm and head in one; -1
+    // Embedding, head, the first block of a vision tower, else the root; -1.
+    int (*unit_of)(const struct trainer *t, enum part part);
+    int (*tail_of)(const struct trainer *t); // last norm and head in one; -1
     int (*block_of)(const struct trainer *t, int layer, bool with_router); // of experts; -1
     void (*enter_unit)(struct trainer *t, int unit);                       // in the forward pass
     void (*leave_unit)(struct trainer *t, int unit);

@@ -38,6 +38,8 @@ struct scaler {
     struct storage *scale, *growth, *found;
 };
 
+struct tower; // vision.c: what a vision tower has of its own
+
 struct trainer {
     const struct job *job;
     struct machine *machine;
@@ -47,6 +49,7 @@ struct trainer {
     const struct habits *habits;
     struct layer_parameters *layers;
     struct layer_call *calls;
+    struct tower *tower;             // NULL: a model of text
     int embedding, final_norm, head; // head == embedding where they are tied
     int norm_count, head_count;      // of final norm and head: with a bias two
     int positions;                   // learned; -1

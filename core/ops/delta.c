@@ -27,7 +27,7 @@ struct var op_convolution(struct graph *g, struct var x, int parameter)
 
 // ------------------------------------------------------------------ sums with a row
 
-static void add_row_backward(struct graph *g, struct node *n, struct outcome *out)
+static void add_shift_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     (void)g;
     out[0].gradient = storage_share(n->gradient);
@@ -35,11 +35,11 @@ static void add_row_backward(struct graph *g, struct node *n, struct outcome *ou
     out[1].reduced_bytes = n->input_bytes[1];
 }
 
-static const struct operation add_row = {KERNELS_ADD, add_row_backward};
+static const struct operation add_shift = {KERNELS_ADD, add_shift_backward};
 
-struct var op_add_row(struct graph *g, struct var x, int parameter)
+struct var op_add_shift(struct graph *g, struct var x, int parameter)
 {
-    struct node *n = graph_add(g, &add_row);
+    struct node *n = graph_add(g, &add_shift);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     node_parameter(g, n, 1, parameter);
     return out;

@@ -8,7 +8,7 @@
 struct var op_convolution(struct graph *g, struct var x, int parameter);
 
 // With one parameter's values added to each row.
-struct var op_add_row(struct graph *g, struct var x, int parameter);
+struct var op_add_shift(struct graph *g, struct var x, int parameter);
 
 // Differences of all pairs among each `group` values.
 struct var op_differences(struct graph *g, struct var x, uint64_t group);

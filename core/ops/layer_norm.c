@@ -5,6 +5,7 @@
 
 struct layer_norm {
     uint64_t rows, columns;
+    bool apart;
 };
 
 // Very many rows of few columns are first summed in parts, of 32 rows and more, then altogether.
@@ -25,6 +26,7 @@ static void layer_norm_backward(struct graph *g, struct node *n, struct outcome 
     moves(g, 3 * n->input_bytes[0]); // the input's gradient; then the others', in one kernel
     if (n->inputs[1] != NO_NODE || n->inputs[2] != NO_NODE)
         moves(g, 2 * n->input_bytes[0]);
+    struct storage *together = take_working(g, d->apart ? n->input_bytes[0] : 0);
     for (int i = 0; i < NODE_INPUTS; i++)
         if (n->inputs[i] != NO_NODE)
             out[i].gradient =
@@ -33,9 +35,20 @@ static void layer_norm_backward(struct graph *g, struct node *n, struct outcome 
         parts[i] = take_working(g, count * n->input_bytes[i]);
     for (int i = 1; i < NODE_INPUTS; i++)
         machine_drop(g->machine, parts[i]);
+    machine_drop(g->machine, together);
 }
 
 const struct operation operation_layer_norm = {KERNELS_LAYER_NORM, layer_norm_backward};
+
+struct var op_layer_norm_apart(struct graph *g, struct var x, struct var weight, struct var bias)
+{
+    struct var together = graph_output(g, NULL, x.elements, x.width);
+    struct var out = op_layer_norm(g, x, weight, bias);
+    if (out.node != NO_NODE)
+        NODE_DETAIL(&g->nodes[out.node], struct layer_norm)->apart = true;
+    var_drop(g, &together);
+    return out;
+}
 
 struct var op_layer_norm(struct graph *g, struct var x, struct var weight, struct var bias)
 {
@@ -53,6 +66,6 @@ struct var op_layer_norm(struct graph *g, struct var x, struct var weight, struc
     node_input(n, 1, weight);
     node_input(n, 2, bias);
     if (n)
-        *NODE_DETAIL(n, struct layer_norm) = (struct layer_norm){rows, columns};
+        *NODE_DETAIL(n, struct layer_norm) = (struct layer_norm){rows, columns, false};
     return out;
 }

@@ -65,6 +65,10 @@ enum {
     KERNELS_LAYER_NORM,
     KERNELS_DROPOUT,
     KERNELS_RELU,
+    KERNELS_ADD_ROW,
+    KERNELS_POOL,
+    KERNELS_FILL_ROWS,
+    KERNELS_PUT_ROWS,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

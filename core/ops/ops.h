@@ -184,6 +184,9 @@ struct var op_liger_gate(struct graph *g, struct var gate, struct var up);
 // layer_norm.c: with a weight and a bias.
 struct var op_layer_norm(struct graph *g, struct var x, struct var weight, struct var bias);
 
+// Of rows that do not lie together, which are copied first.
+struct var op_layer_norm_apart(struct graph *g, struct var x, struct var weight, struct var bias);
+
 // policy_entropy.c: the entropy of each token, compiled in chunks and recomputed.
 struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t tokens);
 
@@ -197,6 +200,16 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
 // divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is
 // kept.
 struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher);
+
+// ------------------------------------------------------------------ vision.c
+
+struct var op_add_row(struct graph *g, struct var x, struct var row); // one for all images
+struct var op_pool(struct graph *g, struct var x, uint64_t elements); // means, to so many
+struct var op_join_all(struct graph *g, const struct var *parts, uint64_t count);
+
+// Rows in the places that a mask of rows says: of a copy of x, or in x itself, which is taken over.
+struct var op_fill_rows(struct graph *g, struct var x, struct var mask, struct var rows);
+struct var op_put_rows(struct graph *g, struct var x, struct var mask, struct var rows);
 
 // ------------------------------------------------------------------ modules
 

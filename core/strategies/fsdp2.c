@@ -7,6 +7,7 @@
 // streams: gathering copies into buffers of its own stream, reduced gradients are made on another,
 // everything else on the compute stream.
 #include "core/base/num.h"
+#include "core/models/vision.h"
 #include "core/strategies/strategies.h"
 
 struct unit {
@@ -26,6 +27,7 @@ struct unit {
 struct shards {
     struct unit *units;
     int unit_count, root, embedding, head; // -1 where there is none
+    int blocks, block_count;               // of a vision tower
     struct storage *last_flat;    // of the unit gathered before, kept during the forward pass
     struct storage *last_reduced; // input of the last reduction
     int *order;                   // units as the forward pass finished them
@@ -338,6 +340,11 @@ static void end_backward(struct trainer *t)
         leave_backward(t, s->embedding);
     if (s->units[0].is_full) // its input had no gradient
         leave_backward(t, 0);
+    for (int i = s->blocks; i < s->blocks + s->block_count; i++) {
+        if (s->units[i].is_full)
+            leave_backward(t, i);
+        drop(t, &s->units[i].flat); // gathered ahead for a backward pass that never came
+    }
     machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
     drop(t, &s->last_reduced);
     for (int i = 0; i < s->unit_count; i++)
@@ -363,21 +370,25 @@ static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
     u->cast_elements += stored_width(t, parameter) != t->width ? elements : 0;
 }
 
+static void add_with_adapter(struct trainer *t, struct unit *u, int parameter)
+{
+    const struct parameter *p = &t->graph.parameters[parameter];
+    add_to_unit(t, u, parameter);
+    for (int i = 0; i < adapter_tensors(p); i++)
+        add_to_unit(t, u, p->adapter + i);
+}
+
 // Parameters from `first` on, each before its adapter, and room for others.
 static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 {
     enum { ROOM_FOR_OTHERS = 8 };
     struct arena *a = t->machine->arena;
-    int most = 4 * count + ROOM_FOR_OTHERS;
+    int most = 4 * count + ROOM_FOR_OTHERS + 4 * (tower_span(t).end - tower_span(t).first);
     u->parameters = NEW(a, int, most);
     u->shards = NEW(a, uint64_t, most);
     u->full = NEW(a, struct storage *, most);
-    for (int i = first; i < first + count; i++) {
-        int adapter = t->graph.parameters[i].adapter;
-        add_to_unit(t, u, i);
-        for (int j = 0; j < adapter_tensors(&t->graph.parameters[i]); j++)
-            add_to_unit(t, u, adapter + j);
-    }
+    for (int i = first; i < first + count; i++)
+        add_with_adapter(t, u, i);
 }
 
 // Behind peft's model accelerate 1.15 (utils/fsdp_utils.py, _find_final_norm) finds no last norm,
@@ -411,22 +422,34 @@ static void add_loose(struct trainer *t, struct unit *u)
         add_to_unit(t, u, i);
 }
 
-static void make_units(struct trainer *t)
+// As accelerate finds them (_no_split_modules): each block of a vision tower; the root has the rest
+// of it.
+static void make_units_of_tower(struct trainer *t)
 {
     struct shards *s = shards_of(t);
-    const struct model *m = &t->job->model;
-    int layers = (int)m->layers;
+    struct span tower = tower_span(t);
+    struct unit *root = &s->units[s->root];
+    for (int i = 0; i < s->block_count; i++) {
+        struct span block = tower_block(t, i);
+        add_unit(t, &s->units[s->blocks + i], block.first, block.end - block.first);
+    }
+    int first = s->block_count ? tower_block(t, 0).first : 0;
+    int end = s->block_count ? tower_block(t, s->block_count - 1).end : 0;
+    for (int i = tower.first; i < tower.end; i++)
+        if (i < first || i >= end)
+            add_with_adapter(t, root, i);
+}
+
+static void make_units_of_text(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    int layers = (int)t->job->model.layers;
     bool has_tail = t->habits->head_unit == HEAD_WITH_NORM;
-    s->units = NEW(t->machine->arena, struct unit, layers + 3);
-    s->order = NEW(t->machine->arena, int, layers + 3);
     for (int i = 0; i < layers; i++) {
         int first = t->layers[i].first;
         int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
         add_unit(t, &s->units[i], first, end - first);
     }
-    s->root = layers;
-    s->embedding = s->head = s->tail = s->read = -1;
-    s->unit_count = layers + 1;
     if (t->job->lora_rank && has_tail) {
         make_units_around_adapters(t);
         return;
@@ -456,6 +479,21 @@ static void make_units(struct trainer *t)
         add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = has_tail;
     s->tail = has_tail ? s->head : -1;
+}
+
+static void make_units(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    const struct model *m = &t->job->model;
+    s->root = (int)m->layers;
+    s->blocks = s->root + 1;
+    s->block_count = (int)m->vision.depth;
+    s->unit_count = s->blocks + s->block_count;
+    s->units = NEW(t->machine->arena, struct unit, s->unit_count + 2);
+    s->order = NEW(t->machine->arena, int, s->unit_count + 2);
+    s->embedding = s->head = s->tail = s->read = -1;
+    make_units_of_text(t);
+    make_units_of_tower(t);
 }
 
 // The shards, in the modules' order. transformers makes the head before it ties it: for a moment a
@@ -564,7 +602,7 @@ static void zero(struct trainer *t)
     struct shards *s = shards_of(t);
     if (s->embedding >= 0)
         drop(t, &s->units[s->embedding].gradient);
-    for (int i = 0; i <= s->root; i++)
+    for (int i = 0; i < s->blocks + s->block_count; i++)
         drop(t, &s->units[i].gradient);
     if (s->head >= 0)
         drop(t, &s->units[s->head].gradient);
@@ -575,6 +613,8 @@ static int unit_of(const struct trainer *t, enum part part)
     const struct shards *s = shards_of(t);
     if (part == PART_HEAD)
         return s->head == s->tail ? -1 : s->head;
+    if (part == PART_VISION)
+        return s->block_count ? s->blocks : -1;
     return part == PART_EMBEDDING ? s->embedding : s->root;
 }
 

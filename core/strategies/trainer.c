@@ -4,6 +4,7 @@
 #include "core/losses/losses.h"
 #include "core/models/adapters.h"
 #include "core/models/parameters.h"
+#include "core/models/vision.h"
 #include "core/strategies/strategies.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
@@ -73,6 +74,7 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     call(t->strategy->build, t);
     if (p->ring == 1 && !t->habits->batch_columns)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
+    take_pictures(t);
 }
 
 void trainer_build(struct trainer *t, const struct job *p, struct machine *m,

@@ -625,3 +625,95 @@ TEST(lengths_beyond_what_is_vouched_for)
         CHECK_STR(warning, rows[i].warning);
     }
 }
+
+// What transformers 5.17's smart_resize makes of images, for each processor.
+TEST(images_become_patches)
+{
+    static const struct {
+        const char *model;
+        uint64_t width, height;
+        struct image_grid grid;
+        uint64_t tokens;
+    } rows[] = {
+        {"Qwen3-VL-2B", 1024, 1024, {64, 64}, 1024},
+        {"Qwen3-VL-2B", 1920, 1080, {68, 120}, 2040},
+        {"Qwen3-VL-2B", 640, 480, {30, 40}, 300},
+        {"Qwen3-VL-8B", 48, 80, {22, 14}, 77}, // halves go to the even side, then it is too small
+        {"Qwen3-VL-8B", 100, 3, {4, 94}, 94},
+        {"Qwen3-VL-8B", 8000, 6000, {220, 294}, 16170},
+        {"Qwen3-VL-8B", 5000, 5000, {256, 256}, 16384},
+        {"Qwen3-VL-8B", 65536, 400, {20, 3276}, 16380},
+        {"Qwen2.5-VL-3B", 1024, 1024, {74, 74}, 1369},
+        {"Qwen2.5-VL-3B", 100, 3, {2, 24}, 12},
+        {"Qwen2.5-VL-7B", 4032, 3024, {216, 288}, 15552},
+        {"Qwen2.5-VL-7B", 333, 777, {56, 24}, 336},
+        {"Qwen2.5-VL-7B", 65536, 400, {20, 3276}, 16380},
+        {"gemma-3-4b", 640, 480, {64, 64}, 256},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model m;
+        struct parameters p;
+        struct error e;
+        struct image_grid grid;
+        CHECK(load(&m, &p, rows[i].model, &e));
+        CHECK(image_grid_of(&grid, &m, rows[i].width, rows[i].height));
+        CHECK_U64(grid.height, rows[i].grid.height);
+        CHECK_U64(grid.width, rows[i].grid.width);
+        CHECK_U64(image_tokens(&m, grid), rows[i].tokens);
+    }
+}
+
+TEST(images_that_the_processor_refuses)
+{
+    struct model m;
+    struct parameters p;
+    struct error e;
+    struct image_grid grid;
+    CHECK(load(&m, &p, "Qwen3-VL-2B", &e));
+    CHECK(image_grid_of(&grid, &m, 2000, 10));
+    CHECK(!image_grid_of(&grid, &m, 2001, 10));
+}
+
+// Which blocks' features the text is given.
+TEST(deepstack)
+{
+    static const struct {
+        const char *model;
+        uint64_t after[3];
+    } rows[] = {{"Qwen3-VL-4B", {5, 11, 17}}, {"Qwen3-VL-30B-A3B", {8, 16, 24}}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model m;
+        struct parameters p;
+        struct error e;
+        CHECK(load(&m, &p, rows[i].model, &e));
+        CHECK_U64(m.vision.deepstack, 3);
+        for (int j = 0; j < 3; j++)
+            CHECK_U64(m.vision.deepstack_after[j], rows[i].after[j]);
+    }
+}
+
+// Its published config.json has the text's values beside vision_config, what transformers writes
+// has them in text_config.
+TEST(values_of_qwen2_5_vl_are_in_two_places)
+{
+    static const char *const texts[] = {"config.", "config.text_config."};
+    for (ptrdiff_t i = 0; i < COUNT_OF(texts); i++) {
+        struct model m;
+        struct parameters p;
+        struct error e;
+        struct arena *a = test_arena();
+        struct str text = str_format(
+            a,
+            "model=x\nconfig.model_type=qwen2_5_vl\n%shidden_size=2048\n%snum_hidden_layers=36\n"
+            "%snum_attention_heads=16\n%snum_key_value_heads=2\n%sintermediate_size=11008\n"
+            "%svocab_size=151936\nconfig.tie_word_embeddings=true\n"
+            "config.vision_config.hidden_size=1280\nconfig.vision_config.out_hidden_size=2048\n"
+            "config.vision_config.fullatt_block_indexes.0=3\n",
+            texts[i], texts[i], texts[i], texts[i], texts[i], texts[i]);
+        struct settings s = settings_in(a);
+        CHECK(settings_read(&s, text, '\n', STR("test"), &e) && build(&m, &p, &s, &e));
+        CHECK_U64(p.total, UINT64_C(3754622976));
+        CHECK_U64(m.vision.full, 1);
+        CHECK_U64(m.vision.full_at[0], 3);
+    }
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, grpo: Qwen3-VL-4B-Instruct, 16384 tokens a sequence.
-# Peak not predicted: training of Qwen3-VL is not modelled yet; of models with vision none is.
+# Peak not predicted: Qwen3-VL is modelled in the plain step only: --recipe hf.
 set -euo pipefail
 cd "$(dirname "$0")"
 # Ray is started here unless a cluster is there already.

@@ -1,0 +1,42 @@
+// Inside the room: what a vision tower is while it runs, and what its kinds share.
+#ifndef FATHOM_MODELS_TOWER_H
+#define FATHOM_MODELS_TOWER_H
+
+#include "core/models/vision.h"
+
+struct block_call {
+    struct trainer *trainer;
+    int block;
+};
+
+// What attention sees at once: patches of an image, or of a window.
+struct pieces {
+    uint64_t count, *patches;
+};
+
+// What towers differ in.
+struct tower_kind {
+    void (*run)(struct trainer *t); // to `merged`, and what else it has
+    void (*block)(struct graph *g, struct var *out, struct var in, void *what);
+};
+extern const struct tower_kind siglip_tower;
+
+struct tower {
+    const struct tower_kind *kind;
+    int first, end; // its parameters
+    struct vision_parameters stem, *blocks, *mergers;
+    struct block_call *calls;
+    uint64_t images, patches; // of a micro-batch, all in one row
+    struct pieces whole, windows;
+    struct var pixels;
+    struct storage *deltas;           // of rotary positions, kept from step to step
+    struct layer_arguments arguments; // of the micro-batch
+    int feature_count;
+    struct var last, merged, features[MOST_DEEPSTACK], tokens, mask, no_video, positions;
+};
+
+struct var tower_norm(struct graph *g, struct var x, int weight, int bias);
+struct var tower_mlp(struct graph *g, struct var x, const struct vision_parameters *p);
+void tower_blocks(struct trainer *t, struct scope *f, struct var *hidden);
+
+#endif
