@@ -505,11 +505,6 @@ static bool saves_shards(const struct job *j)
     return saves(j) && j->saving == SAVING_SHARDS;
 }
 
-static bool loads_apart(const struct job *j)
-{
-    return settings_find_z(j->given, "load-once") != NULL;
-}
-
 static bool evaluates(const struct job *j)
 {
     return j->evaluation_batch > 0;
@@ -834,8 +829,6 @@ const struct rule rules[] = {
     {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
     {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
      "nothing of the model is sharded here: --save full"},
-    {0, IS_FSDP, loads_apart, 0, CANNOT, "load-once",
-     "only under fsdp can one rank read the weights for all of its node"},
     {0, 0, is_packed_without_sft, 0, CANNOT, "batching",
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
@@ -1106,7 +1099,8 @@ const struct rule rules[] = {
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},
     {0, 0, is_counted_only, 0, NOT_YET, "model",
-     "@family@ is counted, but its step is not modelled; fathom probe measures it"},
+     "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
+     "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step only: --recipe hf"},
     {IS_VISION | IS_FSDP1, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
