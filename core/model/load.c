@@ -364,6 +364,8 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
 {
     if (!m->kv_heads)
         m->kv_heads = m->heads;
+    if (!m->heads || !m->kv_heads)
+        return FAIL(e, BAD_INPUT, where, "num_attention_heads must be at least 1");
     if (model_has(m, FEATURE_MLA)) {
         m->head_dim = 0; // its heads have parts of several sizes, in m->latent
         m->kv_heads = m->heads;

@@ -57,7 +57,7 @@ static void prepare(struct scope *f, struct rule *r, struct chunked *c)
     struct graph *g = f->graph;
     struct var v_beta = local(f, multiply(g, r->value, r->beta));
     struct var k_beta = local(f, multiply(g, r->key, r->beta));
-    struct var upper = local(f, constant(g, CHUNK_TOKENS * CHUNK_TOKENS, 1));
+    struct var upper = local(f, constant(g, (uint64_t)CHUNK_TOKENS * CHUNK_TOKENS, 1));
     struct var sums = local(f, scale(g, r->decay));
     struct var pairs = local(f, unnamed(op_differences(g, sums, CHUNK_TOKENS)));
     assign(f, &pairs, masked(g, pairs, upper));

@@ -527,13 +527,24 @@ static void find_blocks(struct trainer *t, struct zero3 *z)
     }
 }
 
+static void find_neighbours_of_mlp(struct zero3 *z, const struct layer_parameters *l, bool tiled)
+{
+    int first = l->gate >= 0 ? l->gate : l->gate_up >= 0 ? l->gate_up : l->up;
+    if (l->before_mlp_norm >= 0)
+        z->forward[l->before_mlp_norm].after = 1; // the MLP
+    else
+        z->forward[first].before = 1;
+    z->forward[first].after = 1;                       // its activation
+    z->backward[l->down].before = tiled ? 0 : 2;       // the layer, the MLP
+    z->backward[l->up >= 0 ? l->up : first].after = 1; // the activation
+}
+
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
     z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
     z->backward[t->final_norm].before = 1;                // the model
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
-        int first = l->gate >= 0 ? l->gate : l->gate_up >= 0 ? l->gate_up : l->up;
         if (l->input_norm >= 0)
             z->forward[l->input_norm] = (struct neighbours){1, 1}; // the layer; attention
         else
@@ -543,13 +554,7 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
             find_neighbours_of_experts(z, l);
             continue;
         }
-        if (l->before_mlp_norm >= 0)
-            z->forward[l->before_mlp_norm].after = 1; // the MLP
-        else
-            z->forward[first].before = 1;
-        z->forward[first].after = 1;                             // its activation
-        z->backward[l->down].before = t->job->tiled_mlp ? 0 : 2; // the layer, the MLP
-        z->backward[l->up >= 0 ? l->up : first].after = 1;       // the activation
+        find_neighbours_of_mlp(z, l, t->job->tiled_mlp);
     }
 }
 

@@ -274,76 +274,76 @@ static bool has_model(const char *request)
     return place_in(str_from(request), STR("model=")) >= 0;
 }
 
+static const char *const refused[][2] = {
+    {"for=accelerate model=Qwen3-VL-4B", "--for trl has data with images"},
+    {"for=slurm around=deepspeed model=Qwen3-VL-4B", "--for trl has data with images"},
+    {"for=trl task=reward model=Qwen3-VL-4B", "reads no images"},
+    {"for=trl task=grpo model=Qwen3-VL-4B", "--dataset with prompts and images"},
+    {"for=trinity task=opd teacher=Qwen3-32B model=Qwen3-VL-4B", "models of text only"},
+    {"for=trinity task=dpo dataset=x model=Qwen3-VL-4B", "dpo reads no images"},
+    {"for=trinity model=gemma-3-4b", "no Gemma 3 with images"},
+    {"for=verl model=gemma-3-4b", "no Gemma 3 with images"},
+    {"for=slime dataset=x model=Qwen3-VL-4B", "slime 0.3.0 was the last"},
+    {"for=accelerate sp=2", "Accelerate runs Ulysses through DeepSpeed only"},
+    {"for=accelerate cp=2 strategy=fsdp1", "under fsdp2 only"},
+    {"for=accelerate sp=3", "sp 3 does not divide the 8 GPUs"},
+    {"for=accelerate loss=chunked:256", "--for trl has a chunked one"},
+    {"for=accelerate offload=optimizer", "--offload all"},
+    {"for=accelerate strategy=zero2 offload=all", "stage 3 only"},
+    {"for=accelerate strategy=zero3 offload=all nvme=/x", "--for deepspeed"},
+    {"for=accelerate tp=2", "files for Accelerate have no word for tp"},
+    {"for=accelerate strategy=ddp reshard=off", "reshard is a policy of fsdp2"},
+    {"for=deepspeed strategy=fsdp2", "zero1, zero2 and zero3"},
+    {"for=trl loss=chunked:512", "256 tokens"},
+    {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
+    {"for=trl task=opd", "distill needs a teacher"},
+    {"for=trl gpu=8xH100-80G replicate=8", "one GPU a group is ddp"},
+    {"for=trl gpu=8xH100-80G strategy=zero3 replicate=2", "replicas are of fsdp2's shards"},
+    {"for=llamafactory gpu=H200 loss=liger", "together with its layer kernels"},
+    {"for=llamafactory gpu=H200 layer-kernels=liger", "together with its loss"},
+    {"for=trl save=never", "saves a checkpoint every 500 steps and the model at the end"},
+    {"for=trl gpu=H200 save=sharded", "nothing of the model is sharded here"},
+    {"for=trl task=distill teacher=gemma-2-9b", "both need the same vocabulary"},
+    {"for=trl task=distill teacher=Qwen3-32B samples=4", "one answer a prompt"},
+    {"for=trl gpu=8xH100-80G strategy=zero3 sp=2 attention=eager", "sdpa and flash-attn only"},
+    {"for=trinity cp=2", "--sp"},
+    {"for=trinity strategy=zero3", "fsdp1 or fsdp2"},
+    {"for=trinity task=opd", "opd needs a teacher"},
+    {"for=trinity task=opd teacher=gemma-2-9b", "must be the same"},
+    {"for=verl expandable=on", "verl turns expandable segments on"},
+    {"for=slime strategy=fsdp2 dataset=x", "slime trains with Megatron"},
+    {"for=slime expandable=on dataset=x", "--rollout N"},
+    {"for=slime", "--dataset FILE"},
+    {"for=accelerate dataset=-x", "must not begin with a dash"},
+    {"for=accelerate teacher=Qwen3-8B", "files for Accelerate have no word for teacher"},
+    {"for=accelerate prompt=1k", "files for Accelerate have no word for prompt"},
+    {"for=trl prompt=1k", "nothing is generated in this task"},
+    {"for=trl task=grpo rollout-tp=2", "files for TRL have no word for rollout-tp"},
+    {"for=verl prompt=1k response=2k", "prompt 1024 and response 2048 are not the context's"},
+    {"for=verl response=8k", "leaves nothing of the context's 8192 tokens"},
+    {"for=verl samples=3", "3 answers a prompt do not divide the 128 answers of a step"},
+    {"for=verl samples=1", "compares at least two answers"},
+    {"for=verl rollout-tp=3", "rollout-tp 3 must divide the 32 heads"},
+    {"for=verl rollout-memory=90%", "from 0.05 to 0.98, not '90%'"},
+    {"for=verl rollout-memory=0.06", "gpu_memory_utilization 0.06 leaves"},
+    {"for=trinity rollout=2 rollout-tp=4", "and the GPUs that generate"},
+};
+
 TEST(what_frameworks_cannot_do_is_refused)
 {
-    static const char *const rows[][2] = {
-        {"for=accelerate model=Qwen3-VL-4B", "--for trl has data with images"},
-        {"for=slurm around=deepspeed model=Qwen3-VL-4B", "--for trl has data with images"},
-        {"for=trl task=reward model=Qwen3-VL-4B", "reads no images"},
-        {"for=trl task=grpo model=Qwen3-VL-4B", "--dataset with prompts and images"},
-        {"for=trinity task=opd teacher=Qwen3-32B model=Qwen3-VL-4B", "models of text only"},
-        {"for=trinity task=dpo dataset=x model=Qwen3-VL-4B", "dpo reads no images"},
-        {"for=trinity model=gemma-3-4b", "no Gemma 3 with images"},
-        {"for=verl model=gemma-3-4b", "no Gemma 3 with images"},
-        {"for=slime dataset=x model=Qwen3-VL-4B", "slime 0.3.0 was the last"},
-        {"for=accelerate sp=2", "Accelerate runs Ulysses through DeepSpeed only"},
-        {"for=accelerate cp=2 strategy=fsdp1", "under fsdp2 only"},
-        {"for=accelerate sp=3", "sp 3 does not divide the 8 GPUs"},
-        {"for=accelerate loss=chunked:256", "--for trl has a chunked one"},
-        {"for=accelerate offload=optimizer", "--offload all"},
-        {"for=accelerate strategy=zero2 offload=all", "stage 3 only"},
-        {"for=accelerate strategy=zero3 offload=all nvme=/x", "--for deepspeed"},
-        {"for=accelerate tp=2", "files for Accelerate have no word for tp"},
-        {"for=accelerate strategy=ddp reshard=off", "reshard is a policy of fsdp2"},
-        {"for=deepspeed strategy=fsdp2", "zero1, zero2 and zero3"},
-        {"for=trl loss=chunked:512", "256 tokens"},
-        {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
-        {"for=trl task=opd", "distill needs a teacher"},
-        {"for=trl gpu=8xH100-80G replicate=8", "one GPU a group is ddp"},
-        {"for=trl gpu=8xH100-80G strategy=zero3 replicate=2", "replicas are of fsdp2's shards"},
-        {"for=llamafactory gpu=H200 loss=liger", "together with its layer kernels"},
-        {"for=llamafactory gpu=H200 layer-kernels=liger", "together with its loss"},
-        {"for=trl save=never", "saves a checkpoint every 500 steps and the model at the end"},
-        {"for=trl gpu=H200 save=sharded", "nothing of the model is sharded here"},
-        {"for=trl gpu=H200 load-once=off", "only under fsdp"},
-        {"for=trl task=distill teacher=gemma-2-9b", "both need the same vocabulary"},
-        {"for=trl task=distill teacher=Qwen3-32B samples=4", "one answer a prompt"},
-        {"for=trl gpu=8xH100-80G strategy=zero3 sp=2 attention=eager", "sdpa and flash-attn only"},
-        {"for=trinity cp=2", "--sp"},
-        {"for=trinity strategy=zero3", "fsdp1 or fsdp2"},
-        {"for=trinity task=opd", "opd needs a teacher"},
-        {"for=trinity task=opd teacher=gemma-2-9b", "must be the same"},
-        {"for=verl expandable=on", "verl turns expandable segments on"},
-        {"for=slime strategy=fsdp2 dataset=x", "slime trains with Megatron"},
-        {"for=slime expandable=on dataset=x", "--rollout N"},
-        {"for=slime", "--dataset FILE"},
-        {"for=accelerate dataset=-x", "must not begin with a dash"},
-        {"for=accelerate teacher=Qwen3-8B", "files for Accelerate have no word for teacher"},
-        {"for=accelerate prompt=1k", "files for Accelerate have no word for prompt"},
-        {"for=trl prompt=1k", "nothing is generated in this task"},
-        {"for=trl task=grpo rollout-tp=2", "files for TRL have no word for rollout-tp"},
-        {"for=verl prompt=1k response=2k", "prompt 1024 and response 2048 are not the context's"},
-        {"for=verl response=8k", "leaves nothing of the context's 8192 tokens"},
-        {"for=verl samples=3", "3 answers a prompt do not divide the 128 answers of a step"},
-        {"for=verl samples=1", "compares at least two answers"},
-        {"for=verl rollout-tp=3", "rollout-tp 3 must divide the 32 heads"},
-        {"for=verl rollout-memory=90%", "from 0.05 to 0.98, not '90%'"},
-        {"for=verl rollout-memory=0.06", "gpu_memory_utilization 0.06 leaves"},
-        {"for=trinity rollout=2 rollout-tp=4", "and the GPUs that generate"},
-    };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+    for (ptrdiff_t i = 0; i < COUNT_OF(refused); i++) {
         struct arena *a = test_arena();
         struct emit_files files;
         struct error e = {0};
-        struct str request = str_format(a, "gpu=8xH100-80G context=8k %s%s", rows[i][0],
-                                        has_model(rows[i][0]) ? "" : " model=Qwen3-8B");
+        struct str request = str_format(a, "gpu=8xH100-80G context=8k %s%s", refused[i][0],
+                                        has_model(refused[i][0]) ? "" : " model=Qwen3-8B");
         bool ok = emits(&files, a, str_z(a, request), &e);
-        struct str message = str_from(e.message), part = str_from(rows[i][1]);
+        struct str message = str_from(e.message), part = str_from(refused[i][1]);
         bool said = false;
         for (ptrdiff_t at = 0; at + part.n <= message.n; at++)
             said |= str_equal(str_slice(message, at, at + part.n), part);
         if (ok || !said || e.code != ERROR_BAD_INPUT)
-            test_failed(__FILE__, __LINE__, "'%s' says '%s'", rows[i][0], e.message);
+            test_failed(__FILE__, __LINE__, "'%s' says '%s'", refused[i][0], e.message);
     }
 }
 

@@ -146,7 +146,7 @@ TEST(logits_of_all_routers_wait_for_their_loss)
     struct trace without = history_of(
         SMALL "recipe=trl@1.16 task=dpo checkpointing=on config.router_aux_loss_coef=0.0");
     ptrdiff_t plain = allocations_of(&without, LOGITS);
-    CHECK(asked >= plain + 4 * 3);
+    CHECK(asked >= plain + (ptrdiff_t)4 * 3);
     struct trace loop = history_of(SMALL "recipe=transformers checkpointing=on");
     struct trace none =
         history_of(SMALL "recipe=transformers checkpointing=on config.router_aux_loss_coef=0.0");
@@ -258,7 +258,7 @@ TEST(llama4_runs_every_expert_over_every_token)
     struct arena *a = test_arena();
     struct str s = str_format(a, LAYERS "%s checkpointing=off", families_of_experts[9].settings);
     struct trace t = history_in(a, s.p);
-    CHECK(allocations_of(&t, ALL_TOKENS) >= 2 * 2 * PREDICT_STEPS);
+    CHECK(allocations_of(&t, ALL_TOKENS) >= (ptrdiff_t)2 * 2 * PREDICT_STEPS);
 }
 
 // Gated delta nets; the counts are transformers', and so are the peaks of a forward and backward
@@ -305,8 +305,8 @@ TEST(a_delta_net_keeps_the_state_of_every_chunk)
     struct arena *a = test_arena();
     struct str s = str_format(a, HYBRID "%scheckpointing=off", hybrids[0].settings);
     struct trace t = history_in(a, s.p);
-    CHECK(allocations_of(&t, STATE) >= 3 * 3 * 20 * PREDICT_STEPS);
-    CHECK(allocations_of(&t, SCORES) >= 3 * 7 * PREDICT_STEPS);
+    CHECK(allocations_of(&t, STATE) >= (ptrdiff_t)3 * 3 * 20 * PREDICT_STEPS);
+    CHECK(allocations_of(&t, SCORES) >= (ptrdiff_t)3 * 7 * PREDICT_STEPS);
 }
 
 TEST(hybrids_are_refused_where_they_are_not_modelled)

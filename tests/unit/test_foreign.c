@@ -289,100 +289,101 @@ TEST(verl)
     check_readings(rows, COUNT_OF(rows));
 }
 
-TEST(trl)
-{
 #define TRL "model_name_or_path=Qwen/Qwen3-4B per_device_train_batch_size=1 "
 #define PADDED                                                                               \
     "?run/file.yaml: predicted with rows of one length; rows of several are padded, with a " \
     "mask: --batching padded"
 #define TAUGHT TRL "teacher_model_name_or_path=Qwen/Qwen3-8B "
-    static const struct reading rows[] = {
-        {"model_name_or_path=Qwen/Qwen3-4B max_length=4096 |gpu=H100-80G",
-         "model=Qwen/Qwen3-4B context=4096 batch=8 precision=autocast checkpointing=on "
-         "task=sft" PADDED},
-        {TRL "per_device_train_batch_size=2 packing=true", "batch=2 batching=packed"},
-        {TRL "attn_implementation=eager", "attention=eager"},
-        {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
-        {TRL "attn_implementation=flex_attention",
-         "!of the attentions sdpa, eager and flash-attn 2 are modelled"},
-        {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
-             "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT "
-             "fsdp_config.fsdp_cpu_ram_efficient_loading=false",
-         "save=full load-once=off"},
-        {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
-             "fsdp_config.fsdp_state_dict_type=SHARDED_STATE_DICT",
-         "save=- load-once=-"},
-        {TRL ";distributed_type=DEEPSPEED deepspeed_config.zero_stage=3 "
-             "deepspeed_config.zero3_save_16bit_model=false",
-         "strategy=zero3 save=sharded" BUCKETS},
-        {TAUGHT "teacher_model_init_kwargs.dtype=bfloat16 max_completion_length=512",
-         "task=distill teacher=Qwen/Qwen3-8B precision=autocast"},
-        {TAUGHT "dtype=bfloat16 bf16=false", "task=distill precision=bf16"},
-        {TAUGHT "max_completion_length=512",
-         "!a teacher is modelled in bf16; this file loads it in the student's dtype: "
-         "teacher_model_init_kwargs: {dtype: bfloat16}"},
-        {TRL "dtype=bfloat16 bf16=false gradient_checkpointing=false |gpu=H100-80G",
-         "precision=bf16 checkpointing=off"},
-        {TRL "dtype=bfloat16 |gpu=H100-80G",
-         "!bf16 weights under bf16's autocast are not modelled; with bf16: false they are"},
-        {TRL "dtype=bfloat16 |gpu=8xH100-80G", "precision=mixed"},
-        {TRL "bf16=false", "!training in float32 is not modelled; dtype: bfloat16 is"},
-        {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
-             "gradient_accumulation_steps=3",
-         "optimizer=adamw loss=full batch=2 accum=3" PADDED},
-        {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
-        {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
-         "sync-each-batch=on"},
-        {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
-             "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
-         "checkpointing=on strategy=fsdp2 precision=mixed"},
-        {TRL "use_peft=true lora_r=32 lora_dropout=0", "lora=32 lora-targets=-"},
-        {TRL "use_peft=true lora_dropout=0.0 lora_target_modules.0=q_proj "
-             "lora_target_modules.1=v_proj",
-         "lora=16 lora-targets=q,v"},
-        {TRL "use_peft=true",
-         "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
-        {TRL "lora_r=32", "lora=-"},
-        {TRL "use_peft=true lora_dropout=0.0 use_dora=true", "lora=16 dora=on"},
-        {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
-             "dtype=bfloat16 |gpu=2xH100-80G",
-         "quantize=nf4 precision=bf16"},
-        {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
-             "dtype=bfloat16;" STAGE "|gpu=2xH100-80G",
-         "quantize=nf4 precision=mixed strategy=zero2"},
-        {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
-         "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
-         "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},
-        {TRL "use_peft=true load_in_4bit=true",
-         "!products over packed weights in float32 are not modelled; with dtype: bfloat16 they "
-         "are"},
-        {TRL "num_generations=8", "task=grpo"},
-        {TRL "packing=true", "batching=packed"},
-        {TRL "eval_strategy=steps", "task=sft eval-batch=8"},
-        {TRL "eval_strategy=epoch per_device_eval_batch_size=2", "eval-batch=2"},
-        {TRL "eval_strategy=no per_device_eval_batch_size=2", "eval-batch=-"},
-        {TRL "eval_strategy=steps num_generations=8",
-         "task=grpo eval-batch=-?run/file.yaml:1:1: evaluation generates answers and is not "
-         "predicted"},
-        {TRL "torch_compile=true", COMPILED},
-        {TRL "torch_compile_mode=default", COMPILED},
-        {TRL "torch_compile=false", "task=sft"},
-        {TRL "fp16=true", "precision=fp16"},
-        {TRL "fp16=true bf16=false dtype=float32", "precision=fp16"},
-        {TRL "fp16=true dtype=float16", "!torch's scaler refuses gradients in fp16, and bf16 "
-                                        "weights under it are not modelled: dtype: float32"},
-        {TRL "optim=lion_8bit", "!optim 'lion_8bit' is not modelled; of transformers' optimizers "
-                                "adamw_torch, adamw_torch_fused, adamw_8bit, paged_adamw_8bit, "
-                                "paged_adamw_32bit, adafactor and sgd are"},
-        {TRL "optim=paged_adamw_8bit", "optimizer=adamw-paged-8bit"},
-        {TRL "optim=adamw_bnb_8bit", "optimizer=adamw-8bit"},
-        {TRL "optim=paged_adamw_32bit", "optimizer=adamw-paged"},
-        {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
-        {TRL "per_device_train_batch_size=2;" STAGE "train_micro_batch_size_per_gpu=4",
-         "batch=4?run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1"},
-    };
+static const struct reading trl_rows[] = {
+    {"model_name_or_path=Qwen/Qwen3-4B max_length=4096 |gpu=H100-80G",
+     "model=Qwen/Qwen3-4B context=4096 batch=8 precision=autocast checkpointing=on "
+     "task=sft" PADDED},
+    {TRL "per_device_train_batch_size=2 packing=true", "batch=2 batching=packed"},
+    {TRL "attn_implementation=eager", "attention=eager"},
+    {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
+    {TRL "attn_implementation=flex_attention",
+     "!of the attentions sdpa, eager and flash-attn 2 are modelled"},
+    {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+         "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT "
+         "fsdp_config.fsdp_cpu_ram_efficient_loading=false",
+     "save=full load-once=off"},
+    {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+         "fsdp_config.fsdp_state_dict_type=SHARDED_STATE_DICT",
+     "save=- load-once=-"},
+    {TRL ";distributed_type=DEEPSPEED deepspeed_config.zero_stage=3 "
+         "deepspeed_config.zero3_save_16bit_model=false",
+     "strategy=zero3 save=sharded" BUCKETS},
+    {TAUGHT "teacher_model_init_kwargs.dtype=bfloat16 max_completion_length=512",
+     "task=distill teacher=Qwen/Qwen3-8B precision=autocast"},
+    {TAUGHT "dtype=bfloat16 bf16=false", "task=distill precision=bf16"},
+    {TAUGHT "max_completion_length=512",
+     "!a teacher is modelled in bf16; this file loads it in the student's dtype: "
+     "teacher_model_init_kwargs: {dtype: bfloat16}"},
+    {TRL "dtype=bfloat16 bf16=false gradient_checkpointing=false |gpu=H100-80G",
+     "precision=bf16 checkpointing=off"},
+    {TRL "dtype=bfloat16 |gpu=H100-80G",
+     "!bf16 weights under bf16's autocast are not modelled; with bf16: false they are"},
+    {TRL "dtype=bfloat16 |gpu=8xH100-80G", "precision=mixed"},
+    {TRL "bf16=false", "!training in float32 is not modelled; dtype: bfloat16 is"},
+    {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
+         "gradient_accumulation_steps=3",
+     "optimizer=adamw loss=full batch=2 accum=3" PADDED},
+    {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
+    {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
+     "sync-each-batch=on"},
+    {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
+         "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
+     "checkpointing=on strategy=fsdp2 precision=mixed"},
+    {TRL "use_peft=true lora_r=32 lora_dropout=0", "lora=32 lora-targets=-"},
+    {TRL "use_peft=true lora_dropout=0.0 lora_target_modules.0=q_proj "
+         "lora_target_modules.1=v_proj",
+     "lora=16 lora-targets=q,v"},
+    {TRL "use_peft=true",
+     "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
+    {TRL "lora_r=32", "lora=-"},
+    {TRL "use_peft=true lora_dropout=0.0 use_dora=true", "lora=16 dora=on"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+         "dtype=bfloat16 |gpu=2xH100-80G",
+     "quantize=nf4 precision=bf16"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+         "dtype=bfloat16;" STAGE "|gpu=2xH100-80G",
+     "quantize=nf4 precision=mixed strategy=zero2"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
+     "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
+     "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},
+    {TRL "use_peft=true load_in_4bit=true",
+     "!products over packed weights in float32 are not modelled; with dtype: bfloat16 they "
+     "are"},
+    {TRL "num_generations=8", "task=grpo"},
+    {TRL "packing=true", "batching=packed"},
+    {TRL "eval_strategy=steps", "task=sft eval-batch=8"},
+    {TRL "eval_strategy=epoch per_device_eval_batch_size=2", "eval-batch=2"},
+    {TRL "eval_strategy=no per_device_eval_batch_size=2", "eval-batch=-"},
+    {TRL "eval_strategy=steps num_generations=8",
+     "task=grpo eval-batch=-?run/file.yaml:1:1: evaluation generates answers and is not "
+     "predicted"},
+    {TRL "torch_compile=true", COMPILED},
+    {TRL "torch_compile_mode=default", COMPILED},
+    {TRL "torch_compile=false", "task=sft"},
+    {TRL "fp16=true", "precision=fp16"},
+    {TRL "fp16=true bf16=false dtype=float32", "precision=fp16"},
+    {TRL "fp16=true dtype=float16", "!torch's scaler refuses gradients in fp16, and bf16 "
+                                    "weights under it are not modelled: dtype: float32"},
+    {TRL "optim=lion_8bit", "!optim 'lion_8bit' is not modelled; of transformers' optimizers "
+                            "adamw_torch, adamw_torch_fused, adamw_8bit, paged_adamw_8bit, "
+                            "paged_adamw_32bit, adafactor and sgd are"},
+    {TRL "optim=paged_adamw_8bit", "optimizer=adamw-paged-8bit"},
+    {TRL "optim=adamw_bnb_8bit", "optimizer=adamw-8bit"},
+    {TRL "optim=paged_adamw_32bit", "optimizer=adamw-paged"},
+    {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
+    {TRL "per_device_train_batch_size=2;" STAGE "train_micro_batch_size_per_gpu=4",
+     "batch=4?run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1"},
+};
+
+TEST(trl)
+{
 #undef TRL
-    check_readings(rows, COUNT_OF(rows));
+    check_readings(trl_rows, COUNT_OF(trl_rows));
 }
 
 TEST(llamafactory_is_read)
