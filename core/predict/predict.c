@@ -110,7 +110,7 @@ struct simulation {
     bool boundless;
     struct trace *trace;
     struct machine machine;
-    struct timeline time;
+    struct timeline *time;
     struct player player;
     struct replay_result result;
     struct alive now, there; // there: at the peak, or before the request that failed
@@ -190,10 +190,10 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     p->steps_asked = run->kind->steps;
     for (int i = 0; i < p->steps_asked; i++) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
-        double begun = timeline_begin(&s->time);
+        double begun = timeline_begin(s->time);
         run_step(run);
-        double seconds = timeline_end(&s->time) - begun;
-        p->time = step_time_of(job, seconds, &s->time);
+        double seconds = timeline_end(s->time) - begun;
+        p->time = step_time_of(job, seconds, s->time);
         if (s->machine.play)
             p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
     }
@@ -218,14 +218,15 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     p->limit_bytes = limit_of(job, &p->outside);
     p->host = host_bytes_of(job);
     p->host_bytes = p->host.train;
-    if (!timeline_for(&s->time, job, e))
+    s->time = NEW(scratch, struct timeline, 1);
+    if (!timeline_for(s->time, job, e))
         return false;
     for (uint64_t i = 0; i < MACHINE_STREAMS; i++)
         if (!trace_stream(&stream, s->trace, i, e))
             return false;
     s->machine = machine_with(scratch, s->trace);
     s->machine.makes_all = !s->trace->passes;
-    s->machine.time = &s->time;
+    s->machine.time = s->time;
     if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
     make_history(p, s, job);

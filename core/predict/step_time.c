@@ -13,7 +13,7 @@ bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
     if (!network_of(&network, &job->hardware, settings_find_z(job->given, "network"), e) ||
         (cores && !setting_number(&count, cores, UNIT_PLAIN, (struct range){1, MOST_CORES}, e)))
         return false;
-    *t = timeline_on(&job->hardware.card, &network);
+    timeline_start(t, &job->hardware.card, &network);
     t->cores = (double)count / (double)job->hardware.gpus_per_node;
     return true;
 }

@@ -3,9 +3,10 @@
 
 enum { COMPUTE = 0 };
 
-struct timeline timeline_on(const struct gpu *card, const struct network *network)
+void timeline_start(struct timeline *t, const struct gpu *card, const struct network *network)
 {
-    return (struct timeline){.rates = rates_of(card), .network = *network};
+    t->rates = rates_of(card);
+    t->network = *network;
 }
 
 static double larger(double a, double b)

@@ -40,7 +40,8 @@ struct timeline {
     bool recomputes; // or else does what is no work of the model's
 };
 
-struct timeline timeline_on(const struct gpu *card, const struct network *network);
+// Of a timeline that is all zero.
+void timeline_start(struct timeline *t, const struct gpu *card, const struct network *network);
 
 // Around a step: its time is between them, and what it spent counts from the beginning. At its end
 // the host waits for all streams.

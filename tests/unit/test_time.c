@@ -6,7 +6,9 @@
 
 static struct timeline on(const char *card, const struct network *n)
 {
-    return timeline_on(gpu_find(str_from(card)), n);
+    struct timeline t = {0};
+    timeline_start(&t, gpu_find(str_from(card)), n);
+    return t;
 }
 
 static bool is_near(double value, double wanted, double part)
