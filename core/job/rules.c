@@ -647,6 +647,12 @@ static bool loss_is_given(const struct job *j)
     return settings_find_z(j->given, "loss") != NULL;
 }
 
+// An embedding has no row behind its last.
+static bool passes_learned_positions(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_POSITIONS) && j->context > j->model.max_position;
+}
+
 static bool is_packed_otherwise(const struct job *j)
 {
     return j->model.packing && !j->model.packing->nf4;
@@ -857,6 +863,10 @@ const struct rule rules[] = {
      "@family@ writes its attention out: of these it has eager only"},
     {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
+    {IS_CP, 0, job_attends_eagerly, 0, CANNOT, "cp",
+     "torch's context parallel goes round with sdpa only, and @family@ attends eagerly"},
+    {0, 0, passes_learned_positions, 0, CANNOT, "context",
+     "@family@ has learned positions, @max_position@ of them, and none for more tokens"},
 
     {0, 0, learns_other_words, 0, CANNOT, "teacher",
      "TRL compares a teacher's next words with the student's: both need the same vocabulary"},

@@ -685,6 +685,8 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
     derive_dropouts(&d.model, o);
     if (d.helpers.rotary_dim)
         d.model.rotary_dim = u64_least(d.helpers.rotary_dim, d.model.head_dim);
+    if (model_has(&d.model, FEATURE_ALIBI))
+        d.model.max_position = 0; // any length has its biases
     *m = d.model;
     return true;
 }
@@ -791,6 +793,11 @@ static bool check_likeness(const struct model *m, struct arena *a, const struct 
     enum { PERMILLE = 5 }; // biases and small tensors that the likeness has not
     struct parameters p;
     uint64_t stored;
+    bool experts = m->family->features & FEATURE_EXPERTS;
+    if (experts != says_experts(s))
+        return FAIL(e, BAD_INPUT, like->where, "%s has %s, and this model's configuration %s",
+                    m->family->model_type, experts ? "experts" : "no experts",
+                    experts ? "names none" : "names some");
     if (!parameters_of(&p, a, m, e) || !stored_parameters(&stored, s, e))
         return false;
     if (!stored || apart(stored, p.total) <= p.total / 1000 * PERMILLE)

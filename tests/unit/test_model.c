@@ -312,6 +312,7 @@ TEST(a_likeness_of_an_unknown_family)
     CHECK(strstr(refusal_of(UNKNOWN "like=qwen3\nweights.parameters=500000000", false),
                  "its files have 500000000"));
     CHECK(strstr(refusal_of(UNKNOWN "like=nobody", false), "'nobody' is not known"));
+    CHECK(strstr(refusal_of(UNKNOWN "like=qwen3_moe", false), "has experts, and"));
     CHECK(strstr(refusal_of("model=Qwen3-8B\nlike=llama", false), "needs no likeness"));
 }
 
