@@ -520,7 +520,7 @@ const struct catalog_model *catalog_model_at(ptrdiff_t i)
 static struct str without_owner(struct str name)
 {
     struct str_cut c = str_cut(name, '/');
-    return c.found && !str_cut(c.tail, '/').found ? c.tail : name;
+    return c.found && c.head.n && !str_cut(c.tail, '/').found ? c.tail : name;
 }
 
 static struct str owner_of(struct str name)

@@ -196,21 +196,11 @@ const struct catalog_model named_models[] = {
              "alignment-handbook/zephyr-7b-dpo-full HuggingFaceH4/mistral-7b-sft-beta"},
     {"Mistral-7B-v0.2", "mistral-community", .like = "Mistral-7B-v0.3",
      .config = "vocab_size=32000"},
-    {"Mistral-Small-24B-Base-2501", "mistralai", "mistral",
-     "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
-     "head_dim=128 intermediate_size=32768 vocab_size=131072 max_position_embeddings=32768 "
-     "sliding_window=null",
-     .also = "Mistral-Small-24B-Instruct-2501", .nick = "Mistral-Small-24B"},
     {"Mistral-Small-Instruct-2409", "mistralai", "mistral",
      "hidden_size=6144 num_hidden_layers=56 num_attention_heads=48 num_key_value_heads=8 "
      "head_dim=128 intermediate_size=16384 vocab_size=32768 max_position_embeddings=32768 "
      "sliding_window=null",
      .also = "Codestral-22B-v0.1"},
-    {"Ministral-8B-Instruct-2410", "mistralai", "mistral",
-     "hidden_size=4096 num_hidden_layers=36 num_attention_heads=32 num_key_value_heads=8 "
-     "head_dim=128 intermediate_size=12288 vocab_size=131072 max_position_embeddings=32768 "
-     "sliding_window=32768",
-     .nick = "Ministral-8B"},
     {"Mistral-Large-Instruct-2407", "mistralai", "mistral",
      "hidden_size=12288 num_hidden_layers=88 num_attention_heads=96 num_key_value_heads=8 "
      "head_dim=128 intermediate_size=28672 vocab_size=32768 max_position_embeddings=131072 "

@@ -267,7 +267,8 @@ static struct var places_of_patches(struct graph *g, uint64_t patches)
 // Qwen3VLVisionRotaryEmbedding: a quarter of a head's values for each of two coordinates, in fp32.
 static struct var recomposed(struct graph *g, struct var x)
 {
-    return after(g, constant(g, 2 * x.elements, 4), made_of(g, x));
+    struct var parts = made_of(g, x);
+    return after(g, constant(g, 2 * x.elements, 4), parts);
 }
 
 static void rotary_of_patches(struct trainer *t)
