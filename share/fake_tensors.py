@@ -22,11 +22,47 @@ PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
 
 
 class Recorder(TorchDispatchMode):
-    """Sees every storage that an operator makes, and when Python lets it go."""
+    """Sees every storage that an operator makes, and when Python lets it go or FSDP takes its memory away."""
 
     def __init__(self, workspace_bytes=0):
         super().__init__()
         self.events, self.live, self.made, self.workspace_bytes = [], {}, 0, workspace_bytes
+        self.paused, self.replaced = 0, []
+
+    def replace(self, owner, name, wrapped):
+        original = getattr(owner, name)
+        self.replaced.append((owner, name, original))
+        setattr(owner, name, wrapped(original))
+
+    def __enter__(self):
+        def resizes(original):
+            def resize(storage, size):
+                result = original(storage, size)
+                self.resized(storage, size)
+                return result
+            return resize
+
+        def asks(original):  # DTensor makes whole tensors to learn their shapes
+            def propagate(*arguments, **keywords):
+                self.paused += 1
+                try:
+                    return original(*arguments, **keywords)
+                finally:
+                    self.paused -= 1
+            return propagate
+
+        self.replace(torch.UntypedStorage, "resize_", resizes)
+        if torch.distributed.is_available():
+            from torch.distributed.tensor._sharding_prop import ShardingPropagator
+            for name in ("_propagate_tensor_meta_non_cached", "_propagate_tensor_meta"):
+                if hasattr(ShardingPropagator, name):
+                    self.replace(ShardingPropagator, name, asks)
+        return super().__enter__()
+
+    def __exit__(self, *what):
+        while self.replaced:
+            setattr(*self.replaced.pop())
+        return super().__exit__(*what)
 
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
         if any(kind not in PLAIN for kind in types):
@@ -47,16 +83,29 @@ class Recorder(TorchDispatchMode):
 
     def see(self, tensor):
         storage = tensor.untyped_storage()
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.live or not size:
-            return
-        number = self.add(size)
+        if not self.paused and storage._cdata not in self.live and storage.nbytes():
+            self.take(storage, storage.nbytes())
+
+    def take(self, storage, size):
+        key, number = storage._cdata, self.add(size)
 
         def gone(_):
-            self.events.append(("free_completed", number, size))
-            self.live.pop(key, None)
+            if self.live.pop(key, None):
+                self.events.append(("free_completed", number, size))
 
-        self.live[key] = weakref.ref(storage, gone)
+        self.live[key] = (weakref.ref(storage, gone), number, size)
+
+    def resized(self, storage, size):
+        known = self.live.pop(storage._cdata, None)
+        if known:
+            self.events.append(("free_completed", known[1], known[2]))
+        if size:
+            self.take(storage, size)
+
+    def adopt(self, model):
+        """What is there when recording begins: a sharded model is built without memory."""
+        for tensor in [*model.parameters(), *model.buffers()]:
+            self.see(tensor.to_local() if hasattr(tensor, "to_local") else tensor)
 
     def lines(self):
         for action, number, size in self.events:

@@ -819,7 +819,12 @@ def run_fake(trial, rank):
         trial["mesh"] = None
     recorder = fake_tensors.Recorder(fake_tensors.workspace_bytes(trial))
     with fake_tensors.fake_mode(), recorder:
-        run_steps(Job(trial, rank), fake_tensors.Memory(recorder, trial, report))
+        recorder.paused = sharded = trial["strategy"] == "fsdp2"
+        job = Job(trial, rank)
+        recorder.paused = False
+        if sharded:
+            recorder.adopt(job.model)
+        run_steps(job, fake_tensors.Memory(recorder, trial, report))
 
 
 def run_rank(trial, rank, store):

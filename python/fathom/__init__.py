@@ -13,8 +13,16 @@ Settings have the names of the command line, with underscores: `max_token_len=32
 from ._program import FathomError, VERSION as __version__
 from .answers import Answer, Breakdown, Doctor, Emitted, Limit, Peak, Phase, Prediction, Replay, Step
 from .questions import accelerate_config, ask, doctor, emit, max_context, models, predict, replay
-from .trainers import FathomCallback, check, settings_of
+from .trainers import check, settings_of
 
 __all__ = ["Answer", "Breakdown", "Doctor", "Emitted", "FathomCallback", "FathomError", "Limit", "Peak", "Phase",
            "Prediction", "Replay", "Step", "accelerate_config", "ask", "check", "doctor", "emit", "max_context",
            "models", "predict", "replay", "settings_of"]
+
+
+def __getattr__(name):
+    """The callback needs transformers, the rest does not."""
+    if name == "FathomCallback":
+        from .callback import FathomCallback
+        return FathomCallback
+    raise AttributeError(f"module 'fathom' has no attribute '{name}'")

@@ -66,7 +66,7 @@ def _checked(reply, status):
 def ask_library(command, settings):
     """The reply to a question that needs no files: each call has a memory of its own, so threads do not meet."""
     for name, value in settings.items():
-        if "\n" in value or "\0" in value:
+        if any(mark in text for text in (name, value) for mark in "\n\0"):
             raise FathomError({"code": "bad_input", "message": "a value has one line", "where": f"--{name}"}, 2)
     question = "".join(f"{name}={value}\n" for name, value in {"command": command, **settings}.items()).encode()
     memory = ctypes.create_string_buffer(1)

@@ -55,7 +55,7 @@ def doctor(text):
 def replay(snapshot, **settings):
     """A memory snapshot of torch (a path, or what `torch.cuda.memory._snapshot()` returns), replayed."""
     if isinstance(snapshot, (str, os.PathLike)):
-        return answers.Replay.of(ask_program("replay", as_settings(settings), os.fspath(snapshot)))
+        return answers.Replay.of(ask_program("replay", {"file": os.fspath(snapshot), **as_settings(settings)}))
     import pickle
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "snapshot.pickle")

@@ -1,158 +1,238 @@
 """A live trainer of transformers or TRL, as settings: its arguments, its accelerator and its model go to the program as
-the files that it reads anyway, so that what is said here is what `fathom predict --from` says."""
+the files that it reads anyway, so that what is said here is what `fathom predict --from` says. What may change memory and
+cannot be told is refused by name, never left out."""
 import dataclasses
 import json
 import os
+import re
 import sys
 import tempfile
 
 from . import answers
-from ._program import FathomError, ask_program
-from .questions import doctor
+from ._program import FathomError, as_settings, ask_program
 
 GIB = 2**30
-TASKS = {"SFTTrainer": "sft", "RewardTrainer": "reward", "DPOTrainer": "dpo", "KTOTrainer": "kto",
-         "GRPOTrainer": "grpo", "RLOOTrainer": "rloo"}
+TASKS = {"SFTTrainer": "sft", "RewardTrainer": "reward", "DPOTrainer": "dpo", "KTOTrainer": "kto"}
 LENGTHS_READ = 100_000  # rows of a data set that are looked at for the longest
 # What the accelerator says better, or changes no memory on a GPU; a CPU only stands in for the GPUs that are meant.
-ELSEWHERE = ("deepspeed", "fsdp", "fsdp_config", "output_dir", "logging_dir", "run_name", "report_to", "use_cpu",
-             "dataset_num_proc")
+ELSEWHERE = {"deepspeed", "fsdp", "fsdp_config", "output_dir", "logging_dir", "run_name", "report_to", "use_cpu",
+             "dataset_num_proc", "model_init_kwargs", "hub_model_id", "warmup_steps", "project", "trackio_space_id"}
+TARGETS = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "o_proj": "o", "gate_proj": "gate", "up_proj": "up",
+           "down_proj": "down"}
+ATTENTIONS = {"sdpa": "sdpa", "eager": "eager", "flash_attention_2": "flash2", "flash_attention_3": "flash3"}
 
 
-def _scalars(arguments):
-    """What its user said: the arguments that differ from their class's defaults, and can be written down."""
-    defaults = {field.name: field.default if field.default is not dataclasses.MISSING
-                else field.default_factory() if field.default_factory is not dataclasses.MISSING else None
-                for field in dataclasses.fields(arguments) if field.init}
+def refused(where, message):
+    return FathomError({"code": "unsupported", "message": message, "where": where}, 2)
+
+
+def _plain(value):
+    return getattr(value, "value", value)  # of an enumeration
+
+
+def _written(value):
+    """As a file would hold it: of an object of settings what differs from a fresh one's."""
+    value = _plain(value)
+    if hasattr(value, "to_dict"):
+        usual = type(value)().to_dict()
+        return {name: part for name, part in value.to_dict().items() if part != usual.get(name)}
+    return value
+
+
+def _defaults(arguments):
+    """Of the library's own class of arguments: what a user's subclass sets, the user has said."""
+    own = next((kind for kind in type(arguments).__mro__ if kind.__module__.split(".")[0] in ("trl", "transformers")),
+               type(arguments))
+    return {field.name: field.default if field.default is not dataclasses.MISSING
+            else field.default_factory() if field.default_factory is not dataclasses.MISSING else None
+            for field in dataclasses.fields(own) if field.init}
+
+
+def _said(arguments):
+    """What its user said: the arguments that differ from their defaults, as a file would hold them."""
     said = {}
-    for name, default in defaults.items():
-        value = getattr(arguments, name, None)
-        value = getattr(value, "value", value)  # of an enumeration
-        if value != getattr(default, "value", default) and isinstance(value, (bool, int, float, str)):
-            said[name] = value
+    for name, default in _defaults(arguments).items():
+        if name in ELSEWHERE or "token" in name:
+            continue
+        value = _written(getattr(arguments, name, None))
+        if value is None or value == _plain(default):
+            continue
+        try:
+            said[name] = json.loads(json.dumps(value))
+        except TypeError:
+            raise refused(name, f"this {type(value).__name__} cannot be read, and may change memory") from None
     # What decides memory is said even where it is the default.
     for name in ("bf16", "fp16", "gradient_checkpointing", "per_device_train_batch_size",
                  "gradient_accumulation_steps", "optim"):
-        value = getattr(arguments, name, None)
+        value = _plain(getattr(arguments, name, None))
         if value is not None:
-            said[name] = getattr(value, "value", value)
-    for name in ELSEWHERE:
-        said.pop(name, None)
-    return said
+            said[name] = value
+    return {name: value for name, value in said.items() if value not in ({}, [])}
 
 
-def _lengths(trainer):
-    """Tokens of the rows of its data set, as far as they can be told; of a pair, of the longer one."""
-    data = getattr(trainer, "train_dataset", None)
+def _lengths(data):
+    """Tokens of the rows of a data set, as far as they can be told; of a pair, of the longer one."""
     names = getattr(data, "column_names", None) or []
     pairs = [name for name in ("input_ids", "chosen_input_ids", "rejected_input_ids", "chosen_ids", "rejected_ids")
              if name in names]
-    prompt = "prompt_ids" if "prompt_ids" in names else "prompt_input_ids" if "prompt_input_ids" in names else None
-    if not pairs or not hasattr(data, "__len__"):
+    prompt = next((name for name in ("prompt_ids", "prompt_input_ids") if name in names), None)
+    if not pairs or not hasattr(data, "__len__") or len(data) > LENGTHS_READ:
         return []
-    rows = data.select(range(min(len(data), LENGTHS_READ))) if hasattr(data, "select") else data
-    before = [len(row) for row in rows[prompt]] if prompt and "input_ids" not in pairs else [0] * len(rows)
-    columns = [[len(row) for row in rows[name]] for name in pairs]
+    before = [len(row) for row in data[prompt]] if prompt and "input_ids" not in pairs else [0] * len(data)
+    columns = [[len(row) for row in data[name]] for name in pairs]
     return [asked + max(column[i] for column in columns) for i, asked in enumerate(before)]
 
 
 def _context(trainer):
-    lengths = _lengths(trainer)
+    """(the longest sequence, whether lengths are mixed)."""
+    lengths = _lengths(getattr(trainer, "train_dataset", None))
     limit = getattr(trainer.args, "max_length", None)
-    longest = max(lengths, default=None)
-    if longest is None or (limit and longest > limit):
-        longest = limit
-    return longest, len(set(lengths)) > 1
+    longest = max(lengths, default=limit)
+    return min(longest, limit) if longest and limit else longest, not lengths or len(set(lengths)) > 1
 
 
 def _adapter(model):
-    """Rank and targets of the LoRA adapters of peft, where there are any."""
+    """The LoRA adapters of peft, where there are any."""
     configs = getattr(model, "peft_config", None)
     if not configs:
         return {}
     config = next(iter(configs.values()))
-    rank = getattr(config, "r", None)
-    if not rank:
-        raise FathomError({"code": "unsupported", "message": f"adapters of kind {type(config).__name__} are not "
-                                                             "modelled; LoRA is", "where": "peft_config"}, 2)
-    return {"lora": str(rank)}
+    if not getattr(config, "r", None) or len(configs) > 1:
+        raise refused("peft_config", f"adapters of kind {type(config).__name__}, or several, are not modelled; LoRA is")
+    if getattr(config, "modules_to_save", None):
+        raise refused("modules_to_save", "modules that train beside adapters are not modelled")
+    targets = getattr(config, "target_modules", None) or []
+    unknown = sorted(set(targets) - set(TARGETS)) if not isinstance(targets, str) else [targets]
+    if unknown and unknown != ["all-linear"]:
+        raise refused("target_modules", f"adapters on {', '.join(unknown)} are not modelled; "
+                                        f"on {', '.join(TARGETS)} they are")
+    words = ",".join(TARGETS[name] for name in TARGETS if name in targets) if not unknown else "all-linear"
+    return {"lora": str(config.r), "lora-targets": words, **({"dora": "on"} if getattr(config, "use_dora", False) else {})}
+
+
+def _packing(model):
+    quantized = getattr(getattr(model, "config", None), "quantization_config", None)
+    if not quantized:
+        return {}
+    said = quantized if isinstance(quantized, dict) else quantized.to_dict()
+    if said.get("load_in_4bit") and said.get("bnb_4bit_quant_type", "fp4") == "nf4":
+        return {"quantize": "nf4"}
+    raise refused("quantization_config", "of packed weights bitsandbytes' nf4 is modelled")
+
+
+def _check_frozen(model):
+    """Everything trains, or adapters do."""
+    if getattr(model, "peft_config", None):
+        return
+    frozen = [name for name, weight in model.named_parameters() if not weight.requires_grad]
+    if frozen:
+        raise refused(frozen[0], "weights that do not train, without adapters, are not read from a trainer")
+
+
+def _precision(model, strategy):
+    """bf16, where the weights are that and nobody widens them: adapters are not asked, and over shards Accelerate and
+    DeepSpeed keep fp32 masters."""
+    if strategy not in ("single", "ddp"):
+        return {}
+    kinds = {str(weight.dtype) for name, weight in model.named_parameters()
+             if "lora_" not in name and weight.dtype.is_floating_point}
+    return {"precision": "bf16"} if kinds == {"torch.bfloat16"} else {}
 
 
 def _model_config(model):
     config = getattr(model, "config", None)
     text = config.to_dict() if hasattr(config, "to_dict") else dict(config or {})
-    return {name: value for name, value in text.items() if value is not None and not name.startswith("_")}
+    return {name: value for name, value in text.items()
+            if value is not None and not name.startswith("_") and name != "quantization_config"}
 
 
 def _strategy(accelerator, folder):
-    """Settings of how the model is spread, from the live accelerator."""
+    """Settings of how the model is spread, from the live accelerator; DeepSpeed's own file goes beside the others."""
     state = accelerator.state
     plugin = getattr(state, "deepspeed_plugin", None)
     if plugin is not None:
-        path = os.path.join(folder, "deepspeed.json")
-        stage = plugin.deepspeed_config.get("zero_optimization", {})
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(plugin.deepspeed_config, file, default=str)
-        offloads = [stage.get(part, {}).get("device", "none") != "none"
-                    for part in ("offload_optimizer", "offload_param")]
-        return {"strategy": f"zero{stage.get('stage', 0)}", "offload": "all" if offloads[1] else
-                "optimizer" if offloads[0] else "off"}
+        with open(os.path.join(folder, "ds_config.json"), "w", encoding="utf-8") as file:
+            json.dump({name: value for name, value in plugin.deepspeed_config.items() if value is not None}, file,
+                      default=str)
+        return {"strategy": f"zero{(plugin.deepspeed_config.get('zero_optimization') or {}).get('stage', 0)}"}
     plugin = getattr(state, "fsdp_plugin", None)
     if plugin is not None:
+        version = getattr(plugin, "fsdp_version", 1)
         offload = getattr(plugin, "cpu_offload", None)
-        offloads = offload is True or getattr(offload, "offload_params", False)
-        return {"strategy": f"fsdp{getattr(plugin, 'fsdp_version', 1)}", "offload": "all" if offloads else "off"}
+        offloads = (offload is True or bool(getattr(offload, "offload_params", False))
+                    or type(offload).__name__ == "CPUOffloadPolicy")
+        kept = version == 2 and getattr(plugin, "reshard_after_forward", True) is False
+        return {"strategy": f"fsdp{version}", "offload": "all" if offloads else "off",
+                **({"reshard": "off"} if kept else {})}
     return {"strategy": "ddp" if state.num_processes > 1 else "single"}
 
 
-def _precision(model):
-    """bf16, where that is what trains; else the recipe knows."""
-    kinds = {str(weight.dtype) for weight in model.parameters() if weight.requires_grad}
-    return {"precision": "bf16"} if kinds == {"torch.bfloat16"} else {}
+def _recipe(trainer):
+    """Whose step it is: the nearest class of the library itself."""
+    for base in type(trainer).__mro__:
+        if base.__module__.split(".")[0] == "trl" and base.__name__ != "BaseTrainer":
+            if base.__name__ not in TASKS or "experimental" in base.__module__:
+                raise refused(base.__name__, f"of TRL's trainers {', '.join(TASKS)} are read")
+            return {"recipe": "trl", "task": TASKS[base.__name__]}
+        if base.__module__.split(".")[0] == "transformers":
+            break
+    return {"recipe": "transformers"}
+
+
+def _write(folder, name, values):
+    with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+        json.dump(values, file, default=str)
 
 
 def settings_of(trainer, folder):
     """The settings of a live trainer, and the files that say the rest, written into `folder`."""
-    name = next((base.__name__ for base in type(trainer).__mro__ if base.__name__ in TASKS), None)
-    settings = {"recipe": "trl" if name else "transformers"}
-    if name:
-        settings["task"] = TASKS[name]
-    with open(os.path.join(folder, "arguments.yaml"), "w", encoding="utf-8") as file:
-        json.dump(_scalars(trainer.args), file)  # JSON is YAML
-    settings["from"] = file.name
-    model = trainer.accelerator.unwrap_model(trainer.model) if hasattr(trainer, "accelerator") else trainer.model
-    settings.update(_adapter(model), **_precision(model))
+    settings = _recipe(trainer)
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    _check_frozen(model)
+    files = os.path.join(folder, "files")
+    os.makedirs(files)
+    _write(files, "arguments.yaml", _said(trainer.args))  # JSON is YAML
+    settings["from"] = files
     os.mkdir(os.path.join(folder, "model"))
-    with open(os.path.join(folder, "model", "config.json"), "w", encoding="utf-8") as file:
-        json.dump(_model_config(model), file, default=str)
+    _write(os.path.join(folder, "model"), "config.json", _model_config(model))
     settings["model"] = os.path.join(folder, "model")
+    settings.update(_strategy(trainer.accelerator, files))
+    settings.update(_adapter(model), **_packing(model), **_precision(model, settings["strategy"]))
+    attention = getattr(getattr(model, "config", None), "_attn_implementation", None)
+    if attention not in (None, "sdpa"):
+        settings["attention"] = ATTENTIONS.get(attention, attention)
     context, mixed = _context(trainer)
     if context:
         settings["context"] = str(context)
-    if mixed and name and not getattr(trainer.args, "packing", False):
+    if mixed and settings["recipe"] == "trl" and not getattr(trainer.args, "packing", False):
         settings["batching"] = "padded"
-    if hasattr(trainer, "accelerator"):
-        settings.update(_strategy(trainer.accelerator, folder))
     return settings
 
 
 def _machine(trainer, gpu):
+    wanted = trainer.accelerator.num_processes
     if gpu:
         return gpu
     import torch
-    wanted = trainer.accelerator.num_processes if hasattr(trainer, "accelerator") else 1
     if torch.cuda.is_available() and torch.cuda.device_count() == wanted:
         return "auto"
     raise FathomError({"code": "bad_input", "message": f"this machine does not have the {wanted} GPUs that are meant; "
                        "name them, as in check(trainer, gpu='8xH100-80G')", "where": "gpu"}, 2)
 
 
+def _means_several(gpu):
+    return bool(re.match(r"(\d+)x", gpu)) and not gpu.startswith("1x")
+
+
 def predict_trainer(trainer, gpu=None, **settings):
-    """The prediction for a live trainer; settings given here win over what it says."""
+    """The prediction for a live trainer; settings given here win over what it says. Where one process asks about
+    several GPUs, how they share the model is the recipe's default, unless `strategy` says it."""
     with tempfile.TemporaryDirectory(prefix="fathom-") as folder:
         said = settings_of(trainer, folder)
-        said.update({name.replace("_", "-"): str(value) for name, value in settings.items()})
         said["gpu"] = _machine(trainer, gpu)
+        if trainer.accelerator.num_processes == 1 and _means_several(said["gpu"]):
+            said.pop("strategy")
+        said.update(as_settings(settings))
         answer = answers.Prediction.of(ask_program("predict", said))
     answer.settings["model"] = getattr(getattr(trainer.model, "config", None), "name_or_path", "") or "the model"
     return answer
@@ -165,48 +245,3 @@ def check(trainer, gpu=None, file=None, **settings):
     answer = predict_trainer(trainer, gpu, **settings)
     print(answer, file=file or sys.stderr)
     return answer
-
-
-def _callback_base():
-    try:
-        from transformers import TrainerCallback
-        return TrainerCallback
-    except ImportError:
-        return object
-
-
-class FathomCallback(_callback_base()):
-    """Lays each step's peak beside the prediction and logs both, through the Trainer's own loggers.
-
-        trainer.add_callback(fathom.FathomCallback(trainer, gpu="H200"))
-
-    After an out-of-memory error, `explain(error)` is doctor's answer to it."""
-
-    def __init__(self, trainer, gpu=None, **settings):
-        self.trainer = trainer
-        self.prediction = predict_trainer(trainer, gpu, **settings)
-        self.measured = []
-
-    def _peaks(self):
-        import torch
-        if not torch.cuda.is_available():
-            return None
-        return {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
-
-    def on_step_begin(self, args, state, control, **kwargs):
-        import torch
-        if torch.cuda.is_available():
-            torch.cuda.reset_peak_memory_stats()
-
-    def on_step_end(self, args, state, control, **kwargs):
-        peaks = self._peaks()
-        if peaks is None:
-            return
-        self.measured.append(peaks)
-        step = self.prediction.steps[min(len(self.measured), len(self.prediction.steps)) - 1]
-        self.trainer.log({"fathom/measured_gib": round(peaks["allocated"] / GIB, 4),
-                          "fathom/predicted_gib": round(step.allocated_bytes / GIB, 4)})
-
-    def explain(self, error):
-        """Why it died: doctor's answer to the error's own text."""
-        return doctor(f"{type(error).__module__}.{type(error).__name__}: {error}")

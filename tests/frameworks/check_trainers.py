@@ -33,10 +33,22 @@ def saved(folder, kind, **more):
     return folder
 
 
-def said(what, trainer, **more):
-    answer = fathom.check(trainer, gpu="H100-80G", **more)
+def said(what, trainer, gpu="H100-80G", **more):
+    answer = fathom.check(trainer, gpu=gpu, **more)
     print(json.dumps({"what": what, "verdict": answer.verdict, "needs": answer.needs_bytes,
                       "settings": answer.settings}))
+
+
+def refused(what, trainer):
+    try:
+        fathom.check(trainer, gpu="H100-80G")
+    except fathom.FathomError as error:
+        print(json.dumps({"what": what, "message": str(error), "status": error.status}))
+
+
+class Adapters:
+    """As peft's LoraConfig says it."""
+    r, target_modules, use_dora, modules_to_save = 8, {"q_proj", "v_proj"}, True, None
 
 
 def follow(trainer):
@@ -72,7 +84,22 @@ def main():
     said("transformers", transformers.Trainer(
         model=transformers.AutoModelForCausalLM.from_pretrained(language),
         args=transformers.TrainingArguments(**usual), train_dataset=rows))
-    follow(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1), train_dataset=rows))
+    follow(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1, logging_steps=1),
+                          train_dataset=rows))
+    sft = trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual), train_dataset=rows)
+    said("eight GPUs", sft, gpu="8xH100-80G")
+    sft.model.config._attn_implementation = "eager"
+    said("eager", sft)
+    sft.model.config._attn_implementation = "sdpa"
+    sft.model.peft_config = {"default": Adapters()}
+    said("adapters", sft)
+    Adapters.target_modules = {"embed_tokens"}
+    refused("other adapters", sft)
+    del sft.model.peft_config
+    next(sft.model.parameters()).requires_grad_(False)
+    refused("frozen", sft)
+    ORPOTrainer = type("ORPOTrainer", (trl.DPOTrainer,), {"__module__": "trl.experimental.orpo"})
+    refused("another trainer", ORPOTrainer(model=language, args=trl.DPOConfig(**usual), train_dataset=pairs))
     try:
         fathom.check(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual), train_dataset=rows))
     except fathom.FathomError as error:

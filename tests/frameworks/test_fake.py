@@ -12,8 +12,11 @@ WORKER = os.path.join(ROOT, "share", "torch_worker.py")
 QWEN3 = {"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
          "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936,
          "max_position_embeddings": 40960}
+LARGE = {"hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32, "intermediate_size": 12288,
+         "tie_word_embeddings": False}
 # Its family is in no table of ours.
-UNKNOWN = {"model_type": "bloom", "hidden_size": 256, "n_layer": 2, "n_head": 8, "vocab_size": 1024}
+UNKNOWN = {"model_type": "mamba2", "hidden_size": 256, "num_hidden_layers": 2, "vocab_size": 1024, "num_heads": 8,
+           "head_dim": 64, "n_groups": 1}
 
 
 def recorded(**wanted):
@@ -45,11 +48,10 @@ class Fake(unittest.TestCase):
         self.compare(steps, peaks, 0.5)
 
     def test_eight_ranks(self):
-        peaks = recorded(model="Qwen3-0.6B", strategy="fsdp2", precision="fp32", seq=8192, ac=True, world=8)
-        done, steps = train(config={**QWEN3, "tie_word_embeddings": True}, context=8192, precision="mixed", world=8,
-                            strategy="fsdp2")
+        peaks = recorded(model="Qwen3-8B", strategy="fsdp2", precision="fp32", seq=8192, ac=True, world=8)
+        done, steps = train(config={**QWEN3, **LARGE}, context=8192, precision="mixed", world=8, strategy="fsdp2")
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.compare(steps, peaks, 10)
+        self.compare(steps, {"allocated": peaks["allocated"]}, 0.1)  # reserved: streams are not seen
 
     def test_a_card_that_is_too_small(self):
         done, steps = train(config={**QWEN3, "num_hidden_layers": 2, "tie_word_embeddings": True}, context=4096,
@@ -81,7 +83,7 @@ class Fake(unittest.TestCase):
             with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
                 json.dump({**QWEN3, "num_hidden_layers": 1, "tie_word_embeddings": True}, file)
             done = subprocess.run(
-                [FATHOM, "probe", "--fake", "--memory-limit", "8GiB", "--model", "config.json", "--gpus", "1",
+                [FATHOM, "probe", "--fake", "--as", "RTX4090", "--model", "config.json", "--gpus", "1",
                  "--engine", "torch", "--strategy", "single", "--precision", "bf16", "--grid", "4096", "--python",
                  sys.executable, "--json"], capture_output=True, text=True, cwd=folder, timeout=600)
             reply = json.loads(done.stdout)

@@ -136,6 +136,18 @@ class Trainers(unittest.TestCase):
         self.sees("dpo", recipe="trl", task="dpo", context=101)
         self.sees("reward", recipe="trl", task="reward", context=101)
 
+    def test_what_it_holds_is_not_left_out(self):
+        self.sees("eight GPUs", gpu="8xH100-80G", strategy="fsdp2")
+        self.sees("eager", attention="eager")
+        self.sees("adapters", lora=8, lora_targets="q,v", dora="on")
+
+    def test_what_cannot_be_told_is_refused(self):
+        for what, said in (("other adapters", "adapters on embed_tokens are not modelled"),
+                           ("frozen", "weights that do not train"), ("another trainer", "of TRL's trainers")):
+            with self.subTest(what):
+                self.assertEqual(self.said[what]["status"], 2)
+                self.assertIn(said, self.said[what]["message"])
+
     def test_transformers_own(self):
         self.sees("transformers", recipe="transformers", checkpointing="off", loss="full")
 
@@ -157,6 +169,7 @@ class Trainers(unittest.TestCase):
         self.assertEqual(row["measured"], [{"allocated": 3 << 30, "reserved": 4 << 30}])
         self.assertEqual(row["logged"][0]["fathom/measured_gib"], 3.0)
         self.assertIn("fathom/predicted_gib", row["logged"][0])
+        self.assertIn("loss", row["logged"][0])
         self.assertEqual(row["cause"], "gpu-memory")
 
 
