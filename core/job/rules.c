@@ -932,6 +932,10 @@ const struct rule rules[] = {
     {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},
 
     // What each target cannot run.
+    {IS_FSDP1, 0, saves_shards, IN_ACCELERATE_FAMILY, CANNOT, "save",
+     "what is written for @target@ saves shards under fsdp1, asked or not: leave --save out"},
+    {IS_BF16 | IS_LORA | IS_FSDP, 0, NULL, IN(LLAMAFACTORY), CANNOT, "precision",
+     "LLaMA-Factory trains adapters under fsdp in mixed precision: leave --precision out"},
     {0, 0, never_saves, IN_ACCELERATE_FAMILY, CANNOT, "save",
      "what is written for @target@ saves a checkpoint every 500 steps and the model at the end"},
     {IS_SP, IS_ZERO, NULL, IN_ACCELERATE_FAMILY, CANNOT, "sp",
