@@ -15,7 +15,8 @@ class DeepSpeed(unittest.TestCase):
                 self.assertEqual(config.zero_config.reduce_bucket_size,
                                  document["zero_optimization"]["reduce_bucket_size"])
                 self.assertEqual(config.gradient_accumulation_steps, document["gradient_accumulation_steps"])
-                self.assertTrue(config.bfloat16_config.enabled)
+                self.assertEqual((config.float16_config.enabled, config.bfloat16_config.enabled),
+                                 ("-fp16" in name, "-fp16" not in name))
 
     def test_a_broken_key_is_refused(self):
         document = read(files("deepspeed-cpu/deepspeed.json")[0][1])

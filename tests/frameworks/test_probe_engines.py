@@ -79,7 +79,7 @@ class Engines(unittest.TestCase):
         for family in sorted(name for name in families if "_vl" not in name and name != "gemma3"):
             AutoConfig.for_model(family, num_labels=3).save_pretrained(os.path.join(self.folder, family))
             with self.subTest(family):
-                self.fathom("--model", family, "--as", "H200", "--until", "1k", "--engine", "accelerate", "--json",
+                self.fathom("--model", f"./{family}", "--as", "H200", "--until", "1k", "--engine", "accelerate", "--json",
                             "--start", "1k", bare=True)
                 given, kept = (AutoConfig.from_pretrained(os.path.join(self.folder, path)).to_dict() for path in
                                (family, f"logs/{family}/gpu-1/sp-1/model_len-1024/model"))

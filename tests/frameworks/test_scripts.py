@@ -81,9 +81,12 @@ class Scripts(unittest.TestCase):
     def test_trl_is_called_with_both_files(self):
         for name, path in files("trl-*/launch.sh"):
             with self.subTest(name):
-                task = name.split("/")[0].split("-")[1]
-                self.assertEqual(called(path, "trl"),
+                task = {"distill": "distillation"}.get(name.split("/")[0].split("-")[1], name.split("/")[0].split("-")[1])
+                arguments = called(path, "trl")
+                self.assertEqual(arguments[:5],
                                  [task, "--config", f"{task}.yaml", "--accelerate_config", "accelerate.yaml"])
+                self.assertEqual("--machine_rank" in arguments, "-hsdp" in name)  # the one on several nodes
+                self.assertTrue(len(arguments) == 5 or "-hsdp" in name, arguments)
 
     def test_odd_names_stay_one_word(self):
         arguments = called(files("slime-opd/launch.sh")[0][1], "ray")
