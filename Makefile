@@ -84,7 +84,7 @@ else
 	@python3 tests/trinity.py build/release
 endif
 
-peers: build ## the estimators that PyPI has, on the same measured jobs as ours: docs/peers.md (half an hour)
+peers: build ## the estimators that PyPI has, on the same measured jobs as ours: docs/peers.md (minutes)
 	@scripts/setup frameworks
 	@python3 tests/frameworks/make_environment.py build/frameworks
 	@build/frameworks/bin/python -m pip install -q --no-deps --upgrade --target build/peers -r tests/peers/requirements.txt

@@ -181,7 +181,7 @@ def memory_tracker(job):
                if device.type == place)
 
 
-# name, what it is, its function
+# name and its function
 ESTIMATORS = [
     ("accelerate 1.15, estimate-memory", accelerate),
     ("DeepSpeed 0.19, ZeRO estimators", deepspeed),
@@ -191,3 +191,5 @@ ESTIMATORS = [
     ("ftuneai 0.4.1", ftune),
     ("vramcalc 0.1.2", vramcalc),
 ]
+# One answer takes half a minute and more: it is asked for the first so many that it has words for.
+MOST_ASKED = {memory_tracker: 6}

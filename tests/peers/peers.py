@@ -20,7 +20,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.dirname(HERE))
 import accuracy  # noqa: E402
 import real_trainers  # noqa: E402
-from estimators import CannotSay, ESTIMATORS  # noqa: E402
+from estimators import CannotSay, ESTIMATORS, MOST_ASKED  # noqa: E402
 
 OURS = "Fathom"
 
@@ -87,6 +87,9 @@ def compare(program):
         scores[OURS].seconds.append(seconds)
         for name, estimator in ESTIMATORS:
             start = time.perf_counter()
+            if len(scores[name].errors) >= MOST_ASKED.get(estimator, total):
+                scores[name].reasons["not asked: it takes too long"] += 1
+                continue
             try:
                 said_bytes = estimator(job)
             except CannotSay as why:
@@ -109,8 +112,9 @@ def document(scores, total):
              "errors counts. Our bars were reached on these rows, so the fair test of ours are rows of your own.", "",
              "| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += [f"| {name} | {' | '.join(score.cells(total))} |" for name, score in scores.items()]
-    lines += ["", "Time is that of one answer: a whole process for Fathom, without starting Python and importing for "
-                  "the others.", "", "## What they have no words for", ""]
+    lines += ["", "Time is that of one answer, with whatever else the machine did: a whole process for Fathom, without "
+                  "starting Python and importing for the others. MemTracker was asked for the first six jobs that it "
+                  "has words for only.", "", "## What they have no words for", ""]
     for name, score in scores.items():
         if score.reasons:
             said = ", ".join(f"{why} {count}" for why, count in score.reasons.most_common())
