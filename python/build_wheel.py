@@ -17,7 +17,7 @@ import sys
 import zipfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TYPES = {"on|off": "bool | str", "N": "int | str"}
+TYPES = {"on|off": "bool | str", "N": "int | str", "TOKENS": "int | str", "BYTES": "int | str"}  # else texts
 
 
 def glibc_of(*files):
@@ -27,13 +27,11 @@ def glibc_of(*files):
     return max(tuple(map(int, found.split("."))) for found in re.findall(r"GLIBC_(\d+\.\d+)", text))
 
 
-def stub(program):
+def editor_types(program):
     """Types of the questions for editors, from the table of settings."""
     table = json.loads(subprocess.run([program, "help", "settings", "--json"], capture_output=True, text=True,
                                       check=True).stdout)
-    kinds = {row["name"]: TYPES.get(row.get("values"), "int | str" if row.get("values") in ("N", "TOKENS", "BYTES")
-                                    else "bool | str" if row.get("values") == "on|off" else "str | int")
-             for row in table["settings"]}
+    kinds = {row["name"]: TYPES.get(row.get("values"), "str | int") for row in table["settings"]}
     of = {command["name"]: command["settings"] for command in table["commands"]}
 
     def parameters(command, first):
@@ -63,7 +61,7 @@ def members(build, version):
             with open(os.path.join(folder, name), "rb") as file:
                 yield f"fathom/{name}", file.read(), False
     yield "fathom/py.typed", b"", False
-    yield "fathom/questions.pyi", stub(program).encode(), False
+    yield "fathom/questions.pyi", editor_types(program).encode(), False
     yield "fathom/VERSION", f"{version}\n".encode(), False
     for name in ("fathom", "libfathom.so"):
         with open(os.path.join(build, name), "rb") as file:

@@ -1,7 +1,8 @@
 // More models by the names that people use, for an answer without a network: shapes that the
 // catalogue's first table does not have, and the hub's other names for shapes that it has. A name
 // with an owner in `also` is that owner's; one without is the row's own. Shapes are those of the
-// published config.json files; their totals are held against published ones (test_model.c).
+// published config.json files as we know them, not downloaded for this; what transformers builds of
+// them is counted (tests/data/parameters.json), and many totals stand in test_model.c.
 #include "core/model/model.h"
 
 #define LLAMA2 "vocab_size=32000 max_position_embeddings=4096"

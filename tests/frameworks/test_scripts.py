@@ -81,7 +81,8 @@ class Scripts(unittest.TestCase):
     def test_trl_is_called_with_both_files(self):
         for name, path in files("trl-*/launch.sh"):
             with self.subTest(name):
-                task = {"distill": "distillation"}.get(name.split("/")[0].split("-")[1], name.split("/")[0].split("-")[1])
+                word = name.split("/")[0].split("-")[1]
+                task = {"distill": "distillation"}.get(word, word)
                 arguments = called(path, "trl")
                 self.assertEqual(arguments[:5],
                                  [task, "--config", f"{task}.yaml", "--accelerate_config", "accelerate.yaml"])
