@@ -19,8 +19,14 @@ MOST_WORDS = 20000
 ARGUMENTS = ["--max_steps", str(STEPS), "--save_strategy", "no", "--logging_steps", "1", "--disable_tqdm", "true"]
 
 
+def config_of(folder):
+    from transformers import AutoConfig  # which fills in what the file leaves to its class
+
+    return AutoConfig.from_pretrained(os.path.join(folder, "config"))
+
+
 def words_of(config):
-    return min(MOST_WORDS, (config.get("text_config") or config)["vocab_size"] - 3)
+    return min(MOST_WORDS, config.get_text_config().vocab_size - 3)
 
 
 def write_tokenizer(folder, count):
@@ -36,19 +42,18 @@ def write_tokenizer(folder, count):
 
 def make_model(folder, weights):
     import torch
-    from transformers import AutoConfig, AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM
 
-    config = AutoConfig.from_pretrained(os.path.join(folder, "config"))
+    config = config_of(folder)
     if torch.cuda.is_available():
         torch.set_default_device("cuda")
     model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
     model.save_pretrained(weights)
-    write_tokenizer(weights, words_of(config.to_dict()))
+    write_tokenizer(weights, words_of(config))
 
 
 def write_rows(folder, context, count):
-    with open(os.path.join(folder, "config", "config.json")) as file:
-        words = words_of(json.load(file))
+    words = words_of(config_of(folder))
     random.seed(0)
     with open(os.path.join(folder, "trial.jsonl"), "w") as out:
         for _ in range(count):
