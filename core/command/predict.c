@@ -40,6 +40,18 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
     return true;
 }
 
+// Nothing where the step's time is not known.
+static bool find_streams(struct activity **streams, const struct query *q,
+                         const struct predict_story *s, struct error *e)
+{
+    const struct step_time *time = &s->prediction.time;
+    if (time->unknown || !time->bound_by)
+        return true;
+    *streams = NEW(q->arena, struct activity, 1);
+    (*streams)->seconds = time->seconds;
+    return predict_streams(*streams, *q->arena, s->job, e);
+}
+
 static bool attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s,
                             const struct trace *history, struct error *e)
 {
@@ -50,12 +62,15 @@ static bool attach_timeline(struct answer *a, const struct query *q, const struc
     struct replay_result r;
     if (!play_again(&r, q, s, (struct replay_request){.trace = history, .series = series}, e))
         return false;
+    struct activity *streams = NULL;
+    if (!find_streams(&streams, q, s, e))
+        return false;
     struct buf svg = buf_in(q->arena);
     struct str machine = machine_text(q->arena, &s->job->hardware);
     struct str title =
         str_format(q->arena, "%.*s, %llu tokens on %.*s", STR_ARGS(str_short(s->job->model.name)),
                    (unsigned long long)s->job->context, STR_ARGS(machine));
-    struct replayed replayed = {history, &r, series, s->prediction.limit_bytes};
+    struct replayed replayed = {history, &r, series, s->prediction.limit_bytes, streams};
     report_timeline(&svg, &replayed, str_z(q->arena, title));
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
     return true;

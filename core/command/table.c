@@ -49,7 +49,7 @@ const struct command commands[] = {
          "does.",
      .uses = USE_JOB,
      .without = "context",
-     .settings = "grid margin host-memory explain format svg",
+     .settings = "grid margin host-memory host-cores network explain format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",

@@ -111,6 +111,7 @@ struct simulation {
     struct trace *trace;
     struct machine machine;
     struct timeline *time;
+    struct activity *activity; // of the last step; NULL: nobody looks
     struct player player;
     struct replay_result result;
     struct alive now, there; // there: at the peak, or before the request that failed
@@ -225,7 +226,8 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
         if (!trace_stream(&stream, s->trace, i, e))
             return false;
     s->machine = machine_with(scratch, s->trace);
-    s->machine.makes_all = !s->trace->passes;
+    s->time->activity = s->activity;
+    s->machine.makes_all = !s->trace->passes || s->activity;
     s->machine.time = s->time;
     if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
@@ -372,6 +374,15 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
     struct simulation s = {.trace = &trace};
+    return simulate(p, &s, &scratch, job, e);
+}
+
+bool predict_streams(struct activity *streams, struct arena scratch, const struct job *job,
+                     struct error *e)
+{
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.plays = true, .trace = &trace, .activity = streams};
+    struct prediction *p = NEW(&scratch, struct prediction, 1);
     return simulate(p, &s, &scratch, job, e);
 }
 

@@ -60,6 +60,10 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
 bool predict_history(struct trace *t, struct arena *a, const struct job *job,
                      struct error *e) MUST_USE;
 
+// What the streams do in the last step; how long it takes must be there.
+bool predict_streams(struct activity *streams, struct arena scratch, const struct job *job,
+                     struct error *e) MUST_USE;
+
 // What a job goes through, largest first decides.
 struct job_phase {
     const char *name;

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "core/base/view.h"
+#include "core/time/activity.h"
 
 enum { CHART_MAX_LAYERS = 12 };
 
@@ -37,8 +38,9 @@ struct chart {
 
 void chart_text(struct buf *out, const struct view *v, const struct chart *c);
 
-// One below the other, to the same scale.
-void chart_svg(struct buf *out, const struct chart *charts, ptrdiff_t count);
+// One below the other, to the same scale; then what streams do, unless that is NULL.
+void chart_svg(struct buf *out, const struct chart *charts, ptrdiff_t count,
+               const struct activity *streams);
 
 // Shared by both: the sum of layers 0..layer at the point where the whole is largest within
 // [from, to).

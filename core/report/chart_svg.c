@@ -4,23 +4,9 @@
 #include "core/base/units.h"
 #include "core/base/utf8.h"
 #include "core/report/chart.h"
+#include "core/report/chart_layout.h"
 #include "core/report/markup.h"
-
-enum {
-    WIDTH = 960,
-    LEFT = 80,
-    RIGHT = 20,
-    SPAN = WIDTH - LEFT - RIGHT,
-    TITLE = 40,
-    PLOT = 300,
-    AXIS = 30,
-    ROW = 22, // of the legend
-    PANEL_GAP = 24,
-    FONT = 13,
-    TITLE_FONT = 16,
-    SWATCH = 18,    // with the space after it
-    ENTRY_GAP = 24, // after a name
-};
+#include "core/report/streams_svg.h"
 
 // The widest common face, DejaVu Sans, takes 0.59 of its size for the average of our names.
 #define LETTER 0.62
@@ -262,7 +248,8 @@ static uint64_t common_top(const struct chart *charts, ptrdiff_t count)
     return top;
 }
 
-void chart_svg(struct buf *out, const struct chart *charts, ptrdiff_t count)
+void chart_svg(struct buf *out, const struct chart *charts, ptrdiff_t count,
+               const struct activity *streams)
 {
     struct buf panels = buf_in(out->arena);
     struct panel p = {.top = common_top(charts, count)};
@@ -273,6 +260,8 @@ void chart_svg(struct buf *out, const struct chart *charts, ptrdiff_t count)
         put_panel(&panels, &p);
         y = p.floor + AXIS + legend_height(out->arena, &p) + PANEL_GAP;
     }
+    if (streams)
+        y = streams_svg(&panels, streams, y) + PANEL_GAP;
     y -= PANEL_GAP - 10;
     buf_printf(out,
                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" "

@@ -3,6 +3,7 @@
 
 #include "core/base/units.h"
 #include "core/report/predict.h"
+#include "core/report/step_time.h"
 #include "core/report/verdict.h"
 
 struct str machine_text(struct arena *a, const struct hardware *h)
@@ -213,6 +214,8 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     report_job(out, v, s->job);
     buf_char(out, '\n');
     print_peak(out, v, c);
+    if (c->context)
+        report_time(out, v, &c->time);
     print_tight(out, v, c);
     print_stop(out, v, c);
     print_length_warnings(out, v, s->sweep, 2);
@@ -297,6 +300,7 @@ static void capacity_json(struct json_out *j, const struct capacity *c)
     else
         json_out_null(j);
     peak_json(j, c);
+    report_time_json(j, &c->time);
     json_out_field_u64(j, "capacity_bytes", c->limit_bytes);
     optional_u64(j, "left_bytes", capacity_left_bytes(c), c->context != 0);
     optional_u64(j, "margin_bytes", verdict_margin_bytes(&c->verdict), c->context != 0);

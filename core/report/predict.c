@@ -624,5 +624,5 @@ void report_timeline(struct buf *svg, const struct replayed *r, const char *titl
         if (!is_empty(t->values[kind], points))
             chart.layers[chart.layer_count++] = (struct chart_layer){
                 memory_kind_name((enum memory_kind)kind), colours[kind], "█", t->values[kind]};
-    chart_svg(svg, &chart, 1);
+    chart_svg(svg, &chart, 1, r->streams);
 }

@@ -31,9 +31,11 @@ struct replayed {
     const struct replay_result *result;
     const struct replay_series *series;
     uint64_t limit_bytes;
+    const struct activity *streams; // of the last step; NULL where its time is not known
 };
 
-// Memory by kind over the three steps, with what torch reserves for it.
+// Memory by kind over the three steps, with what torch reserves for it; and the streams of the
+// last.
 void report_timeline(struct buf *svg, const struct replayed *r, const char *title);
 
 #endif

@@ -278,7 +278,7 @@ void report_replay_svg(struct buf *svg, const struct replay_story *s)
     struct str other = str_format(a, "what if: %.*s", STR_ARGS(what_if_text(a, what_if.options)));
     struct chart charts[2] = {replay_chart(a, &recorded, str_z(a, title)),
                               replay_chart(a, &what_if, str_z(a, other))};
-    chart_svg(svg, charts, s->has_what_if ? 2 : 1);
+    chart_svg(svg, charts, s->has_what_if ? 2 : 1, NULL);
 }
 
 // ------------------------------------------------------------------ JSON

@@ -150,6 +150,7 @@ static void keep_peak(struct capacity *c, const struct prediction *p)
     c->requested_bytes = p->requested_bytes;
     c->reserved_bytes = p->reserved_bytes;
     c->host_bytes = p->host_bytes;
+    c->time = p->time;
     c->verdict = p->verdict;
     c->phase = p->phase;
     c->step = p->step;

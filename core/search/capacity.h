@@ -33,6 +33,7 @@ struct capacity {
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, host_bytes; // at `context`
     enum phase phase;                                                      // of that peak
     int step;
+    struct step_time time;  // a step's at `context`
     struct verdict verdict; // at `context`
     struct verdict tight;   // at `tight_at`
     struct {

@@ -14,9 +14,18 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+static void note(struct timeline *t, enum spent_on kind, double from, double to)
+{
+    t->now.busy[kind] += to - from;
+    if (t->activity)
+        activity_add(t->activity, kind, from, to);
+}
+
 double timeline_begin(struct timeline *t)
 {
     t->now = (struct elapsed){.host = t->now.host, .compute = t->now.compute};
+    if (t->activity)
+        activity_begin(t->activity, t->now.host);
     t->now.host += t->rates.step;
     return t->now.host - t->rates.step;
 }
@@ -36,8 +45,8 @@ void timeline_host(struct timeline *t, double seconds)
 void timeline_host_update(struct timeline *t, double parameters)
 {
     double seconds = parameters / (t->rates.host_adam * t->cores);
+    note(t, WORK_HOST_UPDATE, t->now.host, t->now.host + seconds);
     t->now.host += seconds;
-    t->now.busy[WORK_HOST_UPDATE] += seconds;
 }
 
 void timeline_await(struct timeline *t, int stream, double time)
@@ -80,7 +89,7 @@ void timeline_work(struct timeline *t, int stream, enum spent_on kind, double se
         start = t->now.host;
     }
     t->stream[stream] = start + seconds;
-    t->now.busy[kind] += seconds;
+    note(t, kind, start, start + seconds);
     t->now.compute = t->stream[COMPUTE];
     if (stream == COMPUTE)
         queue(t);
@@ -94,8 +103,8 @@ void timeline_move(struct timeline *t, int stream, double bytes)
 void timeline_move_more(struct timeline *t, int stream, double bytes)
 {
     double seconds = bytes / t->rates.bandwidth;
+    note(t, WORK_MEMORY, t->stream[stream], t->stream[stream] + seconds);
     t->stream[stream] += seconds;
-    t->now.busy[WORK_MEMORY] += seconds;
     t->now.compute = t->stream[COMPUTE];
 }
 

@@ -4,21 +4,11 @@
 #ifndef FATHOM_TIME_TIMELINE_H
 #define FATHOM_TIME_TIMELINE_H
 
+#include "core/time/activity.h"
 #include "core/time/kernel.h"
 #include "core/time/network.h"
 
 enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024 };
-
-// What a stream's time goes to.
-enum spent_on {
-    WORK_PRODUCTS,
-    WORK_ATTENTION,
-    WORK_MEMORY,
-    WORK_HOST_COPY,
-    WORK_HOST_UPDATE,
-    WORK_COLLECTIVE,
-    WORK_KINDS
-};
 
 // A time and what had been done by then; what is between two of them can be repeated.
 struct elapsed {
@@ -37,7 +27,8 @@ struct timeline {
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
     uint64_t launched;
-    bool recomputes; // or else does what is no work of the model's
+    struct activity *activity; // to be filled; NULL: nobody looks
+    bool recomputes;           // or else does what is no work of the model's
 };
 
 // Of a timeline that is all zero.

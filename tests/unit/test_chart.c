@@ -25,7 +25,7 @@ static const char *svg_of(const struct chart *charts, ptrdiff_t count)
 {
     struct arena *a = test_arena();
     struct buf b = buf_in(a);
-    chart_svg(&b, charts, count);
+    chart_svg(&b, charts, count, NULL);
     return str_z(a, buf_str(&b));
 }
 

@@ -109,6 +109,30 @@ TEST(a_slow_host_starves_the_card)
     CHECK(t.now.starved > 0.9 * t.now.host);
 }
 
+// Every second of a kernel is in one of the stretches, also where it crosses from one to the next.
+TEST(activity_is_what_streams_were_busy_with)
+{
+    struct network none = {.silent = true};
+    struct timeline t = on("H200", &none);
+    struct activity *a = NEW(test_arena(), struct activity, 1);
+    a->seconds = 0.1;
+    t.activity = a;
+    timeline_work(&t, 0, WORK_ATTENTION, 1); // of a step before
+    timeline_synchronize(&t, 0);
+    timeline_begin(&t);
+    for (int i = 0; i < 30; i++)
+        timeline_work(&t, i % 3 ? 0 : 1, i % 3 ? WORK_PRODUCTS : WORK_COLLECTIVE, 0.9e-3);
+    double sums[WORK_KINDS] = {0};
+    for (int kind = 0; kind < WORK_KINDS; kind++)
+        for (int i = 0; i < ACTIVITY_POINTS; i++)
+            sums[kind] += a->busy[kind][i];
+    CHECK(is_near(sums[WORK_PRODUCTS], 20 * 0.9e-3, 1e-6));
+    CHECK(is_near(sums[WORK_COLLECTIVE], 10 * 0.9e-3, 1e-6));
+    CHECK(sums[WORK_ATTENTION] <= 0);
+    timeline_work(&t, 0, WORK_MEMORY, 0.5); // longer than the picture
+    CHECK(a->busy[WORK_MEMORY][ACTIVITY_POINTS - 1] > 0);
+}
+
 // What is repeated moves every clock alike.
 TEST(what_is_repeated_takes_as_long)
 {
