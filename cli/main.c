@@ -12,6 +12,7 @@
 #include "host/files/attachments.h"
 #include "host/files/stream.h"
 #include "host/formats/document.h"
+#include "host/formats/lengths_in.h"
 #include "host/formats/request.h"
 #include "host/sources/gpu_source.h"
 #include "host/sources/model_source.h"
@@ -229,8 +230,8 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
                       .runner = &runner};
     return merge_request(o, a, e) && options_imply(o, e) && settings_check(&o->settings, e) &&
            model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
-           read_document(&q, o->command, e) && answer_command(out, o, &q, e) &&
-           attachments_write(*a, out, e);
+           lengths_resolve(&o->settings, e) && read_document(&q, o->command, e) &&
+           answer_command(out, o, &q, e) && attachments_write(*a, out, e);
 }
 
 // "fathom COMMAND --help" is "fathom help COMMAND".

@@ -29,7 +29,7 @@ const struct command commands[] = {
          "how far such predictions were off), what is alive at the peak, and when they do not fit "
          "what they would need and what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
-     .settings = "margin host-memory host-cores network explain timeline trace store",
+     .settings = "margin host-memory host-cores network mean-length data explain timeline trace store",
      .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
@@ -49,7 +49,7 @@ const struct command commands[] = {
          "does.",
      .uses = USE_JOB,
      .without = "context",
-     .settings = "grid margin host-memory host-cores network explain format svg",
+     .settings = "grid margin host-memory host-cores network mean-length data explain format svg",
      .answer = max_answer,
      .examples = {{"max --model Qwen3-8B --gpu 8xH100-80G", "one configuration"},
                   {"max --model Qwen3-0.6B,Qwen3-4B --gpu 1,2,4xA100-80G --sp 1,2,4 --grid trinity",

@@ -584,6 +584,19 @@ const struct setting_def setting_defs[] = {
      .usual = "what such cards are usually joined by",
      .text = "what is between nodes (pcie: inside them too), or what a node sends; none: "
              "collectives move nothing"},
+    {.name = "mean-length",
+     .kind = SETTING_COUNT,
+     .values = "TOKENS",
+     .min = 1,
+     .max = 1 << 28,
+     .usual = "every sequence is as long as the context",
+     .text = "tokens of a sequence on average, which decide the time; memory is that of the "
+             "longest"},
+    {.name = "data",
+     .kind = SETTING_TEXT,
+     .values = "FILE",
+     .text = "the lengths of real sequences, for time and padding: a number on each line, or JSON "
+             "lines with length, num_tokens or input_ids"},
     {.name = "lengths",
      .kind = SETTING_COUNT,
      .values = "TOKENS,...",

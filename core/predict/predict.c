@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/base/num.h"
+#include "core/predict/real_time.h"
 #include "core/recipes/run.h"
 #include "core/replay/moment.h"
 #include "core/replay/player.h"
@@ -366,7 +367,8 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    return predict_fit(p, a, job, e) && find_needs(p, *a, job, e);
+    return predict_fit(p, a, job, e) && real_time_find(&p->time, *a, job, e) &&
+           find_needs(p, *a, job, e);
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

@@ -12,7 +12,11 @@ struct step_time {
     double tokens_per_second; // of each GPU
     double mfu;               // of the card's dense bf16 rate; 0 where that is not known
     const char *bound_by;
-    const char *basis;           // what the range comes from
+    const char *basis;    // what the range comes from
+    double mean_tokens;   // of real sequences; 0: none were described, all are --context long
+    double padded_tokens; // that a batch of them is padded to
+    double longest;       // seconds of a step whose batches are as long as memory must be for
+    uint64_t epoch_steps; // over the data; 0: how many there are was not said
     const char *inside, *across; // what is between several GPUs, between nodes; NULL: one
 };
 

@@ -10,6 +10,28 @@ static void put_seconds(struct buf *b, double seconds)
     buf_printf(b, "%.*f s", digits, seconds);
 }
 
+// " a step of sequences of 600 tokens padded to 1100 (4.10 s as long as any), "
+static void put_lengths(struct buf *b, const struct step_time *t)
+{
+    buf_put_z(b, " a step");
+    if (t->mean_tokens > 0) {
+        buf_printf(b, " of sequences of %.0f tokens", t->mean_tokens);
+        if (t->padded_tokens > t->mean_tokens + 0.5)
+            buf_printf(b, " in rows of %.0f", t->padded_tokens);
+        buf_put_z(b, " (");
+        put_seconds(b, t->longest);
+        buf_put_z(b, " with the longest)");
+    }
+    buf_put_z(b, ", ");
+}
+
+static void put_epoch(struct buf *b, const struct step_time *t)
+{
+    if (t->epoch_steps)
+        buf_printf(b, "; an epoch is %llu steps, %.1f hours", (unsigned long long)t->epoch_steps,
+                   (double)t->epoch_steps * t->seconds / 3600);
+}
+
 // "time: 0.619 s a step (0.538 to 0.712 s: 19 of 20 steps ...), 6617 tokens/s on each GPU, MFU 42
 // %, bound by compute"
 void report_time(struct buf *out, const struct view *v, const struct step_time *t)
@@ -22,7 +44,7 @@ void report_time(struct buf *out, const struct view *v, const struct step_time *
         return;
     }
     put_seconds(&b, t->seconds);
-    buf_put_z(&b, " a step, ");
+    put_lengths(&b, t);
     put_seconds(&b, t->low);
     buf_put_z(&b, " to ");
     put_seconds(&b, t->high);
@@ -32,6 +54,7 @@ void report_time(struct buf *out, const struct view *v, const struct step_time *
         buf_printf(&b, "; over %s, %s between nodes", t->inside, t->across);
     else if (t->inside)
         buf_printf(&b, "; over %s", t->inside);
+    put_epoch(&b, t);
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
@@ -58,5 +81,14 @@ void report_time_json(struct json_out *j, const struct step_time *t)
     field_double(j, "mfu", t->mfu);
     json_out_field_str(j, "bound_by", str_from(t->bound_by));
     json_out_field_str(j, "basis", str_from(t->basis));
+    if (t->mean_tokens > 0) {
+        field_double(j, "longest_step_s", t->longest);
+        field_double(j, "mean_tokens", t->mean_tokens);
+        field_double(j, "padded_tokens", t->padded_tokens);
+    }
+    if (t->epoch_steps) {
+        json_out_field_u64(j, "steps_per_epoch", t->epoch_steps);
+        field_double(j, "hours_per_epoch", (double)t->epoch_steps * t->seconds / 3600);
+    }
     json_out_object_end(j);
 }

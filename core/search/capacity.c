@@ -4,6 +4,7 @@
 
 #include "core/base/num.h"
 #include "core/base/units.h"
+#include "core/predict/real_time.h"
 
 // The share of the limit up to which a floor is safe. Of 900 plans tried length by length (seven
 // models on five cards: single, ddp, fsdp1, fsdp2, offload and trinity; its grid and finer ones) no
@@ -310,6 +311,15 @@ static void join(struct capacity *c, const struct capacity *safe)
 
 typedef bool search_method(struct search *s, const struct capacity_request *r);
 
+// Over the user's own data, where they are described.
+static bool find_real_time(struct capacity *c, struct arena scratch,
+                           const struct capacity_request *r, struct error *e)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    return !c->context || (capacity_job(job, &scratch, r, c->context, e) &&
+                           real_time_find(&c->time, scratch, job, e));
+}
+
 // Without a margin all that fits is safe.
 static bool search_both(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                         search_method *method, struct error *e)
@@ -333,13 +343,13 @@ static bool search_both(struct capacity *c, struct arena scratch, const struct c
 bool capacity_find(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e)
 {
-    return search_both(c, scratch, r, find, e);
+    return search_both(c, scratch, r, find, e) && find_real_time(c, scratch, r, e);
 }
 
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e)
 {
-    return search_both(c, scratch, r, scan, e);
+    return search_both(c, scratch, r, scan, e) && find_real_time(c, scratch, r, e);
 }
 
 const char *capacity_end_text(const struct capacity *c)

@@ -94,7 +94,8 @@ static bool unknown_key(const struct setting *item, struct error *e)
 bool setting_is_document(struct str key)
 {
     return str_starts(key, STR("config.")) || str_starts(key, STR("configs.")) ||
-           str_starts(key, STR("weights.")) || str_starts(key, STR("measured."));
+           str_starts(key, STR("weights.")) || str_starts(key, STR("measured.")) ||
+           str_starts(key, STR("data."));
 }
 
 bool settings_check(const struct settings *s, struct error *e)

@@ -1,0 +1,12 @@
+// What steps over a user's own data take: each is padded to its longest sequence, and ranks that
+// share a step wait for the slowest of them.
+#ifndef FATHOM_PREDICT_REAL_TIME_H
+#define FATHOM_PREDICT_REAL_TIME_H
+
+#include "core/predict/predict.h"
+
+// From the time of the longest batch, which stays beside it. Nothing where no lengths were given.
+bool real_time_find(struct step_time *t, struct arena scratch, const struct job *job,
+                    struct error *e) MUST_USE;
+
+#endif
