@@ -18,6 +18,7 @@
 #include "host/sources/model_source.h"
 #include "host/system/memory.h"
 #include "host/system/task_pool.h"
+#include "host/trials/kernels.h"
 #include "host/trials/measured.h"
 #include "host/trials/probe.h"
 
@@ -212,6 +213,8 @@ static bool answer_command(struct answer *out, struct options *o, const struct q
 {
     int host = o->command->host;
     if ((host & HOST_STORE) && !measured_resolve(&o->settings, e))
+        return false;
+    if (command_takes(o->command, STR("network")) && !kernels_resolve(&o->settings, e))
         return false;
     return host & HOST_TRIALS ? make_trials(out, o, q, e) : command_answer(out, o->command, q, e);
 }

@@ -87,9 +87,9 @@ static bool attach_history(struct answer *a, const struct query *q, const struct
 }
 
 // A trial of this configuration, if the host found one in a store.
-static const char *const measured_keys[] = {"outcome",         "steps",    "reserved_bytes",
-                                            "allocated_bytes", "gpu",      "as",
-                                            "one_gpu",         "versions", "log"};
+static const char *const measured_keys[] = {"outcome",         "step_us", "steps", "reserved_bytes",
+                                            "allocated_bytes", "gpu",     "as",    "one_gpu",
+                                            "versions",        "log"};
 
 static const struct setting *measured(const struct query *q, const char *key)
 {
@@ -116,6 +116,10 @@ static void put_measured_peak(struct buf *b, const struct query *q, bool fits)
     buf_put_z(b, died_later ? " with " : ", reserved ");
     put_gib(b, bytes);
     buf_put_z(b, died_later ? " reserved" : "");
+    const struct setting *time = measured(q, "step_us");
+    uint64_t us;
+    if (time && unit_parse(&us, UNIT_PLAIN, time->value) == UNIT_OK)
+        buf_printf(b, ", a step in %.3f s", (double)us / 1e6);
 }
 
 // ", played on one NVIDIA H200 as A100-80G, torch 2.11.0+cu130, transformers 5.17.0"

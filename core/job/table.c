@@ -684,6 +684,12 @@ const struct setting_def setting_defs[] = {
      .values = "on|off",
      .text = "the torch engine trains on tensors without memory, needs no GPU, and a copy of "
              "torch's allocator tells what the card of --as would take"},
+    {.name = "kernels",
+     .uses = USE_HUNT,
+     .kind = SETTING_FLAG,
+     .values = "on|off",
+     .text = "measure this machine's card with torch, for a minute and a half, instead of making "
+             "trials; predictions for it use what was found from then on"},
     {.name = "device",
      .uses = USE_TRIAL,
      .worker = "",

@@ -1,6 +1,8 @@
 // See step_time.h.
 #include "core/predict/step_time.h"
 
+#include "core/time/benchmark.h"
+
 // One of the usual hosts of eight GPUs has 14 to 16 cores for each; so had the one of the H200 that
 // was measured (tests/runs/h200_runs.jsonl).
 enum { USUAL_CORES = 16, MOST_CORES = 4096 };
@@ -14,6 +16,8 @@ bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
         (cores && !setting_number(&count, cores, UNIT_PLAIN, (struct range){1, MOST_CORES}, e)))
         return false;
     timeline_start(t, &job->hardware.card, &network);
+    if (!rates_measured(&t->rates, &t->measured, &job->hardware.card, job->given, e))
+        return false;
     t->cores = (double)count / (double)job->hardware.gpus_per_node;
     return true;
 }
@@ -63,7 +67,7 @@ static const char *bound_of(double seconds, const struct elapsed *s)
 // By how much predictions were off: tests/step_times.py, 109 steps on one H200; and
 // tests/public_speeds.py, 84 published speeds on A100 and H100. Hosts differ more than
 // cards: some launch twice as fast as the one that was measured.
-enum basis { ON_H200, PUBLISHED, UNCOMPARED, OTHER_HOST };
+enum basis { ON_H200, PUBLISHED, UNCOMPARED, OTHER_HOST, OWN_CARD };
 static const struct {
     double faster, slower;
     const char *text;
@@ -72,12 +76,15 @@ static const struct {
     [PUBLISHED] = {1.28, 1.28, "as near as 9 of 10 published speeds on A100 and H100"},
     [UNCOMPARED] = {1.3, 1.3, "from the card's rates; no speed on it was compared"},
     [OTHER_HOST] = {2, 1.28, "a host may launch twice as fast as the measured one"},
+    [OWN_CARD] = {1.2, 1.2, "from the rates that probe --kernels measured on your card"},
 };
 
-static enum basis basis_of(const struct job *job, const char *bound_by)
+static enum basis basis_of(const struct job *job, const struct timeline *line, const char *bound_by)
 {
     struct str card = str_from(job->hardware.card.name);
     bool h200 = str_is(card, "H200");
+    if (line->measured)
+        return OWN_CARD;
     if (job->hardware.custom)
         return UNCOMPARED;
     if (h200 && job_ranks(job) == 1)
@@ -87,9 +94,9 @@ static enum basis basis_of(const struct job *job, const char *bound_by)
     return h200 || str_is(card, "H100-80G") || str_is(card, "A100-80G") ? PUBLISHED : UNCOMPARED;
 }
 
-static void set_range(struct step_time *t, const struct job *job)
+static void set_range(struct step_time *t, const struct job *job, const struct timeline *line)
 {
-    enum basis basis = basis_of(job, t->bound_by);
+    enum basis basis = basis_of(job, line, t->bound_by);
     t->basis = ranges[basis].text;
     t->low = t->seconds / ranges[basis].faster;
     t->high = t->seconds * ranges[basis].slower;
@@ -105,7 +112,7 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
     t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds;
     t.mfu = spent->flops / seconds / peak;
     t.bound_by = bound_of(seconds, spent);
-    set_range(&t, job);
+    set_range(&t, job, line);
     if (job_ranks(job) > 1)
         t.inside = line->network.silent ? "nothing" : line->network.inside;
     if (job->hardware.nodes > 1 && !line->network.silent)

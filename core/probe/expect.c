@@ -29,6 +29,7 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     x->known = true;
     x->fits = made->fits;
     x->reserved_bytes = made->reserved_bytes;
+    x->step_seconds = made->fits && !made->time.unknown ? made->time.seconds : 0;
 }
 
 // Of a job only what limit_of and outside_of look at is filled in.

@@ -19,6 +19,7 @@ void expect_longest(struct expectation *x, struct arena *a, const struct setting
 struct expected_trial {
     bool known, fits;
     uint64_t reserved_bytes; // at the peak
+    double step_seconds;     // 0: not known
 };
 
 void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *job,

@@ -18,7 +18,11 @@ struct step_record {
 struct peaks {
     uint64_t steps; // that ended
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, retries;
+    double step_seconds; // the least of those after the first; 0: not told
 };
+
+// A step's seconds among those of a trial; the first step also loads and compiles.
+void peaks_time(struct peaks *p, const struct step_record *s);
 
 struct attempt_record {
     int64_t id;

@@ -44,6 +44,10 @@ void tell_trial(struct buf *b, struct str title, const struct expected_trial *ex
         buf_printf(b, ", predicted to %s", expected->fits ? "fit with " : "fail");
     if (expected->known && expected->fits)
         put_gib(b, expected->reserved_bytes);
+    if (done->peaks.step_seconds > 0)
+        buf_printf(b, ", a step in %.3f s", done->peaks.step_seconds);
+    if (done->peaks.step_seconds > 0 && expected->step_seconds > 0)
+        buf_printf(b, " (predicted: %.3f s)", expected->step_seconds);
     buf_printf(b, ", %.1f s", (double)(done->ended_ms - done->started_ms) / 1000);
     if (outcome_rows[done->outcome].verdict == LENGTH_UNDECIDED && done->detail.n) {
         buf_put_z(b, " (");

@@ -21,6 +21,7 @@ struct elapsed {
 
 struct timeline {
     struct rates rates;
+    bool measured; // on the user's own card, by probe --kernels
     struct network network;
     double cores; // of the host, for each GPU
     struct elapsed now;

@@ -18,6 +18,14 @@ static bool add_count(struct settings *s, const char *key, uint64_t value, struc
     return !value || add_text(s, key, str_format(s->arena, "%llu", (unsigned long long)value), e);
 }
 
+static uint64_t step_microseconds(const struct attempt_record *t)
+{
+    struct peaks p = {0};
+    for (ptrdiff_t i = 0; i < t->step_count; i++)
+        peaks_time(&p, &t->steps[i]);
+    return (uint64_t)(p.step_seconds * 1e6);
+}
+
 static bool add_trial(struct settings *s, const struct measured *m, struct error *e)
 {
     const struct attempt_record *t = m->attempt;
@@ -25,6 +33,7 @@ static bool add_trial(struct settings *s, const struct measured *m, struct error
     return add_text(s, "measured.outcome", str_from(outcome_rows[t->outcome].name), e) &&
            add_count(s, "measured.steps", t->peaks.steps, e) &&
            add_count(s, "measured.reserved_bytes", t->peaks.reserved_bytes, e) &&
+           add_count(s, "measured.step_us", step_microseconds(t), e) &&
            add_count(s, "measured.allocated_bytes", t->peaks.allocated_bytes, e) &&
            add_text(s, "measured.gpu", t->gpu, e) &&
            add_text(s, "measured.as", measured_setting(m->cell, "as"), e) &&

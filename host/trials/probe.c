@@ -14,6 +14,7 @@
 #include "host/sources/model_source.h"
 #include "host/sources/nvml.h"
 #include "host/system/interrupts.h"
+#include "host/trials/kernels.h"
 #include "host/trials/leftovers.h"
 #include "host/trials/probe_trial.h"
 #include "host/trials/torch_server.h"
@@ -358,6 +359,8 @@ bool probe_command(struct answer *a, const struct query *q, const struct probe_c
                    struct error *e)
 {
     struct run r = {.arena = q->arena, .console = console};
+    if (settings_find_z(q->settings, "kernels"))
+        return kernels_command(a, q, console, e);
     if (!probe_run_read(&r.plan, q->arena, q->settings, e))
         return false;
     if (r.plan.options.list || r.plan.options.export)

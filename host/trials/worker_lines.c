@@ -54,6 +54,7 @@ static void read_step(struct worker_lines *w, struct step_record *s)
 {
     w->peaks.steps++;
     s->number = s->number ? s->number : w->peaks.steps;
+    peaks_time(&w->peaks, s);
     if (w->watch.step && w->peaks.steps <= WORKER_MOST_STEPS)
         w->watch.step(w->watch.context, s);
 }
