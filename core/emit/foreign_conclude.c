@@ -116,7 +116,13 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
                                 "%.*s: scales are predicted packed, as with use_bnb_nested_quant; "
                                 "without it three bytes more are taken for 64 elements",
                                 STR_ARGS(packed->where)));
-    bool sharded = is_sharded(effective(c, "strategy"));
+    const struct setting *strategy = effective(c, "strategy");
+    bool sharded = is_sharded(strategy);
+    bool cut = strategy && str_is(strategy->value, "fsdp2");
+    if (cut && !fact(c, "stored")) // accelerate/utils/fsdp_utils.py, incompatible_params4bit
+        return FAIL(c->error, UNSUPPORTED, packed->where,
+                    "packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 "
+                    "only; without it every GPU keeps all of them, which is not modelled");
     return put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
 }
 

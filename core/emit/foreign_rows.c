@@ -279,6 +279,8 @@ static const struct foreign_row trl_rows[] = {
     {"use_bnb_nested_quant", "true", FACT, "nested"},
     {"use_bnb_nested_quant", "false", NOTHING},
     {"bnb_4bit_quant_type", "nf4", NOTHING},
+    {"bnb_4bit_quant_storage", "bfloat16", FACT, "stored"},
+    {"bnb_4bit_quant_storage", "uint8", NOTHING},
     {"precompute_ref_log_probs", "true", SETS, "precompute-reference", "on"},
     {"precompute_ref_log_probs", "false", SETS, "precompute-reference", "off"},
     {"center_rewards_coefficient", NULL, SETS, "task", "reward"},

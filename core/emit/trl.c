@@ -17,7 +17,10 @@ static const struct row rows[] = {
     {"dtype", ROW_TEXT, "bfloat16", IS_BF16, 0, "bf16 weights, and nothing to cast."},
     {"dtype", ROW_TEXT, "bfloat16", IS_ZERO, IS_FP16, "DeepSpeed keeps the fp32 masters."},
     {"dtype", ROW_TEXT, "float16", IS_ZERO | IS_FP16, 0, "DeepSpeed keeps the fp32 masters."},
-    {"dtype", ROW_TEXT, "float32", 0, IS_BF16 | IS_ZERO | IS_FP16, "fp32 weights, bf16 compute."},
+    {"dtype", ROW_TEXT, "bfloat16", IS_NF4 | IS_FSDP2, 0,
+     "As packed weights are stored: fsdp casts what is of another type."},
+    {"dtype", ROW_TEXT, "float32", 0, IS_BF16 | IS_ZERO | IS_FP16 | IS_NF4,
+     "fp32 weights, bf16 compute."},
     {"dtype", ROW_TEXT, "float32", IS_FP16, IS_ZERO,
      "fp32 weights, fp16 compute; torch's scaler refuses gradients in fp16."},
     {"bf16", ROW_LITERAL, "false", IS_BF16},
@@ -121,6 +124,9 @@ static const struct row rows[] = {
 static const struct row packed_rows[] = {
     {"load_in_4bit", ROW_LITERAL, "true"},
     {"use_bnb_nested_quant", ROW_LITERAL, "true"},
+    {"bnb_4bit_quant_storage", ROW_TEXT, "bfloat16", IS_FSDP2, 0,
+     "Without it every GPU keeps all packed weights."},
+    {"bnb_4bit_quant_storage", ROW_TEXT, "bfloat16", IS_ZERO3},
 };
 
 static const char *const target_modules[TARGET_COUNT] = {

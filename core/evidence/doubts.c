@@ -258,7 +258,8 @@ static bool is_adapter_spread(const struct job *job)
 {
     bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
     bool other = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO1 ||
-                 job->strategy == STRATEGY_ZERO2;
+                 job->strategy == STRATEGY_ZERO2 ||
+                 (job->strategy == STRATEGY_ZERO3 && job->recipe != RECIPE_TRL);
     return job->lora_rank && (own_loop || other);
 }
 

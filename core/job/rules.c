@@ -57,6 +57,11 @@ static bool calls_its_head(const struct job *j) // as a module
     return !job_fuses_head(j);
 }
 
+static bool has_older_head(const struct job *j) // TRL's, in chunks by itself or whole
+{
+    return is_trl(j) && calls_its_head(j);
+}
+
 static bool is_trainers(const struct job *j) // transformers', and what stands on it
 {
     return is_of(j, RECIPE_TRANSFORMERS) || is_of(j, RECIPE_AXOLOTL) ||
@@ -373,7 +378,9 @@ static bool is_packed_elsewhere(const struct job *j)
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
     bool flat = (j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS)) ||
                 j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
-    return j->packed && !(j->precision == PRECISION_MIXED ? flat : whole);
+    bool cut = (j->strategy == STRATEGY_FSDP2 || j->strategy == STRATEGY_ZERO3) &&
+               (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS));
+    return j->packed && !(j->precision == PRECISION_MIXED ? flat || cut : whole);
 }
 
 static bool has_targets_without_adapters(const struct job *j)
@@ -705,6 +712,11 @@ static bool has_no_bf16(const struct job *j)
     return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
 }
 
+static bool packs_without_bf16(const struct job *j)
+{
+    return is_trl(j) && has_no_bf16(j);
+}
+
 static bool has_flash_without_half(const struct job *j)
 {
     return job_attends_by_package(j) && (has_no_bf16(j) || j->precision == PRECISION_FP32);
@@ -719,6 +731,14 @@ static bool has_flash_without_half(const struct job *j)
 #define NO_BF16                                                                                    \
     "@gpu@ has no bf16, which torch only emulates there, without tensor cores: --precision fp16; " \
     "cards of compute capability 8.0 and later have it"
+// trl 1.16, trainer/sft_trainer.py and the others: param.data.to(torch.bfloat16). torch 2.11:
+// "_amp_foreach_non_finite_check_and_unscale_cuda" not implemented for 'BFloat16' (trl#4901).
+#define NO_BF16_ADAPTERS                                                                       \
+    "TRL makes adapters over packed weights bf16, which @gpu@ has not, and torch's scaler of " \
+    "fp16 does not know: --recipe transformers trains them in fp16, or leave quantize out"
+#define NO_SCALED_ADAPTERS                                                                      \
+    "TRL makes adapters over packed weights bf16, which torch's scaler of fp16 does not know: " \
+    "--precision bf16"
 #define NO_FLASH                                                                            \
     "the package flash-attn needs half precision and compute capability 8.0; sdpa attends " \
     "everywhere"
@@ -734,9 +754,9 @@ static bool has_flash_without_half(const struct job *j)
     "zero2 with chunks too"
 #define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp2, zero1 and zero2"
 #define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
-#define SHARDED_LORA                                                                  \
-    "LoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2, under fsdp1 as " \
-    "transformers' Trainer runs it and under zero3 as TRL 1.16 does"
+#define SHARDED_LORA                                                                             \
+    "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
+    "Trainer runs it, in TRL over shards as 1.16 does"
 // Seen with bitsandbytes 0.50.2 and torch 2.11: "got mixed torch.Tensor and DTensor".
 #define FSDP2_BNB                                                                                \
     "bitsandbytes' optimizers cannot step over fsdp2's shards, which are DTensors; single, ddp " \
@@ -925,6 +945,11 @@ const struct rule rules[] = {
     {IS_TP, 0, tp_misses_heads, 0, CANNOT, "tp",
      "tp @tp@ does not divide the @heads@ attention heads"},
     {0, 0, ep_misses_gpus, 0, CANNOT, "ep", "ep @ep@ does not divide the @gpus@ GPUs"},
+    {IS_NF4, 0, packs_without_bf16, 0, CANNOT, "quantize", NO_BF16_ADAPTERS},
+    {IS_NF4 | IS_FP16, 0, is_trl, 0, CANNOT, "precision", NO_SCALED_ADAPTERS},
+    {0, IS_FP32, has_no_bf16, IN_YAML_FAMILY, CANNOT, "gpu",
+     "@gpu@ has no bf16, in which files for @target@ are written; for trl and transformers they "
+     "are in fp16 too"},
     {IS_BF16, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
     {IS_AUTOCAST, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
     {IS_MIXED, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
@@ -979,9 +1004,8 @@ const struct rule rules[] = {
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
     // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.
-    {IS_NF4 | IS_FSDP, 0, NULL, IN(TRL), CANNOT, "strategy",
-     "fsdp shards packed weights only as bnb_4bit_quant_storage makes them, which is not written; "
-     "under ddp they are"},
+    {IS_NF4 | IS_FSDP1, 0, NULL, IN(TRL), CANNOT, "strategy",
+     "files for packed weights under fsdp1 are not written; under ddp and fsdp2 they are"},
     {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
      "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
@@ -1197,8 +1221,10 @@ const struct rule rules[] = {
     {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
-     "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and under fsdp1 in the mixed "
-     "precision of transformers' Trainer: --strategy ddp"},
+     "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and in mixed precision under fsdp2 "
+     "and zero3 as TRL 1.16 and transformers' Trainer run it and under fsdp1 as the latter does"},
+    {IS_NF4 | IS_FSDP2 | IS_OFFLOAD_ALL, 0, NULL, 0, NOT_YET, "offload",
+     "packed weights under fsdp2 are not modelled with offload; without it they are"},
     {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
     {IS_FP16 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP16},
     {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
@@ -1226,7 +1252,7 @@ const struct rule rules[] = {
     {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
      "over adapters TRL computes a head in host memory there, which is not modelled; without "
      "offload it is"},
-    {IS_LORA | IS_ZERO3, 0, calls_its_head, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO3, 0, has_older_head, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_ZERO3, IS_SFT, NULL, 0, NOT_YET, "lora",
      "LoRA under zero3 is modelled for sft only"},
     {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",

@@ -23,6 +23,13 @@
 // scale for 256; tables of 16 and 256 numbers and an offset for each weight.
 enum { SCALE_BLOCK = 256, CODE_BYTES = 64, SCALE_CODE_BYTES = 1024 };
 
+uint64_t stored_elements(const struct parameter *p)
+{
+    enum { PACKED_IN_ONE = 4 };
+    uint64_t elements = p->rows * p->columns;
+    return p->packed ? u64_divide_up(elements, PACKED_IN_ONE) : elements;
+}
+
 void take_tables(struct trainer *t, const struct parameter *p)
 {
     struct machine *m = t->machine;
@@ -126,6 +133,26 @@ static void cast_adapters(struct trainer *t, int first, uint32_t width)
     for (int i = first; i < t->graph.parameter_count; i++)
         if (width == 4 || t->graph.parameters[i].columns > 1) // TRL leaves magnitudes in fp32
             cast_parameter(t, i, width);
+}
+
+void take_adapters(struct trainer *t, uint32_t width)
+{
+    enum { MADE_WIDTH = 4 };
+    struct graph *g = &t->graph;
+    for (int i = 0; i < g->parameter_count; i++) {
+        struct parameter *p = &g->parameters[i];
+        if (!p->frozen)
+            p->weight =
+                machine_take(t->machine, p->rows * p->columns * MADE_WIDTH, MEMORY_PARAMETERS);
+    }
+    for (int i = 0; i < g->parameter_count && width != MADE_WIDTH; i++) {
+        struct parameter *p = &g->parameters[i];
+        if (p->frozen)
+            continue;
+        struct storage *made = p->weight;
+        p->weight = machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
+        machine_drop(t->machine, made);
+    }
 }
 
 void prepare_packed(struct trainer *t)

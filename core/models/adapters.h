@@ -11,6 +11,13 @@ void adapter_add(struct trainer *t, int weight);
 // Puts a weight of four bits on the card; its scales and tables stay beside it.
 void pack_weight(struct trainer *t, struct parameter *p);
 
+// Of a weight as a shard of it is cut: packed ones are bf16 of which each holds four of their
+// elements (bnb_4bit_quant_storage), in a single column.
+uint64_t stored_elements(const struct parameter *p);
+
+// Adapters on the card beside packed weights, in fp32 as peft makes them, then in this width.
+void take_adapters(struct trainer *t, uint32_t width);
+
 // What stays beside such a weight that comes by other means.
 void take_tables(struct trainer *t, const struct parameter *p);
 

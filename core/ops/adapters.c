@@ -54,6 +54,7 @@ static struct var packed_product(struct graph *g, struct var x, int parameter, i
     struct var weight = graph_output(g, NULL, elements, COMPUTE_WIDTH);
     struct var out = graph_output(g, n, x.elements / p->columns * p->rows, x.width);
     node_input(n, 0, x);
+    node_of_frozen(g, n, parameter);
     moves(g, var_bytes(weight) + elements / 2);
     multiplies(
         g, (struct product_shape){x.elements / p->columns, p->rows, p->columns, 1, COMPUTE_WIDTH});
@@ -85,10 +86,12 @@ static void narrow_bias(struct graph *g, int bias)
 // The same: out of the input's type and back into it.
 struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bias)
 {
+    graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD);
     struct var narrow = op_cast(g, x, COMPUTE_WIDTH);
     narrow_bias(g, bias);
     struct var product = packed_product(g, narrow, parameter, bias);
     struct var out = op_cast(g, product, x.width);
+    graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD_DONE);
     var_drop(g, &product);
     var_drop(g, &narrow);
     return out;

@@ -65,13 +65,6 @@ static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
     return u->shard_elements * shards_of(t)->ranks;
 }
 
-static uint64_t stored_elements(const struct parameter *p)
-{
-    enum { PACKED_IN_ONE = 4 };
-    uint64_t elements = p->rows * p->columns;
-    return p->packed ? u64_divide_up(elements, PACKED_IN_ONE) : elements;
-}
-
 static bool is_whole(const struct trainer *t)
 {
     return shards_of(t)->ranks == 1;

@@ -6,7 +6,14 @@
 // What it takes and gives back, event for event as in the recordings t05, t06 and t12. Three
 // streams: gathering copies into buffers of its own stream, reduced gradients are made on another,
 // everything else on the compute stream.
+//
+// Packed weights are shards too where they are stored as bf16 (bnb_4bit_quant_storage); in bytes
+// accelerate would leave them whole on every rank. With them nothing that is trained becomes fp32,
+// and no weight waits in host memory: all of the model is on each card before it is cut, and goes
+// when all is (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model: model_has_params4bit, and
+// original_sd, which holds the whole weights). Scales and tables are no parameters and stay whole.
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 #include "core/models/vision.h"
 #include "core/strategies/strategies.h"
 
@@ -61,12 +68,13 @@ static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
 }
 
 // Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model); what is frozen stays as it was
-// loaded: as it computes, but where TRL, or a loop of one's own, loads all of it in fp32.
+// loaded: as it computes, but where TRL, or a loop of one's own, loads all of it in fp32, which
+// packed weights are not stored as.
 static uint32_t stored_width(const struct trainer *t, int parameter)
 {
     bool frozen = t->graph.parameters[parameter].frozen;
     bool wide = t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF;
-    return frozen && !wide ? t->width : shards_of(t)->stored_width;
+    return frozen && (!wide || t->job->packed) ? t->width : shards_of(t)->stored_width;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies
@@ -202,9 +210,10 @@ static void read_whole(struct trainer *t, int unit)
     const struct shards *s = shards_of(t);
     const struct unit *u = &s->units[unit];
     struct parameter *p = &t->graph.parameters[u->parameters[0]];
-    uint64_t bytes = p->rows * p->columns * s->stored_width;
+    uint32_t width = stored_width(t, u->parameters[0]);
+    uint64_t bytes = p->rows * p->columns * width;
     struct storage *padded =
-        machine_take(t->machine, u->shards[0] * s->ranks * s->stored_width, MEMORY_GATHERED);
+        machine_take(t->machine, u->shards[0] * s->ranks * width, MEMORY_GATHERED);
     p->whole = padded;
     if (padded->bytes == bytes)
         return;
@@ -357,6 +366,8 @@ static void end_backward(struct trainer *t)
 static uint64_t shard_elements(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
+    if (p->packed)
+        return u64_divide_up(stored_elements(p), job_shards(t->job));
     return u64_divide_up(p->rows, job_shards(t->job)) * p->columns;
 }
 
@@ -412,7 +423,7 @@ static void make_units_around_adapters(struct trainer *t)
     if (!job_fuses_head(t->job))
         return;
     s->read = s->head;
-    t->graph.parameters[t->head].width = s->stored_width;
+    t->graph.parameters[t->head].width = stored_width(t, t->head);
 }
 
 // What stands between the embedding and the layers: learned positions, a norm.
@@ -560,19 +571,41 @@ static void cut_units(struct trainer *t)
             drop_whole(t, &s->units[last[i]], whole[i]);
 }
 
+// All of the model is on the card: shards are cut beside it.
+static void cut_packed(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct shards *s = shards_of(t);
+    struct storage **whole = NEW(t->machine->arena, struct storage *, g->parameter_count);
+    device_map_load(t);
+    take_adapters(t, s->stored_width);
+    for (int i = 0; i < g->parameter_count; i++)
+        whole[i] = g->parameters[i].weight;
+    for (int i = 0; i < s->unit_count; i++)
+        for (int j = 0; j < s->units[i].count; j++) {
+            int parameter = s->units[i].parameters[j];
+            uint64_t bytes = s->units[i].shards[j] * stored_width(t, parameter);
+            g->parameters[parameter].weight = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
+        }
+    for (int i = 0; i < g->parameter_count; i++)
+        drop(t, &whole[i]);
+}
+
 static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
     bool mixed = job_is_mixed(t->job) && !t->is_reference;
     t->state = s;
     s->ranks = job_shards(t->job);
-    s->stored_width = mixed ? 4 : t->width;
+    bool narrowed = t->job->packed && t->job->recipe == RECIPE_TRL;
+    s->stored_width = mixed && !narrowed ? 4 : t->width;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
     s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : t->width;
     make_units(t);
     // The recordings of context parallel began with shards.
-    (t->habits->cuts_on_card && t->job->ring == 1 ? cut_units : take_shards)(t);
+    bool cuts = t->habits->cuts_on_card && t->job->ring == 1;
+    (t->job->packed ? cut_packed : cuts ? cut_units : take_shards)(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++)
         if (!t->graph.parameters[i].frozen && !(t->head_is_idle && i == t->head))

@@ -8,6 +8,7 @@
 // it always is. For that up to 1.5 % too little is predicted to be reserved, and 6.5 and 7.6 % in
 // one job of fourteen, run twice, which took the embedding's size once more.
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 #include "core/ops/ops.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
@@ -648,12 +649,34 @@ static void take_reference(struct trainer *t, const struct zero3 *z)
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
+// A quantised model is no business of zero.Init (transformers 5.17, modeling_utils.py: not
+// is_quantized): every rank loads all of it, packed as bf16 (bnb_4bit_quant_storage), and DeepSpeed
+// cuts one parameter after another (runtime/zero/parameter_offload.py,
+// _convert_to_zero_parameters). Scales and tables are no parameters and stay whole.
+static void take_packed(struct trainer *t, const struct zero3 *z)
+{
+    struct graph *g = &t->graph;
+    device_map_load(t);
+    take_adapters(t, t->width);
+    for (int i = 0; i < g->parameter_count; i++) {
+        uint64_t bytes = coordinator_shard(z->coordinator, i) * t->width;
+        struct storage *part = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
+        drop(t, &g->parameters[i].weight);
+        if (!is_frozen(t, i)) // joined with others below
+            drop(t, &part);
+    }
+}
+
 // What is not trained stays as it was cut.
 static void take_frozen(struct trainer *t, const struct zero3 *z)
 {
     if (!t->job->lora_rank)
         return;
-    make_parts(t, z, true);
+    if (t->job->packed) {
+        take_packed(t, z);
+        return;
+    }
+    make_parts(t, z, t->job->recipe == RECIPE_TRL);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 

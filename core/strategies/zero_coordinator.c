@@ -4,6 +4,7 @@
 #include "core/strategies/zero_coordinator.h"
 
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 
 enum { MOST_MODULE_PARAMETERS = 6, NEVER = -1 };
 
@@ -451,7 +452,7 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
-        uint64_t elements = p->rows * p->columns;
+        uint64_t elements = stored_elements(p);
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
                                       .persists = elements <= persistent,

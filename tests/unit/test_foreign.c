@@ -348,6 +348,13 @@ static const struct reading trl_rows[] = {
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
          "dtype=bfloat16;" STAGE "|gpu=2xH100-80G",
      "quantize=nf4 precision=mixed strategy=zero2"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+         "dtype=bfloat16 bnb_4bit_quant_storage=bfloat16|gpu=2xH100-80G strategy=fsdp2",
+     "quantize=nf4 precision=mixed"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+         "dtype=bfloat16|gpu=2xH100-80G strategy=fsdp2",
+     "!packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 only; without "
+     "it every GPU keeps all of them, which is not modelled"},
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
      "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
      "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},

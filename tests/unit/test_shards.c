@@ -1,0 +1,123 @@
+// Adapters, packed weights and fused losses over shards, as Accelerate and DeepSpeed cut them.
+#include <string.h>
+
+#include "core/base/units.h"
+#include "core/predict/predict.h"
+#include "tests/t.h"
+
+static struct trace history; // of the last prediction
+
+// Of Qwen3-0.6B with two layers on eight H200.
+static struct prediction predicted_in(struct arena *a, const char *more)
+{
+    struct settings s = settings_in(a);
+    struct job *job = NEW(a, struct job, 1);
+    struct str text = str_format(a, "model=Qwen3-0.6B layers=2 gpu=8xH200 context=2048 %s", more);
+    struct prediction p = {0};
+    struct error e = {0};
+    if (!settings_read(&s, text, ' ', STR("test"), &e) || !settings_check(&s, &e) ||
+        !job_from_settings(job, a, &s, &e) || !predict(&p, a, job, &e) ||
+        !predict_history(&history, a, job, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
+    return p;
+}
+
+static struct prediction predicted(const char *more)
+{
+    return predicted_in(test_arena(), more);
+}
+
+static uint64_t allocated_as(enum memory_kind kind)
+{
+    uint64_t bytes = 0;
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        if (history.events[i].kind == EVENT_ALLOC && history.events[i].tag == (uint32_t)kind)
+            bytes += history.events[i].bytes;
+    return bytes;
+}
+
+static uint64_t requests_of(uint64_t bytes)
+{
+    uint64_t count = 0;
+    for (ptrdiff_t i = 0; i < history.count; i++)
+        count += history.events[i].kind == EVENT_ALLOC && history.events[i].bytes == bytes;
+    return count;
+}
+
+// hidden 1024, queries 2048, keys and values 1024, MLP 3072: inputs and outputs of seven layers,
+// and their weights in two layers.
+enum { ALL_WIDTHS = 3072 + 2048 + 2048 + 3072 + 4096 + 4096 + 4096, RANKS = 8 };
+static const uint64_t weights = UINT64_C(2) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024);
+static const uint64_t gate = UINT64_C(3072) * 1024; // the embedding's rows are 151936
+
+// Half a byte an element, an eighth of that on each rank, and all of the scales.
+TEST(packed_weights_are_shards_and_their_scales_are_not)
+{
+    static const char *const rows[][2] = {
+        {"recipe=trl strategy=fsdp2", "fsdp2"},
+        {"recipe=transformers strategy=fsdp2", "fsdp2"},
+        {"recipe=trl strategy=zero3", "zero3"},
+        {"recipe=transformers strategy=zero3", "zero3"},
+    };
+    const uint64_t scales = weights / 64 + weights / 64 / 256 * 4;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str whole = str_format(a, "lora=16 optimizer=sgd %s", rows[i][0]);
+        struct str packed = str_format(a, "%s quantize=nf4", whole.p);
+        uint64_t before = predicted_in(a, whole.p).steps[2].end_allocated_bytes;
+        struct prediction p = predicted_in(a, packed.p);
+        uint64_t less = before - p.steps[2].end_allocated_bytes;
+        bool wide = i == 0; // trl's shards are of fp32, the embedding's too, its adapters' of bf16
+        uint64_t saved = weights * (wide ? 7 : 3) / 2 / RANKS;
+        if (wide)
+            saved += (UINT64_C(151936) * 1024 + UINT64_C(2) * 16 * ALL_WIDTHS) * 2 / RANKS;
+        uint64_t rest = wide ? 2 * MIB : MIB; // what is not split off, more of it in fp32
+        CHECK(less + scales < saved + rest && less + scales + rest > saved);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+        CHECK(requests_of(gate / 2 / RANKS) > 0);
+        CHECK(requests_of(gate / 2) > 0); // all of it, before it is cut
+    }
+}
+
+// Accelerate leaves adapters over packed weights as they are: bf16 in TRL, fp32 as peft makes them.
+TEST(adapters_over_packed_shards_keep_their_type)
+{
+    const uint64_t adapters = UINT64_C(2) * 16 * ALL_WIDTHS / RANKS;
+    predicted("lora=16 quantize=nf4 strategy=fsdp2 recipe=trl optimizer=adamw-fused");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), adapters * 4 + UINT64_C(28) * 4);
+    predicted("lora=16 quantize=nf4 strategy=fsdp2 recipe=transformers optimizer=adamw-fused");
+    CHECK_U64(allocated_as(MEMORY_OPTIMIZER), adapters * 8 + UINT64_C(28) * 4);
+}
+
+// All of a packed model is on the card when its shards are cut under fsdp2, and goes with the last;
+// DeepSpeed cuts one weight after another.
+TEST(a_packed_model_is_whole_before_it_is_cut)
+{
+    struct prediction cut = predicted("layers=24 lora=16 quantize=nf4 strategy=fsdp2 recipe=trl");
+    struct prediction one = predicted("layers=24 lora=16 quantize=nf4 strategy=zero3 recipe=trl");
+    const uint64_t whole = UINT64_C(12) * weights / 2 + UINT64_C(151936) * 1024 * 2;
+    CHECK(cut.load.allocated_bytes > whole + whole / RANKS);
+    CHECK(one.load.allocated_bytes > whole);
+    CHECK(one.load.allocated_bytes < cut.load.allocated_bytes);
+}
+
+// Outside of TRL, too: adapters alone have masters, and the head is a module like others.
+TEST(zero3_trains_adapters_in_every_trainer)
+{
+    static const char *const rows[] = {
+        "recipe=transformers checkpointing=on",
+        "recipe=transformers checkpointing=off tied=off",
+        "recipe=deepspeed",
+        "strategy=zero3 recipe=hf",
+        "recipe=llamafactory strategy=zero3",
+    };
+    const uint64_t adapters = UINT64_C(2) * 16 * ALL_WIDTHS / RANKS;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str text = str_format(a, "lora=16 optimizer=adamw-fused strategy=zero3 %s", rows[i]);
+        struct prediction p = predicted_in(a, text.p);
+        uint64_t state = allocated_as(MEMORY_OPTIMIZER);
+        CHECK(state >= adapters * 12 && state < adapters * 20 + MIB);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
