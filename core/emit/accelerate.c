@@ -121,6 +121,8 @@ static const struct line run_lines[] = {
     {IS_CHECKPOINTING, 0, "    --checkpointing"},
     {IS_FLASH2, 0, "    --attention flash_attention_2"},
     {IS_EAGER, 0, "    --attention eager"},
+    {IS_LIGER, 0, "    --liger-loss"},
+    {IS_LIGER_LAYERS, 0, "    --liger-layers"},
     {0, IS_NO_DATASET, "    --dataset @dataset@"},
     {.text = "    --save-to @save-to@\n)\n"
              "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" "

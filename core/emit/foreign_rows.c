@@ -653,6 +653,8 @@ const struct foreign_row script_rows[] = {
     {"arguments.attention", "sdpa", NOTHING},
     {"arguments.attention", "eager", SETS, "attention", "eager"},
     {"arguments.attention", "flash_attention_2", SETS, "attention", "flash2"},
+    {"arguments.liger-loss", NULL, SETS, "loss", "liger"},
+    {"arguments.liger-layers", NULL, SETS, "layer-kernels", "liger"},
     {"arguments.checkpointing", NULL, FACT, "recomputed", "true"},
     {"arguments.dataset", NULL, NOTHING},
     {"arguments.save-to", NULL, FACT, "own-script"},

@@ -110,9 +110,9 @@ static bool saves_entropy_spread(const struct job *job)
     return job->entropy_saving && job_ranks(job) > 1;
 }
 
-static bool is_ddp_with_liger(const struct job *job)
+static bool is_liger_spread(const struct job *job)
 {
-    return job->strategy == STRATEGY_DDP && job->loss == LOSS_LIGER;
+    return job->strategy != STRATEGY_SINGLE && !job_is_zero(job) && job->loss == LOSS_LIGER;
 }
 
 // Unlike tests/runs/h200_lora.jsonl.
@@ -352,7 +352,7 @@ const struct doubt doubt_rows[] = {
     {has_odd_experts, "experts under sequence parallel or offload", true},
     {has_sharded_experts, "experts under fsdp1, DeepSpeed or Trinity (read from their source)",
      true},
-    {is_ddp_with_liger, "Liger's loss under ddp", true},
+    {is_liger_spread, "Liger's loss under ddp or fsdp (read from its source)", true},
     {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
     {is_paged, "paged state, and how the driver moves it", true},
     {is_muon, "Muon", true},

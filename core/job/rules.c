@@ -686,6 +686,11 @@ static bool attends_plainly(const struct job *j)
     return job_attention_kernel(j) >= KERNEL_EFFICIENT;
 }
 
+static bool cuts_head_apart(const struct job *j)
+{
+    return (is_of(j, RECIPE_HF) || j->lora_rank) && has_untied_head(j);
+}
+
 static bool has_own_adapters(const struct job *j)
 {
     return is_of(j, RECIPE_AXOLOTL) || is_of(j, RECIPE_LLAMAFACTORY);
@@ -780,8 +785,11 @@ static bool has_flash_without_half(const struct job *j)
 #define SPREAD_KERNELS                                                                           \
     "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split, but " \
     "for zero3 in the step of deepspeed"
-#define SHARDED_LIGER \
-    "liger's loss is not modelled under fsdp, zero1 and zero2; under zero3 and on one GPU it is"
+// liger_kernel 0.8.5, transformers/model/qwen3.py: lm_head_weight=self.lm_head.weight, a DTensor
+// where fully_shard has had the head by itself.
+#define APART_LIGER                                                                                \
+    "liger's loss reads the head's weight, which hf's loop, and accelerate under adapters, shard " \
+    "by itself where it is not tied; transformers' Trainer without adapters has it whole there"
 
 #define CANNOT  ERROR_BAD_INPUT
 #define NOT_YET ERROR_UNSUPPORTED
@@ -1042,8 +1050,8 @@ const struct rule rules[] = {
     {IS_LIGER, 0, NULL, IN(TRL), CANNOT, "loss",
      "with use_liger_kernel TRL 1.16 keeps its own fused loss: leave --loss out; --layer-kernels "
      "liger writes the key"},
-    {IS_LIGER, 0, NULL, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS) | IN_RAY_FAMILY, CANNOT,
-     "loss", "files with Liger's loss are written for axolotl and LLaMA-Factory"},
+    {IS_LIGER, 0, NULL, IN_RAY_FAMILY, CANNOT, "loss",
+     "files with Liger's loss are written for transformers, axolotl and LLaMA-Factory"},
     {0, IS_LIGER, has_liger_layers, IN(LLAMAFACTORY), CANNOT, "layer-kernels",
      "LLaMA-Factory turns Liger's layer kernels on together with its loss: --loss liger"},
     {IS_LIGER, IS_LIGER_LAYERS, NULL, IN(LLAMAFACTORY), CANNOT, "loss",
@@ -1296,10 +1304,10 @@ const struct rule rules[] = {
     {IS_CP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
     {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
-    {IS_LIGER | IS_FSDP, 0, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
-    {IS_LIGER | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "loss", SHARDED_LIGER},
+    {IS_LIGER | IS_FSDP2, 0, cuts_head_apart, 0, NOT_YET, "loss", APART_LIGER},
     {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",
-     "liger's loss is not modelled in TRL's step; its chunked loss is"},
+     "with use_liger_kernel TRL 1.16 keeps its own fused loss, which is modelled: leave --loss "
+     "out; --layer-kernels liger has the rest"},
     {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
      "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
 };

@@ -465,7 +465,7 @@ const struct setting_def setting_defs[] = {
      .field = FIELD(layer_kernels),
      WORDS(layer_kernels_words),
      .phrase = "@ layer kernels",
-     .written_by = IN(TRL) | IN_YAML_FAMILY,
+     .written_by = IN_ACCELERATE_FAMILY,
      .kind = SETTING_CHOICE,
      .fallback = "torch",
      .text = "whose norms, rotary positions and MLPs: transformers' own over torch, or "

@@ -377,6 +377,8 @@ static const struct saying {
     {"for=slurm around=trl gpu=8xH100-80G",
      "job.sbatch",
      {"TRL 1.14.1 and later go on", "!training goes on from"}},
+    {"for=accelerate gpu=H100-80G loss=liger", "launch.sh", {"    --liger-loss\n"}},
+    {"for=transformers gpu=H100-80G layer-kernels=liger", "launch.sh", {"    --liger-layers\n"}},
     {"for=trl gpu=8xH100-80G", "launch.sh", {"TRL 1.14.1 and later go on", "resume_from"}},
     {"for=trl gpu=8xH100-80G accum=2 sync-each-batch=on",
      "sft.yaml",

@@ -121,3 +121,31 @@ TEST(zero3_trains_adapters_in_every_trainer)
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
     }
 }
+
+// No logits of all tokens, the head's gradient from the forward pass on, and nothing left behind.
+TEST(ligers_loss_runs_over_shards)
+{
+    static const char *const rows[] = {
+        "recipe=transformers strategy=fsdp1",
+        "recipe=transformers strategy=fsdp1 tied=off",
+        "recipe=transformers strategy=fsdp2",
+        "recipe=transformers strategy=fsdp2 tied=off",
+        "recipe=transformers strategy=fsdp2 cp=4",
+        "recipe=hf strategy=fsdp2",
+        "recipe=transformers strategy=zero1",
+        "recipe=transformers strategy=zero2 tied=off",
+        "recipe=llamafactory strategy=fsdp2 accum=2 sync-each-batch=on",
+    };
+    const uint64_t head = UINT64_C(151936) * 1024 * 2;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct str full = str_format(a, "context=16k %s", rows[i]);
+        struct str fused = str_format(a, "%s loss=liger", full.p);
+        struct prediction all = predicted_in(a, full.p);
+        struct prediction p = predicted_in(a, fused.p);
+        uint64_t tokens = strstr(rows[i], "cp=4") ? 4096 : 16384;
+        CHECK(p.allocated_bytes + tokens * 151936 * 4 < all.allocated_bytes);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+        CHECK(requests_of(head) >= PREDICT_STEPS);
+    }
+}

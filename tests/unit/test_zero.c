@@ -287,8 +287,6 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 tiled-mlp=on", "is modelled under zero3"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 tiled-mlp=on recipe=trl",
          "a tiled MLP is modelled in the step of deepspeed"},
-        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 recipe=deepspeed loss=liger",
-         "liger's loss is not modelled under"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 zero-buckets=deepspeed",
          "zero-buckets is a setting of DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero1 offload=optimizer",

@@ -38,6 +38,8 @@ def read_arguments():
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), default="adamw")
     parser.add_argument("--checkpointing", action="store_true", help="recompute layers")
     parser.add_argument("--attention", default="sdpa")
+    parser.add_argument("--liger-loss", action="store_true", help="liger_kernel's fused head and loss")
+    parser.add_argument("--liger-layers", action="store_true", help="its norms, positions and MLPs")
     parser.add_argument("--learning-rate", type=float, default=1e-5)
     parser.add_argument("--epochs", type=float, default=1)
     parser.add_argument("--save-every", type=int, default=500, help="steps")
@@ -117,6 +119,14 @@ def accumulation_of(args):
     return None
 
 
+def kernels_of(args):
+    if not args.liger_loss and not args.liger_layers:
+        return {}
+    layers = {name: args.liger_layers for name in ("rope", "rms_norm", "swiglu", "geglu")}
+    return {"use_liger_kernel": True,
+            "liger_kernel_config": {"fused_linear_cross_entropy": args.liger_loss, **layers}}
+
+
 class Peaks(TrainerCallback):
     """Reports what torch held at most while the job was built and in each step, on the first process."""
 
@@ -189,6 +199,7 @@ def main():
         disable_tqdm=args.trial,  # a bar would stand in front of the lines that a trial reports
         remove_unused_columns=False,
         dataloader_drop_last=True,
+        **kernels_of(args),
     )
     keep_to(args.limit_bytes)
     model = load_model(args)
