@@ -69,6 +69,11 @@ static bool evaluates(const struct job *job)
     return job->evaluation_batch > 0;
 }
 
+static bool keeps_logits(const struct job *job)
+{
+    return job->keeps_logits;
+}
+
 static bool is_replicated(const struct job *job)
 {
     return job->replicas > 1;
@@ -336,6 +341,7 @@ const struct doubt doubt_rows[] = {
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},
+    {keeps_logits, "logits that are kept in it", true},
     {is_replicated, "replicas of fsdp2's shards (read from torch's source)", true},
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},

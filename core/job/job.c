@@ -429,10 +429,12 @@ enum attention_kernel job_attention_kernel(const struct job *p)
 }
 
 // accelerate 1.15, prepare_model: outputs become fp32 where it autocasts.
+// A score is one value, and a pair has two rows.
 uint64_t job_kept_logits(const struct job *p)
 {
-    uint64_t width = p->precision == PRECISION_BF16 ? 2 : 4;
-    uint64_t row = sat_mul(sat_mul(p->context, p->model.vocab), width);
+    uint64_t width = p->precision == PRECISION_BF16 ? 2 : 4, rows = job_rows(p) / p->batch;
+    uint64_t values = p->model.labels ? p->model.labels : sat_mul(p->context, p->model.vocab);
+    uint64_t row = sat_mul(values, width * (p->batching == BATCHING_PACKED ? 1 : rows));
     return p->keeps_logits ? sat_mul(row, p->evaluation_rows) : 0;
 }
 

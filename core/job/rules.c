@@ -471,11 +471,6 @@ static bool keeps_logits_of_nothing(const struct job *j)
     return j->keeps_logits && (!j->evaluation_batch || !j->evaluation_rows);
 }
 
-static bool keeps_trls_logits(const struct job *j)
-{
-    return j->keeps_logits && is_trl(j);
-}
-
 static bool keeps_beyond_counting(const struct job *j)
 {
     return job_kept_logits(j) > UINT64_C(1) << 46;
@@ -1115,9 +1110,6 @@ const struct rule rules[] = {
      "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
-    {0, 0, keeps_trls_logits, 0, NOT_YET, "eval-logits",
-     "TRL 1.16 computes logits for metrics in a second forward pass, which is not modelled; "
-     "transformers' Trainer is"},
     {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
      "evaluation that generates answers is not modelled"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",

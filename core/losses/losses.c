@@ -227,10 +227,30 @@ static struct var loss_inside(struct trainer *t, struct output o)
     return unit_mark(t, loss, unit_number(t, PART_NORMS), false);
 }
 
+struct var forward_to_logits(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    struct output o = model_forward(t);
+    g->kind = MEMORY_LOGITS;
+    struct var hidden = local(&f, o.last);
+    struct var logits = local(&f, finished(t, g, logits_of(t, borrowed(hidden))));
+    local(&f, router_loss(t));
+    unit_leave(t, unit_number(t, PART_NORMS));
+    forget(&f, &hidden);
+    model_let_go(t, o);
+    graph_end_autocast(g);
+    if (t->job->precision != PRECISION_BF16) // accelerate 1.15, convert_outputs_to_fp32
+        assign(&f, &logits, cast(g, logits, 4));
+    g->kind = MEMORY_WORKING;
+    return taken(returns(&f, logits));
+}
+
 struct var forward_to_loss(struct trainer *t)
 {
+    bool reads = t->is_reference || (t->without_graph && job_generates(t->job));
     if (trl_compares(t->job))
-        return taken((t->is_reference || t->without_graph ? trl_read : trl_comparing_loss)(t));
+        return taken((reads ? trl_read : trl_comparing_loss)(t));
     struct output o = model_forward(t);
     return taken((t->job->loss == LOSS_POLICY ? loss_behind : loss_inside)(t, o));
 }

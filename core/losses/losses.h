@@ -7,4 +7,7 @@
 // A micro-batch of the job to its loss; of a model that is only read, to its log-probabilities.
 struct var forward_to_loss(struct trainer *t);
 
+// The same to the logits of all tokens, as the model's caller gets them, without a loss.
+struct var forward_to_logits(struct trainer *t);
+
 #endif

@@ -156,7 +156,7 @@ static struct var sequence_log_probs(struct trainer *t, struct var *routers)
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
     bool was_without = t->without_graph, recorded = g->recording;
-    t->without_graph = !trained;
+    t->without_graph = was_without || !trained;
     struct output o = model_forward(t);
     g->kind = MEMORY_LOGITS;
     struct var hidden = local(&f, o.last);
@@ -169,7 +169,7 @@ static struct var sequence_log_probs(struct trainer *t, struct var *routers)
     graph_end_autocast(g);
     struct var sums = sum_rows(g, each, job_rows(t->job));
     t->without_graph = was_without;
-    g->recording = g->keeping = trained || recorded;
+    g->recording = g->keeping = (trained || recorded) && !was_without;
     return returns(&f, sums);
 }
 

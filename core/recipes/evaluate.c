@@ -1,5 +1,6 @@
 // Evaluation between steps (transformers/trainer.py, evaluation_loop and prediction_step; TRL's
-// trainers have a prediction_step of their own): a forward pass to the loss without a graph. No
+// trainers have a prediction_step of their own): a forward pass to the loss without a graph, with
+// the reference where the loss compares. No
 // logits are kept where nobody computes metrics of them, which is the Trainer's and TRL's default.
 // Under fsdp1 the root stays whole until the next
 // forward pass (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard), under zero3 what
@@ -13,6 +14,14 @@
 static uint64_t ring_of(const struct job *p)
 {
     return p->recipe == RECIPE_TRL ? 1 : p->ring;
+}
+
+// trl 1.16, prediction_step: its fused head makes no logits, so that the model is asked again, as
+// transformers wrote it (trainer/sft_trainer.py and dpo_trainer.py, return_outputs).
+static void read_once_more(struct trainer *t)
+{
+    struct var logits = forward_to_logits(t);
+    var_drop(&t->graph, &logits);
 }
 
 static struct var read_batch(struct trainer *t)
@@ -29,6 +38,8 @@ static struct var read_batch(struct trainer *t)
     struct storage *labels = machine_take(m, 8 * tokens, MEMORY_INPUTS);
     t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
     struct var loss = forward_to_loss(t);
+    if (t->job->keeps_logits && t->job->recipe == RECIPE_TRL && !t->job->model.labels)
+        read_once_more(t);
     var_drop(&t->graph, &t->ids);
     machine_drop(m, labels);
     return loss;
@@ -73,16 +84,28 @@ static void keep_logits(struct trainer *t)
     machine_drop(m, kept);
 }
 
+// A loss that compares reads the same batch with its reference.
+static void set_reference_job(struct run *r, const struct job *job)
+{
+    struct trainer *reference = r->trainer.reference;
+    if (reference)
+        reference->job = job;
+}
+
 void run_evaluate(struct run *r)
 {
     struct trainer *t = &r->trainer;
-    const struct job *trained = t->job;
+    const struct job *trained = t->job, *read = t->reference ? t->reference->job : NULL;
     const struct ring ring = t->ring;
     struct var ids = t->ids;
     r->evaluation_job = *trained;
     r->evaluation_job.batch = trained->evaluation_batch;
     r->evaluation_job.ring = ring_of(trained);
     t->job = &r->evaluation_job;
+    if (read)
+        r->evaluation_reference_job = *read;
+    r->evaluation_reference_job.batch = trained->evaluation_batch;
+    set_reference_job(r, &r->evaluation_reference_job);
     t->ring.ranks = t->job->ring;
     t->ring.shape.tokens = job_tokens(t->job);
     machine_phase(t->machine, PHASE_EVALUATE);
@@ -95,4 +118,5 @@ void run_evaluate(struct run *r)
     t->ids = ids;
     t->ring = ring;
     t->job = trained;
+    set_reference_job(r, read);
 }

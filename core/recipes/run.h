@@ -22,7 +22,7 @@ struct run {
     struct trainer trainer;
     struct trainer reference; // of trinity: only read
     struct job reference_job; // its own micro-batches
-    struct job evaluation_job;
+    struct job evaluation_job, evaluation_reference_job;
 };
 
 const struct run_kind *run_kind_of(enum recipe recipe);

@@ -149,3 +149,32 @@ TEST(ligers_loss_runs_over_shards)
         CHECK(requests_of(head) >= PREDICT_STEPS);
     }
 }
+
+// Its parts are there in both; read, its embedding is whole beside the policy's.
+TEST(an_evaluation_that_compares_reads_the_reference)
+{
+    const char *with = "recipe=trl task=dpo strategy=zero3 eval-batch=8";
+    const char *without = "recipe=trl task=dpo strategy=zero3 eval-batch=8 precompute-reference=on";
+    const uint64_t embedding = UINT64_C(151936) * 1024 * 2;
+    struct prediction held = predicted(without), read = predicted(with);
+    uint64_t parts = (embedding + weights * 2) / RANKS;
+    CHECK(read.evaluation.allocated_bytes >
+          held.evaluation.allocated_bytes + parts + embedding / 2);
+    CHECK_U64(read.steps[2].end_allocated_bytes, read.steps[1].end_allocated_bytes);
+}
+
+// TRL's fused head makes no logits: for metrics the model runs once more, and all ranks' are kept.
+TEST(trls_logits_come_from_a_second_pass)
+{
+    const char *losses = "recipe=trl gpu=H200 eval-batch=4";
+    const char *logits = "recipe=trl gpu=H200 eval-batch=4 eval-size=8 eval-logits=on";
+    const char *pairs = "recipe=trl gpu=H200 task=dpo eval-batch=2 eval-size=4 eval-logits=on";
+    const char *scores = "recipe=trl gpu=H200 task=reward eval-batch=4 eval-size=8 eval-logits=on";
+    const uint64_t batch = UINT64_C(4) * 2048 * 151936;
+    struct prediction plain = predicted(losses), kept = predicted(logits);
+    CHECK(plain.evaluation.allocated_bytes < batch * 4);
+    CHECK(kept.evaluation.allocated_bytes > batch * 4 * 3); // two batches, and the second alone
+    CHECK(requests_of(batch * 2) == 2 && requests_of(batch * 8) == 1);
+    CHECK(predicted(pairs).evaluation.allocated_bytes > batch * 4 * 3);
+    CHECK(predicted(scores).evaluation.allocated_bytes < batch * 4);
+}
