@@ -7,6 +7,7 @@
 
 #define EVERY_RECIPE 0u
 #define OF(recipe)   (1u << RECIPE_##recipe)
+#define OF_YAML      (OF(AXOLOTL) | OF(LLAMAFACTORY))
 
 // Settings that depend on the job.
 enum computed {
@@ -18,6 +19,9 @@ enum computed {
     NO_REFERENCE,       // beside the model, where there is one
     SAVED_SHARDS,       // instead of whole weights
     READ_ONCE,          // by a node's first rank
+    TRLS_LOSS,          // with the strategy there is, which TRL would choose another for
+    TRLS_SHARDS,        // the same where nothing is sharded
+    FOUR_BITS,          // of what adapters leave as it is
 };
 
 static const struct remedy_row {
@@ -35,11 +39,13 @@ static const struct remedy_row {
     {"or weights read once a node", "", EVERY_RECIPE, READ_ONCE},
     {"or the reference before training", "", OF(TRL), NO_REFERENCE},
     {"or a chunked loss", "loss=chunked:2048"},
-    {"or TRL's chunked loss", "recipe=trl", OF(HF) | OF(TRANSFORMERS)},
+    {"or TRL's chunked loss", "", OF(HF) | OF(TRANSFORMERS), TRLS_LOSS},
+    {"or that and sharding", "", OF(HF) | OF(TRANSFORMERS), TRLS_SHARDS},
+    {"or frozen weights in four bits", "", EVERY_RECIPE, FOUR_BITS},
     {"or one sequence at a time", "", EVERY_RECIPE, ONE_SEQUENCE},
     {"or gradients reduced each time", "", OF(TRL) | OF(TRANSFORMERS), NO_WHOLE_GRADIENTS},
-    {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL)},
-    {"or stage 3", "strategy=zero3", OF(DEEPSPEED)},
+    {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL) | OF_YAML},
+    {"or stage 3", "strategy=zero3", OF(DEEPSPEED) | OF_YAML},
     {"or context parallel 2", "cp=2"},
     {"or context parallel 4", "cp=4"},
     {"or context parallel 8", "cp=8"},
@@ -48,6 +54,7 @@ static const struct remedy_row {
     {"or sequence parallel 8", "sp=8"},
     {"or the optimizer in host memory", "offload=optimizer"},
     {"or all in host memory", "offload=all", OF(HF) | OF(TRL) | OF(DEEPSPEED)},
+    {"or stage 3, all in host memory", "strategy=zero3 offload=all", OF_YAML},
     {"or all in host memory", "strategy=fsdp2 offload=all save-hf=never", OF(TRINITY)},
     {"or all there, and sp 4", "strategy=fsdp2 offload=all save-hf=never sp=4", OF(TRINITY)},
     {"or twice the GPUs", "", EVERY_RECIPE, MORE_GPUS, 2},
@@ -84,6 +91,24 @@ static struct str more_gpus(struct arena *a, const struct job *j, int times)
                       h->card.name);
 }
 
+static struct str trls_loss(struct arena *a, const struct job *j)
+{
+    if (j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_FSDP2 ||
+        settings_find_z(j->given, "strategy"))
+        return STR("recipe=trl");
+    const char *strategy = setting_def_find(STR("strategy"))->words[j->strategy];
+    return str_format(a, "recipe=trl strategy=%s", strategy);
+}
+
+// TRL's file has one type for all around packed weights.
+static struct str four_bits(const struct job *j)
+{
+    if (!j->lora_rank || j->packed)
+        return STR_NONE;
+    bool narrows = j->recipe == RECIPE_TRL && !job_is_sharded(j);
+    return narrows ? STR("quantize=nf4 precision=bf16") : STR("quantize=nf4");
+}
+
 static struct str words_of_row(struct arena *a, const struct job *j, const struct remedy_row *row)
 {
     switch (row->computed) {
@@ -102,6 +127,12 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
                                                                               : STR_NONE;
     case READ_ONCE:
         return j->loads_once ? STR_NONE : STR("load-once=on");
+    case TRLS_LOSS:
+        return trls_loss(a, j);
+    case TRLS_SHARDS:
+        return j->strategy == STRATEGY_DDP ? STR("recipe=trl strategy=fsdp2") : STR_NONE;
+    case FOUR_BITS:
+        return four_bits(j);
     case NO_REFERENCE:
         return job_reads_reference(j) && !job_generates(j) && !j->lora_rank
                    ? STR("precompute-reference=on")
@@ -123,13 +154,17 @@ static bool says(const struct setting *item, const struct setting_def *def, stru
     return str_equal(item->value, value);
 }
 
-// "--expandable on --sp 2": what the words change of the job.
+// "--expandable on --sp 2": what the words change of the job, and where they name another recipe, a
+// strategy that was not given, either.
 static const char *options_of(struct arena *a, const struct job *j, const struct settings *words)
 {
     struct buf b = buf_in(a);
+    bool elsewhere = settings_find_z(words, "recipe") != NULL;
     for (ptrdiff_t i = 0; i < words->count; i++) {
         const struct setting *item = &words->items[i];
-        if (says(settings_find(j->settings, item->key), setting_def_find(item->key), item->value))
+        bool anew = elsewhere && str_is(item->key, "strategy");
+        const struct settings *known = anew ? j->given : j->settings;
+        if (says(settings_find(known, item->key), setting_def_find(item->key), item->value))
             continue;
         buf_printf(&b, "%s--%.*s %.*s", b.n ? " " : "", STR_ARGS(item->key), STR_ARGS(item->value));
     }
