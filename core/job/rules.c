@@ -570,7 +570,7 @@ static bool generates_in_shards(const struct job *j)
 
 static bool compares(const struct job *j)
 {
-    return j->task == TASK_DPO || j->task == TASK_KTO;
+    return is_trl(j) && (j->task == TASK_DPO || j->task == TASK_KTO);
 }
 
 static bool is_older_task(const struct job *j)
@@ -1124,9 +1124,8 @@ const struct rule rules[] = {
      "padded and packed rows are not modelled under context parallel"},
     {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
      "TRL's grpo and rloo are modelled on one GPU and under ddp, with transformers generating"},
-    {IS_FSDP, 0, compares, 0, NOT_YET, "strategy",
-     "dpo and kto under fsdp are not modelled: with TRL 1.16 the reference's forward failed inside "
-     "FSDP2 when it was tried; ddp, zero2 and zero3 train them"},
+    {IS_FSDP1, 0, compares, 0, NOT_YET, "strategy",
+     "dpo and kto under fsdp1 are not modelled; under fsdp2, ddp, zero2 and zero3 they are"},
     {0, 0, is_older_task, 0, NOT_YET, "recipe",
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",

@@ -18,6 +18,7 @@ struct habits {
     bool sums_narrow;      // FSDP2 reduces gradients in bf16
     bool device_map;       // on one GPU the model comes by a device map
     bool cuts_on_card;     // FSDP2's units come whole and are cut there
+    bool one_unit;         // FSDP2 has all of a model that is read as one, on the card
     bool decays_matrices;  // the optimizer has norms and biases in a group of their own
     int batch_columns;     // of a step's batches, which all come before it; 0: token ids, once
     enum head_unit head_unit;

@@ -5,12 +5,20 @@
 #include "core/recipes/run.h"
 
 static const struct habits whole_reference = {.batch_columns = 3};
+static const struct habits sharded_reference = {
+    .batch_columns = 3, .cuts_on_card = true, .one_unit = true};
 
-// trl/models/utils.py, prepare_deepspeed: the reference is on the card before the engine is made;
-// below stage 3 it is a model like any other, in bf16 and whole.
+// trl/models/utils.py, prepare_deepspeed and prepare_fsdp: the reference is on the card before what
+// is trained. Below stage 3 it is a model like any other, in bf16 and whole; FSDP2 has one unit of
+// it, which is whole while it reads.
 static void build_before(struct run *r, const struct job *p, struct machine *m)
 {
     r->reference_job = *p;
+    if (p->strategy == STRATEGY_FSDP2) {
+        trainer_build_reference(&r->reference, &r->reference_job, m, &sharded_reference);
+        machine_mark(m, EVENT_EMPTY_CACHE); // transformers/trainer.py, accelerator.free_memory()
+        return;
+    }
     if (p->strategy != STRATEGY_ZERO3) {
         r->reference_job.strategy = STRATEGY_SINGLE;
         r->reference_job.precision = PRECISION_BF16;
@@ -34,10 +42,11 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     bool reads = job_reads_reference(p) && !p->lora_rank;
-    if (reads && job_is_zero(p))
+    bool before = job_is_zero(p) || p->strategy == STRATEGY_FSDP2;
+    if (reads && before)
         build_before(r, p, m);
     plain_build(r, p, m);
-    if (reads && !job_is_zero(p))
+    if (reads && !before)
         trainer_build_reference(&r->reference, p, m, &r->kind->habits);
     r->trainer.reference = reads ? &r->reference : NULL;
     if (p->teacher)

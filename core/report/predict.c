@@ -225,10 +225,6 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job->packed && (job->strategy == STRATEGY_FSDP2 || job->strategy == STRATEGY_ZERO3),
          "Packed weights are stored as bf16 (bnb_4bit_quant_storage), so that they can be cut; "
          "every rank has all of them while it loads, and of scales and tables to the end."},
-        {job->lora_rank && job->strategy == STRATEGY_ZERO3 && job->checkpointing,
-         "Layers are recomputed reentrantly (use_reentrant true), without which DeepSpeed 0.19.8 "
-         "fails over adapters; TRL 1.16 sees to it, elsewhere gradient_checkpointing_kwargs has "
-         "to say it."},
         {job_narrows_adapters(job) && !job_autocasts(job) &&
              (job->recipe == RECIPE_TRL || !job_is_mixed(job)),
          "Around packed weights all is bf16, adapters too, as with TRL 1.16 and dtype bfloat16."},

@@ -53,7 +53,7 @@ static struct shards *shards_of(const struct trainer *t)
 
 static bool is_offloaded(const struct trainer *t)
 {
-    return t->job->offload || t->is_reference;
+    return t->job->offload || (t->is_reference && !t->habits->one_unit);
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -158,7 +158,7 @@ static void fetch_shards(struct trainer *t, struct unit *u)
 static void gather(struct trainer *t, struct unit *u)
 {
     const struct shards *s = shards_of(t);
-    if (u->flat || u->is_full)
+    if (u->flat || u->is_full || !u->count)
         return;
     if (is_offloaded(t)) {
         fetch_shards(t, u);
@@ -352,12 +352,13 @@ static void end_backward(struct trainer *t)
     for (int i = s->blocks; i < s->blocks + s->block_count; i++) {
         if (s->units[i].is_full)
             leave_backward(t, i);
-        drop(t, &s->units[i].flat); // gathered ahead for a backward pass that never came
     }
     machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
     drop(t, &s->last_reduced);
-    for (int i = 0; i < s->unit_count; i++)
+    for (int i = 0; i < s->unit_count; i++) {
+        drop(t, &s->units[i].flat); // gathered ahead for a backward pass that never came
         drop(t, &s->units[i].summed);
+    }
     s->order_count = 0;
 }
 
@@ -492,6 +493,10 @@ static void make_units_of_text(struct trainer *t)
     s->tail = has_tail ? s->head : -1;
 }
 
+// Passes of a step that are noted: kto reads twice with the model it trains, a reference that is
+// this model without its adapters twice more.
+enum { MOST_PASSES = 4 };
+
 static void make_units(struct trainer *t)
 {
     struct shards *s = shards_of(t);
@@ -501,8 +506,12 @@ static void make_units(struct trainer *t)
     s->block_count = (int)m->vision.depth;
     s->unit_count = s->blocks + s->block_count;
     s->units = NEW(t->machine->arena, struct unit, s->unit_count + 2);
-    s->order = NEW(t->machine->arena, int, s->unit_count + 2);
+    s->order = NEW(t->machine->arena, int, MOST_PASSES *(s->unit_count + 2));
     s->embedding = s->head = s->tail = s->read = -1;
+    if (t->habits->one_unit) { // trl 1.16, models/utils.py, prepare_fsdp: fully_shard(model)
+        add_unit(t, &s->units[s->root], 0, t->graph.parameter_count);
+        return;
+    }
     make_units_of_text(t);
     make_units_of_tower(t);
 }
@@ -579,6 +588,7 @@ static void cut_packed(struct trainer *t)
     struct storage **whole = NEW(t->machine->arena, struct storage *, g->parameter_count);
     device_map_load(t);
     take_adapters(t, s->stored_width);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE); // transformers/trainer.py, free_memory()
     for (int i = 0; i < g->parameter_count; i++)
         whole[i] = g->parameters[i].weight;
     for (int i = 0; i < s->unit_count; i++)
@@ -594,7 +604,7 @@ static void cut_packed(struct trainer *t)
 static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
-    bool mixed = job_is_mixed(t->job) && !t->is_reference;
+    bool mixed = job_is_mixed(t->job) && (!t->is_reference || t->habits->one_unit);
     t->state = s;
     s->ranks = job_shards(t->job);
     bool narrowed = t->job->packed && t->job->recipe == RECIPE_TRL;

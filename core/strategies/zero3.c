@@ -658,6 +658,7 @@ static void take_packed(struct trainer *t, const struct zero3 *z)
     struct graph *g = &t->graph;
     device_map_load(t);
     take_adapters(t, t->width);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE); // transformers/trainer.py, free_memory()
     for (int i = 0; i < g->parameter_count; i++) {
         uint64_t bytes = coordinator_shard(z->coordinator, i) * t->width;
         struct storage *part = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
@@ -714,7 +715,8 @@ static void find_adapters(struct trainer *t, struct zero3 *z)
         if (adapter && adapter < z->base_count)
             z->base_count = adapter;
     }
-    g->reentrant = t->job->checkpointing && (t->job->lora_rank || t->job->checkpoint_offload);
+    bool asked = t->job->lora_rank && t->job->recipe == RECIPE_TRL;
+    g->reentrant = t->job->checkpointing && (asked || t->job->checkpoint_offload);
 }
 
 static void load(struct trainer *t)

@@ -101,7 +101,7 @@ TEST(rules_hold_for_their_targets_only)
         {ASKED "recipe=trl loss=chunked:512", "", false},
         {ASKED "for=trl recipe=hf", "run another training step: --recipe trl", false},
         {ASKED "for=verl", "verl's own trainer is not modelled", true},
-        {ASKED "for=trl task=dpo", "dpo and kto under fsdp are not modelled", true},
+        {ASKED "for=trl task=dpo strategy=fsdp1", "dpo and kto under fsdp1 are not", true},
         {ASKED "for=trl task=dpo strategy=zero2", "", false},
         {ASKED "for=trl task=capacity", "capacity is a test of Trinity", false},
         {ASKED "for=trinity tp=2", "have no word for tp", false},

@@ -178,3 +178,27 @@ TEST(trls_logits_come_from_a_second_pass)
     CHECK(predicted(pairs).evaluation.allocated_bytes > batch * 4 * 3);
     CHECK(predicted(scores).evaluation.allocated_bytes < batch * 4);
 }
+
+// fully_shard of all of it: whole in bf16 while it reads, copied from a buffer of the same size;
+// its shards are fp32 and stay. An adapter's reference is the model itself.
+TEST(under_fsdp2_a_reference_is_one_unit)
+{
+    static const char *const tasks[] = {"dpo", "kto batch=2"};
+    const uint64_t all =
+        UINT64_C(151936) * 1024 + weights + UINT64_C(2) * (2 * 1024 + 2 * 128) + 1024;
+    for (ptrdiff_t i = 0; i < COUNT_OF(tasks); i++) {
+        struct arena *a = test_arena();
+        struct str job = str_format(a, "strategy=fsdp2 recipe=trl task=%s", tasks[i]);
+        struct str alone = str_format(a, "%s precompute-reference=on", job.p);
+        struct str adapted = str_format(a, "%s lora=16", job.p);
+        struct prediction held = predicted_in(a, job.p);
+        CHECK_U64(requests_of(all * 2), (i ? 2 : 1) * PREDICT_STEPS);
+        uint64_t with = held.steps[2].end_allocated_bytes;
+        CHECK_U64(with, held.steps[1].end_allocated_bytes);
+        uint64_t more = with - predicted_in(a, alone.p).steps[2].end_allocated_bytes;
+        CHECK(more + 3 * MIB > all * 4 / RANKS && more < all * 4 / RANKS + 3 * MIB);
+        struct prediction p = predicted_in(a, adapted.p);
+        CHECK_U64(requests_of(all * 2), 0);
+        CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
