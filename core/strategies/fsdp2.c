@@ -601,6 +601,45 @@ static void cut_packed(struct trainer *t)
         drop(t, &whole[i]);
 }
 
+static void spread(struct trainer *t, int parameter, struct storage **shard)
+{
+    const struct parameter *p = &t->graph.parameters[parameter];
+    uint32_t width = stored_width(t, parameter);
+    struct storage *whole =
+        machine_take(t->machine, p->rows * p->columns * width, MEMORY_PARAMETERS);
+    *shard = machine_take(t->machine, shard_elements(t, parameter) * width, MEMORY_PARAMETERS);
+    if (is_offloaded(t))
+        drop(t, shard);
+    drop(t, &whole);
+}
+
+// With cpu_ram_efficient_loading units are cut without storage; then the first rank's tensors come
+// to the card one after another, in the modules' order, and each is scattered
+// (fsdp2_load_full_state_dict of accelerate 1.15). A tied head comes too, until it is tied again.
+static void spread_all(struct trainer *t)
+{
+    struct storage *head = NULL;
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        spread(t, i, &t->graph.parameters[i].weight);
+    if (t->head != t->embedding)
+        return;
+    spread(t, t->head, &head);
+    drop(t, &head);
+}
+
+// The recordings of context parallel began with shards.
+static void take_weights(struct trainer *t)
+{
+    if (t->job->packed)
+        cut_packed(t);
+    else if (!t->habits->cuts_on_card || t->job->ring > 1)
+        take_shards(t);
+    else if (t->job->loads_once)
+        spread_all(t);
+    else
+        cut_units(t);
+}
+
 static void load(struct trainer *t)
 {
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
@@ -613,9 +652,7 @@ static void load(struct trainer *t)
     s->reduce_stream = t->first_stream + 1;
     s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : t->width;
     make_units(t);
-    // The recordings of context parallel began with shards.
-    bool cuts = t->habits->cuts_on_card && t->job->ring == 1;
-    (t->job->packed ? cut_packed : cuts ? cut_units : take_shards)(t);
+    take_weights(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++)
         if (!t->graph.parameters[i].frozen && !(t->head_is_idle && i == t->head))
