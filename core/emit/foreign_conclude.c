@@ -413,13 +413,16 @@ static void note_buckets(struct conclusion *c)
                             STR_ARGS(where), STR_ARGS(bucket ? bucket->value : STR("5e8"))));
 }
 
-// Of stage 2; off where nothing says it, as in Accelerate's YAML, which cannot.
+// Where nothing says it, as in Accelerate's YAML, which cannot, off in stage 2 and on in stage 3.
 static bool conclude_overlap(struct conclusion *c)
 {
     const struct setting *strategy = settings_find_z(c->out, "strategy");
     const struct setting *overlap = fact(c, "overlap");
-    bool on = overlap && str_is(overlap->value, "true");
-    if (!strategy || !str_is(strategy->value, "zero2"))
+    bool third = strategy && str_is(strategy->value, "zero3");
+    bool on = overlap ? str_is(overlap->value, "true") : third;
+    if (!third && !(strategy && str_is(strategy->value, "zero2")))
+        return true;
+    if (third && on)
         return true;
     return put_unless_there(c, "overlap-comm", on ? STR("on") : STR("off"), strategy->where);
 }

@@ -100,6 +100,11 @@ static bool has_other_overlap(const struct job *job)
     return job->strategy == STRATEGY_ZERO2 && !job->offload && other;
 }
 
+static bool gathers_in_line(const struct job *job)
+{
+    return job->strategy == STRATEGY_ZERO3 && !job->overlap_comm;
+}
+
 static bool is_distilled(const struct job *job)
 {
     return job->teacher != NULL;
@@ -347,6 +352,7 @@ const struct doubt doubt_rows[] = {
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},
     {has_other_overlap, "zero2 with, or in TRL without, overlap_comm", true},
+    {gathers_in_line, "zero3 without overlap_comm", true},
     {is_distilled, "distillation (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},

@@ -275,6 +275,15 @@ const struct recipe_row recipe_rows[] = {
      .evidence = "what their examples do: fp32 shards, bf16 compute"},
     {.setting = "precision", .value = "bf16", .evidence = "as models are loaded by default"},
     {.setting = "optimizer", .value = "adamw", .evidence = "torch.optim.AdamW: foreach"},
+    {.recipe = "llamafactory",
+     .setting = "overlap-comm",
+     .value = "off",
+     .strategies = "zero3",
+     .evidence = "LLaMA-Factory 0.9.5, examples/deepspeed/ds_z3_config.json"},
+    {.setting = "overlap-comm",
+     .value = "on",
+     .strategies = "zero3",
+     .evidence = "deepspeed/runtime/zero/config.py, overlap_comm_valid: on in stage 3"},
 };
 
 const ptrdiff_t recipe_row_count = COUNT_OF(recipe_rows);

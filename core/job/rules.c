@@ -630,8 +630,8 @@ static bool has_liger_layers(const struct job *j)
 
 static bool has_spread_liger_layers(const struct job *j)
 {
-    bool plain = is_deepspeed(j) || is_of(j, RECIPE_HF);
-    return has_liger_layers(j) && !(plain && j->strategy == STRATEGY_ZERO3);
+    bool split = j->ulysses > 1 && !is_deepspeed(j) && !is_of(j, RECIPE_HF);
+    return has_liger_layers(j) && (split || j->strategy != STRATEGY_ZERO3);
 }
 
 static bool has_special_liger_layers(const struct job *j)
@@ -777,9 +777,9 @@ static bool has_flash_without_half(const struct job *j)
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
 #define SHARDED_DORA       "DoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
-#define SPREAD_KERNELS                                                                           \
-    "Liger's layer kernels are not modelled under DeepSpeed and where sequences are split, but " \
-    "for zero3 in the step of deepspeed"
+#define SPREAD_KERNELS                                                                             \
+    "Liger's layer kernels are not modelled under zero1 and zero2 and where sequences are split, " \
+    "but for zero3 in the step of deepspeed"
 // liger_kernel 0.8.5, transformers/model/qwen3.py: lm_head_weight=self.lm_head.weight, a DTensor
 // where fully_shard has had the head by itself.
 #define APART_LIGER                                                                                \

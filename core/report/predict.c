@@ -271,7 +271,8 @@ static void print_deepspeed(struct buf *out, const struct view *v, const struct 
     buf_wrapped(
         out,
         STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to "
-            "it, overlap_comm is on under zero3 and in TRL's jobs under zero2, buckets have the "
+            "it, overlap_comm is on under zero3 unless --overlap-comm off says otherwise or "
+            "LLaMA-Factory's files are meant, and in TRL's jobs under zero2, buckets have the "
             "sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
             "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
             "hidden), the rest is its default (sub_group_size, "

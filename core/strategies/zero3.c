@@ -46,14 +46,16 @@ static struct zero3 *zero3_of(const struct trainer *t)
     return t->state;
 }
 
+// Without overlap_comm all is on the stream of the products (stage3.py and parameter_offload.py,
+// default_stream).
 static uint16_t gather_stream(const struct trainer *t)
 {
-    return t->first_stream;
+    return t->job->overlap_comm ? t->first_stream : STREAM_COMPUTE;
 }
 
 static uint16_t reduce_stream(const struct trainer *t)
 {
-    return (uint16_t)(t->first_stream + 1);
+    return t->job->overlap_comm ? (uint16_t)(t->first_stream + 1) : STREAM_COMPUTE;
 }
 
 static uint64_t elements_of(const struct trainer *t, int parameter)
