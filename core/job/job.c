@@ -138,7 +138,7 @@ static bool is_countable(const struct job *p, struct error *e)
         return false;
     const struct model *m = &p->model;
     uint64_t widest = u64_most(width_of(m), p->teacher ? width_of(p->teacher) : 0);
-    bool masks = job_masks_windows(p) || job_masks_rows(p);
+    bool masks = job_masks_windows(p) || job_masks_rows(p) || job_masks_always(p);
     uint64_t pairs = job_attends_eagerly(p) ? sat_mul(m->heads, p->context)
                      : masks                ? job_sequence_tokens(p)
                                             : 0;
@@ -276,7 +276,8 @@ enum attention job_attention(const struct job *p)
         return p->attention;
     if (p->recipe == RECIPE_TRINITY)
         return ATTENTION_FLASH2;
-    bool eager = model_has(&p->model, FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES);
+    bool eager = model_has(&p->model, FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES |
+                                          FEATURE_SCORES_BIASED);
     return eager ? ATTENTION_EAGER : ATTENTION_SDPA;
 }
 
@@ -312,6 +313,12 @@ bool job_masks_rows(const struct job *p)
         return true;
     bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1;
     return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
+}
+
+// modeling_falcon.py: allow_is_causal_skip=False.
+bool job_masks_always(const struct job *p)
+{
+    return model_has(&p->model, FEATURE_MASKED) && job_attention(p) == ATTENTION_SDPA;
 }
 
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits

@@ -227,7 +227,8 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 static bool has_own_attention(const struct job *j)
 {
     return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES |
-                                FEATURE_DELTA_NET | FEATURE_ROTARY_COMPLEX);
+                                FEATURE_DELTA_NET | FEATURE_ROTARY_COMPLEX | FEATURE_SCORES_BIASED |
+                                FEATURE_HEADS_AMONG);
 }
 
 static bool is_special_under_zero(const struct job *j)
@@ -253,8 +254,14 @@ static bool asks_sinks_for_another(const struct job *j)
 
 static bool asks_written_for_another(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_ALIBI | FEATURE_WIDE_SCORES) &&
+    return model_has(&j->model, FEATURE_ALIBI | FEATURE_WIDE_SCORES | FEATURE_SCORES_BIASED) &&
            job_attention(j) != ATTENTION_EAGER;
+}
+
+static bool asks_falcon_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_HEADS_AMONG) &&
+           (job_attention(j) != ATTENTION_SDPA || j->ring > 1);
 }
 
 static bool is_counted_only(const struct job *j)
@@ -884,6 +891,8 @@ const struct rule rules[] = {
      "@family@ has sinks, which of these only eager knows"},
     {0, 0, asks_written_for_another, 0, CANNOT, "attention",
      "@family@ writes its attention out: of these it has eager only"},
+    {0, 0, asks_falcon_for_another, 0, NOT_YET, "attention",
+     "@family@ is modelled with sdpa only, and without context parallel"},
     {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
     {IS_CP, 0, job_attends_eagerly, 0, CANNOT, "cp",

@@ -312,11 +312,10 @@ const struct family families[] = {
         .model_type = "falcon",
         .title = "Falcon",
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
-                    FEATURE_PARALLEL | FEATURE_ONE_NORM,
+                    FEATURE_PARALLEL | FEATURE_ONE_NORM | FEATURE_MASKED | FEATURE_HEADS_AMONG,
         .reads = READS_MULTI_QUERY | READS_FALCON,
-        .refuses = "alibi",
+        .refuses = "alibi hidden_dropout attention_dropout",
         .unmeasured = true,
-        .counted_only = true,
         .window = WINDOW_NEVER,
         .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
                  "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "
@@ -327,10 +326,11 @@ const struct family families[] = {
     {
         .model_type = "mpt",
         .title = "MPT",
-        .features = FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS | FEATURE_NO_ROTARY,
+        .features = FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS | FEATURE_NO_ROTARY |
+                    FEATURE_SCORES_BIASED | FEATURE_NORM_UNBIASED | FEATURE_SPLIT_PROJECTIONS,
         .reads = READS_HEADS_ONLY,
+        .refuses = "attn_config.clip_qkv attn_config.attn_pdrop",
         .unmeasured = true,
-        .counted_only = true,
         .window = WINDOW_NEVER,
         .names = "^layers=blocks ^embed_tokens=wte self_attn.o_proj=attn.out_proj "
                  "self_attn.qkv_proj=attn.Wqkv mlp.=ffn. input_layernorm=norm_1 "

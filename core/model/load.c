@@ -78,7 +78,7 @@ static const struct field fields[] = {
      .keys = "first_position"},
     {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
      .keys = "rotary_dim"},
-    {IN_MODEL(sliding_window), SCOPE_TEXT, .max = MAX_POSITION,
+    {IN_MODEL(sliding_window), SCOPE_TEXT, .may_be_zero = true, .max = MAX_POSITION,
      .keys = "sliding_window attention_chunk_size"},
     {IN_HELPER(max_window_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
      .keys = "max_window_layers"},
@@ -347,6 +347,8 @@ static bool derive_widths(struct model *m, const struct origin *o, struct error 
     bool shared;
     if (!m->intermediate && model_has(m, FEATURE_NO_GATE))
         m->intermediate = 4 * m->hidden;
+    if (!m->intermediate && model_has(m, FEATURE_DELTA_NET))
+        m->intermediate = m->experts.intermediate; // configuration_qwen3_5_moe.py: all are sparse
     if (!m->intermediate)
         return FAIL(e, BAD_INPUT, o->label, "the configuration has no intermediate_size");
     if (!read_switch(&shared, look_up(o, SCOPE_TEXT, STR("multi_query")), e))
@@ -406,13 +408,17 @@ static bool derive_rotary(struct model *m, const struct origin *o, struct error 
 }
 
 // A chance that is not 0, in whatever way it is written.
-static bool is_likely(const struct origin *o, const char *keys)
+static bool is_more_than_zero(const struct setting *item)
 {
-    const struct setting *item = look_up_any(o, SCOPE_TEXT, keys);
     for (ptrdiff_t i = 0; item && !is_null(item) && i < item->value.n; i++)
         if (item->value.p[i] >= '1' && item->value.p[i] <= '9')
             return true;
     return false;
+}
+
+static bool is_likely(const struct origin *o, const char *keys)
+{
+    return is_more_than_zero(look_up_any(o, SCOPE_TEXT, keys));
 }
 
 static void derive_dropouts(struct model *m, const struct origin *o)
@@ -453,8 +459,9 @@ static bool refuse_others(const struct origin *o, struct error *e)
     struct words keys = words_of(o->family->refuses ? o->family->refuses : "", ' ');
     while (words_next(&keys)) {
         const struct setting *item = look_up(o, SCOPE_TEXT, keys.word);
-        bool on;
-        if (!read_switch(&on, item, e))
+        bool number = item && item->value.n && item->value.p[0] >= '0' && item->value.p[0] <= '9';
+        bool on = number && is_more_than_zero(item);
+        if (!number && !read_switch(&on, item, e))
             return false;
         if (on)
             return FAIL(e, UNSUPPORTED, item->where, "%s with %.*s is not modelled",

@@ -83,6 +83,10 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_QUERIES_SCALED FEATURE(63) // queries are multiplied by a number
 #define FEATURE_WIDE_SCORES    FEATURE(39) // GPT-J: attention in fp32, written out
 #define FEATURE_ALIBI          FEATURE(62) // a bias a head and key instead of positions
+#define FEATURE_SCORES_BIASED  FEATURE(33) // MPT: such a bias in fp32, added to written-out scores
+#define FEATURE_NORM_UNBIASED  FEATURE(34) // layer norms without biases
+#define FEATURE_MASKED         FEATURE(35) // attention is always given a mask
+#define FEATURE_HEADS_AMONG    FEATURE(36) // Falcon: heads are picked out of their one product
 
 #define FEATURE_ROUTER_LOSS  FEATURE(32) // its configuration weighs a loss of the routers
 #define FEATURE_ROUTER_PLAIN FEATURE(96) // a token's chances are not made to sum up to one

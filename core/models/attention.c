@@ -56,15 +56,25 @@ static struct var additive_mask(struct trainer *t, bool sliding)
     return after(g, constant(g, job_rows(t->job) * pairs.elements, t->width), pairs);
 }
 
+// modeling_mpt.py: booleans of those numbers.
+static struct var unwanted_pairs(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct var numbers = additive_mask(t, false);
+    return after(g, constant(g, numbers.elements, 1), numbers);
+}
+
 void make_masks(struct trainer *t)
 {
     const struct model *m = &t->job->model;
     bool eager = job_attends_eagerly(t->job);
-    if (eager)
+    if (eager && model_has(m, FEATURE_SCORES_BIASED))
+        t->arguments[LAYER_FULL].mask = taken(unwanted_pairs(t));
+    else if (eager)
         t->arguments[LAYER_FULL].mask = taken(additive_mask(t, false));
     if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
-    if (job_masks_rows(t->job))
+    if (job_masks_rows(t->job) || job_masks_always(t->job))
         t->arguments[LAYER_FULL].mask = taken(boolean_mask(t, false));
     if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&
         t->job->attention != ATTENTION_FLASH2)
@@ -186,26 +196,45 @@ static struct var safe_softmax(struct graph *g, struct var masked, uint64_t toke
     return returns(&f, softmax(g, scores));
 }
 
+// One head as a factor of all: copied where there are several sequences.
+static struct var for_all_heads(struct graph *g, struct var x, uint64_t elements)
+{
+    const struct trainer *t = g->owner;
+    if (x.elements == elements)
+        return same(x);
+    return (job_rows(t->job) > 1 ? repeat : expand)(g, x, elements);
+}
+
+// A mask that the model gives is made numbers before anything else; then keys of one head are
+// scaled before all see them.
 struct var math_attention(struct graph *g, struct heads h, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
     const struct model *m = &t->job->model;
     uint64_t tokens = job_sequence_tokens(t->job), pairs = h.q.elements / m->head_dim * tokens;
-    bool several = job_rows(t->job) > 1;
+    bool several = job_rows(t->job) > 1, given = job_masks_always(t->job);
     struct scope f = scope_in(g);
+    struct var mask = local(&f, (struct var){NULL, NO_NODE, 0, 0});
+    if (given)
+        assign(&f, &mask,
+               constant(g, job_rows(t->job) * tokens * tokens, g->autocast ? 2 : h.q.width));
     struct var v_low = local(&f, narrowed(g, h.v)), k_low = local(&f, narrowed(g, h.k));
     struct var q_low = local(&f, narrowed(g, h.q));
     struct var q = local(&f, cast(g, q_low, 4)), k = local(&f, cast(g, k_low, 4));
     struct var v = local(&f, cast(g, v_low, 4)), q_scaled = local(&f, scale(g, q));
-    struct var mask = local(&f, causal_numbers(g, tokens * tokens));
-    struct var k_all = local(&f, repeat_heads(g, k, q.elements));
-    struct var v_all = local(&f, repeat_heads(g, v, q.elements));
+    struct var k_scaled = local(&f, given ? scale(g, k) : same(k));
+    if (!given)
+        assign(&f, &mask, causal_numbers(g, tokens * tokens));
+    struct var k_all = local(&f, given ? same(k_scaled) : repeat_heads(g, k_scaled, q.elements));
+    struct var v_all = local(&f, given ? same(v) : repeat_heads(g, v, q.elements));
     struct var q_flat = flattened(g, q_scaled, several);
-    struct var scores = product(g, q_flat, scale(g, k_all), pairs, m->head_dim);
+    struct var k_flat = given ? for_all_heads(g, k_all, q.elements) : scale(g, k_all);
+    struct var scores = product(g, q_flat, k_flat, pairs, m->head_dim);
     struct var masked = add_mask(g, scores, mask);
     struct var weights = local(&f, safe_softmax(g, masked, tokens));
     if (q_low.width != 4)
         local(&f, constant(g, pairs, q_low.width)); // handed out, and used by nobody
-    struct var mixed = product(g, weights, v_all, q.elements, tokens);
+    struct var v_flat = for_all_heads(g, v_all, q.elements);
+    struct var mixed = product(g, weights, v_flat, q.elements, tokens);
     return returns(&f, cast(g, several ? relayout(g, mixed) : mixed, q_low.width));
 }

@@ -197,6 +197,32 @@ void bloom_layer(struct graph *g, struct var *out, struct var in, void *what)
     ends(&f);
 }
 
+// modeling_mpt.py: the MLP adds the residual inside.
+static struct var mpt_mlp(struct graph *g, struct pair in, const struct layer_parameters *p)
+{
+    struct scope f = scope_in(g);
+    struct var hidden = local(&f, activation(g, linear(g, in.normed, p->up, p->up_bias)));
+    struct var down = local(&f, linear(g, hidden, p->down, p->down_bias));
+    return returns(&f, add_last(g, down, in.residual));
+}
+
+void mpt_layer(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var weights = {NULL, NO_NODE, 0, 0};
+    struct var normed = local(&f, rms_norm(g, in, p->input_norm));
+    struct var attended = local(&f, mpt_attention(g, normed, call, &weights));
+    weights = local(&f, weights);
+    struct var hidden = local(&f, add(g, attended, in));
+    assign(&f, &normed, rms_norm(g, hidden, p->before_mlp_norm));
+    struct var sum = local(&f, mpt_mlp(g, (struct pair){normed, hidden}, p));
+    *out = taken(same(sum));
+    hand_out(g, weights);
+    ends(&f);
+}
+
 // modeling_gpt_neox.py with two norms, modeling_phi.py with one; modeling_cohere.py begins its sum
 // with the residual.
 void parallel_layer(struct graph *g, struct var *out, struct var in, void *what)

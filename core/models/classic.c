@@ -1,5 +1,5 @@
 // Attention of families that know no fused kernel, each with names of its own that keep what others
-// let go: BLOOM (modeling_bloom.py) and GPT-J (modeling_gptj.py).
+// let go: BLOOM (modeling_bloom.py), MPT (modeling_mpt.py) and GPT-J (modeling_gptj.py).
 #include "core/models/forward.h"
 
 // Sequences and heads become one dimension, which takes a copy where there are several.
@@ -66,6 +66,40 @@ struct var bloom_attention(struct graph *g, struct pair in, const struct layer_c
     *weights = same(chances);
     struct var out = dropped(g, linear(g, context, p->o, p->o_bias));
     return returns(&f, add(g, in.residual, out));
+}
+
+// ------------------------------------------------------------------ MPT
+
+// build_mpt_alibi_tensor: for every position there can be.
+struct var biases_of_keys(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct model *m = &t->job->model;
+    struct var places = constant(g, m->max_position, 4);
+    return after(g, constant(g, m->heads * m->max_position, 4), places);
+}
+
+// Scores become fp32 with their biases, and are masked in a tensor of their own.
+struct var mpt_attention(struct graph *g, struct var x, const struct layer_call *call,
+                         struct var *weights)
+{
+    const struct trainer *t = call->trainer;
+    const struct layer_parameters *p = &t->layers[call->layer];
+    const struct layer_arguments *also = arguments_of(t, call->layer);
+    struct scope f = scope_in(g);
+    struct var all = local(&f, chunks(g, linear(g, x, p->qkv, p->qkv_bias), 3));
+    struct var q = local(&f, relayout(g, chunk(g, all, all.elements / 3)));
+    struct var k = local(&f, chunk(g, all, all.elements / 3)); // whose gradient lies as it should
+    struct var v = local(&f, relayout(g, chunk(g, all, all.elements / 3)));
+    struct var q_flat = one_dimension(g, q), k_flat = one_dimension(g, k);
+    struct var scores = product(g, q_flat, k_flat, pairs_of(t, q), t->job->model.head_dim);
+    scores = local(&f, scale(g, scores));
+    assign(&f, &scores, add_mask(g, scores, also->cosine));
+    assign(&f, &scores, masked(g, scores, also->mask));
+    struct var chances = local(&f, cast(g, softmax(g, cast(g, scores, 4)), q.width));
+    struct var context = local(&f, mixed_heads(g, chances, v));
+    *weights = same(chances);
+    return returns(&f, linear(g, context, p->o, p->o_bias));
 }
 
 // ------------------------------------------------------------------ GPT-J

@@ -41,7 +41,8 @@ static struct var norm_forward(struct graph *g, struct var x, int weight)
 
 struct var rms_norm(struct graph *g, struct var x, int weight)
 {
-    bool other = model_has(model_of(g), FEATURE_NORM_CENTERED | FEATURE_LAYER_NORM);
+    bool other =
+        model_has(model_of(g), FEATURE_NORM_CENTERED | FEATURE_LAYER_NORM | FEATURE_NORM_UNBIASED);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
     struct var out = has_liger_layers(g) ? unnamed(op_liger_norm(g, x, weight))
                      : other             ? other_norm(g, borrowed(x), weight)
@@ -292,7 +293,8 @@ static struct var ringed_attention(struct graph *g, struct heads h, struct ring 
 static bool is_masked(const struct layer_call *call)
 {
     const struct job *job = call->trainer->job;
-    return job_masks_rows(job) || (job->model.layer[call->layer].sliding && job_masks_windows(job));
+    return job_masks_rows(job) || job_masks_always(job) ||
+           (job->model.layer[call->layer].sliding && job_masks_windows(job));
 }
 
 // The kernel's output lies as its queries do, which a join has brought into the heads' order. A
@@ -498,6 +500,8 @@ static struct var make_arguments(struct trainer *t)
     struct layer_arguments *sliding = &t->arguments[LAYER_SLIDING];
     struct var positions =
         taken(has_pictures(t) && has_grids(t) ? picture_positions(t) : positions_of(t, tokens));
+    if (model_has(&t->job->model, FEATURE_SCORES_BIASED))
+        full->cosine = taken(biases_of_keys(t));
     make_masks(t);
     if (model_has(&t->job->model, FEATURE_NO_ROTARY))
         return positions;
@@ -538,11 +542,13 @@ static struct var layers_of(struct trainer *t, struct var embedded)
     struct graph *g = &t->graph;
     bool checkpointing = t->job->checkpointing && g->recording;
     void (*layer)(struct graph *, struct var *, struct var, void *) =
-        model_has(&t->job->model, FEATURE_PARALLEL)     ? parallel_layer
-        : model_has(&t->job->model, FEATURE_PARTS_HELD) ? stablelm_layer
-        : model_has(&t->job->model, FEATURE_HEADS_LAST) ? gpt_layer
-        : model_has(&t->job->model, FEATURE_ALIBI)      ? bloom_layer
-                                                        : decoder_layer;
+        model_has(&t->job->model, FEATURE_HEADS_AMONG)     ? falcon_layer
+        : model_has(&t->job->model, FEATURE_SCORES_BIASED) ? mpt_layer
+        : model_has(&t->job->model, FEATURE_PARALLEL)      ? parallel_layer
+        : model_has(&t->job->model, FEATURE_PARTS_HELD)    ? stablelm_layer
+        : model_has(&t->job->model, FEATURE_HEADS_LAST)    ? gpt_layer
+        : model_has(&t->job->model, FEATURE_ALIBI)         ? bloom_layer
+                                                           : decoder_layer;
     struct scope f = scope_in(g);
     struct var hidden = local(&f, embedded), output = local(&f, (struct var){NULL, NO_NODE, 0, 0});
     g->checkpoints_on_host = t->job->checkpoint_offload;
@@ -566,7 +572,6 @@ static struct var layers_of(struct trainer *t, struct var embedded)
         assign(&f, &hidden, with_deeper_features(t, hidden, i));
     }
     g->checkpoints_on_host = false;
-    var_drop(g, &t->layer_weights);
     return returns(&f, hidden);
 }
 
@@ -623,10 +628,11 @@ struct output model_forward(struct trainer *t)
     int tail = unit_of_tail(t);
     unit_enter(t, tail);
     assign(&f, &hidden, rms_norm(g, unit_mark(t, hidden, tail, true), t->final_norm));
+    var_drop(g, &t->layer_weights);
     drop_masks(t);
     drop_pictures(t);
     struct output out = {returns(&f, hidden), positions};
-    if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS))
+    if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS | FEATURE_SCORES_BIASED))
         drop_angles(t); // no layer keeps them
     return out;
 }

@@ -53,6 +53,13 @@ struct var bloom_attention(struct graph *g, struct pair in, const struct layer_c
 struct var gptj_attention(struct graph *g, struct var x, const struct layer_call *call,
                           struct var *weights);
 
+struct var mpt_attention(struct graph *g, struct var x, const struct layer_call *call,
+                         struct var *weights);
+struct var biases_of_keys(struct trainer *t); // MPT's
+
+// falcon.c
+void falcon_layer(struct graph *g, struct var *out, struct var in, void *what);
+
 // blocks.c: other shapes.
 struct var learned_positions(struct graph *g, struct var numbers);
 struct var plain_mlp(struct graph *g, struct var x, const struct layer_parameters *p);
@@ -61,6 +68,7 @@ struct heads project_split(struct graph *g, struct var x, const struct layer_par
 struct heads project_first(struct graph *g, struct var x, const struct layer_parameters *p);
 struct heads project_scaled(struct graph *g, struct var x, const struct layer_parameters *p);
 void bloom_layer(struct graph *g, struct var *out, struct var in, void *what);
+void mpt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void gpt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what);
 void parallel_layer(struct graph *g, struct var *out, struct var in, void *what);

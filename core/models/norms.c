@@ -33,8 +33,12 @@ static struct var norm_plus_one(struct graph *g, struct var x, int weight)
 // Autocast runs torch's in fp32.
 static struct var plain_norm(struct graph *g, struct var x, int weight)
 {
+    const struct trainer *t = g->owner;
     struct var input = cast(g, x, g->autocast ? 4 : x.width);
-    return layer_norm(g, input, op_parameter(g, weight), op_parameter(g, weight + 1));
+    struct var bias = {NULL, NO_NODE, x.width, 0};
+    if (!model_has(&t->job->model, FEATURE_NORM_UNBIASED))
+        bias = op_parameter(g, weight + 1);
+    return layer_norm(g, input, op_parameter(g, weight), bias);
 }
 
 struct var other_norm(struct graph *g, struct var x, int weight)

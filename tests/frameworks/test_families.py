@@ -17,6 +17,8 @@ LLAMA = {"vocab_size": 1000, "hidden_size": 256, "num_hidden_layers": 2, "num_at
 HEADS = {**LLAMA, "head_dim": 32}
 GPT = {"vocab_size": 1000, "n_embd": 256, "n_layer": 2, "n_head": 8, "n_positions": 1024, "resid_pdrop": 0,
        "embd_pdrop": 0, "attn_pdrop": 0}
+FALCON = {"vocab_size": 1000, "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 8,
+          "num_ln_in_parallel_attn": None}
 CASES = {
     "llama": LLAMA, "granite": LLAMA, "glm": HEADS, "glm4": HEADS, "hunyuan_v1_dense": HEADS, "ernie4_5": HEADS,
     "seed_oss": {**HEADS, "attention_dropout": 0, "residual_dropout": 0}, "ministral3": HEADS,
@@ -26,11 +28,15 @@ CASES = {
     "nemotron": LLAMA, "arcee": HEADS, "starcoder2": LLAMA, "stablelm": LLAMA, "phi": LLAMA, "gpt_neox": LLAMA,
     "gpt_neox serial": {**LLAMA, "use_parallel_residual": False},
     "gpt2": GPT, "gpt_bigcode": GPT, "opt": {**LLAMA, "ffn_dim": 704, "dropout": 0},
+    "mpt": {"vocab_size": 1000, "d_model": 256, "n_heads": 8, "n_layers": 2, "max_seq_len": 1024},
+    "falcon grouped": {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2},
+    "falcon one norm": {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1},
+    "falcon serial": {**FALCON, "multi_query": False, "parallel_attn": False},
     "gptj": {**GPT, "rotary_dim": 16}, "bloom": {"vocab_size": 1000, "hidden_size": 256, "n_layer": 2, "n_head": 8},
 }
 # Have no fused attention. Under these sizes are BLOOM's ways to its mask, and GPT-J's angles, which a model that is
 # loaded has in fp32.
-WRITTEN_OUT = {"bloom": 150000, "gptj": 70000}
+WRITTEN_OUT = {"bloom": 150000, "gptj": 70000, "mpt": 3200}
 
 
 def compare_operators():
