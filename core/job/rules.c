@@ -264,6 +264,14 @@ static bool asks_falcon_for_another(const struct job *j)
            (job_attention(j) != ATTENTION_SDPA || j->ring > 1);
 }
 
+// OPT-350m. Losses and units know one width and one last norm.
+static bool strays_from_plain_opt(const struct job *j)
+{
+    bool plain = (j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP) &&
+                 j->loss == LOSS_FULL && j->recipe != RECIPE_TRL;
+    return model_has(&j->model, FEATURE_WORDS_PROJECTED | FEATURE_NORMS_BEHIND) && !plain;
+}
+
 static bool is_counted_only(const struct job *j)
 {
     return j->model.family->counted_only;
@@ -1144,6 +1152,9 @@ const struct rule rules[] = {
     {IS_NVME, 0, NULL, 0, NOT_YET, "nvme", "offload to NVMe is not modelled yet"},
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},
+    {0, 0, strays_from_plain_opt, 0, NOT_YET, "model",
+     "@family@ with norms behind its sums or words of another width is modelled on one GPU or under "
+     "ddp, with the whole loss and outside TRL only"},
     {0, 0, is_counted_only, 0, NOT_YET, "model",
      "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
      "with --fake without a GPU"},

@@ -269,11 +269,12 @@ const struct family families[] = {
         .title = "OPT",
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_POSITIONS | FEATURE_NO_ROTARY |
                     FEATURE_QUERIES_SCALED,
-        .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_ENABLE_BIAS,
+        .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_ENABLE_BIAS | READS_NORM_PLACE,
         .refuses = "_remove_final_layer_norm",
         .unmeasured = true,
         .window = WINDOW_NEVER,
-        .names = "^layers=decoder.layers ^embed_=decoder.embed_ o_proj=out_proj mlp.up_proj=fc1 "
+        .names = "^layers=decoder.layers ^embed_project=decoder.project ^embed_=decoder.embed_ "
+                 "o_proj=out_proj mlp.up_proj=fc1 "
                  "mlp.down_proj=fc2 input_layernorm=self_attn_layer_norm "
                  "post_attention_layernorm=final_layer_norm ^norm=decoder.final_layer_norm",
         .defaults = "vocab_size=50272 max_position_embeddings=2048 activation_function=relu "

@@ -76,6 +76,8 @@ static const struct field fields[] = {
      .keys = "max_position_embeddings n_positions max_seq_len seq_length"},
     {IN_MODEL(first_position), SCOPE_TEXT, .max = MAX_POSITION, .only_with = FEATURE_POSITIONS,
      .keys = "first_position"},
+    {IN_MODEL(word_width), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_QUERIES_SCALED,
+     .keys = "word_embed_proj_dim"},
     {IN_HELPER(rotary_dim), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_WIDE_SCORES,
      .keys = "rotary_dim"},
     {IN_MODEL(sliding_window), SCOPE_TEXT, .may_be_zero = true, .max = MAX_POSITION,
@@ -314,6 +316,12 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
             return false;
         m->features |= on ? rows[i].features : 0;
     }
+    const struct setting *place = look_up(o, SCOPE_TEXT, STR("do_layer_norm_before"));
+    if (place && o->family->reads & READS_NORM_PLACE) {
+        if (!read_switch(&on, place, e))
+            return false;
+        m->features |= on ? 0 : FEATURE_NORMS_BEHIND;
+    }
     return read_choice(m, o, e);
 }
 
@@ -359,6 +367,10 @@ static bool derive_widths(struct model *m, const struct origin *o, struct error 
         m->kv_heads = m->heads;
     if (shared && o->family->reads & READS_MULTI_QUERY)
         m->kv_heads = 1;
+    if (m->word_width == m->hidden)
+        m->word_width = 0;
+    if (m->word_width)
+        m->features |= FEATURE_WORDS_PROJECTED;
     return !(o->family->reads & READS_FALCON) || read_falcon(m, o, e);
 }
 

@@ -86,7 +86,10 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_SCORES_BIASED  FEATURE(33) // MPT: such a bias in fp32, added to written-out scores
 #define FEATURE_NORM_UNBIASED  FEATURE(34) // layer norms without biases
 #define FEATURE_MASKED         FEATURE(35) // attention is always given a mask
-#define FEATURE_HEADS_AMONG    FEATURE(36) // Falcon: heads are picked out of their one product
+#define FEATURE_WORDS_PROJECTED \
+    FEATURE(37) // words have vectors of another size, brought to the layers' and back
+#define FEATURE_NORMS_BEHIND FEATURE(38) // a layer's norms follow its sums, and no last one does
+#define FEATURE_HEADS_AMONG  FEATURE(36) // Falcon: heads are picked out of their one product
 
 #define FEATURE_ROUTER_LOSS  FEATURE(32) // its configuration weighs a loss of the routers
 #define FEATURE_ROUTER_PLAIN FEATURE(96) // a token's chances are not made to sum up to one
@@ -138,6 +141,7 @@ enum family_reads {
     READS_HEADS_ONLY = 1 << 13,  // as many of keys and values, whatever is said of those
     READS_HALF_MLP = 1 << 14,    // intermediate_size is of gate and up together
     READS_FALCON = 1 << 12,      // bias, new_decoder_architecture and what follows from it
+    READS_NORM_PLACE = 1 << 15,  // do_layer_norm_before
     READS_QK_NORM = 1 << 20,     // use_qk_norm, over each head
     READS_L2_NORM = 1 << 21,     // use_qk_norm, without weights
     READS_NORM_TOPK = 1 << 22,   // whether a token's chances sum up to one
@@ -228,6 +232,7 @@ struct model {
     uint64_t sliding_window; // 0: none
     uint64_t rotary_dim;     // of a head's head_dim
     uint64_t first_position; // rows of learned positions before the first
+    uint64_t word_width;     // of an embedded word, where it is not the layers'
     struct experts experts;
     struct latent_attention latent;
     struct dropouts dropouts;

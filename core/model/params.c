@@ -10,6 +10,7 @@
 enum dimension {
     ONE,
     HIDDEN,
+    WORD_WIDTH,
     VOCAB,
     POSITIONS,
     LABELS,
@@ -68,9 +69,13 @@ struct rule {
 #define TARGET(which)  .target = 1u << (which)
 
 static const struct rule rules[] = {
-    {"embed_tokens.weight", PART_EMBEDDING, PLACE_MODEL, VOCAB, HIDDEN},
+    {"embed_tokens.weight", PART_EMBEDDING, PLACE_MODEL, VOCAB, WORD_WIDTH},
     {"embed_positions.weight", PART_EMBEDDING, PLACE_MODEL, POSITIONS, HIDDEN,
      .needs = FEATURE_POSITIONS},
+    {"embed_project_out.weight", PART_EMBEDDING, PLACE_MODEL, WORD_WIDTH, HIDDEN,
+     .needs = FEATURE_WORDS_PROJECTED},
+    {"embed_project_in.weight", PART_EMBEDDING, PLACE_MODEL, HIDDEN, WORD_WIDTH,
+     .needs = FEATURE_WORDS_PROJECTED},
     {"word_embeddings_layernorm.weight", PART_EMBEDDING, PLACE_MODEL, HIDDEN, ONE,
      .needs = FEATURE_ALIBI},
     {"word_embeddings_layernorm.bias", PART_EMBEDDING, PLACE_MODEL, HIDDEN, ONE,
@@ -246,11 +251,12 @@ static const struct rule rules[] = {
     {"layers.{layer}.post_mlp_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(after_mlp_norm), .needs = FEATURE_FURTHER_NORMS},
 
-    {"norm.weight", PART_NORMS, PLACE_MODEL, HIDDEN, ONE},
-    {"norm.bias", PART_NORMS, PLACE_MODEL, HIDDEN, ONE, .needs = FEATURE_LAYER_NORM},
-    {"lm_head.weight", PART_HEAD, PLACE_MODEL, VOCAB, HIDDEN, .without = FEATURE_TIED},
+    {"norm.weight", PART_NORMS, PLACE_MODEL, HIDDEN, ONE, .without = FEATURE_NORMS_BEHIND},
+    {"norm.bias", PART_NORMS, PLACE_MODEL, HIDDEN, ONE, .needs = FEATURE_LAYER_NORM,
+     .without = FEATURE_NORMS_BEHIND},
+    {"lm_head.weight", PART_HEAD, PLACE_MODEL, VOCAB, WORD_WIDTH, .without = FEATURE_TIED},
     {"lm_head.bias", PART_HEAD, PLACE_MODEL, VOCAB, ONE, .needs = FEATURE_HEAD_BIAS},
-    {"score.weight", PART_HEAD, PLACE_MODEL, LABELS, HIDDEN, .score = true},
+    {"score.weight", PART_HEAD, PLACE_MODEL, LABELS, WORD_WIDTH, .score = true},
 
     {"visual.patch_embed.proj.weight", PART_VISION, PLACE_MODEL, VISION_HIDDEN, VISION_PATCH,
      VISION(patch), .needs = FEATURE_VISION_QWEN3},
@@ -394,6 +400,7 @@ static uint64_t dimension_of(const struct model *m, enum dimension d)
     const uint64_t values[] = {
         [ONE] = 1,
         [HIDDEN] = m->hidden,
+        [WORD_WIDTH] = m->word_width ? m->word_width : m->hidden,
         [VOCAB] = m->vocab,
         [POSITIONS] = m->max_position + m->first_position,
         [LABELS] = m->labels,

@@ -148,6 +148,24 @@ void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what)
     *out = taken(returns(&f, hidden));
 }
 
+// modeling_opt.py with do_layer_norm_before=False.
+void opt_layer(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var weights = {NULL, NO_NODE, 0, 0};
+    struct var hidden = local(&f, attention(g, in, call, &weights));
+    weights = local(&f, weights);
+    assign(&f, &hidden, add(g, in, hidden));
+    assign(&f, &hidden, rms_norm(g, hidden, p->input_norm));
+    struct var residual = local(&f, hidden);
+    assign(&f, &hidden, feed_forward(&f, hidden, call));
+    assign(&f, &hidden, add(g, residual, hidden));
+    assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
+    *out = taken(returns(&f, hidden));
+}
+
 // modeling_gpt2.py: what attention and MLP give keeps its names.
 void gpt_layer(struct graph *g, struct var *out, struct var in, void *what)
 {

@@ -544,6 +544,7 @@ static struct var layers_of(struct trainer *t, struct var embedded)
     void (*layer)(struct graph *, struct var *, struct var, void *) =
         model_has(&t->job->model, FEATURE_HEADS_AMONG)     ? falcon_layer
         : model_has(&t->job->model, FEATURE_SCORES_BIASED) ? mpt_layer
+        : model_has(&t->job->model, FEATURE_NORMS_BEHIND)  ? opt_layer
         : model_has(&t->job->model, FEATURE_PARALLEL)      ? parallel_layer
         : model_has(&t->job->model, FEATURE_PARTS_HELD)    ? stablelm_layer
         : model_has(&t->job->model, FEATURE_HEADS_LAST)    ? gpt_layer
@@ -585,14 +586,16 @@ static void ask_for_router_logits(struct trainer *t)
 
 // With learned positions, whose rows keep their name as the embedding does, and what is left out at
 // random.
-static struct var embedded_in_place(struct scope *f, struct var embedded, struct var positions)
+static struct var embedded_in_place(struct scope *f, struct var *embedded, struct var positions)
 {
     struct graph *g = f->graph;
     const struct trainer *t = g->owner;
     if (t->positions < 0)
-        return t->job->model.dropouts.embedding ? dropout(g, embedded) : same(embedded);
+        return t->job->model.dropouts.embedding ? dropout(g, *embedded) : same(*embedded);
     struct var rows = local(f, learned_positions(g, positions));
-    struct var sum = add(g, embedded, expand(g, rows, embedded.elements));
+    if (model_has(&t->job->model, FEATURE_WORDS_PROJECTED))
+        assign(f, embedded, linear(g, *embedded, t->positions + 2, -1));
+    struct var sum = add(g, *embedded, expand(g, rows, embedded->elements));
     return t->job->model.dropouts.embedding ? dropout(g, sum) : sum;
 }
 
@@ -621,13 +624,17 @@ struct output model_forward(struct trainer *t)
     assign(&f, &embedded, with_pictures(t, embedded));
     struct var positions = make_arguments(t);
     g->shared_arguments[ARGUMENT_POSITIONS] = positions;
-    struct var first = embedded_in_place(&f, embedded, positions);
+    struct var first = embedded_in_place(&f, &embedded, positions);
     struct var hidden = local(&f, layers_of(t, first));
     if (g->recording)
         machine_phase(t->machine, PHASE_LOSS);
     int tail = unit_of_tail(t);
     unit_enter(t, tail);
-    assign(&f, &hidden, rms_norm(g, unit_mark(t, hidden, tail, true), t->final_norm));
+    assign(&f, &hidden, unit_mark(t, hidden, tail, true));
+    if (t->norm_count)
+        assign(&f, &hidden, rms_norm(g, hidden, t->final_norm));
+    if (model_has(&t->job->model, FEATURE_WORDS_PROJECTED))
+        assign(&f, &hidden, linear(g, hidden, t->positions + 1, -1));
     var_drop(g, &t->layer_weights);
     drop_masks(t);
     drop_pictures(t);

@@ -68,6 +68,7 @@ struct heads project_split(struct graph *g, struct var x, const struct layer_par
 struct heads project_first(struct graph *g, struct var x, const struct layer_parameters *p);
 struct heads project_scaled(struct graph *g, struct var x, const struct layer_parameters *p);
 void bloom_layer(struct graph *g, struct var *out, struct var in, void *what);
+void opt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void mpt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void gpt_layer(struct graph *g, struct var *out, struct var in, void *what);
 void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what);

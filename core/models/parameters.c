@@ -79,7 +79,8 @@ void parameters_build(struct trainer *t)
         t->calls[i] = (struct layer_call){t, i};
         add_layer(t, i);
     }
-    t->final_norm = add_part(t, PART_NORMS);
+    t->final_norm = t->graph.parameter_count;
+    add_part(t, PART_NORMS);
     t->norm_count = t->graph.parameter_count - t->final_norm;
     t->head = add_part(t, PART_HEAD);
     t->head_count = t->graph.parameter_count - t->final_norm - t->norm_count;
