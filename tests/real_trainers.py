@@ -19,12 +19,12 @@ MODELS = {"Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
 
 # Group, worst allocated and reserved error in percent, rows predicted. What is far off is known:
-# FSDP1's first gather, where the blocks of whole gradients end up with offload (a12), and how far the host is ahead of
-# the card under ZeRO-2 (z4).
+# where the blocks of whole gradients end up with offload (a12), and how far the host is ahead of the card under
+# ZeRO-2 (z4).
 BARS = [
     ("transformers, one GPU", 0.002, 0.002, 4),
     ("transformers, FSDP2", 0.002, 0.002, 5),
-    ("transformers, FSDP1", 0.9, 6.5, 2),
+    ("transformers, FSDP1", 0.005, 0, 2),
     ("transformers, Gemma 2", 0.003, 0.005, 5),
     ("TRL, FSDP2", 0.002, 0.002, 10),
     ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),

@@ -359,6 +359,15 @@ const struct setting_def setting_defs[] = {
      .fallback = "on",
      .text = "whether fsdp reduces gradients after each micro-batch; off, they stay whole on every "
              "GPU until the last"},
+    {.name = "backward-prefetch",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(backward_prefetch),
+     .written_by = IN_ACCELERATE_FAMILY,
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "on",
+     .text = "whether fsdp1 gathers a layer's parameters while the one behind it is computed "
+             "backwards (BACKWARD_PRE)"},
     {.name = "overlap-comm",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(overlap_comm),

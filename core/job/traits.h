@@ -78,6 +78,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_ENTROPY_SAVING TRAIT(60) // verl's
 #define IS_LORA           TRAIT(61)
 #define IS_SYNCED         TRAIT(62) // gradients after each micro-batch
+#define IS_PREFETCHED     TRAIT(99) // FSDP1's layers on their way back
 // Also of the model.
 #define IS_VISION TRAIT(63)
 // Again of the step.

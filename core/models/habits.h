@@ -15,7 +15,7 @@ struct habits {
     bool reads_values;     // the host waits for the loss, then for the norm of the gradients
     bool reads_positions;  // and for the positions, before each attention
     bool sends_parameters; // FSDP1's sync_module_states: from the first rank to the others
-    bool sums_narrow;      // FSDP2 reduces gradients in bf16
+    bool sums_narrow;      // FSDP reduces gradients in bf16, as accelerate sets it up
     bool device_map;       // on one GPU the model comes by a device map
     bool cuts_on_card;     // FSDP2's units come whole and are cut there
     bool one_unit;         // FSDP2 has all of a model that is read as one, on the card

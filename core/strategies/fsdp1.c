@@ -50,6 +50,7 @@ struct shards {
     uint16_t cast_stream, gather_stream, reduce_stream;
     int first_thin, thin_count;       // the adapters' parameters, and how many a layer has
     bool is_ready;                    // the first forward pass has begun
+    bool is_zeroed;                   // gradients that nobody sees wait for the next one
     struct storage *zero;             // a scalar of clipping, kept
     uint64_t releases[MOST_RELEASES]; // when gathered units were let go, oldest first
     int release_count;
@@ -209,6 +210,9 @@ static void enter_unit(struct trainer *t, int unit)
     struct shards *s = shards_of(t);
     struct machine *m = t->machine;
     if (unit == s->root) {
+        if (s->is_zeroed)
+            optimizer_zero(t);
+        s->is_zeroed = false;
         make_ready(t);
         machine_wait(m, s->gather_stream, STREAM_COMPUTE);
         machine_wait(m, s->cast_stream, STREAM_COMPUTE);
@@ -237,8 +241,11 @@ static void enter_backward(struct trainer *t, int unit)
         make_whole(t, &s->units[unit]);
     else if (unit == s->root)
         limit_gatherings(t);
-    if (unit > 0 && (!s->thin_count || unit == s->root))
+    if (!t->job->backward_prefetch && unit != s->root)
+        bring(t, &s->units[unit]);
+    else if (t->job->backward_prefetch && unit > 0 && (!s->thin_count || unit == s->root))
         bring(t, &s->units[unit - 1]);
+    machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
 }
 
 // verl reshards the root of the model it has read, with several ranks (workers/fsdp_workers.py).
@@ -359,6 +366,12 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     struct storage *mine = machine_take_on(m, stream, u->shard_elements * width, MEMORY_GRADIENTS);
     machine_drop(m, padding);
     machine_drop(m, wide);
+    if (width != shards_of(t)->stored_width) { // _cast_grad_to_param_dtype
+        struct storage *narrow = mine;
+        mine = machine_take_on(m, stream, u->shard_elements * shards_of(t)->stored_width,
+                               MEMORY_GRADIENTS);
+        machine_drop(m, narrow);
+    }
     if (u->trained->gradient)
         machine_drop(m, mine); // added in place
     else
@@ -483,10 +496,16 @@ static void clip(struct trainer *t)
     machine_drop(m, total);
 }
 
-// The step is over once its loss has been read.
+// The step is over once its loss has been read. With use_orig_params, as accelerate has it, only
+// the views are zeroed: flat gradients stay until a forward pass begins (_runtime_utils.py,
+// _reset_flat_param_grad_info_if_needed).
 static void zero(struct trainer *t)
 {
-    optimizer_zero(t);
+    struct shards *s = shards_of(t);
+    if (t->habits->sums_narrow && !is_whole(t) && !s->thin_count)
+        s->is_zeroed = true;
+    else
+        optimizer_zero(t);
     machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
 }
 
@@ -656,7 +675,7 @@ static void load(struct trainer *t)
     s->ranks = job_ranks(t->job);
     s->root = (int)t->job->model.layers;
     s->stored_width = t->is_reference || t->job->precision == PRECISION_BF16 ? t->width : 4;
-    s->reduce_width = s->stored_width;
+    s->reduce_width = t->habits->sums_narrow && !is_whole(t) ? t->width : s->stored_width;
     s->cast_stream = t->first_stream;
     s->gather_stream = t->first_stream + 1;
     s->reduce_stream = t->first_stream + 2;
