@@ -201,7 +201,7 @@ static bool has_idle_adapters(const struct job *j)
 
 static bool is_not_plain(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF);
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
 }
 
 static bool has_other_attention(const struct job *j)
@@ -1160,7 +1160,6 @@ const struct rule rules[] = {
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step only: --recipe hf"},
-    {IS_VISION | IS_FSDP1, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
     {IS_VISION | IS_ZERO3, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
     {IS_VISION | IS_ZERO, 0, has_untrained_part, 0, NOT_YET, "images",
      "under DeepSpeed a vision tower is modelled where all of the model is trained: with images, "

@@ -179,13 +179,19 @@ static const struct setting *look_up_item(const struct origin *o, enum scope sco
     return look_up(&inner, scope, str_format(&scratch, "%s.%llu", list, (unsigned long long)index));
 }
 
+// What is given under any name goes before what is assumed under the first.
 static const struct setting *look_up_any(const struct origin *o, enum scope scope, const char *keys)
 {
+    const struct setting *found = NULL, *assumed = NULL;
+    struct settings none = settings_in(o->arena);
+    struct origin given = *o;
+    given.defaults = none;
     struct words names = words_of(keys, ' ');
-    const struct setting *found = NULL;
-    while (!found && words_next(&names))
-        found = look_up(o, scope, names.word);
-    return found;
+    while (!found && words_next(&names)) {
+        found = look_up(&given, scope, names.word);
+        assumed = assumed || found ? assumed : look_up(o, scope, names.word);
+    }
+    return found ? found : assumed;
 }
 
 // JSON's null: the key is there to say that nothing is meant, the family's default included.

@@ -216,16 +216,20 @@ void tower_buffers(struct trainer *t)
         machine_take(t->machine, v->hidden / v->heads, MEMORY_PARAMETERS);
 }
 
+static uint64_t pixel_values(const struct trainer *t)
+{
+    const struct vision *v = vision_of(t);
+    uint64_t times = u64_most(v->temporal_patch, 1);
+    return t->tower->patches * v->channels * times * v->patch * v->patch;
+}
+
 // image_grid_thw, pixel_values and mm_token_type_ids (Gemma 3: token_type_ids).
 void take_pictures(struct trainer *t)
 {
     struct tower *w = t->tower;
-    const struct vision *v = vision_of(t);
-    if (!has_pictures(t))
+    if (!has_pictures(t) || t->habits->batch_columns)
         return;
-    uint64_t times = u64_most(v->temporal_patch, 1);
-    uint64_t values = w->patches * v->channels * times * v->patch * v->patch;
-    uint64_t tokens = job_tokens(t->job);
+    uint64_t values = pixel_values(t), tokens = job_tokens(t->job);
     if (has_grids(t))
         machine_take(t->machine, 24 * w->images, MEMORY_INPUTS);
     w->pixels = (struct var){machine_take(t->machine, values * t->width, MEMORY_INPUTS), NO_NODE,
@@ -233,6 +237,38 @@ void take_pictures(struct trainer *t)
     struct storage *is_image = machine_take(t->machine, tokens, MEMORY_INPUTS);
     machine_take(t->machine, (has_grids(t) ? 4 : 8) * tokens, MEMORY_INPUTS);
     machine_drop(t->machine, is_image);
+}
+
+// The same as columns of a trainer's batches, in fp32 as processors make them. Those of
+// micro-batches that are not simulated are one tensor.
+void load_pictures(struct trainer *t, uint64_t batches)
+{
+    enum { COLUMNS = 3 };
+    struct tower *w = t->tower;
+    struct machine *m = t->machine;
+    if (!has_pictures(t))
+        return;
+    uint64_t values = pixel_values(t), types = (has_grids(t) ? 4 : 8) * job_tokens(t->job);
+    uint64_t grids = has_grids(t) ? 24 * w->images : 0;
+    int count = COLUMNS * (int)batches + 1;
+    struct storage **loaded = NEW(m->arena, struct storage *, count);
+    for (int i = 0; i + 1 < count; i += COLUMNS) {
+        loaded[i] = machine_take(m, 4 * values, MEMORY_INPUTS);
+        loaded[i + 1] = grids ? machine_take(m, grids, MEMORY_INPUTS) : NULL;
+        loaded[i + 2] = machine_take(m, types, MEMORY_INPUTS);
+    }
+    uint64_t others = t->job->accumulation - batches;
+    loaded[count - 1] = machine_take(m, others * (4 * values + grids + types), MEMORY_INPUTS);
+    for (int i = 0; w->loaded && i < count; i++)
+        machine_drop(m, w->loaded[i]);
+    w->loaded = loaded;
+    w->pixels = (struct var){loaded[0], NO_NODE, 4, values};
+}
+
+// In the type of the tower's weights.
+struct var pixels_of(struct trainer *t)
+{
+    return cast(&t->graph, borrowed(t->tower->pixels), t->width);
 }
 
 // ------------------------------------------------------------------ where patches are
@@ -513,7 +549,7 @@ static void run_windowed_tower(struct trainer *t)
     local(&f, places_of_patches(g, w->patches));
     local(&f, constant(g, w->images + 1, 4));                    // where each image ends
     local(&f, made_of(g, constant(g, w->windows.count + 1, 4))); // and each window
-    struct var embedded = linear(g, w->pixels, w->stem.patch, w->stem.patch_bias);
+    struct var embedded = linear(g, pixels_of(t), w->stem.patch, w->stem.patch_bias);
     struct var hidden = local(&f, has_leaf(t) ? leaf_of(g, embedded) : embedded);
     assign(&f, &hidden, reordered(g, hidden, rows));
     rotary_of_patches(t);
@@ -539,7 +575,7 @@ static void run_tower(struct trainer *t)
     weights = local(&f, unnamed(weights));
     local(&f, places_of_patches(g, w->patches));
     local(&f, constant(g, w->images + 1, 4)); // where each image ends
-    struct var hidden = local(&f, linear(g, w->pixels, w->stem.patch, w->stem.patch_bias));
+    struct var hidden = local(&f, linear(g, pixels_of(t), w->stem.patch, w->stem.patch_bias));
     struct var learned = local(&f, interpolated_positions(t, indices, weights));
     assign(&f, &hidden, add(g, hidden, cast(g, learned, hidden.width)));
     rotary_of_patches(t);

@@ -18,6 +18,7 @@ struct span tower_block(const struct trainer *t, int block);
 void tower_adapters(struct trainer *t);
 void tower_buffers(struct trainer *t); // rotary frequencies
 void take_pictures(struct trainer *t); // pixels and what goes with them, the same in every step
+void load_pictures(struct trainer *t, uint64_t batches); // or anew with each step's batches
 
 bool has_pictures(const struct trainer *t);
 bool has_grids(const struct trainer *t); // positions in time, height and width, as Qwen has them

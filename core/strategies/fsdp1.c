@@ -29,6 +29,7 @@
 // elements (bnb_4bit_quant_storage); their scales are not parameters, and every rank has them all.
 #include "core/base/num.h"
 #include "core/models/adapters.h"
+#include "core/models/vision.h"
 #include "core/strategies/strategies.h"
 
 enum { GATHERINGS_AHEAD = 2, MOST_RELEASES = 8 };
@@ -43,8 +44,8 @@ struct unit {
 };
 
 struct shards {
-    struct unit *units; // the layers, then the root
-    int root;
+    struct unit *units; // the layers, then the root, then the blocks of a vision tower
+    int root, blocks, block_count, unit_count;
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
     uint16_t cast_stream, gather_stream, reduce_stream;
@@ -59,6 +60,14 @@ struct shards {
 static struct shards *shards_of(const struct trainer *t)
 {
     return t->state;
+}
+
+// In the order of modules: the root, the tower's blocks, the layers.
+static int unit_in_order(const struct shards *s, int place)
+{
+    if (place == 0)
+        return s->root;
+    return place <= s->block_count ? s->blocks + place - 1 : place - s->block_count - 1;
 }
 
 static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
@@ -126,11 +135,11 @@ static void make_whole(struct trainer *t, struct unit *u)
     struct machine *m = t->machine;
     machine_move_on(m, shards_of(t)->cast_stream,
                     u->elements * (shards_of(t)->stored_width + t->width));
-    struct storage *before = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
+    struct storage *former = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
     u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
                               t->is_reference ? MEMORY_REFERENCE : MEMORY_GATHERED);
     machine_wait(m, STREAM_COMPUTE, shards_of(t)->cast_stream);
-    machine_drop(m, before);
+    machine_drop(m, former);
     if (t->is_reference)
         u->trained->weight = NULL;
 }
@@ -192,8 +201,8 @@ static void make_ready(struct trainer *t)
     s->is_ready = true;
     if (is_whole(t) && t->is_reference)
         return;
-    for (int i = 0; i <= s->root; i++) {
-        const struct unit *u = &s->units[i ? i - 1 : s->root];
+    for (int i = 0; i < s->unit_count; i++) {
+        const struct unit *u = &s->units[unit_in_order(s, i)];
         bool cast = s->stored_width != t->width;
         if (cast)
             machine_scratch(t->machine, u->shard_elements * t->width);
@@ -232,6 +241,14 @@ static void leave_unit(struct trainer *t, int unit)
         let_go(t, &s->units[unit], STREAM_COMPUTE);
 }
 
+// The unit that the forward pass comes to before this one; -1 where there is none.
+static int before(const struct shards *s, int unit)
+{
+    if (unit == 0)
+        return s->block_count ? s->blocks + s->block_count - 1 : -1;
+    return unit == s->blocks ? -1 : unit - 1;
+}
+
 // The unit itself is there: the root since the forward pass, a layer since the one after it.
 static void enter_backward(struct trainer *t, int unit)
 {
@@ -243,8 +260,9 @@ static void enter_backward(struct trainer *t, int unit)
         limit_gatherings(t);
     if (!t->job->backward_prefetch && unit != s->root)
         bring(t, &s->units[unit]);
-    else if (t->job->backward_prefetch && unit > 0 && (!s->thin_count || unit == s->root))
-        bring(t, &s->units[unit - 1]);
+    else if (t->job->backward_prefetch && before(s, unit) >= 0 &&
+             (!s->thin_count || unit == s->root))
+        bring(t, &s->units[before(s, unit)]);
     machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
 }
 
@@ -261,8 +279,8 @@ static void publish(struct trainer *t)
 {
     struct shards *s = shards_of(t);
     make_ready(t);
-    for (int i = 0; i <= s->root && !is_whole(t); i++) {
-        const struct unit *u = &s->units[i ? i - 1 : s->root];
+    for (int i = 0; i < s->unit_count && !is_whole(t); i++) {
+        const struct unit *u = &s->units[unit_in_order(s, i)];
         machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
     }
 }
@@ -273,8 +291,10 @@ static void gather_state(struct trainer *t)
     struct shards *s = shards_of(t);
     struct storage *root = machine_take(
         t->machine, padded_elements(t, &s->units[s->root]) * s->stored_width, MEMORY_GATHERED);
-    for (int i = 0; i < s->root; i++)
-        machine_scratch(t->machine, padded_elements(t, &s->units[i]) * s->stored_width);
+    for (int i = 1; i < s->unit_count; i++) {
+        const struct unit *u = &s->units[unit_in_order(s, i)];
+        machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
+    }
     machine_drop(t->machine, root);
 }
 
@@ -282,15 +302,15 @@ static void gather_state(struct trainer *t)
 static struct storage **clone_state(struct trainer *t, uint32_t width)
 {
     struct shards *s = shards_of(t);
-    struct storage **clones = NEW(t->machine->arena, struct storage *, s->root + 1);
-    for (int i = 0; i <= s->root; i++)
+    struct storage **clones = NEW(t->machine->arena, struct storage *, s->unit_count);
+    for (int i = 0; i < s->unit_count; i++)
         clones[i] = machine_take(t->machine, s->units[i].elements * width, MEMORY_WORKING);
     return clones;
 }
 
 static void drop_state(struct trainer *t, struct storage **clones)
 {
-    for (int i = 0; i <= shards_of(t)->root; i++)
+    for (int i = 0; i < shards_of(t)->unit_count; i++)
         machine_drop(t->machine, clones[i]);
 }
 
@@ -457,7 +477,7 @@ static void norm_scratch(struct trainer *t, uint64_t elements)
     machine_drop(t->machine, partial);
 }
 
-static struct storage *scalar(struct trainer *t)
+static struct storage *one_value(struct trainer *t)
 {
     return machine_take(t->machine, 4, MEMORY_WORKSPACE);
 }
@@ -474,22 +494,22 @@ static void clip(struct trainer *t)
         machine_move(m, 2 * t->trained[i].elements * t->trained[i].width);
     }
     if (!s->zero)
-        s->zero = scalar(t);
+        s->zero = one_value(t);
     for (int i = 0; i < t->trained_count; i++) {
-        norms[i] = scalar(t);
+        norms[i] = one_value(t);
         norm_scratch(t, t->trained[i].elements);
     }
     struct storage *stacked = machine_take(m, 4 * (uint64_t)t->trained_count, MEMORY_WORKSPACE);
     for (int i = t->trained_count - 1; i >= 0; i--)
         machine_drop(m, norms[i]);
-    struct storage *norm = scalar(t);
+    struct storage *norm = one_value(t);
     machine_drop(m, stacked);
-    struct storage *power = scalar(t), *total = scalar(t);
+    struct storage *power = one_value(t), *total = one_value(t);
     machine_drop(m, power);
-    struct storage *sum = scalar(t), *quotient = scalar(t), *factor = scalar(t);
+    struct storage *sum = one_value(t), *quotient = one_value(t), *factor = one_value(t);
     machine_drop(m, quotient);
     machine_drop(m, sum);
-    struct storage *clamped = scalar(t);
+    struct storage *clamped = one_value(t);
     machine_drop(m, norm);
     machine_drop(m, factor);
     machine_drop(m, clamped);
@@ -609,6 +629,26 @@ static struct trained *trained_of(struct trainer *t, int index)
                                     : &t->trained[index];
 }
 
+// Each block of a vision tower; the rest of it is the root's.
+static void make_units_of_tower(struct trainer *t, struct unit *root)
+{
+    struct shards *s = shards_of(t);
+    struct span tower = tower_span(t);
+    int first = s->block_count ? tower_block(t, 0).first : tower.end;
+    int end = s->block_count ? tower_block(t, s->block_count - 1).end : tower.end;
+    for (int i = 0; i < s->block_count; i++) {
+        struct span block = tower_block(t, i);
+        struct unit *u = &s->units[s->blocks + i];
+        u->parameters = NEW(t->machine->arena, int, block.end - block.first);
+        u->trained = trained_of(t, i + 1);
+        for (int j = block.first; j < block.end; j++)
+            add_parameter(t, u, j);
+    }
+    for (int i = tower.first; i < tower.end; i++)
+        if (i < first || i >= end)
+            add_parameter(t, root, i);
+}
+
 static void make_units(struct trainer *t)
 {
     struct shards *s = shards_of(t);
@@ -617,14 +657,17 @@ static void make_units(struct trainer *t)
         int first = t->layers[i].first;
         int end = i + 1 < s->root ? t->layers[i + 1].first : t->final_norm;
         u->parameters = NEW(t->machine->arena, int, end - first);
-        u->trained = trained_of(t, i + 1);
+        u->trained = trained_of(t, s->block_count + i + 1);
         for (int j = first; j < end; j++)
             add_parameter(t, u, j);
     }
     struct unit *root = &s->units[s->root];
     int first = t->layers[0].first, end = t->final_norm + t->norm_count + t->head_count;
-    root->parameters = NEW(t->machine->arena, int, first - t->embedding + end - t->final_norm);
+    int tower = tower_span(t).end - tower_span(t).first;
+    root->parameters =
+        NEW(t->machine->arena, int, tower + first - t->embedding + end - t->final_norm);
     root->trained = trained_of(t, 0);
+    make_units_of_tower(t, root);
     for (int i = t->embedding; i < first; i++)
         add_parameter(t, root, i);
     for (int i = t->final_norm; i < end; i++)
@@ -663,7 +706,7 @@ static void find_trained(struct trainer *t, struct shards *s)
         t->graph.reentrant = t->graph.holds_leaves =
             t->job->checkpointing && job_checkpoints_reentrantly(t->job);
     }
-    t->trained_count = s->thin_count ? s->thin_count * s->root : s->root + 1;
+    t->trained_count = s->thin_count ? s->thin_count * s->root : s->unit_count;
     t->trained = NEW(t->machine->arena, struct trained, t->trained_count);
 }
 
@@ -674,27 +717,33 @@ static void load(struct trainer *t)
     t->state = s;
     s->ranks = job_ranks(t->job);
     s->root = (int)t->job->model.layers;
+    s->blocks = s->root + 1;
+    s->block_count = (int)t->job->model.vision.depth;
+    s->unit_count = s->blocks + s->block_count;
     s->stored_width = t->is_reference || t->job->precision == PRECISION_BF16 ? t->width : 4;
     s->reduce_width = t->habits->sums_narrow && !is_whole(t) ? t->width : s->stored_width;
     s->cast_stream = t->first_stream;
     s->gather_stream = t->first_stream + 1;
     s->reduce_stream = t->first_stream + 2;
     t->graph.parameter_stream = s->gather_stream;
-    s->units = NEW(t->machine->arena, struct unit, s->root + 1);
+    s->units = NEW(t->machine->arena, struct unit, s->unit_count);
     find_trained(t, s);
     make_units(t);
-    for (int i = 0; i <= s->root; i++) {
-        struct unit *u = &s->units[i];
+    for (int i = 1; i <= s->unit_count; i++) { // the root last
+        struct unit *u = &s->units[unit_in_order(s, i % s->unit_count)];
         u->shard_elements = u64_divide_up(u->elements, s->ranks);
         *u->trained = (struct trained){.elements = u->shard_elements, .width = s->stored_width};
         shard_thin(t, u);
-        shard_unit(t, u, u->count - (i < s->root ? LAYER_NORMS : HEAD));
+        shard_unit(t, u, u->count - (i < s->unit_count ? LAYER_NORMS : HEAD));
     }
 }
 
 static int unit_of(const struct trainer *t, enum part part)
 {
-    return part == PART_EMBEDDING || part == PART_HEAD ? -1 : shards_of(t)->root;
+    const struct shards *s = shards_of(t);
+    if (part == PART_VISION)
+        return s->block_count ? s->blocks : -1;
+    return part == PART_EMBEDDING || part == PART_HEAD ? -1 : s->root;
 }
 
 const struct strategy_kind fsdp1_strategy = {

@@ -570,6 +570,8 @@ static void cut_units(struct trainer *t)
     const struct shards *s = shards_of(t);
     const int last[] = {s->embedding, s->head, s->root};
     struct storage **whole[COUNT_OF(last)];
+    for (int i = s->blocks; i < s->blocks + s->block_count; i++)
+        drop_whole(t, &s->units[i], cut_unit(t, &s->units[i]));
     for (int i = 0; i < s->root; i++)
         drop_whole(t, &s->units[i], cut_unit(t, &s->units[i]));
     for (int i = 0; i < COUNT_OF(last); i++)

@@ -155,6 +155,7 @@ static void load_batches(struct trainer *t)
         loaded[i] = machine_take(m, bytes, MEMORY_INPUTS);
     loaded[count - 1] =
         machine_take(m, bytes * (uint64_t)columns * (p->accumulation - batches), MEMORY_INPUTS);
+    load_pictures(t, batches);
     if (!t->batches)
         t->batches = NEW(m->arena, struct storage *, count);
     for (int i = 0; i < count; i++) {
