@@ -121,6 +121,7 @@ bool gpus_answer(struct answer *a, const struct query *q, struct error *e) MUST_
 bool predict_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool plan_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool probe_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

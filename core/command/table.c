@@ -77,6 +77,27 @@ const struct command commands[] = {
                    "a page to share"},
                   {"guide --model Qwen3-8B --gpu 8xH200 --lengths 32k,64k,128k --order vanilla,Env",
                    "some lengths, two configurations"}}},
+    {.name = "plan",
+     .summary = "the best configuration for a model, a machine and a batch, not just one that fits",
+     .description =
+         "Predicts every configuration that the framework runs, that 'emit' writes and that trains "
+         "the same: strategy, ranks that share a sequence, micro-batches, checkpointing, loss, "
+         "offload, "
+         "segments; what is given stays as it is. Keeps those that are safe in GPU and host memory "
+         "and names the best: with its command, its files, its time, and with --data-size its "
+         "hours and cost. Then why others lost, memory against time, what more GPUs would buy; "
+         "where nothing is safe, the least change that helps. Exits with 1 when nothing is safe.",
+     .uses = USE_JOB,
+     .without = "batch accum cp-rank",
+     .settings = "global-batch goal exhaustive data-size epochs price mean-length data margin "
+                 "host-memory host-cores network svg",
+     .answer = plan_answer,
+     .examples = {{"plan --recipe trl --task reward --model Qwen3-4B --gpu 8xRTX4090 --context 2048 "
+                   "--global-batch 128 --data-size 160791 --price 0.4",
+                   "the best way, its hours and cost"},
+                  {"plan --recipe trl --model Qwen3-8B --gpu 8xH100-80G --context 16k "
+                   "--global-batch 64 --goal memory",
+                   "what takes least"}}},
     {.name = "probe",
      .summary = "the longest context that trains, found by real runs",
      .description =

@@ -42,8 +42,8 @@ static bool add_step(struct step_time *sum, struct arena scratch, const struct j
     struct prediction *p = NEW(&scratch, struct prediction, 1);
     if (!shortened(shorter, job, tokens, e) || !predict_floor(p, &scratch, shorter, e))
         return false;
-    sum->seconds += p->time.seconds / TYPICAL;
-    sum->mfu += p->time.mfu * p->time.seconds / TYPICAL;
+    sum->seconds += p->time.seconds;
+    sum->mfu += p->time.mfu * p->time.seconds;
     sum->bound_by = p->time.bound_by;
     return true;
 }
@@ -64,15 +64,18 @@ static bool find_padded(struct step_time *t, struct arena scratch, const struct 
     struct step_time sum = {0};
     double typical[TYPICAL];
     uint64_t together = waiting_together(job);
-    lengths_typical(typical, TYPICAL, l, together);
-    for (int i = 0; i < TYPICAL; i++)
+    int count = l->parts == 1 ? 1 : TYPICAL;
+    lengths_typical(typical, count, l, together);
+    for (int i = 0; i < count; i++)
         if (!add_step(&sum, scratch, job, typical[i], e))
             return false;
+    sum.mfu /= sum.seconds;
+    sum.seconds /= count;
     double of_longest = sum.seconds / t->longest;
     t->padded_tokens = lengths_longest(l, job->context, together);
     double real = t->mean_tokens / t->padded_tokens;
     t->tokens_per_second *= t->mean_tokens / (double)job->context / of_longest;
-    t->mfu = sum.mfu / sum.seconds * real;
+    t->mfu = sum.mfu * real;
     t->bound_by = sum.bound_by;
     t->seconds *= of_longest;
     t->low *= of_longest;

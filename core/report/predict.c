@@ -497,7 +497,7 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
 }
 
 // The peak is that of training; where memory ran out earlier, what there was.
-static void phases_json(struct json_out *j, const struct prediction *p)
+void report_peak_json(struct json_out *j, const struct prediction *p)
 {
     struct job_phase phases[JOB_PHASES];
     int count = prediction_phases(phases, p);
@@ -513,6 +513,12 @@ static void phases_json(struct json_out *j, const struct prediction *p)
     json_out_field_u64(j, "driver_bytes", most.reserved_bytes + outside_bytes(&p->outside));
     json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
     json_out_object_end(j);
+}
+
+static void phases_json(struct json_out *j, const struct prediction *p)
+{
+    struct job_phase phases[JOB_PHASES];
+    int count = prediction_phases(phases, p);
     json_out_key(j, "phases");
     json_out_array(j);
     for (int i = 0; i < count; i++) {
@@ -534,6 +540,7 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
     json_out_field_str(j, "decided_by", str_from(prediction_decided_by(p)));
     json_out_field_u64(j, "needs_bytes", p->needs_bytes);
     json_out_field_u64(j, "capacity_bytes", p->limit_bytes);
+    report_peak_json(j, p);
     phases_json(j, p);
     steps_json(j, p);
     breakdown_json(j, p);

@@ -24,6 +24,7 @@ void report_unmeasured(struct buf *out, const struct view *v, const struct job *
 
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s);
 void report_predict_json(struct json_out *j, const struct predict_story *s); // into an open object
+void report_peak_json(struct json_out *j, const struct prediction *p); // of the training steps
 
 // A simulated history, and what came of replaying it.
 struct replayed {

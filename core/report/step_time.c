@@ -3,8 +3,7 @@
 
 #include "core/base/fmt.h"
 
-// Three digits, in seconds.
-static void put_seconds(struct buf *b, double seconds)
+void put_seconds(struct buf *b, double seconds)
 {
     int digits = seconds < 1 ? 3 : seconds < 10 ? 2 : seconds < 100 ? 1 : 0;
     buf_printf(b, "%.*f s", digits, seconds);

@@ -6,6 +6,7 @@
 #include "core/predict/step_time.h"
 #include "core/report/report.h"
 
+void put_seconds(struct buf *b, double seconds); // three digits: "0.619 s"
 void report_time(struct buf *out, const struct view *v, const struct step_time *t);
 void report_time_json(struct json_out *j,
                       const struct step_time *t); // "time", and why there is none

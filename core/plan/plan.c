@@ -1,0 +1,236 @@
+// What is asked, what a candidate is in settings, which one is the best; search.c finds them.
+#include "core/plan/plan.h"
+
+#include <string.h>
+
+#include "core/plan/space.h"
+
+bool plan_request_read(struct plan_request *r, const struct settings *settings, struct error *e)
+{
+    const struct setting *batch = settings_find_z(settings, "global-batch");
+    const struct setting *goal = settings_find_z(settings, "goal");
+    const struct setting *all = settings_find_z(settings, "exhaustive");
+    *r = (struct plan_request){.settings = settings};
+    if (!batch)
+        return FAIL(e, BAD_INPUT, STR("--global-batch"),
+                    "no global batch is given: the sequences (of reward and dpo the pairs) of one "
+                    "optimizer step, such as 128");
+    if (!setting_number(&r->global_batch, batch, UNIT_COUNT, (struct range){1, 1 << 28}, e) ||
+        (all && !setting_switch(&r->exhaustive, all, e)))
+        return false;
+    for (int i = 0; goal && i < PLAN_GOALS; i++)
+        if (str_is(goal->value, plan_goal_words[i]))
+            r->goal = (enum plan_goal)i;
+    return true;
+}
+
+struct str plan_words(struct arena *a, const struct plan_candidate *c)
+{
+    struct buf b = buf_in(a);
+    buf_put(&b, c->family->words);
+    buf_printf(&b, "%sbatch=%llu accum=%llu", b.n ? " " : "", (unsigned long long)c->batch,
+               (unsigned long long)c->accum);
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (c->family->values[i] > 1)
+            buf_printf(&b, " %s=%s", plan_dials[i].setting, plan_dials[i].values[c->dial[i]]);
+    return buf_str(&b);
+}
+
+static bool lay_over(struct settings *out, const struct settings *base, struct str words,
+                     struct error *e)
+{
+    for (ptrdiff_t i = 0; i < base->count; i++)
+        if (!settings_add(out, base->items[i], e))
+            return false;
+    return settings_change(out, words, e);
+}
+
+bool plan_job(struct job *job, struct arena *a, const struct plan *p,
+              const struct plan_candidate *c, struct error *e)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    *s = settings_in(a);
+    return lay_over(s, &p->base, plan_words(a, c), e) && job_from_settings(job, a, s, e);
+}
+
+// Whether the job is the same without one of its settings.
+static bool says_nothing(struct arena scratch, const struct settings *s, ptrdiff_t without,
+                         const struct job *job)
+{
+    struct settings fewer = settings_in(&scratch);
+    struct job *other = NEW(&scratch, struct job, 1);
+    struct error e = {0};
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (i != without && !settings_add(&fewer, s->items[i], &e))
+            return false;
+    return job_from_settings(other, &scratch, &fewer, &e) && job_same_training(other, job);
+}
+
+static bool stays(const struct plan *p, struct str key)
+{
+    return settings_find(p->request.settings, key) || str_is(key, "for") || str_is(key, "batch") ||
+           str_is(key, "accum") || str_is(key, "gpu");
+}
+
+bool plan_settings(struct settings *out, struct arena *a, const struct plan *p, struct str words,
+                   struct error *e)
+{
+    struct job *job = NEW(a, struct job, 1);
+    *out = settings_in(a);
+    if (!lay_over(out, &p->base, words, e) || !job_from_settings(job, a, out, e))
+        return false;
+    for (ptrdiff_t i = out->count - 1; i >= 0; i--) {
+        if (stays(p, out->items[i].key) || !says_nothing(*a, out, i, job))
+            continue;
+        memmove(&out->items[i], &out->items[i + 1],
+                (size_t)(out->count - i - 1) * sizeof *out->items);
+        out->count--;
+    }
+    return true;
+}
+
+struct str plan_options(struct arena *a, const struct plan *p, struct str words)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct settings changed = settings_in(a);
+    struct error e = {0};
+    struct buf b = buf_in(a);
+    if (!plan_settings(s, a, p, words, &e) || !settings_change(&changed, words, &e))
+        return words;
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (settings_find(&changed, s->items[i].key))
+            buf_printf(&b, "%s--%.*s %.*s", b.n ? " " : "", STR_ARGS(s->items[i].key),
+                       STR_ARGS(s->items[i].value));
+    return buf_str(&b);
+}
+
+bool plan_is_safe(const struct plan_candidate *c)
+{
+    return c->prediction.verdict.grade == GRADE_SAFE && !c->prediction.time.unknown;
+}
+
+const struct plan_candidate *plan_next(const struct plan *p, ptrdiff_t *group, ptrdiff_t *i)
+{
+    while (*group < p->group_count && *i >= p->groups[*group].candidate_count) {
+        ++*group;
+        *i = 0;
+    }
+    return *group < p->group_count ? &p->groups[*group].candidates[(*i)++] : NULL;
+}
+
+double plan_measure(enum plan_goal goal, const struct plan_candidate *c)
+{
+    switch (goal) {
+    case GOAL_SPEED:
+        return c->prediction.time.seconds;
+    case GOAL_COST:
+        return c->prediction.time.seconds * (double)c->family->gpus;
+    case GOAL_MEMORY:
+        return (double)c->prediction.reserved_bytes;
+    case GOAL_SIMPLICITY:
+    case PLAN_GOALS:
+        break;
+    }
+    return c->trouble;
+}
+
+// Of equals the simpler, then the faster, then the smaller; then the first.
+static bool is_better(enum plan_goal goal, const struct plan_candidate *c,
+                      const struct plan_candidate *than)
+{
+    const struct prediction *p = &c->prediction, *q = &than->prediction;
+    if (c->trouble != than->trouble)
+        return c->trouble < than->trouble;
+    if (goal == GOAL_COST && plan_measure(goal, c) != plan_measure(goal, than))
+        return plan_measure(goal, c) < plan_measure(goal, than);
+    if (p->time.seconds != q->time.seconds)
+        return p->time.seconds < q->time.seconds;
+    return p->reserved_bytes < q->reserved_bytes;
+}
+
+const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
+{
+    const struct plan_candidate *best = NULL, *c;
+    double least = 0;
+    bool found = false;
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
+        if (plan_is_safe(c) && (!found || plan_measure(goal, c) < least)) {
+            least = plan_measure(goal, c);
+            found = true;
+        }
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
+        if (plan_is_safe(c) && plan_measure(goal, c) <= least * PLAN_SAME &&
+            (!best || is_better(goal, c, best)))
+            best = c;
+    return best;
+}
+
+// Whose files are meant: those that were named, or those of the recipe's users.
+static bool stand_in_target(struct plan *p, struct arena *a, struct error *e)
+{
+    const struct settings *given = p->request.settings;
+    p->base = settings_in(a);
+    for (ptrdiff_t i = 0; i < given->count; i++)
+        if (!settings_add(&p->base, given->items[i], e))
+            return false;
+    struct job *job = NEW(a, struct job, 1);
+    if (!job_resolve(job, a, given, e))
+        return false;
+    enum target target = target_of_recipe(recipe_words[job->recipe]);
+    if (!job->target && !target)
+        return FAIL(e, BAD_INPUT, STR("--recipe"),
+                    "plan answers with files that run, and none are written for %s",
+                    recipe_defs[job->recipe].title);
+    struct setting item = {STR("for"), str_from(target_defs[target].name), STR_NONE};
+    if (!job->target && !settings_set(&p->base, item, e))
+        return false;
+    p->job = *job;
+    return true;
+}
+
+// Why nothing is predicted, of the first family that says it.
+static bool fail_for_nothing(const struct plan *p, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < p->family_count; i++)
+        if (!p->families[i].refused && !p->families[i].micro_count)
+            return FAIL(e, BAD_INPUT, STR("--global-batch"),
+                        "%llu sequences a step cannot be divided over %llu data-parallel ranks; a "
+                        "multiple of %llu can",
+                        (unsigned long long)p->request.global_batch,
+                        (unsigned long long)p->families[i].data_parallel,
+                        (unsigned long long)p->families[i].data_parallel);
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        if (p->groups[i].refusal.code != ERROR_NONE) {
+            *e = p->groups[i].refusal;
+            return false;
+        }
+    *e = p->families[0].refusal;
+    return false;
+}
+
+static bool check_time(const struct plan *p, struct error *e)
+{
+    const struct plan_candidate *c;
+    const char *why = NULL;
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));) {
+        if (!c->prediction.time.unknown)
+            return true;
+        why = c->prediction.time.unknown;
+    }
+    if (!why)
+        return fail_for_nothing(p, e);
+    return FAIL(e, UNSUPPORTED, STR_NONE, "plan ranks by time, and %s", why);
+}
+
+bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
+               const struct runner *runner, struct error *e)
+{
+    *p = (struct plan){.request = *r};
+    if (!stand_in_target(p, a, e) || !plan_families(p, a, e))
+        return false;
+    plan_groups(p, a);
+    if (!plan_search(p, a, runner, e) || !check_time(p, e))
+        return false;
+    p->best = plan_choose(p, r->goal);
+    return true;
+}

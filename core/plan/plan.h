@@ -1,0 +1,115 @@
+// The best way to train, and not only one that fits: every configuration that the framework runs,
+// `emit` writes and that trains the same (strategy, ranks that share a sequence, micro-batch,
+// checkpointing, loss, offload, segments), of which those are kept that are safe, best first.
+//
+// A family is what has no order in time (strategy, loss, when gradients are reduced, ranks that
+// share a sequence); a group is a family with one size of its micro-batches. Inside a group dials
+// have an order: a value further on takes no less time, no less trouble and no more live memory
+// (tests/unit/test_plan.c holds it against trying all). From what was predicted bounds follow for
+// what was not: nothing beyond a safe configuration is better; nothing is faster than what lies
+// before it, smaller than what lies behind it; and what has no room by its floor (predict.h) has
+// none with more sequences at once.
+#ifndef FATHOM_PLAN_PLAN_H
+#define FATHOM_PLAN_PLAN_H
+
+#include "core/base/runner.h"
+#include "core/predict/predict.h"
+
+enum plan_goal { GOAL_SPEED, GOAL_COST, GOAL_MEMORY, GOAL_SIMPLICITY, PLAN_GOALS };
+extern const char *const plan_goal_words[PLAN_GOALS];
+
+enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 3, PLAN_MOST_MICRO = 64 };
+
+struct plan_dial {
+    const char *setting;
+    const char *values[PLAN_MOST_VALUES]; // in the order of time; NULL: no more
+    int trouble[PLAN_MOST_VALUES];
+    const char *strategies; // only of these, "|" between them; NULL: all
+};
+extern const struct plan_dial plan_dials[PLAN_DIALS];
+
+struct plan_family {
+    struct str words; // "strategy=zero3 cp=2"
+    const char *strategy;
+    ptrdiff_t alone; // the same family whose sequences are shared by fewer; -1: they are not shared
+    bool other_loss;
+    int trouble;
+    uint64_t gpus;
+    uint64_t data_parallel;          // as the framework counts it
+    uint64_t micro[PLAN_MOST_MICRO]; // sequences of a micro-batch that make up the global batch
+    ptrdiff_t micro_count;           // 0: none do
+    int values[PLAN_DIALS];          // of each dial, how many there are
+    ptrdiff_t nodes;                 // all values of all dials
+    bool refused;                    // by a rule
+    struct error refusal;
+};
+
+struct plan_group {
+    const struct plan_family *family;
+    uint64_t batch, accum;
+    double bound; // of what the goal counts; 0: not known
+    bool done;
+    struct plan_candidate *candidates; // that were predicted
+    ptrdiff_t candidate_count;
+    struct error refusal; // the first
+};
+
+struct plan_candidate {
+    const struct plan_family *family;
+    uint64_t batch, accum;
+    int dial[PLAN_DIALS];
+    int trouble;
+    struct prediction prediction;
+};
+
+struct plan_request {
+    const struct settings *settings; // as given
+    uint64_t global_batch;
+    enum plan_goal goal;
+    bool exhaustive; // nothing is left out
+    bool lean;       // only what takes little: one sequence at a time
+};
+
+struct plan {
+    struct plan_request request;
+    struct settings base; // of every candidate: as given, and whose files are meant
+    struct job job;       // of the base
+    struct plan_family *families;
+    ptrdiff_t family_count, family_capacity;
+    struct plan_group *groups;
+    ptrdiff_t group_count;
+    ptrdiff_t predicted;               // candidates, of
+    ptrdiff_t all;                     // that there are
+    const struct plan_candidate *best; // NULL: nothing is safe
+};
+
+// Reads global-batch, goal and exhaustive.
+bool plan_request_read(struct plan_request *r, const struct settings *settings,
+                       struct error *e) MUST_USE;
+
+// Fails where no configuration is possible, or time is not known of any.
+bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
+               const struct runner *runner, struct error *e) MUST_USE;
+
+// "batch=2 accum=8 strategy=zero3 ...": what is laid over the base.
+struct str plan_words(struct arena *a, const struct plan_candidate *c);
+
+// The settings of these words over the base, without those that say what would be anyway.
+bool plan_settings(struct settings *out, struct arena *a, const struct plan *p, struct str words,
+                   struct error *e) MUST_USE;
+
+// "--strategy zero3 --batch 2": what is left of the words then.
+struct str plan_options(struct arena *a, const struct plan *p, struct str words);
+
+bool plan_job(struct job *job, struct arena *a, const struct plan *p,
+              const struct plan_candidate *c, struct error *e) MUST_USE;
+
+// Of safe candidates, what the goal counts: seconds, seconds of all GPUs, bytes, trouble.
+double plan_measure(enum plan_goal goal, const struct plan_candidate *c);
+bool plan_is_safe(const struct plan_candidate *c);
+const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
+
+// The next candidate of all groups, both from 0; NULL after the last.
+const struct plan_candidate *plan_next(const struct plan *p, ptrdiff_t *group, ptrdiff_t *i);
+
+#endif

@@ -1,0 +1,214 @@
+// What there is to choose from. Rules of core/job say what is possible: a row here that a framework
+// cannot run is refused by them, and no condition stands here.
+#include "core/plan/space.h"
+
+#include "core/base/num.h"
+
+const char *const plan_goal_words[PLAN_GOALS] = {
+    [GOAL_SPEED] = "speed",
+    [GOAL_COST] = "cost",
+    [GOAL_MEMORY] = "memory",
+    [GOAL_SIMPLICITY] = "simplicity",
+};
+
+// Gathering once more, computing once more and moving to the host take time; segments take none.
+// Whether layers are gathered once or twice is no trouble to anybody.
+const struct plan_dial plan_dials[PLAN_DIALS] = {
+    {"reshard", {"off", "on"}, {0, 0}, "fsdp2"},
+    {"checkpointing", {"off", "on"}, {0, 1}, NULL},
+    {"offload", {"off", "optimizer", "all"}, {0, 4, 5}, NULL},
+    {"expandable", {"off", "on"}, {0, 1}, NULL},
+};
+
+// What has no order in time. Trouble: what has to be installed, understood and watched.
+struct axis_value {
+    const char *words;
+    int trouble;
+};
+
+static const struct {
+    const char *name;
+    int trouble;
+} strategies[] = {{"single", 0}, {"ddp", 1},   {"zero1", 2},
+                  {"zero2", 3},  {"fsdp2", 3}, {"zero3", 4}};
+
+static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
+static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
+
+enum { SHARING_TROUBLE = 3, REPLICA_TROUBLE = 1, MOST_SHARING = 64 };
+
+static bool is_given(const struct plan *p, const char *setting)
+{
+    return settings_find_z(p->request.settings, setting) != NULL;
+}
+
+// Divisors, so that micro-batches of one size make up the batch.
+static void find_micro(struct plan_family *f, const struct plan_request *r)
+{
+    uint64_t each = r->global_batch / f->data_parallel, most = r->lean ? 1 : each;
+    if (r->global_batch % f->data_parallel)
+        return;
+    for (uint64_t b = 1; b <= most && b <= 65536 && f->micro_count < PLAN_MOST_MICRO; b++)
+        if (each % b == 0)
+            f->micro[f->micro_count++] = b;
+}
+
+static bool has_dial(const struct plan *p, const struct plan_family *f, const struct plan_dial *d)
+{
+    return !is_given(p, d->setting) &&
+           (!d->strategies || words_have(d->strategies, '|', str_from(f->strategy)));
+}
+
+static void find_dials(const struct plan *p, struct plan_family *f)
+{
+    for (int i = 0; i < PLAN_DIALS; i++) {
+        f->values[i] = 1;
+        if (!has_dial(p, f, &plan_dials[i]))
+            continue;
+        while (f->values[i] < PLAN_MOST_VALUES && plan_dials[i].values[f->values[i]])
+            f->values[i]++;
+    }
+}
+
+// Data parallel ranks are what is left of the GPUs after those that share a sequence, as
+// transformers' Trainer, accelerate and DeepSpeed count them (trainer.py, dp world size).
+static bool add_family(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    struct arena scratch = *a;
+    struct settings s = settings_in(&scratch);
+    struct job *job = NEW(&scratch, struct job, 1);
+    for (ptrdiff_t i = 0; i < p->base.count; i++)
+        if (!settings_add(&s, p->base.items[i], e))
+            return false;
+    if (!settings_change(&s, f.words, e))
+        return false;
+    f.refused = !job_from_settings(job, &scratch, &s, &f.refusal);
+    if (!f.refused) {
+        f.gpus = job_ranks(job);
+        f.data_parallel = f.gpus / (job->ring * job->ulysses);
+        find_micro(&f, &p->request);
+    }
+    find_dials(p, &f);
+    f.nodes = 1;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        f.nodes *= f.values[i];
+    p->all += f.nodes * f.micro_count;
+    p->group_count += f.micro_count;
+    p->families =
+        arena_grow(a, p->families, sizeof *p->families, p->family_count, &p->family_capacity);
+    p->families[p->family_count++] = f;
+    return true;
+}
+
+// One family with the words of an axis added to it.
+static struct plan_family with(struct arena *a, struct plan_family f, struct str words, int trouble)
+{
+    if (words.n && f.words.n)
+        f.words = str_format(a, "%.*s %.*s", STR_ARGS(f.words), STR_ARGS(words));
+    else if (words.n)
+        f.words = words;
+    f.trouble += trouble;
+    return f;
+}
+
+// Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller;
+// and replicas of the shards, one a node.
+static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    static const char *const ways[] = {"cp", "sp"};
+    ptrdiff_t alone = p->family_count;
+    uint64_t gpus = hardware_gpus(&p->job.hardware), nodes = p->job.hardware.nodes;
+    f.alone = -1;
+    if (!add_family(p, a, f, e))
+        return false;
+    if (nodes > 1 && !is_given(p, "replicate")) {
+        struct str words = str_format(a, "replicate=%llu", (unsigned long long)nodes);
+        if (!add_family(p, a, with(a, f, words, REPLICA_TROUBLE), e))
+            return false;
+    }
+    if (f.other_loss || is_given(p, "cp") || is_given(p, "sp"))
+        return true;
+    for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
+        f.alone = alone;
+        for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
+            struct str words = str_format(a, "%s=%llu", ways[w], (unsigned long long)n);
+            if (!add_family(p, a, with(a, f, words, SHARING_TROUBLE), e))
+                return false;
+            if (!p->families[p->family_count - 1].refused)
+                f.alone = p->family_count - 1;
+        }
+    }
+    return true;
+}
+
+static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    for (ptrdiff_t l = 0; l < COUNT_OF(losses); l++)
+        for (ptrdiff_t s = 0; s < COUNT_OF(syncs); s++) {
+            bool other_loss = *losses[l].words, synced = *syncs[s].words;
+            bool sharded = str_is(str_from(f.strategy), "fsdp2");
+            if ((other_loss && (is_given(p, "loss") || p->job.task != TASK_SFT)) ||
+                (synced && (is_given(p, "sync-each-batch") || !sharded)))
+                continue;
+            struct plan_family g = with(a, f, str_from(losses[l].words), losses[l].trouble);
+            g = with(a, g, str_from(syncs[s].words), syncs[s].trouble);
+            g.other_loss = other_loss;
+            if (!add_shared(p, a, g, e))
+                return false;
+        }
+    return true;
+}
+
+static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    const struct setting *given = settings_find_z(p->request.settings, "strategy");
+    if (given) {
+        f.strategy = str_z(a, given->value);
+        return add_losses(p, a, f, e);
+    }
+    for (ptrdiff_t i = 0; i < COUNT_OF(strategies); i++) {
+        struct str words = str_format(a, "strategy=%s", strategies[i].name);
+        struct plan_family g = with(a, f, words, strategies[i].trouble);
+        g.strategy = strategies[i].name;
+        if (!add_losses(p, a, g, e))
+            return false;
+    }
+    return true;
+}
+
+// Where cost counts, fewer of the GPUs, too: halves of a node.
+bool plan_families(struct plan *p, struct arena *a, struct error *e)
+{
+    const struct hardware *h = &p->job.hardware;
+    struct plan_family f = {.words = STR_NONE};
+    if (!add_strategies(p, a, f, e))
+        return false;
+    if (p->request.goal != GOAL_COST || h->custom)
+        return true;
+    for (uint64_t n = h->nodes / 2; n; n /= 2) {
+        struct str words = str_format(a, "gpu=%llux%llux%s", (unsigned long long)n,
+                                      (unsigned long long)h->gpus_per_node, h->card.name);
+        if (!add_strategies(p, a, with(a, f, words, 0), e))
+            return false;
+    }
+    for (uint64_t n = h->gpus_per_node / 2; n; n /= 2) {
+        struct str words = str_format(a, "gpu=%llux%s", (unsigned long long)n, h->card.name);
+        if (!add_strategies(p, a, with(a, f, words, 0), e))
+            return false;
+    }
+    return true;
+}
+
+void plan_groups(struct plan *p, struct arena *a)
+{
+    ptrdiff_t n = 0;
+    p->groups = NEW(a, struct plan_group, p->group_count + 1);
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        const struct plan_family *f = &p->families[i];
+        for (ptrdiff_t m = 0; m < f->micro_count; m++) {
+            uint64_t batch = f->micro[m];
+            uint64_t accum = p->request.global_batch / f->data_parallel / batch;
+            p->groups[n++] = (struct plan_group){.family = f, .batch = batch, .accum = accum};
+        }
+    }
+}

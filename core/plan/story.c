@@ -1,0 +1,370 @@
+// See story.h. Each row is predicted as any other configuration.
+#include "core/plan/story.h"
+
+#include "core/base/num.h"
+#include "core/predict/real_time.h"
+
+static bool is_given(const struct plan *p, const char *setting)
+{
+    return settings_find_z(p->request.settings, setting) != NULL;
+}
+
+static void predict_words(struct plan_row *row, struct arena scratch, const struct plan *p)
+{
+    struct settings *s = NEW(&scratch, struct settings, 1);
+    struct job *job = NEW(&scratch, struct job, 1);
+    struct error *e = &row->refusal;
+    *s = settings_in(&scratch);
+    *e = (struct error){0};
+    for (ptrdiff_t i = 0; i < p->base.count; i++)
+        if (!settings_add(s, p->base.items[i], e))
+            return;
+    if (!settings_change(s, row->words, e) || !job_from_settings(job, &scratch, s, e))
+        return;
+    row->gpus = job_ranks(job);
+    row->possible = predict_fit(&row->prediction, &scratch, job, e) &&
+                    real_time_find(&row->prediction.time, scratch, job, e);
+}
+
+static bool row_is_safe(const struct plan_row *row)
+{
+    return row->possible && row->prediction.verdict.grade == GRADE_SAFE;
+}
+
+// Not the best itself, and no row twice.
+static bool is_known(const struct plan_story *s, const struct plan_row *row)
+{
+    const struct plan_candidate *best = s->plan.best;
+    const struct prediction *p = &row->prediction, *q = &best->prediction;
+    if (row->batch == best->batch && row->gpus == best->family->gpus &&
+        p->reserved_bytes == q->reserved_bytes && p->time.seconds == q->time.seconds)
+        return true;
+    for (int i = 0; i < s->row_count; i++)
+        if (str_equal(s->rows[i].options, row->options))
+            return true;
+    return false;
+}
+
+static void add_row(struct plan_story *s, struct arena *a, struct plan_row *row)
+{
+    row->options = plan_options(a, &s->plan, row->words);
+    if (s->row_count < PLAN_MOST_ROWS && !is_known(s, row))
+        s->rows[s->row_count++] = *row;
+}
+
+// The largest micro-batch with which these words are safe, or the smallest where none is.
+static void add_largest(struct plan_story *s, struct arena *a, const char *what, struct str words,
+                        const struct plan_family *f)
+{
+    struct plan_row *row = NEW(a, struct plan_row, 1);
+    for (ptrdiff_t i = f->micro_count - 1; i >= 0; i--) {
+        uint64_t batch = f->micro[i];
+        uint64_t accum = s->plan.request.global_batch / f->data_parallel / batch;
+        *row = (struct plan_row){.what = what, .batch = batch, .accum = accum};
+        row->words = str_format(a, "%.*s batch=%llu accum=%llu", STR_ARGS(words),
+                                (unsigned long long)batch, (unsigned long long)accum);
+        predict_words(row, *a, &s->plan);
+        if (!row->possible)
+            return;
+        if (row_is_safe(row))
+            break;
+    }
+    if (row->words.n)
+        add_row(s, a, row);
+}
+
+static const struct plan_family *family_of(const struct plan *p, const char *strategy)
+{
+    for (ptrdiff_t i = 0; i < p->family_count; i++)
+        if (str_is(str_from(p->families[i].strategy), strategy) && p->families[i].micro_count)
+            return &p->families[i];
+    return NULL;
+}
+
+// What is recommended everywhere.
+static void add_folklore(struct plan_story *s, struct arena *a)
+{
+    static const char *const settings[] = {"strategy", "checkpointing", "offload"};
+    const struct plan_family *f = family_of(&s->plan, "zero3");
+    for (ptrdiff_t i = 0; i < COUNT_OF(settings); i++)
+        if (is_given(&s->plan, settings[i]))
+            return;
+    if (f)
+        add_largest(s, a, "ZeRO-3, checkpointing, offload",
+                    STR("strategy=zero3 checkpointing=on offload=optimizer"), f);
+}
+
+// Everything as the best has it, but checkpointing, for the sake of the micro-batch.
+static void add_largest_batch(struct plan_story *s, struct arena *a)
+{
+    const struct plan_candidate *best = s->plan.best;
+    const struct plan_family *f = best->family;
+    struct buf b = buf_in(a);
+    buf_put(&b, f->words);
+    for (int i = 0; i < PLAN_DIALS; i++) {
+        bool checkpointing = str_is(str_from(plan_dials[i].setting), "checkpointing");
+        if (f->values[i] > 1)
+            buf_printf(&b, " %s=%s", plan_dials[i].setting,
+                       plan_dials[i].values[checkpointing ? f->values[i] - 1 : best->dial[i]]);
+    }
+    add_largest(s, a, "the largest micro-batch", buf_str(&b), f);
+}
+
+// What the framework does where nothing is said.
+static void add_defaults(struct plan_story *s, struct arena *a)
+{
+    const struct plan *p = &s->plan;
+    const struct plan_candidate *best = p->best;
+    uint64_t ranks = job_ranks(&p->job) / (p->job.ring * p->job.ulysses);
+    if (p->request.global_batch % ranks)
+        return;
+    struct plan_row *row = NEW(a, struct plan_row, 1);
+    *row = (struct plan_row){.what = "as the framework has it", .batch = 1};
+    row->accum = p->request.global_batch / ranks;
+    row->words = str_format(a, "batch=1 accum=%llu", (unsigned long long)row->accum);
+    predict_words(row, *a, p);
+    if (row->possible && (best->batch != 1 || best->trouble))
+        add_row(s, a, row);
+}
+
+// What a strategy can at best; where it is not safe at all, what came nearest.
+static const struct plan_candidate *best_of(const struct plan *p, const char *strategy)
+{
+    const struct plan_candidate *best = NULL, *c;
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));) {
+        if (!str_is(str_from(c->family->strategy), strategy) || c->prediction.time.unknown)
+            continue;
+        enum grade grade = c->prediction.verdict.grade,
+                   than = best ? best->prediction.verdict.grade : GRADE_NO;
+        bool better =
+            grade != than ? grade > than
+            : grade == GRADE_NO
+                ? best && c->prediction.floor_bytes < best->prediction.floor_bytes
+                : best && plan_measure(p->request.goal, c) < plan_measure(p->request.goal, best);
+        if (!best || better)
+            best = c;
+    }
+    return best;
+}
+
+static void add_strategies(struct plan_story *s, struct arena *a)
+{
+    const struct plan *p = &s->plan;
+    const char *last = "";
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        const char *strategy = p->families[i].strategy;
+        if (str_is(str_from(strategy), last) ||
+            str_is(str_from(strategy), p->best->family->strategy))
+            continue;
+        last = strategy;
+        const struct plan_candidate *c = best_of(p, strategy);
+        if (!c)
+            continue;
+        struct plan_row row = {.what = strategy, .batch = c->batch, .accum = c->accum};
+        row.words = plan_words(a, c);
+        row.gpus = c->family->gpus;
+        row.possible = true;
+        row.prediction = c->prediction;
+        add_row(s, a, &row);
+    }
+}
+
+// Safe ones that no other beats in both. The next is the fastest of those that take less.
+static void find_pareto(struct plan_story *s)
+{
+    uint64_t below = UINT64_MAX;
+    while (s->pareto_count < PLAN_MOST_PARETO) {
+        const struct plan_candidate *next = NULL, *c;
+        for (ptrdiff_t f = 0, i = 0; (c = plan_next(&s->plan, &f, &i));) {
+            const struct prediction *p = &c->prediction;
+            if (!plan_is_safe(c) || p->reserved_bytes >= below)
+                continue;
+            double t = next ? next->prediction.time.seconds : 0;
+            if (!next || p->time.seconds < t ||
+                (p->time.seconds <= t && p->reserved_bytes < next->prediction.reserved_bytes))
+                next = c;
+        }
+        if (!next)
+            return;
+        s->pareto[s->pareto_count++] = next;
+        below = next->prediction.reserved_bytes;
+    }
+}
+
+// ------------------------------------------------------------------ other machines, other jobs
+
+// The plan of changed settings; no best where nothing is safe or possible.
+static bool plan_with(struct plan_change *c, struct arena *a, const struct plan *p,
+                      struct plan_request r, const struct runner *runner)
+{
+    struct settings *changed = NEW(a, struct settings, 1);
+    struct error e = {0};
+    c->plan = NEW(a, struct plan, 1);
+    *changed = settings_in(a);
+    for (ptrdiff_t i = 0; i < p->request.settings->count; i++)
+        if (!settings_add(changed, p->request.settings->items[i], &e))
+            return false;
+    if (!settings_change(changed, c->words, &e))
+        return false;
+    if (r.lean && !is_given(p, "checkpointing") &&
+        !settings_change(changed, STR("checkpointing=on"), &e))
+        return false;
+    if (r.lean && !is_given(p, "expandable") && !settings_change(changed, STR("expandable=on"), &e))
+        return false;
+    r.settings = changed;
+    c->found = plan_make(c->plan, a, &r, runner, &e) && c->plan->best;
+    return c->found;
+}
+
+static struct str machine_words(struct arena *a, const struct hardware *h, uint64_t nodes,
+                                uint64_t here)
+{
+    if (nodes == 1)
+        return str_format(a, "gpu=%llux%s", (unsigned long long)here, h->card.name);
+    return str_format(a, "gpu=%llux%llux%s", (unsigned long long)nodes, (unsigned long long)here,
+                      h->card.name);
+}
+
+// Twice the GPUs of a node that is not full, else one more node, or as many more as divide the
+// batch.
+static struct str larger_machine(struct arena *a, const struct hardware *h, uint64_t global_batch)
+{
+    uint64_t whole = h->card.per_node ? h->card.per_node : 8;
+    if (h->custom)
+        return STR_NONE;
+    if (h->nodes == 1 && h->gpus_per_node * 2 <= whole)
+        return global_batch % (h->gpus_per_node * 2) ? STR_NONE
+                                                     : machine_words(a, h, 1, h->gpus_per_node * 2);
+    for (uint64_t nodes = h->nodes + 1; nodes <= 2 * h->nodes; nodes++)
+        if (global_batch % (nodes * h->gpus_per_node) == 0)
+            return machine_words(a, h, nodes, h->gpus_per_node);
+    return STR_NONE;
+}
+
+// The same family, so that the machine alone makes the difference.
+static void find_more(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    const struct plan *p = &s->plan;
+    struct plan_request r = p->request;
+    struct str machine = larger_machine(a, &p->job.hardware, r.global_batch);
+    if (!machine.n || p->request.goal == GOAL_COST)
+        return;
+    bool alone = job_ranks(&p->job) == 1;
+    struct str family = alone ? STR_NONE : p->best->family->words;
+    s->more.what = "more GPUs";
+    s->more.words =
+        str_format(a, "%.*s %.*s", STR_ARGS(machine), (int)family.n, family.n ? family.p : "");
+    r.exhaustive = false;
+    (void)plan_with(&s->more, a, p, r, runner);
+}
+
+static bool is_safe_with(struct plan_change *c, struct plan_story *s, struct arena *a,
+                         const struct runner *runner)
+{
+    struct plan_request r = s->plan.request;
+    r.lean = true;
+    r.exhaustive = false;
+    r.goal = GOAL_SPEED;
+    return plan_with(c, a, &s->plan, r, runner);
+}
+
+static bool try_change(struct plan_story *s, struct arena *a, const struct runner *runner,
+                       const char *what, struct str words)
+{
+    struct plan_change c = {.what = what, .words = words};
+    if (s->change_count == PLAN_MOST_CHANGES || !is_safe_with(&c, s, a, runner))
+        return false;
+    s->changes[s->change_count++] = c;
+    return true;
+}
+
+static bool is_safe_at(struct plan_change *c, struct plan_story *s, struct arena *a,
+                       const struct runner *runner, uint64_t context)
+{
+    *c = (struct plan_change){.what = "a shorter context"};
+    c->words = str_format(a, "context=%llu", (unsigned long long)context);
+    return is_safe_with(c, s, a, runner);
+}
+
+// Halves until one is safe, then the longest above it to an eighth.
+static void try_shorter(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    enum { SHORTEST = 128, STEP = 64, HALVINGS = 3 };
+    struct plan_change found = {0}, longer;
+    uint64_t n = s->plan.job.context / 2 / STEP * STEP;
+    while (n >= SHORTEST && !is_safe_at(&found, s, a, runner, n))
+        n = n / 2 / STEP * STEP;
+    for (uint64_t i = 0, more = n / 2; found.found && i < HALVINGS; i++, more /= 2)
+        if (is_safe_at(&longer, s, a, runner, (n + more) / STEP * STEP)) {
+            found = longer;
+            n += more;
+        }
+    if (found.found)
+        s->changes[s->change_count++] = found;
+}
+
+static void try_more_gpus(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    struct hardware h = s->plan.job.hardware;
+    uint64_t whole = h.card.per_node ? h.card.per_node : 8;
+    for (int i = 0; i < 5 && !h.custom; i++) {
+        if (h.nodes == 1 && h.gpus_per_node * 2 <= whole)
+            h.gpus_per_node *= 2;
+        else
+            h.nodes *= 2;
+        if (try_change(s, a, runner, "more GPUs", machine_words(a, &h, h.nodes, h.gpus_per_node)))
+            return;
+    }
+}
+
+// The smallest card of the catalogue that is larger by a fifth at least, and does.
+static void try_cards(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    const struct hardware *h = &s->plan.job.hardware;
+    enum { AMPERE = 80 };
+    for (uint64_t above = h->card.memory.value / 5 * 6;;) {
+        const struct gpu *next = NULL;
+        for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
+            const struct gpu *g = &gpu_catalog[i];
+            if (g->memory.value > above && g->capability >= AMPERE && g->bf16.value &&
+                (!next || g->memory.value < next->memory.value))
+                next = g;
+        }
+        if (!next)
+            return;
+        struct hardware other = *h;
+        other.card.name = next->name;
+        if (try_change(s, a, runner, "a larger card",
+                       machine_words(a, &other, h->nodes, h->gpus_per_node)))
+            return;
+        above = next->memory.value;
+    }
+}
+
+static void find_changes(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    try_shorter(s, a, runner);
+    try_more_gpus(s, a, runner);
+    if (!is_given(&s->plan, "lora"))
+        (void)try_change(s, a, runner, "adapters", STR("lora=16"));
+    try_cards(s, a, runner);
+}
+
+bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request *r,
+               const struct runner *runner, struct error *e)
+{
+    *s = (struct plan_story){0};
+    if (!data_read(&s->data, r->settings, e) || !plan_make(&s->plan, a, r, runner, e))
+        return false;
+    if (!s->plan.best) {
+        find_changes(s, a, runner);
+        return true;
+    }
+    add_folklore(s, a);
+    add_largest_batch(s, a);
+    add_defaults(s, a);
+    add_strategies(s, a);
+    find_pareto(s);
+    find_more(s, a, runner);
+    return true;
+}

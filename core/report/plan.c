@@ -1,0 +1,235 @@
+// See plan.h. The answer first, then what was decided against.
+#include "core/report/plan.h"
+
+#include "core/report/max.h"
+#include "core/report/predict.h"
+#include "core/report/step_time.h"
+#include "core/report/verdict.h"
+
+struct str options_text(struct arena *a, struct str words)
+{
+    struct buf b = buf_in(a);
+    struct words w = words_of(str_z(a, words), ' ');
+    while (words_next(&w)) {
+        struct str_cut cut = str_cut(w.word, '=');
+        if (w.word.n)
+            buf_printf(&b, "%s--%.*s %.*s", b.n ? " " : "", STR_ARGS(cut.head), STR_ARGS(cut.tail));
+    }
+    return buf_str(&b);
+}
+
+static struct str seconds_text(struct arena *a, double seconds)
+{
+    struct buf b = buf_in(a);
+    put_seconds(&b, seconds);
+    return buf_str(&b);
+}
+
+static struct str gib_text(struct arena *a, uint64_t bytes)
+{
+    struct buf b = buf_in(a);
+    put_gib(&b, bytes);
+    return buf_str(&b);
+}
+
+// "+12 %", against the best.
+static struct str against(struct arena *a, double seconds, double best)
+{
+    return str_format(a, "%+.0f %%", 100 * (seconds / best - 1));
+}
+
+// What a batch counts: as the trainers do.
+static const char *plan_unit(const struct job *job)
+{
+    return job->task == TASK_REWARD || job->task == TASK_DPO ? "pairs" : "sequences";
+}
+
+// ------------------------------------------------------------------ the best
+
+static void put_data(struct buf *b, const struct plan_shown *s)
+{
+    const struct plan_candidate *c = s->story->plan.best;
+    const struct data *d = &s->story->data;
+    struct split split = {c->batch, c->accum, c->family->data_parallel};
+    struct training_time t =
+        training_time_of(d, s->job->recipe, split, c->family->gpus, c->prediction.time.seconds);
+    buf_printf(b, "data: %llu %s in %llu step%s an epoch (%s), ", (unsigned long long)d->size,
+               plan_unit(s->job), (unsigned long long)t.steps_per_epoch,
+               t.steps_per_epoch == 1 ? "" : "s", remainder_rows[s->job->recipe].text);
+    if (d->epochs > 1)
+        buf_printf(b, "%llu epochs, ", (unsigned long long)d->epochs);
+    buf_printf(b, "%.2f hours, %.1f GPU hours", t.hours, t.gpu_hours);
+    if (d->priced)
+        buf_printf(b, ", %.2f at %g a GPU hour", t.cost, d->price);
+}
+
+static void report_best(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    const struct plan *p = &s->story->plan;
+    const struct prediction *best = &p->best->prediction;
+    struct buf b = buf_in(out->arena);
+    buf_printf(&b, "best for %s: ", plan_goal_words[p->request.goal]);
+    put_seconds(&b, best->time.seconds);
+    buf_put_z(&b, " a step, safe with ");
+    put_gib(&b, best->verdict.free_bytes);
+    buf_put_z(&b, " to spare");
+    put_ink(out, v, INK_GOOD, buf_str(&b));
+    struct str machine = machine_text(out->arena, &s->job->hardware);
+    buf_printf(out, "\n  %.*s, %llu tokens on %.*s: %llu %s x %llu micro-batches x %llu ranks\n",
+               STR_ARGS(str_short(s->job->model.name)), (unsigned long long)s->job->context,
+               STR_ARGS(machine), (unsigned long long)p->best->batch, plan_unit(s->job),
+               (unsigned long long)p->best->accum,
+               (unsigned long long)p->best->family->data_parallel);
+    report_job(out, v, s->job);
+    buf_printf(out, "\n  %.*s\n  %.*s\n\n", STR_ARGS(s->predict), STR_ARGS(s->emit));
+    report_time(out, v, &best->time);
+    b = buf_in(out->arena);
+    buf_put_z(&b, "memory: ");
+    put_gib(&b, best->reserved_bytes);
+    buf_put_z(&b, " reserved of the ");
+    put_gib(&b, best->limit_bytes);
+    buf_put_z(&b, " that torch may take");
+    if (best->host_bytes) {
+        buf_put_z(&b, "; host ");
+        put_gib(&b, best->host_bytes);
+        buf_put_z(&b, " on each node");
+    }
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+    if (s->story->data.size) {
+        b = buf_in(out->arena);
+        put_data(&b, s);
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+    }
+    report_unmeasured(out, v, s->job);
+}
+
+// ------------------------------------------------------------------ the others
+
+static struct str verdict_text(const struct prediction *p)
+{
+    return p->verdict.grade == GRADE_NO ? STR("does not fit")
+                                        : str_from(grade_name(p->verdict.grade));
+}
+
+static void table_prediction(struct table *t, const struct prediction *p, double best_s)
+{
+    struct arena *a = t->arena;
+    bool timed = p->fits && !p->time.unknown;
+    table_cell(t, timed ? seconds_text(a, p->time.seconds) : STR("-"));
+    table_cell(t, timed ? against(a, p->time.seconds, best_s) : STR_NONE);
+    table_cell(t, p->fits ? gib_text(a, p->reserved_bytes) : STR("-"));
+    table_cell(t, verdict_text(p));
+}
+
+static void report_others(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    static const struct column columns[] = {{.title = "why not"},
+                                            {.title = "a step", .right = true},
+                                            {.title = "", .right = true},
+                                            {.title = "reserved", .right = true},
+                                            {.title = ""},
+                                            {.title = "options", .wraps = true}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    double best_s = s->story->plan.best->prediction.time.seconds;
+    if (!s->story->row_count)
+        return;
+    for (int i = 0; i < s->story->row_count; i++) {
+        const struct plan_row *row = &s->story->rows[i];
+        table_cell_z(&t, row->what);
+        table_prediction(&t, &row->prediction, best_s);
+        table_cell(&t, row->options);
+    }
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+}
+
+static void report_pareto(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    static const struct column columns[] = {{.title = "memory against time", .right = true},
+                                            {.title = "a step", .right = true},
+                                            {.title = "", .right = true},
+                                            {.title = "options", .wraps = true}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    const struct plan *p = &s->story->plan;
+    double best_s = p->best->prediction.time.seconds;
+    for (int i = 0; i < s->story->pareto_count; i++) {
+        const struct plan_candidate *c = s->story->pareto[i];
+        table_cell(&t, gib_text(out->arena, c->prediction.reserved_bytes));
+        table_cell(&t, seconds_text(out->arena, c->prediction.time.seconds));
+        table_cell(&t, against(out->arena, c->prediction.time.seconds, best_s));
+        table_cell(&t, plan_options(out->arena, p, plan_words(out->arena, c)));
+    }
+    buf_char(out, '\n');
+    table_print(&t, out, v);
+    struct buf b = buf_in(out->arena);
+    buf_printf(&b, "%lld of %lld configurations were predicted", (long long)p->predicted,
+               (long long)p->all);
+    if (!p->request.exhaustive && p->predicted < p->all)
+        buf_printf(&b, "; the others cannot be better%s",
+                   p->request.goal == GOAL_MEMORY ? ""
+                                                  : " (--exhaustive on, or --goal memory, "
+                                                    "completes memory against time)");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void report_more(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    const struct plan_change *m = &s->story->more;
+    struct buf b = buf_in(out->arena);
+    if (!m->words.n)
+        return;
+    struct str machine = str_cut(str_cut(m->words, ' ').head, '=').tail;
+    if (!m->found) {
+        buf_printf(&b, "On %.*s nothing is safe.", STR_ARGS(machine));
+    } else {
+        const struct plan_candidate *c = m->plan->best, *best = s->story->plan.best;
+        double ratio = best->prediction.time.seconds / c->prediction.time.seconds;
+        double gpus = (double)c->family->gpus / (double)best->family->gpus;
+        buf_printf(&b, "On %.*s the same batch takes ", STR_ARGS(machine));
+        put_seconds(&b, c->prediction.time.seconds);
+        buf_printf(&b, " a step: %.2f times as fast with %g times the GPUs (%.*s).", ratio, gpus,
+                   STR_ARGS(plan_options(out->arena, m->plan, plan_words(out->arena, c))));
+    }
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void report_nothing(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    const struct plan_story *story = s->story;
+    static const struct column columns[] = {{.title = "what would do"},
+                                            {.title = "a step", .right = true},
+                                            {.title = "reserved", .right = true},
+                                            {.title = "command", .wraps = true}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    struct buf b = buf_in(out->arena);
+    buf_printf(&b, "no configuration is safe: %lld of %lld were predicted, the others cannot fit",
+               (long long)story->plan.predicted, (long long)story->plan.all);
+    put_ink(out, v, INK_BAD, buf_str(&b));
+    buf_put_z(out, "\n");
+    report_job(out, v, &story->plan.job);
+    for (int i = 0; i < story->change_count; i++) {
+        const struct plan_candidate *c = story->changes[i].plan->best;
+        table_cell_z(&t, story->changes[i].what);
+        table_cell(&t, seconds_text(out->arena, c->prediction.time.seconds));
+        table_cell(&t, gib_text(out->arena, c->prediction.reserved_bytes));
+        table_cell(&t, s->changes[i]);
+    }
+    buf_char(out, '\n');
+    if (story->change_count)
+        table_print(&t, out, v);
+    else
+        buf_put_z(out, "  Nor with a shorter context, more GPUs, adapters or a larger card.\n");
+}
+
+void report_plan(struct buf *out, const struct view *v, const struct plan_shown *s)
+{
+    if (!s->story->plan.best) {
+        report_nothing(out, v, s);
+        return;
+    }
+    report_best(out, v, s);
+    report_others(out, v, s);
+    report_pareto(out, v, s);
+    report_more(out, v, s);
+}

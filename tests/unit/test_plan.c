@@ -1,0 +1,161 @@
+// The plan: equal to trying everything, whatever the goal; its bounds; its arithmetic of epochs.
+#include <string.h>
+
+#include "core/plan/epoch.h"
+#include "core/plan/story.h"
+#include "tests/t.h"
+
+static struct settings *settings_of(struct arena *a, const char *text)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct error e = {0};
+    *s = settings_in(a);
+    if (!settings_read(s, str_from(text), ' ', STR("test"), &e) || !settings_check(s, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
+    return s;
+}
+
+static const struct plan *plan_of(struct arena *a, const char *text, enum plan_goal goal,
+                                  bool exhaustive)
+{
+    struct plan *p = NEW(a, struct plan, 1);
+    struct plan_request r;
+    struct error e = {0};
+    if (!plan_request_read(&r, settings_of(a, text), &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
+    r.goal = goal;
+    r.exhaustive = exhaustive;
+    if (!plan_make(p, a, &r, NULL, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
+    return p;
+}
+
+// Few layers, so that it is quick; limits at which some configurations fit and others do not.
+static const char *const spaces[] = {
+    "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
+    "memory-limit=8GiB loss=chunked:256",
+    "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
+    "memory-limit=5GiB loss=chunked:256",
+    "recipe=trl task=reward model=Qwen3-4B gpu=4xRTX4090 layers=2 context=1024 global-batch=8 "
+    "memory-limit=4GiB cp=1",
+    "recipe=trl model=Qwen3-0.6B gpu=2xH100-80G layers=2 context=8192 global-batch=1",
+    "recipe=transformers model=Qwen3-0.6B gpu=A100-80G layers=3 context=4096 global-batch=6 "
+    "memory-limit=12GiB",
+    "recipe=deepspeed model=Qwen3-1.7B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
+    "memory-limit=8GiB",
+    "recipe=hf model=Qwen3-1.7B gpu=2x2xH100-80G layers=2 context=2048 global-batch=4 "
+    "memory-limit=6GiB loss=full",
+};
+
+// `tried` is all there is, of which any goal can choose.
+static void check_same(struct arena *a, const char *text, enum plan_goal goal,
+                       const struct plan *tried)
+{
+    const struct plan *found = plan_of(a, text, goal, false);
+    const struct plan_candidate *best = plan_choose(tried, goal);
+    CHECK(!found->best == !best);
+    CHECK(found->predicted < tried->predicted);
+    if (!found->best || !best)
+        return;
+    struct str words = plan_words(a, found->best), wanted = plan_words(a, best);
+    if (!str_equal(words, wanted))
+        test_failed(__FILE__, __LINE__, "%s for %s: %.*s, but %.*s", text, plan_goal_words[goal],
+                    STR_ARGS(words), STR_ARGS(wanted));
+    CHECK_U64(found->best->prediction.reserved_bytes, best->prediction.reserved_bytes);
+    CHECK(found->best->prediction.time.seconds == best->prediction.time.seconds);
+}
+
+TEST(the_plan_is_what_trying_everything_finds)
+{
+    int empty = 0;
+    for (ptrdiff_t i = 0; i < COUNT_OF(spaces); i++) {
+        struct arena *a = test_arena();
+        const struct plan *tried = plan_of(a, spaces[i], GOAL_SPEED, true);
+        empty += !tried->best;
+        check_same(a, spaces[i], GOAL_SPEED, tried);
+        check_same(a, spaces[i], GOAL_MEMORY, tried);
+        check_same(a, spaces[i], GOAL_SIMPLICITY, tried);
+    }
+    CHECK_U64((uint64_t)empty, 1);
+}
+
+TEST(with_fewer_gpus_where_cost_counts)
+{
+    struct arena *a = test_arena();
+    check_same(a, spaces[0], GOAL_COST, plan_of(a, spaces[0], GOAL_COST, true));
+}
+
+// Along a dial no step becomes shorter, no live byte is added: what the bounds stand on.
+TEST(dials_are_in_order)
+{
+    ptrdiff_t compared = 0;
+    const struct plan *p = plan_of(test_arena(), spaces[0], GOAL_SPEED, true);
+    for (ptrdiff_t g = 0; g < p->group_count; g++)
+        for (ptrdiff_t i = 0; i < p->groups[g].candidate_count; i++)
+            for (ptrdiff_t k = 0; k < p->groups[g].candidate_count; k++) {
+                const struct plan_candidate *c = &p->groups[g].candidates[i],
+                                            *o = &p->groups[g].candidates[k];
+                bool beyond = i != k;
+                for (int d = 0; d < PLAN_DIALS; d++)
+                    beyond = beyond && c->dial[d] >= o->dial[d];
+                if (!beyond)
+                    continue;
+                CHECK(c->prediction.time.seconds >= o->prediction.time.seconds);
+                CHECK(c->prediction.floor_bytes <= o->prediction.floor_bytes);
+                CHECK(c->trouble >= o->trouble);
+                compared++;
+            }
+    CHECK(compared > 100);
+}
+
+// What plan says is what predict says of its settings.
+TEST(the_command_predicts_the_same)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(spaces); i++) {
+        struct arena *a = test_arena();
+        const struct plan *p = plan_of(a, spaces[i], GOAL_SPEED, false);
+        struct settings s;
+        struct job *job = NEW(a, struct job, 1);
+        struct prediction *again = NEW(a, struct prediction, 1);
+        struct error e = {0};
+        if (!p->best)
+            continue;
+        CHECK(plan_settings(&s, a, p, plan_words(a, p->best), &e));
+        CHECK(job_from_settings(job, a, &s, &e));
+        CHECK(predict(again, a, job, &e));
+        CHECK_U64(again->reserved_bytes, p->best->prediction.reserved_bytes);
+        CHECK(again->time.seconds == p->best->prediction.time.seconds);
+        CHECK_U64(job->batch * job->accumulation * p->best->family->data_parallel,
+                  p->request.global_batch);
+    }
+}
+
+TEST(steps_of_an_epoch_by_framework)
+{
+    struct split guide = {2, 8, 8}, wide = {2, 8, 16};
+    CHECK_U64(steps_per_epoch(RECIPE_TRL, 160791, guide), 1257);
+    CHECK_U64(steps_per_epoch(RECIPE_TRL, 160791, wide), 629);
+    CHECK_U64(steps_per_epoch(RECIPE_VERL, 160791, guide), 1256);
+    CHECK_U64(steps_per_epoch(RECIPE_TRINITY, 160791, wide), 628);
+    // 10,049 whole micro-batches for each rank; the last step has one of them.
+    CHECK_U64(steps_per_epoch(RECIPE_TRANSFORMERS, 160791, guide), 1257);
+    CHECK_U64(steps_per_epoch(RECIPE_TRANSFORMERS, 130, guide), 1);
+    CHECK_U64(steps_per_epoch(RECIPE_TRL, 130, guide), 2);
+    CHECK_U64(steps_per_epoch(RECIPE_TRL, 128, guide), 1);
+    CHECK_U64(steps_per_epoch(RECIPE_MEGATRON, 127, guide), 0);
+}
+
+TEST(prices_are_numbers)
+{
+    struct arena *a = test_arena();
+    struct data d;
+    struct error e = {0};
+    CHECK(data_read(&d, settings_of(a, "price=0.4 data-size=1000 epochs=3"), &e));
+    CHECK(d.price > 0.399999 && d.price < 0.400001);
+    CHECK_U64(d.size, 1000);
+    CHECK_U64(d.epochs, 3);
+    CHECK(data_read(&d, settings_of(a, "price=12"), &e) && d.price > 11.9 && d.price < 12.1);
+    CHECK(!data_read(&d, settings_of(a, "price=1.2.3"), &e));
+    e = (struct error){0};
+    CHECK(!data_read(&d, settings_of(a, "price=cheap"), &e));
+}
