@@ -19,6 +19,15 @@ static const struct option_alias published_options[] = {
     {0},
 };
 
+// The same length under vLLM's name.
+static const struct option_alias server_options[] = {
+    {.name = "max-model-len", .setting = "context"},
+    {.name = "tensor-parallel-size", .setting = "tp"},
+    {.name = "pipeline-parallel-size", .setting = "pp"},
+    {.name = "kv-cache-dtype", .setting = "kv-dtype"},
+    {0},
+};
+
 const struct command commands[] = {
     {.name = "predict",
      .summary = "whether a training configuration fits, its peak, and who is alive there",
@@ -98,6 +107,27 @@ const struct command commands[] = {
                   {"plan --recipe trl --model Qwen3-8B --gpu 8xH100-80G --context 16k "
                    "--global-batch 64 --goal memory",
                    "what takes least"}}},
+    {.name = "serve",
+     .summary = "whether an inference server starts, and how many tokens and sequences it holds",
+     .description =
+         "Divides a card as vLLM or SGLang does at its start: weights on each GPU, what profiling "
+         "or "
+         "a fixed reserve takes, the cache of keys and values that is left, its tokens and the "
+         "sequences of the wanted length, the flags that follow, and how fast it answers (a range "
+         "that nobody measured here). --max-model-len is another word for --context. Exits with 1 "
+         "when it does not start, and names the least change that helps.",
+     .settings = "model gpu layers tied like context engine tp pp gpu-memory-utilization "
+                 "mem-fraction-static max-num-seqs max-num-batched-tokens chunked-prefill-size "
+                 "cuda-graph-max-bs max-total-tokens dtype kv-dtype enforce-eager",
+     .answer = serve_answer,
+     .examples =
+         {{"serve --model Qwen3-8B --gpu H100-80G --engine vllm --context 32k", "one GPU"},
+          {"serve --model Qwen3-VL-30B-A3B-Thinking --gpu 2xH100-80G --tp 2 --engine sglang",
+           "a teacher on two"},
+          {"serve --model gpt-oss-120b --gpu H100-80G --engine vllm@0.19 "
+           "--gpu-memory-utilization 0.95 --max-num-seqs 256",
+           "an older version, with its flags"}},
+     .aliases = server_options},
     {.name = "probe",
      .summary = "the longest context that trains, found by real runs",
      .description =

@@ -425,6 +425,37 @@ static bool derive_rotary(struct model *m, const struct origin *o, struct error 
     return true;
 }
 
+// Rows of the table of cosines that servers keep: positions are stretched by a factor, under YaRN
+// those that the model had before (vLLM's rotary_embedding: linear_scaling_rope.py and others).
+static bool derive_rotary_table(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *type =
+        look_up_any(o, SCOPE_TEXT,
+                    "rope_parameters.full_attention.rope_type rope_parameters.rope_type "
+                    "rope_scaling.rope_type rope_scaling.type");
+    const struct setting *factor = look_up_any(
+        o, SCOPE_TEXT,
+        "rope_parameters.full_attention.factor rope_parameters.factor rope_scaling.factor");
+    const struct setting *original = look_up_any(
+        o, SCOPE_TEXT,
+        "rope_parameters.original_max_position_embeddings "
+        "rope_scaling.original_max_position_embeddings original_max_position_embeddings");
+    uint64_t thousandths, rows = m->max_position;
+    m->rotary_table = rows;
+    if (!type || !factor || is_null(factor) || !words_have("linear dynamic yarn", ' ', type->value))
+        return true;
+    struct arena scratch = *o->arena;
+    struct str text = str_format(&scratch, "%.*skB", STR_ARGS(factor->value));
+    if (unit_parse(&thousandths, UNIT_BYTES, text) != UNIT_OK || thousandths > MAX_POSITION)
+        return FAIL(e, BAD_INPUT, factor->where, "rope_scaling.factor must be a number, not '%.*s'",
+                    STR_ARGS(str_short(factor->value)));
+    if (str_is(type->value, "yarn") && original && !is_null(original) &&
+        !setting_number(&rows, original, UNIT_PLAIN, (struct range){1, MAX_POSITION}, e))
+        return false;
+    m->rotary_table = sat_mul(rows, thousandths) / 1000;
+    return true;
+}
+
 // A chance that is not 0, in whatever way it is written.
 static bool is_more_than_zero(const struct setting *item)
 {
@@ -705,7 +736,8 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
     if (!read_fields(&d, o, e) || !read_features(&d.model, o, e) || !refuse_others(o, e) ||
         !derive_activation(&d.model, o, e) || !derive_widths(&d.model, o, e) ||
         !derive_heads(&d.model, o->label, e) || !derive_rotary(&d.model, o, e) ||
-        !derive_experts(&d, o->label, e) || !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
+        !derive_rotary_table(&d.model, o, e) || !derive_experts(&d, o->label, e) ||
+        !derive_vision(&d, o, e) || !derive_layers(&d, o, e))
         return false;
     derive_dropouts(&d.model, o);
     if (d.helpers.rotary_dim)

@@ -231,6 +231,7 @@ struct model {
     struct native native;
     uint64_t sliding_window; // 0: none
     uint64_t rotary_dim;     // of a head's head_dim
+    uint64_t rotary_table;   // positions with what stretches them: rows of a server's table
     uint64_t first_position; // rows of learned positions before the first
     uint64_t word_width;     // of an embedded word, where it is not the layers'
     struct experts experts;
@@ -303,7 +304,8 @@ const struct catalog_model *catalog_model_find(struct str name);
 struct packing {
     const char *suffix;
     const char *name;
-    bool nf4; // bitsandbytes' 4 bits, which adapters train over
+    bool nf4;           // bitsandbytes' 4 bits, which adapters train over
+    const char *served; // what servers call it
 };
 extern const struct packing packings[];
 extern const ptrdiff_t packing_count;

@@ -223,14 +223,23 @@ const struct catalog_model named_models[] = {
 const ptrdiff_t named_model_count = COUNT_OF(named_models);
 
 const struct packing packings[] = {
-    {"-unsloth-bnb-4bit", "bitsandbytes' nf4", true},
-    {"-bnb-4bit", "bitsandbytes' nf4", true},
-    {"-GPTQ-Int4", "GPTQ"},
-    {"-GPTQ-Int8", "GPTQ"},
-    {"-GPTQ", "GPTQ"},
-    {"-AWQ", "AWQ"},
-    {"-FP8", "FP8"},
-    {"-GGUF", "GGUF"},
+    {"-unsloth-bnb-4bit", "bitsandbytes' nf4", true, "bnb-4bit"},
+    {"-bnb-4bit", "bitsandbytes' nf4", true, "bnb-4bit"},
+    {"-GPTQ-Int4", "GPTQ", .served = "gptq"},
+    {"-GPTQ-Int8", "GPTQ", .served = "gptq-int8"},
+    {"-GPTQ", "GPTQ", .served = "gptq"},
+    {"-AWQ-INT4", "AWQ", .served = "awq"},
+    {"-AWQ", "AWQ", .served = "awq"},
+    {"-quantized.w8a8", "int8", .served = "w8a8"},
+    {"-quantized.w8a16", "int8", .served = "w8a8"},
+    {"-quantized.w4a16", "int4", .served = "w4a16"},
+    {"-W4A16", "int4", .served = "w4a16"},
+    {"-FP8-dynamic", "FP8", .served = "fp8"},
+    {"-FP8-KV", "FP8", .served = "fp8"},
+    {"-FP8", "FP8", .served = "fp8"},
+    {"-NVFP4", "NVFP4", .served = "nvfp4"},
+    {"-FP4", "NVFP4", .served = "nvfp4"},
+    {"-GGUF", "GGUF", .served = "gguf"},
 };
 
 const ptrdiff_t packing_count = COUNT_OF(packings);

@@ -135,7 +135,11 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
             "no engine is given; torch, transformers, trl, accelerate, deepspeed, trinity and "
             "command are there");
     o->engine = engine_find(item->value);
-    ASSERT(o->engine);
+    if (!o->engine)
+        return FAIL(e, BAD_INPUT, item->where,
+                    "'probe' trains, with torch, transformers, trl, accelerate, deepspeed, trinity "
+                    "or command, not with '%.*s'",
+                    STR_ARGS(str_short(item->value)));
     const struct setting *command = settings_find_z(s, "command");
     if (command && !str_is(item->value, "command"))
         return FAIL(e, BAD_INPUT, command->where, "a command is for --engine command only");
