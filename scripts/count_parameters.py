@@ -44,10 +44,12 @@ def text_config(model):
             num_experts_per_tok=experts["per_token"],
             moe_intermediate_size=experts["intermediate_size"],
         )
+        if model["family"] == "deepseek_v2":
+            config["first_k_dense_replace"] = model["layers"] - experts["layers"]
     latent = model.get("latent_attention")
     if latent:
         config.update(
-            q_lora_rank=latent["query_rank"],
+            q_lora_rank=latent["query_rank"] or None,
             kv_lora_rank=latent["kv_rank"],
             qk_nope_head_dim=latent["nope_head_dim"],
             qk_rope_head_dim=latent["rope_head_dim"],

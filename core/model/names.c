@@ -218,6 +218,19 @@ const struct catalog_model named_models[] = {
     {"phi-4-reasoning", "microsoft", .like = "phi-4", .config = "max_position_embeddings=32768",
      .also = "phi-4-reasoning-plus"},
     {"codegemma-7b", "google", .like = "gemma-7b", .config = "", .also = "codegemma-7b-it"},
+    {"granite-3.1-2b-instruct", "ibm-granite", .like = "granite-3.3-2b-instruct",
+     .config = "vocab_size=49155", .also = "granite-3.1-2b-base"},
+    {"granite-3.1-8b-instruct", "ibm-granite", .like = "granite-3.3-8b-instruct",
+     .config = "vocab_size=49155", .also = "granite-3.1-8b-base"},
+    {"Qwen1.5-MoE-A2.7B", "Qwen", "qwen2_moe",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=16 num_key_value_heads=16 "
+     "intermediate_size=5632 max_position_embeddings=8192",
+     .also = "Qwen1.5-MoE-A2.7B-Chat"},
+    {"DeepSeek-V2-Lite", "deepseek-ai", "deepseek_v2",
+     "hidden_size=2048 num_hidden_layers=27 num_attention_heads=16 intermediate_size=10944 "
+     "moe_intermediate_size=1408 num_experts_per_tok=6 first_k_dense_replace=1 q_lora_rank=null "
+     "max_position_embeddings=163840",
+     .also = "DeepSeek-V2-Lite-Chat DeepSeek-Coder-V2-Lite-Base DeepSeek-Coder-V2-Lite-Instruct"},
 };
 
 const ptrdiff_t named_model_count = COUNT_OF(named_models);

@@ -53,7 +53,7 @@ static uint64_t state_of_layer(const struct serve_request *r)
     uint64_t mixed =
         (2 * d->key_heads * d->key_head_dim + d->value_heads * d->value_head_dim) / r->tp;
     uint64_t matrices = d->value_heads / r->tp * d->key_head_dim * d->value_head_dim;
-    return (mixed * (d->kernel ? d->kernel - 1 : 0) + matrices) * r->element_bytes;
+    return sat_mul(sat_add(mixed * (d->kernel ? d->kernel - 1 : 0), matrices), r->element_bytes);
 }
 
 static uint64_t group_size_of(const struct layer_counts *n)
@@ -81,7 +81,7 @@ struct cache_layout cache_layout_of(const struct serve_request *r)
     l.token_bytes = token * n.full + token * n.windowed * WINDOW_TENTHS / 10;
     if (!n.full)
         l.token_bytes = token * n.windowed;
-    l.state_bytes = n.linear * state_of_layer(r);
+    l.state_bytes = n.linear ? sat_mul(n.linear, state_of_layer(r)) : 0;
     l.is_hybrid = l.groups > 1;
     l.windowed = n.windowed > 0;
     return l;
@@ -120,7 +120,7 @@ static struct cache_answer vllm_answer(const struct serve_request *r, const stru
     struct cache_answer c = {.sequences = blocks / each, .one = sat_mul(each, l->block_bytes)};
     c.tokens = sat_mul(blocks, l->block) / u64_most(l->groups, 1);
     if (l->is_hybrid && r->version >= VLLM_COUNTS_SEQUENCES)
-        c.tokens = (uint64_t)((double)blocks / (double)each * (double)r->context);
+        c.tokens = sat_mul(blocks, r->context) / each;
     c.longest = longest_in_blocks(r, l, blocks);
     return c;
 }

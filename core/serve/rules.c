@@ -173,17 +173,25 @@ static const struct sglang_row {
     {160 * KIB, 8192, 256, 512}, {UINT64_MAX, 16384, 512, 512},
 };
 
-// Before 0.4.8 the fraction was by the number of GPUs alone, then by GiB that are kept back.
-static uint64_t older_thousandths(const struct serve_request *r, uint64_t mib)
+// Before 0.4.8 the fraction was by the number of GPUs alone, then by GiB that are kept back: tenths
+// of one, and more for each GPU.
+static uint64_t fraction_by_gpus(uint64_t gpus)
 {
-    uint64_t n = r->tp * r->pp;
-    if (r->version < SERVER_VERSION(4, 8))
-        return n >= 16 ? 790 : n >= 8 ? 810 : n >= 4 ? 850 : n >= 2 ? 870 : 880;
-    uint64_t tenths = mib < 35 * KIB    ? 28 + n
-                      : mib < 90 * KIB  ? 95 + 5 * n
-                      : mib < 160 * KIB ? 120 + 5 * n
-                                        : 320;
-    uint64_t reserved = tenths * 1024 / 10;
+    static const uint64_t rows[][2] = {{16, 790}, {8, 810}, {4, 850}, {2, 870}, {1, 880}};
+    int i = 0;
+    while (gpus < rows[i][0])
+        i++;
+    return rows[i][1];
+}
+
+static uint64_t fraction_by_reserve(uint64_t mib, uint64_t gpus)
+{
+    static const uint64_t rows[][3] = {
+        {35 * KIB, 28, 1}, {90 * KIB, 95, 5}, {160 * KIB, 120, 5}, {UINT64_MAX, 320, 0}};
+    int i = 0;
+    while (mib >= rows[i][0])
+        i++;
+    uint64_t reserved = (rows[i][1] + rows[i][2] * gpus) * 1024 / 10;
     return mib > reserved ? (mib - reserved) * 1000 / mib : 0;
 }
 
@@ -204,8 +212,10 @@ struct sglang_choice sglang_choice_of(const struct serve_request *r)
     if (mib > 60 * KIB)
         reserved = u64_most(reserved, 10240);
     c.thousandths = mib > reserved ? (mib - reserved) * 1000 / mib : 0;
-    if (r->version < SERVER_VERSION(5, 5))
-        c.thousandths = older_thousandths(r, mib);
+    if (r->version < SERVER_VERSION(4, 8))
+        c.thousandths = fraction_by_gpus(r->tp * r->pp);
+    else if (r->version < SERVER_VERSION(5, 5))
+        c.thousandths = fraction_by_reserve(mib, r->tp * r->pp);
     if (r->model->features & any_vision) // a tower of 24 layers of 1024; others differ by a fifth
         c.thousandths = c.thousandths * 95 / 100;
     return c;

@@ -64,14 +64,13 @@ static bool read_fraction(uint64_t *thousandths, const struct setting *item, str
 {
     struct str_cut c = str_cut(item->value, '.');
     uint64_t value = 0;
-    int digits = 0;
     bool ok = c.found && (str_is(c.head, "0") || !c.head.n) && c.tail.n;
     for (ptrdiff_t i = 0; i < c.tail.n && ok; i++) {
         ok = char_is_digit(c.tail.p[i]) && c.tail.n <= 6;
-        if (digits < 3 && ++digits)
+        if (i < 3)
             value = value * 10 + (uint64_t)(c.tail.p[i] - '0');
     }
-    for (; digits < 3; digits++)
+    for (ptrdiff_t i = c.tail.n; i < 3; i++)
         value *= 10;
     if (!ok || value < 10 || value > 999)
         return FAIL(e, BAD_INPUT, item->where,

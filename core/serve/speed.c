@@ -32,11 +32,11 @@ static double token_seconds(const struct serve_request *r, const struct rates *r
 }
 
 // Bytes of weights that a step of so many tokens reads.
-static double read_bytes(const struct server_state *a, const struct serve_request *r, double rows)
+static double read_bytes(const struct server_state *a, const struct serve_request *r, uint64_t rows)
 {
     const struct experts *x = &r->model->experts;
     double whole = 0, unread = 0, missed = 1;
-    for (double i = 0; x->count && i < rows && missed > 1e-3; i++)
+    for (uint64_t i = 0; x->count && i < rows && missed > 1e-3; i++)
         missed *= 1 - (double)x->per_token / (double)x->count;
     for (ptrdiff_t i = 0; i < r->parameters.tensor_count; i++) {
         const struct tensor *t = &r->parameters.tensors[i];
@@ -65,7 +65,8 @@ static double attention_work(const struct serve_request *r, double seen)
     double head = model_has(m, FEATURE_MLA)
                       ? (double)(m->latent.nope_head_dim + m->latent.rope_head_dim)
                       : (double)m->head_dim;
-    return 4 * seen * (double)(m->heads / r->tp) * head * (double)m->layers / (double)r->pp;
+    double heads = (double)m->heads / (double)r->tp;
+    return 4 * seen * heads * head * (double)m->layers / (double)r->pp;
 }
 
 static struct serve_speed speed_of(uint64_t batch, double seconds, double tokens)
@@ -80,7 +81,7 @@ static struct serve_speed decode_speed(const struct server_state *a, const struc
     struct rates rates = rates_of(&r->hardware->card);
     double rows = (double)batch, layers = (double)u64_divide_up(r->model->layers, r->pp);
     double cache = rows * (double)a->holds.one;
-    double memory = (read_bytes(a, r, rows) + cache) / rates.bandwidth;
+    double memory = (read_bytes(a, r, batch) + cache) / rates.bandwidth;
     double work = rows * token_seconds(r, &rates);
     double step = (memory > work ? memory : work) + layers * LAYER_KERNELS * rates.kernel_gap +
                   reductions(n, r, rows);
