@@ -123,6 +123,7 @@ bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_U
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool plan_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool serve_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool split_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool probe_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -28,6 +28,12 @@ static const struct option_alias server_options[] = {
     {0},
 };
 
+// The student is the model.
+static const struct option_alias split_options[] = {
+    {.name = "student", .setting = "model"},
+    {0},
+};
+
 const struct command commands[] = {
     {.name = "predict",
      .summary = "whether a training configuration fits, its peak, and who is alive there",
@@ -128,6 +134,28 @@ const struct command commands[] = {
            "--gpu-memory-utilization 0.95 --max-num-seqs 256",
            "an older version, with its flags"}},
      .aliases = server_options},
+    {.name = "split",
+     .summary = "GPUs divided between a teacher, a student's training and its rollout",
+     .description =
+         "On-policy distillation runs three programs at once. Looks at every division of the GPUs "
+         "that can be, each role on GPUs of its own: the teacher's server, which reads and "
+         "generates "
+         "nothing, the student's training where it is safe, the engines that make its answers; "
+         "with what each takes "
+         "of a card and how long. Shows the best, the divisions with most teacher and most "
+         "training, "
+         "the balanced one, a map of the nodes, and what one GPU more would save. --student is "
+         "another word for --model.",
+     .settings = "model gpu teacher engine framework rollout-batch samples global-batch prompt "
+                 "response images image-size",
+     .answer = split_answer,
+     .examples = {{"split --teacher Qwen3-VL-30B-A3B-Thinking --student Qwen3-VL-4B-Thinking --gpu "
+                   "8xH100-80G --images 1",
+                   "one node"},
+                  {"split --teacher Qwen3-32B --student Qwen3-8B --gpu 16xH100-80G --response 8k "
+                   "--framework trinity",
+                   "two, as Trinity trains"}},
+     .aliases = split_options},
     {.name = "probe",
      .summary = "the longest context that trains, found by real runs",
      .description =

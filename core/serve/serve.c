@@ -130,7 +130,7 @@ static bool read_options(struct serve_request *r, const struct settings *s, stru
 
 // ------------------------------------------------------------------ what can be
 
-static bool divides(const struct model *m, uint64_t tp)
+bool serve_divides(const struct model *m, uint64_t tp)
 {
     bool kv = model_has(m, FEATURE_MLA) || m->kv_heads % tp == 0 || tp % m->kv_heads == 0;
     bool mlp = model_expert_layers(m) == m->layers || m->intermediate % tp == 0;
@@ -148,9 +148,9 @@ static bool check_sizes(const struct serve_request *r, const struct settings *s,
     char block[160];
     struct buf sizes = buf_over(block, sizeof block);
     for (uint64_t n = 1; n <= MOST_NAMED; n++)
-        if (divides(m, n))
+        if (serve_divides(m, n))
             buf_printf(&sizes, "%s%llu", n > 1 ? ", " : "", (unsigned long long)n);
-    if (!divides(m, r->tp))
+    if (!serve_divides(m, r->tp))
         return FAIL(
             e, BAD_INPUT, tp ? tp->where : STR("--tp"),
             "the %llu heads of %.*s, %llu of keys and values and its widths cannot be divided "
@@ -308,7 +308,7 @@ static uint64_t least_gpus(const struct serve_request *request)
     enum { MOST_TP = 64 };
     struct serve_request r = *request;
     for (r.tp = 2 * request->tp; r.tp <= MOST_TP; r.tp *= 2)
-        if (divides(r.model, r.tp) && starts_with(&r))
+        if (serve_divides(r.model, r.tp) && starts_with(&r))
             return r.tp;
     return 0;
 }

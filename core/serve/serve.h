@@ -52,6 +52,8 @@ struct serve_request {
 bool serve_read(struct serve_request *r, struct arena *a, const struct settings *s,
                 struct error *e) MUST_USE;
 
+bool serve_divides(const struct model *m, uint64_t tp); // whether so many GPUs can share it
+
 // From "bf16", "fp8", "bf16 (compressed-tensors w8a8)", a model's name and its configuration.
 bool serve_read_types(struct serve_request *r, const struct settings *s, struct error *e) MUST_USE;
 

@@ -35,6 +35,7 @@ static const char *const hard[] = {
     "command=max\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nsp=1,2\nlayers=4\ngrid=trinity",
     "command=guide\nmodel=Qwen3-0.6B\ngpu=1,2xA100-80G\nlayers=4",
     "command=serve\nengine=vllm\nmodel=Qwen3-30B-A3B\ngpu=2xH100-80G\ntp=2",
+    "command=split\nmodel=Qwen3-0.6B\nteacher=Qwen3-8B\ngpu=3xH100-80G\nprompt=256\nresponse=256",
     "command=probe\nmodel=Qwen3-8B\ngpu=H200\ndry-run=on",
     "command=models\nmodel=Qwen3-30B-A3B",
     "command=models",
