@@ -28,22 +28,53 @@ static bool read_question(const struct command **c, struct settings *s, struct s
     return *c ? true : command_unknown(name, e);
 }
 
-static int answer(struct arena *arena, struct str question, struct fathom_reply *reply)
+static void add_document(struct query *q, const struct command *c,
+                         const struct fathom_question *question)
+{
+    struct str document = {question->document, (ptrdiff_t)question->document_bytes};
+    if (!c || !c->document || !question->document)
+        return;
+    q->document = document;
+    if (!c->streams)
+        return;
+    q->log = doctor_new(q->arena);
+    doctor_feed(q->log, document);
+}
+
+static void hand_out(struct fathom_answer *out, struct arena *arena, const struct answer *a)
+{
+    struct fathom_file *files = NEW(arena, struct fathom_file, a->attachment_count);
+    for (ptrdiff_t i = 0; i < a->attachment_count; i++) {
+        const struct attachment *file = &a->attachments[i];
+        files[i] = (struct fathom_file){file->path.p, file->content.p, (size_t)file->path.n,
+                                        (size_t)file->content.n};
+    }
+    out->files = files;
+    out->file_count = (size_t)a->attachment_count;
+}
+
+static int answer(struct arena *arena, const struct fathom_question *question,
+                  struct fathom_answer *out)
 {
     struct settings s = settings_in(arena);
     struct answer a = {.out = buf_in(arena)};
     struct query q = {.arena = arena, .settings = &s, .view = {.width = 100}, .json = true};
+    struct str text = {question->text, (ptrdiff_t)question->text_bytes};
     const struct command *c = NULL;
     struct error e = {0};
     int status = 0;
-    if (read_question(&c, &s, question, &e) && command_answer(&a, c, &q, &e)) {
+    bool asked = read_question(&c, &s, text, &e);
+    if (asked)
+        add_document(&q, c, question);
+    if (asked && command_answer(&a, c, &q, &e)) {
         status = a.negative;
+        hand_out(out, arena, &a);
     } else {
         a.out = buf_in(arena);
         error_json(&a.out, &e);
         status = error_exit_status(e.code);
     }
-    *reply = (struct fathom_reply){buf_str(&a.out).p, (size_t)a.out.n};
+    out->reply = (struct fathom_reply){buf_str(&a.out).p, (size_t)a.out.n};
     return status;
 }
 
@@ -71,15 +102,29 @@ static void NO_RETURN leave(void *context)
     longjmp(door->outside, 1);
 }
 
+int fathom_ask_about(void *memory, size_t memory_bytes, const struct fathom_question *question,
+                     struct fathom_answer *out)
+{
+    struct door door;
+    *out = (struct fathom_answer){0};
+    if (!memory || memory_bytes > PTRDIFF_MAX || question->text_bytes > PTRDIFF_MAX ||
+        question->document_bytes > PTRDIFF_MAX)
+        return out_of_memory(&out->reply);
+    struct arena arena = arena_over(memory, (ptrdiff_t)memory_bytes, leave);
+    arena.context = &door;
+    if (setjmp(door.outside)) {
+        *out = (struct fathom_answer){0};
+        return out_of_memory(&out->reply);
+    }
+    return answer(&arena, question, out);
+}
+
 int fathom_ask(void *memory, size_t memory_bytes, const char *question, size_t question_bytes,
                struct fathom_reply *reply)
 {
-    struct door door;
-    if (!memory || memory_bytes > PTRDIFF_MAX || question_bytes > PTRDIFF_MAX)
-        return out_of_memory(reply);
-    struct arena arena = arena_over(memory, (ptrdiff_t)memory_bytes, leave);
-    arena.context = &door;
-    if (setjmp(door.outside))
-        return out_of_memory(reply);
-    return answer(&arena, (struct str){question, (ptrdiff_t)question_bytes}, reply);
+    struct fathom_question q = {.text = question, .text_bytes = question_bytes};
+    struct fathom_answer out;
+    int status = fathom_ask_about(memory, memory_bytes, &q, &out);
+    *reply = out.reply;
+    return status;
 }

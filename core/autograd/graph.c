@@ -569,13 +569,20 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment)
 {
-    if (g->module && !g->stopped)
+    bool done = moment == MOMENT_FORWARD_DONE || moment == MOMENT_BACKWARD_DONE;
+    if (g->stopped)
+        return;
+    if (parameter >= 0)
+        machine_module(g->machine, g->parameters[parameter].name, g->parameters[parameter].layer,
+                       done);
+    if (g->module)
         g->module(g, parameter, operation, moment);
 }
 
 static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
 {
-    for (int i = 0; g->module && i < NODE_INPUTS; i++)
+    bool told = g->module || g->machine->makes_all;
+    for (int i = 0; told && i < NODE_INPUTS; i++)
         if (n->inputs[i] <= FIRST_PARAMETER) {
             graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
             return;

@@ -114,6 +114,7 @@ struct frame {
 
 struct parameter {
     const char *name;
+    int layer; // that it is in; 0 also where it is in none
     uint64_t rows, columns;
     uint32_t width;           // bytes an element of the weight in use
     struct storage *weight;   // what operators use

@@ -369,6 +369,16 @@ void machine_phase(struct machine *m, enum phase phase)
     m->phases =
         arena_grow(m->arena, m->phases, sizeof *m->phases, m->phase_count, &m->phase_capacity);
     m->phases[m->phase_count++] = (struct phase_mark){m->trace->count, phase, m->step};
+    machine_module(m, NULL, 0, true);
+}
+
+void machine_module(struct machine *m, const char *parameter, int layer, bool done)
+{
+    if (!m->makes_all)
+        return;
+    m->modules =
+        arena_grow(m->arena, m->modules, sizeof *m->modules, m->module_count, &m->module_capacity);
+    m->modules[m->module_count++] = (struct module_mark){m->trace->count, parameter, layer, done};
 }
 
 static void begin_turn(struct machine *m)

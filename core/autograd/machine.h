@@ -50,6 +50,14 @@ struct phase_mark {
     int step; // from 1; 0 while building
 };
 
+// A module that is at work from this event on, named by its parameter; without a name: none.
+struct module_mark {
+    ptrdiff_t event;
+    const char *parameter; // "layers.{layer}.mlp.up_proj.weight"
+    int layer;
+    bool done; // its own work is over: what follows belongs to what it is part of
+};
+
 // The compute stream, and three for each of two models.
 enum { STREAM_COMPUTE = 0, FIRST_SIDE_STREAM = 1, MODEL_STREAMS = 3, MACHINE_STREAMS = 7 };
 
@@ -113,6 +121,8 @@ struct machine {
     bool makes_all; // turns of loops: for a history that is read by others
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;
+    struct module_mark *modules; // while all turns are made
+    ptrdiff_t module_count, module_capacity;
     int step;
     uint64_t managed_bytes; // in unified memory, never let go
     struct timeline *time;  // NULL: nobody asks when it happens
@@ -140,6 +150,7 @@ void machine_launch(struct machine *m, uint64_t count);  // on the compute strea
 void machine_scratch(struct machine *m, uint64_t bytes); // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);
 void machine_phase(struct machine *m, enum phase phase);
+void machine_module(struct machine *m, const char *parameter, int layer, bool done);
 
 // Kernels of the stream in use, for their time alone: one that reads and writes so many bytes,
 // matrix products, attention. And the host's own work, in seconds.

@@ -3,6 +3,7 @@
 #include "core/command/command.h"
 #include "core/probe/outcome.h"
 #include "core/report/max.h"
+#include "core/report/snapshot.h"
 #include "core/trace/text.h"
 
 // The simulated history once more, for what the prediction does not keep of it.
@@ -18,24 +19,36 @@ static bool play_again(struct replay_result *r, const struct query *q,
     return replay_run(r, q->arena, &request, e);
 }
 
-// With the driver's events, as a recording would have it.
-static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
-                         const struct trace *history, struct error *e)
+// The history with the driver's events, as a recording would have it.
+struct recorded {
+    struct trace log;
+    struct replay_result result;
+};
+
+static bool record(struct recorded *r, const struct query *q, const struct predict_story *s,
+                   const struct trace *history, struct error *e)
 {
-    const struct setting *path = settings_find_z(q->settings, "trace");
-    if (!path)
-        return true;
-    struct trace log = trace_in(q->arena);
+    r->log = trace_in(q->arena);
     for (uint16_t i = 0; i < history->stream_count; i++) {
         uint16_t stream;
-        if (!trace_stream(&stream, &log, history->streams[i], e))
+        if (!trace_stream(&stream, &r->log, history->streams[i], e))
             return false;
     }
-    struct replay_result r;
-    if (!play_again(&r, q, s, (struct replay_request){.trace = history, .log = &log}, e))
+    struct replay_request request = {.trace = history, .log = &r->log};
+    return play_again(&r->result, q, s, request, e);
+}
+
+static bool attach_trace(struct answer *a, const struct query *q, const struct predict_story *s,
+                         const struct history *h, struct error *e)
+{
+    const struct setting *path = settings_find_z(q->settings, "trace");
+    struct recorded r;
+    if (!path)
+        return true;
+    if (!record(&r, q, s, &h->trace, e))
         return false;
     struct buf text = buf_in(q->arena);
-    trace_write(&log, &text);
+    trace_write(&r.log, &text);
     answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&text)});
     return true;
 }
@@ -53,37 +66,61 @@ static bool find_streams(struct activity **streams, const struct query *q,
 }
 
 static bool attach_timeline(struct answer *a, const struct query *q, const struct predict_story *s,
-                            const struct trace *history, struct error *e)
+                            const struct history *h, struct error *e)
 {
     const struct setting *path = settings_find_z(q->settings, "timeline");
     if (!path)
         return true;
     struct replay_series *series = NEW(q->arena, struct replay_series, 1);
     struct replay_result r;
-    if (!play_again(&r, q, s, (struct replay_request){.trace = history, .series = series}, e))
+    if (!play_again(&r, q, s, (struct replay_request){.trace = &h->trace, .series = series}, e))
         return false;
     struct activity *streams = NULL;
     if (!find_streams(&streams, q, s, e))
         return false;
-    struct buf svg = buf_in(q->arena);
+    struct buf out = buf_in(q->arena);
     struct str machine = machine_text(q->arena, &s->job->hardware);
     struct str title =
         str_format(q->arena, "%.*s, %llu tokens on %.*s", STR_ARGS(str_short(s->job->model.name)),
                    (unsigned long long)s->job->context, STR_ARGS(machine));
-    struct replayed replayed = {history, &r, series, s->prediction.limit_bytes, streams};
-    report_timeline(&svg, &replayed, str_z(q->arena, title));
-    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&svg)});
+    struct replayed replayed = {h, &r, series, s->prediction.limit_bytes, streams};
+    if (str_ends(path->value, STR(".json")))
+        report_timeline_json(&out, &replayed);
+    else
+        report_timeline(&out, &replayed, str_z(q->arena, title));
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&out)});
+    return true;
+}
+
+// Gives the history's blocks other owners: the last that is done with it.
+static bool attach_snapshot(struct answer *a, const struct query *q, const struct predict_story *s,
+                            struct history *h, struct error *e)
+{
+    const struct setting *path = settings_find_z(q->settings, "snapshot");
+    struct recorded r;
+    if (!path)
+        return true;
+    struct snapshot_owners owners = snapshot_owners_of(h, q->arena);
+    if (!record(&r, q, s, &h->trace, e))
+        return false;
+    struct buf out = buf_in(q->arena);
+    struct recording recording = {&r.log, r.result.allocator, h, &owners, s->job->expandable};
+    report_snapshot(&out, &recording);
+    answer_attach(a, q->arena, (struct attachment){path->value, buf_str(&out)});
     return true;
 }
 
 static bool attach_history(struct answer *a, const struct query *q, const struct predict_story *s,
                            struct error *e)
 {
-    struct trace history;
-    if (!settings_find_z(q->settings, "trace") && !settings_find_z(q->settings, "timeline"))
-        return true;
-    return predict_history(&history, q->arena, s->job, e) && attach_trace(a, q, s, &history, e) &&
-           attach_timeline(a, q, s, &history, e);
+    static const char *const asked[] = {"trace", "timeline", "snapshot"};
+    struct history h;
+    bool any = false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(asked); i++)
+        any = any || settings_find_z(q->settings, asked[i]);
+    return !any ||
+           (predict_marked_history(&h, q->arena, s->job, e) && attach_trace(a, q, s, &h, e) &&
+            attach_timeline(a, q, s, &h, e) && attach_snapshot(a, q, s, &h, e));
 }
 
 // A trial of this configuration, if the host found one in a store.

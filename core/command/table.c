@@ -44,7 +44,8 @@ const struct command commands[] = {
          "how far such predictions were off), what is alive at the peak, and when they do not fit "
          "what they would need and what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
-     .settings = "margin host-memory host-cores network mean-length data explain timeline trace store",
+     .settings = "margin host-memory host-cores network mean-length data explain timeline trace "
+                 "snapshot store",
      .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},
@@ -107,12 +108,13 @@ const struct command commands[] = {
      .settings = "global-batch goal exhaustive data-size epochs price mean-length data margin "
                  "host-memory host-cores network svg",
      .answer = plan_answer,
-     .examples = {{"plan --recipe trl --task reward --model Qwen3-4B --gpu 8xRTX4090 --context 2048 "
-                   "--global-batch 128 --data-size 160791 --price 0.4",
-                   "the best way, its hours and cost"},
-                  {"plan --recipe trl --model Qwen3-8B --gpu 8xH100-80G --context 16k "
-                   "--global-batch 64 --goal memory",
-                   "what takes least"}}},
+     .examples =
+         {{"plan --recipe trl --task reward --model Qwen3-4B --gpu 8xRTX4090 --context 2048 "
+           "--global-batch 128 --data-size 160791 --price 0.4",
+           "the best way, its hours and cost"},
+          {"plan --recipe trl --model Qwen3-8B --gpu 8xH100-80G --context 16k "
+           "--global-batch 64 --goal memory",
+           "what takes least"}}},
     {.name = "serve",
      .summary = "whether an inference server starts, and how many tokens and sequences it holds",
      .description =

@@ -48,6 +48,21 @@ static const char *default_of(const struct setting_def *d)
     return d->usual ? d->usual : d->fallback;
 }
 
+// Under which conditions a recipe sets it: " with fsdp1|fsdp2 on several GPUs".
+static void put_conditions(struct buf *b, const struct recipe_row *row)
+{
+    if (row->strategies)
+        buf_printf(b, " with %s", row->strategies);
+    if (row->several)
+        buf_put_z(b, " on several GPUs");
+    if (row->offloaded)
+        buf_put_z(b, " with offload");
+    if (row->adapted)
+        buf_put_z(b, " with adapters");
+    if (row->packed)
+        buf_put_z(b, " over packed weights");
+}
+
 // What recipes set instead: "; trl: mixed with fsdp1|fsdp2".
 static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
 {
@@ -57,16 +72,7 @@ static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
             str_is(str_from(default_of(d)), row->value))
             continue;
         buf_printf(b, "; %s: %s", row->recipe, row->value);
-        if (row->strategies)
-            buf_printf(b, " with %s", row->strategies);
-        if (row->several)
-            buf_put_z(b, " on several GPUs");
-        if (row->offloaded)
-            buf_put_z(b, " with offload");
-        if (row->adapted)
-            buf_put_z(b, " with adapters");
-        if (row->packed)
-            buf_put_z(b, " over packed weights");
+        put_conditions(b, row);
     }
 }
 
@@ -154,14 +160,42 @@ static void command_json(struct json_out *j, const struct command *c)
     json_out_object_end(j);
 }
 
+// What recipes set where nobody says it, when, and where that is known from.
+static void recipes_json(struct json_out *j, const struct setting_def *d)
+{
+    json_out_key(j, "recipes");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
+        const struct recipe_row *row = &recipe_rows[i];
+        struct buf when = buf_in(j->out->arena);
+        if (!str_is(str_from(d->name), row->setting))
+            continue;
+        put_conditions(&when, row);
+        json_out_object(j);
+        if (row->recipe)
+            json_out_field_str(j, "recipe", str_from(row->recipe));
+        json_out_field_str(j, "value", str_from(row->value));
+        json_out_field_str(j, "when", str_trim(buf_str(&when)));
+        json_out_field_str(j, "evidence", str_from(row->evidence));
+        json_out_object_end(j);
+    }
+    json_out_array_end(j);
+}
+
 static void setting_json(struct json_out *j, const struct setting_def *d)
 {
+    static const char *const kinds[] = {
+        [SETTING_TEXT] = "text",   [SETTING_CHOICE] = "choice", [SETTING_COUNT] = "count",
+        [SETTING_BYTES] = "bytes", [SETTING_SWITCH] = "switch", [SETTING_FLAG] = "flag",
+    };
     json_out_object(j);
     json_out_field_str(j, "name", str_from(d->name));
+    json_out_field_str(j, "kind", str_from(kinds[d->kind]));
     json_out_field_str(j, "values", setting_values(j->out->arena, d));
     if (default_of(d))
         json_out_field_str(j, "default", str_from(default_of(d)));
     json_out_field_str(j, "text", str_from(d->text));
+    recipes_json(j, d);
     json_out_object_end(j);
 }
 

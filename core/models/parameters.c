@@ -38,6 +38,7 @@ static void add_layer(struct trainer *t, int layer)
             continue;
         ASSERT(row->role);
         int number = parameter_add(t, row);
+        t->graph.parameters[number].layer = layer;
         memcpy((char *)l + row->role, &number, sizeof number);
     }
 }

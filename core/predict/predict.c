@@ -388,18 +388,42 @@ bool predict_streams(struct activity *streams, struct arena scratch, const struc
     return simulate(p, &s, &scratch, job, e);
 }
 
+static void keep_marks(struct history *h, struct arena *a, const struct machine *m)
+{
+    struct phase_mark *phases = NEW(a, struct phase_mark, m->phase_count);
+    struct module_mark *modules = NEW(a, struct module_mark, m->module_count);
+    memcpy(phases, m->phases, (size_t)m->phase_count * sizeof *phases);
+    if (m->module_count)
+        memcpy(modules, m->modules, (size_t)m->module_count * sizeof *modules);
+    h->phases = phases;
+    h->phase_count = m->phase_count;
+    h->modules = modules;
+    h->module_count = m->module_count;
+}
+
 // The history grows in the lower half of the memory there is, where nothing else is taken, so that
 // it never moves; what makes and plays it works in the upper half.
-bool predict_history(struct trace *t, struct arena *a, const struct job *job, struct error *e)
+bool predict_marked_history(struct history *h, struct arena *a, const struct job *job,
+                            struct error *e)
 {
-    struct arena history = *a, work = *a;
-    struct simulation s = {.plays = true, .trace = t};
+    struct arena lower = *a, work = *a;
+    struct simulation s = {.plays = true, .trace = &h->trace};
     struct prediction p;
-    history.end = work.begin = a->begin + (a->end - a->begin) / 2;
-    *t = trace_in(&history);
+    lower.end = work.begin = a->begin + (a->end - a->begin) / 2;
+    h->trace = trace_in(&lower);
     if (!simulate(&p, &s, &work, job, e))
         return false;
-    a->begin = history.begin;
-    t->arena = a;
+    keep_marks(h, &lower, &s.machine);
+    a->begin = lower.begin;
+    h->trace.arena = a;
+    return true;
+}
+
+bool predict_history(struct trace *t, struct arena *a, const struct job *job, struct error *e)
+{
+    struct history h;
+    if (!predict_marked_history(&h, a, job, e))
+        return false;
+    *t = h.trace;
     return true;
 }

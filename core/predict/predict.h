@@ -64,6 +64,16 @@ bool predict_history(struct trace *t, struct arena *a, const struct job *job,
 bool predict_streams(struct activity *streams, struct arena scratch, const struct job *job,
                      struct error *e) MUST_USE;
 
+// The same with what was at work when: marks are in the order of their events.
+struct history {
+    struct trace trace;
+    const struct phase_mark *phases;
+    const struct module_mark *modules;
+    ptrdiff_t phase_count, module_count;
+};
+bool predict_marked_history(struct history *h, struct arena *a, const struct job *job,
+                            struct error *e) MUST_USE;
+
 // What a job goes through, largest first decides.
 struct job_phase {
     const char *name;

@@ -305,14 +305,17 @@ struct str snapshot_frame(struct arena *a, const struct value *root, uint64_t de
     if (event < 0 || event >= value_count(history))
         return STR_NONE;
     const struct value *frames = value_get(value_at(history, event), "frames");
+    bool predicted = value_get(root, "predicted") != NULL; // its frames are modules, not files
     for (ptrdiff_t i = 0; i < value_count(frames); i++) {
         struct str name, file;
         uint64_t line = 0;
         const struct value *frame = value_at(frames, i);
         bool known = value_str(&name, value_get(frame, "name")) &&
                      value_str(&file, value_get(frame, "filename"));
-        if (!known || is_torch_file(file))
+        if (!known || (!predicted && is_torch_file(file)))
             continue;
+        if (predicted)
+            return str_format(a, "%.*s (%.*s)", STR_ARGS(name), STR_ARGS(file));
         value_u64(&line, value_get(frame, "line"));
         return str_format(
             a, "%.*s (%.*s:%llu)", STR_ARGS(name),

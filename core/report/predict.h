@@ -28,7 +28,7 @@ void report_peak_json(struct json_out *j, const struct prediction *p); // of the
 
 // A simulated history, and what came of replaying it.
 struct replayed {
-    const struct trace *history;
+    const struct history *history;
     const struct replay_result *result;
     const struct replay_series *series;
     uint64_t limit_bytes;
@@ -38,5 +38,6 @@ struct replayed {
 // Memory by kind over the three steps, with what torch reserves for it; and the streams of the
 // last.
 void report_timeline(struct buf *svg, const struct replayed *r, const char *title);
+void report_timeline_json(struct buf *out, const struct replayed *r); // the same as numbers
 
 #endif

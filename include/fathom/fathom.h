@@ -35,6 +35,32 @@ __attribute__((visibility("default"))) int fathom_ask(void *memory, size_t memor
                                                       const char *question, size_t question_bytes,
                                                       struct fathom_reply *reply);
 
+// The same with a document beside the words, for the commands that read a "file": doctor's log,
+// replay's snapshot (torch's pickle) or trace, unpacked. And with the files that an answer comes
+// with where the question names them ("timeline=step.svg"): nothing is written, they lie in the
+// caller's memory.
+struct fathom_question {
+    const char *text;
+    size_t text_bytes;
+    const char *document; // NULL for none
+    size_t document_bytes;
+};
+
+struct fathom_file {
+    const char *path, *content;
+    size_t path_bytes, content_bytes;
+};
+
+struct fathom_answer {
+    struct fathom_reply reply;
+    const struct fathom_file *files;
+    size_t file_count;
+};
+
+__attribute__((visibility("default"))) int fathom_ask_about(void *memory, size_t memory_bytes,
+                                                            const struct fathom_question *question,
+                                                            struct fathom_answer *answer);
+
 #ifdef __cplusplus
 }
 #endif

@@ -115,3 +115,55 @@ TEST(no_memory_at_all)
     CHECK_U64((uint64_t)fathom_ask(block, SIZE_MAX, "command=models", 14, &reply), NO_MEMORY);
     CHECK_U64((uint64_t)fathom_ask(block, 1, "command=models", SIZE_MAX, &reply), NO_MEMORY);
 }
+
+static struct fathom_answer about(int *status, const char *question, struct str document)
+{
+    struct fathom_question q = {question, strlen(question), document.p, (size_t)document.n};
+    struct fathom_answer out;
+    char *block = test_arena()->begin;
+    *status = fathom_ask_about(block, (size_t)(test_arena()->end - block), &q, &out);
+    return out;
+}
+
+static bool says(const struct fathom_answer *a, const char *what)
+{
+    struct str text = {a->reply.json, (ptrdiff_t)a->reply.json_bytes};
+    for (; text.n; text = str_slice(text, 1, text.n))
+        if (str_starts(text, str_from(what)))
+            return true;
+    return false;
+}
+
+TEST(logs_and_histories_are_read)
+{
+    int status;
+    struct fathom_answer a = about(
+        &status, "command=doctor\nfile=train.log",
+        STR("torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 218.96 GiB\n"));
+    CHECK_U64((uint64_t)status, 0);
+    CHECK(says(&a, "\"kind\": \"gpu-memory\""));
+    a = about(&status, "command=replay\nfile=a.trace",
+              STR("segment_alloc 1000000 2097152 0\nalloc 1000000 512 0\n"));
+    CHECK_U64((uint64_t)status, 0);
+    CHECK(says(&a, "\"allocated_bytes\": 512"));
+    a = about(&status, "command=doctor\nfile=train.log", STR_NONE);
+    CHECK_U64((uint64_t)status, 2);
+    CHECK(says(&a, "logs are read by the program"));
+}
+
+TEST(files_come_with_the_answer)
+{
+    int status;
+    struct fathom_answer a = about(&status,
+                                   "command=predict\nmodel=Qwen3-0.6B\ngpu=H200\ncontext=1k\n"
+                                   "layers=2\ntimeline=t.json\nsnapshot=s.pickle",
+                                   STR_NONE);
+    CHECK_U64((uint64_t)status, 0);
+    CHECK_U64(a.file_count, 2);
+    struct str path = {a.files[1].path, (ptrdiff_t)a.files[1].path_bytes};
+    struct str timeline = {a.files[0].content, (ptrdiff_t)a.files[0].content_bytes};
+    CHECK(str_is(path, "s.pickle"));
+    CHECK(str_starts(timeline, STR("{\n  \"points\": ")));
+    a = about(&status, "command=predict\nmodel=none\ntimeline=t.json", STR_NONE);
+    CHECK_U64(a.file_count, 0);
+}
