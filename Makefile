@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers wheel bench install clean
+.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers page wheel bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -57,6 +57,7 @@ includes: ## each stage includes only what comes before it
 wasm: build ## core as WebAssembly: pure, and the same replies as the program
 	@scripts/build wasm
 	@node tests/wasm/parity.mjs build/wasm/fathom.wasm build/release/fathom
+	@node tests/wasm/examples.mjs build/wasm/fathom.wasm build/release/fathom
 
 fuzz: ## libFuzzer on every parser of outside bytes, FUZZ_SECONDS each
 	@scripts/build fuzz
@@ -66,7 +67,7 @@ fuzz-count: ## the same until FUZZ_GOAL executions are counted over all calls; t
 	@scripts/build fuzz
 	@scripts/fuzz_count $(FUZZ_GOAL)
 
-test-frameworks: build ## the real loaders read what emit writes; makes a Python environment under build/
+test-frameworks: page ## the real loaders read what emit writes, a real browser the page; makes a Python environment under build/
 	@scripts/setup frameworks
 	@python3 tests/frameworks/make_environment.py build/frameworks
 	@PATH=$(CURDIR)/build/frameworks/bin:$$PATH:/usr/sbin python -W ignore tests/frameworks/all.py
@@ -89,6 +90,14 @@ peers: build ## the estimators that PyPI has, on the same measured jobs as ours:
 	@python3 tests/frameworks/make_environment.py build/frameworks
 	@build/frameworks/bin/python -m pip install -q --no-deps --upgrade --target build/peers -r tests/peers/requirements.txt
 	@PYTHONPATH=build/peers build/frameworks/bin/python -W ignore tests/peers/peers.py build/release/fathom docs/peers.md
+
+page: ## the page for browsers, in one file: build/page/fathom.html; the program carries it from then on
+	@scripts/setup page
+	@[ -f build/release/build.ninja ] || scripts/build release fathom
+	@cmake -DFATHOM_PAGE=ON build/release >build/page.log || { cat build/page.log; exit 1; }
+	@scripts/build release fathom libfathom
+	@mkdir -p build/page
+	@build/release/fathom page -o build/page/fathom.html
 
 wheel: build ## the Python package, for every Python 3 on this kind of Linux: build/wheel/*.whl
 	@python3 python/build_wheel.py build/release build/wheel

@@ -10,6 +10,7 @@
 #include "cli/terminal.h"
 #include "core/error_json.h"
 #include "host/files/attachments.h"
+#include "host/files/page.h"
 #include "host/files/stream.h"
 #include "host/formats/document.h"
 #include "host/formats/lengths_in.h"
@@ -212,6 +213,8 @@ static bool answer_command(struct answer *out, struct options *o, const struct q
                            struct error *e)
 {
     int host = o->command->host;
+    if (host & HOST_PAGE)
+        return command_check(o->command, q->settings, e) && page_command(out, q, e);
     if ((host & HOST_STORE) && !measured_resolve(&o->settings, e))
         return false;
     if (command_takes(o->command, STR("network")) && !kernels_resolve(&o->settings, e))

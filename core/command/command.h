@@ -64,6 +64,7 @@ enum command_host {
     HOST_STORE = 1 << 0,  // what a store of trials knows of the question, among the settings
     HOST_TRIALS = 1 << 1, // the host answers, since it starts processes; what was found before it
                           // failed is shown
+    HOST_PAGE = 1 << 2,   // the host answers, since it carries the file
 };
 
 struct command {
@@ -129,6 +130,7 @@ bool replay_answer(struct answer *a, const struct query *q, struct error *e) MUS
 bool doctor_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool emit_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool show_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool page_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool help_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool man_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool completion_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -275,6 +275,16 @@ const struct command commands[] = {
                   {"doctor - < train.log.gz", "from standard input, compressed"},
                   {"doctor train.log --model Qwen3-8B --gpu 8xH100-80G --context 32k",
                    "beside the prediction"}}},
+    {.name = "page",
+     .summary = "all of this as a page for the browser, in one file",
+     .description =
+         "Writes one HTML file that answers the same questions in a browser, with this program's "
+         "own code as WebAssembly: it opens from disk, needs no network and sends nothing "
+         "anywhere. Logs and snapshots that are dropped on it stay on the machine.",
+     .settings = "output",
+     .host = HOST_PAGE,
+     .answer = page_answer,
+     .examples = {{"page -o fathom.html", "then open fathom.html"}}},
     {.name = "help",
      .summary = "this overview, the settings, or one command",
      .description = "Without an argument, lists the commands. With a command's name, explains it; "

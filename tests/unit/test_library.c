@@ -47,6 +47,7 @@ static const char *const hard[] = {
     "command=help",
     "command=man",
     "command=completion\nshell=zsh",
+    "command=page",
 };
 
 static struct str ask(int *status, char *end, ptrdiff_t bytes, const char *question)

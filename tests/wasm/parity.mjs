@@ -3,32 +3,12 @@
 //
 // Usage: node parity.mjs MODULE NATIVE-PROGRAM
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { Core, comparable } from './core.mjs';
 
-const ALLOWED = ['fd_close', 'fd_seek', 'fd_write'];
 const [modulePath, program] = process.argv.slice(2);
-const module = new WebAssembly.Module(readFileSync(modulePath));
-
-const foreign = WebAssembly.Module.imports(module).filter(
-  (i) => i.module !== 'wasi_snapshot_preview1' || !ALLOWED.includes(i.name));
-if (foreign.length) {
-  console.log('core is not pure: it imports', foreign.map((i) => `${i.module}.${i.name}`).join(', '));
-  process.exit(1);
-}
-
-const refuse = (name) => () => { throw new Error(`core called ${name}`); };
-const stubs = Object.fromEntries(ALLOWED.map((name) => [name, refuse(name)]));
-const { exports } = new WebAssembly.Instance(module, { wasi_snapshot_preview1: stubs });
-exports._initialize();
-
-function ask(question, memory) {
-  const bytes = new TextEncoder().encode(question);
-  new Uint8Array(exports.memory.buffer, exports.fathom_question(), bytes.length).set(bytes);
-  const reply = memory === undefined ? exports.fathom_run(bytes.length)
-    : exports.fathom_run_within(bytes.length, memory);
-  return new TextDecoder().decode(
-    new Uint8Array(exports.memory.buffer, reply, exports.fathom_reply_bytes()));
-}
+const core = new Core(modulePath);
+const { exports } = core;
+const ask = (question, memory) => core.ask(question, memory);
 
 function native(question) {
   const [command, ...options] = question.split('\n').map((line) => line.split('='));
@@ -64,15 +44,6 @@ for (const target of ['accelerate\nexpandable=on', 'deepspeed\nstrategy=zero3', 
 }
 questions.push('command=models\nmodel=Qwen3-9B', 'command=gpus\ngpu=H1000', 'command=gpus\ngpu=0xH200');
 
-// "where" names the option on the command line and nothing in the library.
-function comparable(reply) {
-  const text = reply.replace(/given by --gpu/g, 'given by ');
-  if (!text.startsWith('{\n  "error"')) return text;
-  const { error } = JSON.parse(text);
-  delete error.where;
-  return JSON.stringify(error);
-}
-
 let failed = 0;
 
 // What runs out of memory says so, and the next question finds the module as it was, its stack too.
@@ -90,6 +61,23 @@ for (let round = 0; round < 200; round++) {
 if (ask(large) !== whole || exports.fathom_status() === 70) {
   failed++;
   console.log('a question after one that failed differs');
+}
+
+// A document takes memory that is added, until there is no more; what was there stays as it was.
+const log = new TextEncoder().encode('x\n'.repeat(30 << 20) + 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 218.96 GiB\n');
+const before = exports.memory.buffer.byteLength;
+const read = core.askAbout('command=doctor\nfile=train.log', log, 300 << 20);
+if (JSON.parse(read).cause?.kind !== 'gpu-memory' || exports.memory.buffer.byteLength < before + (360 << 20)) {
+  failed++;
+  console.log('a log of 60 MB is not read in memory that is added');
+}
+if (exports.fathom_reserve(2 ** 32 - 1, 0) !== 0 || exports.fathom_reserve(2 ** 31, 2 ** 31) !== 0) {
+  failed++;
+  console.log('more memory than there can be is not refused');
+}
+if (ask(large) !== whole || core.askAbout('command=doctor\nfile=train.log', log.subarray(-80)) === null) {
+  failed++;
+  console.log('a question after a refused document differs');
 }
 
 for (const question of questions) {
