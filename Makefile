@@ -1,6 +1,6 @@
 # The front door. ./run and ./test wrap it for a fresh machine; `make help` lists the rest.
 .DEFAULT_GOAL := build
-.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers page wheel bench install clean
+.PHONY: help build check test test-clang random portable tidy format format-check includes wasm fuzz fuzz-count test-frameworks accuracy peers page wheel dist bench install clean
 
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 30
@@ -101,6 +101,9 @@ page: ## the page for browsers, in one file: build/page/fathom.html; the program
 
 wheel: build ## the Python package, for every Python 3 on this kind of Linux: build/wheel/*.whl
 	@python3 python/build_wheel.py build/release build/wheel
+
+dist: ## the version as it is handed out, in dist/: source, program, wheel, page, checksums; the same from two builds
+	@scripts/dist dist
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
 	@scripts/build release bench_allocator bench_predict bench_search bench_doctor
