@@ -103,20 +103,20 @@ static void NO_RETURN leave(void *context)
 }
 
 int fathom_ask_about(void *memory, size_t memory_bytes, const struct fathom_question *question,
-                     struct fathom_answer *out)
+                     struct fathom_answer *reply)
 {
     struct door door;
-    *out = (struct fathom_answer){0};
+    *reply = (struct fathom_answer){0};
     if (!memory || memory_bytes > PTRDIFF_MAX || question->text_bytes > PTRDIFF_MAX ||
         question->document_bytes > PTRDIFF_MAX)
-        return out_of_memory(&out->reply);
+        return out_of_memory(&reply->reply);
     struct arena arena = arena_over(memory, (ptrdiff_t)memory_bytes, leave);
     arena.context = &door;
     if (setjmp(door.outside)) {
-        *out = (struct fathom_answer){0};
-        return out_of_memory(&out->reply);
+        *reply = (struct fathom_answer){0};
+        return out_of_memory(&reply->reply);
     }
-    return answer(&arena, question, out);
+    return answer(&arena, question, reply);
 }
 
 int fathom_ask(void *memory, size_t memory_bytes, const char *question, size_t question_bytes,

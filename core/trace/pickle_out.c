@@ -61,10 +61,10 @@ static void widen(struct pickle_out *p)
     *p = wider;
 }
 
-static void put_number(struct pickle_out *p, uint32_t number, char brief, char wide)
+static void put_number(struct pickle_out *p, uint32_t number, unsigned brief, unsigned wide)
 {
     bool is_short = number < SHORT_MEMO;
-    buf_char(p->out, is_short ? brief : wide);
+    put_byte(p, is_short ? brief : wide);
     put_bytes(p, number, is_short ? 1 : 4);
 }
 

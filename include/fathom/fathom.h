@@ -59,7 +59,7 @@ struct fathom_answer {
 
 __attribute__((visibility("default"))) int fathom_ask_about(void *memory, size_t memory_bytes,
                                                             const struct fathom_question *question,
-                                                            struct fathom_answer *answer);
+                                                            struct fathom_answer *reply);
 
 #ifdef __cplusplus
 }
