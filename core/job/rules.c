@@ -790,7 +790,11 @@ static bool has_flash_without_half(const struct job *j)
     "and DeepSpeed run it"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
-#define SHARDED_DORA       "DoRA is modelled on one GPU, under ddp, fsdp2, zero1 and zero2"
+// Seen with peft 0.21 and torch 2.11: IndexError in tuners/lora/dora.py, get_lora_weight.
+#define FSDP1_DORA                                                                                \
+    "DoRA does not run under fsdp1: peft asks a shard for its layer's width; single, ddp, fsdp2 " \
+    "and DeepSpeed run it"
+#define PACKED_DORA        "DoRA over packed weights is not modelled where they are shards"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
 #define SPREAD_KERNELS                                                                             \
     "Liger's layer kernels are not modelled under zero1 and zero2 and where sequences are split, " \
@@ -932,6 +936,7 @@ const struct rule rules[] = {
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},
+    {IS_DORA | IS_FSDP1, 0, NULL, 0, CANNOT, "dora", FSDP1_DORA},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
     {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
@@ -1241,6 +1246,8 @@ const struct rule rules[] = {
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and in mixed precision under fsdp2 "
      "and zero3 as TRL 1.16 and transformers' Trainer run it and under fsdp1 as the latter does"},
+    {IS_NF4 | IS_DORA | IS_FSDP2, 0, NULL, 0, NOT_YET, "dora", PACKED_DORA},
+    {IS_NF4 | IS_DORA | IS_ZERO3, 0, NULL, 0, NOT_YET, "dora", PACKED_DORA},
     {IS_NF4 | IS_FSDP2 | IS_OFFLOAD_ALL, 0, NULL, 0, NOT_YET, "offload",
      "packed weights under fsdp2 are not modelled with offload; without it they are"},
     {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
@@ -1260,8 +1267,6 @@ const struct rule rules[] = {
      "it is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
-    {IS_DORA | IS_FSDP1, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
-    {IS_DORA | IS_ZERO3, 0, NULL, 0, NOT_YET, "dora", SHARDED_DORA},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",

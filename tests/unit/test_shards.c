@@ -202,3 +202,15 @@ TEST(under_fsdp2_a_reference_is_one_unit)
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
     }
 }
+
+// As on one rank: the whole product of an adapter over a unit matrix, and its norms.
+TEST(zero3_runs_dora)
+{
+    const char *job = "recipe=trl strategy=zero3 lora=16 dora=on optimizer=adamw-fused";
+    struct prediction p = predicted(job);
+    const uint64_t trained = UINT64_C(2) * (16 * ALL_WIDTHS + 12288) / RANKS;
+    uint64_t units = requests_of(UINT64_C(3072) * 3072 * 2), state = allocated_as(MEMORY_OPTIMIZER);
+    CHECK_U64(units, UINT64_C(2) * 2 * PREDICT_STEPS); // of the MLP's last layer, run again
+    CHECK(state >= trained * 12 && state < trained * 20 + MIB);
+    CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+}
