@@ -52,6 +52,7 @@ static bool is_other_trl(const struct job *job)
 {
     bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
                  job->strategy == STRATEGY_ZERO1 ||
+                 (job->strategy == STRATEGY_ZERO2 && job_generates(job)) ||
                  (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
                   (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
     bool whole = !job->checkpointing && job->strategy != STRATEGY_SINGLE;

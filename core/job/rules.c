@@ -580,7 +580,8 @@ static bool has_kl_elsewhere(const struct job *j)
 
 static bool generates_in_shards(const struct job *j)
 {
-    return job_generates(j) && job_is_sharded(j);
+    bool gathered = job_is_zero(j) && j->task != TASK_DISTILL;
+    return job_generates(j) && job_is_sharded(j) && !gathered;
 }
 
 static bool compares(const struct job *j)
@@ -1145,7 +1146,8 @@ const struct rule rules[] = {
     {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
      "padded and packed rows are not modelled under context parallel"},
     {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
-     "TRL's grpo and rloo are modelled on one GPU and under ddp, with transformers generating"},
+     "TRL's grpo and rloo are modelled on one GPU, under ddp and DeepSpeed, with transformers "
+     "generating, and its distillation on one GPU and under ddp"},
     {IS_FSDP1, 0, compares, 0, NOT_YET, "strategy",
      "dpo and kto under fsdp1 are not modelled; under fsdp2, ddp, zero2 and zero3 they are"},
     {0, 0, is_older_task, 0, NOT_YET, "recipe",

@@ -67,6 +67,8 @@ void generate_answers(struct trainer *t)
     t->ids = (struct var){machine_take(t->machine, 8 * job_tokens(&prompts), MEMORY_INPUTS),
                           NO_NODE, 8, job_tokens(&prompts)};
     struct cache c = cache_of(t, job_rows(&prompts));
+    if (t->strategy->make_whole)
+        t->strategy->make_whole(t, true);
     t->without_graph = true;
     struct output o = model_forward(t);
     t->without_graph = false;
@@ -79,6 +81,8 @@ void generate_answers(struct trainer *t)
         machine_drop(t->machine, c.keys[i]);
         machine_drop(t->machine, c.values[i]);
     }
+    if (t->strategy->make_whole)
+        t->strategy->make_whole(t, false);
     var_drop(&t->graph, &t->ids);
     t->ids = ids;
     t->job = trained;

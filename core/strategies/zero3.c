@@ -39,6 +39,7 @@ struct zero3 {
     int base_count;        // parameters before the thin ones
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
     uint64_t micro_batch;  // of the step, from 1
+    bool is_whole;         // hooks are taken off, all parameters are there
 };
 
 static struct zero3 *zero3_of(const struct trainer *t)
@@ -200,6 +201,8 @@ static int module_of_block(const struct trainer *t, int unit)
 static void enter_unit(struct trainer *t, int unit)
 {
     struct coordinator *c = zero3_of(t)->coordinator;
+    if (zero3_of(t)->is_whole)
+        return;
     if (unit == root_unit(t)) {
         coordinator_begin(c);
         enter_root(t);
@@ -212,6 +215,8 @@ static void enter_unit(struct trainer *t, int unit)
 
 static void leave_unit(struct trainer *t, int unit)
 {
+    if (zero3_of(t)->is_whole)
+        return;
     if (unit == root_unit(t))
         coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
     if (unit >= first_block(t))
@@ -250,7 +255,7 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
 {
     struct trainer *t = g->owner;
     struct zero3 *z = zero3_of(t);
-    if (is_fused_head(t, parameter, operation) || z->in_block[parameter])
+    if (is_fused_head(t, parameter, operation) || z->in_block[parameter] || z->is_whole)
         return;
     if (moment == MOMENT_FORWARD || moment == MOMENT_BACKWARD)
         machine_host(t->machine, machine_rates(t->machine)->zero_module);
@@ -492,6 +497,26 @@ static void save(struct trainer *t, bool hf)
     if (hf)
         gather_state(t);
     coordinator_gather_persistent(zero3_of(t)->coordinator);
+}
+
+// trl 1.16, models/utils.py, unwrap_model_for_generation (ds3_gather_for_generation): without
+// hooks, and under deepspeed.zero.GatheredParameters.
+static void make_whole(struct trainer *t, bool whole)
+{
+    struct zero3 *z = zero3_of(t);
+    z->is_whole = whole;
+    if (whole)
+        coordinator_let_all_go(z->coordinator);
+    for (int i = 0; i < t->graph.parameter_count; i++) {
+        if (whole)
+            t->graph.parameters[i].weight = take_whole(t, i);
+        else
+            drop(t, &t->graph.parameters[i].weight);
+    }
+    if (whole)
+        return;
+    coordinator_forget(z->coordinator); // the same, add_hooks
+    coordinator_gather_persistent(z->coordinator);
 }
 
 // ------------------------------------------------------------------ building
@@ -767,6 +792,7 @@ const struct strategy_kind zero3_strategy = {
     .update = update,
     .unit_of = unit_of,
     .save = save,
+    .make_whole = make_whole,
     .block_of = block_of,
     .host_bytes = zero3_host_bytes,
 };

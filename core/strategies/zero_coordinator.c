@@ -406,6 +406,12 @@ void coordinator_let_all_go(struct coordinator *c)
     }
 }
 
+void coordinator_forget(struct coordinator *c)
+{
+    c->is_recording = c->is_known = false;
+    c->module_count = c->use_count = 0;
+}
+
 void coordinator_gather_persistent(struct coordinator *c)
 {
     struct trainer *t = c->trainer;

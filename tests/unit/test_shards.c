@@ -214,3 +214,18 @@ TEST(zero3_runs_dora)
     CHECK(state >= trained * 12 && state < trained * 20 + MIB);
     CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
 }
+
+// All parameters are whole while answers are generated; DeepSpeed then knows no pass by heart, and
+// nothing is gathered ahead: a later step needs the optimizer's state more than the first.
+TEST(zero3_generates_with_all_parameters)
+{
+    const char *job =
+        "layers=24 recipe=trl task=grpo strategy=zero3 batch=4 context=512 prompt=256";
+    struct prediction p = predicted(job);
+    const uint64_t all = UINT64_C(151936) * 1024 + UINT64_C(12) * weights;
+    const uint64_t state = all * 8 / RANKS;
+    CHECK(p.steps[0].allocated_bytes > all * 2 + all * 6 / RANKS);
+    CHECK(p.steps[1].allocated_bytes < p.steps[0].allocated_bytes + state + 32 * MIB);
+    CHECK_U64(p.steps[2].allocated_bytes, p.steps[1].allocated_bytes);
+    CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+}
