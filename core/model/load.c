@@ -816,9 +816,21 @@ static bool says_experts(const struct settings *s)
            settings_find_z(s, "config.n_routed_experts");
 }
 
+static bool says_latent(const struct settings *s)
+{
+    return settings_find_z(s, "config.kv_lora_rank") != NULL;
+}
+
+// With experts and latent attention, or without, as the configuration says.
+static bool is_alike(const struct family *f, const struct settings *s)
+{
+    return !(f->features & FEATURE_EXPERTS) == !says_experts(s) &&
+           !(f->features & FEATURE_MLA) == !says_latent(s);
+}
+
 // The known family that an unknown model is nearest to: by its files' parameters where they are
-// counted, else one with or without experts as it, and all of whose values it has; of several the
-// first that was measured.
+// counted, else one with or without experts and latent attention as it, and all of whose values it
+// has; of several the first that was measured.
 static const struct family *nearest_family(const struct origin *o, uint64_t stored)
 {
     const struct family *best = NULL;
@@ -829,8 +841,7 @@ static const struct family *nearest_family(const struct origin *o, uint64_t stor
         inner.arena = &scratch;
         struct model m;
         uint64_t total;
-        bool experts = families[i].features & FEATURE_EXPERTS;
-        if (experts != says_experts(o->given) || families[i].counted_only ||
+        if (!is_alike(&families[i], o->given) || families[i].counted_only ||
             !build_as(&m, &total, &inner, &families[i]))
             continue;
         uint64_t distance = stored ? apart(stored, total) : 0;
@@ -855,6 +866,11 @@ static bool check_likeness(const struct model *m, struct arena *a, const struct 
         return FAIL(e, BAD_INPUT, like->where, "%s has %s, and this model's configuration %s",
                     m->family->model_type, experts ? "experts" : "no experts",
                     experts ? "names none" : "names some");
+    if (!is_alike(m->family, s))
+        return FAIL(e, BAD_INPUT, like->where,
+                    "%s attends %s, and this model's configuration names %s kv_lora_rank",
+                    m->family->model_type, says_latent(s) ? "to all of its heads" : "latently",
+                    says_latent(s) ? "a" : "no");
     if (!parameters_of(&p, a, m, e) || !stored_parameters(&stored, s, e))
         return false;
     if (!stored || apart(stored, p.total) <= p.total / 1000 * PERMILLE)

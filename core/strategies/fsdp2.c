@@ -636,7 +636,7 @@ static void take_weights(struct trainer *t)
         cut_packed(t);
     else if (!t->habits->cuts_on_card || t->job->ring > 1)
         take_shards(t);
-    else if (t->job->loads_once)
+    else if (t->job->loads_once && !t->habits->one_unit) // prepare_fsdp has no such way
         spread_all(t);
     else
         cut_units(t);

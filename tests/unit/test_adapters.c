@@ -327,7 +327,7 @@ TEST(behind_adapters_trl_reads_the_head)
     const char *shared = "lora=16 recipe=trl gpu=8xH200";
     const uint64_t whole = UINT64_C(151936) * 1024 * 4;
     CHECK_U64((uint64_t)requests_of(own, whole), 2 + PREDICT_STEPS);
-    CHECK_U64((uint64_t)requests_of(shared, whole), 1);
+    CHECK_U64((uint64_t)requests_of(shared, whole), 2); // a tied head comes, and goes, too
 }
 
 // Each rank updates its part of the adapters, two moments of fp32 and a count for each tensor.

@@ -301,6 +301,12 @@ static const char *refusal_of(const char *settings, bool hint)
     return hint ? e.hint : e.message;
 }
 
+#define LATENT                                                                                 \
+    "config.kv_lora_rank=512\nconfig.q_lora_rank=1536\nconfig.qk_nope_head_dim=128\n"          \
+    "config.qk_rope_head_dim=64\nconfig.v_head_dim=128\nconfig.n_routed_experts=64\n"          \
+    "config.num_experts_per_tok=6\nconfig.moe_intermediate_size=1024\nconfig.num_experts=64\n" \
+    "config.n_shared_experts=2\n"
+
 TEST(a_likeness_of_an_unknown_family)
 {
     struct model m = {0};
@@ -314,6 +320,7 @@ TEST(a_likeness_of_an_unknown_family)
     CHECK(strstr(refusal_of(UNKNOWN "like=nobody", false), "'nobody' is not known"));
     CHECK(strstr(refusal_of(UNKNOWN "like=qwen3_moe", false), "has experts, and"));
     CHECK(strstr(refusal_of("model=Qwen3-8B\nlike=llama", false), "needs no likeness"));
+    CHECK(strstr(refusal_of(UNKNOWN LATENT "like=qwen3_moe", false), "names a kv_lora_rank"));
 }
 
 TEST(an_unknown_family_is_told_its_nearest)
@@ -324,6 +331,7 @@ TEST(an_unknown_family_is_told_its_nearest)
         {UNKNOWN "config.num_experts=16\nconfig.num_experts_per_tok=4\n"
                  "config.moe_intermediate_size=512",
          "--like qwen3_moe "},
+        {UNKNOWN LATENT, "--like deepseek_v3 "},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
         CHECK(strstr(refusal_of(rows[i][0], true), rows[i][1]));
