@@ -758,7 +758,11 @@ static bool conclude_saving(struct conclusion *c)
         return true;
     if (whole && !put_unless_there(c, "save", STR("full"), whole->where))
         return false;
+    const struct setting *parts = fact(c, "save-parts");
     bool zero3 = strategy && str_is(strategy->value, "zero3");
+    bool fsdp1 = strategy && str_is(strategy->value, "fsdp1");
+    if (parts && fsdp1 && !put_unless_there(c, "save", STR("sharded"), parts->where))
+        return false;
     return !shards || !zero3 || put_unless_there(c, "save", STR("sharded"), shards->where);
 }
 

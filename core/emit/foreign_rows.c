@@ -58,6 +58,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_cpu_ram_efficient_loading", "false", SETS, "load-once", "off"},
     {"fsdp_config.fsdp_cpu_ram_efficient_loading", NULL, NOTHING},
     {"fsdp_config.fsdp_state_dict_type", "FULL_STATE_DICT", FACT, "save-whole"},
+    {"fsdp_config.fsdp_state_dict_type", "SHARDED_STATE_DICT", FACT, "save-parts"},
     {"fsdp_config.fsdp_state_dict_type", NULL, NOTHING},
     {"fsdp_config.fsdp_min_num_params", NULL, NOTHING},
     {"deepspeed_config.zero_stage", "1", SETS, "strategy", "zero1"},

@@ -983,7 +983,7 @@ const struct rule rules[] = {
     {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},
 
     // What each target cannot run.
-    {IS_FSDP1, 0, saves_shards, IN_ACCELERATE_FAMILY, CANNOT, "save",
+    {IS_FSDP1, 0, saves_shards, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "save",
      "what is written for @target@ saves shards under fsdp1, asked or not: leave --save out"},
     {IS_BF16 | IS_LORA | IS_FSDP, 0, NULL, IN(LLAMAFACTORY), CANNOT, "precision",
      "LLaMA-Factory trains adapters under fsdp in mixed precision: leave --precision out"},
