@@ -22,9 +22,11 @@ bool wanted_read(struct wanted *w, struct arena scratch, const struct job *job,
                  uint64_t limit_bytes, struct error *e)
 {
     const struct setting *margin = settings_find_z(job->given, "margin");
+    const struct setting *host = settings_find_z(job->given, "host-memory");
     *w = (struct wanted){.margin_given = margin != NULL};
-    if (!read_bytes(&w->margin_bytes, margin, e) ||
-        !read_bytes(&w->host_bytes, settings_find_z(job->given, "host-memory"), e))
+    if (!host) // with --gpu auto
+        host = settings_find_z(job->given, "machine.memory");
+    if (!read_bytes(&w->margin_bytes, margin, e) || !read_bytes(&w->host_bytes, host, e))
         return false;
     if (!margin || !w->margin_bytes || w->margin_bytes < limit_bytes)
         return true;

@@ -407,7 +407,12 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     print_confidence(out, v, p);
     if (p->host_bytes) {
         struct str host = bytes_text(out->arena, p->host_bytes);
-        buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
+        buf_printf(out, "  host memory: %.*s on each node", STR_ARGS(host));
+        if (p->verdict.wanted.host_bytes) {
+            struct str whole = bytes_text(out->arena, p->verdict.wanted.host_bytes);
+            buf_printf(out, ", of %.*s", STR_ARGS(whole));
+        }
+        buf_char(out, '\n');
     }
     print_rows(out, v, s->job);
     if (p->fits)

@@ -95,7 +95,8 @@ bool setting_is_document(struct str key)
 {
     return str_starts(key, STR("config.")) || str_starts(key, STR("configs.")) ||
            str_starts(key, STR("weights.")) || str_starts(key, STR("measured.")) ||
-           str_starts(key, STR("data.")) || str_starts(key, STR("kernels."));
+           str_starts(key, STR("data.")) || str_starts(key, STR("kernels.")) ||
+           str_starts(key, STR("machine."));
 }
 
 bool settings_check(const struct settings *s, struct error *e)

@@ -3,6 +3,7 @@
 #include "host/sources/gpu_source.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "core/hardware/hardware.h"
 #include "host/sources/nvml.h"
@@ -25,6 +26,18 @@ static struct str spec_of(struct arena *a, const struct nvml_gpu *g, ptrdiff_t c
                       known ? known->name : "custom", (unsigned long long)usable);
 }
 
+// Of this machine, as Linux counts it.
+static bool add_host_memory(struct settings *s, struct error *e)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0)
+        return true;
+    uint64_t bytes = (uint64_t)pages * (uint64_t)page;
+    struct str text = str_format(s->arena, "%lluB", (unsigned long long)bytes);
+    struct setting found = {STR("machine.memory"), text, STR("this machine")};
+    return settings_set(s, found, e);
+}
+
 bool gpu_source_resolve(struct settings *s, struct error *e)
 {
     const struct setting *item = settings_find_z(s, "gpu");
@@ -42,5 +55,5 @@ bool gpu_source_resolve(struct settings *s, struct error *e)
                     "this machine has different GPUs (%s and others); name the ones to use",
                     gpus[0].name);
     struct setting found = {STR("gpu"), spec_of(s->arena, &gpus[0], count), STR("NVML")};
-    return settings_set(s, found, e);
+    return settings_set(s, found, e) && add_host_memory(s, e);
 }
