@@ -45,22 +45,23 @@ FILES = {
     # file: (runs, allocated (median, 95th, worst), reserved (the same), end_allocated worst)
     "h200_cp.jsonl": (10, (0, 0, 0), (0, 0, 0), 0),
     "h200_entropy.jsonl": (3, (0.015, 0.018, 0.018), (2.8, 3.1, 3.1), 0.0039),
+    "h200_families.jsonl": (62, (2e-05, 0.023, 0.13), (0, 0.2, 0.69), 0.21),
     "h200_lora.jsonl": (36, (0, 0.032, 0.081), (0.067, 1.2, 5.4), 0.45),
     "h200_models.jsonl": (54, (0, 0.004, 0.021), (0, 0.13, 0.96), 0.019),
     "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.059, 0.39), 0.054),
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
-    "h200_vl.jsonl": (3, (2.4e-06, 2.8e-06, 2.9e-06), (0.0099, 0.039, 0.042), 0),
+    "h200_vl.jsonl": (17, (0.0092, 0.27, 0.57), (0.047, 4.3, 4.5), 0.18),
     "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
 }
 
 # (metric, runs it is taken over, statistic, percent allowed), over every file above together.
 OVERALL = (
-    ("allocated", "dense", "median", 1.5e-06),
-    ("allocated", "dense", "95th", 0.006),
-    ("allocated", "dense", "worst", 0.081),
+    ("allocated", "dense", "median", 3e-06),
+    ("allocated", "dense", "95th", 0.02),
+    ("allocated", "dense", "worst", 0.57),
     ("allocated", "experts", "worst", 0.0087),
     ("reserved", "all", "median", 0),
-    ("reserved", "all", "95th", 0.91),
+    ("reserved", "all", "95th", 0.81),
     ("reserved", "all", "worst", 7.6),
     ("end_allocated", "all", "worst", 0.45),
 )
@@ -71,24 +72,18 @@ DIED = "runs that died: every run here completed its three steps"
 NOT_MEASURED = (
     "other GPUs than the H200, other versions of torch than 2.11",
     "DDP on several GPUs; FSDP1 without checkpointing or where ranks do not divide a unit",
-    "experts under sequence parallel, offload, FSDP1 or Trinity; windows, soft caps and sinks under sequence parallel",
-    "Gemma 1 and OLMo 3, whose layers are those of measured families",
-    "Granite 3, and families whose forward passes were laid beside transformers' on a CPU only "
-    "(tests/frameworks/test_families.py): GLM-4, Ministral, Command-R and -A, Nemotron, Arcee, Hunyuan, Ernie 4.5, "
-    "Seed-OSS, EXAONE 4, StarCoder and StarCoder2, StableLM, Phi-1.5 and -2, GPT-2, GPT-J, GPT-NeoX, OPT, BLOOM",
+    "experts under sequence parallel, offload or Trinity; windows, soft caps and sinks under sequence parallel",
+    "the families of tests/runs/h200_families.jsonl on several GPUs or outside transformers' Trainer in bf16",
     "DeepSpeed over other families than Qwen, Llama and Mistral",
-    "GLM-4.5, MiniMax-M2, DeepSeek-V2, Kimi-K2, Llama 4, Qwen2, OLMoE and Granite with experts; Qwen3-Next and Qwen3.5 "
-    "(their forward and backward passes were laid beside torch's on a CPU)",
-    "DeepSeek-V3's latent attention on several GPUs or without checkpointing",
-    "DeepSpeed with experts, sequence parallel, a tiled MLP, Liger's loss, its own buckets and optimizers, more than 32768 tokens or one GPU",
+    "latent attention on several GPUs",
+    "DeepSpeed with sequence parallel, a tiled MLP, Liger's loss, its own buckets and optimizers, more than 32768 tokens or one GPU",
     "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`)",
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",
     "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
-    "images under DDP, FSDP2 and DeepSpeed, with LoRA or autocast, or where only the vision tower is trained; "
-    "Qwen2.5-VL and Gemma 3 with images; what cuDNN takes to cut images into patches",
+    "images under DDP and DeepSpeed, with LoRA or autocast on one GPU; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,

@@ -196,6 +196,13 @@ static bool has_odd_experts(const struct job *job)
     return model_has(&job->model, FEATURE_EXPERTS) && (job->ulysses > 1 || job->offload);
 }
 
+// One run without its norms behind its sums was as predicted; with them it reserved 5 % more.
+static bool is_odd_opt(const struct job *job)
+{
+    return model_has(&job->model, FEATURE_NORMS_BEHIND) && job->checkpointing;
+}
+
+// tests/runs/sharded_experts.jsonl: allocated as predicted to 0.9 %, reserved 10 % more or 12 less.
 static bool has_sharded_experts(const struct job *job)
 {
     return model_has(&job->model, FEATURE_EXPERTS) &&
@@ -204,7 +211,8 @@ static bool has_sharded_experts(const struct job *job)
 
 static bool is_hybrid(const struct job *job)
 {
-    return model_has(&job->model, FEATURE_DELTA_NET);
+    return model_has(&job->model, FEATURE_DELTA_NET) &&
+           (job->recipe != RECIPE_TRANSFORMERS || job->strategy != STRATEGY_SINGLE);
 }
 
 static bool is_unmeasured_family(const struct job *job)
@@ -231,12 +239,13 @@ static bool is_other_under_zero(const struct job *job)
     return job_is_zero(job) && other && !said;
 }
 
-// Unlike tests/runs/h200_vl.jsonl, in which an image is of 1024x1024 pixels.
+// Unlike tests/runs/h200_vl.jsonl.
 static bool is_other_vision(const struct job *job)
 {
-    return job->model.vision.depth &&
-           (!job->images || job->freeze == FREEZE_LANGUAGE || job->precision != PRECISION_BF16 ||
-            job->lora_rank || job->strategy != STRATEGY_SINGLE);
+    bool alone = job->strategy == STRATEGY_SINGLE && job->precision == PRECISION_BF16;
+    bool trainer = job->recipe == RECIPE_TRANSFORMERS &&
+                   (job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_FSDP2);
+    return job->model.vision.depth && (!job->images || job->lora_rank || !(alone || trainer));
 }
 
 static bool has_patches(const struct job *job)
@@ -246,7 +255,7 @@ static bool has_patches(const struct job *job)
 
 static bool is_other_latent_attention(const struct job *job)
 {
-    return model_has(&job->model, FEATURE_MLA) && (job_ranks(job) > 1 || !job->checkpointing);
+    return model_has(&job->model, FEATURE_MLA) && job_ranks(job) > 1;
 }
 
 static bool is_odd_sequence_parallel(const struct job *job)
@@ -363,8 +372,11 @@ const struct doubt doubt_rows[] = {
     {is_older_trainer, "what transformers before 4.49 reserves", true},
     {is_sgd, "SGD", true},
     {has_odd_experts, "experts under sequence parallel or offload", true},
-    {has_sharded_experts, "experts under fsdp1, DeepSpeed or Trinity (read from their source)",
+    {has_sharded_experts,
+     "what experts reserve under fsdp1, DeepSpeed or Trinity (runs reserved up to 12 % less and 10 % "
+     "more)",
      true},
+    {is_odd_opt, "what this OPT reserves with checkpointing (a run reserved 5 % more)", true},
     {is_liger_spread, "Liger's loss under ddp or fsdp (read from its source)", true},
     {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
     {is_paged, "paged state, and how the driver moves it", true},
@@ -382,7 +394,7 @@ const struct doubt doubt_rows[] = {
      true},
     {is_other_vision, "this way to train a model with vision", true},
     {has_patches, "what cuDNN takes to cut images into patches", false},
-    {is_other_latent_attention, "latent attention on several GPUs or without checkpointing", true},
+    {is_other_latent_attention, "latent attention on several GPUs", true},
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},

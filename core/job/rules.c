@@ -226,9 +226,9 @@ static bool has_siglip(const struct job *j) // as Gemma 3
 
 static bool has_own_attention(const struct job *j)
 {
-    return j->model.features & (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES |
-                                FEATURE_DELTA_NET | FEATURE_ROTARY_COMPLEX | FEATURE_SCORES_BIASED |
-                                FEATURE_HEADS_AMONG);
+    return j->model.features &
+           (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES | FEATURE_DELTA_NET |
+            FEATURE_ROTARY_COMPLEX | FEATURE_SCORES_BIASED | FEATURE_HEADS_AMONG);
 }
 
 static bool is_special_under_zero(const struct job *j)
@@ -768,7 +768,7 @@ static bool has_flash_without_half(const struct job *j)
 #define ZERO3_LOSS                                                                             \
     "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
     "zero2 with chunks too"
-#define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp2, zero1 and zero2"
+#define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp1, fsdp2, zero1 and zero2"
 #define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
 #define SHARDED_LORA                                                                             \
     "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
@@ -1160,7 +1160,8 @@ const struct rule rules[] = {
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},
     {0, 0, strays_from_plain_opt, 0, NOT_YET, "model",
-     "@family@ with norms behind its sums or words of another width is modelled on one GPU or under "
+     "@family@ with norms behind its sums or words of another width is modelled on one GPU or "
+     "under "
      "ddp, with the whole loss and outside TRL only"},
     {0, 0, is_counted_only, 0, NOT_YET, "model",
      "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
@@ -1168,6 +1169,11 @@ const struct rule rules[] = {
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step only: --recipe hf"},
     {IS_VISION | IS_ZERO3, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
+    {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
+     "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
+     "without freeze"},
+    {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
+     "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
     {IS_VISION | IS_ZERO, 0, has_untrained_part, 0, NOT_YET, "images",
      "under DeepSpeed a vision tower is modelled where all of the model is trained: with images, "
      "without freeze"},

@@ -57,11 +57,19 @@ const struct family families[] = {
         .defaults = "vocab_size=32000 max_position_embeddings=2048",
     },
     {
+        .model_type = "qwen3",
+        .title = "Qwen3",
+        .features = FEATURE_QK_NORM,
+        .reads = READS_ATTENTION_BIAS,
+        .window = WINDOW_IF_SWITCHED_ON,
+        .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
+                    "max_position_embeddings=32768 sliding_window=4096 max_window_layers=28",
+    },
+    {
         .model_type = "granite",
         .title = "Granite 3",
         .features = FEATURE_MULTIPLIERS,
         .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=32000 max_position_embeddings=2048",
     },
@@ -75,7 +83,6 @@ const struct family families[] = {
     {
         .model_type = "ministral",
         .title = "Ministral",
-        .unmeasured = true,
         .window = WINDOW_ALL,
         .defaults = "vocab_size=32000 num_key_value_heads=8 "
                     "max_position_embeddings=131072 sliding_window=4096",
@@ -84,7 +91,6 @@ const struct family families[] = {
         .model_type = "ministral3",
         .title = "Ministral 3",
         .features = FEATURE_QUERY_SCALE,
-        .unmeasured = true,
         .window = WINDOW_ALL,
         .defaults = "vocab_size=131072 num_key_value_heads=8 head_dim=128 "
                     "max_position_embeddings=262144",
@@ -94,7 +100,6 @@ const struct family families[] = {
         .title = "GLM-4-9B",
         .features = GLM_LAYERS,
         .reads = READS_QKV_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = GLM_TEXT,
     },
@@ -103,7 +108,6 @@ const struct family families[] = {
         .title = "GLM-4",
         .features = GLM_LAYERS | FEATURE_FURTHER_NORMS,
         .reads = READS_QKV_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = GLM_TEXT,
     },
@@ -112,7 +116,6 @@ const struct family families[] = {
         .title = "Hunyuan",
         .features = FEATURE_QK_NORM | FEATURE_QK_NORM_TURNED,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=290943 max_position_embeddings=2048",
     },
@@ -121,7 +124,6 @@ const struct family families[] = {
         .title = "Ernie 4.5",
         .features = FEATURE_ROTARY_PAIRS | FEATURE_ROTARY_CAST | FEATURE_ROTARY_WIDE,
         .reads = READS_USE_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=103424 num_key_value_heads=2 head_dim=128 "
                     "max_position_embeddings=131072 tie_word_embeddings=true",
@@ -130,7 +132,6 @@ const struct family families[] = {
         .model_type = "seed_oss",
         .title = "Seed-OSS",
         .reads = READS_QKV_BIAS | READS_OUTPUT_BIAS | READS_MLP_BIAS | READS_DROPOUT,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=155136 num_key_value_heads=8 head_dim=128 attention_bias=true "
                     "max_position_embeddings=524288 residual_dropout=0.1",
@@ -140,7 +141,6 @@ const struct family families[] = {
         .title = "EXAONE 4",
         .features =
             FEATURE_NORMS_AFTER | FEATURE_QK_NORM | FEATURE_QK_NORM_LATE | FEATURE_WINDOWED_ROTARY,
-        .unmeasured = true,
         .window = WINDOW_PERIODIC,
         .window_period = 4,
         .defaults = "vocab_size=102400 num_key_value_heads=32 max_position_embeddings=2048 "
@@ -151,7 +151,6 @@ const struct family families[] = {
         .title = "Command-R",
         .features = COHERE_LAYERS,
         .reads = READS_ATTENTION_BIAS | READS_USE_QK_NORM,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=256000 max_position_embeddings=8192 tie_word_embeddings=true",
     },
@@ -160,7 +159,6 @@ const struct family families[] = {
         .title = "Command-R7B and Command-A",
         .features = COHERE_LAYERS | FEATURE_WINDOWED_ROTARY,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_PERIODIC,
         .window_period = 4,
         .defaults = "vocab_size=256000 max_position_embeddings=8192 sliding_window=4096 "
@@ -172,7 +170,6 @@ const struct family families[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_NORM_PLUS_ONE | FEATURE_NO_GATE |
                     FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | FEATURE_PARTS_NAMED,
         .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=256000 max_position_embeddings=4096 hidden_act=relu2 "
                     "partial_rotary_factor=0.5",
@@ -182,7 +179,6 @@ const struct family families[] = {
         .title = "Arcee",
         .features = FEATURE_NO_GATE,
         .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=32000 max_position_embeddings=4096 hidden_act=relu2",
     },
@@ -191,7 +187,6 @@ const struct family families[] = {
         .title = "StarCoder2",
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE,
         .reads = READS_USE_BIAS | READS_DROPOUT,
-        .unmeasured = true,
         .window = WINDOW_ALL,
         .names = "mlp.up_proj=mlp.c_fc mlp.down_proj=mlp.c_proj",
         .defaults = "vocab_size=49152 num_key_value_heads=2 max_position_embeddings=4096 "
@@ -203,7 +198,6 @@ const struct family families[] = {
         .features = FEATURE_LAYER_NORM | HELD_PARTS,
         .reads = READS_USE_QKV_BIAS | READS_DROPOUT,
         .refuses = "qk_layernorm use_parallel_residual",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=50304 num_key_value_heads=32 max_position_embeddings=4096 "
                     "partial_rotary_factor=0.25",
@@ -216,7 +210,6 @@ const struct family families[] = {
                     FEATURE_HEAD_BIAS,
         .reads = READS_DROPOUT,
         .refuses = "qk_layernorm",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "self_attn.o_proj=self_attn.dense mlp.up_proj=mlp.fc1 mlp.down_proj=mlp.fc2 "
                  "^norm=final_layernorm",
@@ -230,7 +223,6 @@ const struct family families[] = {
                     FEATURE_SPLIT_PROJECTIONS | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE |
                     FEATURE_MLP_BIAS,
         .reads = READS_HEADS_ONLY | READS_ATTENTION_BIAS | READS_DROPOUT | READS_PARALLEL,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "embed_tokens=embed_in self_attn.=attention. o_proj=dense "
                  "qkv_proj=query_key_value up_proj=dense_h_to_4h down_proj=dense_4h_to_h "
@@ -244,7 +236,6 @@ const struct family families[] = {
         .features = GPT_LAYERS | FEATURE_POSITIONS | FEATURE_NO_ROTARY,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
         .refuses = "add_cross_attention",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = GPT_NAMES,
         .defaults = "vocab_size=50257 n_positions=1024 activation_function=gelu_new "
@@ -257,7 +248,6 @@ const struct family families[] = {
         .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_MULTI_QUERY,
         .causal_buffer = true,
         .refuses = "add_cross_attention",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = GPT_NAMES,
         .defaults = "vocab_size=50257 n_positions=1024 activation_function=gelu_pytorch_tanh "
@@ -271,7 +261,6 @@ const struct family families[] = {
                     FEATURE_QUERIES_SCALED,
         .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_ENABLE_BIAS | READS_NORM_PLACE,
         .refuses = "_remove_final_layer_norm",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "^layers=decoder.layers ^embed_project=decoder.project ^embed_=decoder.embed_ "
                  "o_proj=out_proj mlp.up_proj=fc1 "
@@ -286,7 +275,6 @@ const struct family families[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_PARALLEL | FEATURE_ONE_NORM |
                     FEATURE_MLP_BIAS | FEATURE_HEAD_BIAS | FEATURE_NO_ROTARY | FEATURE_WIDE_SCORES,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names =
             "^layers=h ^embed_tokens=wte self_attn.=attn. o_proj=out_proj mlp.up_proj=mlp.fc_in "
@@ -301,7 +289,6 @@ const struct family families[] = {
                     FEATURE_ALIBI,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
         .refuses = "apply_residual_connection_post_layernorm slow_but_exact",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
                  "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "
@@ -316,7 +303,6 @@ const struct family families[] = {
                     FEATURE_PARALLEL | FEATURE_ONE_NORM | FEATURE_MASKED | FEATURE_HEADS_AMONG,
         .reads = READS_MULTI_QUERY | READS_FALCON,
         .refuses = "alibi hidden_dropout attention_dropout",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
                  "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "
@@ -331,7 +317,6 @@ const struct family families[] = {
                     FEATURE_SCORES_BIASED | FEATURE_NORM_UNBIASED | FEATURE_SPLIT_PROJECTIONS,
         .reads = READS_HEADS_ONLY,
         .refuses = "attn_config.clip_qkv attn_config.attn_pdrop",
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .names = "^layers=blocks ^embed_tokens=wte self_attn.o_proj=attn.out_proj "
                  "self_attn.qkv_proj=attn.Wqkv mlp.=ffn. input_layernorm=norm_1 "
@@ -358,7 +343,6 @@ const struct family families[] = {
         .title = "OLMo 3",
         .features = OLMO_LAYERS | FEATURE_LOCAL_ROTARY,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_PERIODIC,
         .window_period = 4,
         .defaults = "vocab_size=50304 max_position_embeddings=2048 sliding_window=4096",
@@ -378,15 +362,6 @@ const struct family families[] = {
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults = "vocab_size=151936 num_key_value_heads=32 max_position_embeddings=32768 "
                     "sliding_window=4096 max_window_layers=28",
-    },
-    {
-        .model_type = "qwen3",
-        .title = "Qwen3",
-        .features = FEATURE_QK_NORM,
-        .reads = READS_ATTENTION_BIAS,
-        .window = WINDOW_IF_SWITCHED_ON,
-        .defaults = "vocab_size=151936 num_key_value_heads=32 head_dim=128 "
-                    "max_position_embeddings=32768 sliding_window=4096 max_window_layers=28",
     },
     {
         .model_type = "qwen3_moe",
@@ -434,7 +409,6 @@ const struct family families[] = {
         .title = "Qwen2.5-VL",
         .features = FEATURE_QKV_BIAS | FEATURE_VISION_WINDOWS,
         .nested = true,
-        .unmeasured = true,
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults =
             "vocab_size=152064 num_key_value_heads=8 max_position_embeddings=32768 "
@@ -449,7 +423,6 @@ const struct family families[] = {
         .title = "Gemma",
         .features = FEATURE_NORM_FROM_ONE | FEATURE_EMBEDDING_SCALE,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=256000 num_key_value_heads=16 head_dim=256 "
                     "max_position_embeddings=8192 tie_word_embeddings=true",
@@ -476,7 +449,6 @@ const struct family families[] = {
     {
         .model_type = "gemma3",
         .title = "Gemma 3 with vision",
-        .unmeasured = true,
         .features = GEMMA3_LAYERS | FEATURE_VISION_SIGLIP,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
@@ -575,7 +547,7 @@ const struct family families[] = {
         .defaults = "vocab_size=65024 seq_length=8192 kv_channels=128",
     },
 
-    // Mixtures of experts that nobody has measured.
+    // Further mixtures of experts.
     {
         .model_type = "kimi_k2", // transformers has it as DeepSeek-V3
         .title = "Kimi-K2",
@@ -593,7 +565,6 @@ const struct family families[] = {
         .features = FEATURE_MLA | FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_SOFTMAX |
                     FEATURE_ROTARY_COMPLEX,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=102400 max_position_embeddings=2048 n_routed_experts=64 "
                     "n_shared_experts=2 first_k_dense_replace=0 "
@@ -605,7 +576,6 @@ const struct family families[] = {
         .features = FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE |
                     FEATURE_ROTARY_PART | FEATURE_PARTS_LATE,
         .reads = READS_QKV_BIAS | READS_QK_NORM,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=151552 num_key_value_heads=8 max_position_embeddings=131072 "
                     "partial_rotary_factor=0.5 n_routed_experts=128 num_experts_per_tok=8 "
@@ -617,7 +587,6 @@ const struct family families[] = {
         .features = FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_ROTARY_PART |
                     FEATURE_PARTS_LATE | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_SIGMOID | FEATURE_ROUTER_LOSS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=200064 num_key_value_heads=8 head_dim=128 "
                     "max_position_embeddings=196608 num_local_experts=256 num_experts_per_tok=8",
@@ -629,7 +598,6 @@ const struct family families[] = {
                     FEATURE_ROUTER_LOSS | FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE |
                     FEATURE_IDLE_MASK,
         .reads = READS_NORM_TOPK,
-        .unmeasured = true,
         .window = WINDOW_IF_SWITCHED_ON,
         .defaults = "vocab_size=151936 num_key_value_heads=16 max_position_embeddings=32768 "
                     "sliding_window=4096 max_window_layers=28 num_experts=60 "
@@ -642,7 +610,6 @@ const struct family families[] = {
         .features = FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_EXPERTS |
                     FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS,
         .reads = READS_ATTENTION_BIAS | READS_NORM_TOPK,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=50304 max_position_embeddings=4096 num_experts=64 "
                     "num_experts_per_tok=8",
@@ -653,7 +620,6 @@ const struct family families[] = {
         .features = FEATURE_MULTIPLIERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_LAST | FEATURE_NORMS_FIRST,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = GRANITE_EXPERTS,
     },
@@ -664,7 +630,6 @@ const struct family families[] = {
                     FEATURE_ROUTER_LAST | FEATURE_NORMS_FIRST | FEATURE_SHARED_EXPERT |
                     FEATURE_SHARED_FUSED,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = GRANITE_EXPERTS " shared_intermediate_size=0",
     },
@@ -674,7 +639,6 @@ const struct family families[] = {
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_DENSE | FEATURE_SHARED_EXPERT |
                     FEATURE_ROTARY_COMPLEX,
         .reads = READS_ATTENTION_BIAS | READS_L2_NORM,
-        .unmeasured = true,
         .window = WINDOW_PERIODIC,
         .window_period = 4,
         .defaults = "vocab_size=202048 num_key_value_heads=8 head_dim=128 "
@@ -691,7 +655,6 @@ const struct family families[] = {
         .features = HYBRID_LAYERS | FEATURE_DELTA_FUSED | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_LOSS | FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=151936 num_key_value_heads=2 max_position_embeddings=32768 "
                     "num_experts=512 num_experts_per_tok=10 moe_intermediate_size=512 "
@@ -702,7 +665,6 @@ const struct family families[] = {
         .title = "Qwen3.5, text only",
         .features = HYBRID_LAYERS,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=248320 num_key_value_heads=4 max_position_embeddings=32768 " HYBRID,
     },
@@ -712,7 +674,6 @@ const struct family families[] = {
         .features = HYBRID_LAYERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |
                     FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE,
         .reads = READS_ATTENTION_BIAS,
-        .unmeasured = true,
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=248320 num_key_value_heads=2 max_position_embeddings=32768 "
                     "num_experts=256 num_experts_per_tok=8 moe_intermediate_size=512 "

@@ -20,13 +20,19 @@ static struct var narrow(struct graph *g, struct var x)
     return cast(g, x, g->autocast ? 2 : x.width);
 }
 
-// What the weights make of the values, as the output projection reads it.
-static struct var mixed_heads(struct graph *g, struct var weights, struct var v)
+// What the weights make of the values.
+static struct var mixed_values(struct graph *g, struct var weights, struct var v)
 {
     const struct trainer *t = g->owner;
     struct var low = narrow(g, weights);
     struct var flat = one_dimension(g, v);
-    struct var mixed = product(g, low, flat, v.elements, job_sequence_tokens(t->job));
+    return product(g, low, flat, v.elements, job_sequence_tokens(t->job));
+}
+
+// As the output projection reads it.
+static struct var merged_heads(struct graph *g, struct var mixed)
+{
+    const struct trainer *t = g->owner;
     return copy(g, job_rows(t->job) > 1 ? relayout(g, mixed) : mixed);
 }
 
@@ -97,7 +103,7 @@ struct var mpt_attention(struct graph *g, struct var x, const struct layer_call 
     assign(&f, &scores, add_mask(g, scores, also->cosine));
     assign(&f, &scores, masked(g, scores, also->mask));
     struct var chances = local(&f, cast(g, softmax(g, cast(g, scores, 4)), q.width));
-    struct var context = local(&f, mixed_heads(g, chances, v));
+    struct var context = local(&f, merged_heads(g, mixed_values(g, chances, v)));
     *weights = same(chances);
     return returns(&f, linear(g, context, p->o, p->o_bias));
 }
@@ -145,7 +151,7 @@ static struct var wide_attention(struct graph *g, struct heads h, struct var mas
     assign(&f, &scores, cast(g, scores, h.v.width));
     assign(&f, &scores, maybe_dropped(g, scores));
     *weights = same(scores);
-    return returns(&f, mixed_heads(g, scores, h.v));
+    return returns(&f, mixed_values(g, scores, h.v));
 }
 
 struct var gptj_attention(struct graph *g, struct var x, const struct layer_call *call,
@@ -167,5 +173,6 @@ struct var gptj_attention(struct graph *g, struct var x, const struct layer_call
     assign(&f, &h.q, join_rest(g, q.turning, q.rest));
     struct var mask = arguments_of(t, call->layer)->mask;
     struct var mixed = local(&f, wide_attention(g, h, mask, weights));
+    assign(&f, &mixed, merged_heads(g, mixed));
     return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
 }

@@ -314,6 +314,14 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     return returns(&f, model_has(&job->model, FEATURE_ROTARY_PART) ? copy(g, mixed) : mixed);
 }
 
+// modeling_opt.py, modeling_phi.py and modeling_gpt_neox.py leave values out at random in the
+// layer, when attention has returned; others inside.
+static bool drops_outside(const struct model *m)
+{
+    return model_has(m, FEATURE_QUERIES_SCALED | FEATURE_PARALLEL) ||
+           (model_has(m, FEATURE_SPLIT_PROJECTIONS) && !model_has(m, FEATURE_HEADS_LAST));
+}
+
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                      struct var *weights)
 {
@@ -356,7 +364,9 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
                                            : fused_attention(g, h, shape, call);
     if (gated)
         mixed = multiply(g, mixed, sigmoid(g, gate));
-    return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
+    if (!drops_outside(m))
+        return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
+    return dropped(g, returns(&f, linear(g, mixed, p->o, p->o_bias)));
 }
 
 // ------------------------------------------------------------------ the layer

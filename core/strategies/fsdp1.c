@@ -258,12 +258,13 @@ static void enter_backward(struct trainer *t, int unit)
         make_whole(t, &s->units[unit]);
     else if (unit == s->root)
         limit_gatherings(t);
-    if (!t->job->backward_prefetch && unit != s->root)
+    if (!t->job->backward_prefetch && unit != s->root) {
         bring(t, &s->units[unit]);
-    else if (t->job->backward_prefetch && before(s, unit) >= 0 &&
-             (!s->thin_count || unit == s->root))
+        machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
+    } else if (t->job->backward_prefetch && before(s, unit) >= 0 &&
+               (!s->thin_count || unit == s->root)) {
         bring(t, &s->units[before(s, unit)]);
-    machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
+    }
 }
 
 // verl reshards the root of the model it has read, with several ranks (workers/fsdp_workers.py).
