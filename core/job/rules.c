@@ -201,7 +201,8 @@ static bool has_idle_adapters(const struct job *j)
 
 static bool is_not_plain(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
+    bool supervised = is_of(j, RECIPE_TRL) && j->task == TASK_SFT;
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS) && !supervised;
 }
 
 static bool has_other_attention(const struct job *j)
@@ -1167,7 +1168,7 @@ const struct rule rules[] = {
      "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
-     "@family@ is modelled in the plain step only: --recipe hf"},
+     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
     {IS_VISION | IS_ZERO3, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
      "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
