@@ -381,6 +381,8 @@ static void reduce(struct graph *g, struct outcome *o)
     if (o->reduction)
         reduction_scratch(g, o->reduction);
     machine_move(g->machine, o->gradient->bytes + o->reduced_bytes);
+    if (o->reduction && o->reduction->outputs) // else along rows
+        machine_slow(g->machine, MOVING_SUMMED, o->gradient->bytes);
     machine_drop(g->machine, o->gradient);
     o->gradient = sum;
 }

@@ -273,6 +273,12 @@ void machine_move_more(struct machine *m, uint64_t bytes)
         timeline_move_more(m->time, m->stream, (double)bytes);
 }
 
+void machine_slow(struct machine *m, enum moving kind, uint64_t bytes)
+{
+    if (m->time)
+        timeline_slow(m->time, m->stream, kind, (double)bytes);
+}
+
 void machine_follow(struct machine *m, uint16_t stream, uint16_t other)
 {
     if (m->time)

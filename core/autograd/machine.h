@@ -156,6 +156,8 @@ void machine_module(struct machine *m, const char *parameter, int layer, bool do
 // matrix products, attention. And the host's own work, in seconds.
 void machine_move(struct machine *m, uint64_t bytes);
 void machine_move_more(struct machine *m, uint64_t bytes); // in the same kernel
+// As many of the last kernel's bytes come at such a kernel's rate.
+void machine_slow(struct machine *m, enum moving kind, uint64_t bytes);
 void machine_move_on(struct machine *m, uint16_t stream, uint64_t bytes);
 void machine_follow(struct machine *m, uint16_t stream, uint16_t other); // waits, in time alone
 void machine_multiply(struct machine *m, const struct product_shape *p);

@@ -68,6 +68,8 @@ void make_masks(struct trainer *t)
 {
     const struct model *m = &t->job->model;
     bool eager = job_attends_eagerly(t->job);
+    if (t->job->batching == BATCHING_PACKED && !eager)
+        machine_host(t->machine, machine_rates(t->machine)->new_shape);
     if (eager && model_has(m, FEATURE_SCORES_BIASED))
         t->arguments[LAYER_FULL].mask = taken(unwanted_pairs(t));
     else if (eager)

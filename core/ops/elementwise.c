@@ -104,6 +104,8 @@ static void multiply_backward(struct graph *g, struct node *n, struct outcome *o
         out[1].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[0]);
     if (n->inputs[0] != NO_NODE)
         out[0].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[1]);
+    if (n->inputs[0] != NO_NODE && n->input_bytes[1] < n->input_bytes[0])
+        slower(g, MOVING_COLUMN, 2 * d->result_bytes);
     if (n->input_bytes[1] != d->result_bytes)
         out[1].reduced_bytes = n->input_bytes[1];
     out[1].reduction = &d->reduction;
@@ -122,6 +124,8 @@ static struct var multiplied(struct graph *g, struct var a, struct var b, struct
         graph_keep(g, n, b.storage);
     struct var out = op_unary(g, n, a, a.elements, wider(a, b));
     reads_too(g, b);
+    if (b.elements < a.elements)
+        slower(g, r.outputs ? MOVING_ROW : MOVING_COLUMN, 2 * var_bytes(out));
     node_input(n, 1, b);
     if (n)
         *NODE_DETAIL(n, struct multiply) = (struct multiply){var_bytes(out), r};
@@ -142,6 +146,7 @@ static void multiply_weight_backward(struct graph *g, struct node *n, struct out
 {
     const struct multiply *d = NODE_DETAIL(n, struct multiply);
     out[0].gradient = make_working(g, d->result_bytes, gradient_bytes(n));
+    slower(g, MOVING_ROW, d->result_bytes + gradient_bytes(n));
     if (n->inputs[1] != NO_NODE) {
         out[1].gradient = make_working(g, d->result_bytes, gradient_bytes(n) + n->input_bytes[0]);
         out[1].reduced_bytes = n->input_bytes[1];
@@ -161,6 +166,7 @@ static struct var weighed(struct graph *g, struct var weight, struct var x)
         graph_keep(g, n, x.storage);
     graph_keep(g, n, weight.storage);
     struct var out = op_unary(g, n, x, x.elements, wider(x, weight));
+    slower(g, MOVING_ROW, var_bytes(x) + var_bytes(out));
     node_input(n, 1, weight);
     if (n)
         *NODE_DETAIL(n, struct multiply) =
@@ -192,6 +198,8 @@ static void multiply_constant_backward(struct graph *g, struct node *n, struct o
 {
     uint64_t result_bytes = NODE_DETAIL(n, struct multiply_constant)->result_bytes;
     out[0].gradient = make_working(g, result_bytes, gradient_bytes(n));
+    if (n->saved_count) // positions, for all heads
+        slower(g, MOVING_TURNED, result_bytes + gradient_bytes(n));
     if (result_bytes != n->input_bytes[0])
         out[0].cast_bytes = n->input_bytes[0];
 }
@@ -212,7 +220,9 @@ struct var op_multiply_constant(struct graph *g, struct var x, struct var consta
 {
     struct node *n = graph_add_for(g, &multiply_constant, x);
     graph_keep(g, n, constant.storage);
-    return multiplied_by_constant(g, n, x, wider(x, constant));
+    struct var out = multiplied_by_constant(g, n, x, wider(x, constant));
+    slower(g, MOVING_TURNED, var_bytes(x) + var_bytes(out));
+    return out;
 }
 
 struct var op_scale(struct graph *g, struct var x)

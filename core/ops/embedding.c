@@ -21,6 +21,7 @@ static void embedding_backward(struct graph *g, struct node *n, struct outcome *
     // Zeros for all rows, and the gradients of those that were picked.
     machine_move(m, n->input_bytes[0]);
     machine_move(m, 3 * gradient_bytes(n));
+    machine_slow(m, MOVING_ADDED, 3 * gradient_bytes(n));
     if (d->numbers <= 3072) {
         out[0].gradient = machine_take(m, n->input_bytes[0], MEMORY_GRADIENTS);
         return;
@@ -115,6 +116,7 @@ static void index_backward(struct graph *g, struct node *n, struct outcome *out)
     const struct index *d = NODE_DETAIL(n, struct index);
     gradient_like_input(g, n, out);
     moves(g, 3 * gradient_bytes(n)); // added where it belongs
+    slower(g, MOVING_ADDED, 3 * gradient_bytes(n));
     sort_numbers(g, linear_part(g, 8 * d->numbers), d);
 }
 

@@ -17,6 +17,7 @@ static void norm_backward(struct graph *g, struct node *n, struct outcome *out)
     uint64_t columns = NODE_DETAIL(n, struct liger_norm)->columns;
     out[0].gradient = storage_share(n->gradient);
     moves(g, 3 * gradient_bytes(n)); // the gradient in place, and the input
+    slower(g, MOVING_FUSED, 3 * gradient_bytes(n));
     if (n->inputs[1] == NO_NODE)
         return;
     struct storage *rows = take_working(g, 4 * g->multiprocessors * columns);
@@ -50,6 +51,7 @@ static void turn_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     operation_pass.backward(g, n, out);
     moves(g, 2 * n->input_bytes[0]);
+    slower(g, MOVING_FUSED, 2 * n->input_bytes[0]);
     out[0].view = n->gradient_is_view;
 }
 
@@ -60,6 +62,7 @@ struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struc
     struct node *n = graph_add_for(g, &liger_turn, x);
     node_input(n, 0, x);
     moves(g, 2 * var_bytes(x));
+    slower(g, MOVING_FUSED, 2 * var_bytes(x));
     graph_keep(g, n, cosine.storage);
     graph_keep(g, n, sine.storage);
     return node_view(g, n, var_share(x));
@@ -70,6 +73,7 @@ struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struc
 static void gate_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     moves(g, 5 * n->input_bytes[0]); // three read, two written
+    slower(g, MOVING_FUSED, 5 * n->input_bytes[0]);
     for (int i = 0; i < 2; i++)
         out[i].gradient = storage_share(n->saved[i]);
 }

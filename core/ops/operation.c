@@ -50,6 +50,12 @@ void reads_too(struct graph *g, struct var x)
         machine_move_more(g->machine, var_bytes(x));
 }
 
+void slower(struct graph *g, enum moving kind, uint64_t bytes)
+{
+    if (!g->stopped)
+        machine_slow(g->machine, kind, bytes);
+}
+
 void multiplies(struct graph *g, struct product_shape p)
 {
     if (!g->stopped)
@@ -62,6 +68,8 @@ struct var op_unary(struct graph *g, struct node *n, struct var x, uint64_t elem
     node_input(n, 0, x);
     struct var out = graph_output(g, n, elements, width);
     moves(g, var_bytes(x) + var_bytes(out));
+    if (width > x.width)
+        slower(g, MOVING_WIDER, var_bytes(x) + var_bytes(out));
     return out;
 }
 
@@ -110,4 +118,6 @@ void gradient_like_input(struct graph *g, struct node *n, struct outcome *out)
 {
     uint64_t kept = n->saved_count && n->saved[0] ? n->saved[0]->bytes : 0;
     out[0].gradient = make_working(g, n->input_bytes[0], gradient_bytes(n) + kept);
+    if (n->input_bytes[0] > gradient_bytes(n))
+        slower(g, MOVING_WIDER, n->input_bytes[0] + gradient_bytes(n));
 }

@@ -104,6 +104,7 @@ void keep_last(const struct graph *g, struct node *n, struct storage *s);
 // the last one reads as well; a matrix product of these rows, columns and depth.
 void moves(struct graph *g, uint64_t bytes);
 void reads_too(struct graph *g, struct var x);
+void slower(struct graph *g, enum moving kind, uint64_t bytes); // of the last one's bytes
 void multiplies(struct graph *g, struct product_shape p);
 
 struct storage *take_working(struct graph *g, uint64_t bytes);

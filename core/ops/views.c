@@ -12,6 +12,7 @@ static void slice_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = make_working(g, n->input_bytes[0], 0);
     moves(g, NODE_DETAIL(n, struct part)->moved_bytes);
+    slower(g, MOVING_TURNED, NODE_DETAIL(n, struct part)->moved_bytes);
 }
 
 static const struct operation slice = {KERNELS_SLICE, slice_backward};
@@ -43,6 +44,7 @@ struct var op_join(struct graph *g, struct var a, struct var b)
     struct node *n = graph_add_for(g, &operation_pass, either(a, b));
     struct var out = op_unary(g, n, a, a.elements + b.elements, a.width);
     reads_too(g, b);
+    slower(g, MOVING_JOINED, 2 * var_bytes(out));
     node_input(n, 1, b);
     return out;
 }
@@ -89,7 +91,9 @@ struct var op_repeat(struct graph *g, struct var x, uint64_t elements)
 {
     if (elements == x.elements)
         return var_share(x);
-    return op_unary(g, graph_add_for(g, &repeat, x), x, elements, x.width);
+    struct var out = op_unary(g, graph_add_for(g, &repeat, x), x, elements, x.width);
+    slower(g, MOVING_TURNED, var_bytes(x) + var_bytes(out));
+    return out;
 }
 
 // ------------------------------------------------------------------ layout

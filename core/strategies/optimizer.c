@@ -18,6 +18,7 @@ static void time_lists(struct trainer *t, uint64_t passes, int operators)
     bool sharded = t->job->strategy == STRATEGY_FSDP2;
     double launches = (double)u64_divide_up(elements, ELEMENTS_A_LAUNCH);
     machine_move(t->machine, passes * bytes);
+    machine_slow(t->machine, MOVING_LISTS, passes * bytes);
     machine_host(t->machine,
                  operators * (launches * r->launch +
                               t->trained_count * (sharded ? r->sharded_tensor : r->tensor)));

@@ -274,6 +274,7 @@ static bool is_complete(struct trainer *t, int parameter)
 static void gradient_stays(struct graph *g, int parameter)
 {
     struct trainer *t = g->owner;
+    machine_host(t->machine, machine_rates(t->machine)->zero_gradient);
     struct storage **earlier = &zero_of(t)->earlier[parameter];
     if (!is_complete(t, parameter) || !*earlier)
         return;
@@ -285,6 +286,7 @@ static void gradient_stays(struct graph *g, int parameter)
 static void gradient_goes(struct graph *g, int parameter)
 {
     struct trainer *t = g->owner;
+    machine_host(t->machine, machine_rates(t->machine)->zero_gradient);
     if (is_complete(t, parameter))
         add_to_bucket(t, parameter);
 }

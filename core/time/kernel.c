@@ -98,8 +98,20 @@ double attending_flops(const struct attending_shape *a)
     return flops_of(a, true) * (a->backward ? 0.8 : 1);
 }
 
+// Where the blocks of a causal mask end: the last queries of a sequence see all of it, and the rest
+// of the card waits for a part of what they take. With it, and a start, the rates of cuDNN and
+// FlashAttention 2 on one H200 are the same from 1024 to 32768 tokens, 4 to 32 heads, within 5 %
+// (torch 2.11, share/torch_kernels.py); backward passes also clear, add up and cast the gradient
+// of q in fp32.
+static double uneven_part(const struct attending_shape *a)
+{
+    return a->all_pairs ? 0 : a->flash2 ? 1 : a->backward ? 0.7 : 0.5;
+}
+
 double attending_seconds(const struct rates *r, const struct attending_shape *a)
 {
+    enum { BLOCK = 128 };
+    static const double start = 8e-6, start_back = 18e-6, gradient_bytes = 32;
     double rate = a->flash2     ? a->backward ? r->flash2_back_flops : r->flash2_flops
                   : a->backward ? r->attention_back_flops
                                 : r->attention_flops;
@@ -107,6 +119,10 @@ double attending_seconds(const struct rates *r, const struct attending_shape *a)
     double q = (double)(a->rows * a->tokens * a->heads * a->head_dim);
     double k = (double)(a->rows * a->tokens * a->kv_heads * a->head_dim);
     double moved = 2 * (a->backward ? 6 * q + 6 * k : 2 * q + 2 * k) / r->bandwidth;
-    return r->kernel_gap +
-           larger(flops_of(a, false) / (rate * thin * (a->all_pairs ? r->masked_part : 1)), moved);
+    rate *= thin * (a->all_pairs ? r->masked_part : 1);
+    double longest = 4.0 * BLOCK * (double)(a->tokens * a->head_dim) * (a->backward ? 2.5 : 1);
+    double work = flops_of(a, false) / rate + uneven_part(a) * longest * r->multiprocessors / rate;
+    if (a->backward)
+        work += gradient_bytes * q / r->bandwidth;
+    return r->kernel_gap + (a->backward ? start_back : start) + larger(work, moved);
 }

@@ -1,45 +1,47 @@
-// See rates.h. What was measured on one H200 was fitted to every other row of tests/step_times.py
-// (those that a fake process group does not make run on empty data), all at once, to the mean error
-// of their logarithms; the other half judges. Other cards have its parts of their own peaks,
-// changed where public measurements say so; nothing was measured there.
+// See rates.h. What kernels reach was measured on one H200, shape by shape (torch 2.11,
+// share/torch_kernels.py; tests/runs/h200_kernels.jsonl); what a host takes was fitted to every
+// other row of tests/step_times.py. Other cards have the H200's parts of their own peaks, changed
+// where public measurements say so; nothing was measured there.
 #include "core/time/rates.h"
 
-// Fitted: 672e12 products a second of 989.5e12, attention 567e12 and 465e12 (backward at 0.82 of
-// forward, which was taken, not fitted), 3.89e12 bytes a second of 4.8e12.
-static const double PRODUCT_PART = 0.679, ATTENTION_PART = 0.573, BACK_PART = 0.82,
-                    BANDWIDTH_PART = 0.81;
+// Of 989.5e12 products a second a burst of ten milliseconds reaches 785e12 and a second of them
+// 638e12: the card draws its 700 W and clocks at 1455 of 1980 MHz. A step has both, and steps of
+// more than 0.6 s come out best between: 695e12. So with attention, forward and backward alike:
+// 650e12 in bursts, 560e12 for a second, 585e12 in steps. Memory: 4.3e12 of 4.8e12 bytes a second,
+// at any clock.
+static const double PRODUCT_PART = 0.702, ATTENTION_PART = 0.591, BACK_PART = 1,
+                    BANDWIDTH_PART = 0.9;
 
 // The best of any shape on an H200 (stas00/ml-engineering 744d01e: 794.5 of 989.5), which the
 // parts of other cards are compared with.
 static const double BEST_H200 = 0.803;
 
 // fp32 without tensor cores is a sixteenth of bf16 with them on compute capability 8.0 and 9.0;
-// four fifths of it, by one row: experts in fp32 (s22).
+// four fifths of it on the H200 (50.5e12 of 4096 x 4096 x 4096).
 static const double WIDE_PART = 0.8 / 16;
 
-// SimuMax 4dcaae5, fitted to their runs on B200: grouped products 0.30 of the peak where others
-// have 0.49.
-static const double GROUPED_PART = 0.61;
+// torch's grouped_mm on the H200 against products of the same shape: 670e12 with 512 rows for each
+// expert or more, 560e12 where they are 768 deep.
+static const double GROUPED_PART = 0.85;
 
-// Two rows with a mask, one padded and one packed (s2, s3).
-static const double MASKED_PART = 0.42;
+// cuDNN with a mask of all pairs on the H200: 313e12 forward, 300e12 backward.
+static const double MASKED_PART = 0.47;
 
 // Parts of the peak by compute capability. best: ml-engineering 744d01e, MAMF. FlashAttention 2:
-// its paper has 50 to 73 % on the A100 (arXiv 2307.08691), that of the third 35 % on the H100
-// (arXiv 2407.08608), with which two published steps at a million tokens come out within 2 %
-// (tests/public_speeds.py). 10.0: SimuMax 4dcaae5, fitted to B200.
+// its paper has up to 73 % forward and 63 % backward on the A100 (arXiv 2307.08691); 360e12 and
+// 340e12 on the H200. 10.0: SimuMax 4dcaae5, fitted to B200.
 static const struct architecture {
     int capability;
     double best, attention, attention_back, flash2, flash2_back, bandwidth;
 } architectures[] = {
-    {80, 0.869, 0.60, 0.50, 0.60, 0.50, 0.78},
-    {90, BEST_H200, ATTENTION_PART, ATTENTION_PART *BACK_PART, 0.36, 0.30, BANDWIDTH_PART},
+    {80, 0.869, 0.70, 0.62, 0.70, 0.62, 0.88},
+    {90, BEST_H200, ATTENTION_PART, ATTENTION_PART *BACK_PART, 0.364, 0.344, BANDWIDTH_PART},
     {100, 0.776, 0.706, 0.694, 0.36, 0.30, 0.67},
     {103, 0.786, 0.706, 0.694, 0.36, 0.30, 0.67},
 };
 
 // Any other card: as the A100, with less of the best.
-static const struct architecture other = {0, 0.80, 0.50, 0.42, 0.50, 0.42, 0.8};
+static const struct architecture other = {0, 0.80, 0.56, 0.50, 0.56, 0.50, 0.88};
 
 static const struct architecture *architecture_of(const struct gpu *card)
 {
@@ -49,24 +51,53 @@ static const struct architecture *architecture_of(const struct gpu *card)
     return &other;
 }
 
-// The host of the measured H200, fitted with the rest, then lowered by 7 %, which halves the worst
-// errors of all rows: runs of the same operators differ by half there (h37 and h43); flat_unit to
-// two rows of FSDP1 (h95, h98), zero_module to one of ZeRO-3 (z1), and host_adam to four rows with
-// offload (h91 to h94) on 16 cores. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
+// The host of the measured H200, fitted to steps that it bounds, then lowered by 7 %, which halves
+// the worst errors of all rows: runs of the same operators differ by half there (h37 and h43).
+// Alone, a call takes 13 us of it, a node of the backward pass 16 us, a checkpointed call 330 us
+// (share/torch_kernels.py); the rest is what transformers does around them. flat_unit is fitted to
+// two rows of FSDP1 (h95, h98), zero_module to one of ZeRO-3 (z1), zero_gradient to one of ZeRO-2
+// by transformers' Trainer (Qwen3-1.7B, 4096 tokens, 0.321 s), host_adam to four rows with
+// offload (h91 to h94) on 16 cores, new_shape to what two packed jobs of TRL's take beyond their
+// operators, 0.14 and 0.17 s at 8192 and 4096 tokens: their rows are never as long as those before,
+// and cuDNN is taken to plan anew. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
 static const struct rates host = {.call = 29e-6,
                                   .engine = 21e-6,
                                   .launch = 4.7e-6,
                                   .keep = 2.9e-6,
-                                  .frame = 500e-6,
+                                  .frame = 600e-6,
                                   .unit = 620e-6,
                                   .unit_tensor = 56e-6,
                                   .flat_unit = 200e-6,
                                   .zero_module = 570e-6,
                                   .tensor = 5.2e-6,
                                   .sharded_tensor = 4.5e-6,
+                                  .zero_gradient = 450e-6,
+                                  .new_shape = 0.14,
                                   .step = 1e-3,
                                   .host_link = 55e9,
                                   .host_adam = 31e6};
+
+// Bytes a second of large tensors against those of a plain sum on one H200, 4.3e12 (torch 2.11,
+// share/torch_kernels.py): x.float() 2.15, weight * x 1.63, x * column 2.65, x * cos over heads and
+// transposed copies 1.5 to 1.6, cat after negation 0.94, x.sum(0) 1.9 to 2.9, AdamW over 300
+// tensors 2.9 in fp32 (fused and foreach) and 1.9 to 2.3 in bf16.
+// What limits these is what a multiprocessor has under way, not memory: a card with less bandwidth
+// for each of them loses less.
+static const double moving_rates[MOVING_KINDS] = {
+    [MOVING_PLAIN] = 1e15,     [MOVING_WIDER] = 2.15e12,  [MOVING_ROW] = 1.63e12,
+    [MOVING_COLUMN] = 2.65e12, [MOVING_TURNED] = 1.55e12, [MOVING_JOINED] = 0.94e12,
+    [MOVING_SUMMED] = 2.15e12, [MOVING_LISTS] = 3.9e12,   [MOVING_ADDED] = 0.42e12,
+    [MOVING_FUSED] = 3.3e12};
+
+static void set_moving(struct rates *r)
+{
+    static const double h200_multiprocessors = 132;
+    double share = r->multiprocessors / h200_multiprocessors;
+    for (int i = 0; i < MOVING_KINDS; i++) {
+        double part = moving_rates[i] * share / r->bandwidth;
+        r->moving_part[i] = part < 1 ? part : 1;
+    }
+}
 
 struct rates rates_of(const struct gpu *card)
 {
@@ -83,8 +114,9 @@ struct rates rates_of(const struct gpu *card)
     r.flash2_back_flops = peak * a->flash2_back;
     r.masked_part = MASKED_PART;
     r.bandwidth = (double)card->bandwidth.value * a->bandwidth;
-    r.kernel_gap = 5.3e-6;
+    r.kernel_gap = 2.2e-6;
     r.multiprocessors =
         (double)(card->multiprocessors ? card->multiprocessors : USUAL_MULTIPROCESSORS);
+    set_moving(&r);
     return r;
 }

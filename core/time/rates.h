@@ -5,6 +5,21 @@
 
 #include "core/hardware/hardware.h"
 
+// Kernels that reach less of the bandwidth than those that read and write in order.
+enum moving {
+    MOVING_PLAIN,
+    MOVING_WIDER,  // bf16 in, fp32 out
+    MOVING_ROW,    // times a row that all share
+    MOVING_COLUMN, // times a value for each row
+    MOVING_TURNED, // read or written in another order: heads' positions, transposed copies
+    MOVING_JOINED, // torch.cat of the halves of heads
+    MOVING_SUMMED, // over tokens, to one row
+    MOVING_LISTS,  // over lists of tensors
+    MOVING_FUSED,  // a norm in one kernel
+    MOVING_ADDED,  // rows added where an index says, in order: sorted first
+    MOVING_KINDS
+};
+
 struct rates {
     // Of the card.
     double product_flops;                   // a second, of products in bf16 that fill it
@@ -15,6 +30,7 @@ struct rates {
     double flash2_flops, flash2_back_flops; // FlashAttention 2's
     double masked_part;                     // of any, where a mask is read
     double bandwidth;                       // bytes a second that plain kernels read and write
+    double moving_part[MOVING_KINDS];       // of it, by others
     double kernel_gap;                      // seconds that a kernel takes however little it does
     double multiprocessors;
     // Of the host: seconds for each
@@ -29,6 +45,8 @@ struct rates {
     double zero_module;    // module that ZeRO-3's hooks see
     double tensor;         // tensor in a list of the optimizer's, and operator over the list
     double sharded_tensor; // the same of FSDP2's DTensors
+    double zero_gradient;  // gradient that ZeRO 1's and 2's hooks see
+    double new_shape;      // batch of a shape that was not there before
     double step;           // step: the loop around it
     double host_link;      // bytes a second to and from the card
     double host_adam;      // parameters a second that one core updates

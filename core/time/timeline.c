@@ -108,6 +108,11 @@ void timeline_move_more(struct timeline *t, int stream, double bytes)
     t->now.compute = t->stream[COMPUTE];
 }
 
+void timeline_slow(struct timeline *t, int stream, enum moving kind, double bytes)
+{
+    timeline_move_more(t, stream, bytes * (1 / t->rates.moving_part[kind] - 1));
+}
+
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p)
 {
     t->now.flops += t->recomputes ? 0 : product_flops(p);

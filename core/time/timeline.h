@@ -48,6 +48,7 @@ void timeline_synchronize(struct timeline *t, int stream); // the host waits for
 
 void timeline_move(struct timeline *t, int stream, double bytes);
 void timeline_move_more(struct timeline *t, int stream, double bytes); // in the last kernel
+void timeline_slow(struct timeline *t, int stream, enum moving kind, double bytes); // of that
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p);
 void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a);
 void timeline_work(struct timeline *t, int stream, enum spent_on kind, double seconds);
