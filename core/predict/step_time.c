@@ -18,11 +18,15 @@ static void empty_data(struct rates *r, const struct job *job)
     bool weights = job->strategy == STRATEGY_FSDP1;
     uint64_t ranks = weights ? job_ranks(job) : job->ulysses;
     double own = 1 / (double)ranks; // which a rank has itself
-    if (weights)
+    if (weights) {
         r->product_flops = 1 / ((1 - own) / (products * peak) + own / r->product_flops);
-    if (ranks > 1)
+        r->product_lasting = 1 + (r->product_lasting - 1) * own;
+    }
+    if (ranks > 1) {
         r->attention_flops = r->attention_back_flops =
             1 / ((1 - own) / (attention * peak) + own / r->attention_flops);
+        r->attention_lasting = 1 + (r->attention_lasting - 1) * own;
+    }
 }
 
 bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
@@ -34,10 +38,11 @@ bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
         (cores && !setting_number(&count, cores, UNIT_PLAIN, (struct range){1, MOST_CORES}, e)))
         return false;
     timeline_start(t, &job->hardware.card, &network);
-    if (!rates_measured(&t->rates, &t->measured, &job->hardware.card, job->given, e))
+    if (!rates_measured(&t->burst, &t->measured, &job->hardware.card, job->given, e))
         return false;
     if (network.silent && job_ranks(job) > 1)
-        empty_data(&t->rates, job);
+        empty_data(&t->burst, job);
+    t->rates = t->burst;
     t->cores = (double)count / (double)job->hardware.gpus_per_node;
     return true;
 }

@@ -20,6 +20,8 @@ enum constant {
     HOST_CALLS,
     HOST_LINK,
     HOST_ADAM,
+    PRODUCT_LASTING,
+    ATTENTION_LASTING,
     CONSTANTS
 };
 
@@ -57,6 +59,10 @@ static const struct constant_row {
                    1e9},
     [HOST_ADAM] = {"host_adam", "parameters that a core updates", 0, " M/s", RATE(host_adam), 1,
                    1e5, 1e12, 1e6},
+    [PRODUCT_LASTING] = {"product_lasting_ppm", "a second of products, of bursts", 2, "",
+                         RATE(product_lasting), 1e-6, 1, 10, 1},
+    [ATTENTION_LASTING] = {"attention_lasting_ppm", "a second of attention, of bursts", 2, "",
+                           RATE(attention_lasting), 1e-6, 1, 10, 1},
 #undef RATE
 };
 
@@ -67,10 +73,6 @@ struct benchmark {
     const char *card;
     double samples[CONSTANTS][MOST_SAMPLES];
     int count[CONSTANTS];
-    // What it takes in a step, of what a burst does: half way to what it takes for a second, as
-    // about half of a step is other work. So it is on the H200, where 785e12 products in bursts and
-    // 638e12 for a second are 695e12 in steps (rates.c).
-    double lasting, lasting_attention;
 };
 
 struct benchmark *benchmark_new(struct arena *a, const struct gpu *card)
@@ -78,7 +80,6 @@ struct benchmark *benchmark_new(struct arena *a, const struct gpu *card)
     struct benchmark *b = NEW(a, struct benchmark, 1);
     b->rates = rates_of(card);
     b->card = card->name;
-    b->lasting = b->lasting_attention = 1;
     return b;
 }
 
@@ -184,9 +185,9 @@ static void add_lasting(struct benchmark *b, const struct value *line, double se
     if (!str_is(text_of(line, "data"), "random") || first <= 0 || seconds < first)
         return;
     if (str_starts(name, STR("product")))
-        b->lasting = (1 + seconds / first) / 2;
+        take(b, PRODUCT_LASTING, seconds / first);
     if (str_starts(name, STR("attention")) && !str_ends(name, STR("backward")))
-        b->lasting_attention = (1 + seconds / first) / 2;
+        take(b, ATTENTION_LASTING, seconds / first);
 }
 
 // On the host that the constants were fitted on, 16 cores took 0.0368 s for 32 million parameters.
@@ -243,11 +244,7 @@ static double *rate_at(struct rates *r, int which)
 static double concluded(struct benchmark *b, int which)
 {
     double found = median(b->samples[which], b->count[which]);
-    if (which > MASKED)
-        return found;
-    double lasting = which < ATTENTION ? b->lasting : b->lasting_attention;
-    bool part = which == GROUPED_PRODUCTS || which == MASKED; // of what lasts as long
-    return found * *rate_at(&b->rates, which) / (part ? 1 : lasting);
+    return which > MASKED ? found : found * *rate_at(&b->rates, which);
 }
 
 bool benchmark_conclude(struct measured_constants *m, struct benchmark *b)

@@ -28,10 +28,13 @@ struct rates {
     double attention_flops;                 // cuDNN's, forward
     double attention_back_flops;            // and backward
     double flash2_flops, flash2_back_flops; // FlashAttention 2's
-    double masked_part;                     // of any, where a mask is read
-    double bandwidth;                       // bytes a second that plain kernels read and write
-    double moving_part[MOVING_KINDS];       // of it, by others
-    double kernel_gap;                      // seconds that a kernel takes however little it does
+    // What a second of it takes of what a burst does, whose rates these are: a card that draws its
+    // limit of power clocks lower. A step has it in the part that is such work.
+    double product_lasting, attention_lasting;
+    double masked_part;               // of any, where a mask is read
+    double bandwidth;                 // bytes a second that plain kernels read and write
+    double moving_part[MOVING_KINDS]; // of it, by others
+    double kernel_gap;                // seconds that a kernel takes however little it does
     double multiprocessors;
     // Of the host: seconds for each
     double call;           // operator that Python calls
@@ -53,5 +56,8 @@ struct rates {
 };
 
 struct rates rates_of(const struct gpu *card);
+
+// In a step that is products and attention to this part.
+struct rates rates_lasting(const struct rates *burst, double part);
 
 #endif

@@ -5,7 +5,7 @@ enum { COMPUTE = 0 };
 
 void timeline_start(struct timeline *t, const struct gpu *card, const struct network *network)
 {
-    t->rates = rates_of(card);
+    t->rates = t->burst = rates_of(card);
     t->network = *network;
 }
 
@@ -21,8 +21,21 @@ static void note(struct timeline *t, enum spent_on kind, double from, double to)
         activity_add(t->activity, kind, from, to);
 }
 
+// The clock follows what is drawn over many milliseconds: as much of this step is taken to be
+// products and attention as was of the last; of the first, half.
+static void settle(struct timeline *t)
+{
+    static const double at_first = 0.5;
+    double seconds = t->now.host - t->begun;
+    double work = t->now.busy[WORK_PRODUCTS] + t->now.busy[WORK_ATTENTION];
+    double part = t->begun > 0 && seconds > 0 ? work / seconds : at_first;
+    t->rates = rates_lasting(&t->burst, part < 1 ? part : 1);
+    t->begun = t->now.host;
+}
+
 double timeline_begin(struct timeline *t)
 {
+    settle(t);
     t->now = (struct elapsed){.host = t->now.host, .compute = t->now.compute};
     if (t->activity)
         activity_begin(t->activity, t->now.host);

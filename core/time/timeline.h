@@ -20,11 +20,12 @@ struct elapsed {
 };
 
 struct timeline {
-    struct rates rates;
-    bool measured; // on the user's own card, by probe --kernels
+    struct rates burst, rates; // rates: as the step has them
+    bool measured;             // on the user's own card, by probe --kernels
     struct network network;
     double cores; // of the host, for each GPU
     struct elapsed now;
+    double begun;                     // the step
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
     uint64_t launched;
