@@ -88,8 +88,9 @@ struct merger {
 // Each block has as many pairs as the first, half of which a causal mask leaves out.
 static void block_attends(struct graph *g, const struct attention_shape *s, bool backward)
 {
-    const struct attending_shape a = {.rows = 1,
-                                      .tokens = s->tokens,
+    uint64_t sequence = s->sequence ? s->sequence : s->tokens;
+    const struct attending_shape a = {.rows = s->tokens / sequence,
+                                      .tokens = sequence,
                                       .heads = s->heads,
                                       .kv_heads = s->kv_heads,
                                       .head_dim = s->head_dim,

@@ -58,8 +58,9 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     t->width = job_loads_wide(p) ? 4 : 2;
     t->strategy = strategy_kind_of(p->strategy);
     t->graph = graph_of(t, p);
-    t->ring = (struct ring){
-        {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim}, p->ring, p->ring_rank};
+    struct attention_shape shape = {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim};
+    shape.sequence = job_sequence_tokens(p);
+    t->ring = (struct ring){shape, p->ring, p->ring_rank};
     t->by_device_map = device_map_loads(t);
     bool sharded = t->strategy->load && !t->by_device_map;
     parameters_build(t);

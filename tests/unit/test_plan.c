@@ -108,6 +108,27 @@ TEST(dials_are_in_order)
     CHECK(compared > 100);
 }
 
+// Sequences of a batch attend to themselves, in a ring as elsewhere: twice as many take twice as
+// long, not four times.
+TEST(rings_read_sequences_one_by_one)
+{
+    double seconds[2];
+    for (int i = 0; i < 2; i++) {
+        struct arena *a = test_arena();
+        const char *text = i ? "batch=8 accum=1" : "batch=4 accum=2";
+        struct settings *s =
+            settings_of(a, "recipe=trl model=Qwen3-4B layers=2 gpu=2xH100-80G context=65536 cp=2");
+        struct job *job = NEW(a, struct job, 1);
+        struct prediction *p = NEW(a, struct prediction, 1);
+        struct error e = {0};
+        CHECK(settings_change(s, str_from(text), &e));
+        CHECK(job_from_settings(job, a, s, &e));
+        CHECK(predict_floor(p, a, job, &e));
+        seconds[i] = p->time.seconds;
+    }
+    CHECK(seconds[1] <= seconds[0] * 1.01);
+}
+
 // What plan says is what predict says of its settings.
 TEST(the_command_predicts_the_same)
 {
