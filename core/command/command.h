@@ -123,6 +123,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e) MU
 bool max_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool guide_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool plan_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
+bool batch_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool serve_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool split_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;
 bool probe_answer(struct answer *a, const struct query *q, struct error *e) MUST_USE;

@@ -115,6 +115,25 @@ const struct command commands[] = {
           {"plan --recipe trl --model Qwen3-8B --gpu 8xH100-80G --context 16k "
            "--global-batch 64 --goal memory",
            "what takes least"}}},
+    {.name = "batch",
+     .summary = "every way to make up a global batch, with its memory and time",
+     .description =
+         "Lists every micro-batch x accumulation x data-parallel ranks that make up a global "
+         "batch, as the framework counts them, with memory, time and, with --data-size, steps and "
+         "hours; the largest micro-batch that is safe; what divides what, where it cannot be made "
+         "up. With --was, --batch and --accum are those of another machine, whose training stays "
+         "the same. With --eval-size what an evaluation takes. Exits with 1 when no way is safe.",
+     .uses = USE_JOB,
+     .without = "cp-rank",
+     .settings = "global-batch was data-size epochs price eval-every mean-length data margin "
+                 "host-memory host-cores network",
+     .answer = batch_answer,
+     .examples = {{"batch --recipe trl --task reward --strategy zero3 --model Qwen3-4B --gpu "
+                   "8xRTX4090 --context 2048 --global-batch 128 --data-size 160791",
+                   "all ways to 128 pairs a step"},
+                  {"batch --recipe trl --model Qwen3-4B --gpu 4xH100-80G --context 4096 --was "
+                   "8xA100-80G --batch 2 --accum 8",
+                   "the same training on another machine"}}},
     {.name = "serve",
      .summary = "whether an inference server starts, and how many tokens and sequences it holds",
      .description =

@@ -201,7 +201,9 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     }
     if (job->evaluation_batch) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
+        double begun = timeline_begin(s->time);
         run_evaluate(run);
+        p->evaluation_seconds = timeline_end(s->time) - begun;
         note_phase(&p->evaluation, s);
     }
     if (!run->kind->finish && job->saving == SAVING_NEVER)

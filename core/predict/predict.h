@@ -39,10 +39,11 @@ struct prediction {
     int step;
     uint64_t by_kind[MEMORY_KINDS]; // alive there
     uint64_t reserved_there_bytes, allocated_there_bytes;
-    uint64_t host_bytes;    // of all ranks of one node while it trains; 0 without offload
-    struct host_bytes host; // phase by phase
-    uint64_t managed_bytes; // in unified memory, on the card while there is room
-    struct step_time time;  // of the last step
+    uint64_t host_bytes;       // of all ranks of one node while it trains; 0 without offload
+    struct host_bytes host;    // phase by phase
+    uint64_t managed_bytes;    // in unified memory, on the card while there is room
+    struct step_time time;     // of the last step
+    double evaluation_seconds; // of one batch, where there is an evaluation
 };
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,

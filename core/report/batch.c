@@ -1,0 +1,246 @@
+// See batch.h.
+#include "core/report/batch.h"
+
+#include "core/report/max.h"
+#include "core/report/predict.h"
+#include "core/report/step_time.h"
+
+static const char *unit_of(const struct job *job)
+{
+    return job->task == TASK_REWARD || job->task == TASK_DPO ? "pairs" : "sequences";
+}
+
+static void put_head(struct buf *out, const struct view *v, const struct batch_story *s)
+{
+    struct buf b = buf_in(out->arena);
+    struct str machine = machine_text(out->arena, &s->job->hardware);
+    buf_printf(&b, "%llu %s a step on %.*s: ", (unsigned long long)s->global_batch, unit_of(s->job),
+               STR_ARGS(machine));
+    if (s->row_count)
+        buf_printf(&b, "%llu way%s", (unsigned long long)s->row_count,
+                   s->row_count == 1 ? "" : "s");
+    else
+        buf_put_z(&b, "cannot be made up");
+    put_ink(out, v, s->best ? INK_GOOD : INK_BAD, buf_str(&b));
+    buf_put_z(out, "\n");
+    report_job(out, v, s->job);
+    buf_char(out, '\n');
+}
+
+static void put_rule(struct buf *out, const struct view *v, const struct batch_story *s)
+{
+    const struct batch_rule *rule = batch_rule_of(s->job);
+    struct buf b = buf_in(out->arena);
+    buf_printf(&b, "a batch is %s; %s", rule->equation, rule->checks);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+    if (s->row_count)
+        return;
+    b = buf_in(out->arena);
+    buf_printf(&b, "%llu is no multiple of %llu data-parallel ranks; ",
+               (unsigned long long)s->global_batch, (unsigned long long)s->ranks);
+    if (s->nearest_less)
+        buf_printf(&b, "%llu and ", (unsigned long long)s->nearest_less);
+    buf_printf(&b, "%llu %s", (unsigned long long)s->nearest_more,
+               s->nearest_less ? "are the nearest that are" : "is the smallest");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static struct str number(struct arena *a, uint64_t n)
+{
+    return str_format(a, "%llu", (unsigned long long)n);
+}
+
+static struct str sharing_text(struct arena *a, const struct batch_row *row)
+{
+    if (row->cp > 1)
+        return str_format(a, "cp %llu", (unsigned long long)row->cp);
+    return row->sp > 1 ? str_format(a, "sp %llu", (unsigned long long)row->sp) : STR("-");
+}
+
+static void put_predicted(struct table *t, const struct batch_story *s, const struct batch_row *row)
+{
+    const struct prediction *p = &row->prediction;
+    bool modelled = s->job->unmodelled.code == ERROR_NONE, timed = modelled && !p->time.unknown;
+    struct buf gib = buf_in(t->arena), seconds = buf_in(t->arena);
+    put_gib(&gib, p->reserved_bytes);
+    put_seconds(&seconds, p->time.seconds);
+    table_cell(t, modelled && p->fits ? buf_str(&gib) : STR("-"));
+    table_cell_z(t, !modelled                      ? "not modelled"
+                    : p->verdict.grade == GRADE_NO ? "does not fit"
+                                                   : grade_name(p->verdict.grade));
+    table_cell(t, timed && p->fits ? buf_str(&seconds) : STR("-"));
+    if (!s->data.size)
+        return;
+    table_cell(t, number(t->arena, modelled ? row->training.steps_per_epoch : 0));
+    table_cell(t, timed && p->fits ? str_format(t->arena, "%.2f", row->training.hours) : STR("-"));
+}
+
+static void put_rows(struct buf *out, const struct view *v, const struct batch_story *s)
+{
+    static const struct column columns[] = {
+        {.title = "batch", .right = true},    {.title = "accum", .right = true},
+        {.title = "ranks", .right = true},    {.title = "shared"},
+        {.title = "reserved", .right = true}, {.title = ""},
+        {.title = "a step", .right = true},   {.title = "steps", .right = true},
+        {.title = "hours", .right = true}};
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns) - (s->data.size ? 0 : 2));
+    for (ptrdiff_t i = 0; i < s->row_count; i++) {
+        const struct batch_row *row = &s->rows[i];
+        table_cell(&t, number(out->arena, row->batch));
+        table_cell(&t, number(out->arena, row->accum));
+        table_cell(&t, number(out->arena, row->data_parallel));
+        table_cell(&t, sharing_text(out->arena, row));
+        put_predicted(&t, s, row);
+    }
+    if (s->row_count)
+        table_print(&t, out, v);
+}
+
+static void put_best(struct buf *out, const struct view *v, const struct batch_shown *shown)
+{
+    const struct batch_story *s = shown->story;
+    struct buf b = buf_in(out->arena);
+    if (s->job->unmodelled.code != ERROR_NONE) {
+        buf_printf(&b, "nothing is predicted of them: %s", s->job->unmodelled.message);
+    } else if (s->largest_batch) {
+        buf_printf(&b,
+                   "The largest micro-batch that is safe, whether it divides %llu or not: %llu.",
+                   (unsigned long long)s->global_batch, (unsigned long long)s->largest_batch);
+    } else {
+        buf_put_z(&b, "No micro-batch is safe; 'fathom plan' looks for another way.");
+    }
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+    if (s->data.size && s->row_count) {
+        b = buf_in(out->arena);
+        buf_printf(&b, "Of %llu %s, %s.", (unsigned long long)s->data.size, unit_of(s->job),
+                   remainder_rows[s->job->recipe].text);
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+    }
+    if (s->best)
+        buf_printf(out, "\n  The fastest that is safe:\n  %.*s\n", STR_ARGS(shown->predict));
+}
+
+static void put_was(struct buf *out, const struct view *v, const struct batch_story *s)
+{
+    struct buf b = buf_in(out->arena);
+    if (!s->was.n)
+        return;
+    buf_printf(&b, "On %.*s it was %llu x %llu x %llu ranks. ",
+               STR_ARGS(str_plain(out->arena, s->was)), (unsigned long long)s->was_batch,
+               (unsigned long long)s->was_accum, (unsigned long long)s->was_ranks);
+    if (s->best)
+        buf_printf(
+            &b,
+            "Change --batch to %llu and --accum to %llu, and leave the learning rate and the "
+            "schedule in steps: training is %s. ",
+            (unsigned long long)s->best->batch, (unsigned long long)s->best->accum,
+            batch_rule_of(s->job)->equal);
+    else if (!s->row_count)
+        buf_put_z(&b, "It cannot be kept here: the batch, and with it the learning rate and the "
+                      "number of steps, must change. ");
+    buf_put_z(&b, "The order of the data differs with the number of ranks.");
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+static void put_evaluation(struct buf *out, const struct view *v, const struct batch_story *s)
+{
+    const struct evaluation *e = &s->evaluation;
+    struct buf b = buf_in(out->arena);
+    if (!e->batches)
+        return;
+    buf_printf(&b, "An evaluation of %llu %s is %llu batches of %llu on each rank: ",
+               (unsigned long long)e->size, unit_of(s->job), (unsigned long long)e->batches,
+               (unsigned long long)e->batch);
+    put_seconds(&b, e->seconds);
+    if (e->every)
+        buf_printf(&b, " every %llu steps", (unsigned long long)e->every);
+    if (e->times)
+        buf_printf(&b, ", %llu times: %.2f hours beside the %.2f of training",
+                   (unsigned long long)e->times, (double)e->times * e->seconds / 3600,
+                   s->best->training.hours);
+    buf_char(out, '\n');
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
+void report_batch(struct buf *out, const struct view *v, const struct batch_shown *shown)
+{
+    const struct batch_story *s = shown->story;
+    put_head(out, v, s);
+    put_rows(out, v, s);
+    if (s->row_count)
+        put_best(out, v, shown);
+    put_was(out, v, s);
+    put_evaluation(out, v, s);
+    buf_char(out, '\n');
+    put_rule(out, v, s);
+    report_unmeasured(out, v, s->job);
+}
+
+// ------------------------------------------------------------------ JSON
+
+static void field_double(struct json_out *j, const char *key, bool known, double value)
+{
+    json_out_key(j, key);
+    if (known)
+        json_out_double(j, value);
+    else
+        json_out_null(j);
+}
+
+static void row_json(struct json_out *j, const struct batch_story *s, const struct batch_row *row)
+{
+    const struct prediction *p = &row->prediction;
+    bool modelled = s->job->unmodelled.code == ERROR_NONE;
+    bool timed = modelled && p->fits && !p->time.unknown;
+    json_out_object(j);
+    json_out_field_u64(j, "batch", row->batch);
+    json_out_field_u64(j, "accum", row->accum);
+    json_out_field_u64(j, "data_parallel", row->data_parallel);
+    json_out_field_u64(j, "cp", row->cp);
+    json_out_field_u64(j, "sp", row->sp);
+    json_out_field_u64(j, "global_batch", s->global_batch);
+    if (modelled) {
+        json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
+        json_out_field_str(j, "verdict", str_from(grade_name(p->verdict.grade)));
+    }
+    field_double(j, "step_s", timed, p->time.seconds);
+    if (s->data.size && modelled) {
+        json_out_field_u64(j, "steps_per_epoch", row->training.steps_per_epoch);
+        field_double(j, "hours", timed, row->training.hours);
+    }
+    json_out_object_end(j);
+}
+
+static void evaluation_json(struct json_out *j, const struct evaluation *e)
+{
+    if (!e->batches)
+        return;
+    json_out_key(j, "evaluation");
+    json_out_object(j);
+    json_out_field_u64(j, "batch", e->batch);
+    json_out_field_u64(j, "batches", e->batches);
+    field_double(j, "seconds", true, e->seconds);
+    json_out_field_u64(j, "times", e->times);
+    json_out_object_end(j);
+}
+
+void report_batch_json(struct json_out *j, const struct batch_shown *shown)
+{
+    const struct batch_story *s = shown->story;
+    json_out_field_u64(j, "global_batch", s->global_batch);
+    json_out_key(j, "rows");
+    json_out_array(j);
+    for (ptrdiff_t i = 0; i < s->row_count; i++)
+        row_json(j, s, &s->rows[i]);
+    json_out_array_end(j);
+    json_out_field_u64(j, "largest_batch", s->largest_batch);
+    if (s->best)
+        json_out_field_str(j, "command", shown->predict);
+    if (!s->row_count) {
+        json_out_field_u64(j, "nearest_less", s->nearest_less);
+        json_out_field_u64(j, "nearest_more", s->nearest_more);
+    }
+    evaluation_json(j, &s->evaluation);
+}
