@@ -81,7 +81,8 @@ def question(row):
 
 
 def ask(fathom, words):
-    done = subprocess.run([fathom] + words, capture_output=True, text=True, check=False)
+    done = subprocess.run([fathom] + words, capture_output=True, text=True, check=False,
+                          env=dict(os.environ, HF_HUB_OFFLINE="1"))
     return json.loads(done.stdout)
 
 
@@ -96,7 +97,8 @@ def judge(fathom, row):
         return entry
     reply = ask(fathom, words)
     if "error" in reply:
-        entry["why"] = reply["error"]["message"]
+        unknown = "HF_HUB_OFFLINE" in json.dumps(reply) or "there is no model" in reply["error"]["message"]
+        entry["why"] = "the catalogue has no such model" if unknown else reply["error"]["message"]
         return entry
     entry["reply"] = reply
     entry["weights"] = error(reply["weights_bytes"], row["weights_gib"] * GIB)

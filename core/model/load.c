@@ -743,7 +743,7 @@ static bool fill_model(struct model *m, const struct origin *o, struct error *e)
     if (d.helpers.rotary_dim)
         d.model.rotary_dim = u64_least(d.helpers.rotary_dim, d.model.head_dim);
     if (model_has(&d.model, FEATURE_ALIBI))
-        d.model.max_position = 0; // any length has its biases
+        d.model.max_position = d.model.rotary_table = 0; // any length has its biases
     *m = d.model;
     return true;
 }

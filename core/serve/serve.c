@@ -4,8 +4,11 @@
 #include "core/base/num.h"
 
 // NCCL's before the first measurement: free at start on an H100 with one GPU 78.68 GiB, with two or
-// four 77.66.
-static const uint64_t GROUP_BYTES = 102 * GIB / 100;
+// four 77.66. Without NVLink it has none of the buffers for it: a guess, not measured.
+static const uint64_t GROUP_BYTES = 102 * GIB / 100, PCIE_GROUP_BYTES = GIB / 4;
+
+// Before, vLLM looked at the card first and started NCCL then (row 83 of the logs).
+static const uint64_t GROUP_FIRST = SERVER_VERSION(8, 0);
 
 // A CUDA context where the card's row has none.
 static const uint64_t CONTEXT_BYTES = GIB / 2;
@@ -260,12 +263,22 @@ static void sglang_answer(struct server_state *a, struct serve_request *r)
         r->sequences = u64_least(running, u64_most(a->holds.tokens / 2, 1));
 }
 
+static uint64_t group_bytes(const struct serve_request *r)
+{
+    const struct gpu *card = &r->hardware->card;
+    bool nvlink = card->link_kind && str_starts(str_from(card->link_kind), STR("NVLink"));
+    bool later = r->server == SERVER_VLLM && r->version < GROUP_FIRST;
+    if (r->tp * r->pp == 1 || later)
+        return 0;
+    return nvlink ? GROUP_BYTES : PCIE_GROUP_BYTES;
+}
+
 void server_of(struct server_state *a, const struct serve_request *request)
 {
     struct serve_request r = *request;
     const struct gpu *card = &r.hardware->card;
     uint64_t context = card->context.value ? card->context.value : CONTEXT_BYTES;
-    uint64_t before = context + (r.tp * r.pp > 1 ? GROUP_BYTES : 0);
+    uint64_t before = context + group_bytes(&r);
     *a = (struct server_state){.card = card->memory.value, .layout = cache_layout_of(&r)};
     a->free = a->card > before ? a->card - before : 0;
     if (r.server == SERVER_VLLM)
@@ -321,6 +334,8 @@ struct serve_change serve_remedy_of(const struct serve_request *request)
     server_of(&a, request);
     if (a.verdict == LACKS_POSITIONS) {
         fewer.context = request->model->max_position;
+        server_of(&a, &fewer);
+        fewer.context = u64_least(fewer.context, u64_most(a.holds.longest, 16));
         bool starts = starts_with(&fewer);
         return (struct serve_change){starts ? REMEDY_CONTEXT : REMEDY_NONE, fewer.context};
     }
