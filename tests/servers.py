@@ -97,7 +97,7 @@ def judge(fathom, row):
         return entry
     reply = ask(fathom, words)
     if "error" in reply:
-        unknown = "HF_HUB_OFFLINE" in json.dumps(reply) or "there is no model" in reply["error"]["message"]
+        unknown = re.search("downloads are turned off|there is no model", reply["error"]["message"])
         entry["why"] = "the catalogue has no such model" if unknown else reply["error"]["message"]
         return entry
     entry["reply"] = reply

@@ -586,6 +586,27 @@ struct catalog_answer catalog_model_answer(struct str name)
     return found;
 }
 
+static bool has_part(struct str name, struct str part)
+{
+    for (ptrdiff_t i = 0; i + part.n <= name.n; i++)
+        if (str_equal_nocase(str_slice(name, i, i + part.n), part))
+            return true;
+    return false;
+}
+
+const char *model_name_unmodelled(struct str name)
+{
+    static const struct {
+        const char *part, *what;
+    } rows[] = {{"nvfp4", "weights in NVFP4 are"},
+                {"experts on cpu", "experts in host memory are"},
+                {" + mtp", "a draft model beside the other is"}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (has_part(name, str_from(rows[i].part)))
+            return rows[i].what;
+    return NULL;
+}
+
 bool catalog_model_unknown(struct str name, struct str where, struct error *e)
 {
     struct str_nearest nearest = str_nearest_to(without_owner(name));
@@ -599,7 +620,10 @@ bool catalog_model_unknown(struct str name, struct str where, struct error *e)
         while (words_next(&nick))
             str_nearest_offer(&nearest, nick.word);
     }
+    const char *unmodelled = model_name_unmodelled(name);
     FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
+    if (unmodelled)
+        return HINT(e, "and %s not modelled", unmodelled);
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
     return HINT(e, "'fathom models' lists the catalogue; a config.json, a model folder or a "

@@ -319,6 +319,9 @@ struct catalog_answer {
 };
 struct catalog_answer catalog_model_answer(struct str name);
 
+// "weights in NVFP4 are": what a name says of its model that nothing here models; else NULL.
+const char *model_name_unmodelled(struct str name);
+
 // Fails with "unknown model", naming the nearest known one.
 bool catalog_model_unknown(struct str name, struct str where, struct error *e);
 

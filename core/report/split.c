@@ -89,6 +89,24 @@ static void print_alternatives(struct buf *out, const struct view *v, const stru
     table_print(&t, out, v);
 }
 
+// What helps when training runs out, and what does not.
+static void put_training_advice(struct buf *out, const struct view *v, const struct split_story *s)
+{
+    const struct split_part *mine = &s->answer->choices[SPLIT_BEST].parts[ROLE_TRAIN];
+    struct buf b = buf_in(out->arena);
+    for (uint64_t n = mine->gpus + 1; n < s->request->gpus; n++) {
+        const struct split_part *p = &s->answer->parts[ROLE_TRAIN][n];
+        if (!p->possible || p->reserved >= mine->reserved)
+            continue;
+        buf_printf(&b, "Training on %llu GPUs takes ", (unsigned long long)n);
+        put_gib(&b, mine->reserved - p->reserved);
+        buf_put_z(&b, " less of each; a smaller global batch takes nothing off while there are two "
+                      "micro-batches to sum.");
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+        return;
+    }
+}
+
 static void put_notes(struct buf *out, const struct view *v, const struct split_story *s)
 {
     const struct split *best = &s->answer->choices[SPLIT_BEST];
@@ -100,7 +118,11 @@ static void put_notes(struct buf *out, const struct view *v, const struct split_
         buf_printf(&b, " One GPU more would save %.1f s.", best->iteration - more->iteration);
     else
         buf_put_z(&b, " One GPU more would save nothing.");
+    buf_put_z(&b, " There is room for answers of ");
+    put_grouped(&b, s->answer->longest_response);
+    buf_put_z(&b, " tokens.");
     buf_wrapped(out, buf_str(&b), 2, v->width);
+    put_training_advice(out, v, s);
     if (best->parts[ROLE_TRAIN].borrowed)
         buf_wrapped(
             out,
@@ -193,5 +215,6 @@ void report_split_json(struct json_out *j, const struct split_story *s)
         json_out_double(j, x->more.iteration);
     else
         json_out_null(j);
+    json_out_field_u64(j, "longest_response", x->longest_response);
     json_out_field_str(j, "basis", STR("computed; no iteration was measured"));
 }

@@ -428,6 +428,47 @@ static bool no_room(const struct split_result *x, const struct split_request *r,
                 (unsigned long long)needs[ROLE_ROLLOUT], (unsigned long long)r->gpus);
 }
 
+// Whether a division has room for answers of another length.
+static bool has_room(const struct split_request *request, const struct split *s, uint64_t response)
+{
+    struct arena scratch = *request->arena;
+    struct split_request r = *request;
+    struct error none = {0};
+    struct split_part train;
+    r.arena = &scratch;
+    r.response = response;
+    r.teacher.context = r.rollout.context = r.prompt + response;
+    r.training = settings_in(&scratch);
+    for (ptrdiff_t i = 0; i < request->training.count; i++)
+        if (!settings_add(&r.training, request->training.items[i], &none))
+            return false;
+    for (int i = 0; i < SPLIT_ROLES; i++) {
+        const struct split_part *p = &s->parts[i];
+        if (i != ROLE_TRAIN && !server_part(&r, (enum split_role)i, p->gpus, p->tp).possible)
+            return false;
+    }
+    return add(&r.training, "context", context_of(&r), STR_NONE, &none) &&
+           train_part(&train, &r, s->parts[ROLE_TRAIN].gpus, &none) && train.possible;
+}
+
+// In steps of 1024 tokens, up to what both models have positions for.
+static uint64_t longest_response(const struct split_request *r, const struct split *s)
+{
+    enum { STEP = 1024 };
+    uint64_t positions = u64_least(r->teacher.model->max_position, r->rollout.model->max_position);
+    uint64_t low = 0, high = 0;
+    if (positions > r->prompt + r->response)
+        high = (positions - r->prompt - r->response) / STEP;
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (has_room(r, s, r->response + middle * STEP))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return r->response + low * STEP;
+}
+
 bool split_find(struct split_result *x, const struct split_request *r, struct error *e)
 {
     if (!fill_parts(x, r, e))
@@ -435,5 +476,8 @@ bool split_find(struct split_result *x, const struct split_request *r, struct er
     for (int i = 0; i < SPLIT_CHOICES; i++)
         x->choices[i] = best_of(r, x, r->gpus, (enum split_choice)i);
     x->more = best_of(r, x, r->gpus + 1, SPLIT_BEST);
-    return x->choices[SPLIT_BEST].possible || no_room(x, r, e);
+    if (!x->choices[SPLIT_BEST].possible)
+        return no_room(x, r, e);
+    x->longest_response = longest_response(r, &x->choices[SPLIT_BEST]);
+    return true;
 }

@@ -54,6 +54,7 @@ struct split_request {
 struct split_result {
     struct split choices[SPLIT_CHOICES];
     struct split more;                                    // the best with one GPU more
+    uint64_t longest_response;                            // for which the best division has room
     struct split_part parts[SPLIT_ROLES][SPLIT_MOST + 2]; // by number of GPUs
 };
 

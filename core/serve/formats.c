@@ -88,6 +88,13 @@ static bool refuse_format(const struct weight_format *f, struct str where, struc
                    "MXFP4 are");
 }
 
+bool serve_check_name(const struct settings *s, struct error *e)
+{
+    const struct setting *name = settings_find_z(s, "model");
+    const char *what = name ? model_name_unmodelled(name->value) : NULL;
+    return !what || FAIL(e, UNSUPPORTED, name->where, "%s not modelled", what);
+}
+
 static bool read_dtype(struct serve_request *r, const struct setting *item, struct error *e)
 {
     struct str rest = item->value, word;

@@ -176,7 +176,7 @@ bool serve_read(struct serve_request *r, struct arena *a, const struct settings 
     struct model *m = NEW(a, struct model, 1);
     struct hardware *h = NEW(a, struct hardware, 1);
     *r = (struct serve_request){.model = m, .hardware = h};
-    if (!read_engine(r, s, e) || !model_from_settings(m, a, s, e) ||
+    if (!read_engine(r, s, e) || !serve_check_name(s, e) || !model_from_settings(m, a, s, e) ||
         !parameters_of(&r->parameters, a, m, e) || !hardware_from_settings(h, a, s, e) ||
         !read_options(r, s, e) || !serve_read_types(r, s, e))
         return false;

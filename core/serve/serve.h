@@ -52,6 +52,9 @@ struct serve_request {
 bool serve_read(struct serve_request *r, struct arena *a, const struct settings *s,
                 struct error *e) MUST_USE;
 
+// Refuses what a model's name says of it and nothing here models.
+bool serve_check_name(const struct settings *s, struct error *e) MUST_USE;
+
 bool serve_divides(const struct model *m, uint64_t tp); // whether so many GPUs can share it
 
 // From "bf16", "fp8", "bf16 (compressed-tensors w8a8)", a model's name and its configuration.
@@ -134,8 +137,8 @@ struct serve_change {
 };
 struct serve_change serve_remedy_of(const struct serve_request *r);
 
-// The next sentence about what nobody measured of such a request, from row *i on, which moves behind
-// it; NULL after the last.
+// The next sentence about what nobody measured of such a request, from row *i on, which moves
+// behind it; NULL after the last.
 const char *serve_doubt(const struct serve_request *r, ptrdiff_t *i);
 
 // What follows from the version of a server.
