@@ -167,7 +167,7 @@ const struct command commands[] = {
          "training, "
          "the balanced one, a map of the nodes, and what one GPU more would save. --student is "
          "another word for --model.",
-     .settings = "model gpu teacher engine framework rollout-batch samples prompt "
+     .settings = "model gpu teacher engine framework rollout-batch samples global-batch prompt "
                  "response images image-size",
      .answer = split_answer,
      .examples = {{"split --teacher Qwen3-VL-30B-A3B-Thinking --student Qwen3-VL-4B-Thinking --gpu "
