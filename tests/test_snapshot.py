@@ -65,6 +65,8 @@ class Snapshots(unittest.TestCase):
                   for event in events if event["action"] == "alloc"}
         self.assertIn((("layers.3.mlp.up_proj", "working set"), ("layers.3.mlp", "up_proj"), ("layers.3", "mlp"),
                        ("layers", "3"), ("model", "layers"), ("step 2", "forward")), stacks)
+        self.assertIn((("layers.3.mlp.up_proj", "parameters"), ("layers.3.mlp", "up_proj"), ("layers.3", "mlp"), ("layers", "3"),
+                       ("model", "layers"), ("step 0", "building the model")), stacks)
         self.assertTrue(any(stack[-1] == ("step 3", "backward") and stack[0][0].startswith("layers.27.self_attn")
                             for stack in stacks))
         self.assertTrue(all(event["frames"] for event in events if event["action"] == "alloc"))

@@ -581,6 +581,12 @@ void graph_at_module(struct graph *g, int parameter, const struct operation *ope
         g->module(g, parameter, operation, moment);
 }
 
+void graph_at_parameter(struct graph *g, int parameter)
+{
+    machine_module(g->machine, g->parameters[parameter].name, g->parameters[parameter].layer,
+                   false);
+}
+
 static void at_module_of(struct graph *g, const struct node *n, enum module_moment moment)
 {
     bool told = g->module || g->machine->makes_all;

@@ -224,6 +224,9 @@ struct var graph_tiled(struct graph *g, struct var in, uint64_t elements,
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);
 
+// What follows is this parameter's own: its weight, its shard, its optimizer's state.
+void graph_at_parameter(struct graph *g, int parameter);
+
 // Autocast's cache of weights in bf16: takes one reference over; all go at the end of the context.
 void graph_hold_cast(struct graph *g, struct storage *s);
 void graph_end_autocast(struct graph *g);

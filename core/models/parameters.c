@@ -37,6 +37,7 @@ static void add_layer(struct trainer *t, int layer)
         if (row->buffer || !tensor_is_in(row, &t->job->model.layer[layer]))
             continue;
         ASSERT(row->role);
+        machine_module(t->machine, row->name, layer, false);
         int number = parameter_add(t, row);
         t->graph.parameters[number].layer = layer;
         memcpy((char *)l + row->role, &number, sizeof number);
@@ -56,8 +57,10 @@ static int add_part(struct trainer *t, enum part part)
     const struct parameters *all = &t->job->parameters;
     int first = t->graph.parameter_count;
     for (ptrdiff_t i = 0; i < all->tensor_count; i++)
-        if (all->tensors[i].place == PLACE_MODEL && all->tensors[i].part == part)
+        if (all->tensors[i].place == PLACE_MODEL && all->tensors[i].part == part) {
+            machine_module(t->machine, all->tensors[i].name, 0, false);
             parameter_add(t, &all->tensors[i]);
+        }
     return t->graph.parameter_count > first ? first : -1;
 }
 
@@ -85,6 +88,7 @@ void parameters_build(struct trainer *t)
     t->norm_count = t->graph.parameter_count - t->final_norm;
     t->head = add_part(t, PART_HEAD);
     t->head_count = t->graph.parameter_count - t->final_norm - t->norm_count;
+    machine_module(t->machine, NULL, 0, true);
     t->head_is_idle = t->head >= 0 && t->job->loss == LOSS_NONE;
     tower_settle(t);
     if (t->head >= 0)

@@ -76,6 +76,8 @@ static struct str module_of(struct arena *a, const struct module_mark *m)
     struct str_cut opened = str_cut(path, '{'), closed = str_cut(opened.tail, '}');
     if (!opened.found)
         return path;
+    if (!str_is(closed.head, "layer")) // a vision tower's blocks are not told apart
+        return str_format(a, "%.*s*%.*s", STR_ARGS(opened.head), STR_ARGS(closed.tail));
     return str_format(a, "%.*s%d%.*s", STR_ARGS(opened.head), m->layer, STR_ARGS(closed.tail));
 }
 

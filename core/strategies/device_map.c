@@ -12,6 +12,7 @@
 static void take(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
+    graph_at_parameter(&t->graph, parameter);
     if (p->packed)
         pack_weight(t, p);
     else

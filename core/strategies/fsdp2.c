@@ -526,6 +526,7 @@ static void take_shards(struct trainer *t)
         return;
     for (int i = 0; i < g->parameter_count; i++) {
         uint64_t bytes = shard_elements(t, i) * stored_width(t, i);
+        graph_at_parameter(g, i);
         g->parameters[i].weight = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
     }
     if (!tied)
@@ -550,6 +551,7 @@ static struct storage **cut_unit(struct trainer *t, const struct unit *u)
     for (int i = 0; i < u->count; i++) {
         struct storage **shard = &all[u->parameters[i]].weight;
         uint64_t bytes = u->shards[i] * stored_width(t, u->parameters[i]);
+        graph_at_parameter(&t->graph, u->parameters[i]);
         *shard = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
         if (is_offloaded(t))
             drop(t, shard);

@@ -56,6 +56,8 @@ static void make_state(struct trainer *t, struct trained *tensor)
 {
     struct machine *m = t->machine;
     uint64_t bytes = tensor->elements * tensor->width;
+    if (!job_is_sharded(t->job)) // else it may be a part of several
+        graph_at_parameter(&t->graph, tensor->parameter);
     if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
         tensor->state.step = machine_take(m, 4, MEMORY_OPTIMIZER);
     tensor->state.first = machine_take(m, bytes, MEMORY_OPTIMIZER);
@@ -101,6 +103,7 @@ void optimizer_step(struct trainer *t)
     if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
         return;
     struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
+    machine_module(m, NULL, 0, true);
     for (int i = 0; i < t->trained_count; i++) {
         const struct trained *tensor = &t->trained[i];
         uint64_t bytes = muon_takes(t, tensor) ? 0 : tensor->elements * tensor->width;

@@ -49,7 +49,7 @@ class Page(unittest.TestCase):
         program("page", "-o", cls.path)
         cls.playwright = sync_playwright().start()
         cls.browser = cls.playwright.chromium.launch(
-            executable_path=shutil.which("chromium"), args=["--no-sandbox"] if os.geteuid() == 0 else [])
+            executable_path=shutil.which("chromium"), args=["--disable-dev-shm-usage"] + ["--no-sandbox"] * (os.geteuid() == 0))
 
     @classmethod
     def tearDownClass(cls):

@@ -4,6 +4,7 @@
 #include "core/replay/replay.h"
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
+#include "core/trace/pickle_out.h"
 #include "tests/t.h"
 
 #define PROTO "\x80\x04"
@@ -34,6 +35,45 @@ TEST(plain_values_are_unpickled)
     double half = 0;
     CHECK(value_double(&half, value_get(&v, "b")) && half > 0.49 && half < 0.51);
     CHECK(value_get(&v, "c") == NULL);
+}
+
+TEST(what_is_pickled_is_unpickled)
+{
+    static const uint64_t numbers[] = {0,
+                                       255,
+                                       256,
+                                       INT32_MAX,
+                                       UINT64_C(1) << 31,
+                                       (UINT64_C(1) << 39) - 1,
+                                       UINT64_C(1) << 39,
+                                       UINT64_C(1) << 47,
+                                       UINT64_C(0x7FFFFFFFFFFFFFFF)};
+    enum { TEXTS = 3000 }; // more than a short number of the memo, and than its first table
+    struct arena *a = test_arena();
+    struct buf b = buf_in(a);
+    struct pickle_out p = pickle_out_to(&b);
+    pickle_out_list(&p);
+    for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++)
+        pickle_out_u64(&p, numbers[i]);
+    pickle_out_list_piece(&p);
+    for (int i = 0; i < 2 * TEXTS; i++)
+        pickle_out_text(&p, str_format(a, "%d", i % TEXTS));
+    pickle_out_list_end(&p);
+    pickle_out_end(&p);
+    struct value v;
+    struct error e = {0};
+    CHECK(pickle_parse(&v, a, buf_str(&b), STR("p"), &e));
+    CHECK_U64((uint64_t)value_count(&v), COUNT_OF(numbers) + 2 * TEXTS);
+    for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++) {
+        uint64_t n = 1;
+        CHECK(value_u64(&n, value_at(&v, i)));
+        CHECK_U64(n, numbers[i]);
+    }
+    for (int i = 0; i < 2 * TEXTS; i++) {
+        struct str text = STR_NONE;
+        CHECK(value_str(&text, value_at(&v, COUNT_OF(numbers) + i)));
+        CHECK(str_equal(text, str_format(a, "%d", i % TEXTS)));
+    }
 }
 
 TEST(long_integers_keep_their_sign)
