@@ -26,13 +26,13 @@ static struct scale scale_of(const struct plan *p)
 
 static double x_of(struct scale s, const struct plan_candidate *c)
 {
-    return LEFT + (WIDTH - LEFT - RIGHT) * c->prediction.time.seconds / s.seconds;
+    return (double)LEFT + (double)(WIDTH - LEFT - RIGHT) * c->prediction.time.seconds / s.seconds;
 }
 
 static double y_of(struct scale s, const struct plan_candidate *c)
 {
-    return HEIGHT - BOTTOM -
-           (HEIGHT - TOP - BOTTOM) * (double)c->prediction.reserved_bytes / s.bytes;
+    return (double)(HEIGHT - BOTTOM) -
+           (double)(HEIGHT - TOP - BOTTOM) * (double)c->prediction.reserved_bytes / s.bytes;
 }
 
 static void put_axes(struct buf *b, struct scale s)
@@ -44,8 +44,9 @@ static void put_axes(struct buf *b, struct scale s)
                    "<line x1=\"%d\" y1=\"%d\" x2=\"%d\" y2=\"%d\" stroke=\"#ddd\"/>\n"
                    "<text x=\"%d\" y=\"%d\" text-anchor=\"end\">%.1f</text>\n"
                    "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">%.3g</text>\n",
-                   LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4, s.bytes * i / TICKS / (double)GIB, x,
-                   HEIGHT - BOTTOM + 18, s.seconds * i / TICKS);
+                   LEFT, y, WIDTH - RIGHT, y, LEFT - 8, y + 4,
+                   s.bytes * i / (double)TICKS / (double)GIB, x, HEIGHT - BOTTOM + 18,
+                   s.seconds * i / (double)TICKS);
     }
     buf_printf(b,
                "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">seconds a step</text>\n"

@@ -43,7 +43,7 @@ static bool has_lane(const struct activity *a, int lane)
 // that communicate at once are no more than all of it.
 static double height(const struct activity *a, int lane, int kind, int point)
 {
-    double sum = 0, width = a->seconds / ACTIVITY_POINTS;
+    double sum = 0, width = a->seconds / (double)ACTIVITY_POINTS;
     for (int i = 0; i <= kind; i++)
         sum += is_in(i, lane) ? a->busy[i][point] : 0;
     return sum < width ? sum / width : 1;
@@ -52,13 +52,13 @@ static double height(const struct activity *a, int lane, int kind, int point)
 // A polygon of steps, over what the kinds before it take.
 static void put_work(struct buf *b, const struct activity *a, int lane, int kind)
 {
-    const double step = (double)SPAN / ACTIVITY_POINTS;
+    const double step = (double)SPAN / (double)ACTIVITY_POINTS;
     buf_printf(b, "<path fill=\"%s\" d=\"", works[kind].colour);
     for (int i = 0; i < ACTIVITY_POINTS; i++) {
         double low = kind ? height(a, lane, kind - 1, i) : 0, high = height(a, lane, kind, i);
         if (high > low)
-            buf_printf(b, "M%.1f %.1fh%.1fv%.1fh-%.1fz", LEFT + i * step, LANE * (1 - low), step,
-                       LANE * (low - high), step);
+            buf_printf(b, "M%.1f %.1fh%.1fv%.1fh-%.1fz", (double)LEFT + i * step,
+                       (double)LANE * (1 - low), step, (double)LANE * (low - high), step);
     }
     buf_put_z(b, "\"/>\n");
 }

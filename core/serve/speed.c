@@ -83,8 +83,8 @@ static struct serve_speed decode_speed(const struct server_state *a, const struc
     double cache = rows * (double)a->holds.one;
     double memory = (read_bytes(a, r, batch) + cache) / rates.bandwidth;
     double work = rows * token_seconds(r, &rates);
-    double step = (memory > work ? memory : work) + layers * LAYER_KERNELS * rates.kernel_gap +
-                  reductions(n, r, rows);
+    double step = (memory > work ? memory : work) +
+                  layers * (double)LAYER_KERNELS * rates.kernel_gap + reductions(n, r, rows);
     return speed_of(batch, step * (double)r->pp, rows);
 }
 
