@@ -8,7 +8,7 @@ import os
 import sys
 
 HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "page")
-SCRIPTS = ["base", "engine", "form", "show", "chart", "limits", "zip", "take", "drop", "main"]
+SCRIPTS = ["base", "engine", "form", "show", "chart", "limits", "plan", "zip", "take", "drop", "main"]
 MOST_BYTES = 3_000_000
 
 

@@ -59,7 +59,7 @@ class Page(unittest.TestCase):
 
     def open(self, fragment="", **options):
         """The page, once it has answered; what it says or asks for beyond itself fails the test."""
-        context = self.browser.new_context(offline=True, viewport=options.pop("viewport", {"width": 760, "height": 1000}),
+        context = self.browser.new_context(offline=True, viewport=options.pop("viewport", {"width": 760, "height": 940}),
                                            **options)
         page = context.new_page()
         page.set_default_timeout(20000)
@@ -219,6 +219,22 @@ class Page(unittest.TestCase):
         expect(page.locator("#command")).to_have_text(
             f"fathom predict --model Qwen3-0.6B --gpu 8xA100-80G --context {longest} --layers 4 --cp 8")
         expect(page.locator("#verdict")).to_have_class("safe")
+
+    def test_plan_and_split(self):
+        page = self.open("#model=Qwen3-0.6B&gpu=2xA100-80G&context=8k&layers=2")
+        page.fill("#batch", "16")
+        page.click("#plan")
+        best = json.loads(program("plan", "--model", "Qwen3-0.6B", "--gpu", "2xA100-80G", "--context", "8k", "--layers", "2",
+                                  "--global-batch", "16", "--json"))
+        expect(page.locator("#planned code").first).to_have_text(best["best"]["command"], timeout=60000)
+        rows = page.locator("#planned table button")
+        self.assertEqual(rows.all_inner_texts(), [each["options"] for each in best["pareto"]])
+        rows.first.click()
+        expect(page.locator("#command")).to_contain_text(best["pareto"][0]["options"].split()[0])
+        page.fill("#gpus", "8")
+        page.fill("#teacher", "Qwen3-8B")
+        page.click("#split")
+        expect(page.locator("#divided td")).to_have_count(8)
 
     def test_what_is_shown_can_be_taken(self):
         page = self.open()

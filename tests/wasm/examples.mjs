@@ -13,7 +13,7 @@ import { Core, comparable } from './core.mjs';
 
 const TESTS = dirname(dirname(fileURLToPath(import.meta.url)));
 const ROOT = dirname(TESTS);
-const COMMANDS = ['predict', 'max', 'guide', 'emit', 'doctor'];
+const COMMANDS = ['predict', 'max', 'guide', 'emit', 'doctor', 'serve', 'split'];
 const NOT_HERE = ['from', 'help', 'version', 'debug', 'store', 'log-dir'];
 const LEAST = 150; // examples compared, lest a change of their form leaves none
 

@@ -79,6 +79,8 @@ function listen() {
   element('emit').addEventListener('click', () => showFiles(quick));
   element('zip').addEventListener('click', downloadZip);
   element('map').addEventListener('click', () => drawMap(slow, applyCell));
+  element('plan').addEventListener('click', () => drawPlan(slow, apply));
+  element('split').addEventListener('click', () => drawSplit(slow));
   element('guide').addEventListener('click', () => drawGuide(slow, applyGuide));
 }
 
