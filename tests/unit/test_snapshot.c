@@ -37,7 +37,17 @@ TEST(plain_values_are_unpickled)
     CHECK(value_get(&v, "c") == NULL);
 }
 
-TEST(what_is_pickled_is_unpickled)
+static struct value pickled_again(struct arena *a, struct pickle_out *p)
+{
+    struct value v = {0};
+    struct error e = {0};
+    pickle_out_list_end(p);
+    pickle_out_end(p);
+    CHECK(pickle_parse(&v, a, buf_str(p->out), STR("p"), &e));
+    return v;
+}
+
+TEST(pickled_numbers_are_unpickled)
 {
     static const uint64_t numbers[] = {0,
                                        255,
@@ -48,31 +58,39 @@ TEST(what_is_pickled_is_unpickled)
                                        UINT64_C(1) << 39,
                                        UINT64_C(1) << 47,
                                        UINT64_C(0x7FFFFFFFFFFFFFFF)};
-    enum { TEXTS = 3000 }; // more than a short number of the memo, and than its first table
     struct arena *a = test_arena();
     struct buf b = buf_in(a);
     struct pickle_out p = pickle_out_to(&b);
     pickle_out_list(&p);
     for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++)
         pickle_out_u64(&p, numbers[i]);
-    pickle_out_list_piece(&p);
-    for (int i = 0; i < 2 * TEXTS; i++)
-        pickle_out_text(&p, str_format(a, "%d", i % TEXTS));
-    pickle_out_list_end(&p);
-    pickle_out_end(&p);
-    struct value v;
-    struct error e = {0};
-    CHECK(pickle_parse(&v, a, buf_str(&b), STR("p"), &e));
-    CHECK_U64((uint64_t)value_count(&v), COUNT_OF(numbers) + 2 * TEXTS);
+    struct value v = pickled_again(a, &p);
     for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++) {
         uint64_t n = 1;
         CHECK(value_u64(&n, value_at(&v, i)));
         CHECK_U64(n, numbers[i]);
     }
-    for (int i = 0; i < 2 * TEXTS; i++) {
+}
+
+TEST(pickled_texts_are_unpickled)
+{
+    // More than a short number of the memo, and than its first table; each twice.
+    const ptrdiff_t texts = 3000, all = 6000;
+    struct arena *a = test_arena();
+    struct buf b = buf_in(a);
+    struct pickle_out p = pickle_out_to(&b);
+    pickle_out_list(&p);
+    for (ptrdiff_t i = 0; i < all; i++) {
+        if (i == texts)
+            pickle_out_list_piece(&p);
+        pickle_out_text(&p, str_format(a, "%td", i % texts));
+    }
+    struct value v = pickled_again(a, &p);
+    CHECK_U64((uint64_t)value_count(&v), (uint64_t)all);
+    for (ptrdiff_t i = 0; i < all; i++) {
         struct str text = STR_NONE;
-        CHECK(value_str(&text, value_at(&v, COUNT_OF(numbers) + i)));
-        CHECK(str_equal(text, str_format(a, "%d", i % TEXTS)));
+        CHECK(value_str(&text, value_at(&v, i)));
+        CHECK(str_equal(text, str_format(a, "%td", i % texts)));
     }
 }
 
