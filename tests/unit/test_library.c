@@ -34,6 +34,9 @@ static const char *const hard[] = {
     "command=predict\ncontext=8k\nbatch=65536\nexplain=on\n" BIG,
     "command=max\nmodel=Qwen3-0.6B,Qwen3-4B\ngpu=1,2xA100-80G\nsp=1,2\nlayers=4\ngrid=trinity",
     "command=guide\nmodel=Qwen3-0.6B\ngpu=1,2xA100-80G\nlayers=4",
+    "command=plan\nrecipe=trl\nmodel=Qwen3-0.6B\nlayers=2\ngpu=RTX4090\ncontext=1k\nglobal-batch=2",
+    "command=batch\nrecipe=trl\nmodel=Qwen3-0.6B\nlayers=2\ngpu=RTX4090\ncontext=1k\nglobal-batch="
+    "2",
     "command=serve\nengine=vllm\nmodel=Qwen3-30B-A3B\ngpu=2xH100-80G\ntp=2",
     "command=split\nmodel=Qwen3-0.6B\nteacher=Qwen3-8B\ngpu=3xH100-80G\nprompt=256\nresponse=256",
     "command=probe\nmodel=Qwen3-8B\ngpu=H200\ndry-run=on",
