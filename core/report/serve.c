@@ -176,8 +176,8 @@ static void put_title(struct buf *out, const struct view *v, const struct serve_
     struct buf b = buf_in(out->arena);
     bool starts = server_starts(&s->server);
     put_plain(&b, r->model->name);
-    buf_printf(&b, " on %llu x %s, %s: ", (unsigned long long)(r->tp * r->pp),
-               r->hardware->card.name, server_name(r->server));
+    unsigned long long gpus = r->tp * r->pp;
+    buf_printf(&b, " on %llu x %s, %s: ", gpus, r->hardware->card.name, server_name(r->server));
     put_ink(out, v, INK_BOLD, buf_str(&b));
     put_ink(out, v, starts ? INK_GOOD : INK_BAD, starts ? STR("starts") : STR("does not start"));
     buf_char(out, '\n');
