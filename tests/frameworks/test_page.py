@@ -178,6 +178,8 @@ class Page(unittest.TestCase):
         expect(page.locator("#dropped h3")).to_contain_text("ran out of GPU memory (rank 3, GPU 3")
         expect(page.locator("#dropped")).to_contain_text("gradient checkpointing; a loss computed in chunks")
         expect(page.locator("#dropped")).to_contain_text("stays on this machine")
+        self.drop(page, "broken.log.gz", b"\x1f\x8b\x08 and no more")
+        expect(page.locator("#dropped")).to_contain_text("broken.log.gz cannot be read here")
         self.drop(page, "empty.log", b"all is well\n")
         expect(page.locator("#dropped h3")).to_have_text("This log names no cause.")
 

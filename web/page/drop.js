@@ -89,10 +89,21 @@ function showReplay(name, { reply, files }, again) {
 
 // ------------------------------------------------------------------ which is which
 
+// What the browser cannot hold or unpack is said, not dropped.
+async function contentOf(file) {
+  try {
+    return await unpacked(new Uint8Array(await file.arrayBuffer()));
+  } catch (failure) {
+    fill(element('dropped'), problem({ message: `${file.name} cannot be read here (${failure.message}); 'fathom doctor' and 'fathom replay' read files of any size` }));
+    return null;
+  }
+}
+
 async function take(file, slow, changed) {
   fill(element('dropped'), make('p', {}, `reading ${file.name} …`));
   const name = file.name.replaceAll('\n', ' ');
-  const bytes = await unpacked(new Uint8Array(await file.arrayBuffer()));
+  const bytes = await contentOf(file);
+  if (!bytes) return undefined;
   const config = asConfig(bytes);
   if (config) {
     question.config = { name, lines: flattened(config, 'config') };

@@ -61,7 +61,7 @@ async function fillLists() {
 }
 
 async function fillModels() {
-  const { reply } = await slow.ask('models', {});
+  const { reply } = await quick.ask('models', {});
   fill(element('models'), ...reply.models.map(({ name }) => make('option', { value: name })));
 }
 
