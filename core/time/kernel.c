@@ -120,7 +120,8 @@ double attending_seconds(const struct rates *r, const struct attending_shape *a)
     double k = (double)(a->rows * a->tokens * a->kv_heads * a->head_dim);
     double moved = 2 * (a->backward ? 6 * q + 6 * k : 2 * q + 2 * k) / r->bandwidth;
     rate *= thin * (a->all_pairs ? r->masked_part : 1);
-    double longest = 4.0 * BLOCK * (double)(a->tokens * a->head_dim) * (a->backward ? 2.5 : 1);
+    double longest =
+        4.0 * (double)BLOCK * (double)(a->tokens * a->head_dim) * (a->backward ? 2.5 : 1);
     double work = flops_of(a, false) / rate + uneven_part(a) * longest * r->multiprocessors / rate;
     if (a->backward)
         work += gradient_bytes * q / r->bandwidth;
