@@ -278,6 +278,16 @@ static bool read_choice(struct model *m, const struct origin *o, struct error *e
     return true;
 }
 
+static bool read_norm_place(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *place = look_up(o, SCOPE_TEXT, STR("do_layer_norm_before"));
+    bool before = true;
+    if (place && o->family->reads & READS_NORM_PLACE && !read_switch(&before, place, e))
+        return false;
+    m->features |= before ? 0 : FEATURE_NORMS_BEHIND;
+    return true;
+}
+
 static bool read_features(struct model *m, const struct origin *o, struct error *e)
 {
     static const struct {
@@ -298,7 +308,6 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
         {"use_bias", READS_USE_BIAS, FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS,
          false},
         {"mlp_bias", READS_MLP_BIAS, FEATURE_MLP_BIAS, false},
-        {"attention_bias", READS_QKV_BIAS, FEATURE_QKV_BIAS, false},
         {"use_qk_norm", READS_L2_NORM, FEATURE_L2_NORM, false},
         {"use_qk_norm", READS_QK_NORM, FEATURE_QK_NORM | FEATURE_QK_NORM_LATE, false},
         {"attn_logit_softcapping", READS_SOFTCAPS, FEATURE_ATTENTION_CAP, true},
@@ -322,13 +331,7 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
             return false;
         m->features |= on ? rows[i].features : 0;
     }
-    const struct setting *place = look_up(o, SCOPE_TEXT, STR("do_layer_norm_before"));
-    if (place && o->family->reads & READS_NORM_PLACE) {
-        if (!read_switch(&on, place, e))
-            return false;
-        m->features |= on ? 0 : FEATURE_NORMS_BEHIND;
-    }
-    return read_choice(m, o, e);
+    return read_norm_place(m, o, e) && read_choice(m, o, e);
 }
 
 // configuration_falcon.py: the new architecture has groups of keys and, unless it says otherwise,
@@ -512,7 +515,7 @@ static bool refuse_others(const struct origin *o, struct error *e)
         bool on = number && is_more_than_zero(item);
         if (!number && !read_switch(&on, item, e))
             return false;
-        if (on)
+        if (on && item)
             return FAIL(e, UNSUPPORTED, item->where, "%s with %.*s is not modelled",
                         o->family->title, STR_ARGS(keys.word));
     }
