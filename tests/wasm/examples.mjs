@@ -80,7 +80,7 @@ function questionOf({ command, settings }, folder) {
   const lines = [['command', command], ...settings];
   if (given.gpu === 'auto') return null;
   for (const name of ['model', 'teacher'])
-    if (given[name]?.includes('/') || existsSync(join(folder, given[name] ?? ' ')) || given[name]?.endsWith('.json')) return null;
+    if (/[/ ]|\.json$/.test(given[name] ?? '') || existsSync(join(folder, given[name] ?? ' '))) return null; // the host looks
   if (command !== 'doctor') return { text: lines.map((pair) => pair.join('=')).join('\n') };
   const path = join(folder, given.file ?? ' ');
   if (!isFile(path)) return null;
