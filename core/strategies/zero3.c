@@ -547,6 +547,8 @@ static void find_blocks(struct trainer *t, struct zero3 *z)
         if (l->router < 0)
             continue;
         z->in_block[l->gate_up] = true;
+        if (z->has_leaf_blocks)
+            coordinator_set_leaf(z->coordinator, l->gate_up);
         for (int j = 0; j < COUNT_OF(theirs); j++) {
             coordinator_add(z->coordinator, l->gate_up, theirs[j]);
             if (theirs[j] >= 0)

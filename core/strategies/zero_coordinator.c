@@ -40,6 +40,7 @@ struct piece {
     struct gathering *gathering;
     int others[MOST_MODULE_PARAMETERS - 1]; // of the same module
     int other_count;
+    bool is_leaf; // and their module has no children that are gathered by themselves
 };
 
 // Its own module, a head that shares it, its reader, and the model for one that was recomputed.
@@ -56,7 +57,6 @@ struct coordinator {
     struct piece *pieces;
     int *modules; // of the pass that was written down
     ptrdiff_t module_count, module_capacity;
-    uint64_t *before; // elements of all modules before each
     struct use *uses; // in that pass, in order
     ptrdiff_t use_count, next_use;
     bool is_recording, is_known;
@@ -93,10 +93,16 @@ void coordinator_add(struct coordinator *c, int module, int parameter)
     p->others[p->other_count++] = parameter;
 }
 
+void coordinator_set_leaf(struct coordinator *c, int module)
+{
+    c->pieces[module].is_leaf = true;
+}
+
 struct module {
     int parameters[MOST_MODULE_PARAMETERS];
     int count;
     unsigned user;
+    bool is_leaf;
 };
 
 static struct module reader_of(const struct coordinator *c, int parameter)
@@ -116,7 +122,10 @@ static struct module module_at(const struct coordinator *c, int number)
         return reader_of(c, t->head);
     if (number > module_of_root(t))
         return reader_of(c, t->graph.parameters[number - module_around(t, 0)].adapter);
-    struct module m = {.parameters = {number}, .count = 1, .user = USER_MODULE};
+    struct module m = {.parameters = {number},
+                       .count = 1,
+                       .user = USER_MODULE,
+                       .is_leaf = c->pieces[number].is_leaf};
     for (int i = 0; i < c->pieces[number].other_count; i++)
         m.parameters[m.count++] = c->pieces[number].others[i];
     return m;
@@ -251,14 +260,10 @@ static void learn(struct coordinator *c)
 {
     struct arena *a = c->trainer->machine->arena;
     c->uses = NEW(a, struct use, MOST_MODULE_PARAMETERS * c->module_count);
-    c->before = NEW(a, uint64_t, c->module_count + 1);
     for (ptrdiff_t i = 0; i < c->module_count; i++) {
         struct module m = module_at(c, c->modules[i]);
-        c->before[i + 1] = c->before[i];
-        for (int j = 0; j < m.count; j++) {
+        for (int j = 0; j < m.count; j++)
             c->uses[c->use_count++] = (struct use){m.parameters[j], i};
-            c->before[i + 1] += c->pieces[m.parameters[j]].elements;
-        }
     }
     c->is_recording = false;
     c->is_known = true;
@@ -340,15 +345,20 @@ void coordinator_enter(struct coordinator *c, int module)
     c->step++;
 }
 
-static bool comes_again_soon(const struct coordinator *c, int parameter)
+// How far ahead is counted in the parameters of modules themselves, unless the one that is left is
+// a leaf: what lies in leaves is passed over then (partitioned_param_coordinator.py, 0.19.5,
+// __params_to_release: recurse is asked of the module to release, not of the one that is looked
+// at).
+static bool comes_again_soon(const struct coordinator *c, int parameter, bool sees_leaves)
 {
-    for (int64_t i = c->step; i < c->module_count; i++) {
-        if (c->before[i] - c->before[c->step] >= MOST_REUSE_DISTANCE)
-            return false;
+    uint64_t passed = 0;
+    for (int64_t i = c->step; i < c->module_count && passed < MOST_REUSE_DISTANCE; i++) {
         struct module m = module_at(c, c->modules[i]);
-        for (int j = 0; j < m.count; j++)
+        for (int j = 0; j < m.count && (sees_leaves || !m.is_leaf); j++) {
             if (m.parameters[j] == parameter)
                 return true;
+            passed += c->pieces[m.parameters[j]].elements;
+        }
     }
     return false;
 }
@@ -359,8 +369,8 @@ void coordinator_leave(struct coordinator *c, int module)
     for (int i = 0; i < m.count; i++) {
         struct piece *p = &c->pieces[m.parameters[i]];
         p->users &= ~m.user;
-        bool stays = c->is_known &&
-                     (p->persists || p->last > c->step || comes_again_soon(c, m.parameters[i]));
+        bool stays = c->is_known && (p->persists || p->last > c->step ||
+                                     comes_again_soon(c, m.parameters[i], m.is_leaf));
         if (!stays)
             let_go(c, m.parameters[i]);
     }

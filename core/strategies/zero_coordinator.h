@@ -21,6 +21,7 @@ int module_around(const struct trainer *t, int weight);
 
 // A further parameter of a module's own: a bias, or the other ones of experts.
 void coordinator_add(struct coordinator *c, int module, int parameter);
+void coordinator_set_leaf(struct coordinator *c, int module); // of several parameters at once
 
 void coordinator_begin(struct coordinator *c); // a forward pass
 void coordinator_enter(struct coordinator *c, int module);
