@@ -16,35 +16,67 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 MODELS = {"Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 
+OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "adamw-8bit",
+              "paged_adamw_8bit": "adamw-paged-8bit"}
 TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
 
 # Group, worst allocated and reserved error in percent, rows predicted. What is far off is known:
-# where the blocks of whole gradients end up with offload (a12), and how far the host is ahead of the card under
-# ZeRO-2 (z4).
+# where the blocks of whole gradients end up with offload (a12), how far the host is ahead of the card under ZeRO-2 (z4),
+# with adapters, experts and Liger's kernels under ZeRO-3 (lz1, m2, lg2) and with Liger's loss under FSDP (lg3, lg4). s7
+# took a block more in its third step than the same job did when it was run again (tr1).
 BARS = [
-    ("transformers, one GPU", 0.002, 0.002, 4),
+    ("transformers, one GPU", 0.002, 0.002, 5),
     ("transformers, FSDP2", 0.002, 0.002, 5),
-    ("transformers, FSDP1", 0.005, 0, 2),
+    ("transformers, FSDP1", 0.002, 0.002, 2),
     ("transformers, Gemma 2", 0.003, 0.005, 5),
-    ("TRL, FSDP2", 0.002, 0.002, 10),
+    ("TRL, FSDP2", 0.002, 0.002, 11),
     ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),
-    ("FSDP2, weights read by one rank", 0.002, 0.02, 5),
-    ("TRL, ZeRO-3", 0.003, 0, 5),
+    ("FSDP2, weights read by one rank", 0.01, 0.02, 5),
+    ("TRL, ZeRO-3", 0.003, 0.06, 8),
     ("TRL, ZeRO-3, LoRA", 0.0002, 0, 1),
-    ("TRL, ZeRO-2", 0.0002, 1.4, 3),
+    ("TRL, ZeRO-2", 0.0002, 1.4, 4),
     ("TRL, one GPU", 0.01, 0.6, 8),
     ("TRL, LoRA", 0.0001, 1.2, 2),
     ("TRL, FSDP2, LoRA", 0.0001, 2.2, 1),
-    ("TRL, other choices", 0.009, 0.54, 3),
+    ("TRL, other choices", 0.09, 0.54, 7),
     ("TRL, Gemma 2", 0.01, 0.2, 1),
-    ("TRL, padded or packed", 0.45, 2.1, 6),
-    ("TRL, reward", 0.01, 5.7, 2),
-    ("TRL, dpo and kto", 0.01, 0.6, 4),
+    ("TRL, padded or packed", 0.69, 2.1, 8),
+    ("TRL, reward", 0.01, 5.7, 5),
+    ("TRL, dpo and kto", 0.01, 0.6, 9),
+    ("TRL, with generation", 0.69, 1.4, 6),
+    ("TRL, nf4", 0.0001, 0.0001, 1),
+    ("TRL, DoRA", 0.005, 0.64, 3),
+    ("TRL, ZeRO-1", 0.73, 0.38, 1),
+    ("TRL, ZeRO-3, on one stream", 0.0002, 0.63, 3),
+    ("TRL, FSDP1", 0.0005, 1.3, 1),
+    ("transformers, FSDP1, LoRA", 0.0002, 0.05, 1),
+    ("transformers, ZeRO", 0.0001, 0, 2),
+    ("transformers, ZeRO, LoRA", 0.008, 5.9, 1),
+    ("experts, sharded", 0.01, 5.3, 3),
+    ("Liger's kernels, sharded", 0.0004, 10.2, 4),
 ]
-NOT_MODELLED = ["a6"]
+# a6; scales of nf4 that are not packed themselves (bnb_4bit_use_double_quant off).
+NOT_MODELLED = ["a6", "q1", "q3", "q4"]
 
 
 def group_of(c):
+    who = "transformers" if c["trainer"] == "hf" else "TRL"
+    if c["model"].endswith("A3B") and c.get("world"):
+        return "experts, sharded"
+    if c["trainer"] in ("grpo", "rloo", "distill"):
+        return "TRL, with generation"
+    if c.get("qlora"):
+        return "TRL, nf4"
+    if c.get("dora"):
+        return "TRL, DoRA"
+    if c.get("args", {}).get("use_liger_kernel") and c.get("world"):
+        return "Liger's kernels, sharded"
+    if c.get("overlap") is False:
+        return "TRL, ZeRO-3, on one stream"
+    if c.get("fsdp") == 1 and (c.get("lora") or c["trainer"] != "hf"):
+        return f"{who}, FSDP1{', LoRA' if c.get('lora') else ''}"
+    if c.get("zero") and c["trainer"] == "hf":
+        return f"transformers, ZeRO{', LoRA' if c.get('lora') else ''}"
     if c.get("efficient"):
         return "FSDP2, weights read by one rank"
     if c.get("lengths"):
@@ -59,7 +91,7 @@ def group_of(c):
         return f"TRL, ZeRO-{c['zero']}" + (", LoRA" if c.get("lora") else "")
     if c.get("world") and c.get("accum", 1) > 1 and "accelerator_config" not in c.get("args", {}):
         return "TRL, FSDP2, whole gradients"
-    if c.get("args", {}).keys() & {"optim", "use_liger_kernel", "activation_offloading"}:
+    if c.get("args", {}).keys() & {"optim", "use_liger_kernel", "activation_offloading", "fp16"}:
         return "TRL, other choices"
     if c.get("lora"):
         return "TRL, FSDP2, LoRA" if c.get("world") else "TRL, LoRA"
@@ -73,16 +105,30 @@ def settings_of(c):
              "batch": c.get("batch", 1), "accum": c.get("accum", 1)}
     if c["trainer"] not in ("sft", "hf"):
         asked["task"] = c["trainer"]
-    if c.get("lora"):
+    if c.get("lora") or c.get("qlora"):
         asked.update({"lora": 16})
+    if c.get("qlora"):
+        asked.update({"quantize": "nf4", "precision": "bf16"})
+    if c.get("dora"):
+        asked["dora"] = "on"
+    if c.get("teacher"):
+        asked["teacher"] = c["teacher"]
+    if c.get("eval"):  # of as many sequences as it trained on
+        asked["eval-batch"] = min(c["eval"], 3 * c.get("batch", 1) * c.get("accum", 1) * c.get("world", 1))
+    if c.get("save"):  # its DeepSpeed file does not ask for gathered weights
+        asked["save"] = "sharded" if c.get("zero") else "full"
+    if c.get("overlap") is False:
+        asked["overlap-comm"] = "off"
     if c.get("lengths"):
         asked["batching"] = "packed" if args.get("packing") else "padded"
     if c.get("prompt"):
         asked["prompt"] = c["prompt"]
     if args.get("gradient_checkpointing") is False and not c.get("fsdp_ac"):
         asked["checkpointing"] = "off"
-    if args.get("optim") == "adafactor":
-        asked["optimizer"] = "adafactor"
+    if args.get("optim") in OPTIMIZERS:
+        asked["optimizer"] = OPTIMIZERS[args["optim"]]
+    if args.get("fp16"):
+        asked["precision"] = "fp16"
     if args.get("use_liger_kernel"):
         asked["layer-kernels"] = "liger"
     if args.get("activation_offloading"):
@@ -92,17 +138,31 @@ def settings_of(c):
     if c["trainer"] == "hf":
         asked["checkpointing"] = "on" if args.get("gradient_checkpointing") or c.get("fsdp_ac") else "off"
         asked["optimizer"] = "adamw" if args.get("optim") == "adamw_torch" else "adamw-fused"
+        if args.get("use_liger_kernel"):
+            asked["loss"] = "liger"
         if c.get("dtype") == "float32" and not c.get("world"):
             asked["precision"] = "autocast"
     if c.get("world"):
         asked["strategy"] = f"zero{c['zero']}" if c.get("zero") else f"fsdp{c.get('fsdp', 2)}"
         if not c.get("zero") and not c.get("efficient"):
             asked["load-once"] = "off"
+        if c.get("zero") == 2 and c["trainer"] == "hf":
+            asked["overlap-comm"] = "on"
     if c.get("offload"):
         asked["offload"] = "all"
     if "accelerator_config" in args:
         asked["sync-each-batch"] = "on"
     return asked
+
+
+# Measured, but few of their kind: what experts reserve under FSDP1 and DeepSpeed is still said not to be.
+DOUBTED = ["m2", "m3"]
+# Of evaluation and saving: worst allocated and reserved error, and how many.
+PHASES = (0.03, 0.23, 8)
+
+
+def is_beyond_words(c):
+    return c.get("qlora") and not c.get("double")
 
 
 def ask(program, asked):
@@ -112,11 +172,30 @@ def ask(program, asked):
     return json.loads(done.stdout)["steps"] if done.returncode == 0 else None
 
 
+def ask_phase(program, asked, name):
+    options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
+    done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=120)
+    return next(phase for phase in json.loads(done.stdout)["phases"] if phase["name"] == name)
+
+
+def phases(program):
+    """Errors of evaluation and saving, in percent, allocated and reserved."""
+    found = []
+    for row in rows_of_file():
+        for name in [name for name in ("evaluate", "save") if name in row]:
+            phase = ask_phase(program, settings_of(row["cfg"]), name)
+            found.append((f"{row['cfg']['id']} {name}", *(100 * (phase[f"{kind}_bytes"] / row[name][kind] - 1)
+                                                          for kind in ("allocated", "reserved"))))
+    return found
+
+
 def measured():
     """The rows that can be asked, with the largest peaks of their steps, as rows of tests/accuracy.py."""
     with open(os.path.join(HERE, "runs", "real_trainers.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    asked = [(settings_of(row["cfg"]), row["steps"]) for row in rows if row["cfg"]["id"] not in NOT_MODELLED]
+    left = (*NOT_MODELLED, *DOUBTED)
+    asked = [(settings_of(row["cfg"]), row["steps"]) for row in rows if row["cfg"]["id"] not in left]
     return [{"settings": {name: str(value) for name, value in settings.items()},
              "peak": {metric: max(step[metric] for step in steps) for metric in ("allocated", "reserved")}}
             for settings, steps in asked]
@@ -142,7 +221,8 @@ def markdown(program):
     lines = ["| id | trainer | job | allocated, measured | error | reserved, measured | error |",
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows_of_file():
-        c, steps = row["cfg"], ask(program, settings_of(row["cfg"]))
+        c = row["cfg"]
+        steps = None if is_beyond_words(c) else ask(program, settings_of(c))
         trainer = "transformers' Trainer" if c["trainer"] == "hf" else f"TRL, {c['trainer']}"
         cells = []
         for kind in ("allocated", "reserved"):
@@ -159,7 +239,7 @@ def main():
     for line in open(os.path.join(HERE, "runs", "real_trainers.jsonl")):
         row = json.loads(line)
         asked, measured = settings_of(row["cfg"]), row["steps"]
-        steps = ask(program, asked)
+        steps = None if is_beyond_words(row["cfg"]) else ask(program, asked)
         if not steps:
             unasked.append(row["cfg"]["id"])
             continue
@@ -181,9 +261,13 @@ def main():
               f"(bar {allocated}), reserved {worst[1]:.2f} % (bar {reserved})")
         if not met:
             print("      ", ", ".join(f"{i} {a:+.2f}/{r:+.2f}" for i, a, r in rows))
+    others = phases(program)
+    worst = [max(abs(row[i]) for row in others) for i in (1, 2)]
+    missed += worst[0] > PHASES[0] or worst[1] > PHASES[1] or len(others) != PHASES[2]
+    print(f"{len(others)} phases: allocated {worst[0]:.3f} % (bar {PHASES[0]}), reserved {worst[1]:.2f} % (bar {PHASES[1]})")
     print(f"not modelled yet: {', '.join(unasked)}")
     missed += sorted(unasked) != sorted(NOT_MODELLED) or bool(errors)
-    print(f"{len(BARS) - missed} passed, {missed} failed")
+    print(f"{len(BARS) + 1 - missed} passed, {missed} failed")
     return 1 if missed else 0
 
 

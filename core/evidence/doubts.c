@@ -50,8 +50,7 @@ static bool is_other_ring(const struct job *job)
 // kto there is not among them.
 static bool is_other_trl(const struct job *job)
 {
-    bool other = job->strategy == STRATEGY_DDP || job->strategy == STRATEGY_FSDP1 ||
-                 job->strategy == STRATEGY_ZERO1 ||
+    bool other = job->strategy == STRATEGY_DDP ||
                  (job->strategy == STRATEGY_ZERO2 && job_generates(job)) ||
                  (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
                   (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
@@ -94,21 +93,18 @@ static bool saves(const struct job *job)
     return job->saving == SAVING_WHOLE && (gathers || model_has(&job->model, FEATURE_EXPERTS));
 }
 
-// TRL was measured with it, DeepSpeed in the plain step without.
+// TRL and transformers' Trainer were measured with it, DeepSpeed in the plain step without.
 static bool has_other_overlap(const struct job *job)
 {
-    bool other = job->overlap_comm != (job->recipe == RECIPE_TRL);
+    bool with = job->recipe == RECIPE_TRL || job->recipe == RECIPE_TRANSFORMERS;
+    bool other = job->overlap_comm != with;
     return job->strategy == STRATEGY_ZERO2 && !job->offload && other;
 }
 
-static bool gathers_in_line(const struct job *job)
+// t11 of real_trainers.jsonl was on one GPU.
+static bool is_distilled_spread(const struct job *job)
 {
-    return job->strategy == STRATEGY_ZERO3 && !job->overlap_comm;
-}
-
-static bool is_distilled(const struct job *job)
-{
-    return job->teacher != NULL;
+    return job->teacher != NULL && job_ranks(job) > 1;
 }
 
 static bool has_fused_kernels_spread(const struct job *job)
@@ -121,21 +117,34 @@ static bool saves_entropy_spread(const struct job *job)
     return job->entropy_saving && job_ranks(job) > 1;
 }
 
-static bool is_liger_spread(const struct job *job)
+static bool is_of_trainer(const struct job *job)
 {
-    return job->strategy != STRATEGY_SINGLE && !job_is_zero(job) && job->loss == LOSS_LIGER;
+    return job->recipe == RECIPE_TRANSFORMERS;
 }
 
-// Unlike tests/runs/h200_lora.jsonl.
+static bool is_trl_alone(const struct job *job)
+{
+    return job->recipe == RECIPE_TRL && job->strategy == STRATEGY_SINGLE;
+}
+
+// Unlike lg3 and lg4 of real_trainers.jsonl.
+static bool is_liger_spread(const struct job *job)
+{
+    return job->loss == LOSS_LIGER &&
+           (job->strategy == STRATEGY_DDP ||
+            (job_is_sharded(job) && !is_of_trainer(job) && !job_is_zero(job)));
+}
+
+// Unlike tests/runs/h200_lora.jsonl, and t15 and t16 of real_trainers.jsonl.
 static bool is_other_8bit(const struct job *job)
 {
-    return job_has_8bit_optimizer(job) &&
+    return job_has_8bit_optimizer(job) && !is_trl_alone(job) &&
            (job->recipe != RECIPE_HF || job->strategy != STRATEGY_SINGLE);
 }
 
 static bool is_fp16(const struct job *job)
 {
-    return job->precision == PRECISION_FP16;
+    return job->precision == PRECISION_FP16 && !is_trl_alone(job); // h16 of real_trainers.jsonl
 }
 
 static bool is_fp32(const struct job *job)
@@ -161,7 +170,7 @@ static bool is_other_adafactor(const struct job *job)
 
 static bool is_paged(const struct job *job)
 {
-    return job_pages_optimizer(job);
+    return job_pages_optimizer(job) && !(is_trl_alone(job) && job_has_8bit_optimizer(job));
 }
 
 static bool is_ddp_spread(const struct job *job)
@@ -277,15 +286,19 @@ static bool is_other_adapter(const struct job *job)
 static bool is_adapter_spread(const struct job *job)
 {
     bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
-    bool other = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO1 ||
-                 job->strategy == STRATEGY_ZERO2 ||
-                 (job->strategy == STRATEGY_ZERO3 && job->recipe != RECIPE_TRL);
+    bool other =
+        job->strategy == STRATEGY_ZERO1 || job->strategy == STRATEGY_ZERO2 ||
+        (job->strategy == STRATEGY_FSDP1 && !is_of_trainer(job)) ||
+        (job->strategy == STRATEGY_ZERO3 && job->recipe != RECIPE_TRL && !is_of_trainer(job));
     return job->lora_rank && (own_loop || other);
 }
 
-static bool is_dora(const struct job *job)
+// Unlike do1 and do2 of real_trainers.jsonl.
+static bool is_other_dora(const struct job *job)
 {
-    return job->dora;
+    bool measured = job->recipe == RECIPE_TRL &&
+                    (job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2);
+    return job->dora && !measured;
 }
 
 static bool is_packed_and_short(const struct job *job)
@@ -361,9 +374,8 @@ const struct doubt doubt_rows[] = {
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},
-    {has_other_overlap, "zero2 with, or in TRL without, overlap_comm", true},
-    {gathers_in_line, "zero3 without overlap_comm", true},
-    {is_distilled, "distillation (read from its source)", true},
+    {has_other_overlap, "zero2 with this choice of overlap_comm", true},
+    {is_distilled_spread, "distillation on several GPUs (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},
     {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},
@@ -400,7 +412,7 @@ const struct doubt doubt_rows[] = {
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
-    {is_dora, "DoRA (read from peft's source)", true},
+    {is_other_dora, "DoRA in this step or strategy (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
     {is_packed_and_short, "packed weights with so few tokens", true},

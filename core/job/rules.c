@@ -661,6 +661,11 @@ static bool has_other_liger_layers(const struct job *j)
     return has_liger_layers(j) && (is_asked_eager(j) || is_policy(j));
 }
 
+static bool is_chunked_by_hand(const struct job *j)
+{
+    return !is_trl(j);
+}
+
 static bool loss_is_given(const struct job *j)
 {
     return settings_find_z(j->given, "loss") != NULL;
@@ -770,7 +775,7 @@ static bool has_flash_without_half(const struct job *j)
     "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
     "zero2 with chunks too"
 #define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp1, fsdp2, zero1 and zero2"
-#define FSDP1_LOSS   "fsdp1 is modelled with the full loss only; fsdp2 with any"
+#define FSDP1_LOSS   "fsdp1 is modelled with the full loss and TRL's in its step; fsdp2 with any"
 #define SHARDED_LORA                                                                             \
     "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
     "Trainer runs it, in TRL over shards as 1.16 does"
@@ -1250,7 +1255,7 @@ const struct rule rules[] = {
      "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers"},
     {IS_FSDP1 | IS_ACCUMULATES, IS_SYNCED, NULL, 0, NOT_YET, "sync-each-batch",
      "fsdp1 is modelled with gradients reduced after each micro-batch: --sync-each-batch on"},
-    {IS_FSDP1 | IS_CHUNKED, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {IS_FSDP1 | IS_CHUNKED, 0, is_chunked_by_hand, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and in mixed precision under fsdp2 "

@@ -18,6 +18,7 @@ struct habits {
     bool sums_narrow;      // FSDP reduces gradients in bf16, as accelerate sets it up
     bool device_map;       // on one GPU the model comes by a device map
     bool cuts_on_card;     // FSDP2's units come whole and are cut there
+    bool keeps_parameters; // FSDP1's use_orig_params: the optimizer sees parameters, not units
     bool one_unit;         // FSDP2 has all of a model that is read as one, on the card
     bool decays_matrices;  // the optimizer has norms and biases in a group of their own
     int batch_columns;     // of a step's batches, which all come before it; 0: token ids, once

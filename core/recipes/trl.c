@@ -90,6 +90,7 @@ const struct run_kind trl_run = {
     .habits = {.sums_narrow = true,
                .device_map = true,
                .cuts_on_card = true,
+               .keeps_parameters = true,
                .decays_matrices = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},

@@ -80,6 +80,12 @@ static bool is_whole(const struct trainer *t)
     return shards_of(t)->ranks == 1;
 }
 
+// And units have gradients that are no trained tensor's.
+static bool keeps_parameters(const struct trainer *t)
+{
+    return t->habits->keeps_parameters && !shards_of(t)->thin_count;
+}
+
 enum { THIN_WIDTH = 4 }; // of an adapter's shard, as peft makes them
 
 // How many adapters a unit has, and the first of them among all.
@@ -214,14 +220,24 @@ static void make_ready(struct trainer *t)
     }
 }
 
+static void drop_gradients(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    optimizer_zero(t);
+    for (int i = 0; i < s->unit_count && keeps_parameters(t); i++) {
+        machine_drop(t->machine, s->units[i].trained->gradient);
+        s->units[i].trained->gradient = NULL;
+    }
+    s->is_zeroed = false;
+}
+
 static void enter_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     struct machine *m = t->machine;
     if (unit == s->root) {
         if (s->is_zeroed)
-            optimizer_zero(t);
-        s->is_zeroed = false;
+            drop_gradients(t);
         make_ready(t);
         machine_wait(m, s->gather_stream, STREAM_COMPUTE);
         machine_wait(m, s->cast_stream, STREAM_COMPUTE);
@@ -427,7 +443,7 @@ static void leave_frozen(struct trainer *t, int unit)
     struct unit *u = &shards_of(t)->units[unit];
     reduce_thin(t, u);
     let_thin_go(t, u);
-    if (unit > 0 && unit < shards_of(t)->root)
+    if (t->job->backward_prefetch && unit > 0 && unit < shards_of(t)->root)
         bring(t, u - 1);
     let_go(t, u, STREAM_COMPUTE);
 }
@@ -522,11 +538,9 @@ static void clip(struct trainer *t)
 // _reset_flat_param_grad_info_if_needed).
 static void zero(struct trainer *t)
 {
-    struct shards *s = shards_of(t);
-    if (t->habits->sums_narrow && !is_whole(t) && !s->thin_count)
-        s->is_zeroed = true;
-    else
-        optimizer_zero(t);
+    shards_of(t)->is_zeroed = t->habits->keeps_parameters && !is_whole(t);
+    if (!shards_of(t)->is_zeroed)
+        drop_gradients(t);
     machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
 }
 
@@ -626,8 +640,8 @@ static void add_parameter(struct trainer *t, struct unit *u, int parameter)
 // Of a unit; frozen ones beside adapters have none of the trained.
 static struct trained *trained_of(struct trainer *t, int index)
 {
-    return shards_of(t)->thin_count ? NEW(t->machine->arena, struct trained, 1)
-                                    : &t->trained[index];
+    bool own = shards_of(t)->thin_count || keeps_parameters(t);
+    return own ? NEW(t->machine->arena, struct trained, 1) : &t->trained[index];
 }
 
 // Each block of a vision tower; the rest of it is the root's.
@@ -711,6 +725,37 @@ static void find_trained(struct trainer *t, struct shards *s)
     t->trained = NEW(t->machine->arena, struct trained, t->trained_count);
 }
 
+// A unit's part begins with its first parameters: how much of each this rank has.
+static void measure_parts(const struct trainer *t, uint64_t *parts)
+{
+    const struct shards *s = shards_of(t);
+    for (int i = 0; i < s->unit_count; i++) {
+        uint64_t left = s->units[i].shard_elements;
+        for (int j = 0; j < s->units[i].count; j++) {
+            int parameter = s->units[i].parameters[j];
+            uint64_t all = stored_elements(&t->graph.parameters[parameter]);
+            parts[parameter] = all < left ? all : left;
+            left -= parts[parameter];
+        }
+    }
+}
+
+// What of the parameters is here, in the Trainer's order: matrices, then norms and biases.
+static void train_parts(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    int count = t->graph.parameter_count;
+    uint64_t *parts = NEW(t->machine->arena, uint64_t, count);
+    measure_parts(t, parts);
+    t->trained = NEW(t->machine->arena, struct trained, count);
+    t->trained_count = 0;
+    for (int group = 0; group < 2; group++)
+        for (int i = 0; i < count; i++)
+            if (parts[i] && (t->graph.parameters[i].columns == 1) == group)
+                t->trained[t->trained_count++] = (struct trained){
+                    .elements = parts[i], .width = s->stored_width, .parameter = i};
+}
+
 static void load(struct trainer *t)
 {
     enum { LAYER_NORMS = 2, HEAD = 1 };
@@ -737,6 +782,8 @@ static void load(struct trainer *t)
         shard_thin(t, u);
         shard_unit(t, u, u->count - (i < s->unit_count ? LAYER_NORMS : HEAD));
     }
+    if (keeps_parameters(t))
+        train_parts(t);
 }
 
 static int unit_of(const struct trainer *t, enum part part)

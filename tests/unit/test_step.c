@@ -589,7 +589,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=H200 context=4k recipe=transformers@4.47",
      "of transformers' Trainer the versions 4.45, 4.48, 5.17 are known, not '4.47'"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 loss=none",
-     "fsdp1 is modelled with the full loss only"},
+     "fsdp1 is modelled with the full loss and"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 reshard=off",
      "fsdp1 is modelled with FULL_SHARD only"},
     {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity loss=full",

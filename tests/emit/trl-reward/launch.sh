@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, reward: Qwen3-4B, 4096 tokens a sequence; pairs a step: 8, which are 16 rows.
-# Predicted: safe. Peak 13.30 GiB reserved, 10.18 GiB allocated, of the 77.63 GiB that torch may take. A step has 8 pairs, which are 16 rows.
+# Predicted: safe. Peak 13.35 GiB reserved, 10.18 GiB allocated, of the 77.63 GiB that torch may take. A step has 8 pairs, which are 16 rows.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 4096 tokens a sequence; sequences a step: 16.
-# Predicted: safe. Peak 26.80 GiB reserved, 19.70 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 26.72 GiB reserved, 19.70 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

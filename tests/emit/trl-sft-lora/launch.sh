@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 8192 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 11.94 GiB reserved, 9.93 GiB allocated, of the 138.33 GiB that torch may take.
+# Predicted: safe. Peak 11.74 GiB reserved, 9.93 GiB allocated, of the 138.33 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

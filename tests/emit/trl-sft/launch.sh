@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-4B, 8192 tokens a sequence; sequences a step: 32.
-# Predicted: safe. Peak 22.69 GiB reserved, 18.09 GiB allocated, of the 77.63 GiB that torch may take.
+# Predicted: safe. Peak 22.03 GiB reserved, 18.09 GiB allocated, of the 77.63 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
