@@ -69,6 +69,11 @@ static bool evaluates(const struct job *job)
     return job->evaluation_batch > 0;
 }
 
+static bool uses_files(const struct job *job)
+{
+    return job->traits & IS_NVME;
+}
+
 static bool keeps_logits(const struct job *job)
 {
     return job->keeps_logits;
@@ -370,6 +375,7 @@ const struct doubt doubt_rows[] = {
      false},
     {evaluates, "evaluation (read from the Trainer's source)", false},
     {keeps_logits, "logits that are kept in it", true},
+    {uses_files, "offload to NVMe, and host memory beside it (read from DeepSpeed's source)", true},
     {is_replicated, "replicas of fsdp2's shards (read from torch's source)", true},
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},

@@ -44,6 +44,7 @@ enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' Trainer
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+#define ZERO_FILE_BUFFER UINT64_C(100000000) // elements, offload_param.buffer_size of DeepSpeed
 enum buckets { BUCKETS_AUTO, BUCKETS_OF_DEEPSPEED };
 enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
 enum attention {

@@ -723,6 +723,12 @@ static bool has_long_parts(const struct job *j)
     return u64_divide_up(j->parameters.total, job_ranks(j)) > INT32_MAX;
 }
 
+// deepspeed 0.19.8, runtime/swap_tensor/partitioned_param_swapper.py, get_buffer: an assertion.
+static bool passes_file_buffer(const struct job *j)
+{
+    return u64_divide_up(j->model.vocab * j->model.hidden, job_ranks(j)) > ZERO_FILE_BUFFER;
+}
+
 static bool has_narrow_embedding(const struct job *j) // in the state of the plain step
 {
     return job_has_8bit_optimizer(j) && j->optimizer != OPTIMIZER_ADAMW_8BIT_HF;
@@ -1018,6 +1024,9 @@ const struct rule rules[] = {
      "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
     {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
      "nothing goes to nvme without --offload"},
+    {IS_NVME | IS_OFFLOAD_ALL, 0, passes_file_buffer, 0, CANNOT, "gpu",
+     "DeepSpeed's buffer for files holds 1e8 elements (buffer_size), and a rank's part of the "
+     "embedding is larger; more GPUs have smaller parts, and --offload optimizer needs none"},
     {IS_NVME, IS_ZERO3, NULL, IN(DEEPSPEED) | IN_YAML_FAMILY, CANNOT, "nvme",
      "DeepSpeed uses NVMe in stage 3 only: --strategy zero3"},
     {IS_NO_LOSS, 0, NULL, IN_EVERY_TARGET, CANNOT, "loss", "training needs a loss"},
@@ -1162,7 +1171,10 @@ const struct rule rules[] = {
      "of Trinity's tasks the step of grpo is modelled"},
     {IS_TP, 0, NULL, 0, NOT_YET, "tp", "tensor parallel is not modelled yet"},
     {0, 0, spreads_experts, 0, NOT_YET, "ep", "expert parallel is not modelled yet"},
-    {IS_NVME, 0, NULL, 0, NOT_YET, "nvme", "offload to NVMe is not modelled yet"},
+    {IS_NVME, IS_ZERO3, NULL, 0, NOT_YET, "nvme",
+     "offload to NVMe is DeepSpeed's, in stage 3: --strategy zero3"},
+    {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, 0, NOT_YET, "nvme",
+     "nothing goes to nvme without --offload"},
     {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
      "the trinity recipe is modelled with checkpointing only"},
     {0, 0, strays_from_plain_opt, 0, NOT_YET, "model",

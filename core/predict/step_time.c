@@ -58,6 +58,8 @@ static const char *why_unknown(const struct job *job)
         return "the time of attention without cuDNN or FlashAttention is not modelled";
     if (job->activation_offload || job->checkpoint_offload)
         return "the time of activations' way to the host is not modelled";
+    if (job->traits & IS_NVME)
+        return "the time of files on NVMe is not modelled";
     if (job->precision == PRECISION_FP32)
         return "the rates of products in fp32 are not modelled";
     if (job->optimizer == OPTIMIZER_MUON)

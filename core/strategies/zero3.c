@@ -40,6 +40,7 @@ struct zero3 {
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
     uint64_t micro_batch;  // of the step, from 1
     bool is_whole;         // hooks are taken off, all parameters are there
+    struct storage **wide; // gradients on their way to files, by their place in the bucket
 };
 
 static struct zero3 *zero3_of(const struct trainer *t)
@@ -319,15 +320,20 @@ static void enter_backward(struct trainer *t, int unit)
 // ------------------------------------------------------------------ gradients
 
 // A reduced part goes to the host in bf16 and comes back; after the last micro-batch its norm is
-// taken in fp64, and it goes in fp32.
-static struct storage *send_to_host(struct trainer *t, int parameter)
+// taken in fp64, and it goes in fp32: at once, or to files together with the bucket's others
+// (_offload_grad_partition_at_boundary, _swap_out_offload_fp32_gradients).
+static struct storage *send_to_host(struct trainer *t, int place)
 {
-    uint64_t elements = coordinator_shard(zero3_of(t)->coordinator, parameter);
+    struct zero3 *z = zero3_of(t);
+    uint64_t elements = coordinator_shard(z->coordinator, z->bucket[place]);
     struct storage *copy =
         machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
     if (is_last_micro_batch(t)) {
         scratch_on(t, reduce_stream(t), elements * NORM_WIDTH);
-        scratch_on(t, reduce_stream(t), elements * MASTER_WIDTH);
+        z->wide[place] = machine_take_on(t->machine, reduce_stream(t), elements * MASTER_WIDTH,
+                                         MEMORY_GRADIENTS);
+        if (!(t->job->traits & IS_NVME))
+            drop(t, &z->wide[place]);
     }
     return copy;
 }
@@ -339,13 +345,15 @@ static void release_gradients(struct trainer *t)
     for (int i = 0; i < z->bucket_count; i++) {
         struct parameter *p = &t->graph.parameters[z->bucket[i]];
         if (t->job->offload) {
-            struct storage *sent = send_to_host(t, z->bucket[i]);
+            struct storage *sent = send_to_host(t, i);
             drop(t, &last);
             last = sent;
         }
         drop(t, &p->gradient);
     }
     drop(t, &last);
+    for (int i = 0; i < z->bucket_count; i++)
+        drop(t, &z->wide[i]);
 }
 
 // deepspeed/runtime/comm/coalesced_collectives.py: one gradient that ranks divide is reduced where
@@ -758,6 +766,7 @@ static void load(struct trainer *t)
                         .backward = NEW(a, struct neighbours, modules),
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
+                        .wide = NEW(a, struct storage *, modules),
                         .weights = NEW(a, int, modules),
                         .in_block = NEW(a, bool, modules),
                         .bucket_elements = zero_bucket_elements(t->job),

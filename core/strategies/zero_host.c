@@ -64,9 +64,27 @@ uint64_t zero2_host_bytes(const struct job *p)
     return p->accumulation > 1 ? bytes + one_by_one(p, 1) / job_ranks(p) : bytes;
 }
 
+// With files host memory holds bf16 gradients, four buffers of the largest sub-group in fp32, and
+// where parameters go there too five of 1e8 elements beside the first 1e9 of them (DeepSpeed
+// 0.19.8, runtime/zero/offload_config.py: buffer_count, buffer_size, max_in_cpu;
+// swap_tensor/optimizer_utils.py, SwapBufferManager; stage3.py,
+// _create_param_groups_fp16_flat_cpu_memory).
+static uint64_t bytes_beside_files(const struct job *p)
+{
+    enum { STATE_BUFFERS = 4, PARAMETER_BUFFERS = 5 };
+    const uint64_t sub_group = 1000000000, in_host = 1000000000;
+    uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
+    uint64_t bytes = pinned(part * 2) + STATE_BUFFERS * 4 * u64_least(part, sub_group);
+    if (p->offload == OFFLOAD_ALL)
+        bytes += PARAMETER_BUFFERS * 2 * ZERO_FILE_BUFFER + pinned(2 * u64_least(part, in_host));
+    return bytes;
+}
+
 // Each part was pinned when the parameter was made, a head's too that was tied then.
 uint64_t zero3_host_bytes(const struct job *p)
 {
+    if (p->traits & IS_NVME)
+        return bytes_beside_files(p);
     uint64_t bytes = rows_bytes(p, true), ranks = job_ranks(p);
     if (p->offload != OFFLOAD_ALL)
         return bytes;

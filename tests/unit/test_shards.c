@@ -229,3 +229,18 @@ TEST(zero3_generates_with_all_parameters)
     CHECK_U64(p.steps[2].allocated_bytes, p.steps[1].allocated_bytes);
     CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
 }
+
+// The card holds a bucket's gradients in fp32 until all go to files; the host holds buffers only.
+TEST(files_take_the_place_of_host_memory)
+{
+    const char *to_host = "strategy=zero3 recipe=deepspeed offload=all layers=24";
+    const char *to_files = "strategy=zero3 recipe=deepspeed offload=all layers=24 nvme=/disk";
+    const uint64_t part = (UINT64_C(151936) * 1024 + UINT64_C(12) * weights + 55296 + 1024) / RANKS;
+    struct prediction host = predicted(to_host), files = predicted(to_files);
+    uint64_t buffers = RANKS * (part * 4 * 4 + UINT64_C(5) * 2 * 100000000);
+    CHECK(files.host_bytes > buffers && files.host_bytes < buffers + RANKS * part * 16);
+    CHECK(host.host_bytes > RANKS * part * 20);
+    CHECK(files.allocated_bytes >= host.allocated_bytes);
+    CHECK_U64(files.steps[2].end_allocated_bytes, files.steps[1].end_allocated_bytes);
+    CHECK(files.time.unknown && !host.time.unknown);
+}

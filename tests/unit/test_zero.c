@@ -295,6 +295,9 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "modelled under zero2 and zero3 only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 offload=all",
          "is modelled under fsdp2 and zero3"},
+        {"model=Qwen3-8B gpu=8xH200 strategy=zero2 offload=optimizer nvme=/x", "in stage 3"},
+        {"model=Qwen3-8B gpu=8xH200 strategy=zero3 nvme=/x", "nothing goes to nvme without"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 offload=all nvme=/x", "holds 1e8 elements"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
