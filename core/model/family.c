@@ -648,6 +648,31 @@ const struct family families[] = {
                     "use_qk_norm=true",
     },
 
+    {
+        .model_type = "ernie4_5_moe",
+        .title = "Ernie 4.5 mixture of experts",
+        .features = FEATURE_ROTARY_PAIRS | FEATURE_ROTARY_CAST | FEATURE_ROTARY_WIDE |
+                    FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_STATICS |
+                    FEATURE_SHARED_EXPERT | FEATURE_SHARED_FIRST | FEATURE_ROUTER_LOSS,
+        .reads = READS_USE_BIAS,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=103424 num_key_value_heads=4 max_position_embeddings=131072 "
+                    "moe_num_experts=64 moe_k=6 moe_num_shared_experts=2 moe_layer_start_index=1 "
+                    "moe_layer_interval=1 moe_intermediate_size=1536 tie_word_embeddings=true",
+    },
+    {
+        .model_type = "hunyuan_v1_moe",
+        .title = "Hunyuan mixture of experts",
+        .features = FEATURE_QK_NORM | FEATURE_QK_NORM_TURNED | FEATURE_EXPERTS |
+                    FEATURE_ROUTER_FIRST | FEATURE_SHARED_EXPERT | FEATURE_SHARED_FIRST,
+        .reads = READS_ATTENTION_BIAS,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .names = "mlp.shared_experts=mlp.shared_mlp mlp.gate.weight=mlp.gate.wg.weight",
+        .defaults = "vocab_size=290943 max_position_embeddings=2048 num_experts=1 moe_topk=1 "
+                    "n_shared_experts=1",
+    },
+
     // Hybrids of gated delta nets and attention, without the packages that have kernels for them.
     {
         .model_type = "qwen3_next",

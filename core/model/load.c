@@ -88,20 +88,22 @@ static const struct field fields[] = {
      .keys = "sliding_window_pattern _sliding_window_pattern", .unless = "layer_types.0"},
     {IN_HELPER(unrotated_period), SCOPE_TEXT, .max = MAX_LAYERS, .keys = "no_rope_layer_interval"},
     {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .may_be_zero = true, .max = MAX_EXPERTS,
-     .only_with = FEATURE_EXPERTS, .keys = "num_experts num_local_experts n_routed_experts"},
+     .only_with = FEATURE_EXPERTS,
+     .keys = "num_experts num_local_experts n_routed_experts moe_num_experts"},
     {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
-     .only_with = FEATURE_EXPERTS, .keys = "num_experts_per_tok experts_per_token"},
+     .only_with = FEATURE_EXPERTS,
+     .keys = "num_experts_per_tok experts_per_token moe_k moe_topk moe_topk.0"},
     {IN_MODEL(experts.intermediate), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_EXPERTS,
      .keys = "moe_intermediate_size"},
     {IN_HELPER(shared_experts), SCOPE_TEXT, .may_be_zero = true, .max = MAX_EXPERTS,
-     .only_with = FEATURE_SHARED_EXPERT, .keys = "n_shared_experts"},
+     .only_with = FEATURE_SHARED_EXPERT, .keys = "n_shared_experts moe_num_shared_experts"},
     {IN_MODEL(experts.shared_intermediate), SCOPE_TEXT, .may_be_zero = true, .max = MAX_WIDTH,
      .only_with = FEATURE_SHARED_GATE | FEATURE_SHARED_FUSED,
      .keys = "shared_expert_intermediate_size shared_intermediate_size"},
     {IN_HELPER(dense_layers), SCOPE_TEXT, .may_be_zero = true, .max = MAX_LAYERS,
-     .only_with = FEATURE_EXPERTS, .keys = "first_k_dense_replace"},
+     .only_with = FEATURE_EXPERTS, .keys = "first_k_dense_replace moe_layer_start_index"},
     {IN_HELPER(sparse_step), SCOPE_TEXT, .max = MAX_LAYERS, .only_with = FEATURE_EXPERTS,
-     .keys = "decoder_sparse_step interleave_moe_layer_step"},
+     .keys = "decoder_sparse_step interleave_moe_layer_step moe_layer_interval"},
     {IN_HELPER(dense_intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
      .only_with = FEATURE_EXPERTS_DENSE, .keys = "intermediate_size_mlp"},
     {IN_MODEL(latent.query_rank), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_MLA,
@@ -816,7 +818,8 @@ static bool says_experts(const struct settings *s)
 {
     return settings_find_z(s, "config.num_experts") ||
            settings_find_z(s, "config.num_local_experts") ||
-           settings_find_z(s, "config.n_routed_experts");
+           settings_find_z(s, "config.n_routed_experts") ||
+           settings_find_z(s, "config.moe_num_experts");
 }
 
 static bool says_latent(const struct settings *s)

@@ -108,7 +108,10 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_DELTA_FUSED     FEATURE(107) // whose projections are two matrices, not four
 #define FEATURE_GATED_ATTENTION FEATURE(108) // gates beside the queries
 #define FEATURE_EXPERTS_DENSE   FEATURE(109) // every expert sees every token, weighed
-#define FEATURE_L2_NORM         FEATURE(110) // q and k that were turned are normed, unweighed
+#define FEATURE_ROUTER_STATICS \
+    FEATURE(111)                          // Ernie: chances in fp32, chosen with a bias, then normed
+#define FEATURE_SHARED_FIRST FEATURE(112) // the shared expert is computed first and added
+#define FEATURE_L2_NORM      FEATURE(110) // q and k that were turned are normed, unweighed
 
 struct feature_name {
     feature_set bit;

@@ -211,6 +211,8 @@ static const struct rule rules[] = {
      ROLE(router_bias), .needs = FEATURE_EXPERT_BIAS, .without = FEATURE_ROUTER_FIRST},
     {"layers.{layer}.mlp.gate.e_score_correction_bias", PART_ROUTER, PLACE_EXPERT_LAYER,
      EXPERT_COUNT, ONE, .needs = FEATURE_ROUTER_BALANCE, .buffer = true},
+    {"layers.{layer}.mlp.gate.moe_statics.e_score_correction_bias", PART_ROUTER, PLACE_EXPERT_LAYER,
+     EXPERT_COUNT, ONE, .needs = FEATURE_ROUTER_STATICS, .buffer = true},
     {"layers.{layer}.mlp.e_score_correction_bias", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT,
      ONE, .needs = FEATURE_ROUTER_SIGMOID, .buffer = true},
     {"layers.{layer}.shared_mlp.input_linear.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,

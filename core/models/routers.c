@@ -58,6 +58,22 @@ static void route_by_softmax(struct graph *g, struct var x, const struct layer_p
     ends(&f);
 }
 
+// Ernie 4.5: chosen by chances with a balancing bias, and normed by a sum that is clamped.
+static void route_by_statics(struct graph *g, struct var x, int router, struct routing *r)
+{
+    struct scope f = scope_in(g);
+    r->logits = linear_cast(g, x, router, 4);
+    struct var chances = local(&f, softmax(g, borrowed(r->logits)));
+    struct var shifted = made_of(g, borrowed(chances));
+    local(&f, after(g, constant(g, r->rows, 4), shifted)); // the best of them
+    struct var best = local(&f, top(g, chances, r->rows, &r->experts));
+    forget(&f, &chances);
+    struct var whole = made_of(g, sum_rows(g, best, r->tokens));
+    assign(&f, &best, multiply(g, best, whole));
+    r->weights = cast(g, best, x.width);
+    ends(&f);
+}
+
 // Granite: fp32 logits are chosen from, and normed then.
 static void route_then_norm(struct graph *g, struct var x, int router, struct routing *r)
 {
@@ -99,6 +115,8 @@ struct routing route(struct graph *g, struct var x, const struct layer_parameter
         route_by_scores(g, x, p->router, &r);
     else if (model_has(m, FEATURE_ROUTER_SOFTMAX))
         route_by_softmax(g, x, p, &r);
+    else if (model_has(m, FEATURE_ROUTER_STATICS))
+        route_by_statics(g, x, p->router, &r);
     else if (model_has(m, FEATURE_ROUTER_LAST))
         route_then_norm(g, x, p->router, &r);
     else

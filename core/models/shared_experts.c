@@ -52,6 +52,16 @@ static struct var with_shared(struct graph *g, struct var x, const struct layer_
     return returns(&f, add(g, sum, mlp(g, x, &shared)));
 }
 
+// modeling_ernie4_5_moe.py, modeling_hunyuan_v1_moe.py: the shared one first.
+static struct var shared_first(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters shared = shared_mlp(&call->trainer->layers[call->layer]);
+    struct scope f = scope_in(g);
+    struct var theirs = local(&f, mlp(g, x, &shared));
+    struct var sum = local(&f, experts_in(&f, x, call));
+    return returns(&f, add(g, sum, theirs));
+}
+
 static struct var experts_alone(struct graph *g, struct var x, const struct layer_call *call)
 {
     struct scope f = scope_in(g);
@@ -67,7 +77,9 @@ struct var sparse_block(struct scope *layer, struct var x, const struct layer_ca
     if (p->shared_weight >= 0)
         return gated_shared(g, x, call);
     if (p->shared_gate >= 0)
-        return with_shared(g, x, call);
+        return (model_has(&call->trainer->job->model, FEATURE_SHARED_FIRST)
+                    ? shared_first
+                    : with_shared)(g, x, call);
     if (p->shared_gate_up < 0)
         return experts_alone(g, x, call);
     struct var sum = local(layer, experts_alone(g, x, call));
