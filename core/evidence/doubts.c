@@ -391,7 +391,8 @@ const struct doubt doubt_rows[] = {
     {is_sgd, "SGD", true},
     {has_odd_experts, "experts under sequence parallel or offload", true},
     {has_sharded_experts,
-     "what experts reserve under fsdp1, DeepSpeed or Trinity (runs reserved up to 12 % less and 10 % "
+     "what experts reserve under fsdp1, DeepSpeed or Trinity (runs reserved up to 12 % less and 10 "
+     "% "
      "more)",
      true},
     {is_odd_opt, "what this OPT reserves with checkpointing (a run reserved 5 % more)", true},

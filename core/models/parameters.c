@@ -16,7 +16,7 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .packed = row->target && t->job->packed};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;
     if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16 &&
-        !as_stored) // whose storage is of one type with the weights around it
+        !as_stored)  // whose storage is of one type with the weights around it
         p.width = 4; // as it is loaded (trl/trainer/utils.py, create_model_from_path)
     if (p.packed && !t->by_device_map && !t->strategy->load)
         pack_weight(t, &p);

@@ -30,7 +30,7 @@ struct tower {
     struct pieces whole, windows;
     struct var pixels;
     struct storage **loaded; // pixels and what goes with them, where they come with batches
-    struct storage *deltas;           // of rotary positions, kept from step to step
+    struct storage *deltas;  // of rotary positions, kept from step to step
     struct layer_arguments arguments; // of the micro-batch
     int feature_count;
     struct var last, merged, features[MOST_DEEPSTACK], tokens, mask, no_video, positions;

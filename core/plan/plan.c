@@ -225,7 +225,7 @@ static bool check_time(const struct plan *p, struct error *e)
 bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
-    *p = (struct plan){.request = *r};
+    p->request = *r;
     if (!stand_in_target(p, a, e) || !plan_families(p, a, e))
         return false;
     plan_groups(p, a);

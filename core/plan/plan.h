@@ -66,8 +66,9 @@ struct plan_request {
     const struct settings *settings; // as given
     uint64_t global_batch;
     enum plan_goal goal;
-    bool exhaustive; // nothing is left out
-    bool lean;       // only what takes little: one sequence at a time
+    bool exhaustive;                // nothing is left out
+    bool lean;                      // only what takes little: one sequence at a time
+    const struct plan_family *like; // only this family, on another machine; NULL: all
 };
 
 struct plan {
@@ -87,7 +88,7 @@ struct plan {
 bool plan_request_read(struct plan_request *r, const struct settings *settings,
                        struct error *e) MUST_USE;
 
-// Fails where no configuration is possible, or time is not known of any.
+// Into zeroed memory. Fails where no configuration is possible, or time is not known of any.
 bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e) MUST_USE;
 

@@ -181,6 +181,13 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e)
 {
     const struct hardware *h = &p->job.hardware;
     struct plan_family f = {.words = STR_NONE};
+    if (p->request.like) {
+        f = (struct plan_family){.words = p->request.like->words,
+                                 .strategy = p->request.like->strategy,
+                                 .trouble = p->request.like->trouble,
+                                 .alone = -1};
+        return add_family(p, a, f, e);
+    }
     if (!add_strategies(p, a, f, e))
         return false;
     if (p->request.goal != GOAL_COST || h->custom)

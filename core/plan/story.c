@@ -250,10 +250,9 @@ static void find_more(struct plan_story *s, struct arena *a, const struct runner
     if (!machine.n || p->request.goal == GOAL_COST)
         return;
     bool alone = job_ranks(&p->job) == 1;
-    struct str family = alone ? STR_NONE : p->best->family->words;
     s->more.what = "more GPUs";
-    s->more.words =
-        str_format(a, "%.*s %.*s", STR_ARGS(machine), (int)family.n, family.n ? family.p : "");
+    s->more.words = alone ? str_join(a, machine, STR(" cp=1 sp=1")) : machine;
+    r.like = alone ? NULL : p->best->family;
     r.exhaustive = false;
     (void)plan_with(&s->more, a, p, r, runner);
 }
@@ -353,7 +352,6 @@ static void find_changes(struct plan_story *s, struct arena *a, const struct run
 bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
-    *s = (struct plan_story){0};
     if (!data_read(&s->data, r->settings, e) || !plan_make(&s->plan, a, r, runner, e))
         return false;
     if (!s->plan.best) {

@@ -39,6 +39,7 @@ struct plan_story {
     int change_count;
 };
 
+// Into zeroed memory.
 bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e) MUST_USE;
 

@@ -39,7 +39,7 @@ void coordinator_hold(struct coordinator *c, int parameter);
 void coordinator_end_backward(struct coordinator *c);
 
 void coordinator_let_all_go(struct coordinator *c);
-void coordinator_forget(struct coordinator *c); // what was written down of a pass
+void coordinator_forget(struct coordinator *c);            // what was written down of a pass
 void coordinator_gather_persistent(struct coordinator *c); // after an optimizer step
 
 uint64_t coordinator_shard(const struct coordinator *c, int parameter); // elements of a rank's part

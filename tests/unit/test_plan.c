@@ -85,6 +85,29 @@ TEST(with_fewer_gpus_where_cost_counts)
     check_same(a, spaces[0], GOAL_COST, plan_of(a, spaces[0], GOAL_COST, true));
 }
 
+static bool is_beyond(const struct plan_candidate *c, const struct plan_candidate *o)
+{
+    for (int d = 0; d < PLAN_DIALS; d++)
+        if (c->dial[d] < o->dial[d])
+            return false;
+    return c != o;
+}
+
+static ptrdiff_t check_order(const struct plan_group *g, const struct plan_candidate *c)
+{
+    ptrdiff_t compared = 0;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++) {
+        const struct plan_candidate *o = &g->candidates[i];
+        if (!is_beyond(c, o))
+            continue;
+        CHECK(c->prediction.time.seconds >= o->prediction.time.seconds);
+        CHECK(c->prediction.floor_bytes <= o->prediction.floor_bytes);
+        CHECK(c->trouble >= o->trouble);
+        compared++;
+    }
+    return compared;
+}
+
 // Along a dial no step becomes shorter, no live byte is added: what the bounds stand on.
 TEST(dials_are_in_order)
 {
@@ -92,41 +115,31 @@ TEST(dials_are_in_order)
     const struct plan *p = plan_of(test_arena(), spaces[0], GOAL_SPEED, true);
     for (ptrdiff_t g = 0; g < p->group_count; g++)
         for (ptrdiff_t i = 0; i < p->groups[g].candidate_count; i++)
-            for (ptrdiff_t k = 0; k < p->groups[g].candidate_count; k++) {
-                const struct plan_candidate *c = &p->groups[g].candidates[i],
-                                            *o = &p->groups[g].candidates[k];
-                bool beyond = i != k;
-                for (int d = 0; d < PLAN_DIALS; d++)
-                    beyond = beyond && c->dial[d] >= o->dial[d];
-                if (!beyond)
-                    continue;
-                CHECK(c->prediction.time.seconds >= o->prediction.time.seconds);
-                CHECK(c->prediction.floor_bytes <= o->prediction.floor_bytes);
-                CHECK(c->trouble >= o->trouble);
-                compared++;
-            }
+            compared += check_order(&p->groups[g], &p->groups[g].candidates[i]);
     CHECK(compared > 100);
+}
+
+static struct prediction *predicted(struct arena *a, const struct settings *s)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct prediction *p = NEW(a, struct prediction, 1);
+    struct error e = {0};
+    if (!job_from_settings(job, a, s, &e) || !predict(p, a, job, &e))
+        test_failed(__FILE__, __LINE__, "%s", e.message);
+    return p;
 }
 
 // Sequences of a batch attend to themselves, in a ring as elsewhere: twice as many take twice as
 // long, not four times.
 TEST(rings_read_sequences_one_by_one)
 {
-    double seconds[2];
-    for (int i = 0; i < 2; i++) {
-        struct arena *a = test_arena();
-        const char *text = i ? "batch=8 accum=1" : "batch=4 accum=2";
-        struct settings *s =
-            settings_of(a, "recipe=trl model=Qwen3-4B layers=2 gpu=2xH100-80G context=65536 cp=2");
-        struct job *job = NEW(a, struct job, 1);
-        struct prediction *p = NEW(a, struct prediction, 1);
-        struct error e = {0};
-        CHECK(settings_change(s, str_from(text), &e));
-        CHECK(job_from_settings(job, a, s, &e));
-        CHECK(predict_floor(p, a, job, &e));
-        seconds[i] = p->time.seconds;
-    }
-    CHECK(seconds[1] <= seconds[0] * 1.01);
+    static const char *const ways[] = {
+        "recipe=trl model=Qwen3-4B layers=2 gpu=2xH100-80G context=65536 cp=2 batch=4 accum=2",
+        "recipe=trl model=Qwen3-4B layers=2 gpu=2xH100-80G context=65536 cp=2 batch=8 accum=1"};
+    struct arena *a = test_arena();
+    double several = predicted(a, settings_of(a, ways[0]))->time.seconds;
+    double once = predicted(a, settings_of(a, ways[1]))->time.seconds;
+    CHECK(once <= several * 1.01);
 }
 
 // What plan says is what predict says of its settings.
@@ -136,17 +149,14 @@ TEST(the_command_predicts_the_same)
         struct arena *a = test_arena();
         const struct plan *p = plan_of(a, spaces[i], GOAL_SPEED, false);
         struct settings s;
-        struct job *job = NEW(a, struct job, 1);
-        struct prediction *again = NEW(a, struct prediction, 1);
         struct error e = {0};
         if (!p->best)
             continue;
         CHECK(plan_settings(&s, a, p, plan_words(a, p->best), &e));
-        CHECK(job_from_settings(job, a, &s, &e));
-        CHECK(predict(again, a, job, &e));
+        const struct prediction *again = predicted(a, &s);
         CHECK_U64(again->reserved_bytes, p->best->prediction.reserved_bytes);
         CHECK(again->time.seconds == p->best->prediction.time.seconds);
-        CHECK_U64(job->batch * job->accumulation * p->best->family->data_parallel,
+        CHECK_U64(p->best->batch * p->best->accum * p->best->family->data_parallel,
                   p->request.global_batch);
     }
 }
