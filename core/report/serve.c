@@ -208,6 +208,19 @@ static void put_doubts(struct buf *out, const struct view *v, const struct serve
         buf_wrapped(out, str_format(out->arena, "not measured: %s", text), 2, v->width);
 }
 
+static void put_sleep(struct buf *out, const struct view *v, const struct serve_story *s)
+{
+    struct buf b = buf_in(out->arena);
+    bool vllm = s->request.server == SERVER_VLLM;
+    buf_put_z(&b, vllm ? "asleep (--enable-sleep-mode) it keeps "
+                       : "released (--enable-memory-saver) it keeps ");
+    put_gib(&b, s->server.asleep);
+    buf_put_z(&b, " of the card");
+    buf_put_z(&b, vllm ? "; level 1 puts the weights into host memory, level 2 drops them"
+                       : "; the weights are dropped unless --enable-weights-cpu-backup is given");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
 void report_serve(struct buf *out, const struct view *v, const struct serve_story *s)
 {
     struct arena *a = out->arena;
@@ -225,6 +238,7 @@ void report_serve(struct buf *out, const struct view *v, const struct serve_stor
     if (!server_starts(&s->server))
         return;
     put_speed_line(out, v, s);
+    put_sleep(out, v, s);
     buf_printf(out, "  %.*s\n", STR_ARGS(command_line(a, s)));
 }
 
@@ -286,6 +300,7 @@ void report_serve_json(struct json_out *j, const struct serve_story *s)
     json_out_field_u64(j, "graph_bytes", x->graphs);
     json_out_field_bool(j, "graphs_in_budget", x->graphs_counted);
     json_out_field_u64(j, "kv_bytes", x->cache);
+    json_out_field_u64(j, "asleep_bytes", x->asleep);
     json_out_field_u64(j, "kv_tokens", x->holds.tokens);
     json_out_field_u64(j, "sequences", x->holds.sequences);
     json_out_field_u64(j, "sequence_bytes", x->holds.one);

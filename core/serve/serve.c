@@ -285,6 +285,9 @@ void server_of(struct server_state *a, const struct serve_request *request)
         vllm_answer(a, &r);
     else
         sglang_answer(a, &r);
+    // Context, NCCL, what lives outside torch, and graphs: only weights and cache are in the pool
+    // that sleeps (vLLM's gpu_worker.py; SGLang's memory saver drops graphs' memory too).
+    a->asleep = u64_least(before, a->card) + (r.server == SERVER_VLLM ? a->other + a->graphs : 0);
     a->thousandths = r.thousandths;
     a->sequences = r.sequences;
     a->batch_tokens = r.batch_tokens;

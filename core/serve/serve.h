@@ -120,6 +120,7 @@ struct server_state {
     uint64_t graphs;                     // captured, as estimated
     bool graphs_counted;                 // within the budget
     uint64_t cache, lacking;
+    uint64_t asleep; // that stays on the card when weights and cache have left it
     uint64_t thousandths, sequences, batch_tokens, chunk, graph_batch;
     struct cache_layout layout;
     struct cache_answer holds;
