@@ -298,11 +298,12 @@ static bool is_adapter_spread(const struct job *job)
     return job->lora_rank && (own_loop || other);
 }
 
-// Unlike do1 and do2 of real_trainers.jsonl.
+// Unlike do1 to do3 of real_trainers.jsonl.
 static bool is_other_dora(const struct job *job)
 {
     bool measured = job->recipe == RECIPE_TRL &&
-                    (job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2);
+                    (job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
+                     job->strategy == STRATEGY_ZERO3);
     return job->dora && !measured;
 }
 
