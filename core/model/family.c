@@ -74,6 +74,18 @@ const struct family families[] = {
         .defaults = "vocab_size=32000 max_position_embeddings=2048",
     },
     {
+        .model_type = "granitemoehybrid",
+        .title = "Granite 4",
+        .features = FEATURE_MULTIPLIERS | FEATURE_FUSED_MLP | FEATURE_SHARED_FUSED,
+        .reads = READS_ATTENTION_BIAS | READS_POSITIONS,
+        .refuses = "num_local_experts",
+        .window = WINDOW_NEVER,
+        .names = "mlp.gate_up_proj=shared_mlp.input_linear mlp.down_proj=shared_mlp.output_linear",
+        .defaults = "vocab_size=32000 intermediate_size=11008 max_position_embeddings=2048 "
+                    "num_local_experts=8 "
+                    "shared_intermediate_size=1024",
+    },
+    {
         .model_type = "mistral",
         .title = "Mistral",
         .window = WINDOW_ALL,

@@ -333,6 +333,9 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
             return false;
         m->features |= on ? rows[i].features : 0;
     }
+    const struct setting *kind = look_up(o, SCOPE_TEXT, STR("position_embedding_type"));
+    if (o->family->reads & READS_POSITIONS && (!kind || !str_is(kind->value, "rope")))
+        m->features |= FEATURE_NO_ROTARY;
     return read_norm_place(m, o, e) && read_choice(m, o, e);
 }
 
@@ -529,6 +532,8 @@ static bool derive_experts(struct draft *d, struct str where, struct error *e)
     struct model *m = &d->model;
     if (!m->experts.count)
         m->features &= ~(FEATURE_EXPERTS | FEATURE_SHARED_EXPERT);
+    if (!model_has(m, FEATURE_EXPERTS) && model_has(m, FEATURE_SHARED_FUSED))
+        m->intermediate = m->experts.shared_intermediate; // Granite 4: in place of experts
     if (!model_has(m, FEATURE_EXPERTS))
         return true;
     if (!m->experts.intermediate)
@@ -622,7 +627,12 @@ static bool read_layer_type(bool *slides, const struct origin *o, uint64_t layer
             return *slides = true;
         if (str_is(stated->value, "linear_attention") && (o->family->features & FEATURE_DELTA_NET))
             return true;
+        if (str_is(stated->value, "mamba") || str_is(stated->value, "linear_attention"))
+            return FAIL(e, UNSUPPORTED, stated->where,
+                        "layers of %s that are no attention are not modelled", o->family->title);
         *slides = str_is(stated->value, "sliding_attention");
+        if (str_is(stated->value, "attention")) // Granite 4
+            return true;
         return setting_choice(stated, STR("full_attention|sliding_attention"), e);
     }
     if (layer > 0 && look_up_item(o, SCOPE_TEXT, "layer_types", 0))

@@ -145,6 +145,7 @@ enum family_reads {
     READS_HALF_MLP = 1 << 14,    // intermediate_size is of gate and up together
     READS_FALCON = 1 << 12,      // bias, new_decoder_architecture and what follows from it
     READS_NORM_PLACE = 1 << 15,  // do_layer_norm_before
+    READS_POSITIONS = 1 << 16,   // position_embedding_type: rope, or nothing is turned
     READS_QK_NORM = 1 << 20,     // use_qk_norm, over each head
     READS_L2_NORM = 1 << 21,     // use_qk_norm, without weights
     READS_NORM_TOPK = 1 << 22,   // whether a token's chances sum up to one

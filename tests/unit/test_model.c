@@ -323,6 +323,24 @@ TEST(a_likeness_of_an_unknown_family)
     CHECK(strstr(refusal_of(UNKNOWN LATENT "like=qwen3_moe", false), "names a kv_lora_rank"));
 }
 
+#define GRANITE_4                                                  \
+    "config.model_type=granitemoehybrid\nconfig.hidden_size=256\n" \
+    "config.num_hidden_layers=2\nconfig.num_attention_heads=4\nconfig.vocab_size=100\n"
+
+TEST(layers_that_are_not_modelled_are_refused)
+{
+    CHECK(strstr(refusal_of(GRANITE_4 "config.num_local_experts=0\nconfig.layer_types.0=mamba\n"
+                                      "config.layer_types.1=attention",
+                            false),
+                 "layers of Granite 4 that are no attention"));
+    CHECK(strstr(refusal_of(GRANITE_4 "config.num_local_experts=62", false),
+                 "Granite 4 with num_local_experts is not modelled"));
+    CHECK(strstr(refusal_of("config.model_type=mpt\nconfig.d_model=256\nconfig.n_layers=2\n"
+                            "config.n_heads=4\nconfig.attn_config.clip_qkv=6",
+                            false),
+                 "attn_config.clip_qkv is not modelled"));
+}
+
 TEST(an_unknown_family_is_told_its_nearest)
 {
     static const char *const rows[][2] = {
