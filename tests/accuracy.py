@@ -811,6 +811,15 @@ sequences give FlashAttention 2 128 more rows each. Two rows lie beyond 1.25: bo
 flush 5 to 7 GiB of what it holds there, so that their lengths need not be limits; the one of torch 2.4 is also the one
 whose figure is off by more than 3 %, and why is not known.
 
+## Step times
+
+Predicted against measured time of a step, by kind of job (`tests/step_times.py`, `tests/public_speeds.py`;
+[speed.md](speed.md) says how).
+
+![predicted against measured times](speed.svg)
+
+{time}
+
 ## What happened to other people
 
 Public threads and scripts (`tests/public_reports.py`, which says how a report becomes a question and what was mended
@@ -820,10 +829,12 @@ after the first answers: 6 of 16 were right before). Nine of ten were wanted; th
 
 
 def write_documents(folder, runs, others, program):
+    import step_times  # which imports this file
+
     file = " ".join(dict.fromkeys(run.file for run in runs))
     with open(os.path.join(folder, "accuracy.md"), "w", encoding="utf-8") as out:
         public = PUBLIC.format(real=real_trainers.markdown(program), jobs=public_jobs.markdown(program), reports=public_reports.markdown(program),
-                               alst=alst.markdown(program))
+                               alst=alst.markdown(program), time=step_times.section(program))
         sections = {"published": published.section(program), "public": public,
                     "trinity": trinity.section(program)[0].rstrip()}
         out.write(document(runs, file, sections, others))
