@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/num.h"
 #include "core/plan/space.h"
 
 bool plan_request_read(struct plan_request *r, const struct settings *settings, struct error *e)
@@ -106,7 +107,14 @@ struct str plan_options(struct arena *a, const struct plan *p, struct str words)
 
 bool plan_is_safe(const struct plan_candidate *c)
 {
-    return c->prediction.verdict.grade == GRADE_SAFE && !c->prediction.time.unknown;
+    return !c->prediction.time.unknown && plan_grade(&c->prediction, c->bucket_bytes) == GRADE_SAFE;
+}
+
+enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes)
+{
+    const struct verdict *v = &p->verdict;
+    bool room = v->free_bytes >= sat_add(verdict_margin_bytes(v), bucket_bytes);
+    return v->grade == GRADE_SAFE && bucket_bytes && !room ? GRADE_TIGHT : v->grade;
 }
 
 const struct plan_candidate *plan_next(const struct plan *p, ptrdiff_t *group, ptrdiff_t *i)

@@ -60,6 +60,7 @@ struct plan_candidate {
     int dial[PLAN_DIALS];
     int trouble;
     struct prediction prediction;
+    uint64_t bucket_bytes; // that the written files may take beyond it
 };
 
 struct plan_request {
@@ -108,6 +109,14 @@ bool plan_job(struct job *job, struct arena *a, const struct plan *p,
 // Of safe candidates, what the goal counts: seconds, seconds of all GPUs, bytes, trouble.
 double plan_measure(enum plan_goal goal, const struct plan_candidate *c);
 bool plan_is_safe(const struct plan_candidate *c);
+
+// The prediction's grade, or tight where the files' bucket has no room.
+enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes);
+
+// What DeepSpeed's bucket may take beyond a prediction, of the files that are written for the job.
+// Fails where they cannot be.
+bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job,
+                 struct error *e) MUST_USE;
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
 
 // The next candidate of all groups, both from 0; NULL after the last.

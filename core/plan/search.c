@@ -9,10 +9,26 @@
 
 enum { AT_ONCE = 4 };
 
+// Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
+// (deepspeed/runtime/zero/config.py), in bf16.
+#define DEFAULT_BUCKET_BYTES UINT64_C(1000000000)
+
 // Dials whose values are all the same to live memory.
 static bool moves_no_memory(int dial)
 {
     return str_is(str_from(plan_dials[dial].setting), "expandable");
+}
+
+bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, struct error *e)
+{
+    struct draft *draft = NEW(&scratch, struct draft, 1);
+    *bytes = 0;
+    if (!job->target)
+        return true;
+    if (!draft_from_job(draft, &scratch, job, e) || !emit_check(draft, e))
+        return false;
+    *bytes = draft_is(draft, IS_ZERO, IS_CONFIG) ? DEFAULT_BUCKET_BYTES : 0;
+    return true;
 }
 
 // Makes the prediction of a candidate. False where a rule forbids it.
@@ -20,12 +36,8 @@ static bool try_candidate(const struct plan *p, struct plan_candidate *c, struct
                           struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
-    struct draft *draft = NEW(&scratch, struct draft, 1);
-    if (!plan_job(job, &scratch, p, c, e))
-        return false;
-    if (job->target && (!draft_from_job(draft, &scratch, job, e) || !emit_check(draft, e)))
-        return false;
-    return predict_fit(&c->prediction, &scratch, job, e) &&
+    return plan_job(job, &scratch, p, c, e) && plan_bucket(&c->bucket_bytes, scratch, job, e) &&
+           predict_fit(&c->prediction, &scratch, job, e) &&
            real_time_find(&c->prediction.time, scratch, job, e);
 }
 

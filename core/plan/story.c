@@ -22,13 +22,14 @@ static void predict_words(struct plan_row *row, struct arena scratch, const stru
     if (!settings_change(s, row->words, e) || !job_from_settings(job, &scratch, s, e))
         return;
     row->gpus = job_ranks(job);
-    row->possible = predict_fit(&row->prediction, &scratch, job, e) &&
+    row->possible = plan_bucket(&row->bucket_bytes, scratch, job, e) &&
+                    predict_fit(&row->prediction, &scratch, job, e) &&
                     real_time_find(&row->prediction.time, scratch, job, e);
 }
 
 static bool row_is_safe(const struct plan_row *row)
 {
-    return row->possible && row->prediction.verdict.grade == GRADE_SAFE;
+    return row->possible && plan_grade(&row->prediction, row->bucket_bytes) == GRADE_SAFE;
 }
 
 // Not the best itself, and no row twice.
@@ -134,8 +135,8 @@ static const struct plan_candidate *best_of(const struct plan *p, const char *st
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));) {
         if (!str_is(str_from(c->family->strategy), strategy) || c->prediction.time.unknown)
             continue;
-        enum grade grade = c->prediction.verdict.grade,
-                   than = best ? best->prediction.verdict.grade : GRADE_NO;
+        enum grade grade = plan_grade(&c->prediction, c->bucket_bytes),
+                   than = best ? plan_grade(&best->prediction, best->bucket_bytes) : GRADE_NO;
         bool better =
             grade != than ? grade > than
             : grade == GRADE_NO
@@ -165,6 +166,7 @@ static void add_strategies(struct plan_story *s, struct arena *a)
         row.gpus = c->family->gpus;
         row.possible = true;
         row.prediction = c->prediction;
+        row.bucket_bytes = c->bucket_bytes;
         add_row(s, a, &row);
     }
 }

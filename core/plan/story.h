@@ -15,6 +15,7 @@ struct plan_row {
     bool possible;
     struct error refusal;
     struct prediction prediction;
+    uint64_t bucket_bytes;
 };
 
 enum { PLAN_MOST_ROWS = 16, PLAN_MOST_PARETO = 16, PLAN_MOST_CHANGES = 8 };

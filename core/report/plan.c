@@ -89,6 +89,8 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     buf_put_z(&b, " reserved of the ");
     put_gib(&b, best->limit_bytes);
     buf_put_z(&b, " that torch may take");
+    if (p->best->bucket_bytes)
+        buf_put_z(&b, ", where there is room for DeepSpeed's default bucket, 0.93 GiB, too");
     if (best->host_bytes) {
         buf_put_z(&b, "; host ");
         put_gib(&b, best->host_bytes);
@@ -105,20 +107,21 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
 
 // ------------------------------------------------------------------ the others
 
-static struct str verdict_text(const struct prediction *p)
+static struct str verdict_text(const struct plan_row *row)
 {
-    return p->verdict.grade == GRADE_NO ? STR("does not fit")
-                                        : str_from(grade_name(p->verdict.grade));
+    enum grade grade = plan_grade(&row->prediction, row->bucket_bytes);
+    return grade == GRADE_NO ? STR("does not fit") : str_from(grade_name(grade));
 }
 
-static void table_prediction(struct table *t, const struct prediction *p, double best_s)
+static void table_row(struct table *t, const struct plan_row *row, double best_s)
 {
+    const struct prediction *p = &row->prediction;
     struct arena *a = t->arena;
     bool timed = p->fits && !p->time.unknown;
     table_cell(t, timed ? seconds_text(a, p->time.seconds) : STR("-"));
     table_cell(t, timed ? against(a, p->time.seconds, best_s) : STR_NONE);
     table_cell(t, p->fits ? gib_text(a, p->reserved_bytes) : STR("-"));
-    table_cell(t, verdict_text(p));
+    table_cell(t, verdict_text(row));
 }
 
 static void report_others(struct buf *out, const struct view *v, const struct plan_shown *s)
@@ -136,7 +139,7 @@ static void report_others(struct buf *out, const struct view *v, const struct pl
     for (int i = 0; i < s->story->row_count; i++) {
         const struct plan_row *row = &s->story->rows[i];
         table_cell_z(&t, row->what);
-        table_prediction(&t, &row->prediction, best_s);
+        table_row(&t, row, best_s);
         table_cell(&t, row->options);
     }
     buf_char(out, '\n');
