@@ -322,6 +322,18 @@ static bool drops_outside(const struct model *m)
            (model_has(m, FEATURE_SPLIT_PROJECTIONS) && !model_has(m, FEATURE_HEADS_LAST));
 }
 
+// Before a kernel that wants them in their own order, or ranks that share a sequence; DeepSpeed's
+// come as they should lie, but for one head.
+static bool values_are_copied(const struct layer_call *call)
+{
+    const struct trainer *t = call->trainer;
+    const struct model *m = &t->job->model;
+    uint64_t ulysses = t->job->ulysses;
+    bool sent = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
+    return sent || t->ring.ranks > 1 ||
+           (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1);
+}
+
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                      struct var *weights)
 {
@@ -345,10 +357,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     bool gated = model_has(m, FEATURE_GATED_ATTENTION);
     struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
     gate = local(&f, gate);
-    // DeepSpeed's comes as it should lie, but for one head
-    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
-    if (copied || t->ring.ranks > 1 || eager || math ||
-        (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
+    if (eager || math || values_are_copied(call))
         h.v = relayout(g, h.v);
     h.q = local(&f, h.q);
     h.k = local(&f, h.k);
@@ -546,20 +555,32 @@ static struct var embed(struct trainer *t)
 
 // ------------------------------------------------------------------ the model
 
+typedef void layer_forward(struct graph *, struct var *, struct var, void *);
+
+// The first that a model has decides.
+static layer_forward *layer_of(const struct model *m)
+{
+    static const struct {
+        feature_set feature;
+        layer_forward *layer;
+    } rows[] = {
+        {FEATURE_HEADS_AMONG, falcon_layer},  {FEATURE_SCORES_BIASED, mpt_layer},
+        {FEATURE_NORMS_BEHIND, opt_layer},    {FEATURE_PARALLEL, parallel_layer},
+        {FEATURE_PARTS_HELD, stablelm_layer}, {FEATURE_HEADS_LAST, gpt_layer},
+        {FEATURE_ALIBI, bloom_layer},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (model_has(m, rows[i].feature))
+            return rows[i].layer;
+    return decoder_layer;
+}
+
 // Without a graph nothing is recomputed.
 static struct var layers_of(struct trainer *t, struct var embedded)
 {
     struct graph *g = &t->graph;
     bool checkpointing = t->job->checkpointing && g->recording;
-    void (*layer)(struct graph *, struct var *, struct var, void *) =
-        model_has(&t->job->model, FEATURE_HEADS_AMONG)     ? falcon_layer
-        : model_has(&t->job->model, FEATURE_SCORES_BIASED) ? mpt_layer
-        : model_has(&t->job->model, FEATURE_NORMS_BEHIND)  ? opt_layer
-        : model_has(&t->job->model, FEATURE_PARALLEL)      ? parallel_layer
-        : model_has(&t->job->model, FEATURE_PARTS_HELD)    ? stablelm_layer
-        : model_has(&t->job->model, FEATURE_HEADS_LAST)    ? gpt_layer
-        : model_has(&t->job->model, FEATURE_ALIBI)         ? bloom_layer
-                                                           : decoder_layer;
+    layer_forward *layer = layer_of(&t->job->model);
     struct scope f = scope_in(g);
     struct var hidden = local(&f, embedded), output = local(&f, (struct var){NULL, NO_NODE, 0, 0});
     g->checkpoints_on_host = t->job->checkpoint_offload;

@@ -53,9 +53,11 @@ double lengths_mean(const struct lengths *l, uint64_t most)
 static double power(double base, uint64_t exponent)
 {
     double result = 1;
-    for (; exponent; exponent /= 2, base *= base)
-        if (exponent % 2)
-            result *= base;
+    while (exponent) {
+        result *= exponent % 2 ? base : 1;
+        base *= base;
+        exponent /= 2;
+    }
     return result;
 }
 
