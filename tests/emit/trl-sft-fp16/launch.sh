@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-0.6B, 2048 tokens a sequence; sequences a step: 1.
-# Predicted: safe. Peak 10.76 GiB reserved, 10.01 GiB allocated, of the 31.09 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 10.91 GiB reserved, 10.01 GiB allocated, of the 31.09 GiB that torch may take. Not measured: jobs of this kind.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
