@@ -238,7 +238,7 @@ const struct evidence_row evidence_rows[] = {
      0,
      0,
      REAL ", " FAMILIES,
-     70,
+     71,
      {1300, 0, 6900, 6900}},
     {"images in transformers' Trainer, sharded",
      TRAINER,

@@ -322,16 +322,14 @@ static bool drops_outside(const struct model *m)
            (model_has(m, FEATURE_SPLIT_PROJECTIONS) && !model_has(m, FEATURE_HEADS_LAST));
 }
 
-// Before a kernel that wants them in their own order, or ranks that share a sequence; DeepSpeed's
-// come as they should lie, but for one head.
-static bool values_are_copied(const struct layer_call *call)
+static struct var project_output(struct scope *f, struct var mixed,
+                                 const struct layer_parameters *p)
 {
-    const struct trainer *t = call->trainer;
-    const struct model *m = &t->job->model;
-    uint64_t ulysses = t->job->ulysses;
-    bool sent = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
-    return sent || t->ring.ranks > 1 ||
-           (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1);
+    struct graph *g = f->graph;
+    struct var out = linear(g, mixed, p->o, p->o_bias);
+    if (!drops_outside(model_of(g)))
+        return returns(f, dropped(g, out));
+    return dropped(g, returns(f, out));
 }
 
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
@@ -357,7 +355,10 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     bool gated = model_has(m, FEATURE_GATED_ATTENTION);
     struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
     gate = local(&f, gate);
-    if (eager || math || values_are_copied(call))
+    // DeepSpeed's comes as it should lie, but for one head
+    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
+    if (copied || t->ring.ranks > 1 || eager || math ||
+        (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
         h.v = relayout(g, h.v);
     h.q = local(&f, h.q);
     h.k = local(&f, h.k);
@@ -373,9 +374,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
                                            : fused_attention(g, h, shape, call);
     if (gated)
         mixed = multiply(g, mixed, sigmoid(g, gate));
-    if (!drops_outside(m))
-        return returns(&f, dropped(g, linear(g, mixed, p->o, p->o_bias)));
-    return dropped(g, returns(&f, linear(g, mixed, p->o, p->o_bias)));
+    return project_output(&f, mixed, p);
 }
 
 // ------------------------------------------------------------------ the layer
@@ -555,13 +554,13 @@ static struct var embed(struct trainer *t)
 
 // ------------------------------------------------------------------ the model
 
-typedef void layer_forward(struct graph *, struct var *, struct var, void *);
+typedef void layer_forward(struct graph *g, struct var *out, struct var in, void *what);
 
-// The first that a model has decides.
+// The first row that fits.
 static layer_forward *layer_of(const struct model *m)
 {
     static const struct {
-        feature_set feature;
+        feature_set has;
         layer_forward *layer;
     } rows[] = {
         {FEATURE_HEADS_AMONG, falcon_layer},  {FEATURE_SCORES_BIASED, mpt_layer},
@@ -569,8 +568,8 @@ static layer_forward *layer_of(const struct model *m)
         {FEATURE_PARTS_HELD, stablelm_layer}, {FEATURE_HEADS_LAST, gpt_layer},
         {FEATURE_ALIBI, bloom_layer},
     };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
-        if (model_has(m, rows[i].feature))
+    for (int i = 0; i < COUNT_OF(rows); i++)
+        if (model_has(m, rows[i].has))
             return rows[i].layer;
     return decoder_layer;
 }
