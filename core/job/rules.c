@@ -1169,7 +1169,9 @@ const struct rule rules[] = {
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
      "of Trinity's tasks the step of grpo is modelled"},
-    {IS_TP, 0, NULL, 0, NOT_YET, "tp", "tensor parallel is not modelled yet"},
+    {IS_TP, 0, NULL, 0, NOT_YET, "tp",
+     "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
+     "and --replicate is"},
     {0, 0, spreads_experts, 0, NOT_YET, "ep", "expert parallel is not modelled yet"},
     {IS_NVME, IS_ZERO3, NULL, 0, NOT_YET, "nvme",
      "offload to NVMe is DeepSpeed's, in stage 3: --strategy zero3"},

@@ -71,12 +71,12 @@ uint64_t zero2_host_bytes(const struct job *p)
 // _create_param_groups_fp16_flat_cpu_memory).
 static uint64_t bytes_beside_files(const struct job *p)
 {
-    enum { STATE_BUFFERS = 4, PARAMETER_BUFFERS = 5 };
+    const uint64_t state_buffers = 4, parameter_buffers = 5;
     const uint64_t sub_group = 1000000000, in_host = 1000000000;
     uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
-    uint64_t bytes = pinned(part * 2) + STATE_BUFFERS * 4 * u64_least(part, sub_group);
+    uint64_t bytes = pinned(part * 2) + state_buffers * 4 * u64_least(part, sub_group);
     if (p->offload == OFFLOAD_ALL)
-        bytes += PARAMETER_BUFFERS * 2 * ZERO_FILE_BUFFER + pinned(2 * u64_least(part, in_host));
+        bytes += parameter_buffers * 2 * ZERO_FILE_BUFFER + pinned(2 * u64_least(part, in_host));
     return bytes;
 }
 
