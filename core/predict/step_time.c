@@ -100,9 +100,9 @@ static const struct {
     const char *text;
 } ranges[] = {
     [ON_H200] = {1.15, 1.15, "as near as 19 of 20 steps measured on one H200"},
-    [PUBLISHED] = {1.2, 1.2, "as near as 9 of 10 published speeds on A100 and H100"},
+    [PUBLISHED] = {1.21, 1.21, "as near as 9 of 10 published speeds on A100 and H100"},
     [UNCOMPARED] = {1.3, 1.3, "from the card's rates; no speed on it was compared"},
-    [OTHER_HOST] = {2, 1.2, "a host may launch twice as fast as the measured one"},
+    [OTHER_HOST] = {2, 1.21, "a host may launch twice as fast as the measured one"},
     [OWN_CARD] = {1.15, 1.15,
                   "by the rates that probe --kernels measured on your card; as near as 19 of 20 "
                   "steps on one H200 by such rates"},
