@@ -251,7 +251,7 @@ static void find_more(struct plan_story *s, struct arena *a, const struct runner
     struct str machine = larger_machine(a, &p->job.hardware, r.global_batch);
     if (!machine.n || p->request.goal == GOAL_COST)
         return;
-    bool alone = job_ranks(&p->job) == 1;
+    bool alone = str_is(str_from(p->best->family->strategy), "single");
     s->more.what = "more GPUs";
     s->more.words = alone ? str_join(a, machine, STR(" cp=1 sp=1")) : machine;
     r.like = alone ? NULL : p->best->family;
