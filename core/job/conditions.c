@@ -1,0 +1,747 @@
+// What rules ask of a job beyond its traits.
+#include "core/job/conditions.h"
+
+#include "core/base/num.h"
+
+bool has_no_context(const struct job *j)
+{
+    return !j->context;
+}
+
+static bool is_of(const struct job *j, enum recipe recipe)
+{
+    return j->recipe == recipe;
+}
+
+bool is_trinity(const struct job *j)
+{
+    return is_of(j, RECIPE_TRINITY);
+}
+
+bool is_verls(const struct job *j) // or of Trinity, which trains with it
+{
+    return is_trinity(j) || is_of(j, RECIPE_VERL);
+}
+
+bool is_not_verls(const struct job *j)
+{
+    return !is_verls(j);
+}
+
+bool is_not_policy(const struct job *j) // whose trainers compute a policy gradient
+{
+    return !is_verls(j) && !is_of(j, RECIPE_MEGATRON);
+}
+
+bool is_policy(const struct job *j)
+{
+    return !is_not_policy(j);
+}
+
+bool is_deepspeed(const struct job *j)
+{
+    return is_of(j, RECIPE_DEEPSPEED);
+}
+
+bool is_trl(const struct job *j)
+{
+    return is_of(j, RECIPE_TRL);
+}
+
+bool calls_its_head(const struct job *j) // as a module
+{
+    return !job_fuses_head(j);
+}
+
+bool has_older_head(const struct job *j) // TRL's, in chunks by itself or whole
+{
+    return is_trl(j) && calls_its_head(j);
+}
+
+bool is_trainers(const struct job *j) // transformers', and what stands on it
+{
+    return is_of(j, RECIPE_TRANSFORMERS) || is_of(j, RECIPE_AXOLOTL) ||
+           is_of(j, RECIPE_LLAMAFACTORY);
+}
+
+// axolotl/loaders/model.py, _configure_embedding_dtypes: they go back to bf16 with adapters, fsdp
+// or an attention that needs it.
+bool keeps_wide_embeddings(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) && !job_is_sharded(j) && !j->lora_rank &&
+           job_attention(j) != ATTENTION_FLASH2;
+}
+
+bool is_verl(const struct job *j)
+{
+    return is_of(j, RECIPE_VERL);
+}
+
+bool is_megatron(const struct job *j)
+{
+    return is_of(j, RECIPE_MEGATRON);
+}
+
+bool is_another_recipe(const struct job *j)
+{
+    return !str_is(str_from(recipe_words[j->recipe]), target_defs[j->target].recipe);
+}
+
+bool is_single_on_several(const struct job *j)
+{
+    return j->strategy == STRATEGY_SINGLE && is_not_policy(j);
+}
+
+bool shards_over_nothing(const struct job *j)
+{
+    return !is_trinity(j) && !is_verl(j);
+}
+
+#define MODELLED_TOWERS (FEATURE_VISION_QWEN3 | FEATURE_VISION_WINDOWS)
+#define PLAIN_FEATURES  (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
+
+static bool is_plain_or_windowed(const struct job *j) // Qwen, Llama and Mistral
+{
+    return !(j->model.features & ~PLAIN_FEATURES);
+}
+
+static bool is_plain_family(const struct job *j)
+{
+    return is_plain_or_windowed(j) && !job_has_windows(j);
+}
+
+bool has_other_layers(const struct job *j) // Granite's differ in factors alone
+{
+    return j->model.features & ~(PLAIN_FEATURES | FEATURE_MULTIPLIERS | MODELLED_TOWERS);
+}
+
+bool is_special_family(const struct job *j)
+{
+    return !is_plain_family(j);
+}
+
+#define EXPERT_FEATURES                                                                          \
+    (FEATURE_EXPERTS | FEATURE_ROUTER_WIDE | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |        \
+     FEATURE_ROUTER_PLAIN | FEATURE_ROUTER_BALANCE | FEATURE_ROUTER_GROUPS |                     \
+     FEATURE_ROUTER_SIGMOID | FEATURE_SHARED_EXPERT | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE | \
+     FEATURE_QK_NORM_LATE | FEATURE_QK_NORM_WIDE)
+
+// DeepSpeed's first two stages do not care which module a parameter is in, but whether it decays,
+// which the two-dimensional biases of gpt-oss do not.
+static bool is_special_but_for_experts(const struct job *j)
+{
+    feature_set known = PLAIN_FEATURES | MODELLED_TOWERS;
+    bool sees_modules = j->strategy != STRATEGY_ZERO1 && j->strategy != STRATEGY_ZERO2;
+    if (model_has(&j->model, FEATURE_EXPERTS))
+        known |= sees_modules ? EXPERT_FEATURES : ~FEATURE_EXPERT_BIAS;
+    return (j->model.features & ~known) || job_has_windows(j);
+}
+
+bool is_special_under_trinity(const struct job *j)
+{
+    return is_trinity(j) && is_special_but_for_experts(j);
+}
+
+// transformers before 5 has each expert as a module of its own and calls one after another.
+bool is_before_grouped_experts(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) &&
+           (job_shifts_logits(j) || (is_verls(j) && j->version == 0));
+}
+
+bool has_images(const struct job *j)
+{
+    return j->images > 0;
+}
+
+bool freezes_part(const struct job *j)
+{
+    return j->freeze != FREEZE_NONE;
+}
+
+bool has_odd_images(const struct job *j)
+{
+    struct image_grid grid;
+    return has_images(j) && !image_grid_of(&grid, &j->model, j->image_width, j->image_height);
+}
+
+bool has_no_room_for_text(const struct job *j)
+{
+    return has_images(j) && j->context && job_image_tokens(j) >= j->context;
+}
+
+bool trains_nothing(const struct job *j)
+{
+    return j->freeze == FREEZE_LANGUAGE && !has_images(j);
+}
+
+bool has_idle_tower(const struct job *j)
+{
+    return !has_images(j) && j->freeze == FREEZE_NONE;
+}
+
+bool has_untrained_part(const struct job *j)
+{
+    return !has_images(j) || freezes_part(j);
+}
+
+bool names_no_layer(const struct job *j)
+{
+    return j->freeze == FREEZE_LANGUAGE && j->lora_targets != LORA_ALL_TARGETS;
+}
+
+bool has_idle_adapters(const struct job *j)
+{
+    return has_idle_tower(j) && j->lora_targets == LORA_ALL_TARGETS;
+}
+
+bool is_not_plain(const struct job *j)
+{
+    bool supervised = is_of(j, RECIPE_TRL) && j->task == TASK_SFT;
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS) && !supervised;
+}
+
+bool has_other_attention(const struct job *j)
+{
+    return has_images(j) && job_attention(j) != ATTENTION_SDPA;
+}
+
+bool has_odd_batches(const struct job *j)
+{
+    return has_images(j) && (j->evaluation_batch || j->batching != BATCHING_FULL);
+}
+
+bool keeps_images_elsewhere(const struct job *j)
+{
+    return has_images(j) && (j->checkpoint_offload || j->activation_offload);
+}
+
+bool has_siglip(const struct job *j) // as Gemma 3
+{
+    return model_has(&j->model, FEATURE_VISION_SIGLIP);
+}
+
+bool has_own_attention(const struct job *j)
+{
+    return j->model.features &
+           (FEATURE_MLA | FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES | FEATURE_DELTA_NET |
+            FEATURE_ROTARY_COMPLEX | FEATURE_SCORES_BIASED | FEATURE_HEADS_AMONG);
+}
+
+bool is_special_under_zero(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) ? is_special_but_for_experts(j)
+                                                 : has_own_attention(j);
+}
+
+bool is_latent(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_MLA);
+}
+
+bool asks_verl_for_another(const struct job *j)
+{
+    return is_policy(j) && j->attention != ATTENTION_AUTO && j->attention != ATTENTION_FLASH2;
+}
+
+bool asks_sinks_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_SINKS) && job_attention(j) != ATTENTION_EAGER;
+}
+
+bool asks_written_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_ALIBI | FEATURE_WIDE_SCORES | FEATURE_SCORES_BIASED) &&
+           job_attention(j) != ATTENTION_EAGER;
+}
+
+bool asks_falcon_for_another(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_HEADS_AMONG) &&
+           (job_attention(j) != ATTENTION_SDPA || j->ring > 1);
+}
+
+// OPT-350m. Losses and units know one width and one last norm.
+bool strays_from_plain_opt(const struct job *j)
+{
+    bool plain = (j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP) &&
+                 j->loss == LOSS_FULL && j->recipe != RECIPE_TRL;
+    return model_has(&j->model, FEATURE_WORDS_PROJECTED | FEATURE_NORMS_BEHIND) && !plain;
+}
+
+bool is_counted_only(const struct job *j)
+{
+    return j->model.family->counted_only;
+}
+
+bool asks_for_no_sdpa(const struct job *j)
+{
+    return j->attention != ATTENTION_AUTO && j->attention != ATTENTION_SDPA;
+}
+
+bool asks_for_flash3(const struct job *j)
+{
+    return j->attention == ATTENTION_FLASH3;
+}
+
+bool is_asked_eager(const struct job *j)
+{
+    return j->attention == ATTENTION_EAGER;
+}
+
+// Products of fp32 tensors, which autocast makes others of.
+bool multiplies_outside_linear(const struct job *j)
+{
+    return j->model.features & (FEATURE_EXPERTS_DENSE | FEATURE_DELTA_NET);
+}
+
+bool is_hybrid(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_DELTA_NET);
+}
+
+bool is_latent_and_another(const struct job *j)
+{
+    return is_latent(j) && asks_for_no_sdpa(j);
+}
+
+bool has_wide_rotary(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_ROTARY_WIDE);
+}
+
+bool has_untied_head(const struct job *j)
+{
+    return !model_has(&j->model, FEATURE_TIED);
+}
+
+bool changes_logits(const struct job *j)
+{
+    return j->model.features & (FEATURE_LOGIT_CAP | FEATURE_MULTIPLIERS | FEATURE_LOGIT_SCALE);
+}
+
+static bool does_not_divide(uint64_t size, uint64_t whole)
+{
+    return !size || whole % size;
+}
+
+bool sp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->ulysses, job_ranks(j));
+}
+
+bool sp_misses_heads(const struct job *j)
+{
+    return does_not_divide(j->ulysses, j->model.heads);
+}
+
+bool sp_misses_kv_heads(const struct job *j)
+{
+    return j->model.kv_heads % j->ulysses && j->ulysses % j->model.kv_heads;
+}
+
+bool sp_misses_context(const struct job *j)
+{
+    return does_not_divide(j->ulysses, j->context);
+}
+
+bool cp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->ring, job_ranks(j));
+}
+
+bool cp_misses_context(const struct job *j)
+{
+    return does_not_divide(2 * j->ring, j->context);
+}
+
+bool has_no_such_rank(const struct job *j)
+{
+    return j->ring_rank >= j->ring;
+}
+
+bool tp_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->tensor, job_ranks(j) / (j->ulysses * j->ring));
+}
+
+bool tp_misses_heads(const struct job *j)
+{
+    return does_not_divide(j->tensor, j->model.heads);
+}
+
+bool ep_misses_gpus(const struct job *j)
+{
+    return does_not_divide(j->expert, job_ranks(j));
+}
+
+bool spreads_experts(const struct job *j)
+{
+    return j->expert > 1;
+}
+
+bool is_packed_without_adapters(const struct job *j)
+{
+    return j->packed && !j->lora_rank;
+}
+
+bool is_packed_elsewhere(const struct job *j)
+{
+    bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
+    bool flat = (j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS)) ||
+                j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
+    bool cut = (j->strategy == STRATEGY_FSDP2 || j->strategy == STRATEGY_ZERO3) &&
+               (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS));
+    return j->packed && !(j->precision == PRECISION_MIXED ? flat || cut : whole);
+}
+
+bool has_targets_without_adapters(const struct job *j)
+{
+    return settings_find_z(j->given, "lora-targets") && !j->lora_rank;
+}
+
+bool keeps_checkpoints_for_nothing(const struct job *j)
+{
+    return j->checkpoint_offload && !j->checkpointing;
+}
+
+bool saves_hf(const struct job *j)
+{
+    return settings_find_z(j->given, "save-hf") && !is_trinity(j);
+}
+
+bool limits_tokens_twice(const struct job *j)
+{
+    return settings_find_z(j->given, "max-token-len") && settings_find_z(j->given, "batch");
+}
+
+static bool limits_tokens(const struct job *j)
+{
+    return j->token_limit > 0;
+}
+
+bool limits_reference_elsewhere(const struct job *j)
+{
+    return j->reference_limit && !is_trinity(j);
+}
+
+bool reads_less_than_a_sequence(const struct job *j)
+{
+    return j->reference_limit && sat_mul(j->reference_limit, j->ulysses) < j->context;
+}
+
+bool limits_tokens_elsewhere(const struct job *j)
+{
+    return limits_tokens(j) && is_not_verls(j);
+}
+
+bool is_another_recipe_with_adapters(const struct job *j)
+{
+    return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j) && !is_deepspeed(j);
+}
+
+bool is_offloaded(const struct job *j)
+{
+    return j->offload != OFFLOAD_OFF;
+}
+
+static bool is_not_fused(const struct job *j)
+{
+    return !job_fuses_head(j);
+}
+
+bool has_another_step_over_shards(const struct job *j)
+{
+    bool own_loop = is_of(j, RECIPE_HF) && j->strategy == STRATEGY_FSDP2;
+    return is_not_fused(j) && !is_trainers(j) && !own_loop;
+}
+
+bool is_unpredicted_task(const struct job *j)
+{
+    bool known = j->task != TASK_CAPACITY;
+    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
+}
+
+bool is_trls_own_task(const struct job *j)
+{
+    return j->task == TASK_KTO || j->task == TASK_RLOO;
+}
+
+bool has_no_teacher(const struct job *j)
+{
+    return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;
+}
+
+// distillation_trainer.py compares the chances of all words.
+bool learns_other_words(const struct job *j)
+{
+    return j->teacher && j->teacher->vocab != j->model.vocab;
+}
+
+bool keeps_logits_of_nothing(const struct job *j)
+{
+    return j->keeps_logits && (!j->evaluation_batch || !j->evaluation_rows);
+}
+
+bool keeps_beyond_counting(const struct job *j)
+{
+    return job_kept_logits(j) > UINT64_C(1) << 46;
+}
+
+bool replicates_unevenly(const struct job *j)
+{
+    uint64_t dealt = job_ranks(j) / j->ring;
+    return dealt % j->replicas || dealt == j->replicas;
+}
+
+bool saves(const struct job *j)
+{
+    return settings_find_z(j->given, "save") && j->saving != SAVING_NEVER;
+}
+
+bool saves_elsewhere(const struct job *j)
+{
+    return saves(j) && !is_trl(j) && !is_trainers(j) && !is_trinity(j) && !j->target;
+}
+
+bool saves_under_trinity(const struct job *j)
+{
+    return saves(j) && is_trinity(j);
+}
+
+bool never_saves(const struct job *j)
+{
+    return settings_find_z(j->given, "save") && j->saving == SAVING_NEVER;
+}
+
+bool saves_shards(const struct job *j)
+{
+    return saves(j) && j->saving == SAVING_SHARDS;
+}
+
+static bool evaluates(const struct job *j)
+{
+    return j->evaluation_batch > 0;
+}
+
+bool evaluates_answers(const struct job *j)
+{
+    return evaluates(j) && job_generates(j);
+}
+
+// Files say it with their own figures (core/emit/rollout.c).
+bool has_parts_of_another(const struct job *j)
+{
+    return !j->target && j->prompt && j->response && j->prompt + j->response != j->context;
+}
+
+bool evaluates_elsewhere(const struct job *j)
+{
+    return evaluates(j) && !is_trl(j) && !is_trainers(j);
+}
+
+bool is_ragged(const struct job *j)
+{
+    return j->batching != BATCHING_FULL;
+}
+
+bool is_ragged_elsewhere(const struct job *j)
+{
+    return is_ragged(j) && !is_trl(j);
+}
+
+bool is_ragged_without_sdpa(const struct job *j)
+{
+    return is_ragged(j) && job_attention(j) != ATTENTION_SDPA;
+}
+
+bool is_packed_without_sft(const struct job *j)
+{
+    return j->batching == BATCHING_PACKED && j->task != TASK_SFT;
+}
+
+bool computes_no_reference(const struct job *j)
+{
+    return j->precomputed && j->task != TASK_DPO && j->task != TASK_KTO;
+}
+
+bool asks_before_its_end(const struct job *j)
+{
+    return j->prompt >= j->context && j->context;
+}
+
+bool has_kl_elsewhere(const struct job *j)
+{
+    return settings_find_z(j->given, "beta") && (!job_generates(j) || j->task == TASK_DISTILL);
+}
+
+bool generates_in_shards(const struct job *j)
+{
+    bool gathered = job_is_zero(j) && j->task != TASK_DISTILL;
+    return job_generates(j) && job_is_sharded(j) && !gathered;
+}
+
+bool compares(const struct job *j)
+{
+    return is_trl(j) && (j->task == TASK_DPO || j->task == TASK_KTO);
+}
+
+bool is_older_task(const struct job *j)
+{
+    return j->task != TASK_SFT && is_trl(j) && j->version == 0;
+}
+
+bool is_unpredicted_policy_task(const struct job *j)
+{
+    return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
+}
+
+bool offloads_activations(const struct job *j)
+{
+    return j->activation_offload;
+}
+
+bool offloads_elsewhere(const struct job *j)
+{
+    return j->activation_offload && !is_trl(j);
+}
+
+bool offloads_another_loss(const struct job *j)
+{
+    return j->activation_offload && !job_fuses_head(j);
+}
+
+bool offloads_twice(const struct job *j)
+{
+    return j->activation_offload && j->checkpoint_offload;
+}
+
+bool has_own_buckets(const struct job *j)
+{
+    return j->zero_buckets == BUCKETS_OF_DEEPSPEED;
+}
+
+bool tiles_mlp(const struct job *j)
+{
+    return j->tiled_mlp;
+}
+
+bool tiles_special_mlp(const struct job *j)
+{
+    return j->tiled_mlp && is_special_family(j);
+}
+
+bool tiles_elsewhere(const struct job *j)
+{
+    return j->tiled_mlp && !is_deepspeed(j) && !is_of(j, RECIPE_HF);
+}
+
+bool has_liger_layers(const struct job *j)
+{
+    return j->layer_kernels == KERNELS_OF_LIGER;
+}
+
+bool has_spread_liger_layers(const struct job *j)
+{
+    bool split = j->ulysses > 1 && !is_deepspeed(j) && !is_of(j, RECIPE_HF);
+    return has_liger_layers(j) && (split || j->strategy != STRATEGY_ZERO3);
+}
+
+bool has_special_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && is_special_family(j);
+}
+
+bool has_other_liger_layers(const struct job *j)
+{
+    return has_liger_layers(j) && (is_asked_eager(j) || is_policy(j));
+}
+
+bool is_chunked_by_hand(const struct job *j)
+{
+    return !is_trl(j);
+}
+
+bool loss_is_given(const struct job *j)
+{
+    return settings_find_z(j->given, "loss") != NULL;
+}
+
+// An embedding has no row behind its last.
+bool passes_learned_positions(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_POSITIONS) && j->context > j->model.max_position;
+}
+
+bool is_packed_otherwise(const struct job *j)
+{
+    return j->model.packing && !j->model.packing->nf4;
+}
+
+bool is_nf4_unsaid(const struct job *j)
+{
+    return j->model.packing && j->model.packing->nf4 && !j->packed;
+}
+
+bool has_no_muon(const struct job *j)
+{
+    return is_trl(j) || is_trainers(j);
+}
+
+bool is_older_than_muon(const struct job *j)
+{
+    enum { MUON_SINCE = 9 };
+    return j->torch_minor < MUON_SINCE;
+}
+
+bool attends_plainly(const struct job *j)
+{
+    return job_attention_kernel(j) >= KERNEL_EFFICIENT;
+}
+
+bool cuts_head_apart(const struct job *j)
+{
+    return (is_of(j, RECIPE_HF) || j->lora_rank) && has_untied_head(j);
+}
+
+bool has_own_adapters(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) || is_of(j, RECIPE_LLAMAFACTORY);
+}
+
+bool has_other_step_in_fp32(const struct job *j)
+{
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
+}
+
+bool has_long_parts(const struct job *j)
+{
+    return u64_divide_up(j->parameters.total, job_ranks(j)) > INT32_MAX;
+}
+
+// deepspeed 0.19.8, runtime/swap_tensor/partitioned_param_swapper.py, get_buffer: an assertion.
+bool passes_file_buffer(const struct job *j)
+{
+    return u64_divide_up(j->model.vocab * j->model.hidden, job_ranks(j)) > ZERO_FILE_BUFFER;
+}
+
+bool has_narrow_embedding(const struct job *j) // in the state of the plain step
+{
+    return job_has_8bit_optimizer(j) && j->optimizer != OPTIMIZER_ADAMW_8BIT_HF;
+}
+
+bool has_no_bf16(const struct job *j)
+{
+    enum { AMPERE = 80 };
+    return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
+}
+
+bool packs_without_bf16(const struct job *j)
+{
+    return is_trl(j) && has_no_bf16(j);
+}
+
+bool has_flash_without_half(const struct job *j)
+{
+    return job_attends_by_package(j) && (has_no_bf16(j) || j->precision == PRECISION_FP32);
+}
