@@ -22,7 +22,7 @@ NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")
 NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme")
 
 # What one file cannot say: TRL's distillation cuts no rows, and whether lengths are mixed is the data's.
-UNSAID = {"trl-distill": ["context"], "trl-sft-padded": ["batching"]}
+UNSAID = {"trl-distill": ["context"], "trl-sft-padded": ["batching"], "trl-sft-vision": ["context"]}
 
 
 def cases():

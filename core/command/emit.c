@@ -2,6 +2,7 @@
 #include "core/emit/emit.h"
 #include "core/command/command.h"
 #include "core/predict/predict.h"
+#include "core/report/predict.h"
 #include "core/report/verdict.h"
 
 struct emission {
@@ -104,13 +105,8 @@ static void print_json(struct buf *out, const struct emission *m)
         json_out_field_bool(&j, "fits", m->prediction.fits);
         verdict_json(&j, &m->prediction.verdict);
     }
-    if (m->predicted && m->prediction.fits) {
-        json_out_key(&j, "peak");
-        json_out_object(&j);
-        json_out_field_u64(&j, "allocated_bytes", m->prediction.allocated_bytes);
-        json_out_field_u64(&j, "reserved_bytes", m->prediction.reserved_bytes);
-        json_out_object_end(&j);
-    }
+    if (m->predicted && m->prediction.fits)
+        report_peak_json(&j, &m->prediction);
     json_out_field_str(&j, "predicted", m->sentence);
     json_out_key(&j, "files");
     json_out_array(&j);

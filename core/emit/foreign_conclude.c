@@ -428,14 +428,34 @@ static bool conclude_overlap(struct conclusion *c)
 }
 
 // Its Adam is FusedAdam, or CPUAdam where the optimizer is offloaded (runtime/engine.py).
+// Both are there, or the optimizer alone: what else DeepSpeed can put apart is not modelled.
+static bool conclude_nvme(struct conclusion *c)
+{
+    const struct setting *optimizer = fact(c, "optimizer-on-nvme"),
+                         *parameters = fact(c, "parameters-on-nvme"), *path = fact(c, "nvme-path"),
+                         *offload = effective(c, "offload");
+    const struct setting *on = optimizer ? optimizer : parameters;
+    if (!on)
+        return true;
+    if (!path)
+        return FAIL(c->error, BAD_INPUT, on->where, "DeepSpeed needs nvme_path beside this device");
+    if (!optimizer || (offload && str_is(offload->value, "all")))
+        return FAIL(c->error, UNSUPPORTED, on->where,
+                    "parameters and optimizer in different places are not modelled");
+    struct str what = parameters ? STR("all") : STR("optimizer");
+    return put(c, "offload", what, on->where) && put(c, "nvme", path->value, path->where);
+}
+
 static bool conclude_deepspeed(struct conclusion *c)
 {
-    const struct setting *adam = fact(c, "deepspeed-adam"), *offload = effective(c, "offload");
-    const struct setting *wide = fact(c, "without-bf16");
+    const struct setting *adam = fact(c, "deepspeed-adam"), *wide = fact(c, "without-bf16");
     if (wide && !effective(c, "precision"))
         return FAIL(c->error, UNSUPPORTED, wide->where,
                     "DeepSpeed is modelled in bf16 and fp16 only");
+    if (!conclude_nvme(c))
+        return false;
     note_buckets(c);
+    const struct setting *offload = effective(c, "offload");
     bool in_torch = fact_is(c, "torch-adam", "true"),
          on_host = offload && !str_is(offload->value, "off");
     if (!conclude_batch(c) || !adam)

@@ -130,7 +130,16 @@ TEST(deepspeed)
         {STAGE "bf16.enabled=false fp16.enabled=true", "strategy=zero2 precision=fp16"},
         {STAGE "bf16.enabled=false", "!DeepSpeed is modelled in bf16 and fp16 only"},
         {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme",
-         "!only offload to host memory is modelled"},
+         "!DeepSpeed needs nvme_path beside this device"},
+        {"zero_optimization.stage=3 zero_optimization.offload_param.device=nvme "
+         "zero_optimization.offload_param.nvme_path=/disk",
+         "!parameters and optimizer in different places are not modelled"},
+        {"zero_optimization.stage=3 zero_optimization.offload_optimizer.device=nvme "
+         "zero_optimization.offload_optimizer.nvme_path=/disk bf16.enabled=true "
+         "zero_optimization.reduce_bucket_size=auto",
+         "strategy=zero3 offload=optimizer nvme=/disk"},
+        {"zero_optimization.stage=3 zero_optimization.offload_param.device=tape",
+         "!only offload to host memory and NVMe is modelled"},
         {"zero_optimization.stage=3 zero_optimization.zero_hpz_partition_size=8",
          "!zero_optimization.zero_hpz_partition_size '8' of DeepSpeed is not read, and may change "
          "memory"},
