@@ -48,6 +48,12 @@ static struct str reason(struct arena *a, const struct serve_story *s)
         put_gib(&b, x->cache);
         buf_put_z(&b, " are left");
         break;
+    case LACKS_OUTSIDE:
+        put_gib(&b, x->outside);
+        buf_put_z(&b, " are left beside weights and cache, and a chunk's tensors and CUDA graphs "
+                      "take ");
+        put_gib(&b, x->activation + x->graphs);
+        break;
     case LACKS_POSITIONS:
         buf_put_z(&b, "the model has ");
         put_grouped(&b, s->request.model->max_position);

@@ -156,11 +156,11 @@ void vllm_batch_of(struct serve_request *r)
     bool largest = large && card->memory.value >= 160 * GIB && r->version >= SERVER_VERSION(28, 0);
     bool whole = server_rules_of(r).whole_prompts && r->context <= 32 * KIB;
     uint64_t tokens = largest ? 16384 : large ? 8192 : 2048;
-    if (!r->sequences)
-        r->sequences = large ? 1024 : 256;
+    uint64_t sequences = r->sequences ? r->sequences : large ? 1024 : 256;
     if (!r->batch_tokens)
         r->batch_tokens = whole ? u64_most(tokens, r->context)
-                                : u64_least(tokens, sat_mul(r->sequences, r->context));
+                                : u64_least(tokens, sat_mul(sequences, r->context));
+    r->sequences = r->sequences ? sequences : u64_least(sequences, r->batch_tokens);
 }
 
 // SGLang's server_args.py by the MiB that nvidia-smi shows: half a GiB more than torch has (H100:

@@ -26,10 +26,17 @@ const char *server_name(enum server s)
 
 // ------------------------------------------------------------------ reading
 
-// "0.19.1", "v0.8.5.post1" or "19": parts beyond the third matter not.
-static bool read_version(uint64_t *version, struct str text, struct str where, struct error *e)
+// The oldest of which there is a log (tests/runs/servers.jsonl: vLLM 0.6.6, SGLang 0.4.1).
+static uint64_t oldest_minor(enum server s)
 {
-    uint64_t parts[3] = {0};
+    return s == SERVER_VLLM ? 6 : 4;
+}
+
+// "0.19.1", "v0.8.5.post1" or "19": parts beyond the third matter not.
+static bool read_version(struct serve_request *r, struct str text, struct str where,
+                         struct error *e)
+{
+    uint64_t parts[3] = {0}, oldest = oldest_minor(r->server);
     struct str rest = text;
     if (rest.n && char_lower(rest.p[0]) == 'v')
         rest = str_slice(rest, 1, rest.n);
@@ -43,7 +50,12 @@ static bool read_version(uint64_t *version, struct str text, struct str where, s
                         STR_ARGS(str_short(text)));
         rest = c.tail;
     }
-    *version = parts[0] ? SERVER_NEWEST : SERVER_VERSION(parts[1], parts[2]);
+    if (!parts[0] && parts[1] < oldest)
+        return FAIL(e, BAD_INPUT, where,
+                    "%s is modelled from 0.%llu on, as in @0.%llu.1, not '%.*s'",
+                    server_name(r->server), (unsigned long long)oldest, (unsigned long long)oldest,
+                    STR_ARGS(str_short(text)));
+    r->version = parts[0] ? SERVER_NEWEST : SERVER_VERSION(parts[1], parts[2]);
     return true;
 }
 
@@ -59,7 +71,7 @@ static bool read_engine(struct serve_request *r, const struct settings *s, struc
                     STR_ARGS(str_short(item->value)));
     r->server = str_is(c.head, "vllm") ? SERVER_VLLM : SERVER_SGLANG;
     r->version = SERVER_NEWEST;
-    return !c.found || read_version(&r->version, c.tail, item->where, e);
+    return !c.found || read_version(r, c.tail, item->where, e);
 }
 
 // A decimal fraction, in thousandths.
@@ -171,6 +183,22 @@ static bool check_sizes(const struct serve_request *r, const struct settings *s,
     return true;
 }
 
+// vLLM's config/scheduler.py, verify_max_model_len.
+static bool check_batch(const struct serve_request *r, const struct settings *s, struct error *e)
+{
+    struct serve_request full = *r;
+    const struct setting *item = settings_find_z(s, "max-num-seqs");
+    if (r->server != SERVER_VLLM || !item)
+        return true;
+    vllm_batch_of(&full);
+    return full.sequences <= full.batch_tokens ||
+           FAIL(e, BAD_INPUT, item->where,
+                "vLLM refuses more sequences (%llu) than tokens of a batch (%llu); "
+                "--max-num-seqs %llu or --max-num-batched-tokens %llu would do",
+                (unsigned long long)full.sequences, (unsigned long long)full.batch_tokens,
+                (unsigned long long)full.batch_tokens, (unsigned long long)full.sequences);
+}
+
 bool serve_read(struct serve_request *r, struct arena *a, const struct settings *s, struct error *e)
 {
     struct model *m = NEW(a, struct model, 1);
@@ -182,7 +210,7 @@ bool serve_read(struct serve_request *r, struct arena *a, const struct settings 
         return false;
     if (!m->max_position && !settings_find_z(s, "context"))
         return FAIL(e, BAD_INPUT, STR("--context"), "the model names no length; give one");
-    return check_sizes(r, s, e);
+    return check_sizes(r, s, e) && check_batch(r, s, e);
 }
 
 // ------------------------------------------------------------------ the answer
@@ -261,6 +289,13 @@ static void sglang_answer(struct server_state *a, struct serve_request *r)
     running = u64_least(u64_most(running, 2048), 4096);
     if (!r->sequences)
         r->sequences = u64_least(running, u64_most(a->holds.tokens / 2, 1));
+    uint64_t beside = sat_add(sat_add(a->weights, a->other), a->cache);
+    a->outside = a->free > beside ? a->free - beside : 0;
+    uint64_t needed = sat_add(a->activation, a->graphs);
+    if (server_starts(a) && a->outside < needed) {
+        a->verdict = LACKS_OUTSIDE;
+        a->lacking = needed - a->outside;
+    }
 }
 
 static uint64_t group_bytes(const struct serve_request *r)
@@ -319,6 +354,16 @@ static uint64_t least_fraction(const struct serve_request *request, uint64_t fro
     return 0;
 }
 
+// The largest below `from`, likewise.
+static uint64_t most_fraction(const struct serve_request *request, uint64_t from)
+{
+    struct serve_request r = *request;
+    for (r.thousandths = from / 10 * 10; r.thousandths; r.thousandths -= 10)
+        if (starts_with(&r))
+            return r.thousandths;
+    return 0;
+}
+
 static uint64_t least_gpus(const struct serve_request *request)
 {
     enum { MOST_TP = 64 };
@@ -344,8 +389,10 @@ struct serve_change serve_remedy_of(const struct serve_request *request)
     }
     uint64_t free = a.free * 1000 / u64_most(a.card, 1) / 10 * 10;
     bool less = a.verdict == LACKS_FREE;
-    uint64_t part = least_fraction(request, less ? free : a.thousandths + 1,
-                                   less ? free : u64_least(free, MOST_FRACTION));
+    uint64_t part = a.verdict == LACKS_OUTSIDE
+                        ? most_fraction(request, a.thousandths)
+                        : least_fraction(request, less ? free : a.thousandths + 1,
+                                         less ? free : u64_least(free, MOST_FRACTION));
     if (part)
         return (struct serve_change){REMEDY_FRACTION, part};
     if (a.verdict == LACKS_SEQUENCE && a.holds.longest >= 16)

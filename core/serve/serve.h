@@ -110,6 +110,7 @@ enum serve_verdict {
     LACKS_CACHE,     // nothing is left for keys and values
     LACKS_SEQUENCE,  // not one sequence of the wanted length
     LACKS_POSITIONS, // the model has not as many
+    LACKS_OUTSIDE,   // SGLang: too little is left beside the budget
 };
 
 struct server_state {
@@ -120,7 +121,8 @@ struct server_state {
     uint64_t graphs;                     // captured, as estimated
     bool graphs_counted;                 // within the budget
     uint64_t cache, lacking;
-    uint64_t asleep; // that stays on the card when weights and cache have left it
+    uint64_t outside; // SGLang: free beside weights and cache
+    uint64_t asleep;  // that stays on the card when weights and cache have left it
     uint64_t thousandths, sequences, batch_tokens, chunk, graph_batch;
     struct cache_layout layout;
     struct cache_answer holds;
