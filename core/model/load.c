@@ -44,6 +44,7 @@ struct field {
     feature_set only_with; // a family without these features does not read it
     const char *keys;      // alternatives, space-separated
     const char *unless;    // a key that says it better
+    const char *called;    // in a message; NULL: by the first key
 };
 
 #define IN_MODEL(member)  offsetof(struct draft, model.member)
@@ -71,7 +72,7 @@ static const struct field fields[] = {
     {IN_MODEL(intermediate), SCOPE_TEXT, .max = MAX_WIDTH,
      .keys = "intermediate_size n_inner ffn_dim ffn_hidden_size"},
     {IN_MODEL(vocab), SCOPE_TEXT, .required = true, .max = MAX_VOCAB,
-     .keys = "padded_vocab_size vocab_size"},
+     .keys = "padded_vocab_size vocab_size", .called = "vocab_size"},
     {IN_MODEL(max_position), SCOPE_TEXT, .max = MAX_POSITION,
      .keys = "max_position_embeddings n_positions max_seq_len seq_length"},
     {IN_MODEL(first_position), SCOPE_TEXT, .max = MAX_POSITION, .only_with = FEATURE_POSITIONS,
@@ -202,14 +203,33 @@ static bool is_null(const struct setting *item)
     return str_is(item->value, "null");
 }
 
+// Refuses a list or an object in the place of a number.
+static bool check_is_number(const struct origin *o, const struct field *f, struct error *e)
+{
+    struct words names = words_of(f->keys, ' ');
+    while (words_next(&names)) {
+        struct arena scratch = *o->arena;
+        struct str start =
+            str_format(&scratch, "%s%s%.*s.", o->root, o->family->nested ? "text_config." : "",
+                       STR_ARGS(names.word));
+        for (ptrdiff_t i = 0; i < o->given->count; i++)
+            if (str_starts(o->given->items[i].key, start))
+                return FAIL(e, BAD_INPUT, o->label, "the configuration's %.*s must be a number",
+                            STR_ARGS(names.word));
+    }
+    return true;
+}
+
 static bool read_field(struct draft *d, const struct origin *o, const struct field *f,
                        struct error *e)
 {
     const struct setting *item = look_up_any(o, f->scope, f->keys);
     if (f->unless && look_up(o, f->scope, str_from(f->unless)))
         return true;
+    if (f->required && !check_is_number(o, f, e))
+        return false;
     if (!item || is_null(item)) {
-        struct str first = str_cut(str_from(f->keys), ' ').head;
+        struct str first = f->called ? str_from(f->called) : str_cut(str_from(f->keys), ' ').head;
         return !f->required ||
                FAIL(e, BAD_INPUT, o->label, "the configuration has no %s%.*s",
                     f->scope == SCOPE_VISION ? "vision_config." : "", STR_ARGS(first));

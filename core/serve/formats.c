@@ -81,11 +81,13 @@ static bool next_word(struct str *word, struct str *rest)
     return word->n > 0;
 }
 
+static const char modelled[] =
+    "bf16, fp16, fp32, fp8, int8 (w8a8), w4a16, AWQ, GPTQ, bitsandbytes' 4 bit and MXFP4 are";
+
 static bool refuse_format(const struct weight_format *f, struct str where, struct error *e)
 {
     FAIL(e, UNSUPPORTED, where, "weights in %s are not modelled: %s", f->name, f->refused);
-    return HINT(e, "bf16, fp16, fp32, fp8, int8 (w8a8), w4a16, AWQ, GPTQ, bitsandbytes' 4 bit and "
-                   "MXFP4 are");
+    return HINT(e, "%s", modelled);
 }
 
 bool serve_check_name(const struct settings *s, struct error *e)
@@ -142,6 +144,17 @@ static const struct weight_format *native_format(const struct serve_request *r,
     return NULL;
 }
 
+// A method that the model's file names and nothing here knows.
+static bool check_method(const struct serve_request *r, const struct settings *s, struct error *e)
+{
+    const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
+    if (!method || str_is(method->value, "null") || r->format != &formats[0])
+        return true;
+    FAIL(e, UNSUPPORTED, method->where, "weights packed by quant_method '%.*s' are not modelled",
+         STR_ARGS(str_short(method->value)));
+    return HINT(e, "%s", modelled);
+}
+
 static bool read_cache_type(struct serve_request *r, const struct settings *s, struct error *e)
 {
     const struct setting *item = settings_find_z(s, "kv-dtype");
@@ -170,5 +183,5 @@ bool serve_read_types(struct serve_request *r, const struct settings *s, struct 
         return false;
     if (r->format->refused)
         return refuse_format(r->format, dtype ? dtype->where : r->model->name, e);
-    return read_cache_type(r, s, e);
+    return check_method(r, s, e) && read_cache_type(r, s, e);
 }
