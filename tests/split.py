@@ -5,7 +5,8 @@ Usage: split.py BUILD-FOLDER
 
 Every division that is shown uses all GPUs, engines have sizes that the models' heads allow and lie within a node, a
 server's memory is what `serve` says, training's what `predict` says, the teacher's seconds follow from the rate at which
-it reads, and no division with other numbers of GPUs is faster than the best.
+it reads, and no division with other numbers of GPUs is faster than the best. What one GPU more in the node would bring is
+what a node of so many is told.
 """
 import json
 import os
@@ -82,6 +83,11 @@ def main():
             check_division(judge, case, other)
             judge.check("%s is faster than the best" % other["name"],
                         other["iteration_s"] >= best["iteration_s"] * (1 - 1e-6))
+        if nodes == 1:
+            larger = judge.ask("split", "--teacher", teacher, "--student", student, "--gpu",
+                               "%dx%s" % (per_node + 1, card), *more)
+            judge.check("%s and %s: one GPU more" % (teacher, student),
+                        near(reply["one_gpu_more_iteration_s"], larger["best"]["iteration_s"]))
         print("%s teaches %s on %d x %s: %.1f s" % (teacher, student, nodes * per_node, card, best["iteration_s"]))
     sys.exit(bool(judge.bad))
 

@@ -4,6 +4,8 @@
 #include "core/base/num.h"
 #include "core/time/network.h"
 
+#include <string.h>
+
 const char *split_role_name(enum split_role r)
 {
     static const char *const names[] = {"teacher", "train", "rollout"};
@@ -129,6 +131,25 @@ static bool read_batches(struct split_request *r, const struct settings *s, stru
     return true;
 }
 
+// Both models read whole answers behind their prompts.
+static bool check_positions(const struct split_request *r, const struct settings *s,
+                            struct error *e)
+{
+    const struct setting *item = settings_find_z(s, "response");
+    item = item ? item : settings_find_z(s, "prompt");
+    const struct model *both[] = {r->teacher.model, r->rollout.model};
+    for (int i = 0; i < COUNT_OF(both); i++) {
+        uint64_t positions = u64_most(both[i]->max_position, both[i]->rotary_table);
+        if (positions && r->prompt + r->response > positions)
+            return FAIL(e, BAD_INPUT, item ? item->where : STR("--response"),
+                        "a prompt of %llu tokens and an answer of %llu are more than the %llu "
+                        "positions of %.*s",
+                        (unsigned long long)r->prompt, (unsigned long long)r->response,
+                        (unsigned long long)positions, STR_ARGS(str_short(both[i]->name)));
+    }
+    return true;
+}
+
 bool split_read(struct split_request *r, struct arena *a, const struct settings *s, struct error *e)
 {
     const struct setting *gpu = settings_find_z(s, "gpu");
@@ -151,7 +172,7 @@ bool split_read(struct split_request *r, struct arena *a, const struct settings 
                     "the card's bandwidth and bf16 rate are needed, as in "
                     "8x{memory=48GiB,bandwidth=960GB/s,bf16=181TFLOPS}");
     return read_server(&r->teacher, r, s, true, e) && read_server(&r->rollout, r, s, false, e) &&
-           read_training(r, s, e);
+           check_positions(r, s, e) && read_training(r, s, e);
 }
 
 // ------------------------------------------------------------------ roles
@@ -390,11 +411,29 @@ static struct split best_of(const struct split_request *r, const struct split_re
 static bool fill_parts(struct split_result *x, const struct split_request *r, struct error *e)
 {
     for (uint64_t n = 1; n + 1 <= r->gpus; n++) {
+        struct split_part *train = &x->parts[ROLE_TRAIN][n];
         x->parts[ROLE_TEACHER][n] = best_server(r, ROLE_TEACHER, n);
         x->parts[ROLE_ROLLOUT][n] = best_server(r, ROLE_ROLLOUT, n);
-        if (!train_part(&x->parts[ROLE_TRAIN][n], r, n, e))
+        if (!train->gpus && !train_part(train, r, n, e))
             return false;
     }
+    return true;
+}
+
+// The best with one GPU more: in the same node where there is one, as if so many had been asked
+// for. Training on fewer is what it was.
+static bool with_one_more(struct split *more, const struct split_result *x,
+                          const struct split_request *request, struct error *e)
+{
+    struct split_request r = *request;
+    struct split_result *larger = NEW(r.arena, struct split_result, 1);
+    r.gpus++;
+    if (r.hardware.nodes == 1)
+        r.hardware.gpus_per_node++;
+    memcpy(larger->parts[ROLE_TRAIN], x->parts[ROLE_TRAIN], sizeof x->parts[ROLE_TRAIN]);
+    if (!fill_parts(larger, &r, e))
+        return false;
+    *more = best_of(&r, larger, r.gpus, SPLIT_BEST);
     return true;
 }
 
@@ -475,9 +514,10 @@ bool split_find(struct split_result *x, const struct split_request *r, struct er
         return false;
     for (int i = 0; i < SPLIT_CHOICES; i++)
         x->choices[i] = best_of(r, x, r->gpus, (enum split_choice)i);
-    x->more = best_of(r, x, r->gpus + 1, SPLIT_BEST);
     if (!x->choices[SPLIT_BEST].possible)
         return no_room(x, r, e);
+    if (!with_one_more(&x->more, x, r, e))
+        return false;
     x->longest_response = longest_response(r, &x->choices[SPLIT_BEST]);
     return true;
 }
