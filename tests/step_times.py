@@ -9,7 +9,8 @@ first were played there by torch's fake process group, which moves nothing: rows
 FSDP1 gathers and Ulysses exchanges is then whatever the memory held, on which cards draw less power and clock higher:
 products by 28 %, attention by 20 % (tests/runs/h200_kernels.jsonl, `sustained`), as predicted with --network none. They
 are a group of their own, judged too. The host's constants of core/time/rates.c were fitted to every other row of the
-rest; `held` is the other half. A bar is what was reached, rounded up. --write makes speed.md and speed.svg.
+rest; `held` is the other half, which was in sight when they were chosen. A bar is what was reached, rounded up. --write
+makes speed.md and speed.svg.
 """
 import argparse
 import collections
@@ -194,8 +195,9 @@ Made by `python3 tests/step_times.py build/release --write docs`. Steps measured
 public measurements on other cards and on several. A step's time is its operators' times on their streams (core/time).
 What kernels take was measured on that card, shape by shape (`share/torch_kernels.py`, which `fathom probe --engine torch
 --kernels` runs on yours; tests/runs/h200_kernels.jsonl): by these measurements alone the same steps come out as near as
-by the constants of core/time/rates.c. What the host takes was fitted to half of the steps (`fitted`). `empty data` are
-jobs whose other ranks were played so that weights or attention had no numbers, on which a card clocks higher.
+by the constants of core/time/rates.c. What the host takes was fitted to half of the steps (`fitted`); the other half was
+seen too when constants were chosen, as the public measurements were, and only `unseen` came after all but two
+of them. `empty data` are jobs whose other ranks were played so that weights or attention had no numbers, on which a card clocks higher.
 
 ![predicted against measured times](speed.svg)
 
