@@ -727,8 +727,9 @@ Peaks of each step in GiB. An error is that of the step furthest off. **Missed**
 
 
 PROBED = """\
-Runs of {files} are trials of `fathom probe` (docs/probe.md): one H200 plays rank 0 of the recipe's job and keeps to
-the memory of the card that is named. Trials that ran out of it are among them; of those the steps before are compared.
+Runs of {files} have their settings beside them. Those of `h200_families.jsonl` are steps of transformers' own Trainer over a
+family's configuration, cut to a few layers where it is large; those of `h200_vl.jsonl` a plain loop, and the Trainer under FSDP.
+Any other file is of trials of `fathom probe` (docs/probe.md), which keep to the memory of the card that is named.
 
 """
 
