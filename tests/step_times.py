@@ -196,8 +196,9 @@ public measurements on other cards and on several. A step's time is its operator
 What kernels take was measured on that card, shape by shape (`share/torch_kernels.py`, which `fathom probe --engine torch
 --kernels` runs on yours; tests/runs/h200_kernels.jsonl): by these measurements alone the same steps come out as near as
 by the constants of core/time/rates.c. What the host takes was fitted to half of the steps (`fitted`); the other half was
-seen too when constants were chosen, as the public measurements were, and only `unseen` came after all but two
-of them. `empty data` are jobs whose other ranks were played so that weights or attention had no numbers, on which a card clocks higher.
+seen too when constants were chosen, as the public measurements were, and only `unseen` came after all but two of them.
+`empty data` are jobs whose other ranks were played so that weights or attention had no numbers, on which a card clocks
+higher.
 
 ![predicted against measured times](speed.svg)
 
