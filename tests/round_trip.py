@@ -15,14 +15,15 @@ import sys
 import tempfile
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
-TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl", "axolotl", "llamafactory")
+TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl", "transformers", "axolotl",
+           "llamafactory")
 # What no file of the frameworks says, or --from does not read: the user's own choice of names, the
 # engines beside the trainer, and torch's version.
 NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")
 NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme")
 
-# What one file cannot say: TRL's distillation cuts no rows, and whether lengths are mixed is the data's.
-UNSAID = {"trl-distill": ["context"], "trl-sft-padded": ["batching"], "trl-sft-vision": ["context"]}
+# What one file cannot say: TRL's distillation cuts no rows, nor does training on images.
+UNSAID = {"trl-distill": ["context"], "trl-sft-vision": ["context"]}
 
 
 def cases():

@@ -192,6 +192,9 @@ bool foreign_read(struct settings *out, struct foreign *f, const struct settings
     for (ptrdiff_t i = 0; i < file->count; i++)
         if (!str_is(file->items[i].value, "null") && !take(&said, f, format, file->items[i], e))
             return false;
+    const struct setting *named = settings_find_z(&f->facts, "recipe");
+    if (named)
+        f->recipe = str_z(out->arena, named->value);
     struct setting read = {str_from(format->name), file->items[0].where, file->items[0].where};
     return settings_set(&f->facts, read, e) && merge(out, f, &said, e);
 }

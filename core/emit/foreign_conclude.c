@@ -85,6 +85,18 @@ static bool conclude_accelerate(struct conclusion *c)
     return !mixed || put_unless_there(c, "precision", STR("autocast"), mixed->where);
 }
 
+// scripts/train.py, accumulation_of: under FSDP every micro-batch is reduced, whoever's step it is.
+static bool conclude_own_script(struct conclusion *c)
+{
+    const struct setting *own = fact(c, "own-script"), *strategy = effective(c, "strategy");
+    uint64_t accumulation = 1;
+    if (!own || !strategy || !str_starts(strategy->value, STR("fsdp")))
+        return true;
+    if (!count_of(c, &accumulation, effective(c, "accum")))
+        return false;
+    return accumulation < 2 || put_unless_there(c, "sync-each-batch", STR("on"), own->where);
+}
+
 // Whose layers are recomputed: FSDP's own switch, the Trainer's, or that of emit's train.py. Where
 // FSDP's is off, the trainer may still do it.
 static bool conclude_recomputation(struct conclusion *c)
@@ -816,6 +828,6 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_overlap(&c) && conclude_recomputation(&c) && conclude_saving(&c) &&
-           conclude_evaluation(&c) && note_padding(&c);
+           conclude_overlap(&c) && conclude_own_script(&c) && conclude_recomputation(&c) &&
+           conclude_saving(&c) && conclude_evaluation(&c) && note_padding(&c);
 }

@@ -665,6 +665,8 @@ const struct foreign_row script_rows[] = {
     {"arguments.checkpointing", NULL, FACT, "recomputed", "true"},
     {"arguments.dataset", NULL, NOTHING},
     {"arguments.save-to", NULL, FACT, "own-script"},
+    {"predicted.recipe", NULL, FACT, "recipe"},
+    {"predicted.batching", NULL, SETS, "batching"},
     {"yarn.model", NULL, FACT, "yarn-model"},
     {"yarn.copy", NULL, FACT, "yarn-copy"},
 };
@@ -687,6 +689,6 @@ const struct foreign_format foreign_formats[] = {
      "trainer.trainer_config.* trainer.max_token_len_per_gpu cluster.gpu_per_node "
      "explorer.rollout_model.* buffer.train_batch_size model.model_path model.max_model_len",
      ROWS(trinity), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
-    {"a launch script", NULL, "environment.* arguments.* yarn.*", ROWS(script), NULL},
+    {"a launch script", NULL, "environment.* arguments.* predicted.* yarn.*", ROWS(script), NULL},
 };
 const ptrdiff_t foreign_format_count = COUNT_OF(foreign_formats);

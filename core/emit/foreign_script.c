@@ -1,5 +1,6 @@
 // Launch scripts, as far as they say what is trained: words "section.key=value" are overrides of
-// verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets.
+// verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets, and its
+// comments "# Predicted with --name value" are what no word of the frameworks says.
 // Variables that the script sets, or gives a default, are put in; others stay as they are.
 #include "core/emit/foreign.h"
 
@@ -182,9 +183,18 @@ static bool read_command(struct script *s, struct str word, struct str *rest)
     return read_word(s, word);
 }
 
+static bool read_prediction(struct script *s, struct str text)
+{
+    struct str_cut pair = str_cut(str_trim(text), ' ');
+    struct str key = str_join(s->settings->arena, STR("predicted."), pair.head);
+    return put(s, key, str_trim(pair.tail));
+}
+
 static bool read_line(struct script *s, struct str line)
 {
-    struct str word, rest = line;
+    struct str word, rest = line, said = STR("# Predicted with --");
+    if (str_starts(line, said))
+        return read_prediction(s, str_slice(line, said.n, line.n));
     if (str_is(str_trim(line), "arguments=(") || str_is(str_trim(line), ")")) {
         s->in_arguments = !str_is(str_trim(line), ")");
         return true;

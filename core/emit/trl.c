@@ -177,6 +177,7 @@ static const struct line head_lines[] = {
              "# TRL, @task@: @name@, @context@ tokens a sequence; @step@.\n"
              "# @predicted@\n"
              "# Arguments given here win over the file: bash launch.sh --max_steps 3"},
+    {IS_PADDED, 0, "# Predicted with --batching padded"}, // the data's lengths, which no key says
 };
 
 static const struct line run_lines[] = {

@@ -2,6 +2,7 @@
 # Qwen3-8B, 32768 tokens a sequence; sequences a step: 8.
 # Predicted: safe. Peak 34.74 GiB reserved, 27.73 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
+# Predicted with --recipe transformers
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})

@@ -2,6 +2,7 @@
 # TRL, sft: Qwen3-0.6B, 4096 tokens a sequence; sequences a step: 4.
 # Predicted: safe. Peak 11.87 GiB reserved, 10.79 GiB allocated, of the 139.05 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
+# Predicted with --batching padded
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
