@@ -7,7 +7,7 @@ tests/runs/h200_runs.jsonl (`step_s`) and real_trainers_seconds.jsonl (of the ro
 the faster of steps 2 and 3; a row where these differ by more than 15 % is listed, not judged. Ranks other than the
 first were played there by torch's fake process group, which moves nothing: rows are asked with --network none. What
 FSDP1 gathers and Ulysses exchanges is then whatever the memory held, on which cards draw less power and clock higher:
-products by 28 %, attention by 20 % (tests/runs/h200_kernels.jsonl, `sustained`), as predicted with --network none. They
+products by 28 %, attention by 20 % (tests/runs/kernels_h200.jsonl, `sustained`), as predicted with --network none. They
 are a group of their own, judged too. The host's constants of core/time/rates.c were fitted to every other row of the
 rest; `held` is the other half, which was in sight when they were chosen. A bar is what was reached, rounded up. --write
 makes speed.md and speed.svg.
@@ -43,7 +43,7 @@ BARS = {
     "unseen, one GPU": (10, 2.7, 6, 6),
     "unseen, others": (11, 14.2, 31.5, 31.5),
 }
-# All above 0.15 s, by the constants that `fathom probe --kernels` makes of tests/runs/h200_kernels.jsonl alone; those
+# All above 0.15 s, by the constants that `fathom probe --kernels` makes of tests/runs/kernels_h200.jsonl alone; those
 # of the host are relative to the same host's.
 BY_KERNELS = (109, 4.4, 14.5, 25)
 
@@ -96,7 +96,7 @@ def measure_kernels(program, folder):
     """As on the H200: a Python that only copies what its torch said there."""
     python = os.path.join(folder, "python")
     with open(python, "w", encoding="utf-8") as file:
-        file.write(f"#!/bin/sh\ncp {os.path.join(HERE, 'runs', 'h200_kernels.jsonl')} \"$3\"\n")
+        file.write(f"#!/bin/sh\ncp {os.path.join(HERE, 'runs', 'kernels_h200.jsonl')} \"$3\"\n")
     os.chmod(python, 0o700)
     subprocess.run([os.path.abspath(program), "probe", "--engine", "torch", "--kernels", "--python", python],
                    cwd=folder, check=True, capture_output=True, env={**os.environ, "XDG_DATA_HOME": folder})
@@ -194,7 +194,7 @@ def markdown(rows, fresh, public):
 Made by `python3 tests/step_times.py build/release --write docs`. Steps measured on one H200, other ranks played, and
 public measurements on other cards and on several. A step's time is its operators' times on their streams (core/time).
 What kernels take was measured on that card, shape by shape (`share/torch_kernels.py`, which `fathom probe --engine torch
---kernels` runs on yours; tests/runs/h200_kernels.jsonl): by these measurements alone the same steps come out as near as
+--kernels` runs on yours; tests/runs/kernels_h200.jsonl): by these measurements alone the same steps come out as near as
 by the constants of core/time/rates.c. What the host takes was fitted to half of the steps (`fitted`); the other half was
 seen too when constants were chosen, as the public measurements were, and only `unseen` came after all but two of them.
 `empty data` are jobs whose other ranks were played so that weights or attention had no numbers, on which a card clocks

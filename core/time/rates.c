@@ -1,5 +1,5 @@
 // See rates.h. What kernels reach was measured on one H200, shape by shape (torch 2.11,
-// share/torch_kernels.py; tests/runs/h200_kernels.jsonl); what a host takes was fitted to every
+// share/torch_kernels.py; tests/runs/kernels_h200.jsonl); what a host takes was fitted to every
 // other row of tests/step_times.py. Other cards have the H200's parts of their own peaks, changed
 // where public measurements say so; nothing was measured there. Which constants there are, and
 // their last changes, were chosen seeing all 109 rows of the H200 and the public pairs: only the
