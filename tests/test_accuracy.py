@@ -227,7 +227,7 @@ class Trials(unittest.TestCase):
 
     def test_document_tells_of_them(self):
         text = accuracy.document([self.run_of(), self.run_of(oom=True)], "r.jsonl", SECTIONS)
-        self.assertIn("Runs of `h200_probe.jsonl` are trials of `fathom probe`", text)
+        self.assertIn("Runs of `h200_probe.jsonl` have their settings beside them", text)
         self.assertNotIn(accuracy.DIED, text)
         self.assertIn(accuracy.DIED, accuracy.document([made((100, 200, 200))], "r.jsonl", SECTIONS))
 
