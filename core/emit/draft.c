@@ -36,34 +36,6 @@ static bool take_count(uint64_t *value, struct draft *j, const char *name, struc
     return true;
 }
 
-// As the hub spells it: the one among its others, or what it calls the row.
-static struct str hub_id(struct arena *a, const struct catalog_model *row, struct str name)
-{
-    struct str bare = str_cut(name, '/').found ? str_cut(name, '/').tail : name;
-    struct words others = words_of(row->also, ' ');
-    while (words_next(&others))
-        if (str_equal_nocase(others.word, bare))
-            return str_format(a, "%s/%.*s", row->owner, STR_ARGS(others.word));
-    return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
-}
-
-// Where the weights are: the hub's id of a catalogue row, the place of the caller's file or folder
-// (scripts change to their own, where a relative one would be another's id), or what was named.
-static struct str weights_of(const struct draft *j, const char *setting)
-{
-    const struct setting *item = settings_find_z(j->settings, setting);
-    const struct setting *path = settings_find_z(j->settings, "weights.path");
-    struct str name = item ? item->value : STR_NONE;
-    const struct catalog_model *row = catalog_model_find(name);
-    if (row)
-        return hub_id(j->arena, row, name);
-    if (path && str_is(str_from(setting), "model"))
-        name = path->value;
-    if (str_ends(name, STR("/config.json")))
-        return str_slice(name, 0, name.n - STR("/config.json").n);
-    return name;
-}
-
 // context / max_position, rounded up to four decimals.
 static struct str yarn_factor(const struct draft *j)
 {
@@ -74,10 +46,10 @@ static struct str yarn_factor(const struct draft *j)
 
 static void take_model(struct draft *j)
 {
-    struct str weights = weights_of(j, "model");
+    struct str weights = model_weights_place(j->arena, j->settings, "model");
     struct str name = str_cut_last(weights, '/').found ? str_cut_last(weights, '/').tail : weights;
     draft_fact(j, "weights", weights);
-    draft_fact(j, "teacher", weights_of(j, "teacher"));
+    draft_fact(j, "teacher", model_weights_place(j->arena, j->settings, "teacher"));
     draft_fact(j, "name", name.n ? name : STR("model"));
     bool longer = draft_is(j, IS_YARN, 0);
     draft_fact(j, "model", longer ? STR("model-yarn") : weights);

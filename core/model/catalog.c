@@ -559,6 +559,32 @@ const struct catalog_model *catalog_model_find(struct str name)
     return NULL;
 }
 
+// As the hub spells it: the one among its others, or what it calls the row.
+static struct str hub_id(struct arena *a, const struct catalog_model *row, struct str name)
+{
+    struct str bare = str_cut(name, '/').found ? str_cut(name, '/').tail : name;
+    struct words others = words_of(row->also, ' ');
+    while (words_next(&others))
+        if (str_equal_nocase(others.word, bare))
+            return str_format(a, "%s/%.*s", row->owner, STR_ARGS(others.word));
+    return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
+}
+
+struct str model_weights_place(struct arena *a, const struct settings *s, const char *setting)
+{
+    const struct setting *item = settings_find_z(s, setting);
+    const struct setting *path = settings_find_z(s, "weights.path");
+    struct str name = item ? item->value : STR_NONE;
+    const struct catalog_model *row = catalog_model_find(name);
+    if (row)
+        return hub_id(a, row, name);
+    if (path && str_is(str_from(setting), "model"))
+        name = path->value;
+    if (str_ends(name, STR("/config.json")))
+        return str_slice(name, 0, name.n - STR("/config.json").n);
+    return name;
+}
+
 static const struct packing *packing_of(struct str name)
 {
     for (ptrdiff_t i = 0; i < packing_count; i++) {

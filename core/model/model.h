@@ -304,6 +304,11 @@ const struct catalog_model *catalog_model_at(ptrdiff_t i); // NULL: there are no
 // Case is forgiven, and a missing owner; another owner is another model.
 const struct catalog_model *catalog_model_find(struct str name);
 
+// Where the weights of the model under that setting are: the hub's id of a catalogue row, the place
+// of the caller's file or folder (scripts change to their own, where a relative one would be
+// another's id), or what was named.
+struct str model_weights_place(struct arena *a, const struct settings *s, const char *setting);
+
 // What the end of a name says of its weights: packed, so that they are not what trains.
 struct packing {
     const char *suffix;

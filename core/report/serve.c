@@ -101,7 +101,7 @@ static struct str command_line(struct arena *a, const struct serve_story *s)
     bool vllm = r->server == SERVER_VLLM;
     struct buf b = buf_in(a);
     buf_put_z(&b, vllm ? "vllm serve " : "python -m sglang.launch_server --model-path ");
-    put_plain(&b, r->model->name);
+    put_plain(&b, r->weights.n ? r->weights : r->model->name);
     if (r->tp > 1)
         buf_printf(&b, " %s %llu", vllm ? "--tensor-parallel-size" : "--tp-size",
                    (unsigned long long)r->tp);
@@ -198,10 +198,12 @@ static void put_holds(struct buf *out, const struct view *v, const struct serve_
     put_grouped(&b, x->holds.tokens);
     buf_put_z(&b, " tokens, ");
     put_grouped(&b, x->holds.sequences);
-    buf_put_z(&b, " sequences of ");
+    buf_put_z(&b, x->holds.sequences == 1 ? " sequence of " : " sequences of ");
     put_tokens(&b, s->request.context);
     buf_put_z(&b, "; the longest that it holds alone has ");
     put_grouped(&b, x->holds.longest);
+    if (x->holds.longest > x->holds.tokens)
+        buf_put_z(&b, ", more than its tokens, as layers with windows or states keep less of one");
     if (engines > 1)
         buf_printf(&b, "; the machine has room for %llu such engines", (unsigned long long)engines);
     buf_wrapped(out, buf_str(&b), 2, v->width);

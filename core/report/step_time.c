@@ -26,9 +26,15 @@ static void put_lengths(struct buf *b, const struct step_time *t)
 
 static void put_epoch(struct buf *b, const struct step_time *t)
 {
-    if (t->epoch_steps)
-        buf_printf(b, "; an epoch is %llu steps, %.1f hours", (unsigned long long)t->epoch_steps,
-                   (double)t->epoch_steps * t->seconds / 3600);
+    enum { HOUR = 3600 };
+    double seconds = (double)t->epoch_steps * t->seconds;
+    if (!t->epoch_steps)
+        return;
+    buf_printf(b, "; an epoch is %llu steps, ", (unsigned long long)t->epoch_steps);
+    if (seconds < HOUR / 10.0)
+        put_seconds(b, seconds);
+    else
+        buf_printf(b, "%.1f hours", seconds / HOUR);
 }
 
 // "time: 0.619 s a step (0.538 to 0.712 s: 19 of 20 steps ...), 6617 tokens/s on each GPU, MFU 42

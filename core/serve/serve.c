@@ -208,6 +208,7 @@ bool serve_read(struct serve_request *r, struct arena *a, const struct settings 
         !parameters_of(&r->parameters, a, m, e) || !hardware_from_settings(h, a, s, e) ||
         !read_options(r, s, e) || !serve_read_types(r, s, e))
         return false;
+    r->weights = model_weights_place(a, s, "model");
     if (!m->max_position && !settings_find_z(s, "context"))
         return FAIL(e, BAD_INPUT, STR("--context"), "the model names no length; give one");
     return check_sizes(r, s, e) && check_batch(r, s, e);

@@ -36,6 +36,7 @@ struct element_type {
 
 struct serve_request {
     const struct model *model;
+    struct str weights; // where they are: the hub's id, or a folder
     struct parameters parameters;
     const struct hardware *hardware;
     enum server server;
