@@ -26,15 +26,15 @@ static void put_lengths(struct buf *b, const struct step_time *t)
 
 static void put_epoch(struct buf *b, const struct step_time *t)
 {
-    enum { HOUR = 3600 };
+    static const double hour = 3600;
     double seconds = (double)t->epoch_steps * t->seconds;
     if (!t->epoch_steps)
         return;
     buf_printf(b, "; an epoch is %llu steps, ", (unsigned long long)t->epoch_steps);
-    if (seconds < HOUR / 10.0)
+    if (seconds < hour / 10)
         put_seconds(b, seconds);
     else
-        buf_printf(b, "%.1f hours", seconds / HOUR);
+        buf_printf(b, "%.1f hours", seconds / hour);
 }
 
 // "time: 0.619 s a step (0.538 to 0.712 s: 19 of 20 steps ...), 6617 tokens/s on each GPU, MFU 42
