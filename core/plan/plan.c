@@ -22,6 +22,7 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings, 
     for (int i = 0; goal && i < PLAN_GOALS; i++)
         if (str_is(goal->value, plan_goal_words[i]))
             r->goal = (enum plan_goal)i;
+    r->front = r->goal == GOAL_MEMORY;
     return true;
 }
 
@@ -156,19 +157,54 @@ static bool is_better(enum plan_goal goal, const struct plan_candidate *c,
     return p->reserved_bytes < q->reserved_bytes;
 }
 
-const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
+static bool is_of(const struct plan_candidate *c, const char *strategy)
+{
+    return !strategy || str_is(str_from(c->family->strategy), strategy);
+}
+
+static const struct plan_candidate *choose_of(const struct plan *p, enum plan_goal goal,
+                                              const char *strategy)
 {
     const struct plan_candidate *best = NULL, *c;
     double least = 0;
     bool found = false;
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (plan_is_safe(c) && (!found || plan_measure(goal, c) < least)) {
+        if (is_of(c, strategy) && plan_is_safe(c) && (!found || plan_measure(goal, c) < least)) {
             least = plan_measure(goal, c);
             found = true;
         }
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (plan_is_safe(c) && plan_measure(goal, c) <= least * PLAN_SAME &&
+        if (is_of(c, strategy) && plan_is_safe(c) && plan_measure(goal, c) <= least * PLAN_SAME &&
             (!best || is_better(goal, c, best)))
+            best = c;
+    return best;
+}
+
+const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
+{
+    return choose_of(p, goal, NULL);
+}
+
+static bool is_nearer(const struct plan_candidate *c, const struct plan_candidate *than)
+{
+    enum grade grade = plan_grade(&c->prediction, c->bucket_bytes),
+               other = plan_grade(&than->prediction, than->bucket_bytes);
+    if (grade != other)
+        return grade > other;
+    return grade == GRADE_NO ? c->prediction.floor_bytes < than->prediction.floor_bytes
+                             : c->prediction.time.seconds < than->prediction.time.seconds;
+}
+
+const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const char *strategy,
+                                          const struct runner *runner)
+{
+    struct error e = {0};
+    if (!plan_search(p, a, strategy, runner, &e))
+        return NULL;
+    const struct plan_candidate *best = choose_of(p, p->request.goal, strategy), *c;
+    bool safe = best != NULL;
+    for (ptrdiff_t f = 0, i = 0; !safe && (c = plan_next(p, &f, &i));)
+        if (is_of(c, strategy) && !c->prediction.time.unknown && (!best || is_nearer(c, best)))
             best = c;
     return best;
 }
@@ -212,7 +248,7 @@ static bool fail_for_nothing(const struct plan *p, struct error *e)
             *e = p->groups[i].refusal;
             return false;
         }
-    *e = p->families[0].refusal;
+    *e = p->job.unmodelled.code ? p->job.unmodelled : p->families[0].refusal;
     return false;
 }
 
@@ -230,14 +266,31 @@ static bool check_time(const struct plan *p, struct error *e)
     return FAIL(e, UNSUPPORTED, STR_NONE, "plan ranks by time, and %s", why);
 }
 
+// What no configuration changes, before any is predicted.
+static bool check_possible(const struct plan *p, struct arena scratch, struct error *e)
+{
+    struct outside outside = outside_of(&p->job);
+    const char *why = NULL;
+    struct wanted w;
+    bool timed = false;
+    if (!wanted_read(&w, scratch, &p->job, limit_of(&p->job, &outside), e))
+        return false;
+    for (ptrdiff_t i = 0; i < p->family_count && !timed; i++) {
+        const struct plan_family *f = &p->families[i];
+        timed = !f->refused && f->micro_count && !f->untimed;
+        why = !f->refused && f->micro_count ? f->untimed : why;
+    }
+    return timed || !why || FAIL(e, UNSUPPORTED, STR_NONE, "plan ranks by time, and %s", why);
+}
+
 bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
     p->request = *r;
-    if (!stand_in_target(p, a, e) || !plan_families(p, a, e))
+    if (!stand_in_target(p, a, e) || !plan_families(p, a, e) || !check_possible(p, *a, e))
         return false;
     plan_groups(p, a);
-    if (!plan_search(p, a, runner, e) || !check_time(p, e))
+    if (!plan_search(p, a, NULL, runner, e) || !check_time(p, e))
         return false;
     p->best = plan_choose(p, r->goal);
     return true;

@@ -41,6 +41,7 @@ struct plan_family {
     int values[PLAN_DIALS];          // of each dial, how many there are
     ptrdiff_t nodes;                 // all values of all dials
     bool refused;                    // by a rule
+    const char *untimed;             // why no time is known of any; NULL where it is
     struct error refusal;
 };
 
@@ -68,6 +69,7 @@ struct plan_request {
     uint64_t global_batch;
     enum plan_goal goal;
     bool exhaustive;                // nothing is left out
+    bool front;                     // all that no other beats in both memory and time
     bool lean;                      // only what takes little: one sequence at a time
     const struct plan_family *like; // only this family, on another machine; NULL: all
 };
@@ -118,6 +120,11 @@ enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes);
 bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job,
                  struct error *e) MUST_USE;
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
+
+// The best of one strategy, which is searched for it; what came nearest where none is safe; NULL
+// where none is possible.
+const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const char *strategy,
+                                          const struct runner *runner);
 
 // The next candidate of all groups, both from 0; NULL after the last.
 const struct plan_candidate *plan_next(const struct plan *p, ptrdiff_t *group, ptrdiff_t *i);

@@ -104,6 +104,30 @@ static bool is_dominated(const struct plan_group *g, const struct plan_candidate
     return false;
 }
 
+// The least time and live memory that it can take are both no less than a safe one takes.
+static bool is_behind_front(const struct plan *p, const struct plan_group *g,
+                            const struct plan_candidate *c)
+{
+    double seconds = 0, bytes = 0;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++) {
+        const struct plan_candidate *o = &g->candidates[i];
+        double s = is_beyond(c, o) ? o->prediction.time.seconds : 0;
+        double b = takes_no_less(c, o) ? (double)o->prediction.floor_bytes : 0;
+        seconds = s > seconds ? s : seconds;
+        bytes = b > bytes ? b : bytes;
+    }
+    for (ptrdiff_t n = 0; n < p->group_count; n++) {
+        const struct plan_group *o = &p->groups[n];
+        for (ptrdiff_t i = 0; (o == g || o->done) && i < o->candidate_count; i++) {
+            const struct plan_candidate *f = &o->candidates[i];
+            if (plan_is_safe(f) && f->prediction.time.seconds <= seconds &&
+                (double)f->prediction.reserved_bytes <= bytes)
+                return true;
+        }
+    }
+    return false;
+}
+
 static bool was_tried(const struct plan_group *g, const struct plan_candidate *c)
 {
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
@@ -120,7 +144,8 @@ static bool is_left_out(const struct plan *p, const struct plan_group *g,
     if (p->request.exhaustive)
         return false;
     return is_hopeless(p, g, c) || (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) ||
-           (found > 0 && bound_of(p, g, c) > found * PLAN_SAME);
+           (found > 0 && bound_of(p, g, c) > found * PLAN_SAME &&
+            (!p->request.front || is_behind_front(p, g, c)));
 }
 
 static int trouble_of(const struct plan_candidate *c)
@@ -166,8 +191,9 @@ static bool try_node(const struct plan *p, struct plan_group *g, ptrdiff_t node,
 struct search {
     struct plan *plan;
     struct plan_group **groups;
-    bool first_only; // what tells the bound of a group
-    double found;    // what the goal counts of the best so far; 0: none
+    const char *strategy; // only of this; NULL: of all
+    bool first_only;      // what tells the bound of a group
+    double found;         // what the goal counts of the best so far; 0: none
     bool *failed;
 };
 
@@ -184,7 +210,7 @@ static void search_group(void *context, ptrdiff_t index, struct arena scratch)
         return;
     }
     ok = try_node(p, g, small ? last : 0, s->found, scratch) &&
-         try_node(p, g, last, s->found, scratch);
+         try_node(p, g, small && p->request.front ? 0 : last, s->found, scratch);
     for (ptrdiff_t n = 0; ok && n <= last; n++)
         ok = try_node(p, g, small ? last - n : n, s->found, scratch);
     s->failed[index] = !ok;
@@ -272,55 +298,76 @@ static void bound_group(const struct plan *p, struct plan_group *g)
         g->bound = plan_measure(goal, g->candidates);
 }
 
-static double found_so_far(const struct plan *p)
+static bool is_searched(const struct search *s, const struct plan_group *g)
 {
+    return !s->strategy || str_is(str_from(g->family->strategy), s->strategy);
+}
+
+static double found_so_far(const struct search *s)
+{
+    const struct plan *p = s->plan;
     const struct plan_candidate *c;
     double least = 0;
     for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));)
-        if (plan_is_safe(c) && (least <= 0 || plan_measure(p->request.goal, c) < least))
+        if (is_searched(s, &p->groups[g]) && plan_is_safe(c) &&
+            (least <= 0 || plan_measure(p->request.goal, c) < least))
             least = plan_measure(p->request.goal, c);
     return least;
 }
 
 // The next of those that may be better, by their bounds.
-static struct plan_group *next_group(struct plan *p, double found)
+static struct plan_group *next_group(const struct search *s)
 {
+    struct plan *p = s->plan;
     struct plan_group *next = NULL;
     for (ptrdiff_t i = 0; i < p->group_count; i++) {
         struct plan_group *g = &p->groups[i];
-        bool worse = !p->request.exhaustive && found > 0 && g->bound > found * PLAN_SAME;
-        if (!g->done && !worse && (!next || g->bound < next->bound))
+        bool worse = !p->request.exhaustive && !p->request.front && s->found > 0 &&
+                     g->bound > s->found * PLAN_SAME;
+        if (is_searched(s, g) && !g->done && !worse && (!next || g->bound < next->bound))
             next = g;
     }
     return next;
 }
 
-bool plan_search(struct plan *p, struct arena *a, const struct runner *runner, struct error *e)
+static bool search_all(struct search *s, struct arena *a, const struct runner *runner,
+                       struct error *e)
 {
-    struct search s = {.plan = p, .groups = NEW(a, struct plan_group *, p->group_count + 1)};
-    if (!find_bounds(&s, a, runner, e))
-        return false;
+    struct plan *p = s->plan;
     bool sharing = p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST;
     for (;;) {
         ptrdiff_t count = 0;
         if (sharing)
             bound_sharing(p);
-        s.found = found_so_far(p);
-        for (struct plan_group *g; count < AT_ONCE && (g = next_group(p, s.found)); count++) {
+        s->found = found_so_far(s);
+        for (struct plan_group *g; count < AT_ONCE && (g = next_group(s)); count++) {
             g->done = true;
-            s.groups[count] = g;
+            s->groups[count] = g;
         }
         for (ptrdiff_t i = 0; i < count; i++)
-            s.groups[i]->done = false; // not for each other
+            s->groups[i]->done = false; // not for each other
         if (!count)
-            break;
-        if (!run_groups(&s, a, runner, count, e))
+            return true;
+        if (!run_groups(s, a, runner, count, e))
             return false;
         for (ptrdiff_t i = 0; i < count; i++) {
-            s.groups[i]->done = true;
-            bound_group(p, s.groups[i]);
+            s->groups[i]->done = true;
+            bound_group(p, s->groups[i]);
         }
     }
+}
+
+// What was left out because another strategy is better has to be looked at again for one alone.
+bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
+                 struct error *e)
+{
+    struct search s = {.plan = p, .strategy = strategy};
+    s.groups = NEW(a, struct plan_group *, p->group_count + 1);
+    for (ptrdiff_t i = 0; strategy && !p->request.exhaustive && i < p->group_count; i++)
+        p->groups[i].done = p->groups[i].done && !is_searched(&s, &p->groups[i]);
+    if ((!strategy && !find_bounds(&s, a, runner, e)) || !search_all(&s, a, runner, e))
+        return false;
+    p->predicted = 0;
     for (ptrdiff_t i = 0; i < p->group_count; i++)
         p->predicted += p->groups[i].candidate_count;
     return true;

@@ -85,6 +85,7 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
     f.refused = !job_from_settings(job, &scratch, &s, &f.refusal);
     if (!f.refused) {
         f.gpus = job_ranks(job);
+        f.untimed = step_time_unknown(job);
         f.data_parallel = f.gpus / (job->ring * job->ulysses);
         find_micro(&f, &p->request);
     }

@@ -11,8 +11,8 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e) MUST_USE;
 
 void plan_groups(struct plan *p, struct arena *a); // of its families
 
-// Predicts what may be the best.
-bool plan_search(struct plan *p, struct arena *a, const struct runner *runner,
+// Predicts what may be the best: of one strategy, or of all where that is NULL.
+bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e) MUST_USE;
 
 #endif

@@ -128,29 +128,9 @@ static void add_defaults(struct plan_story *s, struct arena *a)
         add_row(s, a, row);
 }
 
-// What a strategy can at best; where it is not safe at all, what came nearest.
-static const struct plan_candidate *best_of(const struct plan *p, const char *strategy)
+static void add_strategies(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
-    const struct plan_candidate *best = NULL, *c;
-    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));) {
-        if (!str_is(str_from(c->family->strategy), strategy) || c->prediction.time.unknown)
-            continue;
-        enum grade grade = plan_grade(&c->prediction, c->bucket_bytes),
-                   than = best ? plan_grade(&best->prediction, best->bucket_bytes) : GRADE_NO;
-        bool better =
-            grade != than ? grade > than
-            : grade == GRADE_NO
-                ? best && c->prediction.floor_bytes < best->prediction.floor_bytes
-                : best && plan_measure(p->request.goal, c) < plan_measure(p->request.goal, best);
-        if (!best || better)
-            best = c;
-    }
-    return best;
-}
-
-static void add_strategies(struct plan_story *s, struct arena *a)
-{
-    const struct plan *p = &s->plan;
+    struct plan *p = &s->plan;
     const char *last = "";
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const char *strategy = p->families[i].strategy;
@@ -158,7 +138,7 @@ static void add_strategies(struct plan_story *s, struct arena *a)
             str_is(str_from(strategy), p->best->family->strategy))
             continue;
         last = strategy;
-        const struct plan_candidate *c = best_of(p, strategy);
+        const struct plan_candidate *c = plan_best_of(p, a, strategy, runner);
         if (!c)
             continue;
         struct plan_row row = {.what = strategy, .batch = c->batch, .accum = c->accum};
@@ -255,7 +235,7 @@ static void find_more(struct plan_story *s, struct arena *a, const struct runner
     s->more.what = "more GPUs";
     s->more.words = alone ? str_join(a, machine, STR(" cp=1 sp=1")) : machine;
     r.like = alone ? NULL : p->best->family;
-    r.exhaustive = false;
+    r.exhaustive = r.front = false;
     (void)plan_with(&s->more, a, p, r, runner);
 }
 
@@ -264,7 +244,7 @@ static bool is_safe_with(struct plan_change *c, struct plan_story *s, struct are
 {
     struct plan_request r = s->plan.request;
     r.lean = true;
-    r.exhaustive = false;
+    r.exhaustive = r.front = false;
     r.goal = GOAL_SPEED;
     return plan_with(c, a, &s->plan, r, runner);
 }
@@ -363,7 +343,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
     add_folklore(s, a);
     add_largest_batch(s, a);
     add_defaults(s, a);
-    add_strategies(s, a);
+    add_strategies(s, a, runner);
     find_pareto(s);
     find_more(s, a, runner);
     return true;

@@ -47,7 +47,7 @@ bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
     return true;
 }
 
-static const char *why_unknown(const struct job *job)
+const char *step_time_unknown(const struct job *job)
 {
     const struct gpu *card = &job->hardware.card;
     if (job_generates(job))
@@ -134,7 +134,7 @@ static void set_range(struct step_time *t, const struct job *job, const struct t
 struct step_time step_time_of(const struct job *job, double seconds, const struct timeline *line)
 {
     const struct elapsed *spent = &line->now;
-    struct step_time t = {.unknown = why_unknown(job), .seconds = seconds};
+    struct step_time t = {.unknown = step_time_unknown(job), .seconds = seconds};
     if (t.unknown)
         return t;
     double peak = (double)job->hardware.card.bf16.value;

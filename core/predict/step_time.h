@@ -20,6 +20,9 @@ struct step_time {
     const char *inside, *across; // what is between several GPUs, between nodes; NULL: one
 };
 
+// Why no time is known of a job's steps, before any is simulated; NULL where it is.
+const char *step_time_unknown(const struct job *job);
+
 // Where time is counted: on which card, between what, before which host.
 bool timeline_for(struct timeline *t, const struct job *job, struct error *e) MUST_USE;
 

@@ -168,10 +168,11 @@ static void report_pareto(struct buf *out, const struct view *v, const struct pl
     buf_printf(&b, "%lld of %lld configurations were predicted", (long long)p->predicted,
                (long long)p->all);
     if (!p->request.exhaustive && p->predicted < p->all)
-        buf_printf(&b, "; the others cannot be better%s",
-                   p->request.goal == GOAL_MEMORY ? ""
-                                                  : " (--exhaustive on, or --goal memory, "
-                                                    "completes memory against time)");
+        buf_printf(&b, "; %s",
+                   p->request.front
+                       ? "no other is better in memory or time than these"
+                       : "no other is better for the goal, but of memory against time others may "
+                         "be (--exhaustive on, or --goal memory, completes it)");
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 

@@ -15,8 +15,8 @@ static struct settings *settings_of(struct arena *a, const char *text)
     return s;
 }
 
-static const struct plan *plan_of(struct arena *a, const char *text, enum plan_goal goal,
-                                  bool exhaustive)
+static struct plan *plan_made(struct arena *a, const char *text, enum plan_goal goal,
+                              bool exhaustive, bool front)
 {
     struct plan *p = NEW(a, struct plan, 1);
     struct plan_request r;
@@ -25,9 +25,16 @@ static const struct plan *plan_of(struct arena *a, const char *text, enum plan_g
         test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
     r.goal = goal;
     r.exhaustive = exhaustive;
+    r.front = front;
     if (!plan_make(p, a, &r, NULL, &e))
         test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
     return p;
+}
+
+static const struct plan *plan_of(struct arena *a, const char *text, enum plan_goal goal,
+                                  bool exhaustive)
+{
+    return plan_made(a, text, goal, exhaustive, false);
 }
 
 // Few layers, so that it is quick; limits at which some configurations fit and others do not.
@@ -65,6 +72,27 @@ static void check_same(struct arena *a, const char *text, enum plan_goal goal,
     CHECK(found->best->prediction.time.seconds == best->prediction.time.seconds);
 }
 
+static bool is_matched(const struct plan *p, const struct plan_candidate *c)
+{
+    const struct plan_candidate *o;
+    for (ptrdiff_t g = 0, i = 0; (o = plan_next(p, &g, &i));)
+        if (plan_is_safe(o) && o->prediction.time.seconds <= c->prediction.time.seconds &&
+            o->prediction.reserved_bytes <= c->prediction.reserved_bytes)
+            return true;
+    return false;
+}
+
+// Where memory is the goal, nothing that was left out beats in both what is told.
+static void check_front(struct arena *a, const char *text, const struct plan *tried)
+{
+    const struct plan *found = plan_made(a, text, GOAL_MEMORY, false, true);
+    const struct plan_candidate *c;
+    for (ptrdiff_t g = 0, n = 0; (c = plan_next(tried, &g, &n));)
+        if (plan_is_safe(c) && !is_matched(found, c))
+            test_failed(__FILE__, __LINE__, "%s: %.*s is missing", text,
+                        STR_ARGS(plan_words(a, c)));
+}
+
 TEST(the_plan_is_what_trying_everything_finds)
 {
     int empty = 0;
@@ -75,8 +103,31 @@ TEST(the_plan_is_what_trying_everything_finds)
         check_same(a, spaces[i], GOAL_SPEED, tried);
         check_same(a, spaces[i], GOAL_MEMORY, tried);
         check_same(a, spaces[i], GOAL_SIMPLICITY, tried);
+        check_front(a, spaces[i], tried);
     }
     CHECK_U64((uint64_t)empty, 1);
+}
+
+// A strategy's own best is found, whatever was left out for the sake of another's.
+TEST(each_strategy_is_shown_at_its_best)
+{
+    static const char *const strategies[] = {"ddp", "zero1", "zero2", "fsdp2", "zero3"};
+    static const enum plan_goal goals[] = {GOAL_SPEED, GOAL_SIMPLICITY};
+    struct arena *a = test_arena();
+    struct plan *all = plan_made(a, spaces[1], GOAL_SPEED, true, false);
+    for (ptrdiff_t g = 0; g < COUNT_OF(goals); g++) {
+        struct plan *p = plan_made(a, spaces[1], goals[g], false, false);
+        all->request.goal = goals[g];
+        for (ptrdiff_t i = 0; i < COUNT_OF(strategies); i++) {
+            const struct plan_candidate *c = plan_best_of(p, a, strategies[i], NULL);
+            const struct plan_candidate *wanted = plan_best_of(all, a, strategies[i], NULL);
+            CHECK(c && wanted && plan_is_safe(c) == plan_is_safe(wanted));
+            if (c && wanted && plan_is_safe(wanted) &&
+                !str_equal(plan_words(a, c), plan_words(a, wanted)))
+                test_failed(__FILE__, __LINE__, "%s: %.*s, but %.*s", plan_goal_words[goals[g]],
+                            STR_ARGS(plan_words(a, c)), STR_ARGS(plan_words(a, wanted)));
+        }
+    }
 }
 
 TEST(with_fewer_gpus_where_cost_counts)
