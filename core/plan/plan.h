@@ -38,7 +38,8 @@ struct plan_family {
     uint64_t data_parallel;          // as the framework counts it
     uint64_t micro[PLAN_MOST_MICRO]; // sequences of a micro-batch that make up the global batch
     ptrdiff_t micro_count;           // 0: none do
-    int values[PLAN_DIALS];          // of each dial, how many there are
+    int first[PLAN_DIALS];           // value of each dial,
+    int values[PLAN_DIALS];          // and how many there are from it on
     ptrdiff_t nodes;                 // all values of all dials
     bool refused;                    // by a rule
     const char *untimed;             // why no time is known of any; NULL where it is

@@ -161,7 +161,7 @@ static struct plan_candidate candidate_of(const struct plan_group *g, ptrdiff_t 
 {
     struct plan_candidate c = {.family = g->family, .batch = g->batch, .accum = g->accum};
     for (int i = PLAN_DIALS - 1; i >= 0; i--) {
-        c.dial[i] = (int)(node % g->family->values[i]);
+        c.dial[i] = g->family->first[i] + (int)(node % g->family->values[i]);
         node /= g->family->values[i];
     }
     c.trouble = trouble_of(&c);

@@ -59,13 +59,25 @@ static bool has_dial(const struct plan *p, const struct plan_family *f, const st
            (!d->strategies || words_have(d->strategies, '|', str_from(f->strategy)));
 }
 
+// One GPU has nothing to shard: what shards is for its offload there, and nothing else was
+// measured.
+static bool needs_offload(const struct plan_family *f, const struct plan_dial *d)
+{
+    return f->gpus == 1 && str_is(str_from(d->setting), "offload") &&
+           !words_have("single|ddp", '|', str_from(f->strategy));
+}
+
 static void find_dials(const struct plan *p, struct plan_family *f)
 {
     for (int i = 0; i < PLAN_DIALS; i++) {
+        const struct plan_dial *d = &plan_dials[i];
         f->values[i] = 1;
-        if (!has_dial(p, f, &plan_dials[i]))
+        f->first[i] = 0;
+        if (!has_dial(p, f, d))
             continue;
-        while (f->values[i] < PLAN_MOST_VALUES && plan_dials[i].values[f->values[i]])
+        f->first[i] = needs_offload(f, d);
+        while (f->first[i] + f->values[i] < PLAN_MOST_VALUES &&
+               d->values[f->first[i] + f->values[i]])
             f->values[i]++;
     }
 }

@@ -106,7 +106,8 @@ static void add_largest_batch(struct plan_story *s, struct arena *a)
         bool checkpointing = str_is(str_from(plan_dials[i].setting), "checkpointing");
         if (f->values[i] > 1)
             buf_printf(&b, " %s=%s", plan_dials[i].setting,
-                       plan_dials[i].values[checkpointing ? f->values[i] - 1 : best->dial[i]]);
+                       plan_dials[i]
+                           .values[checkpointing ? f->first[i] + f->values[i] - 1 : best->dial[i]]);
     }
     add_largest(s, a, "the largest micro-batch", buf_str(&b), f);
 }
