@@ -93,7 +93,8 @@ static bool mean_its_step(const struct options *o, struct settings *file, const 
     struct str where = o->from[o->from_count - 1];
     struct setting recipe = {STR("recipe"), str_from(f->recipe), where};
     struct error ignored = {0};
-    bool elsewhere = settings_find_z(&o->settings, "for") != NULL; // whose own step is meant
+    const struct setting *target = settings_find_z(&o->settings, "for"); // whose own step is meant
+    bool elsewhere = target && !str_equal(target->value, str_cut(recipe.value, '@').head);
     if (!f->recipe || elsewhere || !command_takes(o->command, STR("strategy")) ||
         settings_find(&o->settings, recipe.key))
         return true;

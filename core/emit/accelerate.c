@@ -111,12 +111,6 @@ static const struct line launch_lines[] = {
              "# With --trial: three steps on random weights and tokens, and the measured peaks."},
 };
 
-// The same files are written for a loop of one's own and for transformers' Trainer, whose steps are
-// not predicted alike.
-static const struct line trainer_lines[] = {
-    {.text = "# Predicted with --recipe @recipe@"},
-};
-
 static const struct line run_lines[] = {
     {.text = "arguments=(\n"
              "    --model @model@\n"
@@ -141,13 +135,22 @@ void emit_accelerate_yaml(struct emit_files *files, const struct draft *j)
     emit_yaml(files, j, "accelerate.yaml", accelerate_rows, COUNT_OF(accelerate_rows));
 }
 
+// The same files are written for a loop of one's own and for transformers' Trainer, whose steps are
+// not predicted alike, nor are those of its versions.
+static void name_recipe(struct buf *out, const struct draft *j)
+{
+    const struct setting *given = settings_find_z(j->settings, "recipe");
+    struct str recipe = given ? given->value : draft_text(j, "recipe");
+    if (j->job->target == FOR_TRANSFORMERS)
+        buf_printf(out, "# Predicted with --recipe %.*s\n", STR_ARGS(recipe));
+}
+
 void emit_accelerate_training(struct emit_files *files, const struct draft *j)
 {
     struct buf launch = buf_in(j->arena);
     emit_accelerate_yaml(files, j);
     lines_into(&launch, j, launch_lines, COUNT_OF(launch_lines));
-    if (j->job->target == FOR_TRANSFORMERS)
-        lines_into(&launch, j, trainer_lines, COUNT_OF(trainer_lines));
+    name_recipe(&launch, j);
     lines_into(&launch, j, environment_lines, environment_line_count);
     lines_into(&launch, j, node_lines, node_line_count);
     lines_into(&launch, j, run_lines, COUNT_OF(run_lines));
