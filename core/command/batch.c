@@ -23,7 +23,7 @@ bool batch_answer(struct answer *a, const struct query *q, struct error *e)
     struct batch_shown shown = {.story = story};
     if (!batch_make(story, q->arena, q->settings, q->runner, e) || !show_best(&shown, q, e))
         return false;
-    a->negative = !story->best && story->job->unmodelled.code == ERROR_NONE;
+    a->negative = !story->best;
     if (!q->json) {
         report_batch(&a->out, &q->view, &shown);
         return true;

@@ -1,6 +1,7 @@
 // `fathom predict`: one configuration, and where it does not fit, what would help.
 #include "core/report/predict.h"
 #include "core/command/command.h"
+#include "core/predict/lengths.h"
 #include "core/probe/outcome.h"
 #include "core/report/max.h"
 #include "core/report/snapshot.h"
@@ -240,7 +241,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     struct predict_story *s = NEW(q->arena, struct predict_story, 1);
     const struct setting *explain = settings_find_z(q->settings, "explain");
     s->job = job;
-    if (!job_from_settings(job, q->arena, q->settings, e) ||
+    if (!job_from_settings(job, q->arena, q->settings, e) || !lengths_check(job, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict(&s->prediction, q->arena, job, e) ||
         (s->prediction.verdict.grade == GRADE_NO &&

@@ -2,9 +2,10 @@
 #include "core/plan/batch.h"
 
 #include "core/base/num.h"
+#include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
 
-enum { MOST_BATCH = 65536, MOST_SHARING = 8, USUAL_EVALUATION_BATCH = 8 };
+enum { MOST_BATCH = 65536, MOST_SHARING = 8, SEVERAL = 2, USUAL_EVALUATION_BATCH = 8 };
 
 #define OF_TRAINER \
     "per_device_train_batch_size x gradient_accumulation_steps x (GPUs / (tp x cp x sp))"
@@ -152,6 +153,12 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         !read_count(&s->evaluation.size, s->settings, "eval-size", e) ||
         !read_count(&s->evaluation.every, s->settings, "eval-every", e))
         return false;
+    if (s->job->unmodelled.code != ERROR_NONE) {
+        *e = s->job->unmodelled;
+        return false;
+    }
+    if (!lengths_check(s->job, e))
+        return false;
     if (!s->global_batch)
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given, nor another machine's with --was");
@@ -202,9 +209,7 @@ static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
     struct split split = {row->batch, row->accum, row->data_parallel};
     struct str words = batch_words(&scratch, row);
     row->possible = job_with(job, &scratch, s, words, &row->refusal);
-    if (!row->possible || s->job->unmodelled.code != ERROR_NONE)
-        return;
-    row->possible = job_is_modelled(job, &row->refusal) &&
+    row->possible = row->possible && job_is_modelled(job, &row->refusal) &&
                     predict_fit(&row->prediction, &scratch, job, &row->refusal) &&
                     real_time_find(&row->prediction.time, scratch, job, &row->refusal);
     if (row->possible && s->data.size)
@@ -243,23 +248,22 @@ static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t 
     struct job *job = NEW(&scratch, struct job, 1);
     struct prediction *p = NEW(&scratch, struct prediction, 1);
     struct error e = {0};
-    uint64_t accum = u64_divide_up(s->global_batch, batch * s->ranks);
-    struct str words = str_format(&scratch, "batch=%llu accum=%llu", (unsigned long long)batch,
-                                  (unsigned long long)accum);
+    struct str words =
+        str_format(&scratch, "batch=%llu accum=%d", (unsigned long long)batch, SEVERAL);
     return job_with(job, &scratch, s, words, &e) && job_is_modelled(job, &e) &&
            predict_fit(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
 }
 
-// Doubled while it is safe, then between the last that was and the first that was not.
+// Of several micro-batches a step, so that it is the same whatever the global batch: doubled while
+// it is safe, then between the last that was and the first that was not.
 static void find_largest(struct batch_story *s, struct arena scratch)
 {
     uint64_t safe = 0, not_safe = 1;
-    uint64_t most = u64_divide_up(s->global_batch, s->ranks);
-    while (not_safe <= most && is_safe(scratch, s, not_safe)) {
+    while (not_safe <= MOST_BATCH && is_safe(scratch, s, not_safe)) {
         safe = not_safe;
         not_safe *= 2;
     }
-    not_safe = u64_least(not_safe, most + 1);
+    not_safe = u64_least(not_safe, MOST_BATCH + 1);
     while (safe && not_safe - safe > 1) {
         uint64_t middle = safe + (not_safe - safe) / 2;
         if (is_safe(scratch, s, middle))

@@ -32,7 +32,7 @@ struct evaluation {
 struct batch_story {
     const struct settings *settings;
     struct settings base; // without what only this command has
-    struct job *job;      // of the base; one that is not modelled has rows without predictions
+    struct job *job;      // of the base
     struct data data;
     uint64_t global_batch;
     uint64_t was_ranks, was_batch, was_accum; // 0: no other machine is named

@@ -53,7 +53,11 @@ bool data_read(struct data *d, const struct settings *s, struct error *e)
             setting_number(&d->size, size, UNIT_COUNT, (struct range){1, UINT64_C(1) << 40}, e)) &&
            (!epochs ||
             setting_number(&d->epochs, epochs, UNIT_COUNT, (struct range){1, 100000}, e)) &&
-           (!price || read_price(&d->price, price, e));
+           (!price || read_price(&d->price, price, e)) &&
+           (!price || d->size ||
+            FAIL(e, BAD_INPUT, price->where,
+                 "a price makes a cost of the hours that --data-size or --data takes, and neither "
+                 "is given"));
 }
 
 uint64_t steps_per_epoch(enum recipe recipe, uint64_t size, struct split s)

@@ -5,6 +5,7 @@
 
 #include "core/base/num.h"
 #include "core/plan/space.h"
+#include "core/predict/lengths.h"
 
 bool plan_request_read(struct plan_request *r, const struct settings *settings, struct error *e)
 {
@@ -273,7 +274,8 @@ static bool check_possible(const struct plan *p, struct arena scratch, struct er
     const char *why = NULL;
     struct wanted w;
     bool timed = false;
-    if (!wanted_read(&w, scratch, &p->job, limit_of(&p->job, &outside), e))
+    if ((!p->request.lean && !lengths_check(&p->job, e)) ||
+        !wanted_read(&w, scratch, &p->job, limit_of(&p->job, &outside), e))
         return false;
     for (ptrdiff_t i = 0; i < p->family_count && !timed; i++) {
         const struct plan_family *f = &p->families[i];

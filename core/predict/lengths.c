@@ -37,6 +37,20 @@ bool lengths_read(struct lengths *l, const struct settings *s, struct error *e)
     return true;
 }
 
+bool lengths_check(const struct job *job, struct error *e)
+{
+    const struct setting *mean = settings_find_z(job->given, "mean-length");
+    uint64_t value = 0;
+    if (mean && !setting_number(&value, mean, UNIT_COUNT, (struct range){1, 1 << 28}, e))
+        return false;
+    return value <= job->context ||
+           FAIL(e, BAD_INPUT, mean->where,
+                "sequences cannot be %llu tokens long on average where the context cuts them at "
+                "%llu; 1 to %llu are possible",
+                (unsigned long long)value, (unsigned long long)job->context,
+                (unsigned long long)job->context);
+}
+
 static double cut_at(double length, uint64_t most)
 {
     return length < (double)most ? length : (double)most;

@@ -16,6 +16,9 @@ struct lengths {
 
 bool lengths_read(struct lengths *l, const struct settings *s, struct error *e) MUST_USE;
 
+// Sequences are cut at the context: a mean above that of the job is none.
+bool lengths_check(const struct job *job, struct error *e) MUST_USE;
+
 double lengths_mean(const struct lengths *l, uint64_t most); // what is longer is cut
 
 // The longest of so many, on average: what a batch is padded to.

@@ -60,19 +60,19 @@ static struct str sharing_text(struct arena *a, const struct batch_row *row)
 static void put_predicted(struct table *t, const struct batch_story *s, const struct batch_row *row)
 {
     const struct prediction *p = &row->prediction;
-    bool modelled = s->job->unmodelled.code == ERROR_NONE, timed = modelled && !p->time.unknown;
+    bool timed = p->fits && !p->time.unknown;
     struct buf gib = buf_in(t->arena), seconds = buf_in(t->arena);
     put_gib(&gib, p->reserved_bytes);
     put_seconds(&seconds, p->time.seconds);
-    table_cell(t, modelled && p->fits ? buf_str(&gib) : STR("-"));
-    table_cell_z(t, !modelled                      ? "not modelled"
-                    : p->verdict.grade == GRADE_NO ? "does not fit"
-                                                   : grade_name(p->verdict.grade));
-    table_cell(t, timed && p->fits ? buf_str(&seconds) : STR("-"));
+    table_cell(t, p->fits ? buf_str(&gib) : STR("-"));
+    table_cell_z(t, p->verdict.grade == GRADE_NO ? "does not fit" : grade_name(p->verdict.grade));
+    table_cell(t, timed ? buf_str(&seconds) : STR("-"));
     if (!s->data.size)
         return;
-    table_cell(t, number(t->arena, modelled ? row->training.steps_per_epoch : 0));
-    table_cell(t, timed && p->fits ? str_format(t->arena, "%.2f", row->training.hours) : STR("-"));
+    table_cell(t, number(t->arena, row->training.steps_per_epoch));
+    table_cell(t, timed ? str_format(t->arena, "%.2f", row->training.hours) : STR("-"));
+    if (s->data.priced)
+        table_cell(t, timed ? str_format(t->arena, "%.2f", row->training.cost) : STR("-"));
 }
 
 static void put_rows(struct buf *out, const struct view *v, const struct batch_story *s)
@@ -82,8 +82,9 @@ static void put_rows(struct buf *out, const struct view *v, const struct batch_s
         {.title = "ranks", .right = true},    {.title = "shared"},
         {.title = "reserved", .right = true}, {.title = ""},
         {.title = "a step", .right = true},   {.title = "steps", .right = true},
-        {.title = "hours", .right = true}};
-    struct table t = table_in(out->arena, columns, COUNT_OF(columns) - (s->data.size ? 0 : 2));
+        {.title = "hours", .right = true},    {.title = "cost", .right = true}};
+    int left_out = s->data.priced ? 0 : s->data.size ? 1 : 3;
+    struct table t = table_in(out->arena, columns, COUNT_OF(columns) - left_out);
     for (ptrdiff_t i = 0; i < s->row_count; i++) {
         const struct batch_row *row = &s->rows[i];
         table_cell(&t, number(out->arena, row->batch));
@@ -100,9 +101,7 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
 {
     const struct batch_story *s = shown->story;
     struct buf b = buf_in(out->arena);
-    if (s->job->unmodelled.code != ERROR_NONE) {
-        buf_printf(&b, "nothing is predicted of them: %s", s->job->unmodelled.message);
-    } else if (s->largest_batch) {
+    if (s->largest_batch) {
         buf_printf(&b,
                    "The largest micro-batch that is safe, whether it divides %llu or not: %llu.",
                    (unsigned long long)s->global_batch, (unsigned long long)s->largest_batch);
@@ -192,8 +191,7 @@ static void field_double(struct json_out *j, const char *key, bool known, double
 static void row_json(struct json_out *j, const struct batch_story *s, const struct batch_row *row)
 {
     const struct prediction *p = &row->prediction;
-    bool modelled = s->job->unmodelled.code == ERROR_NONE;
-    bool timed = modelled && p->fits && !p->time.unknown;
+    bool timed = p->fits && !p->time.unknown;
     json_out_object(j);
     json_out_field_u64(j, "batch", row->batch);
     json_out_field_u64(j, "accum", row->accum);
@@ -201,14 +199,14 @@ static void row_json(struct json_out *j, const struct batch_story *s, const stru
     json_out_field_u64(j, "cp", row->cp);
     json_out_field_u64(j, "sp", row->sp);
     json_out_field_u64(j, "global_batch", s->global_batch);
-    if (modelled) {
-        json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
-        json_out_field_str(j, "verdict", str_from(grade_name(p->verdict.grade)));
-    }
+    json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
+    json_out_field_str(j, "verdict", str_from(grade_name(p->verdict.grade)));
     field_double(j, "step_s", timed, p->time.seconds);
-    if (s->data.size && modelled) {
+    if (s->data.size) {
         json_out_field_u64(j, "steps_per_epoch", row->training.steps_per_epoch);
         field_double(j, "hours", timed, row->training.hours);
+        if (s->data.priced)
+            field_double(j, "cost", timed, row->training.cost);
     }
     json_out_object_end(j);
 }

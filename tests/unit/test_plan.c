@@ -236,8 +236,11 @@ TEST(prices_are_numbers)
     CHECK(d.price > 0.399999 && d.price < 0.400001);
     CHECK_U64(d.size, 1000);
     CHECK_U64(d.epochs, 3);
-    CHECK(data_read(&d, settings_of(a, "price=12"), &e) && d.price > 11.9 && d.price < 12.1);
-    CHECK(!data_read(&d, settings_of(a, "price=1.2.3"), &e));
+    CHECK(data_read(&d, settings_of(a, "price=12 data-size=1"), &e) && d.price > 11.9 &&
+          d.price < 12.1);
+    CHECK(!data_read(&d, settings_of(a, "price=1.2.3 data-size=1"), &e));
     e = (struct error){0};
-    CHECK(!data_read(&d, settings_of(a, "price=cheap"), &e));
+    CHECK(!data_read(&d, settings_of(a, "price=cheap data-size=1"), &e));
+    e = (struct error){0};
+    CHECK(!data_read(&d, settings_of(a, "price=12"), &e)); // of nothing
 }
