@@ -507,7 +507,7 @@ static void make_units(struct trainer *t)
     s->unit_count = s->blocks + s->block_count;
     s->units = NEW(t->machine->arena, struct unit, s->unit_count + 2);
     ptrdiff_t passed = s->unit_count + 2;
-    s->order = NEW(t->machine->arena, int, MOST_PASSES * passed);
+    s->order = NEW(t->machine->arena, int, MOST_PASSES *passed);
     s->embedding = s->head = s->tail = s->read = -1;
     if (t->habits->one_unit) { // trl 1.16, models/utils.py, prepare_fsdp: fully_shard(model)
         add_unit(t, &s->units[s->root], 0, t->graph.parameter_count);
