@@ -237,7 +237,8 @@ static double median(double *values, int count)
 
 static double *rate_at(struct rates *r, int which)
 {
-    return (double *)(void *)((char *)r + constants[which].offset);
+    void *place = (char *)r + constants[which].offset;
+    return place;
 }
 
 // Ratios change the constant they were made with; the rest is as measured.
