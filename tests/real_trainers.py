@@ -44,7 +44,8 @@ BARS = [
     ("TRL, reward", 0.01, 5.7, 5),
     ("TRL, dpo and kto", 0.01, 0.6, 9),
     ("TRL, with generation", 0.69, 1.4, 6),
-    ("TRL, nf4", 0.0001, 0.0001, 1),
+    ("TRL, nf4", 0.0001, 0.0001, 3),
+    ("TRL, nf4, FSDP2", 0.011, 1.3, 1),
     ("TRL, DoRA", 0.005, 0.64, 3),
     ("TRL, ZeRO-1", 0.73, 0.38, 1),
     ("TRL, ZeRO-3, on one stream", 0.0002, 0.63, 3),
@@ -55,8 +56,7 @@ BARS = [
     ("experts, sharded", 0.01, 5.3, 3),
     ("Liger's kernels, sharded", 0.0004, 10.2, 4),
 ]
-# a6; scales of nf4 that are not packed themselves (bnb_4bit_use_double_quant off).
-NOT_MODELLED = ["a6", "q1", "q3", "q4"]
+NOT_MODELLED = ["a6"]
 
 
 def group_of(c):
@@ -66,7 +66,7 @@ def group_of(c):
     if c["trainer"] in ("grpo", "rloo", "distill"):
         return "TRL, with generation"
     if c.get("qlora"):
-        return "TRL, nf4"
+        return "TRL, nf4, FSDP2" if c.get("world") else "TRL, nf4"
     if c.get("dora"):
         return "TRL, DoRA"
     if c.get("args", {}).get("use_liger_kernel") and c.get("world"):
@@ -108,7 +108,9 @@ def settings_of(c):
     if c.get("lora") or c.get("qlora"):
         asked.update({"lora": 16})
     if c.get("qlora"):
-        asked.update({"quantize": "nf4", "precision": "bf16"})
+        asked["quantize"] = "nf4" if c.get("double") else "nf4-single"
+        if not c.get("world"):
+            asked["precision"] = "bf16"
     if c.get("dora"):
         asked["dora"] = "on"
     if c.get("teacher"):
@@ -159,10 +161,6 @@ def settings_of(c):
 DOUBTED = ["m2", "m3"]
 # Of evaluation and saving: worst allocated and reserved error, and how many.
 PHASES = (0.03, 0.23, 8)
-
-
-def is_beyond_words(c):
-    return c.get("qlora") and not c.get("double")
 
 
 def ask(program, asked):
@@ -222,7 +220,7 @@ def markdown(program):
              "| --- | --- | --- | --- | --- | --- | --- |"]
     for row in rows_of_file():
         c = row["cfg"]
-        steps = None if is_beyond_words(c) else ask(program, settings_of(c))
+        steps = ask(program, settings_of(c))
         trainer = "transformers' Trainer" if c["trainer"] == "hf" else f"TRL, {c['trainer']}"
         cells = []
         for kind in ("allocated", "reserved"):
@@ -239,7 +237,7 @@ def main():
     for line in open(os.path.join(HERE, "runs", "real_trainers.jsonl")):
         row = json.loads(line)
         asked, measured = settings_of(row["cfg"]), row["steps"]
-        steps = None if is_beyond_words(row["cfg"]) else ask(program, asked)
+        steps = ask(program, asked)
         if not steps:
             unasked.append(row["cfg"]["id"])
             continue

@@ -126,6 +126,7 @@ struct parameter {
     struct storage *earlier;  // meanwhile: its gradient of earlier micro-batches
     bool frozen;              // gets no gradient
     bool packed;              // four bits an element
+    bool single;              // and scales in fp32, not packed themselves
     struct storage *whole;    // of a shard, while its reader has it
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
     int magnitude;            // not 0: DoRA's, the one behind these

@@ -122,12 +122,6 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
         return FAIL(c->error, UNSUPPORTED, packed->where,
                     "products over packed weights in float32 are not modelled; with dtype: "
                     "bfloat16 they are");
-    if (!fact(c, "nested"))
-        foreign_note(c->found,
-                     str_format(c->out->arena,
-                                "%.*s: scales are predicted packed, as with use_bnb_nested_quant; "
-                                "without it three bytes more are taken for 64 elements",
-                                STR_ARGS(packed->where)));
     const struct setting *strategy = effective(c, "strategy");
     bool sharded = is_sharded(strategy);
     bool cut = strategy && str_is(strategy->value, "fsdp2");
@@ -135,7 +129,8 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
         return FAIL(c->error, UNSUPPORTED, packed->where,
                     "packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 "
                     "only; without it every GPU keeps all of them, which is not modelled");
-    return put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
+    return put(c, "quantize", fact(c, "nested") ? STR("nf4") : STR("nf4-single"), packed->where) &&
+           put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
 }
 
 static bool is_zero(const struct setting *strategy)
@@ -169,7 +164,7 @@ static bool conclude_trl_precision(struct conclusion *c)
     if (fact_is(c, "bf16", "false") && !narrow)
         return FAIL(c->error, UNSUPPORTED, fact(c, "bf16")->where,
                     "training in float32 is not modelled; dtype: bfloat16 is");
-    const struct setting *packed = settings_find_z(c->out, "quantize");
+    const struct setting *packed = fact(c, "packed");
     if (packed)
         return conclude_packed_precision(c, packed, narrow);
     if (fact_is(c, "bf16", "false"))
@@ -289,6 +284,14 @@ static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
 }
 
 // Adapters are its default, and checkpoints are reentrant but under fsdp2.
+// llamafactory/hparams/model_args.py: double_quantization is on unless the file says otherwise.
+static bool conclude_llamafactory_packing(struct conclusion *c)
+{
+    const struct setting *packed = fact(c, "packed");
+    struct str how = fact(c, "single-scales") ? STR("nf4-single") : STR("nf4");
+    return !packed || put(c, "quantize", how, packed->where);
+}
+
 static bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
@@ -306,7 +309,8 @@ static bool conclude_llamafactory(struct conclusion *c)
         return lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file);
     if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
         note_reentrant(c, reentrant ? reentrant : file);
-    return (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
+    return conclude_llamafactory_packing(c) &&
+           (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&

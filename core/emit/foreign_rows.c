@@ -280,7 +280,7 @@ static const struct foreign_row trl_rows[] = {
     {"use_rslora", NULL, NOTHING},
     {"use_dora", "false", NOTHING},
     {"use_dora", "true", SETS, "dora", "on"},
-    {"load_in_4bit", "true", SETS, "quantize", "nf4"},
+    {"load_in_4bit", "true", FACT, "packed"},
     {"load_in_4bit", "false", NOTHING},
     {"load_in_8bit", "false", NOTHING},
     {"use_bnb_nested_quant", "true", FACT, "nested"},

@@ -123,7 +123,8 @@ static const struct row rows[] = {
 
 static const struct row packed_rows[] = {
     {"load_in_4bit", ROW_LITERAL, "true"},
-    {"use_bnb_nested_quant", ROW_LITERAL, "true"},
+    {"use_bnb_nested_quant", ROW_LITERAL, "true", 0, IS_NF4_SINGLE},
+    {"use_bnb_nested_quant", ROW_LITERAL, "false", IS_NF4_SINGLE},
     {"bnb_4bit_quant_storage", ROW_TEXT, "bfloat16", IS_FSDP2, 0,
      "Without it every GPU keeps all packed weights."},
     {"bnb_4bit_quant_storage", ROW_TEXT, "bfloat16", IS_ZERO3},

@@ -43,7 +43,7 @@ enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' Trainer
-enum quantize { QUANTIZE_OFF, QUANTIZE_NF4 };
+enum quantize { QUANTIZE_OFF, QUANTIZE_NF4, QUANTIZE_NF4_SINGLE };
 #define ZERO_FILE_BUFFER UINT64_C(100000000) // elements, offload_param.buffer_size of DeepSpeed
 enum buckets { BUCKETS_AUTO, BUCKETS_OF_DEEPSPEED };
 enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
@@ -78,7 +78,7 @@ enum {
     LOSSES = LOSS_POLICY + 1,
     SAVES = SAVE_ALWAYS + 1,
     SAVINGS = SAVING_NEVER + 1,
-    QUANTIZES = QUANTIZE_NF4 + 1,
+    QUANTIZES = QUANTIZE_NF4_SINGLE + 1,
     BUCKETS = BUCKETS_OF_DEEPSPEED + 1,
     LAYER_KERNELS = KERNELS_OF_LIGER + 1,
     ATTENTIONS = ATTENTION_FLASH3 + 1,
@@ -135,7 +135,7 @@ struct job {
     uint64_t lora_rank;               // 0: every parameter is trained
     unsigned lora_targets;            // bits by enum lora_target
     bool dora;                        // and a magnitude for each output of an adapted layer
-    enum quantize packed;             // linear layers in four bits (nf4, double quantisation)
+    enum quantize packed;             // linear layers in four bits, and how their scales are
     uint64_t token_limit;             // of a micro-batch on one GPU, where the user set it; else 0
     uint64_t reference_limit;         // the same of trinity's reference model; 0: the policy's
     uint64_t limit_bytes;             // 0: what the card leaves

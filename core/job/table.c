@@ -39,7 +39,8 @@ static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
 static const char *const saving_words[] = {
     [SAVING_SHARDS] = "sharded", [SAVING_WHOLE] = "full", [SAVING_NEVER] = "never"};
-static const char *const quantize_words[] = {[QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4"};
+static const char *const quantize_words[] = {
+    [QUANTIZE_OFF] = "off", [QUANTIZE_NF4] = "nf4", [QUANTIZE_NF4_SINGLE] = "nf4-single"};
 static const char *const layer_kernels_words[] = {
     [KERNELS_OF_TORCH] = "torch", [KERNELS_OF_LIGER] = "liger"};
 static const char *const buckets_words[] = {
@@ -442,7 +443,9 @@ const struct setting_def setting_defs[] = {
      .written_by = IN(TRL) | IN_YAML_FAMILY,
      .kind = SETTING_CHOICE,
      .fallback = "off",
-     .text = "nf4 packs the frozen linear layers to four bits (QLoRA, double quantisation)"},
+     .text =
+         "nf4 packs the frozen linear layers to four bits (QLoRA) and their scales too (double "
+         "quantisation); nf4-single leaves the scales in fp32, as bitsandbytes does unless told"},
     {.name = "loss",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(loss),

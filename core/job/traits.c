@@ -115,6 +115,7 @@ static trait_set of_switches(const struct job *j)
            if_so(j->layer_kernels == KERNELS_OF_LIGER, IS_LIGER_LAYERS) |
            if_so(job_attention(j) == ATTENTION_EAGER, IS_EAGER) |
            if_so(j->attention == ATTENTION_SDPA, IS_SDPA) | if_so(j->packed, IS_NF4) |
+           if_so(j->packed == QUANTIZE_NF4_SINGLE, IS_NF4_SINGLE) |
            if_so(is_given(j, "lora-targets"), IS_LORA_TARGETS) | if_so(is_legacy(j), IS_LEGACY) |
            if_so(is_given(j, "strategy"), IS_STRATEGY_GIVEN) | if_so(is_given(j, "nvme"), IS_NVME);
 }

@@ -84,9 +84,10 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 // Again of the step.
 #define IS_FLASH2       TRAIT(64) // attention by the package flash-attn, as asked for
 #define IS_EAGER        TRAIT(65) // attention operator by operator, as asked or as there is no other
-#define IS_NF4          TRAIT(66) // frozen weights in four bits
-#define IS_LORA_TARGETS TRAIT(67) // adapters on some layers only
-#define IS_DORA         TRAIT(90) // adapters with magnitudes
+#define IS_NF4          TRAIT(66)  // frozen weights in four bits
+#define IS_NF4_SINGLE   TRAIT(126) // and their scales in fp32
+#define IS_LORA_TARGETS TRAIT(67)  // adapters on some layers only
+#define IS_DORA         TRAIT(90)  // adapters with magnitudes
 #define IS_KTO          TRAIT(68)
 #define IS_OVERLAP      TRAIT(70) // of gradients' reduction, and of gathering in stage 3
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for

@@ -34,23 +34,19 @@ void take_tables(struct trainer *t, const struct parameter *p)
 {
     struct machine *m = t->machine;
     uint64_t scales = u64_divide_up(p->rows * p->columns, PACKED_BLOCK);
-    machine_take(m, scales, MEMORY_PARAMETERS);
+    machine_take(m, p->single ? 4 * scales : scales, MEMORY_PARAMETERS);
     machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    if (p->single)
+        return;
     machine_take(m, 4, MEMORY_PARAMETERS); // the offset
     machine_take(m, 4 * u64_divide_up(scales, SCALE_BLOCK), MEMORY_PARAMETERS);
     machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS);
 }
 
-// A weight comes to the card as it is loaded and is packed there.
-void pack_weight(struct trainer *t, struct parameter *p)
+static void pack_scales(struct trainer *t, const struct parameter *p)
 {
     struct machine *m = t->machine;
-    uint64_t elements = p->rows * p->columns;
-    uint64_t scales = u64_divide_up(elements, PACKED_BLOCK);
-    struct storage *whole = machine_take(m, p->width * elements, MEMORY_PARAMETERS);
-    struct storage *wide = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
-    p->weight = machine_take(m, u64_divide_up(elements, 2), MEMORY_PARAMETERS);
-    machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    uint64_t elements = p->rows * p->columns, scales = u64_divide_up(elements, PACKED_BLOCK);
     machine_take(m, 4, MEMORY_PARAMETERS); // the offset: the scales' mean
     struct storage *shifted = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
     if (!t->has_scale_code)
@@ -60,7 +56,21 @@ void pack_weight(struct trainer *t, struct parameter *p)
     machine_take(m, scales, MEMORY_PARAMETERS);
     machine_take(m, SCALE_CODE_BYTES, MEMORY_PARAMETERS); // a copy of the one that all share
     machine_drop(m, shifted);
-    machine_drop(m, wide);
+}
+
+// A weight comes to the card as it is loaded and is packed there.
+void pack_weight(struct trainer *t, struct parameter *p)
+{
+    struct machine *m = t->machine;
+    uint64_t elements = p->rows * p->columns;
+    struct storage *whole = machine_take(m, p->width * elements, MEMORY_PARAMETERS);
+    struct storage *wide = machine_take(m, packed_scale_bytes(elements), MEMORY_PARAMETERS);
+    p->weight = machine_take(m, u64_divide_up(elements, 2), MEMORY_PARAMETERS);
+    machine_take(m, CODE_BYTES, MEMORY_PARAMETERS);
+    if (!p->single) {
+        pack_scales(t, p);
+        machine_drop(m, wide);
+    }
     machine_drop(m, whole);
 }
 
@@ -90,7 +100,8 @@ static void add_magnitude(struct trainer *t, struct parameter *p)
     }
     if (p->packed) {
         copy = machine_take(m, elements / 2, MEMORY_WORKSPACE);
-        scales = machine_take(m, packed_scale_bytes(elements), MEMORY_WORKSPACE);
+        if (!p->single)
+            scales = machine_take(m, packed_scale_bytes(elements), MEMORY_WORKSPACE);
         weight = machine_take(m, elements * p->width, MEMORY_WORKSPACE);
         machine_drop(m, scales);
     }

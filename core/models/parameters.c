@@ -13,7 +13,8 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .rows = row->shape[0],
                           .columns = row->shape[1],
                           .width = t->width,
-                          .packed = row->target && t->job->packed};
+                          .packed = row->target && t->job->packed,
+                          .single = t->job->packed == QUANTIZE_NF4_SINGLE};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;
     if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16 &&
         !as_stored)  // whose storage is of one type with the weights around it

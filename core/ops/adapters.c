@@ -13,8 +13,9 @@ uint64_t packed_scale_bytes(uint64_t elements)
 
 struct packed_linear {
     uint64_t weight_elements;
-    uint64_t weight_width; // that it was packed from, and is unpacked to
     uint64_t outputs;
+    uint32_t weight_width; // that it was packed from, and is unpacked to
+    bool single;
 };
 
 // bitsandbytes/autograd/_functions.py, MatMul4Bit: the scales, then the weight, then in bf16.
@@ -22,7 +23,7 @@ static void packed_linear_backward(struct graph *g, struct node *n, struct outco
 {
     const struct packed_linear *d = NODE_DETAIL(n, struct packed_linear);
     uint64_t elements = d->weight_elements;
-    struct storage *scales = take_working(g, packed_scale_bytes(elements));
+    struct storage *scales = d->single ? NULL : take_working(g, packed_scale_bytes(elements));
     struct storage *weight = take_working(g, d->weight_width * elements);
     moves(g, d->weight_width * elements + elements / 2);
     machine_drop(g->machine, scales);
@@ -49,8 +50,11 @@ static struct var packed_product(struct graph *g, struct var x, int parameter, i
     const struct parameter *p = &g->parameters[parameter];
     uint64_t elements = p->rows * p->columns;
     struct node *n = graph_add_for(g, &packed_linear, x);
-    struct var scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
-    struct var shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
+    struct var scales = {NULL, NO_NODE, 0, 0}, shifted = {NULL, NO_NODE, 0, 0};
+    if (!p->single) {
+        scales = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
+        shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
+    }
     struct var weight = graph_output(g, NULL, elements, COMPUTE_WIDTH);
     struct var out = graph_output(g, n, x.elements / p->columns * p->rows, x.width);
     node_input(n, 0, x);
@@ -59,7 +63,8 @@ static struct var packed_product(struct graph *g, struct var x, int parameter, i
     multiplies(
         g, (struct product_shape){x.elements / p->columns, p->rows, p->columns, 1, COMPUTE_WIDTH});
     if (n)
-        *NODE_DETAIL(n, struct packed_linear) = (struct packed_linear){elements, p->width, p->rows};
+        *NODE_DETAIL(n, struct packed_linear) =
+            (struct packed_linear){elements, p->rows, p->width, p->single};
     if (!g->stopped && bias >= 0)
         fused_bias_workspace(g);
     else if (!g->stopped)

@@ -46,7 +46,9 @@ static void make_change(struct graph *g, struct whole *w, const struct parameter
 static void make_weight(struct graph *g, struct whole *w, const struct parameter *p, uint32_t width)
 {
     uint64_t elements = p->rows * p->columns;
-    if (p->packed) {
+    if (p->packed && p->single)
+        w->weight = plain(g, elements, p->width);
+    else if (p->packed) {
         struct var scales = plain(g, packed_scale_bytes(elements) / 4, 4);
         w->weight = plain(g, elements, p->width);
         var_drop(g, &scales);

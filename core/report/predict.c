@@ -215,7 +215,11 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job->lora_rank && !job->packed,
          "Adapters are peft 0.21's, in fp32 as it makes them, without dropout; under "
          "checkpointing the embedding's output requires a gradient, as TRL sees to."},
-        {job->packed,
+        {job->packed == QUANTIZE_NF4_SINGLE,
+         "Packed weights are bitsandbytes 0.50's nf4: half a byte an element, a scale in fp32 for "
+         "64 of them; products are in bf16. With no more than 1536 tokens a kernel may need no "
+         "unpacked weight: not measured."},
+        {job->packed == QUANTIZE_NF4,
          "Packed weights are bitsandbytes 0.50's nf4 with double quantisation: half a byte an "
          "element, a byte for 64 and four for 16384 of them; products are in bf16. With no more "
          "than 1536 tokens a kernel may need no unpacked weight: not measured."},

@@ -116,7 +116,7 @@ def _packing(model):
         return {}
     said = quantized if isinstance(quantized, dict) else quantized.to_dict()
     if said.get("load_in_4bit") and said.get("bnb_4bit_quant_type", "fp4") == "nf4":
-        return {"quantize": "nf4"}
+        return {"quantize": "nf4" if said.get("bnb_4bit_use_double_quant") else "nf4-single"}
     raise refused("quantization_config", "of packed weights bitsandbytes' nf4 is modelled")
 
 

@@ -365,8 +365,7 @@ static const struct reading trl_rows[] = {
      "!packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 only; without "
      "it every GPU keeps all of them, which is not modelled"},
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true dtype=bfloat16",
-     "quantize=nf4 precision=bf16?run/file.yaml:1:1: scales are predicted packed, as with "
-     "use_bnb_nested_quant; without it three bytes more are taken for 64 elements"},
+     "quantize=nf4-single precision=bf16"},
     {TRL "use_peft=true load_in_4bit=true",
      "!products over packed weights in float32 are not modelled; with dtype: bfloat16 they "
      "are"},
@@ -419,6 +418,8 @@ TEST(llamafactory_is_read)
          "with use_reentrant false"},
         {LF "bf16=true disable_gradient_checkpointing=true", "checkpointing=off"},
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
+        {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",
+         "quantize=nf4-single"},
         {LF "bf16=true quantization_bit=8",
          "!this quantisation is not modelled; nf4 with adapters is"},
         {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
