@@ -318,9 +318,11 @@ static bool is_packed_in_fp32(const struct job *job)
     return job->packed && job->precision == PRECISION_AUTOCAST;
 }
 
+// Of tests/runs/real_trainers.jsonl: q4.
 static bool is_packed_spread(const struct job *job)
 {
-    return job->packed && job_ranks(job) > 1;
+    bool measured = job->recipe == RECIPE_TRL && job->strategy == STRATEGY_FSDP2;
+    return job->packed && job_ranks(job) > 1 && !measured;
 }
 
 // Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss.
