@@ -45,6 +45,7 @@ def editor_types(program):
         "def ask(command: str, **settings: Any) -> dict[str, Any]: ...",
         f"def predict({parameters('predict', main)}) -> answers.Prediction: ...",
         f"def max_context({parameters('max', main[:2])}) -> answers.Limit: ...",
+        f"def plan({parameters('plan', main)}) -> answers.Plan: ...",
         f"def emit(framework: str, {parameters('emit', main)}) -> answers.Emitted: ...",
         f"def accelerate_config({parameters('emit', main)}) -> dict[str, Any]: ...",
         "def models(name: str | None = ...) -> dict[str, Any]: ...",

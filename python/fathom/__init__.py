@@ -11,13 +11,13 @@ Settings have the names of the command line, with underscores: `max_token_len=32
 `fathom predict --json` prints. Functions may be called from several threads.
 """
 from ._program import FathomError, VERSION as __version__
-from .answers import Answer, Breakdown, Doctor, Emitted, Limit, Peak, Phase, Prediction, Replay, Step
-from .questions import accelerate_config, ask, doctor, emit, max_context, models, predict, replay
+from .answers import Answer, Breakdown, Doctor, Emitted, Limit, Peak, Phase, Plan, Prediction, Replay, Step
+from .questions import accelerate_config, ask, doctor, emit, max_context, models, plan, predict, replay
 from .trainers import check, settings_of
 
 __all__ = ["Answer", "Breakdown", "Doctor", "Emitted", "FathomCallback", "FathomError", "Limit", "Peak", "Phase",
-           "Prediction", "Replay", "Step", "accelerate_config", "ask", "check", "doctor", "emit", "max_context",
-           "models", "predict", "replay", "settings_of"]
+           "Plan", "Prediction", "Replay", "Step", "accelerate_config", "ask", "check", "doctor", "emit", "max_context",
+           "models", "plan", "predict", "replay", "settings_of"]
 
 
 def __getattr__(name):

@@ -115,6 +115,21 @@ class Limit(Answer):
 
 
 @dataclasses.dataclass(frozen=True)
+class Plan(Answer):
+    """The best configuration; `best` is None where nothing is safe. `json` has why others lost."""
+    settings: dict[str, Any]
+    goal: str
+    best: Optional[dict[str, Any]]
+    alternatives: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+
+    def __str__(self):
+        if not self.best:
+            return "nothing is safe"
+        return (f"{self.best['time']['step_s']:.3g} s a step, {self.best['reserved_bytes'] / GIB:.2f} GiB reserved:\n"
+                f"{self.best['command']}")
+
+
+@dataclasses.dataclass(frozen=True)
 class Emitted(Answer):
     """Files for a framework: `files` maps their names to their texts."""
     settings: dict[str, Any]

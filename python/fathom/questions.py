@@ -29,6 +29,11 @@ def max_context(model=None, gpu=None, **settings):
     return answers.Limit.of(ask("max", model=model, gpu=gpu, **settings))
 
 
+def plan(model=None, gpu=None, context=None, **settings):
+    """The best way to train a global batch: `plan(model, gpu, context, global_batch=128, recipe="trl")`."""
+    return answers.Plan.of(ask("plan", model=model, gpu=gpu, context=context, **settings))
+
+
 def emit(framework, model=None, gpu=None, context=None, **settings):
     """The files that run a configuration in a framework."""
     return answers.Emitted.of(ask("emit", **{"for": framework}, model=model, gpu=gpu, context=context, **settings))

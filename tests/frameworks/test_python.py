@@ -98,6 +98,17 @@ class Wheel(unittest.TestCase):
         self.assertIn("sft.yaml", files)
         self.assertGreater(int(longest), 4096)
 
+    def test_a_plan_is_the_programs(self):
+        said = self.run_python(
+            "import fathom\n"
+            "plan = fathom.plan(model='Qwen3-0.6B', gpu='H200', context=2048, recipe='trl', global_batch=4, layers=4)\n"
+            "print(plan.best['command'] in str(plan), len(plan.alternatives) > 2)\n"
+            "again = dict(plan.best['settings'], **{'global-batch': None})\n"
+            "print(fathom.predict(**again).peak.reserved_bytes == plan.best['reserved_bytes'])\n"
+            "print(fathom.plan(model='Qwen3-8B', gpu='RTX4090', context=32768, recipe='trl', global_batch=1,"
+            " strategy='single').best)")
+        self.assertEqual(said.splitlines(), ["True True", "True", "None"])
+
     def test_stubs_know_the_settings(self):
         path = glob.glob(os.path.join(self.home, "lib", "*", "site-packages", "fathom", "questions.pyi"))[0]
         with open(path, encoding="utf-8") as file:
