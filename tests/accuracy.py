@@ -704,6 +704,12 @@ Peaks of a GPU in runs of TRL's authors on eight H100 with context parallelism (
 
 {public}
 
+## Time
+
+[speed.md](speed.md) lays predicted times beside measured ones by kind of job, and says what is not verified.
+
+![predicted against measured times](speed.svg)
+
 ## What is not modelled
 
 {refused}
