@@ -86,3 +86,9 @@ def ask_program(command, settings, *words, text=None):
     except ValueError:
         raise FathomError({"code": "bug", "message": done.stderr.strip() or "no answer"}, done.returncode) from None
     return _checked(reply, done.returncode)
+
+
+def tell(command, *words, text=None):
+    """What the program says to a person."""
+    return subprocess.run([program(), command, *words], input=text, capture_output=True, text=True, encoding="utf-8",
+                          errors="replace", check=False).stdout

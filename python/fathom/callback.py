@@ -1,8 +1,18 @@
 """The prediction beside the measured peaks, in the trainer's own log."""
+import functools
+import sys
+
+import torch
 from transformers import TrainerCallback
 
+from ._program import tell
 from .questions import doctor
 from .trainers import GIB, predict_trainer
+
+
+def _line(error):
+    """As Python prints it at the end of a traceback."""
+    return f"{type(error).__module__}.{type(error).__name__}: {error}\n"
 
 
 class FathomCallback(TrainerCallback):
@@ -10,15 +20,26 @@ class FathomCallback(TrainerCallback):
 
         trainer.add_callback(fathom.FathomCallback(trainer, gpu="H200"))
 
-    After an out-of-memory error, `explain(error)` is doctor's answer to it."""
+    A step that runs out of memory gets doctor's answer and what was predicted, on standard error, before the error goes
+    on; `explain(error)` is the same answer as an object."""
 
     def __init__(self, trainer, gpu=None, **settings):
         self.trainer = trainer
         self.prediction = predict_trainer(trainer, gpu, **settings)
         self.measured = []
+        trainer.training_step = self._watched(trainer.training_step)
+
+    def _watched(self, step):
+        @functools.wraps(step)
+        def watched(*words, **more):
+            try:
+                return step(*words, **more)
+            except torch.cuda.OutOfMemoryError as error:
+                print(tell("doctor", "-", text=_line(error)), self.prediction, sep="", file=sys.stderr)
+                raise
+        return watched
 
     def _peaks(self):
-        import torch
         if not torch.cuda.is_available():
             return None
         return {"allocated": torch.cuda.max_memory_allocated(), "reserved": torch.cuda.max_memory_reserved()}
@@ -28,7 +49,6 @@ class FathomCallback(TrainerCallback):
         handler.callbacks.sort(key=lambda callback: callback is not self)
 
     def on_step_begin(self, args, state, control, **kwargs):
-        import torch
         if torch.cuda.is_available():
             torch.cuda.reset_peak_memory_stats()
 
@@ -50,4 +70,4 @@ class FathomCallback(TrainerCallback):
 
     def explain(self, error):
         """Why it died: doctor's answer to the error's own text."""
-        return doctor(f"{type(error).__module__}.{type(error).__name__}: {error}")
+        return doctor(_line(error))

@@ -64,6 +64,19 @@ def follow(trainer):
                       "cause": callback.explain(error).cause["kind"]}))
 
 
+def die(trainer):
+    """A step that runs out of memory, as the card would say it."""
+    def forward(*words, **more):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
+                                     "79.15 GiB of which 1.00 GiB is free.")
+    trainer.add_callback(fathom.FathomCallback(trainer, gpu="H100-80G"))
+    trainer.compute_loss = forward
+    try:
+        trainer.train()
+    except torch.OutOfMemoryError:
+        print(json.dumps({"what": "died"}))
+
+
 def main():
     folder = sys.argv[1]
     language = saved(os.path.join(folder, "language"), transformers.Qwen3ForCausalLM)
@@ -86,6 +99,7 @@ def main():
         args=transformers.TrainingArguments(**usual), train_dataset=rows))
     follow(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1, logging_steps=1),
                           train_dataset=rows))
+    die(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1), train_dataset=rows))
     sft = trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual), train_dataset=rows)
     said("eight GPUs", sft, gpu="8xH100-80G")
     sft.model.config._attn_implementation = "eager"

@@ -175,6 +175,10 @@ class Trainers(unittest.TestCase):
         self.assertEqual(self.said["no GPU"]["status"], 2)
         self.assertIn("check(trainer, gpu='8xH100-80G')", self.said["no GPU"]["message"])
 
+    def test_the_callback_explains_a_death(self):
+        self.assertIn("died", self.said)
+        self.assertIn("ran out of GPU memory", self.printed)
+
     def test_the_callback_lays_both_beside_each_other(self):
         row = self.said["callback"]
         self.assertEqual(row["measured"], [{"allocated": 3 << 30, "reserved": 4 << 30}])
