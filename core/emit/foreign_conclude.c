@@ -97,6 +97,16 @@ static bool conclude_own_script(struct conclusion *c)
     return accumulation < 2 || put_unless_there(c, "sync-each-batch", STR("on"), own->where);
 }
 
+// scripts/train.py, kernels_of: what is not asked for is off, unlike with use_liger_kernel
+// alone.
+static bool conclude_own_kernels(struct conclusion *c)
+{
+    const struct setting *loss = settings_find_z(c->out, "loss");
+    if (!fact(c, "own-script") || !loss || !str_is(loss->value, "liger"))
+        return true;
+    return put_unless_there(c, "layer-kernels", STR("torch"), loss->where);
+}
+
 // Whose layers are recomputed: FSDP's own switch, the Trainer's, or that of emit's train.py. Where
 // FSDP's is off, the trainer may still do it.
 static bool conclude_recomputation(struct conclusion *c)
@@ -832,6 +842,7 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_overlap(&c) && conclude_own_script(&c) && conclude_recomputation(&c) &&
-           conclude_saving(&c) && conclude_evaluation(&c) && note_padding(&c);
+           conclude_overlap(&c) && conclude_own_script(&c) && conclude_own_kernels(&c) &&
+           conclude_recomputation(&c) && conclude_saving(&c) && conclude_evaluation(&c) &&
+           note_padding(&c);
 }
