@@ -315,6 +315,10 @@ TEST(a_likeness_of_an_unknown_family)
     CHECK(load_settings(&m, &p, UNKNOWN "like=qwen3\nweights.parameters=596000000", &e));
     CHECK(m.like && str_is(str_from(m.like->model_type), "qwen3"));
     CHECK_U64(p.total, UINT64_C(596049920)); // Qwen3-0.6B's
+}
+
+TEST(no_likeness_where_there_is_none)
+{
     CHECK(strstr(refusal_of(UNKNOWN "like=qwen3\nweights.parameters=500000000", false),
                  "its files have 500000000"));
     CHECK(strstr(refusal_of(UNKNOWN "like=nobody", false), "'nobody' is not known"));
