@@ -119,7 +119,7 @@ TEST(activity_is_what_streams_were_busy_with)
     t.activity = a;
     timeline_work(&t, 0, WORK_ATTENTION, 1); // of a step before
     timeline_synchronize(&t, 0);
-    timeline_begin(&t);
+    (void)timeline_begin(&t);
     for (int i = 0; i < 30; i++)
         timeline_work(&t, i % 3 ? 0 : 1, i % 3 ? WORK_PRODUCTS : WORK_COLLECTIVE, 0.9e-3);
     double sums[WORK_KINDS] = {0};
