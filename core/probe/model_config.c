@@ -35,7 +35,8 @@ static bool is_number(struct str s)
 // Values that transformers' configuration classes take as real numbers only (5.17, every family of
 // ours). Flattening makes 30 of 30.0.
 static const char reals[] =
-    "attn_logit_softcapping embedding_fraction emb_pdrop emb_prob_drop final_logit_softcapping "
+    "attention_dropout attn_logit_softcapping embedding_fraction emb_pdrop emb_prob_drop "
+    "final_logit_softcapping "
     "initializer_range layer_norm_eps resid_pdrop resid_prob_drop rms_norm_eps "
     "routed_scaling_factor router_aux_loss_coef router_jitter_noise";
 
