@@ -187,7 +187,7 @@ static bool read_prediction(struct script *s, struct str text)
 {
     struct str_cut pair = str_cut(str_trim(text), ' ');
     struct str key = str_join(s->settings->arena, STR("predicted."), pair.head);
-    return put(s, key, str_trim(pair.tail));
+    return put(s, key, str_copy(s->settings->arena, str_trim(pair.tail)));
 }
 
 static bool read_line(struct script *s, struct str line)
