@@ -154,15 +154,24 @@ static bool says(const struct setting *item, const struct setting_def *def, stru
     return str_equal(item->value, value);
 }
 
+// To another strategy, with which frameworks set other things by themselves (LLaMA-Factory
+// segments).
+static bool is_moved(const struct job *j, const struct settings *words)
+{
+    const struct setting *to = settings_find_z(words, "strategy");
+    return to && !says(settings_find_z(j->settings, "strategy"), setting_def_find(STR("strategy")),
+                       to->value);
+}
+
 // "--expandable on --sp 2": what the words change of the job, and where they name another recipe, a
-// strategy that was not given, either.
+// strategy that was not given, either; where they name another strategy, all that was not given.
 static const char *options_of(struct arena *a, const struct job *j, const struct settings *words)
 {
     struct buf b = buf_in(a);
-    bool elsewhere = settings_find_z(words, "recipe") != NULL;
+    bool elsewhere = settings_find_z(words, "recipe") != NULL, moved = is_moved(j, words);
     for (ptrdiff_t i = 0; i < words->count; i++) {
         const struct setting *item = &words->items[i];
-        bool anew = elsewhere && str_is(item->key, "strategy");
+        bool anew = str_is(item->key, "strategy") ? elsewhere : moved;
         const struct settings *known = anew ? j->given : j->settings;
         if (says(settings_find(known, item->key), setting_def_find(item->key), item->value))
             continue;
