@@ -302,6 +302,7 @@ const struct rule rules[] = {
      "files for packed weights under fsdp1 are not written; under ddp and fsdp2 they are"},
     {IS_NF4 | IS_AUTOCAST, 0, NULL, IN(TRL), CANNOT, "precision",
      "TRL's file has one type for weights and for products over packed ones: --precision bf16"},
+    // axolotl 0.19, loaders/model.py: "bnb_4bit_use_double_quant": True.
     {IS_NF4_SINGLE, 0, NULL, IN(AXOLOTL), CANNOT, "quantize",
      "files for axolotl have double quantisation, which is its default: --quantize nf4"},
     {IS_LORA | IS_AUTOCAST, 0, NULL, IN_YAML_FAMILY, CANNOT, "precision",
