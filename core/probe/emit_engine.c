@@ -140,6 +140,10 @@ bool trl_build(struct launch *l, struct arena *a, const struct trial_request *r,
     struct draft *j = NEW(a, struct draft, 1);
     if (!write_draft(j, a, r, "trl", e) || !add_files(l, j, r, "config", e))
         return false;
+    if (j->job->task != TASK_SFT)
+        return FAIL(e, UNSUPPORTED, STR("--task"),
+                    "a trial of the trl engine makes texts, for --task sft; a script of yours, "
+                    "with --engine command, may train another");
     launch_watched(l, a, r);
     set_workspace(l, a, r);
     if (r->gpus > 1)

@@ -146,6 +146,12 @@ def _model_config(model):
             if value is not None and not name.startswith("_") and name != "quantization_config"}
 
 
+def _model_name(model):
+    """The last word of where it came from, for a folder that is named after it."""
+    path = getattr(getattr(model, "config", None), "name_or_path", "") or "model"
+    return re.sub(r"[^A-Za-z0-9._-]", "-", path.rstrip("/").rsplit("/", 1)[-1]).lstrip(".") or "model"
+
+
 def _strategy(accelerator, folder):
     """Settings of how the model is spread, from the live accelerator; DeepSpeed's own file goes beside the others."""
     state = accelerator.state
@@ -193,9 +199,9 @@ def settings_of(trainer, folder):
     os.makedirs(files)
     _write(files, "arguments.yaml", _said(trainer.args))  # JSON is YAML
     settings["from"] = files
-    os.mkdir(os.path.join(folder, "model"))
-    _write(os.path.join(folder, "model"), "config.json", _model_config(model))
-    settings["model"] = os.path.join(folder, "model")
+    settings["model"] = os.path.join(folder, "of", _model_name(model))
+    os.makedirs(settings["model"])
+    _write(settings["model"], "config.json", _model_config(model))
     settings.update(_strategy(trainer.accelerator, files))
     settings.update(_adapter(model), **_packing(model), **_precision(model, settings["strategy"]))
     attention = getattr(getattr(model, "config", None), "_attn_implementation", None)

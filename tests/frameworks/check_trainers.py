@@ -51,9 +51,9 @@ class Adapters:
     r, target_modules, use_dora, modules_to_save = 8, {"q_proj", "v_proj"}, True, None
 
 
-def follow(trainer):
+def follow(trainer, store):
     """Trains a step with the callback, as if the step had run on a GPU with these peaks."""
-    callback = fathom.FathomCallback(trainer, gpu="H100-80G")
+    callback = fathom.FathomCallback(trainer, gpu="H100-80G", store=store)
     callback._peaks = lambda: {"allocated": 3 << 30, "reserved": 4 << 30}
     trainer.add_callback(callback)
     trainer.train()
@@ -64,12 +64,12 @@ def follow(trainer):
                       "cause": callback.explain(error).cause["kind"]}))
 
 
-def die(trainer):
+def die(trainer, store):
     """A step that runs out of memory, as the card would say it."""
     def forward(*words, **more):
         raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
                                      "79.15 GiB of which 1.00 GiB is free.")
-    trainer.add_callback(fathom.FathomCallback(trainer, gpu="H100-80G"))
+    trainer.add_callback(fathom.FathomCallback(trainer, gpu="H100-80G", store=store))
     trainer.compute_loss = forward
     try:
         trainer.train()
@@ -97,9 +97,10 @@ def main():
     said("transformers", transformers.Trainer(
         model=transformers.AutoModelForCausalLM.from_pretrained(language),
         args=transformers.TrainingArguments(**usual), train_dataset=rows))
+    store = os.path.join(folder, "logs", "probe.db")
     follow(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1, logging_steps=1),
-                          train_dataset=rows))
-    die(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1), train_dataset=rows))
+                          train_dataset=rows), store)
+    die(trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual, max_steps=1), train_dataset=rows), store)
     sft = trl.SFTTrainer(model=language, args=trl.SFTConfig(**usual), train_dataset=rows)
     said("eight GPUs", sft, gpu="8xH100-80G")
     sft.model.config._attn_implementation = "eager"

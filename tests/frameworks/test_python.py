@@ -179,9 +179,18 @@ class Trainers(unittest.TestCase):
         self.assertIn("died", self.said)
         self.assertIn("ran out of GPU memory", self.printed)
 
+    def test_the_callback_writes_trials_down(self):
+        store = os.path.join(self.place.name, "logs", "probe.db")
+        done = subprocess.run([FATHOM, "probe", "--export", "json", "--store", store], capture_output=True, text=True)
+        trials = json.loads(done.stdout)["attempts"]
+        self.assertEqual([(trial["outcome"], trial["context"], trial["model"]) for trial in trials],
+                         [("fits", 100, "language"), ("gpu_memory", 100, "language")])
+        self.assertEqual(trials[0]["reserved_bytes"], 4 << 30)
+        self.assertEqual({trial["predicted_reserved_bytes"] for trial in trials}, {self.said["sft"]["needs"]})
+
     def test_the_callback_lays_both_beside_each_other(self):
         row = self.said["callback"]
-        self.assertEqual(row["measured"], [{"allocated": 3 << 30, "reserved": 4 << 30}])
+        self.assertEqual([(step["allocated"], step["reserved"]) for step in row["measured"]], [(3 << 30, 4 << 30)])
         self.assertEqual(row["logged"][0]["fathom/measured_gib"], 3.0)
         self.assertIn("fathom/predicted_gib", row["logged"][0])
         self.assertIn("loss", row["logged"][0])
