@@ -1,6 +1,8 @@
 // See timeline.h.
 #include "core/time/timeline.h"
 
+#include <string.h>
+
 enum { COMPUTE = 0 };
 
 void timeline_start(struct timeline *t, const struct gpu *card, const struct network *network)
@@ -30,6 +32,7 @@ static void settle(struct timeline *t)
     double work = t->now.busy[WORK_PRODUCTS] + t->now.busy[WORK_ATTENTION];
     double part = t->begun > 0 && seconds > 0 ? work / seconds : at_first;
     t->rates = rates_lasting(&t->burst, part < 1 ? part : 1);
+    memset(t->known, 0, sizeof t->known);
     t->begun = t->now.host;
 }
 
@@ -126,11 +129,29 @@ void timeline_slow(struct timeline *t, int stream, enum moving kind, double byte
     timeline_move_more(t, stream, bytes * (1 / t->rates.moving_part[kind] - 1));
 }
 
+static bool same_product(const struct product_shape *a, const struct product_shape *b)
+{
+    return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth &&
+           a->count == b->count && a->width == b->width && a->grouped == b->grouped &&
+           a->more == b->more;
+}
+
+static double multiplying(struct timeline *t, const struct product_shape *p)
+{
+    uint64_t hash =
+        (p->rows * 3 + p->columns * 5 + p->depth * 7 + p->count) * UINT64_C(0x9E3779B97F4A7C15) >>
+        58;
+    struct known_product *known = &t->known[hash % KNOWN_PRODUCTS];
+    if (known->seconds <= 0 || !same_product(&known->shape, p))
+        *known = (struct known_product){*p, product_seconds(&t->rates, p)};
+    return known->seconds;
+}
+
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p)
 {
     t->now.flops += t->recomputes ? 0 : product_flops(p);
     t->now.host += (double)p->more * t->rates.launch;
-    timeline_work(t, stream, WORK_PRODUCTS, product_seconds(&t->rates, p));
+    timeline_work(t, stream, WORK_PRODUCTS, multiplying(t, p));
 }
 
 void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a)

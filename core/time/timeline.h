@@ -8,7 +8,7 @@
 #include "core/time/kernel.h"
 #include "core/time/network.h"
 
-enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024 };
+enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024, KNOWN_PRODUCTS = 64 };
 
 // A time and what had been done by then; what is between two of them can be repeated.
 struct elapsed {
@@ -17,6 +17,12 @@ struct elapsed {
     double starved;          // the compute stream had nothing: the host was late
     double exposed;          // it waited for another stream
     double flops;            // without what is recomputed
+};
+
+// Layers multiply the same shapes over and over.
+struct known_product {
+    struct product_shape shape;
+    double seconds; // 0: none is known here
 };
 
 struct timeline {
@@ -29,8 +35,9 @@ struct timeline {
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
     uint64_t launched;
-    struct activity *activity; // to be filled; NULL: nobody looks
-    bool recomputes;           // or else does what is no work of the model's
+    struct known_product known[KNOWN_PRODUCTS]; // at these rates, by a hash of their shapes
+    struct activity *activity;                  // to be filled; NULL: nobody looks
+    bool recomputes;                            // or else does what is no work of the model's
 };
 
 // Of a timeline that is all zero.
