@@ -227,6 +227,8 @@ static struct block *find_memory(struct allocator *a, const struct search *s)
         pool_take(a, b);
         return b;
     }
+    if (a->missed)
+        a->missed(a->owner);
     if (a->driver.tape)
         release_collected(a);
     else if (collecting)

@@ -49,7 +49,9 @@ struct allocator {
     struct block *spare_blocks;
     struct segment *spare_segments;
     uint32_t blocks_made;
-    uint64_t *active_by_tag; // kept up to date where the owner gives an array for all its tags
+    uint64_t *active_by_tag;     // kept up to date where the owner gives an array for all its tags
+    void (*missed)(void *owner); // told before anything is done for a request the cache cannot
+    void *owner;                 // serve; NULL: nobody asks
 };
 
 enum flush_reason { FLUSH_EMPTY_CACHE, FLUSH_RETRY };

@@ -116,6 +116,8 @@ struct simulation {
     struct player player;
     struct replay_result result;
     struct alive now, there; // there: at the peak, or before the request that failed
+    struct alive before;     // the last request that the cache had no room for
+    bool rises;              // the peak is now: what is there is noted when it is left
     enum memory_kind failed_kind;
 };
 
@@ -127,11 +129,25 @@ static void note_alive(struct alive *there, const struct alive *now,
     there->allocated_bytes = stats->allocated_bytes.current;
 }
 
+static void note_before(void *owner)
+{
+    struct simulation *s = owner;
+    note_alive(&s->before, &s->now, &s->player.allocator->stats);
+}
+
+static void leave_peak(struct simulation *s)
+{
+    if (s->rises)
+        note_alive(&s->there, &s->now, &s->player.allocator->stats);
+    s->rises = false;
+}
+
 // A request that fails flushes the cache first, and with it what other streams have let go.
-static void note_failure(struct simulation *s, ptrdiff_t event, const struct alive *before)
+static void note_failure(struct simulation *s, ptrdiff_t event)
 {
     s->failed_kind = (enum memory_kind)s->trace->events[event - s->trace->first].tag;
-    s->there = *before;
+    s->there = s->before;
+    s->rises = false;
     player_note_oom(&s->player, event);
     s->machine.play = NULL;
 }
@@ -144,19 +160,19 @@ static uint64_t place_of(const struct simulation *s, ptrdiff_t event)
     return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
 }
 
-// Once memory has run out the history goes on without an allocator.
+// Once memory has run out the history goes on without an allocator. Nothing but a request raises
+// the peak, and every request that is served there does.
 static bool play(void *what, ptrdiff_t event)
 {
     struct simulation *s = what;
-    const struct allocator *allocator = s->player.allocator;
-    const struct allocator_stats *stats = &allocator->stats;
+    const struct allocator_stats *stats = &s->player.allocator->stats;
     uint64_t grown = stats->device_allocs, peak = s->result.allocated.bytes;
-    struct alive before;
-    note_alive(&before, &s->now, stats);
+    if (s->trace->events[event - s->trace->first].kind != EVENT_ALLOC)
+        leave_peak(s);
     if (!player_step(&s->player, event))
-        note_failure(s, event, &before);
+        note_failure(s, event);
     else if (s->result.allocated.bytes > peak)
-        note_alive(&s->there, &s->now, stats);
+        s->rises = true;
     if (s->machine.watched)
         s->machine.place = place_of(s, event);
     return s->machine.play && stats->device_allocs > grown;
@@ -173,6 +189,8 @@ static bool start_player(struct simulation *s, struct arena *a, const struct pre
     if (!player_start(&s->player, a, &q, e))
         return false;
     s->player.allocator->active_by_tag = s->now.by_kind;
+    s->player.allocator->missed = note_before;
+    s->player.allocator->owner = s;
     return true;
 }
 
@@ -235,6 +253,8 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
     make_history(p, s, job);
+    if (s->machine.play)
+        leave_peak(s);
     p->floor_bytes = s->machine.floor_bytes;
     p->managed_bytes = s->machine.managed_bytes;
     return true;
