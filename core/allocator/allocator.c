@@ -60,18 +60,6 @@ struct pool *pool_of(struct allocator *a, enum size_class size, uint16_t stream)
     return pool ? pool : pool_new(a, size, stream);
 }
 
-void stat_raise(struct stat *s, uint64_t by)
-{
-    s->current += by;
-    if (s->current > s->peak)
-        s->peak = s->current;
-}
-
-void stat_lower(struct stat *s, uint64_t by)
-{
-    s->current -= by;
-}
-
 // A bijection of 32 bits: priorities look random, are unique and the same in every run.
 static uint32_t scramble(uint32_t x)
 {
@@ -217,7 +205,7 @@ static struct block *from_driver(struct allocator *a, const struct search *s)
     return o->expandable ? segment_expand(a, s) : segment_allocate(a, s);
 }
 
-static struct block *find_memory(struct allocator *a, const struct search *s)
+static struct block *find_memory(struct allocator *a, struct search *s)
 {
     const struct allocator_options *o = &a->options;
     bool collecting = o->limited && o->gc_threshold > 0;
@@ -227,6 +215,7 @@ static struct block *find_memory(struct allocator *a, const struct search *s)
         pool_take(a, b);
         return b;
     }
+    s->segment_bytes = options_segment_bytes(o, s->bytes);
     if (a->missed)
         a->missed(a->owner);
     if (a->driver.tape)
@@ -250,11 +239,10 @@ static bool should_split(const struct allocator *a, const struct block *b, uint6
     return bytes < a->options.max_split_bytes && rest > SMALL_MAX_BYTES;
 }
 
-static struct search search_for(struct allocator *a, struct request request)
+static struct search search_for(struct allocator *a, const struct request *request)
 {
-    struct search s = {.bytes = options_round(&a->options, request.bytes)};
-    s.segment_bytes = options_segment_bytes(&a->options, s.bytes);
-    s.pool = pool_of(a, s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE, request.stream);
+    struct search s = {.bytes = options_round(&a->options, request->bytes)};
+    s.pool = pool_of(a, s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE, request->stream);
     return s;
 }
 
@@ -278,21 +266,21 @@ static void log_block(struct allocator *a, enum event_kind kind, const struct bl
                                   .stream = b->segment->stream});
 }
 
-static struct block *out_of_memory(struct allocator *a, struct request request)
+static struct block *out_of_memory(struct allocator *a, const struct request *request)
 {
     a->stats.ooms++;
-    allocator_explain_oom(a, request.bytes, request.stream);
+    allocator_explain_oom(a, request->bytes, request->stream);
     log_event(a, EVENT_OOM,
               &(struct event){.address = a->oom.free_known ? a->oom.free_bytes : 0,
-                              .bytes = options_round(&a->options, request.bytes),
+                              .bytes = options_round(&a->options, request->bytes),
                               .block = EVENT_NO_BLOCK,
-                              .stream = request.stream});
+                              .stream = request->stream});
     return NULL;
 }
 
-struct block *allocator_alloc(struct allocator *a, struct request request)
+struct block *allocator_serve(struct allocator *a, const struct request *request)
 {
-    ASSERT(request.bytes < EVENT_MAX_BYTES);
+    ASSERT(request->bytes < EVENT_MAX_BYTES);
     struct search s = search_for(a, request);
     struct block *b = find_memory(a, &s);
     if (!b)
@@ -300,15 +288,15 @@ struct block *allocator_alloc(struct allocator *a, struct request request)
     if (should_split(a, b, s.bytes))
         pool_put(a, block_cut(a, b, s.bytes));
     b->state = BLOCK_ALLOCATED;
-    b->requested_bytes = request.bytes;
-    b->tag = request.tag;
-    b->handle = request.handle;
+    b->requested_bytes = request->bytes;
+    b->tag = request->tag;
+    b->handle = request->handle;
     stat_raise(&a->stats.allocations, 1);
     stat_raise(&a->stats.allocated_bytes, b->bytes);
     stat_raise(&a->stats.active_bytes, b->bytes);
     if (a->active_by_tag)
         a->active_by_tag[b->tag] += b->bytes;
-    stat_raise(&a->stats.requested_bytes, request.bytes);
+    stat_raise(&a->stats.requested_bytes, request->bytes);
     log_block(a, EVENT_ALLOC, b);
     return b;
 }
@@ -379,11 +367,8 @@ void allocator_free_request(struct allocator *a, struct block *b)
     log_block(a, EVENT_FREE_REQUESTED, b);
 }
 
-void allocator_free_complete(struct allocator *a, struct block *b)
+static void become_free(struct allocator *a, struct block *b)
 {
-    ASSERT(b->state == BLOCK_PENDING);
-    *(b->left ? &b->left->right : &a->pending) = b->right;
-    *(b->right ? &b->right->left : &a->pending_last) = b->left;
     stat_lower(&a->stats.active_bytes, b->bytes);
     if (a->active_by_tag)
         a->active_by_tag[b->tag] -= b->bytes;
@@ -393,10 +378,21 @@ void allocator_free_complete(struct allocator *a, struct block *b)
     pool_put(a, b);
 }
 
+void allocator_free_complete(struct allocator *a, struct block *b)
+{
+    ASSERT(b->state == BLOCK_PENDING);
+    *(b->left ? &b->left->right : &a->pending) = b->right;
+    *(b->right ? &b->right->left : &a->pending_last) = b->left;
+    become_free(a, b);
+}
+
 void allocator_free(struct allocator *a, struct block *b)
 {
-    allocator_free_request(a, b);
-    allocator_free_complete(a, b);
+    ASSERT(b->state == BLOCK_ALLOCATED);
+    stat_lower(&a->stats.allocations, 1);
+    stat_lower(&a->stats.allocated_bytes, b->bytes);
+    log_block(a, EVENT_FREE_REQUESTED, b);
+    become_free(a, b);
 }
 
 static void reset(struct stat *s)

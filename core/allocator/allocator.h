@@ -61,7 +61,12 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
                                 const uint64_t *streams, uint16_t stream_count);
 
 // NULL is out of memory: allocator->oom says why.
-struct block *allocator_alloc(struct allocator *a, struct request request);
+struct block *allocator_serve(struct allocator *a, const struct request *request);
+
+static inline struct block *allocator_alloc(struct allocator *a, struct request request)
+{
+    return allocator_serve(a, &request);
+}
 
 // Whether a request would be served from the cache as it is.
 bool allocator_has_room(const struct allocator *a, struct request request);

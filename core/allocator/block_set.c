@@ -2,8 +2,6 @@
 // split and join turn pointers to links instead of recursing.
 #include "core/allocator/block_set.h"
 
-#include <stddef.h>
-
 #include "core/base/compiler.h"
 
 // Priorities are unique, which keeps this a total order even if a recording overlaps itself.
@@ -90,31 +88,6 @@ static struct block *treap_find_before(struct block *root, uint64_t key, uint64_
     return best;
 }
 
-static unsigned bucket_of(uint64_t bytes)
-{
-    uint64_t units = bytes >> 9;
-    if (units < 8)
-        return (unsigned)units;
-    unsigned log = 63 - (unsigned)__builtin_clzll(units);
-    return (log - 2) * 8 + (unsigned)((units >> (log - 3)) & 7);
-}
-
-void block_set_add(struct block_set *s, struct block *b)
-{
-    b->key = b->bytes;
-    unsigned bucket = bucket_of(b->bytes);
-    s->present[bucket / 64] |= UINT64_C(1) << bucket % 64;
-    treap_add(&s->roots[bucket], b);
-}
-
-void block_set_remove(struct block_set *s, struct block *b)
-{
-    unsigned bucket = bucket_of(b->key);
-    treap_remove(&s->roots[bucket], b);
-    if (!s->roots[bucket])
-        s->present[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
-}
-
 // The first bucket at or after this one that holds anything; SET_CLASSES if none does.
 static unsigned next_bucket(const struct block_set *s, unsigned bucket)
 {
@@ -129,7 +102,7 @@ static unsigned next_bucket(const struct block_set *s, unsigned bucket)
 
 struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address)
 {
-    unsigned bucket = bucket_of(bytes);
+    unsigned bucket = block_set_bucket(bytes);
     struct block *found = treap_find(s->roots[bucket], bytes, address);
     if (found)
         return found;
@@ -148,12 +121,12 @@ struct block *block_set_after(const struct block_set *s, const struct block *b)
 
 bool block_set_holds(const struct block_set *s, const struct block *b)
 {
-    return treap_holds(s->roots[bucket_of(b->key)], b);
+    return treap_holds(s->roots[block_set_bucket(b->key)], b);
 }
 
 struct block *block_set_before(const struct block_set *s, uint64_t bytes, uint64_t address)
 {
-    unsigned bucket = bucket_of(bytes);
+    unsigned bucket = block_set_bucket(bytes);
     struct block *found = treap_find_before(s->roots[bucket], bytes, address);
     while (!found && bucket-- > 0)
         found = treap_find_before(s->roots[bucket], UINT64_MAX, UINT64_MAX);

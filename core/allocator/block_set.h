@@ -5,6 +5,8 @@
 #ifndef FATHOM_ALLOCATOR_BLOCK_SET_H
 #define FATHOM_ALLOCATOR_BLOCK_SET_H
 
+#include <stddef.h>
+
 #include "core/allocator/block.h"
 
 enum { SET_CLASSES = 448, SET_WORDS = SET_CLASSES / 64 };
@@ -14,8 +16,42 @@ struct block_set {
     struct block *roots[SET_CLASSES];
 };
 
-void block_set_add(struct block_set *s, struct block *b); // sets b->key from its bytes
-void block_set_remove(struct block_set *s, struct block *b);
+static inline unsigned block_set_bucket(uint64_t bytes)
+{
+    uint64_t units = bytes >> 9;
+    if (units < 8)
+        return (unsigned)units;
+    unsigned log = 63 - (unsigned)__builtin_clzll(units);
+    return (log - 2) * 8 + (unsigned)((units >> (log - 3)) & 7);
+}
+
+void treap_add(struct block **root, struct block *b);
+void treap_remove(struct block **root, struct block *b);
+
+// Sets b->key from its bytes.
+static inline void block_set_add(struct block_set *s, struct block *b)
+{
+    unsigned bucket = block_set_bucket(b->bytes);
+    b->key = b->bytes;
+    if (s->roots[bucket]) {
+        treap_add(&s->roots[bucket], b);
+        return;
+    }
+    s->present[bucket / 64] |= UINT64_C(1) << bucket % 64;
+    s->roots[bucket] = b;
+    b->left = b->right = NULL;
+}
+
+static inline void block_set_remove(struct block_set *s, struct block *b)
+{
+    unsigned bucket = block_set_bucket(b->key);
+    if (s->roots[bucket] != b || b->left || b->right) {
+        treap_remove(&s->roots[bucket], b);
+        return;
+    }
+    s->roots[bucket] = NULL;
+    s->present[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
+}
 
 // The first at or after (bytes, address); NULL if there is none.
 struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address);
@@ -28,8 +64,6 @@ bool block_set_holds(const struct block_set *s, const struct block *b);
 struct block *block_set_before(const struct block_set *s, uint64_t bytes, uint64_t address);
 
 // The bare treap, ordered by (key, address).
-void treap_add(struct block **root, struct block *b);
-void treap_remove(struct block **root, struct block *b);
 struct block *treap_find(struct block *root, uint64_t key, uint64_t address);
 bool treap_holds(const struct block *root, const struct block *b);
 

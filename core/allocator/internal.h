@@ -35,8 +35,17 @@ struct search {
 
 struct pool *pool_of(struct allocator *a, enum size_class size, uint16_t stream);
 
-void stat_raise(struct stat *s, uint64_t by);
-void stat_lower(struct stat *s, uint64_t by);
+static inline void stat_raise(struct stat *s, uint64_t by)
+{
+    s->current += by;
+    if (s->current > s->peak)
+        s->peak = s->current;
+}
+
+static inline void stat_lower(struct stat *s, uint64_t by)
+{
+    s->current -= by;
+}
 
 struct block *block_new(struct allocator *a);
 void block_recycle(struct allocator *a, struct block *b);

@@ -109,8 +109,8 @@ static void complete_free(struct player *p, const struct event *event)
 {
     struct block *b = block_of(p, event);
     if (b && b->state == BLOCK_ALLOCATED)
-        allocator_free_request(p->allocator, b);
-    if (b && b->state == BLOCK_PENDING)
+        allocator_free(p->allocator, b);
+    else if (b && b->state == BLOCK_PENDING)
         allocator_free_complete(p->allocator, b);
     if (event->block != EVENT_NO_BLOCK)
         p->blocks[event->block] = NULL;
