@@ -27,6 +27,9 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
     struct allocator *made = NEW(a, struct allocator, 1);
     made->arena = a;
     made->options = *options;
+    made->rounds_plainly = true;
+    for (int i = 0; i < OPTIONS_DIVISION_BUCKETS; i++)
+        made->rounds_plainly &= options->divisions[i] <= 1;
     made->driver =
         (struct driver){.capacity_bytes = capacity_of(options), .addresses = address_space_in(a)};
     made->pools = NEW(a, struct pool_table, 1);
@@ -239,11 +242,21 @@ static bool should_split(const struct allocator *a, const struct block *b, uint6
     return bytes < a->options.max_split_bytes && rest > SMALL_MAX_BYTES;
 }
 
+static uint64_t rounded(const struct allocator *a, uint64_t bytes)
+{
+    if (!a->rounds_plainly || bytes < BLOCK_MIN_BYTES)
+        return options_round(&a->options, bytes);
+    return (bytes + BLOCK_MIN_BYTES - 1) & ~(BLOCK_MIN_BYTES - 1);
+}
+
 static struct search search_for(struct allocator *a, const struct request *request)
 {
-    struct search s = {.bytes = options_round(&a->options, request->bytes)};
-    s.pool = pool_of(a, s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE, request->stream);
-    return s;
+    uint64_t bytes = rounded(a, request->bytes);
+    enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
+    ASSERT(request->stream < a->pools->stream_count);
+    struct pool *pool = a->pools->by_stream[size][request->stream];
+    return (struct search){.pool = pool ? pool : pool_new(a, size, request->stream),
+                           .bytes = bytes};
 }
 
 // The history torch would have recorded.

@@ -39,6 +39,7 @@ struct request {
 struct allocator {
     struct arena *arena;
     struct allocator_options options;
+    bool rounds_plainly; // without divisions of powers of two
     struct allocator_stats stats;
     struct driver driver;
     struct allocator_oom oom; // the last request that failed

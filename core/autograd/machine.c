@@ -55,7 +55,7 @@ static void give_storage(struct machine *m, struct storage *s)
     m->spare = s;
 }
 
-static void play_last(struct machine *m)
+static inline void play_last(struct machine *m)
 {
     m->place = 0;
     if (m->play)

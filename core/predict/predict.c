@@ -160,22 +160,38 @@ static uint64_t place_of(const struct simulation *s, ptrdiff_t event)
     return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
 }
 
+static bool play_request(struct simulation *s, const struct event *made, ptrdiff_t event)
+{
+    const struct allocator_stats *stats = &s->player.allocator->stats;
+    uint64_t grown = stats->device_allocs, peak = s->result.allocated.bytes;
+    if (!player_allocate(&s->player, made, event)) {
+        note_failure(s, event);
+        return false;
+    }
+    s->rises |= s->result.allocated.bytes > peak;
+    return stats->device_allocs > grown;
+}
+
 // Once memory has run out the history goes on without an allocator. Nothing but a request raises
-// the peak, and every request that is served there does.
+// the peak or asks the driver, and every request that is served at the peak raises it.
 static bool play(void *what, ptrdiff_t event)
 {
     struct simulation *s = what;
-    const struct allocator_stats *stats = &s->player.allocator->stats;
-    uint64_t grown = stats->device_allocs, peak = s->result.allocated.bytes;
-    if (s->trace->events[event - s->trace->first].kind != EVENT_ALLOC)
+    const struct event *made = &s->trace->events[event - s->trace->first];
+    bool grew = false, ok = true;
+    if (made->kind == EVENT_ALLOC) {
+        grew = play_request(s, made, event);
+    } else {
         leave_peak(s);
-    if (!player_step(&s->player, event))
-        note_failure(s, event);
-    else if (s->result.allocated.bytes > peak)
-        s->rises = true;
+        if (made->kind == EVENT_FREE)
+            player_free(&s->player, made);
+        else
+            ok = player_step(&s->player, event);
+    }
+    ASSERT(ok);
     if (s->machine.watched)
         s->machine.place = place_of(s, event);
-    return s->machine.play && stats->device_allocs > grown;
+    return grew;
 }
 
 static bool start_player(struct simulation *s, struct arena *a, const struct prediction *p,

@@ -47,7 +47,7 @@ bool player_start(struct player *p, struct arena *a, const struct replay_request
     return seed(p, a, e);
 }
 
-static void note(struct replay_peak *peak, const struct stat *stat, ptrdiff_t index)
+static inline void note(struct replay_peak *peak, const struct stat *stat, ptrdiff_t index)
 {
     if (stat->peak > peak->bytes)
         *peak = (struct replay_peak){stat->peak, index};
@@ -105,7 +105,29 @@ static void request_free(struct player *p, const struct event *event)
         allocator_free_request(p->allocator, b);
 }
 
-static void complete_free(struct player *p, const struct event *event)
+// A history that is still being made has more blocks from time to time.
+static void make_room(struct player *p, uint32_t block)
+{
+    while ((ptrdiff_t)block >= p->block_capacity)
+        p->blocks = arena_grow(p->arena, p->blocks, sizeof(struct block *), p->block_capacity,
+                               &p->block_capacity);
+}
+
+bool player_allocate(struct player *p, const struct event *event, ptrdiff_t index)
+{
+    ASSERT(event->block < p->trace->block_count);
+    if ((ptrdiff_t)event->block >= p->block_capacity)
+        make_room(p, event->block);
+    struct request request = {event->bytes, event->tag, event->block, event->stream};
+    struct block *b = allocator_serve(p->allocator, &request);
+    p->blocks[event->block] = b;
+    p->result->allocations++;
+    p->result->placements_matched += b && b->address == event->address;
+    player_note(p, index);
+    return b;
+}
+
+void player_free(struct player *p, const struct event *event)
 {
     struct block *b = block_of(p, event);
     if (b && b->state == BLOCK_ALLOCATED)
@@ -116,44 +138,20 @@ static void complete_free(struct player *p, const struct event *event)
         p->blocks[event->block] = NULL;
 }
 
-// A history that is still being made has more blocks from time to time.
-static void make_room(struct player *p, uint32_t block)
-{
-    while ((ptrdiff_t)block >= p->block_capacity)
-        p->blocks = arena_grow(p->arena, p->blocks, sizeof(struct block *), p->block_capacity,
-                               &p->block_capacity);
-}
-
-static bool allocate(struct player *p, const struct event *event)
-{
-    ASSERT(event->block < p->trace->block_count);
-    make_room(p, event->block);
-    struct block *b = allocator_alloc(p->allocator, (struct request){.bytes = event->bytes,
-                                                                     .tag = event->tag,
-                                                                     .handle = event->block,
-                                                                     .stream = event->stream});
-    p->blocks[event->block] = b;
-    p->result->allocations++;
-    if (b)
-        p->result->placements_matched += b->address == event->address;
-    return b;
-}
-
 bool player_step(struct player *p, ptrdiff_t index)
 {
     const struct event *event = &p->trace->events[index - p->trace->first];
     bool ok = true;
     switch ((enum event_kind)event->kind) {
     case EVENT_ALLOC:
-        ok = allocate(p, event);
-        player_note(p, index);
+        ok = player_allocate(p, event, index);
         break;
     case EVENT_FREE_REQUESTED:
         request_free(p, event);
         break;
     case EVENT_FREE_COMPLETED:
     case EVENT_FREE:
-        complete_free(p, event);
+        player_free(p, event);
         break;
     case EVENT_EMPTY_CACHE:
         allocator_flush(p->allocator, FLUSH_EMPTY_CACHE);

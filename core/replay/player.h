@@ -27,6 +27,10 @@ bool player_step(struct player *p, ptrdiff_t index);
 // An allocation failed: keeps the first.
 void player_note_oom(struct player *p, ptrdiff_t index);
 
+// The two steps that most of a history is made of, without a series. False: out of memory.
+bool player_allocate(struct player *p, const struct event *event, ptrdiff_t index);
+void player_free(struct player *p, const struct event *event);
+
 // The rest of a step that is not a block's event: peaks and series as they are now.
 void player_note(struct player *p, ptrdiff_t index);
 
