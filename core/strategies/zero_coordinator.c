@@ -40,7 +40,8 @@ struct piece {
     struct gathering *gathering;
     int others[MOST_MODULE_PARAMETERS - 1]; // of the same module
     int other_count;
-    bool is_leaf; // and their module has no children that are gathered by themselves
+    bool is_leaf;            // and their module has no children that are gathered by themselves
+    ptrdiff_t first, coming; // of the visits; coming: the first that is not behind
 };
 
 // Its own module, a head that shares it, its reader, and the model for one that was recomputed.
@@ -51,6 +52,13 @@ struct use {
     int64_t step;
 };
 
+// A parameter comes in a module of the pass that was written down, as far as is known now.
+struct visit {
+    int64_t step;
+    ptrdiff_t next; // of the same parameter; NEVER: none
+    bool in_leaf;
+};
+
 struct coordinator {
     struct trainer *trainer;
     uint16_t stream;
@@ -59,6 +67,8 @@ struct coordinator {
     ptrdiff_t module_count, module_capacity;
     struct use *uses; // in that pass, in order
     ptrdiff_t use_count, next_use;
+    struct visit *visits; // NULL: not looked for yet
+    uint64_t *passed[2];  // elements before each module of the pass; [0]: without those of leaves
     bool is_recording, is_known;
     int64_t step, available, prefetch_elements;
     uint64_t ranks;
@@ -91,11 +101,13 @@ void coordinator_add(struct coordinator *c, int module, int parameter)
     struct piece *p = &c->pieces[module];
     ASSERT(p->other_count < MOST_MODULE_PARAMETERS - 1);
     p->others[p->other_count++] = parameter;
+    c->visits = NULL;
 }
 
 void coordinator_set_leaf(struct coordinator *c, int module)
 {
     c->pieces[module].is_leaf = true;
+    c->visits = NULL;
 }
 
 struct module {
@@ -267,6 +279,7 @@ static void learn(struct coordinator *c)
     }
     c->is_recording = false;
     c->is_known = true;
+    c->visits = NULL;
 }
 
 void coordinator_begin(struct coordinator *c)
@@ -278,6 +291,7 @@ void coordinator_begin(struct coordinator *c)
         if (was_coming)
             let_go(c, i);
         c->pieces[i].last = NEVER;
+        c->pieces[i].coming = c->pieces[i].first;
     }
     if (c->is_recording)
         learn(c);
@@ -345,22 +359,51 @@ void coordinator_enter(struct coordinator *c, int module)
     c->step++;
 }
 
+// What comes when, and how far away that is. From the end, so that each visit knows the next.
+static void look_ahead(struct coordinator *c)
+{
+    struct arena *a = c->trainer->machine->arena;
+    ptrdiff_t count = 0;
+    c->visits = NEW(a, struct visit, MOST_MODULE_PARAMETERS * c->module_count + 1);
+    for (int leaves = 0; leaves < 2; leaves++)
+        c->passed[leaves] = NEW(a, uint64_t, c->module_count + 1);
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++)
+        c->pieces[i].coming = NEVER;
+    for (ptrdiff_t i = c->module_count - 1; i >= 0; i--) {
+        struct module m = module_at(c, c->modules[i]);
+        uint64_t elements = 0;
+        for (int j = 0; j < m.count; j++) {
+            struct piece *p = &c->pieces[m.parameters[j]];
+            c->visits[count] = (struct visit){i, p->coming, m.is_leaf};
+            p->coming = count++;
+            elements += p->elements;
+        }
+        c->passed[0][i + 1] = m.is_leaf ? 0 : elements;
+        c->passed[1][i + 1] = elements;
+    }
+    for (ptrdiff_t i = 0; i < c->module_count; i++)
+        for (int leaves = 0; leaves < 2; leaves++)
+            c->passed[leaves][i + 1] += c->passed[leaves][i];
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++)
+        c->pieces[i].first = c->pieces[i].coming;
+}
+
 // How far ahead is counted in the parameters of modules themselves, unless the one that is left is
 // a leaf: what lies in leaves is passed over then (partitioned_param_coordinator.py, 0.19.5,
 // __params_to_release: recurse is asked of the module to release, not of the one that is looked
 // at).
-static bool comes_again_soon(const struct coordinator *c, int parameter, bool sees_leaves)
+static bool comes_again_soon(struct coordinator *c, int parameter, bool sees_leaves)
 {
-    uint64_t passed = 0;
-    for (int64_t i = c->step; i < c->module_count && passed < MOST_REUSE_DISTANCE; i++) {
-        struct module m = module_at(c, c->modules[i]);
-        for (int j = 0; j < m.count && (sees_leaves || !m.is_leaf); j++) {
-            if (m.parameters[j] == parameter)
-                return true;
-            passed += c->pieces[m.parameters[j]].elements;
-        }
-    }
-    return false;
+    struct piece *p = &c->pieces[parameter];
+    if (!c->visits)
+        look_ahead(c);
+    while (p->coming != NEVER && c->visits[p->coming].step < c->step)
+        p->coming = c->visits[p->coming].next;
+    ptrdiff_t i = p->coming;
+    while (i != NEVER && !sees_leaves && c->visits[i].in_leaf)
+        i = c->visits[i].next;
+    const uint64_t *passed = c->passed[sees_leaves];
+    return i != NEVER && passed[c->visits[i].step] - passed[c->step] < MOST_REUSE_DISTANCE;
 }
 
 void coordinator_leave(struct coordinator *c, int module)
@@ -382,6 +425,8 @@ void coordinator_read(struct coordinator *c, int parameter)
     struct piece *p = &c->pieces[parameter];
     if (p->status != STATUS_AWAY)
         return;
+    if (!p->is_read)
+        c->visits = NULL;
     p->is_read = true;
     p->status = STATUS_HERE;
     if (!views_its_part(c))
@@ -420,6 +465,7 @@ void coordinator_forget(struct coordinator *c)
 {
     c->is_recording = c->is_known = false;
     c->module_count = c->use_count = 0;
+    c->visits = NULL;
 }
 
 void coordinator_gather_persistent(struct coordinator *c)
