@@ -110,24 +110,38 @@ static const struct field fields[] = {
     {IN_HELPER(image_size), SCOPE_VISION, .max = MAX_WIDTH, .keys = "image_size"},
 };
 
-// The value under one key: as given, else as the family assumes. A caller's scratch arena holds the
-// composed key while it is looked up.
+// The setting whose key is these three, one after the other. A model asks for some hundred.
+static const struct setting *find_joined(const struct settings *s, struct str root, struct str nest,
+                                         struct str key)
+{
+    ptrdiff_t head = root.n + nest.n;
+    for (ptrdiff_t i = s->count - 1; i >= 0; i--) {
+        struct str whole = s->items[i].key;
+        if (whole.n != head + key.n || !str_starts(whole, root))
+            continue;
+        struct str middle = {whole.p + root.n, nest.n}, rest = {whole.p + head, key.n};
+        if (str_equal(middle, nest) && str_equal(rest, key))
+            return &s->items[i];
+    }
+    return NULL;
+}
+
+// The value under one key: as given, else as the family assumes.
 const struct setting *config_find(const struct origin *o, enum scope scope, struct str key)
 {
-    struct arena scratch = *o->arena;
+    struct str root = str_from(o->root);
     const char *nest = scope == SCOPE_VISION ? "vision_config."
                        : o->family->nested   ? "text_config."
                                              : "";
-    struct str full = str_format(&scratch, "%s%s%.*s", o->root, nest, STR_ARGS(key));
-    const struct setting *found = settings_find(o->given, full);
+    const struct setting *found = find_joined(o->given, root, str_from(nest), key);
     if (found)
         return found;
     // Qwen2.5-VL's file has the text's values beside vision_config.
-    found = settings_find(o->given, str_format(&scratch, "%s%.*s", o->root, STR_ARGS(key)));
+    found = find_joined(o->given, root, STR_NONE, key);
     if (found && scope == SCOPE_TEXT && o->family->features & FEATURE_VISION_WINDOWS)
         return found;
     const char *assumed = scope == SCOPE_VISION ? "vision." : "";
-    return settings_find(&o->defaults, str_format(&scratch, "%s%.*s", assumed, STR_ARGS(key)));
+    return find_joined(&o->defaults, str_from(assumed), STR_NONE, key);
 }
 
 // Item `index` of a list in the configuration.
@@ -135,10 +149,7 @@ const struct setting *config_find_item(const struct origin *o, enum scope scope,
                                        uint64_t index)
 {
     struct arena scratch = *o->arena;
-    struct origin inner = *o;
-    inner.arena = &scratch;
-    return config_find(&inner, scope,
-                       str_format(&scratch, "%s.%llu", list, (unsigned long long)index));
+    return config_find(o, scope, str_format(&scratch, "%s.%llu", list, (unsigned long long)index));
 }
 
 // What is given under any name goes before what is assumed under the first.
