@@ -46,6 +46,7 @@ static void chunk_under_autocast(struct graph *g, uint64_t tokens, int head, boo
 static void fused_loss_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     machine_scratch(g->machine, 4); // the number one, to compare with
+    machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
     for (int i = 0; i < n->saved_count; i++)
         out[i].gradient = storage_share(n->saved[i]);
 }
@@ -63,6 +64,7 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     struct storage *for_head = machine_take(m, head_bytes, MEMORY_GRADIENTS);
     struct var losses = graph_output(g, NULL, tokens, 4), mask = graph_output(g, NULL, tokens, 1);
     machine_scratch(m, 8); // how many tokens count
+    machine_synchronize(m, m->clock[STREAM_COMPUTE]);
     uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
     gemm_workspace(g);
     if (g->autocast)

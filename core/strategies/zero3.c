@@ -38,6 +38,7 @@ struct zero3 {
     int *weights;          // of a thin matrix: the weight it stands beside; -1
     int base_count;        // parameters before the thin ones
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
+    int holder;            // which that was: weights to run it again are held for it; -1
     uint64_t micro_batch;  // of the step, from 1
     bool is_whole;         // hooks are taken off, all parameters are there
     struct storage **wide; // gradients on their way to files, by their place in the bucket
@@ -243,6 +244,10 @@ static void leave_module_backward(struct trainer *t, int module)
     struct zero3 *z = zero3_of(t);
     if (module != t->embedding && module != t->positions)
         coordinator_leave(z->coordinator, module);
+    if (module == z->holder) {
+        coordinator_let_held_go(z->coordinator);
+        z->holder = -1;
+    }
     if (is_first_thin(t, module))
         enter_others(z->coordinator, 1);
     if (adapter_of(t, module))
@@ -288,10 +293,11 @@ static void before_forward(struct trainer *t)
         z->uses_left[i] = zero_uses_of(t, i);
 }
 
-// The last module of a layer that is no block of experts; -1.
-static int last_module(const struct layer_parameters *l)
+// The last module of a layer that is no block of experts, beside it lora_B; -1.
+static int last_module(const struct trainer *t, const struct layer_parameters *l)
 {
-    return l->router < 0 ? l->down : l->shared_down;
+    int last = l->router < 0 ? l->down : l->shared_down;
+    return last >= 0 && adapter_of(t, last) ? adapter_of(t, last) + 1 : last;
 }
 
 // The model's own backward pass begins at its output, which with a fused head is what that gives.
@@ -310,11 +316,12 @@ static void enter_backward(struct trainer *t, int unit)
         enter_others(z->coordinator, 2);
         return;
     }
-    int last = last_module(&t->layers[unit]);
+    int last = last_module(t, &t->layers[unit]);
     if (last < 0)
         return;
     enter_module_backward(t, last);
     z->is_fetched_early = true;
+    z->holder = last;
 }
 
 // ------------------------------------------------------------------ gradients
@@ -770,6 +777,7 @@ static void load(struct trainer *t)
                         .weights = NEW(a, int, modules),
                         .in_block = NEW(a, bool, modules),
                         .bucket_elements = zero_bucket_elements(t->job),
+                        .holder = -1,
                         .ranks = job_ranks(t->job)};
     t->state = z;
     find_blocks(t, z);

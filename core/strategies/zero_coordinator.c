@@ -44,8 +44,9 @@ struct piece {
     ptrdiff_t first, coming; // of the visits; coming: the first that is not behind
 };
 
-// Its own module, a head that shares it, its reader, and the model for one that was recomputed.
-enum { USER_MODULE = 1, USER_HEAD = 2, USER_READER = 4, USER_MODEL = 8 };
+// Its own module, a head that shares it, its reader, and whoever holds one that a layer was run
+// again with.
+enum { USER_MODULE = 1, USER_HEAD = 2, USER_READER = 4, USER_HOLDER = 8 };
 
 struct use {
     int parameter;
@@ -437,19 +438,24 @@ void coordinator_read(struct coordinator *c, int parameter)
 void coordinator_hold(struct coordinator *c, int parameter)
 {
     if (!c->pieces[parameter].persists)
-        c->pieces[parameter].users |= USER_MODEL;
+        c->pieces[parameter].users |= USER_HOLDER;
+}
+
+void coordinator_let_held_go(struct coordinator *c)
+{
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
+        bool was_held = c->pieces[i].users & USER_HOLDER;
+        c->pieces[i].users &= ~(unsigned)USER_HOLDER;
+        if (was_held)
+            let_go(c, i);
+    }
 }
 
 void coordinator_end_backward(struct coordinator *c)
 {
     coordinator_leave(c, c->trainer->embedding);
     coordinator_leave(c, module_of_root(c->trainer));
-    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
-        bool was_held = c->pieces[i].users & USER_MODEL;
-        c->pieces[i].users &= ~(unsigned)USER_MODEL;
-        if (was_held)
-            let_go(c, i);
-    }
+    coordinator_let_held_go(c);
 }
 
 void coordinator_let_all_go(struct coordinator *c)

@@ -33,9 +33,11 @@ void coordinator_leave(struct coordinator *c, int module);
 void coordinator_read(struct coordinator *c, int parameter);
 
 // A frozen weight that a layer needs to be run again is held for whoever's backward pass began
-// last, and with reentrant checkpoints that is the model (partitioned_param_coordinator.py,
-// update_recompute_parameters): until the end.
+// last (partitioned_param_coordinator.py, update_recompute_parameters), and goes with that even if
+// it comes again soon. With reentrant checkpoints that is the model: until the end. Without, the
+// layer's last module, whose backward pass asks for what was kept.
 void coordinator_hold(struct coordinator *c, int parameter);
+void coordinator_let_held_go(struct coordinator *c);
 void coordinator_end_backward(struct coordinator *c);
 
 void coordinator_let_all_go(struct coordinator *c);
