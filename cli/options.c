@@ -101,6 +101,9 @@ static bool read_alias(struct options *o, const struct option_alias *alias, stru
                        struct arguments *args, struct error *e)
 {
     struct str value = str_from(alias->bare);
+    if (alias->refused)
+        return FAIL(e, UNSUPPORTED, str_format(o->settings.arena, "--%s", alias->name), "%s",
+                    alias->refused);
     if ((!alias->bare || pair.found || value_follows(args)) &&
         !take_value(&value, alias->name, pair, args, e))
         return false;

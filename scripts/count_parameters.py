@@ -44,8 +44,9 @@ def text_config(model):
             num_experts_per_tok=experts["per_token"],
             moe_intermediate_size=experts["intermediate_size"],
         )
-        if model["family"] == "deepseek_v2":
+        if model["family"] in ("deepseek_v2", "deepseek_v3"):
             config["first_k_dense_replace"] = model["layers"] - experts["layers"]
+            config["n_shared_experts"] = experts["shared_intermediate_size"] // experts["intermediate_size"]
     latent = model.get("latent_attention")
     if latent:
         config.update(

@@ -3,6 +3,9 @@
 
 Usage: servers.py BUILD-FOLDER [--write docs]
 
+tests/runs/servers_unseen.jsonl: logs that were looked for after the rules were written, and asked once before anything
+was changed; a row that changed a rule since says so under "used" and is not judged.
+
 tests/runs/servers.jsonl: rows of public threads and repositories, each with its source; tier A is a whole log, B an
 excerpt. A question has what the row states of the server's flags and nothing that the log found out: not the card's
 measured memory (but where that is all that is known of the card), not what was free. Judged are rows of tier A whose
@@ -10,11 +13,13 @@ card is named: weights within 2 %, bytes of keys and values, and tokens where al
 thing for hybrids). The others are shown. Where the cache of a log is negative, the server must be said not to start.
 --write makes serving.md in that folder.
 """
+import io
 import json
 import os
 import re
 import subprocess
 import sys
+import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 GIB = 1 << 30
@@ -41,7 +46,28 @@ FLAGS = {"gpu_memory_utilization": "gpu-memory-utilization", "mem_fraction_stati
 
 # What is reached: weights within 2 % on so many of ten, and errors of the cache in the median and at the 90th
 # percentile. Wanted: 9, 5 %, 15 %.
-BARS = {"asked": 45, "weights": 0.9, "median": 0.05, "ninetieth": 0.15}
+BARS = {"asked": 48, "weights": 0.9, "median": 0.05, "ninetieth": 0.15}
+# Of the unseen: so many of those with weights, with the same meaning. gpt-oss-20b on a 3090 is the one beyond 2 %.
+UNSEEN = {"weights": 9, "median": 0.03, "worst": 0.1}
+
+# What names of models and options say of servers and nothing here models is refused by name.
+REFUSED = [
+    (["--model", "Qwen3-8B", "--enable-lora"], "adapters"), (["--model", "Qwen3-8B", "--cpu-offload-gb", "4"], "host memory"),
+    (["--model", "Qwen3-8B", "--speculative-config", "{}"], "speculative"),
+    (["--model", "Qwen3-8B", "--data-parallel-size", "2"], "replicas"),
+    (["--model", "Qwen3-30B-A3B", "--enable-expert-parallel"], "experts"),
+    (["--model", "Qwen3-8B", "--quantization", "modelopt_fp4"], "NVFP4"), (["--model", "Qwen3-8B-GGUF"], "GGUF"),
+    (["--model", "Qwen3-8B", "--quantization", "torchao"], "TorchAO"), (["--model", "Qwen3-8B-NVFP4"], "NVFP4"),
+    (["--model", "Qwen3-8B", "--kv-cache-dtype", "nvfp4"], "kv-dtype"),
+]
+# Numbers of weights that a name, an option or a file says: GiB.
+PACKED = [(["--model", "Qwen3-8B", "--quantization", "bnb-8bit"], 8.8), (["--model", "Qwen3-8B", "--quantization", "bnb-4bit"], 5.58),
+          (["--model", "unsloth/Qwen3-8B-bnb-8bit"], 8.8), (["--model", "Qwen3-8B", "--quantization", "fp8"], 8.8),
+          (["--model", "Moonlight-16B-A3B"], 29.9), (["--model", "DeepSeek-V3", "--tp", "16"], 40.3)]
+CONFIG_8BIT = {"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
+               "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936,
+               "max_position_embeddings": 40960, "tie_word_embeddings": False,
+               "quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}}
 
 # Published speeds (SGLang's cookbook and documentation): sequences by the median time of an output token.
 SPEEDS = [
@@ -62,7 +88,7 @@ def version_of(row):
 def question(row):
     """The command line of a row, or why there is none."""
     count = row["tp"] * row.get("pp", 1)
-    card = CARDS.get(row.get("gpu"))
+    card = CARDS.get(row.get("gpu")) or (row["gpu"] if row["id"] > 1000 and "gpu" in row else None)
     total = row.get("total_gpu_gib") or row.get("avail_before_load_gib")
     if not card and total:
         # What lives beside torch before the first allocation is not in "avail mem".
@@ -101,12 +127,57 @@ def judge(fathom, row):
         entry["why"] = "the catalogue has no such model" if unknown else reply["error"]["message"]
         return entry
     entry["reply"] = reply
-    entry["weights"] = error(reply["weights_bytes"], row["weights_gib"] * GIB)
-    if row["kv_gib"] > 0:
+    entry["weights"] = error(reply["weights_bytes"], row["weights_gib"] * GIB) if "weights_gib" in row else None
+    if row.get("kv_gib", 0) > 0:
         entry["cache"] = error(reply["kv_bytes"], row["kv_gib"] * GIB)
     if row.get("kv_tokens") and "bytes_per_token_per_rank" in row.get("check", {}):
         entry["tokens"] = error(reply["kv_tokens"], row["kv_tokens"])
     return entry
+
+
+def check_words(fathom):
+    """What is refused by name, what is understood, and versions that do not exist."""
+    bad = []
+    start = ["serve", "--gpu", "16xH200", "--engine", "vllm@0.19", "--context", "4096", "--json"]
+    for words, expected in REFUSED:
+        reply = ask(fathom, start + words)
+        if expected not in reply.get("error", {}).get("message", ""):
+            bad.append("%s is not refused by name" % " ".join(words))
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
+            json.dump(CONFIG_8BIT, out)
+        for words, gib in PACKED + [(["--model", folder], 8.8)]:
+            reply = ask(fathom, start + words)
+            if "error" in reply or abs(reply["weights_bytes"] / GIB - gib) > 0.02 * gib:
+                bad.append("%s: not %.1f GiB but %s" % (" ".join(words), gib, reply.get("weights_bytes", 0) / GIB))
+    for engine, least in (("vllm@19", "0.19"), ("vllm@1.0", "0."), ("sglang@5", "0.5")):
+        reply = ask(fathom, ["serve", "--model", "Qwen3-8B", "--gpu", "H200", "--engine", engine, "--json"])
+        if least not in reply.get("error", {}).get("message", ""):
+            bad.append("%s is taken for a version" % engine)
+    reply = ask(fathom, ["predict", "--model", "Kimi-VL-A3B-Instruct", "--gpu", "H200", "--context", "4k", "--json"])
+    if "fathom serve" not in reply.get("error", {}).get("message", ""):
+        bad.append("a model that only servers know is trained")
+    return bad
+
+
+def judge_unseen(fathom):
+    """Every row asked; those that changed no rule judged."""
+    rows = [json.loads(line) for line in open(os.path.join(HERE, "runs", "servers_unseen.jsonl"), encoding="utf-8")]
+    entries = [judge(fathom, row) for row in rows]
+    bad = ["unseen row %d: %s" % (entry["id"], entry["why"]) for entry in entries if entry["why"]]
+    for entry in entries:
+        if entry["row"].get("kv_gib", 0) < 0 and entry["reply"]["starts"]:
+            bad.append("unseen row %d starts, and its log has a negative cache" % entry["id"])
+    judged = [entry for entry in entries if not entry["why"] and "used" not in entry["row"]]
+    weights = [abs(entry["weights"]) for entry in judged if entry["weights"] is not None]
+    cache = sorted(abs(entry["cache"]) for entry in judged if "cache" in entry)
+    near, median = sum(one <= 0.02 for one in weights), cache[len(cache) // 2]
+    print("unseen: weights within 2 %% on %d of %d, cache off by %.1f %% in the median of %d, %.1f %% at worst" % (
+        near, len(weights), 100 * median, len(cache), 100 * cache[-1]))
+    if near < UNSEEN["weights"] or median > UNSEEN["median"] or cache[-1] > UNSEEN["worst"]:
+        bad.append("unseen rows are short of the bars")
+    return entries, {"unseen": len(rows), "unseen_weights": len(weights), "unseen_near": near,
+                     "unseen_median": 100 * median, "unseen_caches": len(cache), "unseen_worst": 100 * cache[-1]}, bad
 
 
 def is_judged(entry):
@@ -145,9 +216,11 @@ others.
   torch and, under vLLM, its CUDA graphs: 1.3 GiB for Qwen3-4B on an L4, where a published log of an 8.3 GiB model on a
   22 GiB card has 1.15.
 
-Not modelled, and refused by name: NVFP4, GGUF, HQQ, EXL2, Quark, TorchAO. Not asked for at all: drafts of speculative
-decoding, data parallel attention, experts in host memory, LoRA. The profile of images is computed and nothing stands
-behind it but Gemma 3. Speeds come from the rates of training's kernels ([speed.md](speed.md)) and are a range that
+Not modelled, and refused by name: NVFP4, GGUF, HQQ, EXL2, Quark, TorchAO; adapters (`--enable-lora`), weights in host
+memory (`--cpu-offload-gb`), drafts of speculative decoding, replicas (`--data-parallel-size`: each is a server by
+itself) and whole experts on each GPU (`--enable-expert-parallel`). Mistral Small 3.1 and 3.2 and Kimi-VL are known to
+`serve` alone: their text models under towers of which the weights are counted. What profiling takes for images stands
+on Gemma 3, Mistral Small 3.1, Kimi-VL and one log of Qwen3-VL. Speeds come from the rates of training's kernels ([speed.md](speed.md)) and are a range that
 three published figures lie in.
 
 ## Beside logs
@@ -156,7 +229,19 @@ Start-up logs that others published (tests/runs/servers.jsonl has their sources)
 card is named, %(asked)d could be asked: weights are within 2 %% of the log on %(near)d of them, keys and values off by
 %(median).1f %% in the median, %(ninetieth).1f %% at the 90th percentile and %(worst).1f %% at worst. The questions hold the
 flags of the log and the card's name, not what the log found out. These rows were looked at while the rules were
-written; others of the same kind were not seen.
+written.
+
+## Beside logs that were found afterwards
+
+%(unseen)d logs that were looked for when the rules stood (tests/runs/servers_unseen.jsonl, with their sources: public
+threads and files of repositories) and asked before anything was changed. Weights: within 2 %% on %(unseen_near)d of
+%(unseen_weights)d; the other is gpt-oss-20b on an RTX 3090, whose experts that image did not pad. Keys and values of
+%(unseen_caches)d that start: %(unseen_median).1f %% off in the median, %(unseen_worst).1f %% at worst. One more was 104 %%
+off, Qwen3-VL under 0.11, whose profile holds a video: that rule was written then, and the row is shown and not judged.
+The largest errors are of 0.6.5 on a card where another process ran and of an odd card with tensor parallelism.
+
+%(unseen_table)s
+## The logs that were in sight
 
 """
 
@@ -164,6 +249,9 @@ written; others of the same kind were not seen.
 def print_table(entries, out):
     def print(line):
         out.write(line + "\n")
+
+    def gib(value):
+        return "" if value is None else "%.2f GiB" % value
     print("| log | server | GPUs | weights | off | keys and values | off |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for entry in entries:
@@ -171,13 +259,14 @@ def print_table(entries, out):
         where = "%d x %s" % (row["tp"] * row.get("pp", 1), row.get("gpu") or "%s GiB" % (
             row.get("total_gpu_gib") or row.get("avail_before_load_gib") or "?"))
         if entry["why"]:
-            print("| %s | %s %s | %s | %.2f GiB | not asked: %s | %.2f GiB | |" % (
-                row["model"], row["engine"], row["version"], where, row["weights_gib"], entry["why"], row["kv_gib"]))
+            print("| %s | %s %s | %s | %s | not asked: %s | %s | |" % (
+                row["model"], row["engine"], row["version"], where, gib(row["weights_gib"]), entry["why"],
+                gib(row["kv_gib"])))
             continue
         cache = percent(entry.get("cache")) or ("does not start" if not entry["reply"]["starts"] else "starts")
-        print("| %s | %s %s | %s | %.2f GiB | %s | %.2f GiB | %s |" % (
-            row["model"], row["engine"], row["version"], where, row["weights_gib"], percent(entry["weights"]),
-            row["kv_gib"], cache))
+        print("| %s | %s %s | %s | %s | %s | %s | %s |" % (
+            row["model"], row["engine"], row["version"], where, gib(row.get("weights_gib")), percent(entry["weights"]),
+            gib(row.get("kv_gib")), cache))
 
 
 def check_speeds(fathom):
@@ -219,13 +308,17 @@ def main():
         bad.append("only %d rows were asked" % len(asked))
     if near < BARS["weights"] * len(asked) or median > BARS["median"] or ninetieth > BARS["ninetieth"]:
         bad.append("short of the bars")
+    unseen, unseen_facts, unseen_bad = judge_unseen(fathom)
+    bad += unseen_bad
     if "--write" in sys.argv:
-        facts = {"judged": len(judged), "asked": len(asked), "near": near, "median": 100 * median,
+        table = io.StringIO()
+        print_table(unseen, table)
+        facts = {**unseen_facts, "unseen_table": table.getvalue(), "judged": len(judged), "asked": len(asked), "near": near, "median": 100 * median,
                  "ninetieth": 100 * ninetieth, "worst": 100 * cache[-1]}
         with open(os.path.join(sys.argv[sys.argv.index("--write") + 1], "serving.md"), "w", encoding="utf-8") as out:
             out.write(DOCUMENT % facts)
             print_table(entries, out)
-    bad += check_speeds(fathom)
+    bad += check_speeds(fathom) + check_words(fathom)
     for line in bad:
         print("FAILED: " + line)
     sys.exit(bool(bad))

@@ -57,6 +57,7 @@ struct option_alias {
     const char *bare;            // its value when none follows; NULL: one must
     const char *spelled, *meant; // a value that is called otherwise here
     bool many;                   // takes several values, with spaces
+    const char *refused;         // why it cannot be answered; then there is no setting
 };
 
 // What a command needs of the host beyond reading what its settings name.

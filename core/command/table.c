@@ -19,12 +19,30 @@ static const struct option_alias published_options[] = {
     {0},
 };
 
-// The same length under vLLM's name.
+// vLLM's and SGLang's own names, and what of theirs is not modelled.
+#define NO_DRAFTS   "drafts of speculative decoding are not modelled"
+#define NO_REPLICAS "replicas are not modelled: each is a server by itself, of --tp x --pp GPUs"
+#define NO_ADAPTERS "adapters beside the weights are not modelled"
+#define NO_SPREAD   "whole experts on each GPU are not modelled; --tp divides every expert"
+#define NO_OFFLOAD  "weights in host memory are not modelled"
 static const struct option_alias server_options[] = {
     {.name = "max-model-len", .setting = "context"},
+    {.name = "context-length", .setting = "context"},
     {.name = "tensor-parallel-size", .setting = "tp"},
+    {.name = "tp-size", .setting = "tp"},
     {.name = "pipeline-parallel-size", .setting = "pp"},
+    {.name = "pp-size", .setting = "pp"},
     {.name = "kv-cache-dtype", .setting = "kv-dtype"},
+    {.name = "quantization", .setting = "dtype"},
+    {.name = "max-running-requests", .setting = "max-num-seqs"},
+    {.name = "enable-lora", .refused = NO_ADAPTERS},
+    {.name = "cpu-offload-gb", .refused = NO_OFFLOAD},
+    {.name = "speculative-config", .refused = NO_DRAFTS},
+    {.name = "speculative-algorithm", .refused = NO_DRAFTS},
+    {.name = "data-parallel-size", .refused = NO_REPLICAS},
+    {.name = "dp-size", .refused = NO_REPLICAS},
+    {.name = "enable-expert-parallel", .refused = NO_SPREAD},
+    {.name = "ep-size", .refused = NO_SPREAD},
     {0},
 };
 

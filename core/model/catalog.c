@@ -596,6 +596,14 @@ static const struct packing *packing_of(struct str name)
     return NULL;
 }
 
+static const struct served_model *served_model_of(struct str base)
+{
+    for (ptrdiff_t i = 0; i < served_model_count; i++)
+        if (str_equal_nocase(without_owner(base), str_from(served_models[i].name)))
+            return &served_models[i];
+    return NULL;
+}
+
 struct catalog_answer catalog_model_answer(struct str name)
 {
     struct catalog_answer found = {.row = catalog_model_find(name)};
@@ -605,7 +613,8 @@ struct catalog_answer catalog_model_answer(struct str name)
     found.packing = packing_of(name);
     if (found.packing)
         base.n -= str_from(found.packing->suffix).n;
-    found.row = catalog_model_find(base);
+    found.served = served_model_of(base);
+    found.row = catalog_model_find(found.served ? str_from(found.served->like) : base);
     found.likened = !found.row;
     if (found.likened && owner_of(base).n)
         found.row = catalog_model_find(without_owner(base));

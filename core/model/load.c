@@ -72,7 +72,10 @@ static bool from_name(struct model *m, struct arena *a, const struct setting *na
         return false;
     m->packing = found.packing;
     m->likened = found.likened;
-    if (found.likened || found.packing)
+    m->served = found.served;
+    if (m->served)
+        m->max_position = m->rotary_table = m->served->positions;
+    if (found.likened || found.packing || found.served)
         m->name = name->value;
     return true;
 }
@@ -235,8 +238,8 @@ static const struct setting *first_of_config(const struct settings *s)
     return NULL;
 }
 
-bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
-                         struct error *e)
+bool served_model_from_settings(struct model *m, struct arena *a, const struct settings *s,
+                                struct error *e)
 {
     struct model found = {0};
     const struct setting *model_type = settings_find_z(s, "config.model_type");
@@ -263,6 +266,16 @@ bool model_from_settings(struct model *m, struct arena *a, const struct settings
         found.native = known->native;
     *m = found;
     return true;
+}
+
+bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
+                         struct error *e)
+{
+    const struct setting *name = settings_find_z(s, "model");
+    return served_model_from_settings(m, a, s, e) &&
+           (!m->served || FAIL(e, UNSUPPORTED, name->where,
+                               "of %s only what a server holds is modelled: 'fathom serve' answers",
+                               m->served->name));
 }
 
 bool model_has(const struct model *m, feature_set f)

@@ -227,6 +227,7 @@ struct model {
     const struct packing *packing; // of its weights; NULL: none
     const struct family *like;     // predicted as that family, which it is not; NULL: as what it is
     bool likened;                  // its shapes are those of the catalogue's model of the same name
+    const struct served_model *served; // what is known of its tower; NULL: it is whole
     const struct family *family;
     feature_set features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
@@ -251,6 +252,10 @@ struct model {
 // then only its name), and "layers" and "tied".
 bool model_from_settings(struct model *m, struct arena *a, const struct settings *s,
                          struct error *e) MUST_USE;
+
+// The same for a server, which also knows models of `served_models`.
+bool served_model_from_settings(struct model *m, struct arena *a, const struct settings *s,
+                                struct error *e) MUST_USE;
 
 bool model_has(const struct model *m, feature_set f);
 uint64_t model_expert_layers(const struct model *m);
@@ -319,12 +324,27 @@ struct packing {
 extern const struct packing packings[];
 extern const ptrdiff_t packing_count;
 
+// A text model of the catalogue under a tower of which only the weights are known: servers are
+// asked for it, training is not.
+struct served_model {
+    const char *name, *owner;
+    const char *like;       // the text model
+    uint64_t positions;     // instead of that one's
+    uint64_t whole, shared; // elements of tower and projector: on every GPU, and divided over them
+    uint64_t image_tokens;  // of the largest image
+    uint64_t patch_width;   // elements that a patch has at once in the tower
+    uint64_t patches;       // of one token
+};
+extern const struct served_model served_models[];
+extern const ptrdiff_t served_model_count;
+
 // What the catalogue knows of a name: a row by its own name, else that of its weights' base, else
 // one that another owner's model bears the name of; NULL where there is none.
 struct catalog_answer {
     const struct catalog_model *row;
-    const struct packing *packing; // NULL: its weights are plain
-    bool likened;                  // another owner's
+    const struct packing *packing;     // NULL: its weights are plain
+    bool likened;                      // another owner's
+    const struct served_model *served; // NULL: the row is the whole model
 };
 struct catalog_answer catalog_model_answer(struct str name);
 

@@ -231,13 +231,39 @@ const struct catalog_model named_models[] = {
      "moe_intermediate_size=1408 num_experts_per_tok=6 first_k_dense_replace=1 q_lora_rank=null "
      "max_position_embeddings=163840",
      .also = "DeepSeek-V2-Lite-Chat DeepSeek-Coder-V2-Lite-Base DeepSeek-Coder-V2-Lite-Instruct"},
+    {"Moonlight-16B-A3B", "moonshotai", "deepseek_v3",
+     "hidden_size=2048 num_hidden_layers=27 num_attention_heads=16 num_key_value_heads=16 "
+     "intermediate_size=11264 moe_intermediate_size=1408 n_routed_experts=64 n_shared_experts=2 "
+     "num_experts_per_tok=6 n_group=1 topk_group=1 first_k_dense_replace=1 q_lora_rank=null "
+     "vocab_size=163840 max_position_embeddings=8192",
+     .also = "Moonlight-16B-A3B-Instruct"},
 };
 
 const ptrdiff_t named_model_count = COUNT_OF(named_models);
 
+// Pixtral's tower (24 layers of 1024, gated MLPs of 4096, a merger of 4 patches) and MoonViT (27
+// layers of 1152, MLPs of 4304, 64 x 64 positions, a projector over 4 patches), as their
+// config.json have them.
+#define PIXTRAL_24B                                                                          \
+    .like = "Mistral-Small-24B", .positions = 131072, .whole = 4847616, .shared = 434110464, \
+    .image_tokens = 3025, .patch_width = 4 * 1024 + 2 * 4096, .patches = 4
+
+const struct served_model served_models[] = {
+    {"Mistral-Small-3.1-24B-Instruct-2503", "mistralai", PIXTRAL_24B},
+    {"Mistral-Small-3.1-24B-Base-2503", "mistralai", PIXTRAL_24B},
+    {"Mistral-Small-3.2-24B-Instruct-2506", "mistralai", PIXTRAL_24B},
+    {"Kimi-VL-A3B-Instruct", "moonshotai", .like = "Moonlight-16B-A3B", .positions = 131072,
+     .whole = 447543248, .image_tokens = 4096, .patch_width = 4 * 1152 + 4304, .patches = 4},
+    {"Kimi-VL-A3B-Thinking", "moonshotai", .like = "Moonlight-16B-A3B", .positions = 131072,
+     .whole = 447543248, .image_tokens = 4096, .patch_width = 4 * 1152 + 4304, .patches = 4},
+};
+
+const ptrdiff_t served_model_count = COUNT_OF(served_models);
+
 const struct packing packings[] = {
     {"-unsloth-bnb-4bit", "bitsandbytes' nf4", true, "bnb-4bit"},
     {"-bnb-4bit", "bitsandbytes' nf4", true, "bnb-4bit"},
+    {"-bnb-8bit", "bitsandbytes' int8", .served = "bnb-8bit"},
     {"-GPTQ-Int4", "GPTQ", .served = "gptq"},
     {"-GPTQ-Int8", "GPTQ", .served = "gptq-int8"},
     {"-GPTQ", "GPTQ", .served = "gptq"},

@@ -18,6 +18,7 @@ static const struct weight_format formats[] = {
     {"int4", "int4 w4a16 quantized.w4a16", 528, false, false, NULL},
     {"bitsandbytes 4 bit", "bitsandbytes bnb bnb-4bit nf4 unsloth-bnb-4bit", 528, false, false,
      NULL},
+    {"bitsandbytes 8 bit", "bnb-8bit llm_int8", 1025, false, false, NULL},
     {"MXFP4", "mxfp4", 544, true, true, NULL},
     {"NVFP4", "nvfp4 modelopt_fp4 fp4 w4a4 nvfp4-awq", 0, false, false,
      "their scales and padding differ from kernel to kernel"},
@@ -81,8 +82,8 @@ static bool next_word(struct str *word, struct str *rest)
     return word->n > 0;
 }
 
-static const char modelled[] =
-    "bf16, fp16, fp32, fp8, int8 (w8a8), w4a16, AWQ, GPTQ, bitsandbytes' 4 bit and MXFP4 are";
+static const char modelled[] = "bf16, fp16, fp32, fp8, int8 (w8a8), w4a16, AWQ, GPTQ, "
+                               "bitsandbytes' 4 and 8 bit, and MXFP4 are";
 
 static bool refuse_format(const struct weight_format *f, struct str where, struct error *e)
 {
@@ -108,10 +109,11 @@ static bool read_dtype(struct serve_request *r, const struct setting *item, stru
         if (f)
             r->format = f;
         if (!f && !t && !has_word(filler, word))
-            return FAIL(e, BAD_INPUT, item->where,
-                        "dtype is what is computed in (auto, bf16, fp16, fp32) and how weights are "
-                        "packed (fp8, w8a8, w4a16, awq, gptq, bnb-4bit, mxfp4), not '%.*s'",
-                        STR_ARGS(str_short(word)));
+            return FAIL(
+                e, BAD_INPUT, item->where,
+                "dtype is what is computed in (auto, bf16, fp16, fp32) and how weights are "
+                "packed (fp8, w8a8, w4a16, awq, gptq, bnb-4bit, bnb-8bit, mxfp4), not '%.*s'",
+                STR_ARGS(str_short(word)));
     }
     return true;
 }
@@ -124,10 +126,13 @@ static const struct weight_format *native_format(const struct serve_request *r,
     const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
     const struct setting *bits = settings_find_z(s, "config.quantization_config.bits");
     const struct setting *kind = settings_find_z(s, "config.quantization_config.format");
+    const struct setting *wide = settings_find_z(s, "config.quantization_config.load_in_8bit");
     if (m->packing && m->packing->served)
         return format_of(str_from(m->packing->served));
     if (method && str_is(method->value, "gptq") && bits && str_is(bits->value, "8"))
         return format_of(STR("gptq-int8"));
+    if (method && str_is(method->value, "bitsandbytes") && wide && str_is(wide->value, "true"))
+        return format_of(STR("bnb-8bit"));
     if (method && str_is(method->value, "compressed-tensors") && kind)
         return str_starts(kind->value, STR("nvfp4"))   ? format_of(STR("nvfp4"))
                : str_is(kind->value, "pack-quantized") ? format_of(STR("w4a16"))
@@ -139,7 +144,8 @@ static const struct weight_format *native_format(const struct serve_request *r,
     struct str family = str_from(m->family->model_type);
     if (str_is(family, "gpt_oss"))
         return format_of(STR("mxfp4"));
-    if (str_is(family, "deepseek_v3") || str_is(family, "kimi_k2"))
+    bool large = m->hidden >= 7168; // Moonlight is of that family too, and in bf16
+    if (large && (str_is(family, "deepseek_v3") || str_is(family, "kimi_k2")))
         return format_of(STR("fp8"));
     return NULL;
 }

@@ -32,7 +32,14 @@ static uint64_t oldest_minor(enum server s)
     return s == SERVER_VLLM ? 6 : 4;
 }
 
-// "0.19.1", "v0.8.5.post1" or "19": parts beyond the third matter not.
+// Of the commits that were read (serve.h).
+static uint64_t newest_minor(enum server s)
+{
+    return s == SERVER_VLLM ? 27 : 5;
+}
+
+// "0.19.1" or "v0.8.5.post1": parts beyond the third matter not. Neither server has had a 1.0, so
+// that "19" is a slip for 0.19.
 static bool read_version(struct serve_request *r, struct str text, struct str where,
                          struct error *e)
 {
@@ -50,12 +57,16 @@ static bool read_version(struct serve_request *r, struct str text, struct str wh
                         STR_ARGS(str_short(text)));
         rest = c.tail;
     }
-    if (!parts[0] && parts[1] < oldest)
+    if (parts[0])
+        return FAIL(e, BAD_INPUT, where, "%s has no version '%.*s' that is known; 0.%llu is such",
+                    server_name(r->server), STR_ARGS(str_short(text)),
+                    (unsigned long long)(parts[1] ? newest_minor(r->server) : parts[0]));
+    if (parts[1] < oldest)
         return FAIL(e, BAD_INPUT, where,
                     "%s is modelled from 0.%llu on, as in @0.%llu.1, not '%.*s'",
                     server_name(r->server), (unsigned long long)oldest, (unsigned long long)oldest,
                     STR_ARGS(str_short(text)));
-    r->version = parts[0] ? SERVER_NEWEST : SERVER_VERSION(parts[1], parts[2]);
+    r->version = SERVER_VERSION(parts[1], parts[2]);
     return true;
 }
 
@@ -204,9 +215,9 @@ bool serve_read(struct serve_request *r, struct arena *a, const struct settings 
     struct model *m = NEW(a, struct model, 1);
     struct hardware *h = NEW(a, struct hardware, 1);
     *r = (struct serve_request){.model = m, .hardware = h};
-    if (!read_engine(r, s, e) || !serve_check_name(s, e) || !model_from_settings(m, a, s, e) ||
-        !parameters_of(&r->parameters, a, m, e) || !hardware_from_settings(h, a, s, e) ||
-        !read_options(r, s, e) || !serve_read_types(r, s, e))
+    if (!read_engine(r, s, e) || !serve_check_name(s, e) ||
+        !served_model_from_settings(m, a, s, e) || !parameters_of(&r->parameters, a, m, e) ||
+        !hardware_from_settings(h, a, s, e) || !read_options(r, s, e) || !serve_read_types(r, s, e))
         return false;
     r->weights = model_weights_place(a, s, "model");
     if (!m->max_position && !settings_find_z(s, "context"))

@@ -167,9 +167,17 @@ static uint64_t copies_in(const struct serve_request *r, const struct stage *s,
     __builtin_trap();
 }
 
+// A tower of which only the count of its elements is known; formats pack the text model's matrices.
+static uint64_t tower_bytes(const struct serve_request *r, const struct stage *s)
+{
+    const struct served_model *t = r->model->served;
+    return t && s->is_first ? (t->whole + t->shared / r->tp) * r->element_bytes : 0;
+}
+
 uint64_t stage_weights(const struct serve_request *r, const struct stage *s)
 {
     uint64_t sum = sat_add(position_tables(r), latent_copies(r, s));
+    sum = sat_add(sum, tower_bytes(r, s));
     for (ptrdiff_t i = 0; i < r->parameters.tensor_count; i++) {
         const struct tensor *t = &r->parameters.tensors[i];
         sum = sat_add(sum, sat_mul(tensor_bytes(r, t), copies_in(r, s, t)));
