@@ -3,13 +3,15 @@
 
 Usage: split.py BUILD-FOLDER
 
-Every division that is shown uses all GPUs, engines have sizes that the models' heads allow and lie within a node, a
-server's memory is what `serve` says, training's what `predict` says, the teacher's seconds follow from the rate at which
-it reads, and no division with other numbers of GPUs is faster than the best. What one GPU more in the node would bring is
-what a node of so many is told.
+Engines have sizes that the models' heads allow and lie within a node, a server's memory is what `serve` says, training's
+memory and seconds are what `predict` says for as many micro-batches, the teacher's seconds follow from the rate at which
+it reads, no division that is named is faster than the best, and roles that take turns have room beside what sleeps. What
+one GPU more in the node would bring is what a node of so many is told. The advice is asked again, and where nothing can
+be the change that is named works.
 """
 import json
 import os
+import resource
 import subprocess
 import sys
 
@@ -41,34 +43,120 @@ def near(one, other):
     return abs(one - other) <= 1e-3 * abs(other)
 
 
+def check_server(judge, case, what, division, name):
+    teacher, student, _, per_node, card, more = case
+    role = {role["role"]: role for role in division["roles"]}[name]
+    model = teacher if name == "teacher" else student
+    engine = more[1] if "--engine" in more else "vllm"
+    judge.check(what + ": engines of the " + name, role["tp"] in HEADS[model] and per_node % role["tp"] == 0
+                and role["tp"] * role["pp"] * role["engines"] == role["gpus"] and role["first_gpu"] % role["tp"] == 0)
+    shared = division["layout"] == "together" or (division["layout"] == "colocated" and name == "rollout")
+    server = judge.ask("serve", "--model", model, "--gpu", card, "--tp", role["tp"], "--engine", engine, "--context",
+                       PROMPT + RESPONSE)
+    if shared:  # on what others leave of the card
+        judge.check(what + ": the %s takes less than alone" % name, role["reserved_bytes"] < server["budget_bytes"])
+        return
+    judge.check(what + ": the %s starts" % name, server["starts"] and server["budget_bytes"] == role["reserved_bytes"])
+    if name == "teacher":
+        tokens = PROMPTS * SAMPLES * (PROMPT + RESPONSE)
+        seconds = tokens / (server["prefill"]["tokens_per_s"] * role["engines"])
+        judge.check(what + ": the teacher's seconds", near(role["seconds"], seconds))
+
+
+def check_turns(judge, what, roles, division, step):
+    """While one role has the GPUs, what the others leave there has room too."""
+    train, card = roles["train"], step["capacity_bytes"]
+    beside = step["peak"]["driver_bytes"] - step["peak"]["reserved_bytes"]
+    sleepers = ["rollout"] + (["teacher"] if division["layout"] == "together" else [])
+    asleep = sum(roles[name]["asleep_bytes"] for name in sleepers)
+    judge.check(what + ": training beside sleepers", train["reserved_bytes"] + beside + asleep <= card)
+    state = 0 if division["offloaded"] else train["state_bytes"]
+    for name in sleepers:
+        judge.check(what + ": %s beside training's state" % name, roles[name]["reserved_bytes"] + state < card)
+    judge.check(what + ": host memory", (division["host_bytes"] > 0) == (
+        division["offloaded"] or division["layout"] == "together"))
+
+
 def check_division(judge, case, division):
     teacher, student, nodes, per_node, card, more = case
-    what = "%s and %s on %d x %d" % (teacher, student, nodes, per_node)
+    what = "%s and %s on %d x %d, %s" % (teacher, student, nodes, per_node, division["layout"])
     roles = {role["role"]: role for role in division["roles"]}
-    engine = more[1] if "--engine" in more else "vllm"
-    judge.check(what + ": all GPUs", sum(role["gpus"] for role in roles.values()) == nodes * per_node)
-    for name, model in (("teacher", teacher), ("rollout", student)):
-        role = roles[name]
-        judge.check(what + ": engines of the " + name, role["tp"] in HEADS[model] and per_node % role["tp"] == 0
-                    and role["tp"] * role["engines"] == role["gpus"] and role["first_gpu"] % role["tp"] == 0)
-        server = judge.ask("serve", "--model", model, "--gpu", card, "--tp", role["tp"], "--engine", engine, "--context",
-                           PROMPT + RESPONSE)
-        judge.check(what + ": the %s starts" % name, server["starts"] and server["budget_bytes"] == role["reserved_bytes"])
-        if name == "teacher":
-            tokens = PROMPTS * SAMPLES * (PROMPT + RESPONSE)
-            seconds = tokens / (server["prefill"]["tokens_per_s"] * role["engines"])
-            judge.check(what + ": the teacher's seconds", near(role["seconds"], seconds))
+    gpus = {"apart": sum(role["gpus"] for role in roles.values()), "together": roles["train"]["gpus"],
+            "colocated": roles["teacher"]["gpus"] + roles["train"]["gpus"]}[division["layout"]]
+    judge.check(what + ": all GPUs", gpus == nodes * per_node)
+    for name in ("teacher", "rollout"):
+        check_server(judge, case, what, division, name)
     train = roles["train"]
     count = -(-train["gpus"] // per_node)
     rest = [word for word in more if word not in ("--engine", "sglang")]
-    steps = [judge.ask("predict", "--model", student, "--gpu", "%dx%dx%s" % (count, train["gpus"] // count, card),
-                       "--context", PROMPT + RESPONSE, "--accum", accum, *rest) for accum in (1, 2)]
-    judge.check(what + ": training is safe", all(step["verdict"] == "safe" for step in steps)
-                and max(step["peak"]["reserved_bytes"] for step in steps) == train["reserved_bytes"])
-    made = max(roles["teacher"]["seconds"], roles["rollout"]["seconds"])
-    judge.check(what + ": an iteration", near(division["iteration_s"], made + train["seconds"] + division["sync_s"]))
-    judge.check(what + ": one step off",
-                near(division["one_step_off_s"], max(made, train["seconds"]) + division["sync_s"]))
+    step = judge.ask("predict", "--model", student, "--gpu", "%dx%dx%s" % (count, train["gpus"] // count, card),
+                     "--context", PROMPT + RESPONSE, "--accum", -(-PROMPTS * SAMPLES // train["gpus"]), *rest)
+    judge.check(what + ": training is safe", step["verdict"] == "safe"
+                and step["peak"]["reserved_bytes"] == train["reserved_bytes"])
+    judge.check(what + ": training's seconds are predict's", abs(step["time"]["step_s"] / train["seconds"] - 1) < 1e-5)
+    scores, answers = roles["teacher"]["seconds"], roles["rollout"]["seconds"]
+    made = scores + answers if division["layout"] == "together" else max(scores, answers)
+    judge.check(what + ": an iteration", near(
+        division["iteration_s"], made + train["seconds"] + division["sync_s"] + division["moves_s"]))
+    if division["layout"] == "apart":
+        judge.check(what + ": one step off",
+                    near(division["one_step_off_s"], max(made, train["seconds"]) + division["sync_s"]))
+    else:
+        judge.check(what + ": no step off", division["one_step_off_s"] is None)
+        check_turns(judge, what, roles, division, step)
+
+
+def check_advice(judge, reply):
+    """A smaller global batch does not help, fewer prompts neither."""
+    for change in reply["advice"]:
+        what = "%s: %s" % (change["role"], change["change"])
+        judge.check(what, change["helps"] == (change["after_bytes"] + change["before_bytes"] // 200 < change["before_bytes"]))
+        if "global batch" in change["change"] or "prompts" in change["change"]:
+            judge.check(what + " is said to help", not change["helps"])
+        if "GPUs" in change["change"] or "fp8" in change["change"]:
+            judge.check(what + " is said not to help", change["helps"])
+    judge.check("advice for every role", {change["role"] for change in reply["advice"]} == {"teacher", "train", "rollout"})
+
+
+# What cannot be: words of the sentence, and what is said to work (None: nothing is asked again).
+WISHES = [
+    (["--teacher", "DeepSeek-V3", "--student", "Qwen3-4B", "--gpu", "8xH100-80G"], "16 GPUs have room", "2x8xH100-80G"),
+    (["--teacher", "Qwen3-235B-A22B", "--student", "Qwen3-8B", "--gpu", "4xH100-80G"], "-FP8) start on 4", None),
+    (["--teacher", "Qwen3-32B", "--student", "Qwen2.5-32B", "--gpu", "4xA100-40G"], "on 32 it is", None),
+    (["--teacher", "Qwen3-8B", "--student", "Qwen3-8B", "--gpu", "3xH100-80G", "--layout", "apart"], "have room for all",
+     "5xH100-80G"),
+    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework", "trinity", "--layout",
+      "together"], "GPUs of their own", None),
+    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework", "trl"], "beside the student",
+     None),
+    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "2048xH100-80G"], "1024 GPUs", None),
+]
+
+
+def check_wishes(judge):
+    for words, expected, works in WISHES:
+        reply = judge.ask("split", *words)
+        error = reply.get("error", {})
+        message = "%s; %s" % (error.get("message", ""), error.get("hint", ""))
+        judge.check("%s: %s" % (" ".join(words), message), expected in message)
+        if works:
+            changed = words[:words.index("--gpu") + 1] + [works] + words[words.index("--gpu") + 2:]
+            judge.check(" ".join(changed) + " works", "best" in judge.ask("split", *changed))
+    for framework, layouts in (("slime", {"apart", "colocated"}), ("verl", {"colocated"}), ("trinity", {"apart"})):
+        reply = judge.ask("split", "--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework",
+                          framework)
+        seen = {reply["best"]["layout"]} | {other["layout"] for other in reply["alternatives"]}
+        judge.check("%s: %s" % (framework, seen), seen == layouts)
+
+
+def check_many(judge):
+    """Machines of 64 and 1024 GPUs, within a second of one core where nothing checks addresses."""
+    for gpus, nodes in ((64, 8), (1024, 128)):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        reply = judge.ask("split", "--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "%dx8xH100-80G" % nodes)
+        seconds = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        print("%d GPUs: %.1f s in %.2f s of a core" % (gpus, reply["best"]["iteration_s"], seconds))
+        judge.check("%d GPUs take %.2f s" % (gpus, seconds), seconds < (1 if "release" in judge.fathom else 20))
 
 
 def main():
@@ -83,12 +171,19 @@ def main():
             check_division(judge, case, other)
             judge.check("%s is faster than the best" % other["name"],
                         other["iteration_s"] >= best["iteration_s"] * (1 - 1e-6))
+            if other["name"] in ("apart", "colocated", "together"):
+                alone = judge.ask("split", "--teacher", teacher, "--student", student, "--gpu",
+                                  "%dx%dx%s" % (nodes, per_node, card), "--layout", other["name"], *more)
+                judge.check("--layout " + other["name"], alone["best"]["iteration_s"] == other["iteration_s"])
+        check_advice(judge, reply)
         if nodes == 1:
             larger = judge.ask("split", "--teacher", teacher, "--student", student, "--gpu",
                                "%dx%s" % (per_node + 1, card), *more)
             judge.check("%s and %s: one GPU more" % (teacher, student),
                         near(reply["one_gpu_more_iteration_s"], larger["best"]["iteration_s"]))
         print("%s teaches %s on %d x %s: %.1f s" % (teacher, student, nodes * per_node, card, best["iteration_s"]))
+    check_wishes(judge)
+    check_many(judge)
     sys.exit(bool(judge.bad))
 
 

@@ -178,23 +178,26 @@ const struct command commands[] = {
      .summary = "GPUs divided between a teacher, a student's training and its rollout",
      .description =
          "On-policy distillation runs three programs at once. Looks at every division of the GPUs "
-         "that can be, each role on GPUs of its own: the teacher's server, which reads and "
-         "generates "
-         "nothing, the student's training where it is safe, the engines that make its answers; "
-         "with what each takes "
-         "of a card and how long. Shows the best, the divisions with most teacher and most "
-         "training, "
-         "the balanced one, a map of the nodes, and what one GPU more would save. --student is "
-         "another word for --model.",
-     .settings = "model gpu teacher engine framework rollout-batch samples global-batch prompt "
-                 "response images image-size",
+         "that can be: the teacher's server, which reads and generates nothing, the student's "
+         "training where it is safe, the engines that make its answers; each on GPUs of its own, "
+         "or in turn on the same with engines asleep; with what each takes of a card and how long. "
+         "Shows the best, the divisions with most teacher and most training, the balanced one, the "
+         "best of each layout, a map of the nodes, what one GPU more would save, where there is "
+         "slack, and what helps a role that runs out of memory. --emit writes the framework's "
+         "launch files. --student is another word for --model.",
+     .settings = "model gpu teacher engine framework layout rollout-batch samples global-batch "
+                 "prompt response images image-size emit force dataset",
      .answer = split_answer,
-     .examples = {{"split --teacher Qwen3-VL-30B-A3B-Thinking --student Qwen3-VL-4B-Thinking --gpu "
-                   "8xH100-80G --images 1",
-                   "one node"},
-                  {"split --teacher Qwen3-32B --student Qwen3-8B --gpu 16xH100-80G --response 8k "
-                   "--framework trinity",
-                   "two, as Trinity trains"}},
+     .examples =
+         {{"split --teacher Qwen3-VL-30B-A3B-Thinking --student Qwen3-VL-4B-Thinking --gpu "
+           "8xH100-80G --images 1",
+           "one node"},
+          {"split --teacher Qwen3-32B --student Qwen3-8B --gpu 16xH100-80G --response 8k "
+           "--framework trinity",
+           "two, as Trinity trains"},
+          {"split --teacher Qwen3-32B --student Qwen3-8B --gpu 8xH100-80G --framework slime "
+           "--emit run",
+           "with slime's launch files"}},
      .aliases = split_options},
     {.name = "probe",
      .summary = "the longest context that trains, found by real runs",

@@ -1139,6 +1139,17 @@ const struct setting_def setting_defs[] = {
      .values = "slime|trinity|verl|trl",
      .usual = "none: torch's FSDP2 alone",
      .text = "whose training step the student has where GPUs are divided"},
+    {.name = "layout",
+     .kind = SETTING_CHOICE,
+     .values = "auto|apart|colocated|together",
+     .fallback = "auto",
+     .text =
+         "whether roles have GPUs of their own, training and rollout take turns on the same, or "
+         "the teacher does too"},
+    {.name = "emit",
+     .kind = SETTING_TEXT,
+     .values = "DIR",
+     .text = "writes the framework's launch files of the best division there"},
     {.name = "rollout-batch",
      .kind = SETTING_COUNT,
      .values = "N",

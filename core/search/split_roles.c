@@ -1,0 +1,230 @@
+// What a number of GPUs does in a role: a server as core/serve computes it, on what others leave of
+// the card, and training as predicted.
+#include "core/base/num.h"
+#include "core/search/split.h"
+
+static uint64_t sequences_of(const struct split_request *r)
+{
+    return r->prompts * r->samples;
+}
+
+// ------------------------------------------------------------------ servers
+
+// The teacher reads every sequence once and generates nothing.
+static double teacher_seconds(const struct split_request *r, const struct server_state *x,
+                              uint64_t engines)
+{
+    double tokens = (double)sequences_of(r) * (double)(r->prompt + r->response);
+    return tokens / (x->prefill.tokens_per_second * (double)engines);
+}
+
+// Prompts are read, then every answer grows by a token a step, later ones when there is room. The
+// cache is read at the mean length.
+static double rollout_seconds(const struct split_request *r, const struct serve_request *server,
+                              const struct server_state *x, uint64_t engines)
+{
+    struct serve_request mean = *server;
+    struct server_state at_mean;
+    uint64_t each = u64_divide_up(sequences_of(r), engines);
+    uint64_t room = u64_most(u64_least(x->holds.sequences, x->sequences), 1);
+    mean.context = r->prompt + r->response / 2;
+    mean.sequences = u64_least(each, room);
+    server_of(&at_mean, &mean);
+    double waves = (double)each / (double)mean.sequences; // as one ends, another begins
+    double prompts = (double)each * (double)r->prompt / x->prefill.tokens_per_second;
+    return prompts + waves * (double)r->response * at_mean.decode.seconds;
+}
+
+// Beside others a server has a smaller card, with the batches and chunks of the real one. vLLM's
+// fraction is then of the whole card, SGLang's of what is free when it starts.
+static void leave_room(struct serve_request *server, struct hardware *smaller, uint64_t taken)
+{
+    struct sglang_choice c = sglang_choice_of(server);
+    *smaller = *server->hardware;
+    if (server->server == SERVER_VLLM)
+        vllm_batch_of(server);
+    server->chunk = server->chunk ? server->chunk : c.chunk;
+    server->graph_batch = server->graph_batch ? server->graph_batch : c.graph_batch;
+    uint64_t memory = smaller->card.memory.value;
+    smaller->card.memory.value = memory > taken ? memory - taken : 0;
+    server->hardware = smaller;
+}
+
+struct split_part server_part(const struct split_request *r, enum split_role role,
+                              const struct split_place *place)
+{
+    struct serve_request server = role == ROLE_TEACHER ? r->teacher : r->rollout;
+    uint64_t card = server.hardware->card.memory.value;
+    struct split_part p = {.gpus = place->gpus, .tp = place->tp, .pp = place->pp};
+    struct hardware smaller;
+    struct server_state x;
+    server.tp = place->tp;
+    server.pp = place->pp;
+    p.engines = place->gpus / (place->tp * place->pp);
+    if (place->taken)
+        leave_room(&server, &smaller, place->taken);
+    if (server.hardware->card.memory.value < GIB)
+        return p;
+    server_of(&x, &server);
+    p.weights = x.weights;
+    if (!server_starts(&x) || !x.prefill.known || !x.holds.sequences)
+        return p;
+    bool of_card = server.server == SERVER_VLLM;
+    p.possible = true;
+    p.reserved = x.budget;
+    p.thousandths = of_card ? (uint64_t)((double)x.budget * 1000 / (double)card) : x.thousandths;
+    p.sequences = x.holds.sequences;
+    p.cache = x.cache;
+    p.asleep = x.asleep;
+    p.chunk = of_card ? x.batch_tokens : x.chunk;
+    p.seconds = role == ROLE_TEACHER ? teacher_seconds(r, &x, p.engines)
+                                     : rollout_seconds(r, &server, &x, p.engines);
+    return p;
+}
+
+static void take_better(struct split_part *best, const struct split_part *p)
+{
+    if (p->possible && (!best->possible || p->seconds < best->seconds))
+        *best = *p;
+    else if (!best->weights || p->weights < best->weights)
+        best->weights = best->possible ? best->weights : p->weights;
+}
+
+struct split_part best_server(const struct split_request *r, enum split_role role, uint64_t gpus,
+                              uint64_t taken)
+{
+    enum { MOST_STAGES = 8 };
+    const struct model *m = role == ROLE_TEACHER ? r->teacher.model : r->rollout.model;
+    uint64_t node = r->hardware.gpus_per_node;
+    struct split_part best = {.gpus = gpus};
+    for (uint64_t tp = 1; tp <= u64_least(gpus, node); tp++) {
+        struct split_place place = {gpus, tp, 1, taken};
+        if (gpus % tp || node % tp || !serve_divides(m, tp))
+            continue;
+        struct split_part p = server_part(r, role, &place);
+        take_better(&best, &p);
+    }
+    for (uint64_t pp = 2; !best.possible && pp <= u64_least(gpus / node, MOST_STAGES); pp++) {
+        struct split_place place = {gpus, node, pp, taken};
+        if (gpus % (node * pp) || pp > m->layers || !serve_divides(m, node))
+            continue;
+        struct split_part p = server_part(r, role, &place);
+        take_better(&best, &p);
+    }
+    return best;
+}
+
+// ------------------------------------------------------------------ training
+
+struct step_question {
+    uint64_t gpus, accumulation, tp;
+    bool plain; // whatever the framework
+};
+
+// The machine of a training job: whole nodes where one is not enough.
+static struct str machine_of(struct arena *a, const struct split_request *r, uint64_t gpus)
+{
+    uint64_t nodes = u64_divide_up(gpus, r->hardware.gpus_per_node);
+    return str_format(a, "%llux%llux%.*s", (unsigned long long)nodes,
+                      (unsigned long long)(gpus / nodes), STR_ARGS(r->card));
+}
+
+static bool add(struct settings *s, const char *key, struct str value, struct str where,
+                struct error *e)
+{
+    return settings_set(s, (struct setting){str_from(key), value, where}, e);
+}
+
+static struct str count_text(struct arena *a, uint64_t count)
+{
+    return str_format(a, "%llu", (unsigned long long)count);
+}
+
+static bool predict_step(struct prediction *found, struct arena *a, const struct split_request *r,
+                         const struct step_question *q, struct error *e)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct settings s = settings_in(a);
+    for (ptrdiff_t i = 0; i < r->training.count; i++) {
+        bool skipped = q->plain && str_is(r->training.items[i].key, "recipe");
+        if (!skipped && !settings_add(&s, r->training.items[i], e))
+            return false;
+    }
+    return add(&s, "gpu", machine_of(a, r, q->gpus), r->where, e) &&
+           (q->tp == 1 || add(&s, "tp", count_text(a, q->tp), STR_NONE, e)) &&
+           add(&s, "accum", count_text(a, q->accumulation), STR_NONE, e) &&
+           job_from_settings(job, a, &s, e) && predict_fit(found, a, job, e);
+}
+
+static void take_prediction(struct split_part *p, const struct prediction *found, double steps)
+{
+    const struct outside *o = &found->outside;
+    int last = found->steps_done > 0 ? found->steps_done - 1 : 0;
+    p->reserved = found->reserved_bytes;
+    p->limit = found->limit_bytes;
+    p->margin = verdict_margin_bytes(&found->verdict);
+    p->state = found->steps[last].end_allocated_bytes;
+    p->outside = sat_add(o->context_bytes, sat_add(o->modules_bytes, o->nccl_bytes));
+    p->possible = found->verdict.grade == GRADE_SAFE && !found->time.unknown;
+    p->seconds = found->time.unknown ? 0 : steps * found->time.seconds;
+}
+
+// Where a framework's own time is not modelled, or nothing of it, the plain step's is taken.
+static bool predict_part(struct split_part *p, struct error *why, const struct split_request *r,
+                         const struct step_question *asked, struct error *e)
+{
+    struct arena scratch = *r->arena;
+    struct prediction *found = NEW(&scratch, struct prediction, 1);
+    struct step_question q = *asked;
+    struct error reason = {0};
+    double steps = (double)(sequences_of(r) / r->global_batch); // the rest is dropped
+    bool known = predict_step(found, &scratch, r, &q, &reason);
+    if (!known && reason.code != ERROR_UNSUPPORTED) {
+        *e = reason;
+        return false;
+    }
+    if (known)
+        take_prediction(p, found, steps);
+    if (known && !found->time.unknown)
+        return true;
+    p->borrowed = true;
+    p->borrowed_all = !known;
+    q.plain = true;
+    q.tp = 1;
+    if (!known)
+        *why = reason;
+    bool safe = known && found->verdict.grade == GRADE_SAFE;
+    if (known && !safe)
+        return true;
+    if (!predict_step(found, &scratch, r, &q, e))
+        return false;
+    if (!known)
+        take_prediction(p, found, steps);
+    p->possible = known ? !found->time.unknown : p->possible;
+    p->seconds = found->time.unknown ? 0 : steps * found->time.seconds;
+    return true;
+}
+
+bool train_part(struct split_part *p, struct error *why, const struct split_request *r,
+                uint64_t gpus, struct error *e)
+{
+    const struct model *m = r->rollout.model;
+    uint64_t most = r->framework && r->framework->sizes ? r->hardware.gpus_per_node : 1;
+    struct split_part best = {.gpus = gpus, .tp = 1, .engines = 1};
+    for (uint64_t tp = 1; tp <= u64_least(most, gpus); tp *= 2) {
+        struct split_part one = {.gpus = gpus, .tp = tp, .engines = 1};
+        one.micro = u64_divide_up(r->global_batch, gpus / tp);
+        struct step_question q = {gpus, one.micro, tp, false};
+        if (gpus % tp || (tp > 1 && !serve_divides(m, tp)))
+            continue;
+        if (!predict_part(&one, why, r, &q, e))
+            return false;
+        bool first = tp == 1;
+        if (first || (one.possible && (!best.possible || one.seconds < best.seconds)))
+            best = one;
+        if (one.borrowed_all)
+            break;
+    }
+    *p = best;
+    return true;
+}
