@@ -716,22 +716,26 @@ static void add_to_earlier(struct graph *g)
     }
 }
 
-void graph_backward(struct graph *g, struct var loss)
+void graph_backward_from(struct graph *g, struct var out, struct storage *gradient)
 {
     struct machine *m = g->machine;
     g->in_backward = true;
     g->ready_count = 0;
     g->kind = MEMORY_WORKING;
-    struct storage *one = machine_take(m, 4, MEMORY_WORKING);
-    struct outcome seed = {.gradient = storage_share(one)};
+    struct outcome seed = {.gradient = storage_share(gradient)};
     set_earlier_aside(g);
-    hand_on(g, loss.node, &seed);
+    hand_on(g, out.node, &seed);
     run_nodes(g, g->count - 1, 0);
     drop_leaves(g);
     add_to_earlier(g);
-    machine_drop(m, one);
-    var_drop(g, &loss);
+    machine_drop(m, gradient);
+    var_drop(g, &out);
     offload_end(&g->offload, m);
     g->in_backward = false;
     g->count = 0;
+}
+
+void graph_backward(struct graph *g, struct var loss)
+{
+    graph_backward_from(g, loss, machine_take(g->machine, 4, MEMORY_WORKING));
 }

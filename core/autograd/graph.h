@@ -48,6 +48,7 @@ struct outcome {
     const struct reduction *reduction; // by how many, or NULL: so few that no scratch is needed
 };
 
+struct engine;
 struct frame;
 struct graph;
 struct node;
@@ -184,6 +185,7 @@ struct graph {
     // Called once an operator's gradient has been given to a parameter; may be NULL.
     void (*gradient_ready)(struct graph *g, int parameter);
     void *owner;
+    struct engine *engine; // core/ops/engine.h; NULL: no module of TransformerEngine is used
 };
 
 int32_t input_of_parameter(int parameter);
@@ -234,5 +236,8 @@ void graph_end_autocast(struct graph *g);
 
 // From the scalar loss back to every parameter; drops the loss.
 void graph_backward(struct graph *g, struct var loss);
+
+// From any tensor and its gradient; takes both over.
+void graph_backward_from(struct graph *g, struct var out, struct storage *gradient);
 
 #endif

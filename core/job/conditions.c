@@ -35,7 +35,7 @@ bool is_not_policy(const struct job *j) // whose trainers compute a policy gradi
 
 bool is_policy(const struct job *j)
 {
-    return !is_not_policy(j);
+    return is_verls(j) || (is_of(j, RECIPE_MEGATRON) && j->task != TASK_SFT);
 }
 
 bool is_deepspeed(const struct job *j)
@@ -459,7 +459,7 @@ bool has_another_step_over_shards(const struct job *j)
 bool is_unpredicted_task(const struct job *j)
 {
     bool known = j->task != TASK_CAPACITY;
-    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known);
+    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known) && !is_megatron(j);
 }
 
 bool is_trls_own_task(const struct job *j)

@@ -34,6 +34,8 @@ condition has_no_context, is_trinity, is_verls, is_not_verls, is_not_policy, is_
     loss_is_given, passes_learned_positions, is_packed_otherwise, is_nf4_unsaid, has_no_muon,
     is_older_than_muon, attends_plainly, cuts_head_apart, has_own_adapters, has_other_step_in_fp32,
     has_long_parts, passes_file_buffer, has_narrow_embedding, has_no_bf16, packs_without_bf16,
-    has_flash_without_half;
+    has_flash_without_half, has_megatrons_strategy_elsewhere, has_stages_elsewhere,
+    misses_megatrons_gpus, has_ragged_stages, has_no_such_stage, cuts_groups, cuts_tokens,
+    has_other_layers_than_megatron, is_policy_of_slime, evaluates_at_all;
 
 #endif

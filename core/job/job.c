@@ -369,12 +369,12 @@ bool job_scales_loss(const struct job *p)
 
 bool job_is_sharded(const struct job *p)
 {
-    return p->strategy >= STRATEGY_FSDP1;
+    return p->strategy >= STRATEGY_FSDP1 && p->strategy <= STRATEGY_ZERO3;
 }
 
 bool job_is_zero(const struct job *p)
 {
-    return p->strategy >= STRATEGY_ZERO1;
+    return p->strategy >= STRATEGY_ZERO1 && p->strategy <= STRATEGY_ZERO3;
 }
 
 // trl 1.16, trainer/utils.py, add_fused_lm_head; before it the loss was chunked by checkpoints.

@@ -20,6 +20,7 @@ enum strategy {
     STRATEGY_ZERO1,
     STRATEGY_ZERO2,
     STRATEGY_ZERO3,
+    STRATEGY_MEGATRON, // its distributed optimizer
 };
 enum precision {
     PRECISION_BF16,
@@ -40,7 +41,14 @@ enum optimizer {
     OPTIMIZER_MUON,          // torch's, and its AdamW for what is no matrix of a layer
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
-enum loss { LOSS_FULL, LOSS_CHUNKED, LOSS_NONE, LOSS_LIGER, LOSS_POLICY };
+enum loss {
+    LOSS_FULL,
+    LOSS_CHUNKED,
+    LOSS_NONE,
+    LOSS_LIGER,
+    LOSS_POLICY,
+    LOSS_FUSED, // TransformerEngine's
+};
 enum save { SAVE_LAST, SAVE_NEVER, SAVE_ALWAYS };
 enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' Trainer
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4, QUANTIZE_NF4_SINGLE };
@@ -71,11 +79,11 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 
 // How many there are of each; table.c has as many words.
 enum {
-    STRATEGIES = STRATEGY_ZERO3 + 1,
+    STRATEGIES = STRATEGY_MEGATRON + 1,
     PRECISIONS = PRECISION_FP32 + 1,
     OPTIMIZERS = OPTIMIZER_MUON + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
-    LOSSES = LOSS_POLICY + 1,
+    LOSSES = LOSS_FUSED + 1,
     SAVES = SAVE_ALWAYS + 1,
     SAVINGS = SAVING_NEVER + 1,
     QUANTIZES = QUANTIZE_NF4_SINGLE + 1,
@@ -131,6 +139,7 @@ struct job {
     uint64_t ulysses;                 // sequence parallel size
     uint64_t ring, ring_rank;         // context parallel size, and which of its ranks is simulated
     uint64_t tensor, expert;          // parallel sizes, of frameworks that have them
+    uint64_t pipeline, stage;         // stages, and which of them is simulated
     uint64_t replicas;                // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;               // 0: every parameter is trained
     unsigned lora_targets;            // bits by enum lora_target

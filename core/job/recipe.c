@@ -272,6 +272,20 @@ const struct recipe_row recipe_rows[] = {
      .value = "mixed",
      .evidence = "megatron/core/optimizer: fp32 masters of bf16 weights"},
     {.recipe = "megatron",
+     .setting = "strategy",
+     .value = "megatron",
+     .evidence = "slime/backends/megatron_utils/arguments.py: use_distributed_optimizer"},
+    {.recipe = "megatron",
+     .setting = "loss",
+     .value = "full",
+     .supervised = true,
+     .evidence = "megatron/training/arguments.py: cross_entropy_loss_fusion is off"},
+    {.recipe = "megatron",
+     .setting = "checkpointing",
+     .value = "off",
+     .supervised = true,
+     .evidence = "megatron/training/arguments.py: recompute_granularity is None"},
+    {.recipe = "megatron",
      .setting = "loss",
      .value = "policy",
      .evidence = "slime/backends/megatron_utils/loss.py: a policy gradient"},
@@ -392,6 +406,12 @@ static bool is_on(const struct settings *s, const char *name)
     return item && str_is(item->value, "on");
 }
 
+static bool is_supervised(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "task");
+    return item && (str_is(item->value, "sft") || str_is(item->value, "pretrain"));
+}
+
 static bool is_stretched(const struct settings *s)
 {
     return is_on(s, "tiled-mlp") || is_on(s, "checkpoint-offload");
@@ -404,7 +424,7 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
-           (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
+           (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

@@ -41,6 +41,7 @@ struct recipe_row {
     bool packed;            // only over packed weights
     bool fused;             // only with Liger's loss
     bool stretched;         // only with a tiled MLP or checkpoints in host memory
+    bool supervised;        // only where texts are trained on
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any
     const char *evidence;

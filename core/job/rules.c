@@ -73,6 +73,11 @@
     "liger's loss reads the head's weight, which hf's loop, and accelerate under adapters, shard " \
     "by itself where it is not tied; transformers' Trainer without adapters has it whole there"
 
+#define MEGATRON_LOSS                                                                          \
+    "Megatron computes its loss over the vocabulary's parts: --loss full, or fused as "        \
+    "TransformerEngine does it"
+#define MEGATRON_ADAM "Megatron's Adam is TransformerEngine's FusedAdam: leave --optimizer out"
+
 #define CANNOT  ERROR_BAD_INPUT
 #define NOT_YET ERROR_UNSUPPORTED
 
@@ -117,6 +122,30 @@ const struct rule rules[] = {
      "@recipe@ trains fp32 shards with bf16 compute: --precision mixed"},
     {0, IS_MIXED, is_megatron, 0, CANNOT, "precision",
      "Megatron keeps fp32 masters of bf16 weights: --precision mixed"},
+    {IS_MEGATRON, 0, has_megatrons_strategy_elsewhere, 0, CANNOT, "strategy",
+     "megatron is the strategy of --recipe megatron"},
+    {0, IS_MEGATRON, is_megatron, 0, CANNOT, "strategy",
+     "Megatron has its distributed optimizer: leave --strategy out"},
+    {IS_PP, 0, has_stages_elsewhere, 0, CANNOT, "pp",
+     "stages are Megatron's: --recipe megatron; fsdp2 shards over all GPUs"},
+    {0, 0, has_no_such_stage, 0, CANNOT, "pp-rank", "the stages of pp @pp@ are 0 to @last_pp@"},
+    {IS_MEGATRON | IS_SP, 0, NULL, 0, CANNOT, "sp", "Megatron splits sequences by context: --cp"},
+    {0, 0, misses_megatrons_gpus, 0, CANNOT, "gpu",
+     "tp @tp@ times pp @pp@ times cp @cp@ does not divide the @gpus@ GPUs"},
+    {0, 0, has_ragged_stages, 0, CANNOT, "pp", "pp @pp@ does not divide the @layers@ layers"},
+    {IS_TP, 0, cuts_groups, 0, CANNOT, "tp",
+     "tp @tp@ does not divide the @kv_heads@ heads of keys and values"},
+    {IS_TP, 0, cuts_tokens, 0, CANNOT, "context",
+     "sequence parallel deals a sequence's tokens out to tp @tp@, which does not divide them"},
+    {IS_MEGATRON | IS_CHUNKED, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
+    {IS_MEGATRON | IS_NO_LOSS, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
+    {IS_MEGATRON | IS_LIGER, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
+    {IS_FUSED_LOSS, IS_MEGATRON, NULL, 0, CANNOT, "loss",
+     "fused is TransformerEngine's loss in Megatron; --loss liger is fused elsewhere"},
+    {IS_MEGATRON, IS_ADAMW, NULL, 0, CANNOT, "optimizer", MEGATRON_ADAM},
+    {IS_MEGATRON | IS_FUSED, 0, NULL, 0, CANNOT, "optimizer", MEGATRON_ADAM},
+    {IS_MEGATRON | IS_OFFLOAD_ALL, 0, NULL, 0, CANNOT, "offload",
+     "Megatron offloads the optimizer: --offload optimizer"},
     {IS_CP, 0, is_verls, 0, CANNOT, "cp", "@recipe@ has no context parallel; --sp is Ulysses"},
     {0, IS_POLICY, is_policy, 0, CANNOT, "loss",
      "@recipe@ has a loss of its own, a policy gradient"},
@@ -391,7 +420,21 @@ const struct rule rules[] = {
     // What could be, and is not modelled.
     {0, 0, is_verl, 0, NOT_YET, "recipe",
      "the training step of verl's own trainer is not modelled yet; that of trinity is"},
-    {0, 0, is_megatron, 0, NOT_YET, "recipe", "Megatron's training step is not modelled yet"},
+    {0, 0, is_policy_of_slime, 0, NOT_YET, "task",
+     "slime's policy gradient is not modelled yet; --task sft is"},
+    {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
+     "@family@ is not modelled as Megatron's; Qwen, Llama and Mistral without experts and windows "
+     "are"},
+    {IS_MEGATRON | IS_CP, 0, NULL, 0, NOT_YET, "cp",
+     "Megatron's context parallel is not modelled yet"},
+    {IS_MEGATRON | IS_LORA, 0, NULL, 0, NOT_YET, "lora", "Megatron has no adapters of its own"},
+    {IS_MEGATRON | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, NOT_YET, "offload",
+     "Megatron's optimizer in host memory is not modelled yet"},
+    {IS_MEGATRON, 0, is_ragged, 0, NOT_YET, "batching",
+     "Megatron is modelled with sequences of one length"},
+    {IS_MEGATRON, 0, evaluates_at_all, 0, NOT_YET, "eval-batch",
+     "Megatron's evaluation is not modelled"},
+    {IS_MEGATRON, 0, saves, 0, NOT_YET, "save", "Megatron's checkpoints are not modelled"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
      "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
      "dpo, kto, grpo, rloo and distill are"},
@@ -427,7 +470,7 @@ const struct rule rules[] = {
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
      "of Trinity's tasks the step of grpo is modelled"},
-    {IS_TP, 0, NULL, 0, NOT_YET, "tp",
+    {IS_TP, IS_MEGATRON, NULL, 0, NOT_YET, "tp",
      "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
      "and --replicate is"},
     {0, 0, spreads_experts, 0, NOT_YET, "ep", "expert parallel is not modelled yet"},
@@ -513,7 +556,7 @@ const struct rule rules[] = {
     {IS_SP, 0, is_trl, 0, NOT_YET, "sp",
      "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context "
      "parallel is --cp"},
-    {IS_CP, IS_FSDP2, NULL, 0, NOT_YET, "cp",
+    {IS_CP, IS_FSDP2 | IS_MEGATRON, NULL, 0, NOT_YET, "cp",
      "context parallel is modelled under fsdp2, as in accelerate"},
     {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
      "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
@@ -642,6 +685,9 @@ static bool put_number(struct buf *b, const struct job *j, struct str name)
         {"cp", j->ring},
         {"last_cp", j->ring - 1},
         {"tp", j->tensor},
+        {"pp", j->pipeline},
+        {"last_pp", j->pipeline - 1},
+        {"layers", j->model.layers},
         {"ep", j->expert},
         {"heads", j->model.heads},
         {"kv_heads", j->model.kv_heads},

@@ -12,7 +12,7 @@
 static const char *const strategy_words[] = {
     [STRATEGY_SINGLE] = "single", [STRATEGY_DDP] = "ddp",     [STRATEGY_FSDP1] = "fsdp1",
     [STRATEGY_FSDP2] = "fsdp2",   [STRATEGY_ZERO1] = "zero1", [STRATEGY_ZERO2] = "zero2",
-    [STRATEGY_ZERO3] = "zero3",
+    [STRATEGY_ZERO3] = "zero3",   [STRATEGY_MEGATRON] = "megatron",
 };
 static const char *const precision_words[] = {
     [PRECISION_BF16] = "bf16", [PRECISION_AUTOCAST] = "autocast", [PRECISION_MIXED] = "mixed",
@@ -33,7 +33,7 @@ static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
 static const char *const loss_words[] = {
     [LOSS_FULL] = "full",   [LOSS_CHUNKED] = "chunked:N", [LOSS_NONE] = "none",
-    [LOSS_LIGER] = "liger", [LOSS_POLICY] = "policy",
+    [LOSS_LIGER] = "liger", [LOSS_POLICY] = "policy",    [LOSS_FUSED] = "fused",
 };
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
@@ -459,7 +459,7 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_CHOICE,
      .fallback = "full",
      .text = "cross entropy over all tokens at once, in chunks of N, no head at all, Liger's fused "
-             "head and loss, or a policy gradient (trinity)"},
+             "head and loss, a policy gradient (trinity), or TransformerEngine's kernel (megatron)"},
     {.name = "attention",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(attention),
@@ -1067,12 +1067,25 @@ const struct setting_def setting_defs[] = {
      .usual = "8, or fewer where a step has fewer",
      .text = "answers a prompt"},
     {.name = "pp",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(pipeline),
+     .phrase = "pipeline parallel @",
      .kind = SETTING_COUNT,
      .values = "N",
      .min = 1,
      .max = 1024,
      .fallback = "1",
      .text = "pipeline parallel size: stages of layers, each on GPUs of its own"},
+    {.name = "pp-rank",
+     .uses = USE_JOB | USE_TRAINING | USE_PREDICTION,
+     .field = FIELD(stage),
+     .worker = "",
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 0,
+     .max = 1023,
+     .usual = "the one that takes most",
+     .text = "which stage of a pipeline is meant"},
     {.name = "gpu-memory-utilization",
      .kind = SETTING_TEXT,
      .values = "F",

@@ -93,6 +93,10 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for
 // Of the files' rows.
 #define IS_PADDED TRAIT(120) // to the longest of their batch
+// Of Megatron.
+#define IS_MEGATRON   TRAIT(110)
+#define IS_PP         TRAIT(111)
+#define IS_FUSED_LOSS TRAIT(112) // TransformerEngine's
 // Of checkpoints and loading.
 #define IS_SAVED_WHOLE  TRAIT(121)
 #define IS_SAVED_SHARDS TRAIT(122) // as they are on each rank

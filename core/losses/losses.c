@@ -207,6 +207,7 @@ static struct var loss_of(struct trainer *t, struct var hidden)
     case LOSS_LIGER:
         return liger_loss(t, hidden);
     case LOSS_POLICY:
+    case LOSS_FUSED:
         break;
     }
     __builtin_trap();

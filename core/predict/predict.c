@@ -392,7 +392,8 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     return true;
 }
 
-bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+static bool predict_stage(struct prediction *p, struct arena *a, const struct job *job,
+                          struct error *e)
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
@@ -401,6 +402,49 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
         return false;
     take_over(p, &s);
     return judge(p, scratch, job, e);
+}
+
+static void join_stages(struct prediction *p, struct prediction *other)
+{
+    struct prediction *most = p, *least = other;
+    if ((p->fits && !other->fits) ||
+        (p->fits == other->fits && other->reserved_bytes > p->reserved_bytes)) {
+        most = other;
+        least = p;
+    }
+    most->allocated_bytes = u64_most(p->allocated_bytes, other->allocated_bytes);
+    most->requested_bytes = u64_most(p->requested_bytes, other->requested_bytes);
+    for (int i = 0; i < most->steps_done && i < least->steps_done; i++) {
+        struct step_peak *to = &most->steps[i], *from = &least->steps[i];
+        to->allocated_bytes = u64_most(to->allocated_bytes, from->allocated_bytes);
+        to->requested_bytes = u64_most(to->requested_bytes, from->requested_bytes);
+    }
+    if (most != p)
+        *p = *other;
+}
+
+// Of a pipeline the stage that takes most decides, which may be the first, with as many
+// micro-batches in flight as there are stages, or the last, with the head; of the others the second
+// has most. What is allocated is the most of any.
+bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank"))
+        return predict_stage(p, a, job, e);
+    struct job one = *job;
+    struct prediction stage;
+    const uint64_t stages[] = {0, 1, job->pipeline - 1};
+    for (int i = 0; i < COUNT_OF(stages); i++) {
+        one.stage = stages[i];
+        if (i == 1 && job->pipeline == 2)
+            continue;
+        if (!predict_stage(&stage, a, &one, e))
+            return false;
+        if (!i)
+            *p = stage;
+        else
+            join_stages(p, &stage);
+    }
+    return true;
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

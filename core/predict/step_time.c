@@ -62,6 +62,8 @@ const char *step_time_unknown(const struct job *job)
         return "the time of files on NVMe is not modelled";
     if (job->precision == PRECISION_FP32)
         return "the rates of products in fp32 are not modelled";
+    if (job->pipeline > 1)
+        return "the time that stages of a pipeline wait for each other is not modelled";
     if (job->optimizer == OPTIMIZER_MUON)
         return "the time of Muon's products is not modelled";
     if (job_pages_optimizer(job))

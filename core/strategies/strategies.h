@@ -6,7 +6,7 @@
 #include "core/models/trainer.h"
 
 extern const struct strategy_kind single_strategy, ddp_strategy, fsdp1_strategy, fsdp2_strategy,
-    zero1_strategy, zero2_strategy, zero3_strategy;
+    zero1_strategy, zero2_strategy, zero3_strategy, megatron_strategy;
 
 const struct strategy_kind *strategy_kind_of(enum strategy strategy);
 

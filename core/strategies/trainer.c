@@ -28,7 +28,7 @@ static void cross_boundary(struct graph *g, int unit, bool left)
         hook(t, unit);
 }
 
-static struct graph graph_of(struct trainer *t, const struct job *p)
+struct graph trainer_graph(struct trainer *t, const struct job *p)
 {
     const struct gpu *card = &p->hardware.card;
     return (struct graph){.machine = t->machine,
@@ -57,7 +57,7 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     t->machine = m;
     t->width = job_loads_wide(p) ? 4 : 2;
     t->strategy = strategy_kind_of(p->strategy);
-    t->graph = graph_of(t, p);
+    t->graph = trainer_graph(t, p);
     struct attention_shape shape = {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim};
     shape.sequence = job_sequence_tokens(p);
     t->ring = (struct ring){shape, p->ring, p->ring_rank};

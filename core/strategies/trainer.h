@@ -15,6 +15,9 @@ void trainer_build(struct trainer *t, const struct job *p, struct machine *m,
 void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m,
                              const struct habits *habits);
 
+// What its graphs know of the job.
+struct graph trainer_graph(struct trainer *t, const struct job *p);
+
 void trainer_step(struct trainer *t);
 uint64_t trainer_micro_batches(const struct job *p); // that a step is made of here
 void trainer_micro_batch(struct trainer *t);         // forward and backward

@@ -1,0 +1,54 @@
+// What rules ask of a job of Megatron's.
+#include "core/job/conditions.h"
+
+bool has_megatrons_strategy_elsewhere(const struct job *j)
+{
+    return !is_megatron(j);
+}
+
+bool has_stages_elsewhere(const struct job *j)
+{
+    return !is_megatron(j);
+}
+
+bool misses_megatrons_gpus(const struct job *j)
+{
+    return is_megatron(j) && job_ranks(j) % (j->tensor * j->pipeline * j->ring) != 0;
+}
+
+bool has_ragged_stages(const struct job *j)
+{
+    return is_megatron(j) && j->model.layers % j->pipeline != 0;
+}
+
+bool has_no_such_stage(const struct job *j)
+{
+    return j->stage >= j->pipeline;
+}
+
+bool cuts_groups(const struct job *j)
+{
+    return is_megatron(j) && j->model.kv_heads % j->tensor != 0;
+}
+
+bool cuts_tokens(const struct job *j)
+{
+    return is_megatron(j) && job_sequence_tokens(j) % j->tensor != 0;
+}
+
+#define MODELLED_LAYERS (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
+
+bool has_other_layers_than_megatron(const struct job *j)
+{
+    return is_megatron(j) && ((j->model.features & ~MODELLED_LAYERS) || job_has_windows(j));
+}
+
+bool is_policy_of_slime(const struct job *j)
+{
+    return is_megatron(j) && j->task != TASK_SFT;
+}
+
+bool evaluates_at_all(const struct job *j)
+{
+    return j->evaluation_batch > 0;
+}

@@ -1,0 +1,167 @@
+// The forward pass of a stage, as core/models/gpt/gpt_model.py and core/transformer read.
+#include "core/models/megatron.h"
+
+#include "core/models/forward.h"
+
+static struct var norm_linear(struct graph *g, struct var x, int norm, int weight)
+{
+    return after(g, op_norm_linear(g, x, norm, weight), x);
+}
+
+static struct var cut_linear(struct graph *g, struct var x, int weight, enum cut_by cut)
+{
+    return after(g, op_cut_linear(g, x, weight, cut), x);
+}
+
+static struct var engine_norm(struct graph *g, struct var x, int norm)
+{
+    return after(g, op_engine_norm(g, x, norm), x);
+}
+
+static struct var fused_turn(struct graph *g, struct var x)
+{
+    return after(g, op_fused_turn(g, x), x);
+}
+
+static struct var fused_gate(struct graph *g, struct var x)
+{
+    return after(g, op_fused_gate(g, x), x);
+}
+
+static uint64_t groups_of(const struct job *p)
+{
+    return p->model.kv_heads / p->tensor;
+}
+
+// attention.py, get_query_key_value_tensors: queries stand before the keys and values of their
+// group, so that those of several groups are copied to lie together; so are what norms read.
+static struct heads projected(struct scope *f, struct var x, const struct layer_call *call)
+{
+    struct graph *g = f->graph;
+    const struct job *p = call->trainer->job;
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    uint64_t queries = p->model.heads / p->model.kv_heads;
+    struct scope inner = scope_in(g);
+    struct var mixed = local(&inner, norm_linear(g, x, l->input_norm, l->qkv));
+    struct var whole = local(&inner, chunks(g, mixed, 3));
+    uint64_t part = mixed.elements / (queries + 2);
+    struct heads h = {.q = local(f, chunk(g, whole, part * queries))};
+    h.k = local(f, chunk(g, whole, part));
+    h.v = local(f, chunk(g, whole, part));
+    ends(&inner);
+    if (groups_of(p) > 1)
+        assign(f, &h.q, copy(g, h.q));
+    if (l->q_norm < 0)
+        return h;
+    if (groups_of(p) == 1)
+        assign(f, &h.q, copy(g, h.q));
+    assign(f, &h.q, engine_norm(g, h.q, l->q_norm));
+    assign(f, &h.k, engine_norm(g, copy(g, h.k), l->k_norm));
+    return h;
+}
+
+// dot_product_attention/utils.py, get_qkv_layout: values that are a view of the projection are
+// copied, as they lie otherwise than the keys.
+static struct var self_attention(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct job *p = call->trainer->job;
+    const struct model *m = &p->model;
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    struct attention_shape shape = {job_tokens(p), m->heads / p->tensor, m->kv_heads / p->tensor,
+                                    m->head_dim, .sequence = job_sequence_tokens(p)};
+    struct scope f = scope_in(g);
+    struct heads h = projected(&f, x, call);
+    assign(&f, &h.q, fused_turn(g, h.q));
+    assign(&f, &h.k, fused_turn(g, h.k));
+    struct scope core = scope_in(g);
+    struct heads laid = {h.q, h.k, local(&core, copy(g, h.v))};
+    struct var attended = local(&f, returns(&core, attend(g, laid, &shape)));
+    return returns(&f, cut_linear(g, attended, l->o, CUT_BY_ROWS));
+}
+
+static struct var dense_mlp(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var between = local(&f, norm_linear(g, x, l->before_mlp_norm, l->gate_up));
+    assign(&f, &between, fused_gate(g, between));
+    return returns(&f, cut_linear(g, between, l->down, CUT_BY_ROWS));
+}
+
+// transformer_layer.py, _forward_attention and _forward_mlp; without dropout a sum is all that is
+// left of bias_dropout_add.
+static void transformer_layer(struct graph *g, struct var *out, struct var in, void *what)
+{
+    const struct layer_call *call = what;
+    struct scope f = scope_in(g);
+    struct var hidden = local(&f, in);
+    struct var made = self_attention(g, hidden, call);
+    assign(&f, &hidden, add(g, hidden, made));
+    made = dense_mlp(g, hidden, call);
+    assign(&f, &hidden, add(g, hidden, made));
+    *out = taken(returns(&f, hidden));
+}
+
+static struct var layers_of(struct graph *g, const struct stage *stage, struct var in)
+{
+    const struct trainer *t = g->owner;
+    bool recomputes = t->job->checkpointing;
+    struct scope f = scope_in(g);
+    struct var hidden = local(&f, in);
+    for (int i = stage->first; i < stage->first + stage->count; i++) {
+        struct var next;
+        g->kind = recomputes ? MEMORY_WORKING : MEMORY_SAVED;
+        if (recomputes)
+            next = graph_checkpoint(g, hidden, transformer_layer, &t->calls[i]);
+        else
+            transformer_layer(g, &next, hidden, &t->calls[i]);
+        assign(&f, &hidden, unnamed(next));
+    }
+    g->kind = MEMORY_WORKING;
+    return returns(&f, hidden);
+}
+
+// The mean over the tokens that count.
+static struct var mean_loss(struct graph *g, struct var losses)
+{
+    struct scope f = scope_in(g);
+    struct var each = local(&f, losses);
+    struct var mask = local(&f, constant(g, losses.elements, 4));
+    return returns(&f, mean(g, multiply_constant(g, each, mask), 1));
+}
+
+static struct var loss_of(struct graph *g, struct var hidden)
+{
+    const struct trainer *t = g->owner;
+    const struct megatron *own = megatron_of(t);
+    uint64_t tokens = job_tokens(t->job);
+    struct scope f = scope_in(g);
+    machine_phase(t->machine, PHASE_LOSS);
+    struct var last = local(&f, hidden);
+    g->kind = MEMORY_LOGITS;
+    struct var logits = local(&f, unnamed(op_cut_head(g, last, own->head)));
+    bool fused = t->job->loss == LOSS_FUSED;
+    struct var losses =
+        local(&f, unnamed((fused ? op_engine_entropy : op_cut_entropy)(g, logits, tokens)));
+    g->kind = MEMORY_WORKING;
+    forget(&f, &logits);
+    return returns(&f, mean_loss(g, losses));
+}
+
+struct var megatron_forward(struct graph *g, const struct stage *stage, struct var in)
+{
+    struct trainer *t = g->owner;
+    const struct megatron *own = megatron_of(t);
+    struct scope f = scope_in(g);
+    g->recording = g->keeping = true;
+    g->kind = MEMORY_SAVED;
+    if (stage->has_words)
+        in = op_cut_embedding(g, own->words, t->ids, t->job->batch);
+    struct var hidden = local(&f, layers_of(g, stage, unnamed(in)));
+    if (!stage->has_head)
+        return taken(returns(&f, hidden));
+    g->kind = MEMORY_SAVED;
+    assign(&f, &hidden, engine_norm(g, hidden, own->final_norm));
+    g->kind = MEMORY_WORKING;
+    return taken(returns(&f, loss_of(g, hidden)));
+}

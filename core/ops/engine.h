@@ -1,0 +1,57 @@
+// The modules of NVIDIA's TransformerEngine (2.11) and Megatron-LM (23e00ed, core 0.13) that a
+// model is spread over tensor parallel ranks with. With sequence parallel a rank has its part of
+// the tokens between them: what goes into a matrix that is cut by columns is gathered, what comes
+// out of one that is cut by rows is summed and scattered. Gradients of weights are added up in the
+// buffer that they are reduced from (gradient_accumulation_fusion), so that autograd gets none.
+#ifndef FATHOM_OPS_ENGINE_H
+#define FATHOM_OPS_ENGINE_H
+
+#include "core/ops/ops.h"
+
+// module/base.py, get_dummy_wgrad: autograd is handed an empty gradient in its place, one of each
+// shape, which is never let go.
+enum { ENGINE_SHAPES = 32 };
+struct engine_shape {
+    uint64_t rows, columns;
+};
+
+// What a process keeps of both libraries.
+struct engine {
+    uint64_t ranks; // of tensor parallel
+    uint64_t workspace_bytes;
+    struct engine_shape shapes[ENGINE_SHAPES];
+    int shape_count;
+    bool has_workspace;
+    uint64_t gathered_bytes; // of the head's input (utils.py, GlobalMemoryBuffer)
+};
+
+// How a weight is cut over the ranks: by columns of its product, by rows, or not at all.
+enum cut_by { CUT_BY_COLUMNS, CUT_BY_ROWS, CUT_BY_NOTHING };
+
+// A linear layer, and one with a norm before it (module/linear.py, module/layernorm_linear.py).
+struct var op_cut_linear(struct graph *g, struct var x, int weight, enum cut_by cut);
+struct var op_norm_linear(struct graph *g, struct var x, int norm, int weight);
+
+// ops/basic/rmsnorm.py. Its input has to lie together.
+struct var op_engine_norm(struct graph *g, struct var x, int norm);
+
+// attention/rope.py: heads that are turned in one kernel, into a new tensor.
+struct var op_fused_turn(struct graph *g, struct var x);
+
+// core/fusions/fused_bias_swiglu.py: compiled, over gate and up in one tensor.
+struct var op_fused_gate(struct graph *g, struct var x);
+
+// core/tensor_parallel/layers.py: the words of this rank's part of the vocabulary, and the head
+// over it.
+struct var op_cut_embedding(struct graph *g, int weight, struct var ids, uint64_t sequences);
+struct var op_cut_head(struct graph *g, struct var x, int weight);
+
+// Of each token: TransformerEngine's kernel, which turns the logits into their gradient, and
+// core/tensor_parallel/cross_entropy.py.
+struct var op_engine_entropy(struct graph *g, struct var logits, uint64_t tokens);
+struct var op_cut_entropy(struct graph *g, struct var logits, uint64_t tokens);
+
+// Where a stage of a pipeline begins: the gradient of what came is left in `gradient`.
+struct var op_received(struct graph *g, struct var x, struct storage **gradient);
+
+#endif

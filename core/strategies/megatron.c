@@ -1,0 +1,100 @@
+// Megatron-LM's data parallelism with its distributed optimizer (core 0.13, 23e00ed): weights in
+// bf16 and gradients in fp32 lie in one buffer each, of which every data parallel rank updates its
+// part (core/distributed/param_and_grad_buffer.py, core/optimizer/distrib_optimizer.py).
+#include "core/models/megatron.h"
+#include "core/base/num.h"
+#include "core/strategies/strategies.h"
+
+enum { ALIGNED_PARAMETER = 64, ALIGNED_BUCKET = 128, WIDE = 4 };
+
+static uint64_t elements_of(const struct parameter *p)
+{
+    return p->rows * p->columns;
+}
+
+static uint64_t lcm(uint64_t a, uint64_t b)
+{
+    uint64_t x = a, y = b;
+    while (y) {
+        uint64_t rest = x % y;
+        x = y;
+        y = rest;
+    }
+    return a / x * b;
+}
+
+// From the last parameter to the first, as their gradients come.
+static uint64_t buffer_elements(const struct graph *g, uint64_t ranks)
+{
+    uint64_t end = 0;
+    for (int i = g->parameter_count - 1; i >= 0; i--)
+        end = u64_align_up(end, ALIGNED_PARAMETER) + elements_of(&g->parameters[i]);
+    return u64_align_up(end, lcm(ranks, ALIGNED_BUCKET));
+}
+
+// Each parameter moves into the buffer, and what it was made in goes.
+static void build_buffers(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct machine *m = t->machine;
+    uint64_t all = buffer_elements(g, megatron_data_ranks(t->job));
+    struct storage *weights = machine_take(m, all * t->width, MEMORY_PARAMETERS);
+    machine_take(m, all * WIDE, MEMORY_GRADIENTS);
+    for (int i = g->parameter_count - 1; i >= 0; i--) {
+        machine_drop(m, g->parameters[i].weight);
+        g->parameters[i].weight = storage_share(weights);
+    }
+}
+
+// The first rank's part of the buffer, and with it of some parameters: fp32 masters, made of a copy
+// in bf16 each.
+static void build_masters(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct machine *m = t->machine;
+    uint64_t ranks = megatron_data_ranks(t->job), at = 0;
+    uint64_t part = buffer_elements(g, ranks) / ranks;
+    t->trained = NEW(m->arena, struct trained, g->parameter_count);
+    for (int i = g->parameter_count - 1; i >= 0; i--) {
+        uint64_t begin = u64_align_up(at, ALIGNED_PARAMETER);
+        at = begin + elements_of(&g->parameters[i]);
+        if (begin >= part)
+            break;
+        uint64_t own = u64_least(at, part) - begin;
+        t->trained[t->trained_count++] =
+            (struct trained){.elements = own, .width = WIDE, .parameter = i};
+    }
+    for (int i = t->trained_count - 1; i >= 0; i--) {
+        struct trained *tensor = &t->trained[i];
+        struct storage *narrow = machine_take(m, tensor->elements * t->width, MEMORY_WORKING);
+        tensor->weight = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
+        machine_drop(m, narrow);
+    }
+}
+
+static void build(struct trainer *t)
+{
+    build_buffers(t);
+    build_masters(t);
+}
+
+// TransformerEngine's FusedAdam: state at the first step, two values an element.
+static void update(struct trainer *t)
+{
+    struct machine *m = t->machine;
+    uint64_t elements = 0, ranks = megatron_data_ranks(t->job);
+    uint64_t all = buffer_elements(&t->graph, ranks);
+    machine_collect(m, STREAM_COMPUTE, REDUCE_SCATTER, ranks, all * WIDE);
+    for (int i = t->trained_count - 1; i >= 0; i--) {
+        struct trained *tensor = &t->trained[i];
+        elements += tensor->elements;
+        if (tensor->state.first)
+            continue;
+        tensor->state.first = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
+        tensor->state.second = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
+    }
+    machine_move(m, 8 * WIDE * elements);
+    machine_collect(m, STREAM_COMPUTE, GATHER, ranks, all * t->width);
+}
+
+const struct strategy_kind megatron_strategy = {.build = build, .update = update};

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""Sets predictions beside Megatron-LM's measured peaks on 8 x B200: 43 rows published with SimuMax v1.2 (Megatron-LM
+23e00ed, TransformerEngine 2.11, torch 2.10; tests/runs/megatron_b200.csv).
+
+Usage: megatron.py BUILD-FOLDER [PATTERN]
+
+Bars: allocated within 2 % in the median and 5 % at worst, reserved within 4 %.
+"""
+import csv
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = os.path.join(HERE, "runs")
+GIB = 1 << 30
+MEDIAN, WORST, RESERVED = 2, 5, 4    # percent
+
+
+def settings_of(row):
+    sizes = dict(re.findall(r"(tp|cp|pp|ep)(\d+)", row["parallel"]))
+    length = re.search(r"seq(\d+)", row["case"])
+    settings = {"model": os.path.join(RUNS, "configs", f"megatron-{row['model']}.json"), "layers": row["layers"],
+                "gpu": "8xB200", "recipe": "megatron", "task": "pretrain", "loss": "fused", "torch": "2.10",
+                "context": length.group(1) if length else "4096", "accum": row["mbc"]}
+    return dict(settings, **{name: size for name, size in sizes.items() if size != "1"})
+
+
+def predicted(program, settings):
+    words = [word for name, value in settings.items() for word in (f"--{name}", value)]
+    done = subprocess.run([program, "predict", *words, "--json"], capture_output=True, text=True, check=False,
+                          timeout=300)
+    return json.loads(done.stdout)
+
+
+def main():
+    with open(os.path.join(RUNS, "megatron_b200.csv"), encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    pattern, known, errors, failed = (sys.argv[2] if len(sys.argv) > 2 else ""), {}, [], 0
+    for row in rows:
+        if pattern not in row["case"]:
+            continue
+        settings = settings_of(row)
+        key = json.dumps({name: value for name, value in settings.items() if name != "accum"})
+        reply = known.setdefault(key, None) or predicted(os.path.join(sys.argv[1], "fathom"), settings)
+        known[key] = reply
+        if reply.get("code") == "unsupported":
+            print(f"refused {row['case']}: {reply['message']}")
+            continue
+        made = [reply["peak"][f"{name}_bytes"] / GIB for name in ("allocated", "reserved")]
+        wanted = [float(row[f"real_{name}_GiB"]) for name in ("alloc", "reserved")]
+        error = [100 * (mine / theirs - 1) for mine, theirs in zip(made, wanted)]
+        met = abs(error[0]) <= WORST and abs(error[1]) <= RESERVED
+        failed += not met
+        errors.append(abs(error[0]))
+        print(f"{'met   ' if met else 'MISSED'} {row['case']}: allocated {made[0]:.2f} of {wanted[0]:.2f} "
+              f"({error[0]:+.2f} %), reserved {made[1]:.2f} of {wanted[1]:.2f} ({error[1]:+.2f} %)")
+    median = statistics.median(errors)
+    print(f"median of allocated {median:.2f} %; {len(errors)} asked, {failed} failed")
+    return 1 if failed or median > MEDIAN else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
