@@ -47,8 +47,8 @@ def main():
         key = json.dumps({name: value for name, value in settings.items() if name != "accum"})
         reply = known.setdefault(key, None) or predicted(os.path.join(sys.argv[1], "fathom"), settings)
         known[key] = reply
-        if reply.get("code") == "unsupported":
-            print(f"refused {row['case']}: {reply['message']}")
+        if reply.get("error", {}).get("code") == "unsupported":
+            print(f"refused {row['case']}: {reply['error']['message']}")
             continue
         made = [reply["peak"][f"{name}_bytes"] / GIB for name in ("allocated", "reserved")]
         wanted = [float(row[f"real_{name}_GiB"]) for name in ("alloc", "reserved")]
