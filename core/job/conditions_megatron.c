@@ -36,7 +36,12 @@ bool cuts_tokens(const struct job *j)
     return is_megatron(j) && job_sequence_tokens(j) % j->tensor != 0;
 }
 
-#define MODELLED_LAYERS (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM)
+#define MODELLED_LAYERS                                                                           \
+    (FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM | FEATURE_MLA | FEATURE_QUERY_LORA |       \
+     FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE | FEATURE_ROUTER_WIDE |     \
+     FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS | FEATURE_ROUTER_PLAIN | FEATURE_ROUTER_SIGMOID | \
+     FEATURE_ROUTER_LAST | FEATURE_ROUTER_SOFTMAX | FEATURE_ROUTER_GROUPS |                       \
+     FEATURE_ROTARY_COMPLEX | FEATURE_NORMS_FIRST)
 
 bool has_other_layers_than_megatron(const struct job *j)
 {
@@ -51,4 +56,10 @@ bool is_policy_of_slime(const struct job *j)
 bool evaluates_at_all(const struct job *j)
 {
     return j->evaluation_batch > 0;
+}
+
+bool deals_experts_unevenly(const struct job *j)
+{
+    return j->expert > 1 && (job_ranks(j) % (j->expert * j->pipeline) != 0 ||
+                             j->model.experts.count % j->expert != 0);
 }

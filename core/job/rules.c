@@ -135,6 +135,9 @@ const struct rule rules[] = {
     {0, 0, has_ragged_stages, 0, CANNOT, "pp", "pp @pp@ does not divide the @layers@ layers"},
     {IS_TP, 0, cuts_groups, 0, CANNOT, "tp",
      "tp @tp@ does not divide the @kv_heads@ heads of keys and values"},
+    {IS_MEGATRON, 0, deals_experts_unevenly, 0, CANNOT, "ep",
+     "ep @ep@ times pp @pp@ divides the @gpus@ GPUs, and ep the @experts@ experts"},
+    {IS_MEGATRON, IS_EXPERTS, spreads_experts, 0, CANNOT, "ep", "@family@ has no experts"},
     {IS_TP, 0, cuts_tokens, 0, CANNOT, "context",
      "sequence parallel deals a sequence's tokens out to tp @tp@, which does not divide them"},
     {IS_MEGATRON | IS_CHUNKED, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
@@ -423,8 +426,8 @@ const struct rule rules[] = {
     {0, 0, is_policy_of_slime, 0, NOT_YET, "task",
      "slime's policy gradient is not modelled yet; --task sft is"},
     {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
-     "@family@ is not modelled as Megatron's; Qwen, Llama and Mistral without experts and windows "
-     "are"},
+     "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
+     "windows"},
     {IS_MEGATRON | IS_CP, 0, NULL, 0, NOT_YET, "cp",
      "Megatron's context parallel is not modelled yet"},
     {IS_MEGATRON | IS_LORA, 0, NULL, 0, NOT_YET, "lora", "Megatron has no adapters of its own"},
@@ -473,7 +476,8 @@ const struct rule rules[] = {
     {IS_TP, IS_MEGATRON, NULL, 0, NOT_YET, "tp",
      "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
      "and --replicate is"},
-    {0, 0, spreads_experts, 0, NOT_YET, "ep", "expert parallel is not modelled yet"},
+    {0, IS_MEGATRON, spreads_experts, 0, NOT_YET, "ep",
+     "expert parallel is modelled as Megatron's: --recipe megatron"},
     {IS_NVME, IS_ZERO3, NULL, 0, NOT_YET, "nvme",
      "offload to NVMe is DeepSpeed's, in stage 3: --strategy zero3"},
     {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, 0, NOT_YET, "nvme",
@@ -688,6 +692,7 @@ static bool put_number(struct buf *b, const struct job *j, struct str name)
         {"pp", j->pipeline},
         {"last_pp", j->pipeline - 1},
         {"layers", j->model.layers},
+        {"experts", j->model.experts.count},
         {"ep", j->expert},
         {"heads", j->model.heads},
         {"kv_heads", j->model.kv_heads},

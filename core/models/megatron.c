@@ -88,6 +88,110 @@ static struct var dense_mlp(struct graph *g, struct var x, const struct layer_ca
     return returns(&f, cut_linear(g, between, l->down, CUT_BY_ROWS));
 }
 
+// What a head's parts make up of one product.
+static struct heads latent_heads(struct scope *f, struct var normed, const struct layer_call *call)
+{
+    struct graph *g = f->graph;
+    const struct job *p = call->trainer->job;
+    const struct latent_attention *a = &p->model.latent;
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    uint64_t heads = p->model.heads / p->tensor, tokens = job_tokens(p);
+    struct scope inner = scope_in(g);
+    struct var low = local(&inner, (struct var){NULL, NO_NODE, 2, 0});
+    if (l->q_a >= 0)
+        assign(&inner, &low, cut_linear(g, normed, l->q_a, CUT_BY_NOTHING));
+    struct var both = cut_linear(g, normed, l->kv_a, CUT_BY_NOTHING);
+    uint64_t part = both.elements / (a->kv_rank + a->rope_head_dim);
+    struct var whole = local(&inner, chunks(g, both, 2));
+    struct var latent = local(&inner, chunk(g, whole, part * a->kv_rank));
+    struct var turning = local(&inner, chunk(g, whole, part * a->rope_head_dim));
+    assign(&inner, &turning, unnamed(op_gather_tokens(g, turning)));
+    struct heads h;
+    h.q = local(f, l->q_a >= 0 ? norm_linear(g, low, l->q_a_norm, l->q_b)
+                               : cut_linear(g, normed, l->q, CUT_BY_COLUMNS));
+    both = local(&inner, norm_linear(g, copy(g, latent), l->kv_a_norm, l->kv_b));
+    struct var values = {.elements = tokens * heads * a->value_head_dim};
+    h.k = local(f, unnamed(op_latent_keys(g, both, turning, h.q.elements, &values)));
+    h.v = local(f, unnamed(values));
+    ends(&inner);
+    return h;
+}
+
+static struct var latent_self_attention(struct graph *g, struct var x,
+                                        const struct layer_call *call)
+{
+    const struct job *p = call->trainer->job;
+    const struct model *m = &p->model;
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    uint64_t heads = m->heads / p->tensor;
+    struct attention_shape shape = {job_tokens(p), heads, heads,
+                                    m->latent.nope_head_dim + m->latent.rope_head_dim,
+                                    .sequence = job_sequence_tokens(p)};
+    struct scope f = scope_in(g);
+    struct var normed = local(&f, engine_norm(g, x, l->input_norm));
+    struct heads h = latent_heads(&f, normed, call);
+    struct var attended = local(&f, attend(g, h, &shape));
+    return returns(&f, cut_linear(g, attended, l->o, CUT_BY_ROWS));
+}
+
+static struct var shared_expert(struct graph *g, struct var x, const struct layer_parameters *l)
+{
+    struct scope f = scope_in(g);
+    struct var between = local(&f, cut_linear(g, x, l->shared_gate_up, CUT_BY_COLUMNS));
+    assign(&f, &between, fused_gate(g, between));
+    return returns(&f, cut_linear(g, between, l->shared_down, CUT_BY_ROWS));
+}
+
+// experts.py, TEGroupedMLP.
+static struct var grouped_mlp(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    uint64_t count = megatron_experts(call->trainer->job);
+    struct scope f = scope_in(g);
+    struct var between = local(&f, unnamed(op_grouped_linear(g, x, l->gate_up, count)));
+    assign(&f, &between, unnamed(op_weighed_gate(g, between)));
+    return returns(&f, unnamed(op_grouped_linear(g, between, l->experts_down, count)));
+}
+
+// Rows of one expert stand together only once they are sorted, where a rank has several.
+static struct var sorted(struct graph *g, struct var x, const struct job *p)
+{
+    return megatron_experts(p) > 1 ? unnamed(op_reorder(g, x)) : same(x);
+}
+
+// moe_layer.py: its tokens are dealt out to the ranks of their experts and come back. Names hold
+// what was dealt out until the end.
+static struct var experts_of(struct graph *g, struct var normed, const struct layer_call *call)
+{
+    const struct job *p = call->trainer->job;
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    uint64_t chosen = p->model.experts.per_token;
+    struct scope f = scope_in(g), inner = scope_in(g);
+    struct var chances = local(&f, unnamed(op_route(g, normed, l->router, chosen)));
+    struct var rows = local(&f, unnamed(op_permute(g, normed, chances, chosen)));
+    struct var given = local(&f, unnamed(op_deal_out(g, rows, p->expert)));
+    struct var shared = {NULL, NO_NODE, 2, 0};
+    if (l->shared_down >= 0)
+        shared = local(&f, shared_expert(g, normed, l));
+    struct var laid = local(&inner, sorted(g, given, p));
+    struct var made = local(&inner, grouped_mlp(g, laid, call));
+    struct var back = local(&f, returns(&inner, sorted(g, made, p)));
+    struct scope combine = scope_in(g);
+    struct var own = local(&combine, unnamed(op_deal_out(g, back, p->expert)));
+    assign(&combine, &own, unnamed(op_unpermute(g, own, chosen)));
+    if (l->shared_down >= 0)
+        assign(&combine, &own, add(g, own, shared));
+    return returns(&f, returns(&combine, own));
+}
+
+static struct var sparse_mlp(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters *l = &call->trainer->layers[call->layer];
+    struct scope f = scope_in(g);
+    struct var normed = local(&f, engine_norm(g, x, l->before_mlp_norm));
+    return returns(&f, experts_of(g, normed, call));
+}
+
 // transformer_layer.py, _forward_attention and _forward_mlp; without dropout a sum is all that is
 // left of bias_dropout_add.
 static void transformer_layer(struct graph *g, struct var *out, struct var in, void *what)
@@ -95,9 +199,11 @@ static void transformer_layer(struct graph *g, struct var *out, struct var in, v
     const struct layer_call *call = what;
     struct scope f = scope_in(g);
     struct var hidden = local(&f, in);
-    struct var made = self_attention(g, hidden, call);
+    const struct model *m = &call->trainer->job->model;
+    struct var made =
+        (model_has(m, FEATURE_MLA) ? latent_self_attention : self_attention)(g, hidden, call);
     assign(&f, &hidden, add(g, hidden, made));
-    made = dense_mlp(g, hidden, call);
+    made = (m->layer[call->layer].experts ? sparse_mlp : dense_mlp)(g, hidden, call);
     assign(&f, &hidden, add(g, hidden, made));
     *out = taken(returns(&f, hidden));
 }

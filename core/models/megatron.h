@@ -18,6 +18,7 @@ struct megatron {
     struct stage *stages; // one, or several in turn with those of other ranks
     int stage_count;
     int words, head; // the head may be the words
+    bool *is_expert; // of each parameter
     int final_norm;
     // Of the micro-batch before, which keep their names until the next one's are there.
     struct storage *came, *sent;
@@ -35,5 +36,7 @@ struct var megatron_forward(struct graph *g, const struct stage *stage, struct v
 // Ranks that share the optimizer's state, of experts and of the rest.
 uint64_t megatron_data_ranks(const struct job *p);
 uint64_t megatron_expert_ranks(const struct job *p);
+
+uint64_t megatron_experts(const struct job *p); // of a layer, on one rank
 
 #endif

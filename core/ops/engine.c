@@ -30,7 +30,7 @@ static void engine_workspace(struct graph *g)
     machine_take(g->machine, e->workspace_bytes, MEMORY_WORKSPACE);
 }
 
-static void dummy_gradient(struct graph *g, int weight)
+void engine_dummy_gradient(struct graph *g, int weight)
 {
     struct engine *e = engine_of(g);
     const struct parameter *p = &g->parameters[weight];
@@ -113,7 +113,7 @@ static void linear_backward(struct graph *g, struct node *n, struct outcome *out
         norm_gradient(g, n, d.norm, out);
     else
         out[0].gradient = storage_share(part ? part : whole);
-    dummy_gradient(g, d.weight);
+    engine_dummy_gradient(g, d.weight);
     machine_drop(m, part);
     machine_drop(m, whole);
 }
@@ -311,7 +311,7 @@ static void cut_head_backward(struct graph *g, struct node *n, struct outcome *o
     if (is_spread(g))
         collects(g, REDUCE_SCATTER, all);
     multiplies(g, (struct product_shape){p->rows, p->columns, d.rows, 1, p->width});
-    dummy_gradient(g, d.weight);
+    engine_dummy_gradient(g, d.weight);
     machine_drop(g->machine, whole);
 }
 

@@ -21,9 +21,12 @@ struct engine {
     uint64_t workspace_bytes;
     struct engine_shape shapes[ENGINE_SHAPES];
     int shape_count;
-    bool has_workspace;
+    bool has_workspace, has_grouped_workspaces;
     uint64_t gathered_bytes; // of the head's input (utils.py, GlobalMemoryBuffer)
 };
+
+// Of a weight whose product's backward pass is over.
+void engine_dummy_gradient(struct graph *g, int weight);
 
 // How a weight is cut over the ranks: by columns of its product, by rows, or not at all.
 enum cut_by { CUT_BY_COLUMNS, CUT_BY_ROWS, CUT_BY_NOTHING };
@@ -50,6 +53,35 @@ struct var op_cut_head(struct graph *g, struct var x, int weight);
 // core/tensor_parallel/cross_entropy.py.
 struct var op_engine_entropy(struct graph *g, struct var logits, uint64_t tokens);
 struct var op_cut_entropy(struct graph *g, struct var logits, uint64_t tokens);
+
+// ------------------------------------------------------------------ engine_experts.c
+
+// A token's chances for each expert, in the logits' type (core/transformer/moe/router.py); the
+// logits are products of bf16. `chosen` of `experts` are.
+struct var op_route(struct graph *g, struct var x, int weight, uint64_t chosen);
+
+// permutation.py: a row for each token and expert that it goes to, by experts, and back: their sum.
+struct var op_permute(struct graph *g, struct var x, struct var chances, uint64_t chosen);
+struct var op_unpermute(struct graph *g, struct var x, uint64_t chosen);
+
+// Rows in another order: a copy, of their gradient too.
+struct var op_reorder(struct graph *g, struct var x);
+
+// core/tensor_parallel/mappings.py, _AllToAll: between so many ranks.
+struct var op_deal_out(struct graph *g, struct var x, uint64_t ranks);
+
+// module/grouped_linear.py: the experts of this rank, which have `count` weights of one shape from
+// this one on. And their gate, weighed by the chances of each row.
+struct var op_grouped_linear(struct graph *g, struct var x, int weight, uint64_t count);
+struct var op_weighed_gate(struct graph *g, struct var x);
+
+// core/fusions/fused_mla_yarn_rope_apply.py: keys and values, made of the product of both and of the
+// one key that is turned, which all heads share. Queries are turned where they lie.
+struct var op_latent_keys(struct graph *g, struct var both, struct var turning, uint64_t elements,
+                          struct var *values);
+
+// A gathered part of a sequence, and its gradient's part (mappings.py).
+struct var op_gather_tokens(struct graph *g, struct var x);
 
 // Where a stage of a pipeline begins: the gradient of what came is left in `gradient`.
 struct var op_received(struct graph *g, struct var x, struct storage **gradient);

@@ -23,24 +23,35 @@ static uint64_t lcm(uint64_t a, uint64_t b)
     return a / x * b;
 }
 
-// From the last parameter to the first, as their gradients come.
-static uint64_t buffer_elements(const struct graph *g, uint64_t ranks)
+static uint64_t ranks_of(const struct job *p, bool experts)
 {
+    return experts ? megatron_expert_ranks(p) : megatron_data_ranks(p);
+}
+
+// From the last parameter to the first, as their gradients come; experts have a buffer of their
+// own, over other ranks.
+static uint64_t buffer_elements(const struct trainer *t, bool experts)
+{
+    const struct graph *g = &t->graph;
+    const bool *is_expert = megatron_of(t)->is_expert;
     uint64_t end = 0;
     for (int i = g->parameter_count - 1; i >= 0; i--)
-        end = u64_align_up(end, ALIGNED_PARAMETER) + elements_of(&g->parameters[i]);
-    return u64_align_up(end, lcm(ranks, ALIGNED_BUCKET));
+        if (is_expert[i] == experts)
+            end = u64_align_up(end, ALIGNED_PARAMETER) + elements_of(&g->parameters[i]);
+    return u64_align_up(end, lcm(ranks_of(t->job, experts), ALIGNED_BUCKET));
 }
 
 // Each parameter moves into the buffer, and what it was made in goes.
-static void build_buffers(struct trainer *t)
+static void build_buffers(struct trainer *t, bool experts)
 {
     struct graph *g = &t->graph;
     struct machine *m = t->machine;
-    uint64_t all = buffer_elements(g, megatron_data_ranks(t->job));
+    uint64_t all = buffer_elements(t, experts);
     struct storage *weights = machine_take(m, all * t->width, MEMORY_PARAMETERS);
     machine_take(m, all * WIDE, MEMORY_GRADIENTS);
     for (int i = g->parameter_count - 1; i >= 0; i--) {
+        if (megatron_of(t)->is_expert[i] != experts)
+            continue;
         machine_drop(m, g->parameters[i].weight);
         g->parameters[i].weight = storage_share(weights);
     }
@@ -48,14 +59,15 @@ static void build_buffers(struct trainer *t)
 
 // The first rank's part of the buffer, and with it of some parameters: fp32 masters, made of a copy
 // in bf16 each.
-static void build_masters(struct trainer *t)
+static void build_masters(struct trainer *t, bool experts)
 {
     struct graph *g = &t->graph;
     struct machine *m = t->machine;
-    uint64_t ranks = megatron_data_ranks(t->job), at = 0;
-    uint64_t part = buffer_elements(g, ranks) / ranks;
-    t->trained = NEW(m->arena, struct trained, g->parameter_count);
+    uint64_t at = 0, part = buffer_elements(t, experts) / ranks_of(t->job, experts);
+    int first = t->trained_count;
     for (int i = g->parameter_count - 1; i >= 0; i--) {
+        if (megatron_of(t)->is_expert[i] != experts)
+            continue;
         uint64_t begin = u64_align_up(at, ALIGNED_PARAMETER);
         at = begin + elements_of(&g->parameters[i]);
         if (begin >= part)
@@ -64,7 +76,7 @@ static void build_masters(struct trainer *t)
         t->trained[t->trained_count++] =
             (struct trained){.elements = own, .width = WIDE, .parameter = i};
     }
-    for (int i = t->trained_count - 1; i >= 0; i--) {
+    for (int i = t->trained_count - 1; i >= first; i--) {
         struct trained *tensor = &t->trained[i];
         struct storage *narrow = machine_take(m, tensor->elements * t->width, MEMORY_WORKING);
         tensor->weight = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
@@ -74,17 +86,26 @@ static void build_masters(struct trainer *t)
 
 static void build(struct trainer *t)
 {
-    build_buffers(t);
-    build_masters(t);
+    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
+    for (int experts = 0; experts < 2; experts++)
+        build_buffers(t, experts);
+    for (int experts = 0; experts < 2; experts++)
+        build_masters(t, experts);
+}
+
+static void collect(struct trainer *t, enum collective kind, uint32_t width)
+{
+    for (int experts = 0; experts < 2; experts++)
+        machine_collect(t->machine, STREAM_COMPUTE, kind, ranks_of(t->job, experts),
+                        buffer_elements(t, experts) * width);
 }
 
 // TransformerEngine's FusedAdam: state at the first step, two values an element.
 static void update(struct trainer *t)
 {
     struct machine *m = t->machine;
-    uint64_t elements = 0, ranks = megatron_data_ranks(t->job);
-    uint64_t all = buffer_elements(&t->graph, ranks);
-    machine_collect(m, STREAM_COMPUTE, REDUCE_SCATTER, ranks, all * WIDE);
+    uint64_t elements = 0;
+    collect(t, REDUCE_SCATTER, WIDE);
     for (int i = t->trained_count - 1; i >= 0; i--) {
         struct trained *tensor = &t->trained[i];
         elements += tensor->elements;
@@ -94,7 +115,7 @@ static void update(struct trainer *t)
         tensor->state.second = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
     }
     machine_move(m, 8 * WIDE * elements);
-    machine_collect(m, STREAM_COMPUTE, GATHER, ranks, all * t->width);
+    collect(t, GATHER, t->width);
 }
 
 const struct strategy_kind megatron_strategy = {.build = build, .update = update};
