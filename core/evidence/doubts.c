@@ -127,6 +127,34 @@ static bool is_of_trainer(const struct job *job)
     return job->recipe == RECIPE_TRANSFORMERS;
 }
 
+static bool is_megatron(const struct job *job)
+{
+    return job->recipe == RECIPE_MEGATRON;
+}
+
+// Unlike tests/runs/megatron_b200.csv.
+static bool is_recomputed_by_megatron(const struct job *job)
+{
+    return is_megatron(job) && job->checkpointing;
+}
+
+static bool has_megatrons_own_loss(const struct job *job)
+{
+    return is_megatron(job) && job->loss != LOSS_FUSED;
+}
+
+static bool is_handed_round_by_megatron(const struct job *job)
+{
+    return is_megatron(job) && job->ring > 1 && job->context_comm == CONTEXT_HANDED;
+}
+
+static bool is_other_model_of_megatron(const struct job *job)
+{
+    const feature_set others = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
+    bool cut = job->tensor > 1 && model_has(&job->model, FEATURE_EXPERTS);
+    return is_megatron(job) && (cut || job->batch > 1 || (job->model.features & others));
+}
+
 static bool is_trl_alone(const struct job *job)
 {
     return job->recipe == RECIPE_TRL && job->strategy == STRATEGY_SINGLE;
@@ -380,6 +408,12 @@ const struct doubt doubt_rows[] = {
     {keeps_logits, "logits that are kept in it", true},
     {uses_files, "offload to NVMe, and host memory beside it (read from DeepSpeed's source)", true},
     {is_replicated, "replicas of fsdp2's shards (read from torch's source)", true},
+    {is_recomputed_by_megatron, "Megatron's recomputation (read from its source)", true},
+    {has_megatrons_own_loss, "Megatron's own loss (read from its source)", true},
+    {is_handed_round_by_megatron,
+     "Megatron's context parallel that hands keys round (read from TransformerEngine's source)",
+     true},
+    {is_other_model_of_megatron, "Megatron over this model or cut like this", true},
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},

@@ -63,3 +63,18 @@ bool deals_experts_unevenly(const struct job *j)
     return j->expert > 1 && (job_ranks(j) % (j->expert * j->pipeline) != 0 ||
                              j->model.experts.count % j->expert != 0);
 }
+
+bool talks_otherwise(const struct job *j)
+{
+    return j->context_comm != CONTEXT_HANDED;
+}
+
+bool deals_latent_heads(const struct job *j)
+{
+    return j->context_comm == CONTEXT_DEALT && model_has(&j->model, FEATURE_MLA);
+}
+
+bool deals_heads_unevenly(const struct job *j)
+{
+    return j->context_comm == CONTEXT_DEALT && j->model.kv_heads % (j->tensor * j->ring) != 0;
+}

@@ -74,6 +74,7 @@ enum task {
     TASK_PRETRAIN, // another word for sft
     TASK_OPD,      // another word for distill
 };
+enum context_comm { CONTEXT_HANDED, CONTEXT_DEALT }; // how Megatron's context parallel talks
 enum freeze { FREEZE_NONE, FREEZE_VISION, FREEZE_LANGUAGE };
 enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 
@@ -93,6 +94,7 @@ enum {
     TASKS = TASK_OPD + 1,
     BATCHINGS = BATCHING_PACKED + 1,
     FREEZES = FREEZE_LANGUAGE + 1,
+    CONTEXT_COMMS = CONTEXT_DEALT + 1,
 };
 
 struct job {
@@ -140,6 +142,7 @@ struct job {
     uint64_t ring, ring_rank;         // context parallel size, and which of its ranks is simulated
     uint64_t tensor, expert;          // parallel sizes, of frameworks that have them
     uint64_t pipeline, stage;         // stages, and which of them is simulated
+    enum context_comm context_comm;
     uint64_t replicas;                // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;               // 0: every parameter is trained
     unsigned lora_targets;            // bits by enum lora_target

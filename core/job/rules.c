@@ -128,6 +128,14 @@ const struct rule rules[] = {
      "Megatron has its distributed optimizer: leave --strategy out"},
     {IS_PP, 0, has_stages_elsewhere, 0, CANNOT, "pp",
      "stages are Megatron's: --recipe megatron; fsdp2 shards over all GPUs"},
+    {0, IS_MEGATRON, talks_otherwise, 0, CANNOT, "cp-comm",
+     "cp-comm is Megatron's: --recipe megatron; torch's context parallel hands keys and values "
+     "round"},
+    {IS_MEGATRON | IS_CP, 0, deals_latent_heads, 0, CANNOT, "cp-comm",
+     "TransformerEngine does not deal out heads of latent attention: --cp-comm p2p"},
+    {IS_MEGATRON | IS_CP, 0, deals_heads_unevenly, 0, CANNOT, "cp",
+     "a2a deals out the @kv_heads@ heads of keys and values by tp @tp@ times cp @cp@, which does "
+     "not divide them: --cp-comm p2p"},
     {0, 0, has_no_such_stage, 0, CANNOT, "pp-rank", "the stages of pp @pp@ are 0 to @last_pp@"},
     {IS_MEGATRON | IS_SP, 0, NULL, 0, CANNOT, "sp", "Megatron splits sequences by context: --cp"},
     {0, 0, misses_megatrons_gpus, 0, CANNOT, "gpu",
@@ -205,7 +213,7 @@ const struct rule rules[] = {
      "@family@ writes its attention out: of these it has eager only"},
     {0, 0, asks_falcon_for_another, 0, NOT_YET, "attention",
      "@family@ is modelled with sdpa only, and without context parallel"},
-    {IS_CP, 0, asks_for_no_sdpa, 0, CANNOT, "attention",
+    {IS_CP, IS_MEGATRON, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
     {IS_CP, 0, job_attends_eagerly, 0, CANNOT, "cp",
      "torch's context parallel goes round with sdpa only, and @family@ attends eagerly"},
@@ -428,8 +436,6 @@ const struct rule rules[] = {
     {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
      "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
      "windows"},
-    {IS_MEGATRON | IS_CP, 0, NULL, 0, NOT_YET, "cp",
-     "Megatron's context parallel is not modelled yet"},
     {IS_MEGATRON | IS_LORA, 0, NULL, 0, NOT_YET, "lora", "Megatron has no adapters of its own"},
     {IS_MEGATRON | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, NOT_YET, "offload",
      "Megatron's optimizer in host memory is not modelled yet"},

@@ -61,6 +61,9 @@ static const char *const batching_words[] = {
 static const char *const freeze_words[] = {
     [FREEZE_NONE] = "none", [FREEZE_VISION] = "vision", [FREEZE_LANGUAGE] = "language"};
 
+static const char *const context_comm_words[] = {
+    [CONTEXT_HANDED] = "p2p", [CONTEXT_DEALT] = "a2a"};
+
 EACH(strategy_words, STRATEGIES);
 EACH(precision_words, PRECISIONS);
 EACH(optimizer_words, OPTIMIZERS);
@@ -75,6 +78,7 @@ EACH(buckets_words, BUCKETS);
 EACH(task_words, TASKS);
 EACH(batching_words, BATCHINGS);
 EACH(freeze_words, FREEZES);
+EACH(context_comm_words, CONTEXT_COMMS);
 
 // Read from TRL 1.16: trainer, experimental (orpo, cpo) and cli/commands; ppo is in none of them.
 static const struct refused_word refused_tasks[] = {
@@ -1076,6 +1080,14 @@ const struct setting_def setting_defs[] = {
      .max = 1024,
      .fallback = "1",
      .text = "pipeline parallel size: stages of layers, each on GPUs of its own"},
+    {.name = "cp-comm",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(context_comm),
+     WORDS(context_comm_words),
+     .kind = SETTING_CHOICE,
+     .fallback = "p2p",
+     .text = "how Megatron's context parallel ranks talk: keys and values handed round, or heads "
+             "dealt out (cp_comm_type)"},
     {.name = "pp-rank",
      .uses = USE_JOB | USE_TRAINING | USE_PREDICTION,
      .field = FIELD(stage),

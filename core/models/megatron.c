@@ -60,6 +60,17 @@ static struct heads projected(struct scope *f, struct var x, const struct layer_
     return h;
 }
 
+static struct var attend_over_ranks(struct graph *g, struct heads h,
+                                    const struct attention_shape *shape)
+{
+    const struct job *p = ((const struct trainer *)g->owner)->job;
+    const struct var in[] = {h.q, h.k, h.v};
+    if (p->ring == 1)
+        return attend(g, h, shape);
+    return unnamed((p->context_comm == CONTEXT_DEALT ? op_dealt_attention
+                                                     : op_handed_attention)(g, in, shape));
+}
+
 // dot_product_attention/utils.py, get_qkv_layout: values that are a view of the projection are
 // copied, as they lie otherwise than the keys.
 static struct var self_attention(struct graph *g, struct var x, const struct layer_call *call)
@@ -75,7 +86,7 @@ static struct var self_attention(struct graph *g, struct var x, const struct lay
     assign(&f, &h.k, fused_turn(g, h.k));
     struct scope core = scope_in(g);
     struct heads laid = {h.q, h.k, local(&core, copy(g, h.v))};
-    struct var attended = local(&f, returns(&core, attend(g, laid, &shape)));
+    struct var attended = local(&f, returns(&core, attend_over_ranks(g, laid, &shape)));
     return returns(&f, cut_linear(g, attended, l->o, CUT_BY_ROWS));
 }
 
@@ -130,7 +141,7 @@ static struct var latent_self_attention(struct graph *g, struct var x,
     struct scope f = scope_in(g);
     struct var normed = local(&f, engine_norm(g, x, l->input_norm));
     struct heads h = latent_heads(&f, normed, call);
-    struct var attended = local(&f, attend(g, h, &shape));
+    struct var attended = local(&f, attend_over_ranks(g, h, &shape));
     return returns(&f, cut_linear(g, attended, l->o, CUT_BY_ROWS));
 }
 

@@ -68,6 +68,13 @@ static void efficient_scratch(struct graph *g, uint64_t wide_bytes, uint64_t row
     machine_drop(g->machine, sums);
 }
 
+void attention_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
+{
+    (g->flash3  ? flash3_scratch
+     : g->flash ? flash_scratch
+                : cudnn_scratch)(g, q_bytes, k_bytes, row_bytes);
+}
+
 static void attention_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct attention *d = NODE_DETAIL(n, struct attention);
@@ -79,9 +86,7 @@ static void attention_backward(struct graph *g, struct node *n, struct outcome *
         efficient_scratch(g, d->is_half ? 2 * n->input_bytes[0] : 0, row_bytes);
         return;
     }
-    (g->flash3  ? flash3_scratch
-     : g->flash ? flash_scratch
-                : cudnn_scratch)(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
+    attention_scratch(g, n->input_bytes[0], n->input_bytes[1], row_bytes);
 }
 
 static const struct operation attention = {KERNELS_ATTENTION, attention_backward};

@@ -17,7 +17,8 @@ struct engine_shape {
 
 // What a process keeps of both libraries.
 struct engine {
-    uint64_t ranks; // of tensor parallel
+    uint64_t ranks;                       // of tensor parallel
+    uint64_t context_ranks, context_rank; // of context parallel
     uint64_t workspace_bytes;
     struct engine_shape shapes[ENGINE_SHAPES];
     int shape_count;
@@ -75,13 +76,22 @@ struct var op_deal_out(struct graph *g, struct var x, uint64_t ranks);
 struct var op_grouped_linear(struct graph *g, struct var x, int weight, uint64_t count);
 struct var op_weighed_gate(struct graph *g, struct var x);
 
-// core/fusions/fused_mla_yarn_rope_apply.py: keys and values, made of the product of both and of the
-// one key that is turned, which all heads share. Queries are turned where they lie.
+// core/fusions/fused_mla_yarn_rope_apply.py: keys and values, made of the product of both and of
+// the one key that is turned, which all heads share. Queries are turned where they lie.
 struct var op_latent_keys(struct graph *g, struct var both, struct var turning, uint64_t elements,
                           struct var *values);
 
 // A gathered part of a sequence, and its gradient's part (mappings.py).
 struct var op_gather_tokens(struct graph *g, struct var x);
+
+// ------------------------------------------------------------------ engine_context.c
+
+// Of queries, keys and values of this rank's tokens, which `shape` says: heads dealt out over the
+// ranks of context parallel, or keys and values handed round.
+struct var op_dealt_attention(struct graph *g, const struct var in[3],
+                              const struct attention_shape *shape);
+struct var op_handed_attention(struct graph *g, const struct var in[3],
+                               const struct attention_shape *shape);
 
 // Where a stage of a pipeline begins: the gradient of what came is left in `gradient`.
 struct var op_received(struct graph *g, struct var x, struct storage **gradient);

@@ -12,6 +12,9 @@ uint64_t scan_scratch(uint64_t rows);
 // A grouped matrix product's arguments, then CUTLASS's workspace.
 void grouped_scratch(struct graph *g, uint64_t groups);
 
+// attention.c: of a fused kernel's backward pass.
+void attention_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes);
+
 // The first matrix product on a thread makes cuBLAS's workspace, which stays.
 void gemm_workspace(struct graph *g);
 void fused_bias_workspace(struct graph *g);

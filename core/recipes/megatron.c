@@ -37,6 +37,8 @@ static void build(struct run *r, const struct job *p, struct machine *m)
     t->graph.engine = &own->engine;
     t->graph.reentrant = true;
     own->engine.ranks = p->tensor;
+    own->engine.context_ranks = p->ring;
+    own->engine.context_rank = p->ring_rank;
     own->engine.workspace_bytes = p->hardware.card.capability >= HOPPER ? 32 * MIB + KIB : 4 * MIB;
     build_stages(own, m->arena, p);
     megatron_parameters(t);
