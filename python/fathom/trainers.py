@@ -169,6 +169,7 @@ def _strategy(accelerator, folder):
                     or type(offload).__name__ == "CPUOffloadPolicy")
         kept = version == 2 and getattr(plugin, "reshard_after_forward", True) is False
         return {"strategy": f"fsdp{version}", "offload": "all" if offloads else "off",
+                "load-once": "on" if getattr(plugin, "cpu_ram_efficient_loading", False) else "off",
                 **({"reshard": "off"} if kept else {})}
     return {"strategy": "ddp" if state.num_processes > 1 else "single"}
 

@@ -197,5 +197,42 @@ class Trainers(unittest.TestCase):
         self.assertEqual(row["cause"], "gpu-memory")
 
 
+# As `accelerate launch` sets them.
+LAUNCHED = {"WORLD_SIZE": "8", "RANK": "0", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "8", "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": "0", "FATHOM_PLAY_RANKS": "8", "ACCELERATE_USE_CPU": "true", "DS_ACCELERATOR": "cpu",
+            "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1",
+            "PATH": os.path.dirname(sys.executable) + ":" + os.environ["PATH"]}
+FSDP = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+        "FSDP_RESHARD_AFTER_FORWARD": "false", "FSDP_OFFLOAD_PARAMS": "true", "FSDP_STATE_DICT_TYPE": "SHARDED_STATE_DICT",
+        "FSDP_CPU_RAM_EFFICIENT_LOADING": "false", "ACCELERATE_MIXED_PRECISION": "bf16"}
+
+
+class Sharded(unittest.TestCase):
+    """A live trainer of eight ranks, of which the first is here."""
+
+    def seen(self, strategy, variables):
+        with tempfile.TemporaryDirectory() as folder:
+            site = os.path.join(folder, "site")
+            subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--target", site,
+                            wheel(folder)], check=True)
+            path = ":".join((os.path.join(ROOT, "share", "one_gpu"), os.path.join(HERE, "cpu"), site, TRL))
+            done = subprocess.run([sys.executable, "-W", "ignore", os.path.join(HERE, "check_sharded.py"), folder,
+                                   strategy], capture_output=True, text=True,
+                                  env={**os.environ, **LAUNCHED, **variables, "PYTHONPATH": path})
+            lines = [line for line in done.stdout.splitlines() if line.startswith('{"what"')]
+            self.assertTrue(lines, done.stderr[-2000:])
+            return json.loads(lines[0])["settings"]
+
+    def test_fsdp(self):
+        seen = self.seen("fsdp2", FSDP)
+        self.assertEqual([seen[name] for name in ("strategy", "precision", "offload", "reshard", "load-once", "accum")],
+                         ["fsdp2", "mixed", "all", "off", "off", 4])
+
+    def test_deepspeed(self):
+        seen = self.seen("zero3", {"ACCELERATE_USE_DEEPSPEED": "true"})
+        self.assertEqual([seen[name] for name in ("strategy", "precision", "offload", "overlap-comm", "accum")],
+                         ["zero3", "mixed", "optimizer", "off", 4])
+
+
 if __name__ == "__main__":
     unittest.main()
