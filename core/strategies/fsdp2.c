@@ -67,14 +67,11 @@ static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
     return t->graph.parameters[u->parameters[i]].frozen;
 }
 
-// Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model); what is frozen stays as it was
-// loaded: as it computes, but where TRL, or a loop of one's own, loads all of it in fp32, which
-// packed weights are not stored as.
+// Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model).
 static uint32_t stored_width(const struct trainer *t, int parameter)
 {
-    bool frozen = t->graph.parameters[parameter].frozen;
-    bool wide = t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF;
-    return frozen && (!wide || t->job->packed) ? t->width : shards_of(t)->stored_width;
+    uint32_t width = shards_of(t)->stored_width;
+    return t->graph.parameters[parameter].frozen ? trainer_frozen_width(t, width) : width;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies

@@ -11,3 +11,9 @@ const struct strategy_kind *strategy_kind_of(enum strategy strategy)
     };
     return kinds[strategy];
 }
+
+uint32_t trainer_frozen_width(const struct trainer *t, uint32_t wide)
+{
+    bool loads_wide = t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF;
+    return loads_wide && !t->job->packed ? wide : t->width;
+}

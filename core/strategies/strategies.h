@@ -10,6 +10,10 @@ extern const struct strategy_kind single_strategy, ddp_strategy, fsdp1_strategy,
 
 const struct strategy_kind *strategy_kind_of(enum strategy strategy);
 
+// What is frozen stays as it was loaded: as it computes, but where TRL, or a loop of one's own,
+// loads all of it in fp32, which packed weights are not stored as. `wide` is then its width.
+uint32_t trainer_frozen_width(const struct trainer *t, uint32_t wide);
+
 // single.c: whole parameters with whole gradients, each trained by itself.
 void whole_build(struct trainer *t);
 void whole_update(struct trainer *t);
