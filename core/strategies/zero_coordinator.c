@@ -343,9 +343,26 @@ static void gather_ahead(struct coordinator *c)
     gather(c, parameters, (int)count);
 }
 
+// A pass that goes another way than the one that was written down, as where adapters are switched
+// off, or beyond its end: nothing is known any more until a pass is written down again, and what was
+// on its way goes (trace_prologue and _invalidate_trace).
+static void doubt(struct coordinator *c, int module)
+{
+    if (!c->is_known || (c->step < c->module_count && c->modules[c->step] == module))
+        return;
+    coordinator_forget(c);
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++) {
+        if (!c->pieces[i].gathering)
+            continue;
+        await(c, i);
+        let_go(c, i);
+    }
+}
+
 void coordinator_enter(struct coordinator *c, int module)
 {
     struct module m = module_at(c, module);
+    doubt(c, module);
     if (c->is_recording)
         write_down(c, module);
     gather(c, m.parameters, m.count);
