@@ -577,7 +577,8 @@ bool has_kl_elsewhere(const struct job *j)
 
 bool generates_in_shards(const struct job *j)
 {
-    bool gathered = job_is_zero(j) && j->task != TASK_DISTILL;
+    bool seen = job_is_zero(j) || j->strategy == STRATEGY_FSDP2;
+    bool gathered = seen && j->task != TASK_DISTILL;
     return job_generates(j) && job_is_sharded(j) && !gathered;
 }
 

@@ -471,7 +471,8 @@ const struct rule rules[] = {
     {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
      "padded and packed rows are not modelled under context parallel"},
     {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
-     "TRL's grpo and rloo are modelled on one GPU, under ddp and DeepSpeed, with transformers "
+     "TRL's grpo and rloo are modelled on one GPU, under ddp, fsdp2 and DeepSpeed, with "
+     "transformers "
      "generating, and its distillation on one GPU and under ddp"},
     {IS_FSDP1, 0, compares, 0, NOT_YET, "strategy",
      "dpo and kto under fsdp1 are not modelled; under fsdp2, ddp, zero2 and zero3 they are"},
