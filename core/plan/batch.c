@@ -251,7 +251,7 @@ static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t 
     struct str words =
         str_format(&scratch, "batch=%llu accum=%d", (unsigned long long)batch, SEVERAL);
     return job_with(job, &scratch, s, words, &e) && job_is_modelled(job, &e) &&
-           predict_fit(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
+           predict_memory(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
 }
 
 // Of several micro-batches a step, so that it is the same whatever the global batch: doubled while

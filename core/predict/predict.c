@@ -109,6 +109,7 @@ struct alive {
 struct simulation {
     bool plays; // else the history is only made
     bool boundless;
+    bool untimed; // nobody asks how long it takes
     struct trace *trace;
     struct machine machine;
     struct timeline *time;
@@ -217,6 +218,20 @@ static void note_phase(struct step_peak *to, const struct simulation *s)
         *to = peak_of(&s->player.allocator->stats);
 }
 
+static void make_step(struct prediction *p, struct simulation *s, const struct job *job,
+                      struct run *run)
+{
+    machine_mark(&s->machine, EVENT_RESET_PEAKS);
+    if (s->untimed) {
+        run_step(run);
+        return;
+    }
+    double begun = timeline_begin(s->time);
+    run_step(run);
+    double seconds = timeline_end(s->time) - begun;
+    p->time = step_time_of(job, seconds, s->time);
+}
+
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
 {
     struct run *run = NEW(s->machine.arena, struct run, 1);
@@ -225,11 +240,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     note_phase(&p->load, s);
     p->steps_asked = run->kind->steps;
     for (int i = 0; i < p->steps_asked; i++) {
-        machine_mark(&s->machine, EVENT_RESET_PEAKS);
-        double begun = timeline_begin(s->time);
-        run_step(run);
-        double seconds = timeline_end(s->time) - begun;
-        p->time = step_time_of(job, seconds, s->time);
+        make_step(p, s, job, run);
         if (s->machine.play)
             p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
     }
@@ -237,7 +248,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
         double begun = timeline_begin(s->time);
         run_evaluate(run);
-        p->evaluation_seconds = timeline_end(s->time) - begun;
+        p->evaluation_seconds = s->untimed ? 0 : timeline_end(s->time) - begun;
         note_phase(&p->evaluation, s);
     }
     if (!run->kind->finish && job->saving == SAVING_NEVER)
@@ -265,7 +276,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->machine = machine_with(scratch, s->trace);
     s->time->activity = s->activity;
     s->machine.makes_all = !s->trace->passes || s->activity;
-    s->machine.time = s->time;
+    s->machine.time = s->untimed ? NULL : s->time;
     if (s->plays && !start_player(s, scratch, p, job, e))
         return false;
     make_history(p, s, job);
@@ -381,7 +392,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
                        struct error *e)
 {
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = true, .boundless = true, .trace = &trace};
+    struct simulation s = {.plays = true, .boundless = true, .untimed = true, .trace = &trace};
     struct prediction boundless;
     p->needs_bytes = p->reserved_bytes;
     if (p->fits && !p->steps[p->steps_asked - 1].retries)
@@ -392,12 +403,12 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     return true;
 }
 
-static bool predict_stage(struct prediction *p, struct arena *a, const struct job *job,
-                          struct error *e)
+static bool fit_stage(struct prediction *p, struct arena *a, const struct job *job, bool timed,
+                      struct error *e)
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = true, .trace = &trace};
+    struct simulation s = {.plays = true, .untimed = !timed, .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
     take_over(p, &s);
@@ -426,10 +437,11 @@ static void join_stages(struct prediction *p, struct prediction *other)
 // Of a pipeline the stage that takes most decides, which may be the first, with as many
 // micro-batches in flight as there are stages, or the last, with the head; of the others the second
 // has most. What is allocated is the most of any.
-bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+static bool fit(struct prediction *p, struct arena *a, const struct job *job, bool timed,
+                struct error *e)
 {
     if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank"))
-        return predict_stage(p, a, job, e);
+        return fit_stage(p, a, job, timed, e);
     struct job one = *job;
     struct prediction stage;
     const uint64_t stages[] = {0, 1, job->pipeline - 1};
@@ -437,7 +449,7 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
         one.stage = stages[i];
         if (i == 1 && job->pipeline == 2)
             continue;
-        if (!predict_stage(&stage, a, &one, e))
+        if (!fit_stage(&stage, a, &one, timed, e))
             return false;
         if (!i)
             *p = stage;
@@ -447,6 +459,16 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
     return true;
 }
 
+bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    return fit(p, a, job, true, e);
+}
+
+bool predict_memory(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    return fit(p, a, job, false, e);
+}
+
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     return predict_fit(p, a, job, e) && real_time_find(&p->time, *a, job, e) &&
@@ -454,6 +476,14 @@ bool predict(struct prediction *p, struct arena *a, const struct job *job, struc
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    struct arena scratch = *a;
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.untimed = true, .trace = &trace};
+    return simulate(p, &s, &scratch, job, e);
+}
+
+bool predict_time(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);

@@ -53,9 +53,17 @@ bool predict(struct prediction *p, struct arena *a, const struct job *job,
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
 
+// And without the time.
+bool predict_memory(struct prediction *p, struct arena *a, const struct job *job,
+                    struct error *e) MUST_USE;
+
 // Only the floor.
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
                    struct error *e) MUST_USE;
+
+// The floor and the time, of a step that no allocator holds up.
+bool predict_time(struct prediction *p, struct arena *a, const struct job *job,
+                  struct error *e) MUST_USE;
 
 // The history that is judged, event by event. The history alone: what it means is the prediction's.
 bool predict_history(struct trace *t, struct arena *a, const struct job *job,

@@ -40,7 +40,7 @@ static bool add_step(struct step_time *sum, struct arena scratch, const struct j
 {
     struct job *shorter = NEW(&scratch, struct job, 1);
     struct prediction *p = NEW(&scratch, struct prediction, 1);
-    if (!shortened(shorter, job, tokens, e) || !predict_floor(p, &scratch, shorter, e))
+    if (!shortened(shorter, job, tokens, e) || !predict_time(p, &scratch, shorter, e))
         return false;
     sum->seconds += p->time.seconds;
     sum->mfu += p->time.mfu * p->time.seconds;

@@ -206,6 +206,9 @@ static bool trip(struct draw *d)
         fail(d, "another training was read back", "-");
     else if (predicted(&p, a, asked) && (!predicted(&q, a, found) || !same_peak(&p, &q)))
         fail(d, "read back, it has another peak", "-");
+    else if (job_is_modelled(asked, &e) &&
+             (!predict_memory(&q, &a, asked, &e) || !same_peak(&p, &q)))
+        fail(d, "without the time it has another peak", "-");
     return true;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/predict/predict.h"
+#include "core/replay/moment.h"
 #include "tests/t.h"
 
 static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
@@ -115,6 +116,73 @@ TEST(steps_leave_what_they_found)
         struct prediction p = predicted_at(random_settings(test_arena(), &state), 2048);
         CHECK_U64((uint64_t)p.steps_done, PREDICT_STEPS);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
+    }
+}
+
+static bool same_peaks(const struct step_peak *a, const struct step_peak *b)
+{
+    return a->allocated_bytes == b->allocated_bytes && a->requested_bytes == b->requested_bytes &&
+           a->reserved_bytes == b->reserved_bytes &&
+           a->end_allocated_bytes == b->end_allocated_bytes && a->retries == b->retries;
+}
+
+static bool same_memory(const struct prediction *a, const struct prediction *b)
+{
+    bool same =
+        a->fits == b->fits && a->steps_done == b->steps_done &&
+        a->allocated_bytes == b->allocated_bytes && a->requested_bytes == b->requested_bytes &&
+        a->reserved_bytes == b->reserved_bytes && a->floor_bytes == b->floor_bytes &&
+        a->reserved_there_bytes == b->reserved_there_bytes && a->phase == b->phase &&
+        a->step == b->step && a->oom_kind == b->oom_kind && a->verdict.grade == b->verdict.grade &&
+        memcmp(a->by_kind, b->by_kind, sizeof a->by_kind) == 0;
+    for (int i = 0; i < a->steps_done; i++)
+        same = same && same_peaks(&a->steps[i], &b->steps[i]);
+    return same && same_peaks(&a->load, &b->load) && same_peaks(&a->save, &b->save);
+}
+
+TEST(nobodys_clock_changes_the_memory)
+{
+    uint64_t state = 6364136223846793005u;
+    for (int i = 0; i < 40; i++) {
+        struct arena *a = test_arena();
+        struct random_plan r = random_settings(a, &state);
+        struct str limit =
+            str_format(a, "%scontext=4096 memory-limit=%dGiB", r.settings.p, 2 + i % 40);
+        struct job *job = NEW(a, struct job, 1);
+        struct prediction timed, untimed, floor;
+        struct error e;
+        CHECK(job_of(job, a, limit.p, &e) && predict_fit(&timed, a, job, &e));
+        CHECK(predict_memory(&untimed, a, job, &e) && predict_floor(&floor, a, job, &e));
+        if (!same_memory(&timed, &untimed) || timed.floor_bytes != floor.floor_bytes)
+            test_failed(__FILE__, __LINE__, "%s has other memory without a clock", limit.p);
+        CHECK(timed.time.seconds > 0 && untimed.time.seconds <= 0);
+    }
+}
+
+// The whole history, played once more up to its peak.
+TEST(who_is_told_to_live_at_the_peak_does)
+{
+    uint64_t state = 1442695040888963407u;
+    for (int i = 0; i < 20; i++) {
+        struct arena *a = test_arena();
+        struct random_plan r = random_settings(a, &state);
+        struct str whole = str_format(a, "%scontext=2048", r.settings.p);
+        struct prediction p = predicted_in(a, whole.p);
+        struct trace history = history_in(a, whole.p);
+        struct replay_request q = {.trace = &history, .options = allocator_options_default(11)};
+        struct replay_result all, peak;
+        uint64_t by_kind[MEMORY_KINDS] = {0};
+        struct error e;
+        q.options.expandable = strstr(whole.p, "expandable=on");
+        CHECK(p.fits && replay_run(&all, a, &q, &e));
+        q.stop_after = all.allocated.event + 1;
+        CHECK(replay_run(&peak, a, &q, &e));
+        moment_by_tag(peak.allocator, by_kind, MEMORY_KINDS);
+        CHECK_U64(p.allocated_bytes, all.allocated.bytes);
+        CHECK_U64(p.reserved_bytes, all.reserved.bytes);
+        CHECK_U64(p.reserved_there_bytes, peak.allocator->stats.reserved_bytes.current);
+        if (memcmp(by_kind, p.by_kind, sizeof by_kind) != 0)
+            test_failed(__FILE__, __LINE__, "others live at the peak of %s", whole.p);
     }
 }
 
