@@ -110,27 +110,6 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes)
     return upper;
 }
 
-static bool is_split_classic(const struct block *b)
-{
-    return (b->previous || b->next) && !b->segment->expandable;
-}
-
-void pool_put(struct allocator *a, struct block *b)
-{
-    b->state = BLOCK_FREE;
-    b->inserted_at = *b->pool->searches;
-    if (is_split_classic(b))
-        stat_raise(&a->stats.inactive_split_bytes, b->bytes);
-    block_set_add(&b->pool->free, b);
-}
-
-void pool_take(struct allocator *a, struct block *b)
-{
-    if (is_split_classic(b))
-        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
-    block_set_remove(&b->pool->free, b);
-}
-
 static void leave_set(struct allocator *a, struct block *b)
 {
     if (b->state == BLOCK_FREE)

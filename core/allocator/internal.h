@@ -57,8 +57,27 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes);
 void block_merge(struct allocator *a, struct block *b);
 
 // To and from the set of free blocks, with the statistics of split blocks.
-void pool_put(struct allocator *a, struct block *b);
-void pool_take(struct allocator *a, struct block *b);
+static inline bool block_is_split_classic(const struct block *b)
+{
+    return (b->previous || b->next) && !b->segment->expandable;
+}
+
+static inline void pool_put(struct allocator *a, struct block *b)
+{
+    b->state = BLOCK_FREE;
+    b->inserted_at = *b->pool->searches;
+    if (block_is_split_classic(b))
+        stat_raise(&a->stats.inactive_split_bytes, b->bytes);
+    block_set_add(&b->pool->free, b);
+}
+
+static inline void pool_take(struct allocator *a, struct block *b)
+{
+    if (block_is_split_classic(b))
+        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
+    block_set_remove(&b->pool->free, b);
+}
+
 void pool_put_unmapped(struct block *b);
 
 // segment.c. Both return a free block, outside its set, of at least the bytes searched for.

@@ -185,13 +185,6 @@ struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t byt
     return s;
 }
 
-struct storage *storage_share(struct storage *s)
-{
-    if (s)
-        s->references++;
-    return s;
-}
-
 static void free_after(struct machine *m, struct storage *s, uint16_t stream);
 
 void machine_drop(struct machine *m, struct storage *s)
@@ -322,24 +315,12 @@ void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes)
         timeline_host_copy(m->time, stream, (double)bytes);
 }
 
-const struct rates *machine_rates(const struct machine *m)
-{
-    static const struct rates none = {0};
-    return m->time ? &m->time->rates : &none;
-}
-
 void machine_update_on_host(struct machine *m, uint64_t elements)
 {
     for (int i = 0; m->time && i < MACHINE_STREAMS; i++)
         timeline_synchronize(m->time, i);
     if (m->time)
         timeline_host_update(m->time, (double)elements);
-}
-
-void machine_host(struct machine *m, double seconds)
-{
-    if (m->time)
-        timeline_host(m->time, seconds);
 }
 
 void machine_scratch(struct machine *m, uint64_t bytes)

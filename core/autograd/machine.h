@@ -138,7 +138,12 @@ struct storage *machine_take_on(struct machine *m, uint16_t stream, uint64_t byt
 struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number);
 // The same of one in unified memory, which the driver moves between host and card.
 struct storage *machine_take_managed(struct machine *m, uint64_t bytes);
-struct storage *storage_share(struct storage *s);        // NULL passes through
+static inline struct storage *storage_share(struct storage *s) // NULL passes through
+{
+    if (s)
+        s->references++;
+    return s;
+}
 void machine_drop(struct machine *m, struct storage *s); // one reference less
 
 // Tensor.record_stream, then one reference less: if it was the last, the block may be used again
@@ -167,9 +172,17 @@ void machine_await(struct machine *m, double time);            // the compute st
 void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,
                      uint64_t bytes);
 void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes);
-const struct rates *machine_rates(const struct machine *m);        // never NULL
+static inline const struct rates *machine_rates(const struct machine *m) // never NULL
+{
+    static const struct rates none = {0};
+    return m->time ? &m->time->rates : &none;
+}
 void machine_update_on_host(struct machine *m, uint64_t elements); // once all streams are done
-void machine_host(struct machine *m, double seconds);
+static inline void machine_host(struct machine *m, double seconds)
+{
+    if (m->time)
+        timeline_host(m->time, seconds);
+}
 
 // Around a loop, and after each turn: how many turns of the `left` that follow it and make the same
 // calls are not to be made. Loops are not watched within each other.

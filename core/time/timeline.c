@@ -53,11 +53,6 @@ double timeline_end(struct timeline *t)
     return t->now.host;
 }
 
-void timeline_host(struct timeline *t, double seconds)
-{
-    t->now.host += seconds;
-}
-
 void timeline_host_update(struct timeline *t, double parameters)
 {
     double seconds = parameters / (t->rates.host_adam * t->cores);

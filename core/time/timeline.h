@@ -48,7 +48,10 @@ void timeline_start(struct timeline *t, const struct gpu *card, const struct net
 double timeline_begin(struct timeline *t);
 double timeline_end(struct timeline *t);
 
-void timeline_host(struct timeline *t, double seconds);           // of the host alone
+static inline void timeline_host(struct timeline *t, double seconds) // of the host alone
+{
+    t->now.host += seconds;
+}
 void timeline_host_update(struct timeline *t, double parameters); // the optimizer on its cores
 void timeline_await(struct timeline *t, int stream, double time);
 void timeline_wait(struct timeline *t, int stream, int other);

@@ -64,16 +64,12 @@ void trace_reserve(struct trace *t, ptrdiff_t more)
     t->capacity += growth;
 }
 
-struct event *trace_place(struct trace *t)
+struct event *trace_next_place(struct trace *t)
 {
     enum { MORE = 64 };
-    if (t->count - t->first == t->capacity) {
-        if (t->passes && t->capacity)
-            t->first = t->count;
-        else
-            trace_reserve(t, MORE);
-    }
-    return &t->events[t->count++ - t->first];
+    if (t->count == t->capacity)
+        trace_reserve(t, MORE);
+    return &t->events[t->count++];
 }
 
 void trace_add(struct trace *t, struct event event)

@@ -31,8 +31,8 @@ struct trace {
     struct arena *arena;
     struct event *events;
     ptrdiff_t count, capacity;
-    // A history that passes by, for whom plays it while it is made: only the last events are there,
-    // and `first` is the number of the first of them. 0 for all others.
+    // A history that passes by, for whom plays it while it is made: only the last event is there,
+    // and `first` is its number. 0 for all others.
     ptrdiff_t first;
     bool passes;
     uint64_t *streams; // torch's number of each stream: their order decides the order of releases
@@ -50,8 +50,17 @@ struct trace trace_passing(struct arena *a);
 void trace_reserve(struct trace *t, ptrdiff_t more);
 void trace_add(struct trace *t, struct event event);
 
-// A place for one more event, which the caller fills in whole: quicker than handing it over.
-struct event *trace_place(struct trace *t);
+// A place for one more event, which the caller fills in whole: quicker than handing it over. Of a
+// history that passes by there is only one.
+struct event *trace_next_place(struct trace *t);
+
+static inline struct event *trace_place(struct trace *t)
+{
+    if (!t->passes || !t->events)
+        return trace_next_place(t);
+    t->first = t->count++;
+    return t->events;
+}
 
 // The index of a stream, added if it is new.
 bool trace_stream(uint16_t *index, struct trace *t, uint64_t number, struct error *e) MUST_USE;
