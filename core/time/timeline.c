@@ -133,9 +133,10 @@ static bool same_product(const struct product_shape *a, const struct product_sha
 
 static double multiplying(struct timeline *t, const struct product_shape *p)
 {
-    uint64_t hash =
-        (p->rows * 3 + p->columns * 5 + p->depth * 7 + p->count) * UINT64_C(0x9E3779B97F4A7C15) >>
-        58;
+    uint64_t hash = p->rows * UINT64_C(0x9E3779B97F4A7C15) +
+                    p->columns * UINT64_C(0xBF58476D1CE4E5B9) +
+                    p->depth * UINT64_C(0x94D049BB133111EB) + p->count + p->more;
+    hash = (hash ^ hash >> 32) * UINT64_C(0xD6E8FEB86659FD93) >> 32;
     struct known_product *known = &t->known[hash % KNOWN_PRODUCTS];
     if (known->seconds <= 0 || !same_product(&known->shape, p))
         *known = (struct known_product){*p, product_seconds(&t->rates, p)};

@@ -8,7 +8,7 @@
 #include "core/time/kernel.h"
 #include "core/time/network.h"
 
-enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024, KNOWN_PRODUCTS = 64 };
+enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024, KNOWN_PRODUCTS = 128 };
 
 // A time and what had been done by then; what is between two of them can be repeated.
 struct elapsed {
