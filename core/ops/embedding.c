@@ -55,6 +55,7 @@ static struct var frozen_embedding(struct graph *g, int parameter, struct var id
     struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
     moves(g, 2 * var_bytes(out));
     graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
+    node_of_frozen(g, leaf, parameter);
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD_DONE);
     return out;
 }

@@ -144,8 +144,10 @@ static struct var plain_linear(struct graph *g, struct var x, int parameter, int
     struct var weight = op_parameter(g, parameter);
     weight.width = x.width; // of its gradient
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD);
-    // What is recomputed keeps a gathered weight itself, not the parameter it belongs to.
-    if (g->module && g->frame)
+    // What is recomputed keeps a gathered weight itself, not the parameter it belongs to, but for a
+    // frozen one (torch/utils/checkpoint.py, _recomputation_hook: what asks for a gradient is
+    // detached).
+    if (g->module && g->frame && !g->parameters[parameter].frozen)
         weight.storage = g->parameters[parameter].weight;
     struct var out = linear_on(g, x, weight, parameter, bias);
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD_DONE);
@@ -163,14 +165,34 @@ static struct var autocast_linear(struct graph *g, struct var x, int parameter, 
     return out;
 }
 
-struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+static struct var base_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
+    if (p->packed)
+        return op_packed_linear(g, x, parameter, bias);
     bool casts = g->autocast && (p->width != 2 || x.width != 2);
-    struct var out = p->packed ? op_packed_linear(g, x, parameter, bias)
-                     : casts   ? autocast_linear(g, x, parameter, bias)
-                               : plain_linear(g, x, parameter, bias);
-    return p->adapter && !g->without_adapters ? op_adapter(g, x, out, parameter, bias) : out;
+    return (casts ? autocast_linear : plain_linear)(g, x, parameter, bias);
+}
+
+// DeepSpeed has a node at the input of each module (runtime/zero/parameter_offload.py,
+// PostBackwardFunctionModule): gradients of a weight's input and its adapter's meet there first.
+static struct var module_input(struct graph *g, struct var x)
+{
+    if (!g->module)
+        return var_share(x);
+    struct node *n = graph_add_for(g, &operation_pass, x);
+    node_input(n, 0, x);
+    return node_view(g, n, var_share(x));
+}
+
+struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    if (!g->parameters[parameter].adapter || g->without_adapters)
+        return base_linear(g, x, parameter, bias);
+    struct var in = module_input(g, x);
+    struct var out = op_adapter(g, in, base_linear(g, in, parameter, bias), parameter, bias);
+    var_drop(g, &in);
+    return out;
 }
 
 struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)
