@@ -55,7 +55,7 @@ BARS = [
     ("transformers, ZeRO", 0.0001, 0, 2),
     ("transformers, ZeRO, LoRA", 0.0094, 0.8, 1),
     ("experts, sharded", 0.01, 5.3, 3),
-    ("Liger's kernels, sharded", 0.0004, 10.2, 4),
+    ("Liger's kernels, sharded", 0.0004, 3.2, 4),
 ]
 NOT_MODELLED = ["a6"]
 

@@ -19,7 +19,8 @@ static void pass(struct graph *g, struct node *n, struct outcome *out)
     (void)g;
     for (int i = 0; i < NODE_INPUTS; i++)
         if (n->inputs[i] != NO_NODE)
-            out[i].gradient = storage_share(n->gradient);
+            out[i] = (struct outcome){.gradient = storage_share(n->gradient),
+                                      .view = n->gradient_is_view};
 }
 
 const struct operation operation_pass = {KERNELS_PASS, pass};

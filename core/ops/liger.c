@@ -63,7 +63,9 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     struct storage *for_hidden = machine_take(m, hidden.elements * hidden.width, MEMORY_WORKING);
     struct storage *for_head = machine_take(m, head_bytes, MEMORY_GRADIENTS);
     struct var losses = graph_output(g, NULL, tokens, 4), mask = graph_output(g, NULL, tokens, 1);
-    machine_scratch(m, 8); // how many tokens count
+    struct storage *count = machine_take(m, 8, MEMORY_WORKSPACE); // of the tokens that count
+    machine_scratch(m, 8 * tokens);                               // the mask, as wide
+    machine_drop(m, count);
     machine_synchronize(m, m->clock[STREAM_COMPUTE]);
     uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
     gemm_workspace(g);

@@ -16,6 +16,7 @@ static void norm_backward(struct graph *g, struct node *n, struct outcome *out)
     struct machine *m = g->machine;
     uint64_t columns = NODE_DETAIL(n, struct liger_norm)->columns;
     out[0].gradient = storage_share(n->gradient);
+    out[0].view = true;              // dX.view(*shape)
     moves(g, 3 * gradient_bytes(n)); // the gradient in place, and the input
     slower(g, MOVING_FUSED, 3 * gradient_bytes(n));
     if (n->inputs[1] == NO_NODE)
