@@ -376,6 +376,12 @@ static void let_go(struct graph *g, struct node *n)
     n->saved_count = 0;
 }
 
+void graph_forget_recomputed(struct graph *g, struct node *n)
+{
+    if (n->frame)
+        let_go(g, n);
+}
+
 static void reduce(struct graph *g, struct outcome *o)
 {
     struct storage *sum = machine_take(g->machine, o->reduced_bytes, MEMORY_GRADIENTS);
@@ -611,8 +617,7 @@ static void run_node(struct graph *g, int32_t index)
     for (int i = 0; i < n->saved_count; i++)
         n->saved[i] = offload_unpack(&g->offload, g->machine, n->saved[i]);
     n->operation->backward(g, n, out);
-    if (n->frame)
-        let_go(g, n);
+    graph_forget_recomputed(g, n);
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && out[i].reduced_bytes)
             reduce(g, &out[i]);

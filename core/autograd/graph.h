@@ -170,6 +170,7 @@ struct graph {
     bool attention_waits;      // the host looks at the positions on the card before each attention
     bool autocast;             // fp32 weights, products in bf16: each weight is cast once
     bool without_adapters;     // those of its weights are switched off
+    bool flat;                 // inputs of linear layers are matrices
     struct storage **casts;    // of this autocast context
     ptrdiff_t cast_count, cast_capacity;
     struct storage **leaves; // that are held
@@ -198,6 +199,10 @@ void graph_called(struct graph *g);
 
 struct node *graph_add(struct graph *g, const struct operation *operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
+
+// What was recomputed is the backward function's own: it goes when that has returned, before its
+// gradients are summed or cast to what they are for (engine.cpp, validate_outputs).
+void graph_forget_recomputed(struct graph *g, struct node *n);
 
 // A node, unless no gradient is wanted for its only input, which comes from no node then.
 struct node *graph_add_for(struct graph *g, const struct operation *operation, struct var x);

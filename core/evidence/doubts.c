@@ -238,12 +238,6 @@ static bool has_odd_experts(const struct job *job)
     return model_has(&job->model, FEATURE_EXPERTS) && (job->ulysses > 1 || job->offload);
 }
 
-// One run without its norms behind its sums was as predicted; with them it reserved 5 % more.
-static bool is_odd_opt(const struct job *job)
-{
-    return model_has(&job->model, FEATURE_NORMS_BEHIND) && job->checkpointing;
-}
-
 // tests/runs/sharded_experts.jsonl: allocated as predicted to 0.9 %, reserved 10 % more or 12 less.
 static bool has_sharded_experts(const struct job *job)
 {
@@ -432,7 +426,6 @@ const struct doubt doubt_rows[] = {
      "% "
      "more)",
      true},
-    {is_odd_opt, "what this OPT reserves with checkpointing (a run reserved 5 % more)", true},
     {is_liger_spread, "Liger's loss under ddp or fsdp (read from its source)", true},
     {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
     {is_paged, "paged state, and how the driver moves it", true},

@@ -11,6 +11,7 @@
 #define SIGLIP                                                                           \
     " vision.num_hidden_layers=27 vision.hidden_size=1152 vision.intermediate_size=4304" \
     " vision.num_attention_heads=16 vision.patch_size=14 vision.image_size=896"          \
+    " vision.vision_use_head=false"                                                      \
     " rope_scaling.rope_type=linear rope_scaling.factor=8"
 
 // The cards of Qwen3 (huggingface.co/Qwen/Qwen3-8B and others, 2025): "Context Length: 32,768

@@ -35,6 +35,7 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_LOGIT_CAP     FEATURE(13) // soft-capped logits
 #define FEATURE_VISION_QWEN3  FEATURE(14) // Qwen3-VL's tower: merger and deepstack mergers
 #define FEATURE_VISION_SIGLIP FEATURE(15) // SigLIP tower and Gemma's projector
+#define FEATURE_VISION_POOLED FEATURE(31) // and SigLIP's pooling head, whose output nobody reads
 #define FEATURE_VISION_WINDOWS \
     FEATURE(120) // Qwen2.5-VL's tower: most of its blocks attend within windows
 #define FEATURE_ROUTER_BALANCE \
@@ -419,6 +420,7 @@ struct vision_parameters {
     int q, q_bias, k, k_bias, v, v_bias; // in place of qkv
     int gate, gate_bias, up, up_bias;    // in place of fc1
     int fc1, fc1_bias, fc2, fc2_bias;
+    int pooling, pooling_end; // the pooling head's parameters, from the first to the last
 };
 
 // The linear layers that can have an adapter, in the order of transformers' modules.

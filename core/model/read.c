@@ -281,6 +281,20 @@ static bool read_norm_place(struct model *m, const struct origin *o, struct erro
     return true;
 }
 
+// modeling_siglip.py: it is there unless the configuration says otherwise, as those that were
+// published do.
+static bool read_pooling(struct model *m, const struct origin *o, struct error *e)
+{
+    const struct setting *item = config_find(o, SCOPE_VISION, STR("vision_use_head"));
+    bool pools = true;
+    if (!model_has(m, FEATURE_VISION_SIGLIP))
+        return true;
+    if (item && !config_switch(&pools, item, e))
+        return false;
+    m->features |= pools ? FEATURE_VISION_POOLED : 0;
+    return true;
+}
+
 static bool read_features(struct model *m, const struct origin *o, struct error *e)
 {
     static const struct {
@@ -327,7 +341,7 @@ static bool read_features(struct model *m, const struct origin *o, struct error 
     const struct setting *kind = config_find(o, SCOPE_TEXT, STR("position_embedding_type"));
     if (o->family->reads & READS_POSITIONS && (!kind || !str_is(kind->value, "rope")))
         m->features |= FEATURE_NO_ROTARY;
-    return read_norm_place(m, o, e) && read_choice(m, o, e);
+    return read_norm_place(m, o, e) && read_choice(m, o, e) && read_pooling(m, o, e);
 }
 
 bool draft_read(struct draft *d, const struct origin *o, struct error *e)

@@ -37,6 +37,35 @@ static struct var allowed_by_data(struct trainer *t, struct var pairs)
     return returns(&f, allowed);
 }
 
+// blockwise_overlay: whether both are of one image.
+static struct var of_one_image(struct graph *g, uint64_t rows, uint64_t tokens)
+{
+    struct scope f = scope_in(g);
+    local(&f, made_of(g, constant(g, rows * tokens, 8))); // the images of queries
+    local(&f, made_of(g, constant(g, rows * tokens, 8))); // and of keys
+    struct var equal = constant(g, rows * tokens * tokens, 1);
+    struct var of_any = constant(g, rows * tokens, 1);
+    return returns(&f, after_two(g, constant(g, rows * tokens * tokens, 1), equal, of_any));
+}
+
+// modeling_gemma3.py, create_masks_for_vision_model: causal or of one image, and in the window.
+static struct var allowed_by_images(struct trainer *t, bool sliding)
+{
+    struct graph *g = &t->graph;
+    uint64_t rows = job_rows(t->job), tokens = job_sequence_tokens(t->job);
+    uint64_t pairs = tokens * tokens;
+    struct var causal = constant(g, pairs, 1);
+    struct var allowed = after(g, constant(g, pairs, 1), causal);
+    struct var within = of_one_image(g, rows, tokens);
+    allowed = after_two(g, constant(g, rows * pairs, 1), within, allowed);
+    if (!sliding)
+        return allowed;
+    allowed = after(g, constant(g, rows * pairs, 1), allowed);
+    struct var bound = constant(g, tokens, 8);
+    struct var near = after(g, constant(g, pairs, 1), bound);
+    return after_two(g, constant(g, rows * pairs, 1), near, allowed);
+}
+
 static struct var boolean_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
@@ -44,6 +73,8 @@ static struct var boolean_mask(struct trainer *t, bool sliding)
     struct scope f = scope_in(g);
     local(&f, made_of(g, constant(g, tokens, 8))); // queries
     local(&f, made_of(g, constant(g, tokens, 8))); // keys
+    if (has_pictures(t) && model_has(&t->job->model, FEATURE_VISION_SIGLIP))
+        return returns(&f, allowed_by_images(t, sliding));
     struct var pairs = allowed_pairs(g, tokens, sliding);
     return returns(&f, job_masks_rows(t->job) ? allowed_by_data(t, pairs) : pairs);
 }

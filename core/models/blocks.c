@@ -148,21 +148,29 @@ void stablelm_layer(struct graph *g, struct var *out, struct var in, void *what)
     *out = taken(returns(&f, hidden));
 }
 
-// modeling_opt.py with do_layer_norm_before=False.
+// modeling_opt.py; with do_layer_norm_before=False norms follow the sums. The MLP works on rows of
+// all sequences.
 void opt_layer(struct graph *g, struct var *out, struct var in, void *what)
 {
     const struct layer_call *call = what;
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
     struct scope f = scope_in(g);
     struct var weights = {NULL, NO_NODE, 0, 0};
-    struct var hidden = local(&f, attention(g, in, call, &weights));
+    bool behind = model_has(&call->trainer->job->model, FEATURE_NORMS_BEHIND);
+    struct var hidden = local(&f, behind ? same(in) : rms_norm(g, in, p->input_norm));
+    assign(&f, &hidden, attention(g, hidden, call, &weights));
     weights = local(&f, weights);
     assign(&f, &hidden, add(g, in, hidden));
-    assign(&f, &hidden, rms_norm(g, hidden, p->input_norm));
+    if (behind)
+        assign(&f, &hidden, rms_norm(g, hidden, p->input_norm));
+    assign(&f, &hidden, reshape(g, hidden));
     struct var residual = local(&f, hidden);
+    if (!behind)
+        assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
     assign(&f, &hidden, feed_forward(&f, hidden, call));
-    assign(&f, &hidden, add(g, residual, hidden));
-    assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
+    assign(&f, &hidden, reshape(g, (behind ? add : add_last)(g, residual, hidden)));
+    if (behind)
+        assign(&f, &hidden, rms_norm(g, hidden, p->before_mlp_norm));
     *out = taken(returns(&f, hidden));
 }
 

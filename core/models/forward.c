@@ -197,14 +197,41 @@ static struct heads project_normed(struct graph *g, struct var x, const struct l
     return h;
 }
 
-// All three projections first, then the norms.
-static struct heads project_then_norm(struct graph *g, struct var x,
-                                      const struct layer_parameters *p)
+static bool is_masked(const struct layer_call *call)
 {
+    const struct job *job = call->trainer->job;
+    return job_masks_rows(job) || job_masks_always(job) ||
+           (job->model.layer[call->layer].sliding && job_masks_windows(job));
+}
+
+// Whether what follows wants the values head by head, so that their gradient is laid out anew.
+static bool lays_values_out(const struct layer_call *call)
+{
+    const struct trainer *t = call->trainer;
+    const struct model *m = &t->job->model;
+    uint64_t ulysses = t->job->ulysses;
+    // DeepSpeed's comes as it should lie, but for one head
+    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
+    return copied || t->ring.ranks > 1 || job_attends_eagerly(t->job) ||
+           (job_attention_kernel(t->job) == KERNEL_MATH && !is_masked(call)) ||
+           (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1);
+}
+
+static struct var project_values(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct var values = linear(g, x, p->v, p->v_bias);
+    return lays_values_out(call) ? relayout(g, values) : values;
+}
+
+// All three projections first, then the norms.
+static struct heads project_then_norm(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
     struct heads h;
     h.q = project(g, x, p->q, p->q_bias);
     h.k = project(g, x, p->k, p->k_bias);
-    h.v = linear(g, x, p->v, p->v_bias);
+    h.v = project_values(g, x, call);
     h.q = rms_norm(g, h.q, p->q_norm);
     h.k = rms_norm(g, h.k, p->k_norm);
     return h;
@@ -254,7 +281,7 @@ static struct heads project_heads(struct graph *g, struct var x, const struct la
     if (model_has(m, FEATURE_VISION_WINDOWS))
         return project_apart(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_LATE))
-        return project_then_norm(g, x, p);
+        return project_then_norm(g, x, call);
     if (model_has(m, FEATURE_QK_NORM_WIDE))
         return project_normed(g, x, p);
     bool turned = !m->layer[call->layer].unrotated && !model_has(m, FEATURE_ROTARY_COMPLEX);
@@ -288,13 +315,6 @@ static struct var ringed_attention(struct graph *g, struct heads h, struct ring 
     if (r->rank + 1 == r->ranks)
         return mixed;
     return copy(g, mixed);
-}
-
-static bool is_masked(const struct layer_call *call)
-{
-    const struct job *job = call->trainer->job;
-    return job_masks_rows(job) || job_masks_always(job) ||
-           (job->model.layer[call->layer].sliding && job_masks_windows(job));
 }
 
 // The kernel's output lies as its queries do, which a join has brought into the heads' order. A
@@ -355,10 +375,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     bool gated = model_has(m, FEATURE_GATED_ATTENTION);
     struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
     gate = local(&f, gate);
-    // DeepSpeed's comes as it should lie, but for one head
-    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
-    if (copied || t->ring.ranks > 1 || eager || math ||
-        (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1))
+    if (lays_values_out(call) && !model_has(m, FEATURE_QK_NORM_LATE))
         h.v = relayout(g, h.v);
     h.q = local(&f, h.q);
     h.k = local(&f, h.k);
@@ -564,7 +581,7 @@ static layer_forward *layer_of(const struct model *m)
         layer_forward *layer;
     } rows[] = {
         {FEATURE_HEADS_AMONG, falcon_layer},  {FEATURE_SCORES_BIASED, mpt_layer},
-        {FEATURE_NORMS_BEHIND, opt_layer},    {FEATURE_PARALLEL, parallel_layer},
+        {FEATURE_QUERIES_SCALED, opt_layer},  {FEATURE_PARALLEL, parallel_layer},
         {FEATURE_PARTS_HELD, stablelm_layer}, {FEATURE_HEADS_LAST, gpt_layer},
         {FEATURE_ALIBI, bloom_layer},
     };

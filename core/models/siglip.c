@@ -68,6 +68,14 @@ static struct var project_tokens(struct trainer *t, struct var hidden)
     return returns(&f, product(g, flat, weight, tokens * m->hidden, m->vision.hidden));
 }
 
+// SiglipMultiheadAttentionPoolingHead: one query over keys and values that are projected together
+// and laid out anew. Its output keeps them until the projector has returned.
+static struct var pool_patches(struct graph *g, struct var last)
+{
+    struct var both = constant(g, 2 * last.elements, last.width);
+    return after(g, constant(g, 2 * last.elements, last.width), both);
+}
+
 static void run_siglip(struct trainer *t)
 {
     struct graph *g = &t->graph;
@@ -79,7 +87,11 @@ static void run_siglip(struct trainer *t)
     struct var last = local(&f, tower_norm(g, hidden, w->stem.norm, w->stem.norm_bias));
     forget(&f, &embedded);
     forget(&f, &hidden);
+    bool pools = model_has(&t->job->model, FEATURE_VISION_POOLED);
+    struct var none = {NULL, NO_NODE, 0, 0};
+    struct var pooled = local(&f, pools ? pool_patches(g, last) : none);
     w->merged = taken(project_tokens(t, last));
+    forget(&f, &pooled);
     ends(&f);
 }
 

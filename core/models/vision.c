@@ -136,9 +136,9 @@ void tower_build(struct trainer *t)
     cut_images(t, w);
 }
 
-// What gets no gradient has no optimizer state either, be it frozen or idle. And a model that is
-// made on the card (from_config, as in tests/runs/h200_vl.jsonl) has two heads for a moment, before
-// one is tied to the embedding.
+// What gets no gradient has no optimizer state either, be it frozen or idle, as a pooling head is.
+// And a model that is made on the card (from_config, as in tests/runs/h200_vl.jsonl) has two heads
+// for a moment, before one is tied to the embedding.
 void tower_settle(struct trainer *t)
 {
     const struct tower *w = t->tower;
@@ -152,6 +152,8 @@ void tower_settle(struct trainer *t)
         g->parameters[i].frozen = visual ? !w->images || t->job->freeze == FREEZE_VISION
                                          : t->job->freeze == FREEZE_LANGUAGE;
     }
+    for (int i = w->stem.pooling; i >= 0 && i <= w->stem.pooling_end; i++)
+        g->parameters[i].frozen = true;
 }
 
 struct span tower_span(const struct trainer *t)
@@ -435,9 +437,11 @@ struct var tower_mlp(struct graph *g, struct var x, const struct vision_paramete
     struct var active;
     if (p->gate < 0) {
         active = activation(g, linear(g, x, p->fc1, p->fc1_bias));
-    } else {
+    } else { // modeling_qwen2_5_vl.py: patches are rows of a matrix
+        g->flat = true;
         active = activation(g, linear(g, x, p->gate, p->gate_bias));
         active = multiply(g, active, linear(g, x, p->up, p->up_bias));
+        g->flat = false;
     }
     return returns(&f, linear(g, active, p->fc2, p->fc2_bias));
 }

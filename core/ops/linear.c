@@ -6,8 +6,10 @@
 // ------------------------------------------------------------------ linear layers
 
 struct linear {
-    struct reduction bias;   // its gradient's: outputs, and rows that are summed
-    uint32_t columns, width; // of the input
+    struct reduction bias; // its gradient's: outputs, and rows that are summed
+    uint32_t columns;      // of the input
+    uint16_t width;
+    bool flat; // which is a matrix: nothing has to be reshaped
 };
 
 static struct product_shape for_input(const struct linear *d)
@@ -27,7 +29,7 @@ static void input_gradient(struct graph *g, struct node *n, struct outcome *out)
     if (n->inputs[0] == NO_NODE)
         return;
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    out[0].view = true;
+    out[0].view = !NODE_DETAIL(n, struct linear)->flat;
     gemm_workspace(g);
     multiplies(g, for_input(NODE_DETAIL(n, struct linear)));
 }
@@ -74,6 +76,8 @@ static void linear_backward(struct graph *g, struct node *n, struct outcome *out
     const struct linear *d = NODE_DETAIL(n, struct linear);
     (g->module ? zero_backward : torch_backward)(g, n, out);
     if (n->inputs[2] != NO_NODE) {
+        if (!g->module) // AddmmBackward0 has returned: its bias is summed in validate_outputs
+            graph_forget_recomputed(g, n);
         out[2].gradient = machine_take(g->machine, n->input_bytes[2], MEMORY_GRADIENTS);
         reduction_scratch(g, &d->bias);
         machine_move(g->machine, gradient_bytes(n));
@@ -104,7 +108,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         node_input(n, 2, (struct var){NULL, gradient_of(g, bias), x.width, p->rows});
     if (n)
         *NODE_DETAIL(n, struct linear) =
-            (struct linear){{p->rows, rows}, (uint32_t)p->columns, x.width};
+            (struct linear){{p->rows, rows}, (uint32_t)p->columns, (uint16_t)x.width, g->flat};
     node_of_frozen(g, n, parameter);
     if (!g->stopped && bias >= 0 && !g->module)
         fused_bias_workspace(g);

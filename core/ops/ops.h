@@ -80,6 +80,9 @@ struct var op_copy(struct graph *g, struct var x);
 // A view whose gradient has to be copied into another layout on its way back. Takes x over.
 struct var op_relayout(struct graph *g, struct var x);
 
+// A view of all of it in another shape: torch adds nothing into its gradient. Takes x over.
+struct var op_reshape(struct graph *g, struct var x);
+
 // Marks where a sharded unit begins (its input) or ends (its output). Takes x over.
 struct var op_boundary(struct graph *g, struct var x, int unit, bool input);
 

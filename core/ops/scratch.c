@@ -12,9 +12,11 @@ void gemm_workspace(struct graph *g)
     machine_take(g->machine, g->gemm_workspace_bytes, MEMORY_WORKSPACE);
 }
 
-// 1 MiB, kept since torch 2.9 (ATen/cuda/CublasHandlePool.cpp; recorded with Qwen2.5).
+// 1 MiB, kept since torch 2.9 (ATen/cuda/CublasHandlePool.cpp; recorded with Qwen2.5). Its handle
+// is cuBLAS's own, which comes with the other workspace (recorded with Qwen3-VL's tower).
 void fused_bias_workspace(struct graph *g)
 {
+    gemm_workspace(g);
     if (g->fused_bias_ready[g->in_backward])
         return;
     g->fused_bias_ready[g->in_backward] = true;

@@ -110,6 +110,20 @@ struct var op_relayout(struct graph *g, struct var x)
     return node_in_place(g, graph_add_for(g, &relayout, x), x);
 }
 
+// It has no kernels; an addition's are there before any.
+static void reshape_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    operation_pass.backward(g, n, out);
+    out[0].view = true;
+}
+
+static const struct operation reshape = {KERNELS_ADD, reshape_backward};
+
+struct var op_reshape(struct graph *g, struct var x)
+{
+    return node_in_place(g, graph_add_for(g, &reshape, x), x);
+}
+
 // ------------------------------------------------------------------ units
 
 struct boundary {
