@@ -127,8 +127,8 @@ WISHES = [
      "5xH100-80G"),
     (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework", "trinity", "--layout",
       "together"], "GPUs of their own", None),
-    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework", "trl"], "beside the student",
-     None),
+    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework", "trl", "--layout",
+      "together"], "beside the student", None),
     (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "2048xH100-80G"], "1024 GPUs", None),
 ]
 
@@ -142,7 +142,8 @@ def check_wishes(judge):
         if works:
             changed = words[:words.index("--gpu") + 1] + [works] + words[words.index("--gpu") + 2:]
             judge.check(" ".join(changed) + " works", "best" in judge.ask("split", *changed))
-    for framework, layouts in (("slime", {"apart", "colocated"}), ("verl", {"colocated"}), ("trinity", {"apart"})):
+    for framework, layouts in (("slime", {"apart", "colocated"}), ("verl", {"colocated"}), ("trinity", {"apart"}),
+                               ("trl", {"apart", "colocated"})):
         reply = judge.ask("split", "--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--framework",
                           framework)
         seen = {reply["best"]["layout"]} | {other["layout"] for other in reply["alternatives"]}

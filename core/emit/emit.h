@@ -61,6 +61,9 @@ struct writer {
 extern const struct writer writer_accelerate, writer_deepspeed, writer_trl, writer_trinity,
     writer_verl, writer_slime, writer_slurm, writer_axolotl, writer_llamafactory;
 
+// Of slime's scripts/models; NULL: it has none.
+const char *slime_model_script(struct str name);
+
 void emit_add(struct emit_files *files, const char *name, struct str content);
 void emit_yaml(struct emit_files *files, const struct draft *j, const char *name,
                const struct row *rows, ptrdiff_t count);

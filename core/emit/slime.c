@@ -218,13 +218,20 @@ static struct str devices(struct arena *a, uint64_t first, uint64_t count)
     return buf_str(&out);
 }
 
+const char *slime_model_script(struct str name)
+{
+    const struct catalog_model *row = catalog_model_find(name);
+    for (ptrdiff_t i = 0; row && i < COUNT_OF(model_rows); i++)
+        if (str_is(str_from(row->name), model_rows[i].name))
+            return model_rows[i].script;
+    return NULL;
+}
+
 static bool find_script(struct draft *j, struct error *e)
 {
-    const struct catalog_model *row = catalog_model_find(draft_text(j, "weights"));
-    for (ptrdiff_t i = 0; row && i < COUNT_OF(model_rows); i++) {
-        if (!str_is(str_from(row->name), model_rows[i].name))
-            continue;
-        draft_fact(j, "model_script", str_from(model_rows[i].script));
+    const char *script = slime_model_script(draft_text(j, "weights"));
+    if (script) {
+        draft_fact(j, "model_script", str_from(script));
         return true;
     }
     return FAIL(e, BAD_INPUT, STR("--model"),

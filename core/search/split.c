@@ -175,7 +175,8 @@ static void look_shared(struct split choices[SPLIT_CHOICES], const struct split_
     s.parts[ROLE_TRAIN] = *train;
     if (!(r->layouts & (1u << s.layout)))
         return;
-    for (int offloaded = 0; offloaded <= 1; offloaded++) {
+    int most = r->framework && r->framework->keeps ? 0 : 1;
+    for (int offloaded = 0; offloaded <= most; offloaded++) {
         uint64_t taken = sat_add(train->outside, offloaded ? 0 : train->state), asleep;
         s.offloaded = offloaded;
         s.parts[ROLE_ROLLOUT] = best_server(r, ROLE_ROLLOUT, train->gpus, taken);
@@ -215,6 +216,8 @@ static void look_at_all(struct split choices[SPLIT_CHOICES], const struct split_
 static bool is_tried(const struct split_request *r, uint64_t gpus)
 {
     uint64_t node = r->hardware.gpus_per_node, batch = r->global_batch;
+    if (r->framework && r->framework->even && batch % gpus)
+        return false;
     if (gpus <= node)
         return true;
     if (gpus % node || gpus > batch)

@@ -26,10 +26,14 @@ const char *split_layout_name(enum split_layout l); // "colocated"
 
 // Frameworks that run such jobs, and which layouts they run.
 struct split_framework {
-    const char *name, *recipe, *engine;
-    unsigned layouts; // bits
-    bool sizes;       // training is divided by tensor parallelism too
-    const char *why;  // the other layouts are not there
+    const char *name, *engine;
+    const char *recipe; // NULL: its step is not modelled
+    unsigned layouts;   // bits
+    bool sizes;         // training is divided by tensor parallelism too
+    bool keeps;         // training's state stays on the card
+    bool even;          // the batch is divided by the GPUs that train without a rest
+    bool inside;        // the framework starts the teacher itself
+    const char *why;    // the other layouts are not there
 };
 extern const struct split_framework split_frameworks[];
 extern const ptrdiff_t split_framework_count;

@@ -8,18 +8,39 @@
 // slime at 624b824: train.py is synchronous and has --colocate; train_async.py is one step off and
 // refuses it; the teacher is a server outside of Ray. Trinity-RFT 0.6: explorer and trainer have
 // GPUs of their own, the teacher is an auxiliary model; mode colocate is for one GPU. verl 0.9: one
-// hybrid engine on the trainer's GPUs. TRL 1.10 holds a distillation's teacher beside the student
-// in every process; as a server it is nobody's, so that only its GPUs for the student's answers
-// (vllm_mode) can be divided.
+// hybrid engine on the trainer's GPUs, the teacher in a pool of its own (workers/config/
+// distillation.py). TRL 1.16: ServerDistillationTrainer, with vllm_mode colocate or server; nothing
+// of training leaves the card for generation. All three divide a batch by ranks (Trinity's
+// config_validator.py, verl's trainer/ppo, TRL's gradient_accumulation_steps).
 const struct split_framework split_frameworks[] = {
-    {"slime", "megatron", "sglang", BIT(LAYOUT_APART) | BIT(LAYOUT_COLOCATED), true,
-     "slime's teacher is a server of its own"},
-    {"trinity", "trinity", "vllm", BIT(LAYOUT_APART), false,
-     "Trinity's explorer and trainer have GPUs of their own"},
-    {"verl", "verl", "vllm", BIT(LAYOUT_COLOCATED), false,
-     "verl's engine runs on the trainer's GPUs, and its teacher is a server of its own"},
-    {"trl", "trl", "vllm", 0, false,
-     "TRL's distillation holds the teacher beside the student on every GPU"},
+    {.name = "slime",
+     .recipe = "megatron",
+     .engine = "sglang",
+     .layouts = BIT(LAYOUT_APART) | BIT(LAYOUT_COLOCATED),
+     .sizes = true,
+     .why = "slime's teacher is a server of its own"},
+    {.name = "trinity",
+     .recipe = "trinity",
+     .engine = "vllm",
+     .layouts = BIT(LAYOUT_APART),
+     .inside = true,
+     .even = true,
+     .why = "Trinity's explorer and trainer have GPUs of their own"},
+    {.name = "verl",
+     .recipe = "verl",
+     .engine = "vllm",
+     .layouts = BIT(LAYOUT_COLOCATED),
+     .inside = true,
+     .even = true,
+     .why = "verl's engine runs on the trainer's GPUs, and its teacher on GPUs of its own"},
+    {.name = "trl",
+     .engine = "vllm",
+     .layouts = BIT(LAYOUT_APART) | BIT(LAYOUT_COLOCATED),
+     .keeps = true,
+     .even = true,
+     .why =
+         "TRL's teacher is a server of its own; beside the student on every GPU, 'fathom predict "
+         "--recipe trl --task distill --teacher MODEL' has it"},
 };
 
 const ptrdiff_t split_framework_count = COUNT_OF(split_frameworks);
@@ -30,21 +51,15 @@ const char *split_layout_name(enum split_layout l)
     return names[l];
 }
 
-static bool read_framework(struct split_request *r, const struct settings *s, struct error *e)
+static void read_framework(struct split_request *r, const struct settings *s)
 {
     const struct setting *item = settings_find_z(s, "framework");
     r->layouts = BIT(SPLIT_LAYOUTS) - 1;
     for (ptrdiff_t i = 0; item && i < split_framework_count; i++)
         if (str_is(item->value, split_frameworks[i].name))
             r->framework = &split_frameworks[i];
-    if (r->framework && !r->framework->layouts)
-        return FAIL(e, UNSUPPORTED, item->where,
-                    "%s: nothing is to be divided; 'fathom predict --recipe trl --task distill "
-                    "--teacher MODEL' answers that",
-                    r->framework->why);
     if (r->framework)
         r->layouts = r->framework->layouts;
-    return true;
 }
 
 static bool read_layout(struct split_request *r, const struct settings *s, struct error *e)
@@ -130,7 +145,7 @@ static bool read_training(struct split_request *r, const struct settings *s, str
            add(&r->training, "context", context, STR_NONE, e) &&
            (!images || settings_add(&r->training, *images, e)) &&
            (!size || settings_add(&r->training, *size, e)) &&
-           (!r->framework ||
+           (!r->framework || !r->framework->recipe ||
             add(&r->training, "recipe", str_from(r->framework->recipe), STR("--framework"), e));
 }
 
@@ -184,7 +199,8 @@ bool split_read(struct split_request *r, struct arena *a, const struct settings 
         return FAIL(e, BAD_INPUT, STR("--teacher"), "no teacher is given");
     if (!settings_find_z(s, "model"))
         return FAIL(e, BAD_INPUT, STR("--student"), "no student is given");
-    if (!read_framework(r, s, e) || !read_layout(r, s, e) || !read_batches(r, s, e) ||
+    read_framework(r, s);
+    if (!read_layout(r, s, e) || !read_batches(r, s, e) ||
         !hardware_from_settings(&r->hardware, a, s, e))
         return false;
     r->gpus = hardware_gpus(&r->hardware);

@@ -178,7 +178,10 @@ static bool predict_part(struct split_part *p, struct error *why, const struct s
     struct step_question q = *asked;
     struct error reason = {0};
     double steps = (double)(sequences_of(r) / r->global_batch); // the rest is dropped
-    bool known = predict_step(found, &scratch, r, &q, &reason);
+    if (r->framework && !r->framework->recipe)
+        (void)FAIL(&reason, UNSUPPORTED, STR_NONE,
+                   "%s's distillation from a server is not modelled", r->framework->name);
+    bool known = !reason.code && predict_step(found, &scratch, r, &q, &reason);
     if (!known && reason.code != ERROR_UNSUPPORTED) {
         *e = reason;
         return false;
