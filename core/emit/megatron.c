@@ -1,5 +1,6 @@
-// Sizes for Megatron, which is not modelled: tensor and context parallel by arithmetic that the
-// file prints, so that a default is plausible. Nothing here says that a job fits.
+// Sizes for Megatron where nobody gives them: tensor and context parallel by arithmetic that the
+// file prints, so that a default is plausible. Nothing here says that a job fits; sizes that are
+// given are predicted.
 //
 // Bytes are those of Megatron's distributed optimizer (docs/user-guide/features/dist_optimizer.md)
 // and training/theoretical_memory_usage.py: bf16 weights and fp32 gradients, six a parameter, and
@@ -83,7 +84,7 @@ static bool is_better(const struct sizes *a, const struct sizes *b, uint64_t roo
 static struct sizes choose(const struct draft *j, uint64_t room)
 {
     bool tp_given = settings_find_z(j->settings, "tp"),
-         cp_given = settings_find_z(j->settings, "cp");
+         cp_given = settings_find_z(j->settings, "cp") || tp_given; // as it is predicted
     struct sizes best = sizes_of(j, j->tp, j->cp);
     for (uint64_t tp = tp_given ? j->tp : 1; tp <= j->job->hardware.gpus_per_node; tp *= 2) {
         for (uint64_t cp = cp_given ? j->cp : 1; cp <= job_ranks(j->job) / tp; cp *= 2) {
@@ -125,6 +126,12 @@ void draft_megatron(struct draft *j)
     struct str activations = bytes_text(a, s.activations), sum = bytes_text(a, bytes_of(&s));
     struct str limit = bytes_text(a, room);
     take(j, &s);
+    if (settings_find_z(j->settings, "tp")) {
+        draft_fact(j, "sizes_why",
+                   STR("Sizes as given, and as predicted above; by a rule of thumb"));
+        draft_fact(j, "sizes_sum", str_format(a, "the same takes %.*s of a card.", STR_ARGS(sum)));
+        return;
+    }
     draft_fact(j, "sizes_why",
                str_format(a,
                           "Not predicted, a rule of thumb: %.*s of weights, gradients and "

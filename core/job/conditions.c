@@ -432,7 +432,7 @@ bool reads_less_than_a_sequence(const struct job *j)
 
 bool limits_tokens_elsewhere(const struct job *j)
 {
-    return limits_tokens(j) && is_not_verls(j);
+    return limits_tokens(j) && is_not_verls(j) && !is_megatron(j);
 }
 
 bool is_another_recipe_with_adapters(const struct job *j)

@@ -18,7 +18,7 @@ bool misses_megatrons_gpus(const struct job *j)
 
 bool has_ragged_stages(const struct job *j)
 {
-    return is_megatron(j) && j->model.layers % j->pipeline != 0;
+    return is_megatron(j) && j->model.layers % (j->pipeline * j->interleaved) != 0;
 }
 
 bool has_no_such_stage(const struct job *j)
@@ -48,9 +48,24 @@ bool has_other_layers_than_megatron(const struct job *j)
     return is_megatron(j) && ((j->model.features & ~MODELLED_LAYERS) || job_has_windows(j));
 }
 
-bool is_policy_of_slime(const struct job *j)
+bool leaves_sizes_open(const struct job *j)
 {
-    return is_megatron(j) && j->task != TASK_SFT;
+    return !settings_find_z(j->given, "tp");
+}
+
+bool interleaves(const struct job *j)
+{
+    return j->interleaved > 1;
+}
+
+bool interleaves_too_few(const struct job *j)
+{
+    return interleaves(j) && j->accumulation % j->pipeline != 0;
+}
+
+bool has_precision_aware_elsewhere(const struct job *j)
+{
+    return j->precision_aware;
 }
 
 bool evaluates_at_all(const struct job *j)

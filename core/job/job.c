@@ -50,6 +50,15 @@ static bool add_implied_context(struct settings *given, struct error *e)
     return settings_add(given, (struct setting){STR("context"), context, parts[1]->where}, e);
 }
 
+// slime fills micro-batches up to so many tokens a GPU; a longer sample has one of its own
+// (slime/utils/dp_schedule.py).
+static void pack_for_slime(struct job *j, uint64_t sequences)
+{
+    j->batch = u64_most(1, sat_mul(j->token_limit, j->ring) / j->context);
+    j->accumulation = u64_divide_up(sequences, j->batch);
+    j->token_limit = 0;
+}
+
 // verl cuts the sequences of a sequence parallel group into as few micro-batches as hold at most so
 // many tokens a GPU, and evens them out (utils/seqlen_balancing.py). The limit is then said by
 // them.
@@ -57,6 +66,10 @@ static bool spread_tokens(struct job *j, struct error *e)
 {
     uint64_t sequences = sat_mul(j->batch, j->accumulation);
     const struct setting *item = settings_find_z(j->given, "max-token-len");
+    if (j->recipe == RECIPE_MEGATRON && j->token_limit && j->context) {
+        pack_for_slime(j, sequences);
+        return true;
+    }
     bool verls = j->recipe == RECIPE_TRINITY || j->recipe == RECIPE_VERL;
     if (!j->token_limit || !j->context || !verls)
         return true;

@@ -143,19 +143,21 @@ struct job {
     uint64_t tensor, expert;          // parallel sizes, of frameworks that have them
     uint64_t pipeline, stage;         // stages, and which of them is simulated
     enum context_comm context_comm;
-    uint64_t replicas;                // of fsdp2's shards, each over as many ranks (HSDP)
-    uint64_t lora_rank;               // 0: every parameter is trained
-    unsigned lora_targets;            // bits by enum lora_target
-    bool dora;                        // and a magnitude for each output of an adapted layer
-    enum quantize packed;             // linear layers in four bits, and how their scales are
-    uint64_t token_limit;             // of a micro-batch on one GPU, where the user set it; else 0
-    uint64_t reference_limit;         // the same of trinity's reference model; 0: the policy's
-    uint64_t limit_bytes;             // 0: what the card leaves
-    bool fused_kernels;               // of verl: a policy gradient without logits of all tokens
-    bool entropy_saving;              // of verl: the entropy in chunks, under a checkpoint
-    enum save save_hf;                // a checkpoint in Hugging Face's format
-    enum saving saving;               // checkpoints of transformers' Trainer and TRL
-    bool loads_once;                  // under fsdp only a node's first rank reads the weights
+    uint64_t interleaved;     // stages of each rank of a pipeline
+    bool precision_aware;     // Megatron's optimizer has no masters, but what weights lack of them
+    uint64_t replicas;        // of fsdp2's shards, each over as many ranks (HSDP)
+    uint64_t lora_rank;       // 0: every parameter is trained
+    unsigned lora_targets;    // bits by enum lora_target
+    bool dora;                // and a magnitude for each output of an adapted layer
+    enum quantize packed;     // linear layers in four bits, and how their scales are
+    uint64_t token_limit;     // of a micro-batch on one GPU, where the user set it; else 0
+    uint64_t reference_limit; // the same of trinity's reference model; 0: the policy's
+    uint64_t limit_bytes;     // 0: what the card leaves
+    bool fused_kernels;       // of verl: a policy gradient without logits of all tokens
+    bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
+    enum save save_hf;        // a checkpoint in Hugging Face's format
+    enum saving saving;       // checkpoints of transformers' Trainer and TRL
+    bool loads_once;          // under fsdp only a node's first rank reads the weights
     int torch_minor;
     trait_set traits;        // what rules and files ask of it, traits.h
     struct error unmodelled; // why nothing is predicted of it; no code where it is

@@ -290,6 +290,15 @@ const struct recipe_row recipe_rows[] = {
      .value = "policy",
      .evidence = "slime/backends/megatron_utils/loss.py: a policy gradient"},
     {.recipe = "megatron",
+     .setting = "attention",
+     .value = "auto",
+     .supervised = true,
+     .evidence = "megatron/training/arguments.py: attention_backend is auto"},
+    {.recipe = "megatron",
+     .setting = "attention",
+     .value = "flash2",
+     .evidence = "slime/scripts: --attention-backend flash"},
+    {.recipe = "megatron",
      .setting = "accum",
      .value = "16",
      .evidence = "ours: a step of enough answers to compare"},
@@ -424,7 +433,8 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
-           (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
+           (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) &&
+           (is_stretched(s) || !row->stretched) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

@@ -10,8 +10,8 @@
 #define EACH(array, count) _Static_assert(COUNT_OF(array) == (count), "a value without a word")
 
 static const char *const strategy_words[] = {
-    [STRATEGY_SINGLE] = "single", [STRATEGY_DDP] = "ddp",     [STRATEGY_FSDP1] = "fsdp1",
-    [STRATEGY_FSDP2] = "fsdp2",   [STRATEGY_ZERO1] = "zero1", [STRATEGY_ZERO2] = "zero2",
+    [STRATEGY_SINGLE] = "single", [STRATEGY_DDP] = "ddp",           [STRATEGY_FSDP1] = "fsdp1",
+    [STRATEGY_FSDP2] = "fsdp2",   [STRATEGY_ZERO1] = "zero1",       [STRATEGY_ZERO2] = "zero2",
     [STRATEGY_ZERO3] = "zero3",   [STRATEGY_MEGATRON] = "megatron",
 };
 static const char *const precision_words[] = {
@@ -33,7 +33,7 @@ static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
 static const char *const loss_words[] = {
     [LOSS_FULL] = "full",   [LOSS_CHUNKED] = "chunked:N", [LOSS_NONE] = "none",
-    [LOSS_LIGER] = "liger", [LOSS_POLICY] = "policy",    [LOSS_FUSED] = "fused",
+    [LOSS_LIGER] = "liger", [LOSS_POLICY] = "policy",     [LOSS_FUSED] = "fused",
 };
 static const char *const save_words[] = {
     [SAVE_LAST] = "last", [SAVE_NEVER] = "never", [SAVE_ALWAYS] = "always"};
@@ -61,8 +61,7 @@ static const char *const batching_words[] = {
 static const char *const freeze_words[] = {
     [FREEZE_NONE] = "none", [FREEZE_VISION] = "vision", [FREEZE_LANGUAGE] = "language"};
 
-static const char *const context_comm_words[] = {
-    [CONTEXT_HANDED] = "p2p", [CONTEXT_DEALT] = "a2a"};
+static const char *const context_comm_words[] = {[CONTEXT_HANDED] = "p2p", [CONTEXT_DEALT] = "a2a"};
 
 EACH(strategy_words, STRATEGIES);
 EACH(precision_words, PRECISIONS);
@@ -462,8 +461,9 @@ const struct setting_def setting_defs[] = {
      .worker = "full|chunked:|none",
      .kind = SETTING_CHOICE,
      .fallback = "full",
-     .text = "cross entropy over all tokens at once, in chunks of N, no head at all, Liger's fused "
-             "head and loss, a policy gradient (trinity), or TransformerEngine's kernel (megatron)"},
+     .text =
+         "cross entropy over all tokens at once, in chunks of N, no head at all, Liger's fused "
+         "head and loss, a policy gradient (trinity), or TransformerEngine's kernel (megatron)"},
     {.name = "attention",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(attention),
@@ -510,14 +510,14 @@ const struct setting_def setting_defs[] = {
     {.name = "max-token-len",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(token_limit),
-     .written_by = IN(TRINITY) | IN(VERL),
+     .written_by = IN_RAY_FAMILY,
      .kind = SETTING_COUNT,
      .values = "TOKENS",
      .min = 16,
      .max = 1 << 28,
      .usual = "two sequences",
-     .text = "max_token_len_per_gpu of trinity: how many tokens of a GPU's sequences make a "
-             "micro-batch"},
+     .text = "max_token_len_per_gpu of trinity, max_tokens_per_gpu of slime: how many tokens of a "
+             "GPU's sequences make a micro-batch"},
     {.name = "log-prob-max-token-len",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(reference_limit),
@@ -1080,6 +1080,26 @@ const struct setting_def setting_defs[] = {
      .max = 1024,
      .fallback = "1",
      .text = "pipeline parallel size: stages of layers, each on GPUs of its own"},
+    {.name = "virtual-pp",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(interleaved),
+     .phrase = "@ stages a rank",
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 1,
+     .max = 128,
+     .fallback = "1",
+     .text = "stages of each rank of a pipeline, in turn with those of others (Megatron's "
+             "virtual_pipeline_model_parallel_size)"},
+    {.name = "precision-aware",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(precision_aware),
+     .phrase = "precision-aware optimizer",
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text = "Megatron's use_precision_aware_optimizer: of fp32 masters only what bf16 weights "
+             "lack"},
     {.name = "cp-comm",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(context_comm),

@@ -37,11 +37,8 @@ static const trait_set by_optimizer[OPTIMIZERS] = {
 };
 
 static const trait_set by_loss[LOSSES] = {
-    [LOSS_CHUNKED] = IS_CHUNKED,
-    [LOSS_NONE] = IS_NO_LOSS,
-    [LOSS_LIGER] = IS_LIGER,
-    [LOSS_POLICY] = IS_POLICY,
-    [LOSS_FUSED] = IS_FUSED_LOSS,
+    [LOSS_CHUNKED] = IS_CHUNKED, [LOSS_NONE] = IS_NO_LOSS,     [LOSS_LIGER] = IS_LIGER,
+    [LOSS_POLICY] = IS_POLICY,   [LOSS_FUSED] = IS_FUSED_LOSS,
 };
 
 static const trait_set by_task[TASKS] = {
@@ -94,8 +91,7 @@ static trait_set of_sizes(const struct job *j)
     enum { TRL_CHUNK = 256, NEW_VARIABLE = 9 };
     return if_so(job_ranks(j) > 1, IS_SEVERAL) | if_so(j->hardware.nodes > 1, IS_NODES) |
            if_so(j->ulysses > 1, IS_SP) | if_so(j->ring > 1, IS_CP) | if_so(j->tensor > 1, IS_TP) |
-           if_so(j->pipeline > 1, IS_PP) |
-           if_so(j->accumulation > 1, IS_ACCUMULATES) |
+           if_so(j->pipeline > 1, IS_PP) | if_so(j->accumulation > 1, IS_ACCUMULATES) |
            if_so(j->loss == LOSS_CHUNKED && j->loss_chunk == TRL_CHUNK, IS_TRL_LOSS) |
            if_so(j->model.max_position && j->context > j->model.max_position, IS_YARN) |
            if_so(j->torch_minor >= NEW_VARIABLE, IS_TORCH_NEW);

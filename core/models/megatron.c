@@ -247,6 +247,20 @@ static struct var mean_loss(struct graph *g, struct var losses)
     return returns(&f, mean(g, multiply_constant(g, each, mask), 1));
 }
 
+// slime 624b824, backends/megatron_utils/loss.py: the model's output is logits, which Float16Module
+// makes fp32; their name lasts until the loss is there.
+static struct var policy_loss(struct graph *g, struct var last)
+{
+    const struct trainer *t = g->owner;
+    struct scope f = scope_in(g);
+    g->kind = MEMORY_LOGITS;
+    struct var logits = local(&f, unnamed(op_cut_head(g, last, megatron_of(t)->head)));
+    assign(&f, &logits, cast(g, logits, 4));
+    struct var chances = local(&f, unnamed(op_cut_entropy(g, logits, job_tokens(t->job))));
+    g->kind = MEMORY_WORKING;
+    return returns(&f, mean_loss(g, chances));
+}
+
 static struct var loss_of(struct graph *g, struct var hidden)
 {
     const struct trainer *t = g->owner;
@@ -255,6 +269,8 @@ static struct var loss_of(struct graph *g, struct var hidden)
     struct scope f = scope_in(g);
     machine_phase(t->machine, PHASE_LOSS);
     struct var last = local(&f, hidden);
+    if (t->job->loss == LOSS_POLICY)
+        return returns(&f, policy_loss(g, last));
     g->kind = MEMORY_LOGITS;
     struct var logits = local(&f, unnamed(op_cut_head(g, last, own->head)));
     bool fused = t->job->loss == LOSS_FUSED;
@@ -265,6 +281,12 @@ static struct var loss_of(struct graph *g, struct var hidden)
     return returns(&f, mean_loss(g, losses));
 }
 
+// slime's sequences follow each other in one row (backends/megatron_utils/data.py).
+static uint64_t rows_of(const struct job *p)
+{
+    return p->loss == LOSS_POLICY ? 1 : p->batch;
+}
+
 struct var megatron_forward(struct graph *g, const struct stage *stage, struct var in)
 {
     struct trainer *t = g->owner;
@@ -273,7 +295,7 @@ struct var megatron_forward(struct graph *g, const struct stage *stage, struct v
     g->recording = g->keeping = true;
     g->kind = MEMORY_SAVED;
     if (stage->has_words)
-        in = op_cut_embedding(g, own->words, t->ids, t->job->batch);
+        in = op_cut_embedding(g, own->words, t->ids, rows_of(t->job));
     struct var hidden = local(&f, layers_of(g, stage, unnamed(in)));
     if (!stage->has_head)
         return taken(returns(&f, hidden));

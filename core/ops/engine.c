@@ -365,12 +365,13 @@ struct var op_engine_entropy(struct graph *g, struct var logits, uint64_t tokens
 }
 
 // In fp32 throughout: the exponentials that were kept become the gradient in place, which is cast
-// to the logits' type on its way.
+// to the logits' type on its way where that is another.
 static void cut_entropy_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     machine_move(g->machine, 2 * n->saved[0]->bytes);
     out[0].gradient = storage_share(n->saved[0]);
-    out[0].cast_bytes = n->input_bytes[0];
+    if (n->input_bytes[0] != n->saved[0]->bytes)
+        out[0].cast_bytes = n->input_bytes[0];
 }
 
 static const struct operation cut_entropy = {KERNELS_LOG_SOFTMAX, cut_entropy_backward};

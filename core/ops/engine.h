@@ -51,7 +51,8 @@ struct var op_cut_embedding(struct graph *g, int weight, struct var ids, uint64_
 struct var op_cut_head(struct graph *g, struct var x, int weight);
 
 // Of each token: TransformerEngine's kernel, which turns the logits into their gradient, and
-// core/tensor_parallel/cross_entropy.py.
+// core/tensor_parallel/cross_entropy.py, as slime's log-probabilities are computed too
+// (slime/utils/ppo_utils.py, _VocabParallelLogProbEntropy, without a gradient of the entropy).
 struct var op_engine_entropy(struct graph *g, struct var logits, uint64_t tokens);
 struct var op_cut_entropy(struct graph *g, struct var logits, uint64_t tokens);
 

@@ -140,7 +140,8 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
     if (t.unknown)
         return t;
     double peak = (double)job->hardware.card.bf16.value;
-    t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds;
+    double shared = (double)job->tensor; // by ranks that have the same tokens
+    t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds / shared;
     t.mfu = spent->flops / seconds / peak;
     t.bound_by = bound_of(seconds, spent);
     set_range(&t, job, line);

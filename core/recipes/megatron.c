@@ -14,12 +14,17 @@ struct passage {
     struct storage *gradient; // of what came
 };
 
+// Of several stages of a rank the first has the first layers of all ranks' stages, and so on.
 static void build_stages(struct megatron *own, struct arena *a, const struct job *p)
 {
-    int layers = (int)(p->model.layers / p->pipeline), at = (int)p->stage;
-    own->stages = NEW(a, struct stage, 1);
-    own->stage_count = 1;
-    own->stages[0] = (struct stage){at * layers, layers, at == 0, p->stage + 1 == p->pipeline};
+    int count = (int)p->interleaved, ranks = (int)p->pipeline, rank = (int)p->stage;
+    int layers = (int)p->model.layers / (ranks * count);
+    own->stages = NEW(a, struct stage, count);
+    own->stage_count = count;
+    for (int i = 0; i < count; i++) {
+        int at = i * ranks + rank;
+        own->stages[i] = (struct stage){at * layers, layers, at == 0, at == ranks * count - 1};
+    }
 }
 
 static void build(struct run *r, const struct job *p, struct machine *m)
@@ -61,10 +66,8 @@ static void load_batch(struct trainer *t, struct storage *batch[4])
     t->ids = (struct var){batch[0], NO_NODE, 8, tokens};
 }
 
-static void forward(struct trainer *t, struct passage *p)
+static void forward(struct trainer *t, struct passage *p, const struct stage *stage)
 {
-    struct megatron *own = megatron_of(t);
-    const struct stage *stage = &own->stages[0];
     struct storage *batch[4] = {0};
     struct var in = {NULL, NO_NODE, 2, hidden_bytes(t->job) / 2};
     machine_phase(t->machine, PHASE_FORWARD);
@@ -82,6 +85,8 @@ static void forward(struct trainer *t, struct passage *p)
     t->graph.gemm_ready[0] = p->graph.gemm_ready[0];
     for (int i = 0; i < 4; i++)
         machine_drop(t->machine, batch[i]);
+    if (!stage->has_head) // what was sent is not kept (deallocate_pipeline_outputs)
+        var_drop(&p->graph, &p->out);
 }
 
 static void rename_to(struct trainer *t, struct storage **name, struct storage *value)
@@ -90,10 +95,9 @@ static void rename_to(struct trainer *t, struct storage **name, struct storage *
     *name = value;
 }
 
-static void backward(struct trainer *t, struct passage *p)
+static void backward(struct trainer *t, struct passage *p, const struct stage *stage)
 {
     struct megatron *own = megatron_of(t);
-    const struct stage *stage = &own->stages[0];
     machine_phase(t->machine, PHASE_BACKWARD);
     p->graph.gemm_ready[1] = t->graph.gemm_ready[1];
     if (stage->has_head) {
@@ -106,30 +110,57 @@ static void backward(struct trainer *t, struct passage *p)
     rename_to(t, &own->sent, p->gradient);
 }
 
-// What was sent is not kept (deallocate_pipeline_outputs).
-static void send(struct trainer *t, struct passage *p)
+// forward_backward_pipelining_with_interleaving: as many micro-batches as there are ranks go
+// through a stage before the next stage has them; the way back begins with the last stage.
+static int stage_of(const struct job *p, uint64_t turn, bool back)
 {
-    if (!megatron_of(t)->stages[0].has_head)
-        var_drop(&p->graph, &p->out);
+    uint64_t stages = p->interleaved, at = turn % (p->pipeline * stages) / p->pipeline;
+    return (int)(back ? stages - 1 - at : at);
+}
+
+// Which passage a turn is of: by micro-batch and stage.
+static uint64_t passage_of(const struct job *p, uint64_t turn, bool back)
+{
+    uint64_t stages = p->interleaved;
+    uint64_t batch = turn / (p->pipeline * stages) * p->pipeline + turn % p->pipeline;
+    return batch * stages + (uint64_t)stage_of(p, turn, back);
+}
+
+// How many turns go ahead before the first comes back.
+static uint64_t turns_ahead(const struct job *p)
+{
+    uint64_t behind = p->pipeline - p->stage - 1;
+    return p->interleaved == 1 ? behind : 2 * behind + (p->interleaved - 1) * p->pipeline;
+}
+
+// Micro-batches that are simulated: those in flight, and a few that find the pipeline full.
+static uint64_t simulated(const struct job *p)
+{
+    uint64_t most = p->interleaved == 1 ? turns_ahead(p) + DIFFERENT_MICRO_BATCHES
+                                        : DIFFERENT_MICRO_BATCHES * p->pipeline;
+    return u64_least(p->accumulation, most);
 }
 
 static void step(struct run *r)
 {
     struct trainer *t = &r->trainer;
     const struct job *p = t->job;
-    uint64_t ahead = u64_least(p->pipeline - p->stage - 1, p->accumulation);
-    uint64_t count = u64_least(p->accumulation, ahead + DIFFERENT_MICRO_BATCHES);
-    struct passage *all = NEW(t->machine->arena, struct passage, (ptrdiff_t)count);
-    for (uint64_t i = 0; i < count + ahead; i++) {
-        if (i < count) {
-            forward(t, &all[i]);
-            send(t, &all[i]);
-        }
+    struct megatron *own = megatron_of(t);
+    uint64_t turns = simulated(p) * p->interleaved, ahead = u64_least(turns_ahead(p), turns);
+    struct passage *all = NEW(t->machine->arena, struct passage, (ptrdiff_t)turns);
+    struct timeline *time = t->machine->time;
+    for (uint64_t i = 0; i < turns + ahead; i++) {
+        struct elapsed before = time ? time->now : (struct elapsed){0};
+        if (i < turns)
+            forward(t, &all[passage_of(p, i, false)], &own->stages[stage_of(p, i, false)]);
         if (i >= ahead)
-            backward(t, &all[i - ahead]);
+            backward(t, &all[passage_of(p, i - ahead, true)],
+                     &own->stages[stage_of(p, i - ahead, true)]);
+        if (time && i + 2 == turns && !ahead) // those that are not simulated are like this one
+            timeline_repeat(time, &before, (double)(p->accumulation - turns));
     }
-    rename_to(t, &megatron_of(t)->came, NULL);
-    rename_to(t, &megatron_of(t)->sent, NULL);
+    rename_to(t, &own->came, NULL);
+    rename_to(t, &own->sent, NULL);
     machine_phase(t->machine, PHASE_OPTIMIZER);
     t->strategy->update(t);
 }

@@ -58,7 +58,8 @@ static void build_buffers(struct trainer *t, bool experts)
 }
 
 // The first rank's part of the buffer, and with it of some parameters: fp32 masters, made of a copy
-// in bf16 each.
+// in bf16 each. The precision-aware optimizer has none (config.use_precision_aware_optimizer); in
+// host memory they are that of HybridDeviceOptimizer's (core/optimizer/cpu_offloading).
 static void build_masters(struct trainer *t, bool experts)
 {
     struct graph *g = &t->graph;
@@ -76,7 +77,8 @@ static void build_masters(struct trainer *t, bool experts)
         t->trained[t->trained_count++] =
             (struct trained){.elements = own, .width = WIDE, .parameter = i};
     }
-    for (int i = t->trained_count - 1; i >= first; i--) {
+    bool has_masters = !t->job->precision_aware && t->job->offload == OFFLOAD_OFF;
+    for (int i = t->trained_count - 1; has_masters && i >= first; i--) {
         struct trained *tensor = &t->trained[i];
         struct storage *narrow = machine_take(m, tensor->elements * t->width, MEMORY_WORKING);
         tensor->weight = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
@@ -100,12 +102,38 @@ static void collect(struct trainer *t, enum collective kind, uint32_t width)
                         buffer_elements(t, experts) * width);
 }
 
-// TransformerEngine's FusedAdam: state at the first step, two values an element.
+// Gradients go down in fp32, weights come back in bf16.
+static void update_on_host(struct trainer *t)
+{
+    uint64_t elements = 0;
+    for (int i = 0; i < t->trained_count; i++)
+        elements += t->trained[i].elements;
+    machine_host_copy(t->machine, STREAM_COMPUTE, elements * WIDE);
+    machine_update_on_host(t->machine, elements);
+    machine_host_copy(t->machine, STREAM_COMPUTE, elements * t->width);
+}
+
+// Masters, two moments and a pinned copy of the gradients, of this rank's part.
+static uint64_t host_bytes(const struct job *p)
+{
+    uint64_t experts = p->parameters.by_part[PART_EXPERTS], rest = p->parameters.total - experts;
+    uint64_t part = rest / (p->tensor * p->pipeline) / megatron_data_ranks(p) +
+                    experts / (p->expert * p->pipeline) / megatron_expert_ranks(p);
+    return p->offload ? sat_mul(part, 4 * WIDE) : 0;
+}
+
+// TransformerEngine's FusedAdam: state at the first step, two values an element, and where there
+// are no masters the 16 bits that weights lack of them (store_param_remainders).
 static void update(struct trainer *t)
 {
     struct machine *m = t->machine;
     uint64_t elements = 0;
     collect(t, REDUCE_SCATTER, WIDE);
+    if (t->job->offload) {
+        update_on_host(t);
+        collect(t, GATHER, t->width);
+        return;
+    }
     for (int i = t->trained_count - 1; i >= 0; i--) {
         struct trained *tensor = &t->trained[i];
         elements += tensor->elements;
@@ -113,9 +141,12 @@ static void update(struct trainer *t)
             continue;
         tensor->state.first = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
         tensor->state.second = machine_take(m, tensor->elements * WIDE, MEMORY_OPTIMIZER);
+        if (t->job->precision_aware)
+            tensor->weight = machine_take(m, tensor->elements * t->width, MEMORY_OPTIMIZER);
     }
     machine_move(m, 8 * WIDE * elements);
     collect(t, GATHER, t->width);
 }
 
-const struct strategy_kind megatron_strategy = {.build = build, .update = update};
+const struct strategy_kind megatron_strategy = {
+    .build = build, .update = update, .host_bytes = host_bytes};
