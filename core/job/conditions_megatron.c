@@ -75,8 +75,9 @@ bool evaluates_at_all(const struct job *j)
 
 bool deals_experts_unevenly(const struct job *j)
 {
-    return j->expert > 1 && (job_ranks(j) % (j->expert * j->pipeline) != 0 ||
-                             j->model.experts.count % j->expert != 0);
+    uint64_t shared = j->expert * j->expert_tensor;
+    return shared > 1 &&
+           (job_ranks(j) % (shared * j->pipeline) != 0 || j->model.experts.count % j->expert != 0);
 }
 
 bool talks_otherwise(const struct job *j)
@@ -92,4 +93,10 @@ bool deals_latent_heads(const struct job *j)
 bool deals_heads_unevenly(const struct job *j)
 {
     return j->context_comm == CONTEXT_DEALT && j->model.kv_heads % (j->tensor * j->ring) != 0;
+}
+
+bool cuts_experts_otherwise(const struct job *j)
+{
+    return j->expert_tensor > 1 && (j->expert_tensor != j->tensor || !is_megatron(j) ||
+                                    !model_has(&j->model, FEATURE_EXPERTS));
 }

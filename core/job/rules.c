@@ -150,6 +150,8 @@ const struct rule rules[] = {
      "tp @tp@ does not divide the @kv_heads@ heads of keys and values"},
     {IS_MEGATRON, 0, deals_experts_unevenly, 0, CANNOT, "ep",
      "ep @ep@ times pp @pp@ divides the @gpus@ GPUs, and ep the @experts@ experts"},
+    {0, 0, cuts_experts_otherwise, 0, CANNOT, "etp",
+     "Megatron's experts are whole (--etp 1) or cut as the rest is (--etp @tp@)"},
     {IS_MEGATRON, IS_EXPERTS, spreads_experts, 0, CANNOT, "ep", "@family@ has no experts"},
     {IS_TP, 0, cuts_tokens, 0, CANNOT, "context",
      "sequence parallel deals a sequence's tokens out to tp @tp@, which does not divide them"},

@@ -184,9 +184,16 @@ static struct var experts_of(struct graph *g, struct var normed, const struct la
     struct var shared = {NULL, NO_NODE, 2, 0};
     if (l->shared_down >= 0)
         shared = local(&f, shared_expert(g, normed, l));
-    struct var laid = local(&inner, sorted(g, given, p));
+    struct var laid = local(&inner, given);
+    if (p->expert_tensor > 1)
+        assign(&inner, &laid, unnamed(op_gather_tokens(g, laid)));
+    assign(&inner, &laid, sorted(g, laid, p));
     struct var made = local(&inner, grouped_mlp(g, laid, call));
-    struct var back = local(&f, returns(&inner, sorted(g, made, p)));
+    struct scope last = scope_in(g);
+    struct var all = local(&last, sorted(g, made, p));
+    if (p->expert_tensor > 1)
+        assign(&last, &all, unnamed(op_scatter_tokens(g, all)));
+    struct var back = local(&f, returns(&inner, returns(&last, all)));
     struct scope combine = scope_in(g);
     struct var own = local(&combine, unnamed(op_deal_out(g, back, p->expert)));
     assign(&combine, &own, unnamed(op_unpermute(g, own, chosen)));

@@ -25,7 +25,7 @@ uint64_t megatron_data_ranks(const struct job *p)
 
 uint64_t megatron_expert_ranks(const struct job *p)
 {
-    return job_ranks(p) / (p->expert * p->pipeline);
+    return job_ranks(p) / (p->expert * p->expert_tensor * p->pipeline);
 }
 
 static int add(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
@@ -103,11 +103,10 @@ static int add_experts(struct trainer *t, const char *name, uint64_t rows, uint6
     return first;
 }
 
-// Experts are whole: expert tensor parallel is 1, as in slime's scripts.
 static void add_sparse_mlp(struct trainer *t, struct layer_parameters *l)
 {
     const struct model *m = &t->job->model;
-    uint64_t width = m->experts.intermediate;
+    uint64_t width = m->experts.intermediate / t->job->expert_tensor;
     uint64_t shared = m->experts.shared_intermediate / t->job->tensor;
     l->before_mlp_norm = add(t, "decoder.layers.{layer}.pre_mlp_layernorm.weight", m->hidden, 1);
     l->router = add(t, "decoder.layers.{layer}.mlp.router.weight", m->experts.count, m->hidden);

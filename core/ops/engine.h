@@ -85,6 +85,9 @@ struct var op_latent_keys(struct graph *g, struct var both, struct var turning, 
 // A gathered part of a sequence, and its gradient's part (mappings.py).
 struct var op_gather_tokens(struct graph *g, struct var x);
 
+// All of a sequence, summed over ranks, to this rank's part.
+struct var op_scatter_tokens(struct graph *g, struct var x);
+
 // ------------------------------------------------------------------ engine_context.c
 
 // Of queries, keys and values of this rank's tokens, which `shape` says: heads dealt out over the

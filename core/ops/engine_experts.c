@@ -253,3 +253,22 @@ struct var op_gather_tokens(struct graph *g, struct var x)
         machine_collect(g->machine, STREAM_COMPUTE, GATHER, ranks, var_bytes(out));
     return out;
 }
+
+static void scatter_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = take_working(g, n->input_bytes[0]);
+    machine_collect(g->machine, STREAM_COMPUTE, GATHER, g->engine->ranks, n->input_bytes[0]);
+}
+
+static const struct operation scattered = {KERNELS_EXCHANGE_OUT, scatter_backward};
+
+struct var op_scatter_tokens(struct graph *g, struct var x)
+{
+    uint64_t ranks = g->engine->ranks;
+    struct node *n = graph_add_for(g, &scattered, x);
+    node_input(n, 0, x);
+    struct var out = graph_output(g, n, x.elements / ranks, x.width);
+    if (!g->stopped)
+        machine_collect(g->machine, STREAM_COMPUTE, REDUCE_SCATTER, ranks, var_bytes(x));
+    return out;
+}
