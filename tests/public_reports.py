@@ -16,7 +16,11 @@ on these rows is no forecast for others. Later, with the threads and scripts rea
 the commit that wrote them, and its cards are named there; ms-swift's zero3.json has overlap_comm off; use_liger_kernel
 swaps layers' kernels too; LLaMA-Factory's rank is 8 where nothing is said; names are asked as they are written. Two are not asked any
 more: one whose figures are of another maker's cards, as far as it is told (two wrong, one right), and a second user's
-word without model and length (wrong).
+word without model and length (wrong). Then, with more that can be asked: s1's run of 20,000 tokens is none any more
+(wrong), as its thread calls that number a cutoff and tells no lengths, like those of other reports that trained; what a
+recipe or a record of the same author states counts as stated (SAID); bitsandbytes' weights were not cut by ZeRO-3 in
+2024, as that report says itself, which is ZeRO-2's memory; LLaMA-Factory's rows are padded, and axolotl turns
+expandable segments on.
 A job that died is foretold by "no", one that trained by "safe" or "tight"; where the card is not stated the peak is
 judged, which has to lie within the stated range of the driver's figure. None that died may be called safe. Bars are what
 is reached.
@@ -31,16 +35,26 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 # Whose step is transformers' Trainer's, with its gradient checkpointing where nothing is said.
 TRAINERS = {"llama-factory": "on", "ms-swift": "on", "axolotl": "off", "transformers Trainer": "off",
             "trl": "off", "trl (open-r1)": "off", "trl (s1, FSDP)": "off", "trl (alignment-handbook)": "off",
-            "soup (trl)": "off", "transformers + FSDP": "off", "transformers Trainer (BELLE)": "off"}
+            "soup (trl)": "off", "transformers + FSDP": "off", "transformers Trainer (BELLE)": "off", "xtuner": "on"}
 # The Trainer's own, where a report's name is not the catalogue's.
 MODELS = {"chinese-llama-2-13b-hf": None, "7B (6650M params)": None}
 STRATEGIES = {"single": "single", "ddp": "ddp", "zero1": "zero1", "zero2": "zero2", "zero3": "zero3",
               "fsdp1": "fsdp1", "fsdp2": "fsdp2", "fsdp1 full_shard": "fsdp1", "fsdp full_shard": "fsdp1"}
 TRL_1 = "2026"       # no report is between its release and this
 TORCH_2_8 = "2025-08-06"  # adamw_torch_fused since (transformers/training_args.py)
-# simplescaling/s1, train/sft_multinode.sh: --gradient_checkpointing=True. Its script for one node was not found.
+# simplescaling/s1, train/sft_multinode.sh: --gradient_checkpointing=True. Its script for one node has none.
 CHECKPOINTED = {("simplescaling/s1#13", 2)}
+CUTOFFS = {"simplescaling/s1#13"}  # "cutoff len": the longest sample is not told
 PACKED = ("load_in_8bit", "GPTQ 4bit")
+# What reports leave to files that they name. Soup: its issue 378 and benchmarks/gate-h100-validation.md (step 17) have the
+# rank, config/schema.py no checkpointing; its trainer names no dtype, and the adapters' targets are peft's for Llama.
+# open-r1: recipes/OpenR1-Qwen-7B/sft/config.yaml and accelerate_configs/zero3.yaml of the day, which sets no buckets.
+# xtuner: configs/deepspeed/deepspeed_zero3.json, which sets none either; its AmpOptimWrapper has float16.
+SAID = {"MakazhanAlpamys/Soup#78": {"lora_rank": 16, "lora_targets": "q_proj, v_proj", "wide": True},
+        "huggingface/open-r1#446": {"seq": 32768, "batch": 1, "accum": 2, "buckets": "deepspeed"},
+        "InternLM/xtuner#793": {"buckets": "deepspeed", "precision": "fp16"}}
+NOT_CUT = "bnb under zero3 is not partitioned"
+NO_BF16 = ("T4", "V100", "TitanRTX")
 # Whose other figures are of Ascend cards, and a second user's word who names neither model nor length.
 NOT_TOLD = {("hiyouga/LlamaFactory#7409", 1): "the card is none of NVIDIA's, as far as it is told",
             ("hiyouga/LlamaFactory#6999", 8): "neither model nor length is told"}
@@ -48,13 +62,23 @@ NOT_TOLD = {("hiyouga/LlamaFactory#7409", 1): "the card is none of NVIDIA's, as 
 SCRIPTS = {"flash_attention_3": ("2025-08-01", "H20-96GB"), "packing/liger_kernel": ("2025-05-08", "A100-80GB")}
 SWIFT_OVERLAP_OFF = "2025-03-24"  # overlap_comm in its zero3.json
 
-# Reports asked, and right. Wanted are nine of ten: this is short of it.
-BARS = {"asked": 14, "right": 10}
+EXPANDABLE_AXOLOTL = "2024-12-16"  # utils/__init__.py, set_pytorch_cuda_alloc_conf, as found at least since
+FACTORY_OVERLAP_OFF = "2025-03-07"  # overlap_comm in examples/deepspeed/*.json (LLaMA-Factory db113f690)
+PADDED_ALONE = "llama-factory"  # train/sft/workflow.py: to a multiple of eight tokens
+
+# Reports asked, and right. Wanted are nine of ten.
+BARS = {"asked": 29, "right": 24}
+
+
+def said_of(row):
+    """What files that the report names have; not of one whose length they do not have."""
+    return {} if isinstance(row.get("seq"), int) and "max_seq_length" in " ".join(row.get("missing", [])) \
+        else SAID.get(row["source"], {})
 
 
 def value(row, key):
-    """As stated, or as the report's reader says it must be assumed."""
-    return row.get(key, row.get("assume", {}).get(key))
+    """As stated, or in a file that is named, or as the report's reader says it must be assumed."""
+    return row.get(key, said_of(row).get(key, row.get("assume", {}).get(key)))
 
 
 def rank_of(row):
@@ -69,10 +93,15 @@ def dated(row):
 
 
 def precision_of(row, sharded):
-    half = "fp16" in row.get("precision", "") or "fp16 assumed" in " ".join(row.get("missing", []))
-    if half and sharded:
+    half = "fp16" in str(value(row, "precision")) or "fp16 assumed" in " ".join(row.get("missing", []))
+    if (half or row["gpu"].startswith(NO_BF16)) and sharded:
         return "fp16"
-    return "mixed" if sharded else "bf16" if row["method"] != "full" else "autocast"
+    wide = row["method"] == "full" or said_of(row).get("wide")
+    return "mixed" if sharded else "autocast" if wide else "bf16"
+
+
+def strategy_of(row):
+    return "zero2" if NOT_CUT in row.get("flags", []) else STRATEGIES[row["strategy"]]
 
 
 def reason_of(row):
@@ -80,6 +109,7 @@ def reason_of(row):
     model = row["model"].split("/")[-1]
     unknown = " ".join(row.get("missing", []))
     length = value(row, "seq")
+    cutoff = "lengths" in unknown or "longest" in unknown or row["source"] in CUTOFFS
     checks = (
         ("megatron" in row["framework"] or "megatron" in row["strategy"], "Megatron"),
         (row["framework"] not in TRAINERS, "another framework's step"),
@@ -94,8 +124,7 @@ def reason_of(row):
         (row["task"] == "dpo" and row["date"] < TRL_1, "DPO with whole logits, as TRL had it before 1.0"),
         (not isinstance(value(row, "batch"), int), "the batch is not stated"),
         (row["method"] == "lora" and not rank_of(row), "the adapters' rank is not stated"),
-        (row["outcome"] == "fits" and ("lengths" in unknown or "longest" in unknown),
-         "only the cutoff is stated, and it trained"),
+        (row["outcome"] == "fits" and cutoff, "only the cutoff is stated, and it trained"),
     )
     return next((why for failed, why in checks if failed), None)
 
@@ -103,25 +132,33 @@ def reason_of(row):
 def settings_of(row):
     several = row["strategy"] != "single"
     nodes = f"{row['nodes']}x" if row["nodes"] > 1 else ""
-    sharded = STRATEGIES[row["strategy"]] not in ("single", "ddp")
+    sharded = strategy_of(row) not in ("single", "ddp")
     date, card = dated(row)
     experts = "Mixtral" in row["model"]  # of which only today's are modelled
+    accum = value(row, "accum")
     stated = row.get("checkpointing") or (row["source"], row["nodes"]) in CHECKPOINTED
     off = row.get("checkpointing") is False or value(row, "checkpointing") is False
     asked = {"recipe": "transformers@4.48" if date < "2025-02" and not sharded and not experts else "transformers",
              "model": row["model"], "gpu": f"{nodes}{row['gpus']}x{card}" if several else card,
              "context": value(row, "seq"), "batch": value(row, "batch"),
              "checkpointing": "off" if off else "on" if stated else TRAINERS[row["framework"]],
-             "strategy": STRATEGIES[row["strategy"]],
-             "precision": precision_of(row, sharded)}
+             "strategy": strategy_of(row), "precision": precision_of(row, sharded)}
+    if row["framework"] == "xtuner":  # DeepSpeed's engine around transformers' model
+        asked["recipe"] = "deepspeed"
+    if row["framework"] == PADDED_ALONE and asked["precision"] != "fp16" and sharded:
+        asked.update({"recipe": "llamafactory", "batching": "padded", "expandable": "off",
+                      "overlap-comm": "on" if date < FACTORY_OVERLAP_OFF else "off"})
     if "bf16 params" in row.get("precision", ""):
         asked["precision"] = "bf16"
     if row["task"] == "dpo":
         asked.update({"recipe": "trl", "task": "dpo"})
-    if isinstance(row.get("accum"), int):
-        asked["accum"] = row["accum"]
+    if isinstance(accum, int):
+        asked["accum"] = accum
+    factory = row["framework"] == PADDED_ALONE and strategy_of(row) in ("zero1", "zero2")
+    if said_of(row).get("buckets") or factory:  # ds_z2_config.json: 5e8
+        asked["zero-buckets"] = "deepspeed"
     if row["method"] != "full":
-        targets = str(row.get("lora_targets", "all"))
+        targets = str(value(row, "lora_targets") or "all")
         asked.update({"lora": rank_of(row) or 8,
                       "lora-targets": "q,v" if "v_proj" in targets else "all-linear"})
     if row["method"] == "qlora":
@@ -138,7 +175,8 @@ def settings_of(row):
             asked["layer-kernels"] = "liger"
     if row["framework"] == "ms-swift" and row["strategy"] == "zero3" and date >= SWIFT_OVERLAP_OFF:
         asked["overlap-comm"] = "off"
-    if "expandable_segments:True" in row.get("flags", []):
+    if "expandable_segments:True" in row.get("flags", []) or \
+            (row["framework"] == "axolotl" and row["date"] >= EXPANDABLE_AXOLOTL):
         asked["expandable"] = "on"
     return asked
 

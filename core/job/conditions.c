@@ -228,10 +228,15 @@ bool has_own_attention(const struct job *j)
             FEATURE_ROTARY_COMPLEX | FEATURE_SCORES_BIASED | FEATURE_HEADS_AMONG);
 }
 
+// Attention that is written out changes nothing for DeepSpeed: its parameters are modules' all the
+// same, as those of BLOOM, MPT, GPT-J and Falcon are.
 bool is_special_under_zero(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_EXPERTS) ? is_special_but_for_experts(j)
-                                                 : has_own_attention(j);
+    feature_set written =
+        FEATURE_ALIBI | FEATURE_SCORES_BIASED | FEATURE_WIDE_SCORES | FEATURE_HEADS_AMONG;
+    if (model_has(&j->model, FEATURE_EXPERTS))
+        return is_special_but_for_experts(j);
+    return has_own_attention(j) && !model_has(&j->model, written);
 }
 
 bool is_latent(const struct job *j)
@@ -392,7 +397,9 @@ bool is_packed_elsewhere(const struct job *j)
                 j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
     bool cut = (j->strategy == STRATEGY_FSDP2 || j->strategy == STRATEGY_ZERO3) &&
                (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS));
-    return j->packed && !(j->precision == PRECISION_MIXED ? flat || cut : whole);
+    bool flat_in_fp16 = j->precision == PRECISION_FP16 && job_is_zero(j) && flat;
+    bool held = j->precision == PRECISION_MIXED ? flat || cut : whole || flat_in_fp16;
+    return j->packed && !held;
 }
 
 bool has_targets_without_adapters(const struct job *j)
@@ -545,9 +552,11 @@ bool is_ragged(const struct job *j)
     return j->batching != BATCHING_FULL;
 }
 
+// transformers 5 makes the same mask for whoever pads; those before made others.
 bool is_ragged_elsewhere(const struct job *j)
 {
-    return is_ragged(j) && !is_trl(j);
+    bool pads = is_trainers(j) && !job_shifts_logits(j) && j->batching == BATCHING_PADDED;
+    return is_ragged(j) && !is_trl(j) && !pads;
 }
 
 bool is_ragged_without_sdpa(const struct job *j)

@@ -318,13 +318,19 @@ bool job_has_windows(const struct job *p)
            p->ulysses == 1;
 }
 
+// LLaMA-Factory 0.9.5, train/sft/workflow.py: its collator pads to a multiple of eight tokens.
+static bool pads_single_rows(const struct job *p)
+{
+    return p->recipe == RECIPE_LLAMAFACTORY && p->batching == BATCHING_PADDED;
+}
+
 // A mask of rows that are all of one length says nothing, and none is made.
 bool job_masks_rows(const struct job *p)
 {
     // Gemma 3's images are seen from all of their tokens.
     if (p->images && model_has(&p->model, FEATURE_VISION_SIGLIP))
         return true;
-    bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1;
+    bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1 || pads_single_rows(p);
     return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
 }
 
@@ -409,6 +415,13 @@ bool job_adds_router_loss(const struct job *p)
 bool job_shifts_logits(const struct job *p)
 {
     return p->recipe == RECIPE_TRANSFORMERS && p->version < 2;
+}
+
+// modeling_gpt_bigcode.py of 4.45 and 4.48.1: its loss casts nothing, and checkpointing does not
+// turn its cache off, so that keys and values are handed out, views of what they were made with.
+bool job_is_old_bigcode(const struct job *p)
+{
+    return job_shifts_logits(p) && str_is(str_from(p->model.family->model_type), "gpt_bigcode");
 }
 
 // gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False.

@@ -215,6 +215,7 @@ bool job_is_trainers(const struct job *p);      // transformers' Trainer, or one
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
 bool job_shifts_logits(const struct job *p);
+bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
 bool job_checkpoints_reentrantly(const struct job *p);
 

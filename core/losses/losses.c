@@ -63,10 +63,11 @@ static struct var shifting_loss(struct trainer *t, struct var hidden)
     struct scope f = scope_in(g);
     g->kind = MEMORY_LOGITS;
     struct var logits = local(&f, finished(t, g, logits_of(t, hidden)));
+    uint32_t width = job_is_old_bigcode(t->job) ? logits.width : 4;
     if (job_casts_logits_in_place(t->job))
-        assign(&f, &logits, cast(g, logits, 4));
+        assign(&f, &logits, cast(g, logits, width));
     else
-        logits = local(&f, cast(g, logits, 4));
+        logits = local(&f, cast(g, logits, width));
     struct var shifted = local(&f, shifted_logits(t, logits));
     struct var labels = local(&f, shifted_labels(t));
     struct var loss = cross_entropy(g, shifted, labels);

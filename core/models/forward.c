@@ -317,6 +317,14 @@ static struct var ringed_attention(struct graph *g, struct heads h, struct ring 
     return copy(g, mixed);
 }
 
+static void hand_out(struct graph *g, struct var values, const struct layer_call *call)
+{
+    struct trainer *t = call->trainer;
+    struct var seen = t->handed_out ? graph_expose(g, borrowed(values)) : (struct var){0};
+    if (seen.storage)
+        t->handed_out[call->layer] = seen;
+}
+
 // The kernel's output lies as its queries do, which a join has brought into the heads' order. A
 // mask excludes shared heads of keys and values: they are repeated.
 static struct var fused_attention(struct graph *g, struct heads h, struct attention_shape shape,
@@ -374,6 +382,7 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     struct var gate = {NULL, NO_NODE, 0, 0};
     bool gated = model_has(m, FEATURE_GATED_ATTENTION);
     struct heads h = gated ? project_gated(g, x, p, &gate) : project_heads(g, x, call);
+    hand_out(g, h.v, call);
     gate = local(&f, gate);
     if (lays_values_out(call) && !model_has(m, FEATURE_QK_NORM_LATE))
         h.v = relayout(g, h.v);
@@ -631,6 +640,21 @@ static void ask_for_router_logits(struct trainer *t)
         asked ? NEW(t->machine->arena, struct var, (ptrdiff_t)t->job->model.layers) : NULL;
 }
 
+// For past_key_values, which the output has until the loss is known.
+static void make_room_for_keys(struct trainer *t)
+{
+    bool handed = job_is_old_bigcode(t->job) && t->job->checkpointing && t->graph.recording;
+    t->handed_out =
+        handed ? NEW(t->machine->arena, struct var, (ptrdiff_t)t->job->model.layers) : NULL;
+}
+
+static void drop_handed_out(struct trainer *t)
+{
+    for (int i = 0; t->handed_out && i < (int)t->job->model.layers; i++)
+        var_drop(&t->graph, &t->handed_out[i]);
+    t->handed_out = NULL;
+}
+
 // With learned positions, whose rows keep their name as the embedding does, and what is left out at
 // random.
 static struct var embedded_in_place(struct scope *f, struct var *embedded, struct var positions)
@@ -663,6 +687,7 @@ struct output model_forward(struct trainer *t)
     int root = unit_number(t, PART_NORMS), embedding = unit_number(t, PART_EMBEDDING);
     g->recording = g->keeping = !t->is_reference && !t->without_graph;
     ask_for_router_logits(t);
+    make_room_for_keys(t);
     g->kind = MEMORY_WORKING;
     unit_enter(t, root);
     unit_enter(t, embedding);
@@ -695,4 +720,5 @@ void model_let_go(struct trainer *t, struct output o)
 {
     var_drop(&t->graph, &o.positions);
     drop_angles(t);
+    drop_handed_out(t);
 }

@@ -60,6 +60,7 @@ struct trainer {
     struct scaler scaler;
     bool has_scale_code;                           // of packed weights
     struct var *router_logits;                     // of this pass, by layer; NULL: not asked for
+    struct var *handed_out;                        // keys and values, by layer; NULL: none are
     struct ring ring;                              // of context parallel
     struct var ids;                                // the same in every step, or the batches' first
     struct storage **batches;                      // of the step, where the recipe loads them

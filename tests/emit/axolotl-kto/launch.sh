@@ -4,6 +4,8 @@
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+export PYTORCH_ALLOC_CONF=expandable_segments:True
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 export NNODES=1
 export NPROC_PER_NODE=8

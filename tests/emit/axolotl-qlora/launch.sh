@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # axolotl, sft: Qwen3-8B, 4096 tokens a sequence; sequences a step: 1.
-# Predicted: safe. Peak 16.15 GiB reserved, 14.31 GiB allocated, of the 22.91 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 15.78 GiB reserved, 14.31 GiB allocated, of the 22.91 GiB that torch may take. Not measured: jobs of this kind.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+export PYTORCH_ALLOC_CONF=expandable_segments:True
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 export NNODES=1
 export NPROC_PER_NODE=1
