@@ -344,8 +344,8 @@ static void gather_ahead(struct coordinator *c)
 }
 
 // A pass that goes another way than the one that was written down, as where adapters are switched
-// off, or beyond its end: nothing is known any more until a pass is written down again, and what was
-// on its way goes (trace_prologue and _invalidate_trace).
+// off, or beyond its end: nothing is known any more until a pass is written down again, and what
+// was on its way goes (trace_prologue and _invalidate_trace).
 static void doubt(struct coordinator *c, int module)
 {
     if (!c->is_known || (c->step < c->module_count && c->modules[c->step] == module))
