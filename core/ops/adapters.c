@@ -102,10 +102,13 @@ struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bi
     return out;
 }
 
-// lora_B(lora_A(x)) * scaling
+// lora_B(lora_A(x)) * scaling. What was made as wide as the adapter at rest autocast makes as
+// narrow as it is when gathered.
 static struct var thin_product(struct graph *g, struct var x, int adapter)
 {
-    struct var low = op_linear(g, x, adapter, -1);
+    struct var in = op_cast(g, x, g->adapter_rest ? g->parameters[adapter].width : x.width);
+    struct var low = op_linear(g, in, adapter, -1);
+    var_drop(g, &in);
     struct var high = op_linear(g, low, adapter + 1, -1);
     var_drop(g, &low);
     struct var out = op_scale(g, high);
@@ -156,7 +159,7 @@ struct var op_adapter(struct graph *g, struct var x, struct var result, int para
         return packed_dora(g, x, result, parameter, bias);
     if (p->packed)
         return packed_adapter(g, x, result, adapter);
-    struct var in = op_cast(g, x, g->parameters[adapter].width);
+    struct var in = op_cast(g, x, g->adapter_rest ? g->adapter_rest : g->parameters[adapter].width);
     struct var sum = p->magnitude ? op_dora(g, in, result, parameter, bias)
                                   : plain_adapter(g, in, result, adapter);
     struct var out = op_cast(g, sum, result.width);

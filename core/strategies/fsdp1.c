@@ -718,6 +718,7 @@ static void find_trained(struct trainer *t, struct shards *s)
         s->first_thin = t->final_norm + t->norm_count + t->head_count;
         s->thin_count = (g->parameter_count - s->first_thin) / s->root;
         s->stored_width = trainer_frozen_width(t, s->stored_width);
+        t->graph.adapter_rest = THIN_WIDTH;
         t->graph.reentrant = t->graph.holds_leaves =
             t->job->checkpointing && job_checkpoints_reentrantly(t->job);
     }
