@@ -47,12 +47,6 @@ bool player_start(struct player *p, struct arena *a, const struct replay_request
     return seed(p, a, e);
 }
 
-static inline void note(struct replay_peak *peak, const struct stat *stat, ptrdiff_t index)
-{
-    if (stat->peak > peak->bytes)
-        *peak = (struct replay_peak){stat->peak, index};
-}
-
 // Stretches without an event of the program's are as the last was.
 static void sample(struct player *p, ptrdiff_t index)
 {
@@ -72,15 +66,6 @@ static void sample(struct player *p, ptrdiff_t index)
         s->reserved_bytes[point] = stats->reserved_bytes.current;
 }
 
-void player_note(struct player *p, ptrdiff_t index)
-{
-    const struct allocator_stats *stats = &p->allocator->stats;
-    note(&p->result->allocated, &stats->allocated_bytes, index);
-    note(&p->result->requested, &stats->requested_bytes, index);
-    note(&p->result->active, &stats->active_bytes, index);
-    note(&p->result->reserved, &stats->reserved_bytes, index);
-}
-
 void player_note_oom(struct player *p, ptrdiff_t index)
 {
     if (p->result->ooms++ == 0) {
@@ -89,53 +74,19 @@ void player_note_oom(struct player *p, ptrdiff_t index)
     }
 }
 
-static struct block *block_of(const struct player *p, const struct event *event)
-{
-    if (event->block == EVENT_NO_BLOCK)
-        return NULL;
-    ASSERT(event->block < p->trace->block_count);
-    struct block *b = p->blocks[event->block];
-    return b && b->handle == event->block ? b : NULL;
-}
-
-static void request_free(struct player *p, const struct event *event)
-{
-    struct block *b = block_of(p, event);
-    if (b && b->state == BLOCK_ALLOCATED)
-        allocator_free_request(p->allocator, b);
-}
-
 // A history that is still being made has more blocks from time to time.
-static void make_room(struct player *p, uint32_t block)
+void player_make_room(struct player *p, uint32_t block)
 {
     while ((ptrdiff_t)block >= p->block_capacity)
         p->blocks = arena_grow(p->arena, p->blocks, sizeof(struct block *), p->block_capacity,
                                &p->block_capacity);
 }
 
-bool player_allocate(struct player *p, const struct event *event, ptrdiff_t index)
+static void request_free(struct player *p, const struct event *event)
 {
-    ASSERT(event->block < p->trace->block_count);
-    if ((ptrdiff_t)event->block >= p->block_capacity)
-        make_room(p, event->block);
-    struct request request = {event->bytes, event->tag, event->block, event->stream};
-    struct block *b = allocator_serve(p->allocator, &request);
-    p->blocks[event->block] = b;
-    p->result->allocations++;
-    p->result->placements_matched += b && b->address == event->address;
-    player_note(p, index);
-    return b;
-}
-
-void player_free(struct player *p, const struct event *event)
-{
-    struct block *b = block_of(p, event);
+    struct block *b = player_block(p, event);
     if (b && b->state == BLOCK_ALLOCATED)
-        allocator_free(p->allocator, b);
-    else if (b && b->state == BLOCK_PENDING)
-        allocator_free_complete(p->allocator, b);
-    if (event->block != EVENT_NO_BLOCK)
-        p->blocks[event->block] = NULL;
+        allocator_free_request(p->allocator, b);
 }
 
 bool player_step(struct player *p, ptrdiff_t index)
