@@ -35,7 +35,7 @@ BARS = [
     ("FSDP2, weights read by one rank", 0.01, 0.02, 5),
     ("TRL, ZeRO-3", 0.003, 0.06, 8),
     ("TRL, ZeRO-3, LoRA", 0.0002, 0, 1),
-    ("TRL, ZeRO-2", 0.0002, 1.4, 4),
+    ("TRL, ZeRO-2", 0.0002, 0.69, 4),
     ("TRL, one GPU", 0.01, 0.6, 8),
     ("TRL, LoRA", 0.0001, 1.2, 2),
     ("TRL, FSDP2, LoRA", 0.0001, 2.2, 1),
@@ -50,8 +50,8 @@ BARS = [
     ("TRL, DoRA", 0.005, 0.64, 3),
     ("TRL, ZeRO-1", 0.73, 0.38, 1),
     ("TRL, ZeRO-3, on one stream", 0.0002, 0.63, 3),
-    ("TRL, FSDP1", 0.0005, 1.3, 1),
-    ("transformers, FSDP1, LoRA", 0.0002, 0.05, 1),
+    ("TRL, FSDP1", 0.0005, 0, 1),
+    ("transformers, FSDP1, LoRA", 0.0002, 0.02, 1),
     ("transformers, ZeRO", 0.0001, 0, 2),
     ("transformers, ZeRO, LoRA", 0.0094, 0.8, 1),
     ("experts, sharded", 0.01, 5.3, 3),
@@ -146,6 +146,7 @@ def settings_of(c):
         if c.get("dtype") == "float32" and not c.get("world"):
             asked["precision"] = "autocast"
     if c.get("world"):
+        asked["network"] = "none"    # the other ranks are played, which moves nothing
         asked["strategy"] = f"zero{c['zero']}" if c.get("zero") else f"fsdp{c.get('fsdp', 2)}"
         if not c.get("zero") and not c.get("efficient"):
             asked["load-once"] = "off"

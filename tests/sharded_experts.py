@@ -20,7 +20,7 @@ def predicted(program, row):
     with tempfile.NamedTemporaryFile("w", suffix=".json", encoding="utf-8") as file:
         json.dump(row["config"], file)
         file.flush()
-        settings = dict(row["settings"], model=file.name)
+        settings = dict(row["settings"], model=file.name, network="none")    # the other ranks are played
         words = [word for name, value in settings.items() for word in (f"--{name}", value)]
         done = subprocess.run([program, "predict", *words, "--json"], capture_output=True, text=True, check=False,
                               timeout=120)

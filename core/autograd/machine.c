@@ -2,6 +2,8 @@
 // small.
 #include "core/autograd/machine.h"
 
+#include <math.h>
+
 #include "core/allocator/options.h"
 
 struct machine machine_with(struct arena *a, struct trace *trace)
@@ -99,18 +101,26 @@ static void note(struct machine *m, const struct storage *s, enum event_kind kin
     e->kind = (uint8_t)kind;
 }
 
+// Either the host has waited for it, or by the clocks of host and card it is over.
+static bool is_done(const struct machine *m, uint64_t done_at, double done_time)
+{
+    return done_at <= m->host_clock || (m->time && done_time <= m->time->now.host);
+}
+
 // torch's allocator looks at every allocation for frees that it can complete.
 static void complete_waiting(struct machine *m)
 {
-    if (!m->first_waiting || m->next_done > m->host_clock)
+    if (!m->first_waiting || !is_done(m, m->next_done, m->next_time))
         return;
     struct storage **link = &m->first_waiting;
     m->last_waiting = NULL;
     m->next_done = UINT64_MAX;
+    m->next_time = INFINITY;
     while (*link) {
         struct storage *s = *link;
-        if (s->done_at > m->host_clock) {
+        if (!is_done(m, s->done_at, s->done_time)) {
             m->next_done = s->done_at < m->next_done ? s->done_at : m->next_done;
+            m->next_time = s->done_time < m->next_time ? s->done_time : m->next_time;
             m->last_waiting = s;
             link = &s->next;
             continue;
@@ -226,9 +236,12 @@ static void free_after(struct machine *m, struct storage *s, uint16_t stream)
     play_last(m);
     watch(m, s, EVENT_FREE_REQUESTED);
     s->done_at = m->clock[stream];
+    s->done_time = machine_when(m, stream);
     s->next = NULL;
     if (!m->first_waiting || s->done_at < m->next_done)
         m->next_done = s->done_at;
+    if (!m->first_waiting || s->done_time < m->next_time)
+        m->next_time = s->done_time;
     *(m->last_waiting ? &m->last_waiting->next : &m->first_waiting) = s;
     m->last_waiting = s;
 }

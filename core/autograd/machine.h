@@ -70,6 +70,7 @@ struct storage {
     bool recorded;        // Tensor.record_stream of the compute stream
     uint64_t number;      // of one in host memory: its maker's
     uint64_t done_at;     // of one that waits for another stream: when that is done
+    double done_time;     // the same by the clock
     struct storage *next; // spare, or waiting
     uint64_t mark;        // where it is and who made it, while a loop is watched
 };
@@ -104,6 +105,7 @@ struct machine {
     struct storage *first_waiting; // let go while another stream may still use them, oldest first
     struct storage *last_waiting;
     uint64_t next_done; // no later than the first of them is done
+    double next_time;   // the same by the clock
     // What no allocator could do without: live blocks in whole units of it. A flush completes the
     // frees that wait for other streams, so these count as done.
     uint64_t live_bytes, floor_bytes;
