@@ -23,7 +23,7 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings, 
     for (int i = 0; goal && i < PLAN_GOALS; i++)
         if (str_is(goal->value, plan_goal_words[i]))
             r->goal = (enum plan_goal)i;
-    r->front = r->goal == GOAL_MEMORY;
+    r->front = true;
     return true;
 }
 
@@ -295,5 +295,5 @@ bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
     if (!plan_search(p, a, NULL, runner, e) || !check_time(p, e))
         return false;
     p->best = plan_choose(p, r->goal);
-    return true;
+    return !r->front || !p->best || plan_search_front(p, a, runner, e);
 }

@@ -31,8 +31,13 @@ extern const struct plan_dial plan_dials[PLAN_DIALS];
 struct plan_family {
     struct str words; // "strategy=zero3 cp=2"
     const char *strategy;
+    struct str place; // replicas and who shares a sequence, of its words
     ptrdiff_t alone; // the same family whose sequences are shared by fewer; -1: they are not shared
-    bool other_loss;
+    ptrdiff_t synced_alone; // that one with gradients reduced at other times; -1: there is none
+    ptrdiff_t group;        // its first
+    int shards;             // by DeepSpeed's first stages, 0 without any; -1: by another
+    bool other_loss, synced;
+    bool ordered; // dials are in the order of time: not where a ring leaves its node
     int trouble;
     uint64_t gpus;
     uint64_t data_parallel;          // as the framework counts it
@@ -49,10 +54,13 @@ struct plan_family {
 struct plan_group {
     const struct plan_family *family;
     uint64_t batch, accum;
-    double bound; // of what the goal counts; 0: not known
+    uint64_t hope;  // nodes that may have room, as bits
+    double seconds; // that no step of those is shorter than; 0: not known
+    double bound;   // of what the goal counts; 0: not known
     bool done;
     struct plan_candidate *candidates; // that were predicted
     ptrdiff_t candidate_count;
+    ptrdiff_t settled;    // of them, which tasks of other groups may look at
     struct error refusal; // the first
 };
 
@@ -70,7 +78,7 @@ struct plan_request {
     uint64_t global_batch;
     enum plan_goal goal;
     bool exhaustive;                // nothing is left out
-    bool front;                     // all that no other beats in both memory and time
+    bool front;                     // all that no other beats in both memory and time (story.h)
     bool lean;                      // only what takes little: one sequence at a time
     const struct plan_family *like; // only this family, on another machine; NULL: all
 };
@@ -83,6 +91,9 @@ struct plan {
     ptrdiff_t family_count, family_capacity;
     struct plan_group *groups;
     ptrdiff_t group_count;
+    const struct plan_candidate **settled; // of all groups, what tasks may look at
+    ptrdiff_t settled_count;
+    uint64_t limit_bytes;              // the most that any of them may take
     ptrdiff_t predicted;               // candidates, of
     ptrdiff_t all;                     // that there are
     const struct plan_candidate *best; // NULL: nothing is safe

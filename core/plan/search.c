@@ -3,11 +3,28 @@
 // that threads change nothing.
 #include <string.h>
 
+#include "core/base/num.h"
 #include "core/emit/emit.h"
 #include "core/plan/space.h"
 #include "core/predict/real_time.h"
 
-enum { AT_ONCE = 4 };
+enum { AT_ONCE = 4, MOST_SHARDS = 2 };
+
+// Places of plan_dials, as bits: those that move most.
+enum { DIAL_CHECKPOINTING = 1 << 1, DIAL_OFFLOAD = 1 << 2 };
+
+enum search_phase { SEARCH_ROOM, SEARCH_SECONDS, SEARCH_BEST, SEARCH_FRONT };
+
+struct search {
+    struct plan *plan;
+    struct plan_group **groups;
+    enum search_phase phase;
+    const char *strategy; // only of this; NULL: of all
+    unsigned ends;        // dials that stand at their first values, as bits
+    double found;         // what the goal counts of the best so far; 0: none
+    double most_seconds;  // that are told of; 0: all
+    bool *failed;
+};
 
 // Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
 // (deepspeed/runtime/zero/config.py), in bf16.
@@ -50,6 +67,11 @@ static bool is_beyond(const struct plan_candidate *c, const struct plan_candidat
     return true;
 }
 
+static bool same_dials(const struct plan_candidate *c, const struct plan_candidate *o)
+{
+    return memcmp(c->dial, o->dial, sizeof c->dial) == 0;
+}
+
 static bool takes_no_less(const struct plan_candidate *c, const struct plan_candidate *than)
 {
     for (int i = 0; i < PLAN_DIALS; i++)
@@ -58,94 +80,174 @@ static bool takes_no_less(const struct plan_candidate *c, const struct plan_cand
     return true;
 }
 
-static bool has_no_room(const struct plan_candidate *c)
+// Whether a family takes no less live memory than another, of one batch with the same dials: what
+// DeepSpeed's first two stages shard more of, what reduces after each micro-batch, what does not
+// keep logits; and with fewer GPUs, of more than one (tests/unit/test_plan.c holds all of it
+// against trying).
+static bool is_leaner(const struct plan_candidate *o, const struct plan_candidate *c)
 {
-    return c->prediction.floor_bytes > c->prediction.limit_bytes;
+    const struct plan_family *f = o->family, *g = c->family;
+    bool several = o->accum > 1 && c->accum > 1;
+    if (f == g)
+        return o->batch == c->batch || (several && o->batch < c->batch);
+    return str_equal(f->place, g->place) &&
+           (str_is(str_from(f->strategy), g->strategy) ||
+            (f->shards >= g->shards && g->shards >= 0)) &&
+           f->other_loss <= g->other_loss && f->synced >= g->synced &&
+           (o->batch == c->batch || (several && o->batch < c->batch)) &&
+           (f->gpus == g->gpus || (several && f->gpus > g->gpus && g->gpus > 1));
 }
 
-// With fewer sequences at once, or with what takes less, there was no room already. After a single
-// micro-batch gradients are not kept whole, so that it is held against none of several.
+// The same shared by half as many, with as many sequences or half of them; NULL where there is
+// none.
+static const struct plan_group *group_shared_less(const struct plan *p, ptrdiff_t family,
+                                                  const struct plan_group *g, uint64_t part)
+{
+    const struct plan_family *f = family < 0 ? NULL : &p->families[family];
+    for (ptrdiff_t i = 0; f && i < f->micro_count; i++)
+        if (f->micro[i] * part == g->batch)
+            return &p->groups[f->group + i];
+    return NULL;
+}
+
+// Whether it shares sequences where ranks could have had some each.
+static const struct plan_group *group_unshared(const struct plan *p, const struct plan_group *g)
+{
+    return group_shared_less(p, g->family->alone, g, 2);
+}
+
+// The least time that it can take: no less than what its dials come from, and than the same shared
+// by half as many, whenever those reduce. `own` is the group that is searched.
+static double least_seconds(const struct plan *p, const struct plan_group *own,
+                            const struct plan_group *g, const struct plan_candidate *c)
+{
+    double seconds = 0;
+    ptrdiff_t count = g == own ? g->candidate_count : g->settled;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const struct plan_candidate *o = &g->candidates[i];
+        bool holds = g->family->ordered ? is_beyond(c, o) : same_dials(c, o);
+        if (holds && o->prediction.time.seconds > seconds)
+            seconds = o->prediction.time.seconds;
+    }
+    for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
+        const struct plan_group *o = group_shared_less(p, g->family->alone, g, part);
+        const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g, part);
+        double fewer = o ? least_seconds(p, own, o, c) : 0;
+        double other = q ? least_seconds(p, own, q, c) : fewer;
+        fewer = other < fewer ? other : fewer;
+        seconds = fewer > seconds ? fewer : seconds;
+    }
+    return seconds;
+}
+
+static uint64_t least_of(const struct plan_candidate *c, const struct plan_candidate *o,
+                         uint64_t bytes)
+{
+    bool holds = takes_no_less(c, o) && is_leaner(o, c);
+    return holds ? u64_most(bytes, o->prediction.floor_bytes) : bytes;
+}
+
+// The least live memory: no less than with what is leaner; and with half the sequences shared by
+// half as many, where each rank has as many tokens, but for what a ring does without.
+static double least_bytes(const struct plan *p, const struct plan_group *own,
+                          const struct plan_candidate *c)
+{
+    static const double ring = 0.998;
+    uint64_t bytes = 0;
+    for (ptrdiff_t i = 0; own && i < own->candidate_count; i++)
+        bytes = least_of(c, &own->candidates[i], bytes);
+    for (ptrdiff_t i = 0; i < p->settled_count; i++)
+        bytes = least_of(c, p->settled[i], bytes);
+    const struct plan_group *g =
+        group_shared_less(p, c->family->alone, &(struct plan_group){.batch = c->batch}, 2);
+    if (!g)
+        return (double)bytes;
+    struct plan_candidate unshared = *c;
+    unshared.family = g->family;
+    unshared.batch = g->batch;
+    double fewer = ring * least_bytes(p, NULL, &unshared);
+    return fewer > (double)bytes ? fewer : (double)bytes;
+}
+
+// There is no room by what is known already.
 static bool is_hopeless(const struct plan *p, const struct plan_group *g,
                         const struct plan_candidate *c)
 {
-    for (ptrdiff_t n = 0; n < p->group_count; n++) {
-        const struct plan_group *o = &p->groups[n];
-        bool smaller = o->family == g->family && o->done && o->accum > 1 && g->accum > 1 &&
-                       o->batch < g->batch;
-        for (ptrdiff_t i = 0; (o == g || smaller) && i < o->candidate_count; i++)
-            if (has_no_room(&o->candidates[i]) && takes_no_less(c, &o->candidates[i]))
-                return true;
-    }
-    return false;
+    return p->limit_bytes && least_bytes(p, g, c) > (double)p->limit_bytes;
 }
 
 // The least that the goal can count of it.
 static double bound_of(const struct plan *p, const struct plan_group *g,
                        const struct plan_candidate *c)
 {
-    enum plan_goal goal = p->request.goal;
-    double bound = goal == GOAL_SIMPLICITY ? c->trouble : g->bound;
-    for (ptrdiff_t i = 0; i < g->candidate_count && goal != GOAL_SIMPLICITY; i++) {
-        const struct plan_candidate *o = &g->candidates[i];
-        double known =
-            goal == GOAL_MEMORY ? (double)o->prediction.floor_bytes : plan_measure(goal, o);
-        bool holds = goal == GOAL_MEMORY ? takes_no_less(c, o) : is_beyond(c, o);
-        bound = holds && known > bound ? known : bound;
+    switch (p->request.goal) {
+    case GOAL_SPEED:
+        return least_seconds(p, g, g, c);
+    case GOAL_COST:
+        return least_seconds(p, g, g, c) * (double)g->family->gpus;
+    case GOAL_MEMORY:
+        return least_bytes(p, g, c);
+    case GOAL_SIMPLICITY:
+    case PLAN_GOALS:
+        break;
     }
-    return bound;
+    return c->trouble;
 }
 
 // A safe one takes no longer, and is no more trouble.
 static bool is_dominated(const struct plan_group *g, const struct plan_candidate *c)
 {
-    for (ptrdiff_t i = 0; i < g->candidate_count; i++)
+    for (ptrdiff_t i = 0; g->family->ordered && i < g->candidate_count; i++)
         if (plan_is_safe(&g->candidates[i]) && is_beyond(c, &g->candidates[i]))
             return true;
     return false;
 }
 
-// The least time and live memory that it can take are both no less than a safe one takes.
-static bool is_behind_front(const struct plan *p, const struct plan_group *g,
-                            const struct plan_candidate *c)
+static bool is_as_good(const struct plan_candidate *f, double seconds, double bytes)
 {
-    double seconds = 0, bytes = 0;
-    for (ptrdiff_t i = 0; i < g->candidate_count; i++) {
-        const struct plan_candidate *o = &g->candidates[i];
-        double s = is_beyond(c, o) ? o->prediction.time.seconds : 0;
-        double b = takes_no_less(c, o) ? (double)o->prediction.floor_bytes : 0;
-        seconds = s > seconds ? s : seconds;
-        bytes = b > bytes ? b : bytes;
-    }
-    for (ptrdiff_t n = 0; n < p->group_count; n++) {
-        const struct plan_group *o = &p->groups[n];
-        for (ptrdiff_t i = 0; (o == g || o->done) && i < o->candidate_count; i++) {
-            const struct plan_candidate *f = &o->candidates[i];
-            if (plan_is_safe(f) && f->prediction.time.seconds <= seconds &&
-                (double)f->prediction.reserved_bytes <= bytes)
-                return true;
-        }
-    }
+    return plan_is_safe(f) && f->prediction.time.seconds <= seconds * PLAN_SAME &&
+           (double)f->prediction.reserved_bytes <= bytes * PLAN_SAME;
+}
+
+// The least time and live memory that it can take are both no less than a safe one takes, or it is
+// too slow to be told of.
+static bool is_behind_front(const struct plan *p, const struct plan_group *g,
+                            const struct plan_candidate *c, double most_seconds)
+{
+    double seconds = least_seconds(p, g, g, c), bytes = least_bytes(p, g, c);
+    if (most_seconds > 0 && seconds > most_seconds)
+        return true;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++)
+        if (is_as_good(&g->candidates[i], seconds, bytes))
+            return true;
+    for (ptrdiff_t i = 0; i < p->settled_count; i++)
+        if (is_as_good(p->settled[i], seconds, bytes))
+            return true;
     return false;
 }
 
 static bool was_tried(const struct plan_group *g, const struct plan_candidate *c)
 {
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
-        if (memcmp(g->candidates[i].dial, c->dial, sizeof c->dial) == 0)
+        if (same_dials(&g->candidates[i], c))
             return true;
     return false;
 }
 
-static bool is_left_out(const struct plan *p, const struct plan_group *g,
-                        const struct plan_candidate *c, double found)
+static bool is_left_out(const struct search *s, const struct plan_group *g,
+                        const struct plan_candidate *c)
 {
+    const struct plan *p = s->plan;
     if (was_tried(g, c))
         return true;
     if (p->request.exhaustive)
         return false;
-    return is_hopeless(p, g, c) || (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) ||
-           (found > 0 && bound_of(p, g, c) > found * PLAN_SAME &&
-            (!p->request.front || is_behind_front(p, g, c)));
+    if (is_hopeless(p, g, c))
+        return true;
+    if (s->phase == SEARCH_FRONT)
+        return is_behind_front(p, g, c, s->most_seconds);
+    return s->phase == SEARCH_BEST && ((p->request.goal != GOAL_MEMORY && is_dominated(g, c)) ||
+                                       (s->found > 0 && bound_of(p, g, c) > s->found * PLAN_SAME));
 }
 
 static int trouble_of(const struct plan_candidate *c)
@@ -169,15 +271,15 @@ static struct plan_candidate candidate_of(const struct plan_group *g, ptrdiff_t 
 }
 
 // False where something failed that is no refusal.
-static bool try_node(const struct plan *p, struct plan_group *g, ptrdiff_t node, double found,
+static bool try_node(const struct search *s, struct plan_group *g, ptrdiff_t node,
                      struct arena scratch)
 {
     struct plan_candidate *c = &g->candidates[g->candidate_count];
     struct error refusal = {0};
     *c = candidate_of(g, node);
-    if (is_left_out(p, g, c, found))
+    if (is_left_out(s, g, c))
         return true;
-    if (try_candidate(p, c, scratch, &refusal)) {
+    if (try_candidate(s->plan, c, scratch, &refusal)) {
         g->candidate_count++;
         return true;
     }
@@ -188,32 +290,55 @@ static bool try_node(const struct plan *p, struct plan_group *g, ptrdiff_t node,
 
 // ------------------------------------------------------------------ groups as tasks
 
-struct search {
-    struct plan *plan;
-    struct plan_group **groups;
-    const char *strategy; // only of this; NULL: of all
-    bool first_only;      // what tells the bound of a group
-    double found;         // what the goal counts of the best so far; 0: none
-    bool *failed;
-};
+// Whether the dials that are looked at stand at their first values.
+static bool is_end(const struct search *s, const struct plan_group *g, ptrdiff_t node)
+{
+    struct plan_candidate c = candidate_of(g, node);
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if ((s->ends & 1u << i) && c.dial[i] != g->family->first[i])
+            return false;
+    return true;
+}
 
-// From the fast end, or the small one; what takes least tells whether there is room at all.
+// What takes least tells whether there is room; where there is, what is fastest tells how long it
+// takes at least. A node that a rule refuses tells nothing: the next one does.
+static bool try_end(const struct search *s, struct plan_group *g, struct arena scratch)
+{
+    ptrdiff_t last = g->family->nodes - 1, before = g->candidate_count;
+    bool ok = true;
+    for (ptrdiff_t n = 0; ok && n <= last && g->candidate_count == before; n++)
+        if (s->phase != SEARCH_ROOM)
+            ok = try_node(s, g, n, scratch);
+        else if (is_end(s, g, last - n))
+            ok = try_node(s, g, last - n, scratch);
+    return ok;
+}
+
+static bool try_all(const struct search *s, struct plan_group *g, struct arena scratch)
+{
+    bool small = s->plan->request.goal == GOAL_MEMORY && s->phase == SEARCH_BEST, ok = true;
+    ptrdiff_t last = g->family->nodes - 1;
+    for (ptrdiff_t n = 0; ok && n <= last; n++)
+        ok = try_node(s, g, small ? last - n : n, scratch);
+    return ok;
+}
+
 static void search_group(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct search *s = context;
     struct plan_group *g = s->groups[index];
-    const struct plan *p = s->plan;
-    bool small = p->request.goal == GOAL_MEMORY, ok = true;
-    ptrdiff_t last = g->family->nodes - 1;
-    if (s->first_only) {
-        s->failed[index] = !try_node(p, g, small ? last : 0, 0, scratch);
-        return;
+    bool end = s->phase == SEARCH_ROOM || s->phase == SEARCH_SECONDS;
+    s->failed[index] = !(end ? try_end : try_all)(s, g, scratch);
+}
+
+// What tasks that begin now may look at.
+static void settle(struct plan *p, struct plan_group *g)
+{
+    while (g->settled < g->candidate_count) {
+        const struct plan_candidate *c = &g->candidates[g->settled++];
+        p->settled[p->settled_count++] = c;
+        p->limit_bytes = u64_most(p->limit_bytes, c->prediction.limit_bytes);
     }
-    ok = try_node(p, g, small ? last : 0, s->found, scratch) &&
-         try_node(p, g, small && p->request.front ? 0 : last, s->found, scratch);
-    for (ptrdiff_t n = 0; ok && n <= last; n++)
-        ok = try_node(p, g, small ? last - n : n, s->found, scratch);
-    s->failed[index] = !ok;
 }
 
 static bool run_groups(struct search *s, struct arena *a, const struct runner *runner,
@@ -226,11 +351,13 @@ static bool run_groups(struct search *s, struct arena *a, const struct runner *r
             s->groups[i]->candidates =
                 NEW(a, struct plan_candidate, s->groups[i]->family->nodes + 1);
     runner_run(runner, *a, &tasks);
-    for (ptrdiff_t i = 0; i < count; i++)
+    for (ptrdiff_t i = 0; i < count; i++) {
+        settle(s->plan, s->groups[i]);
         if (s->failed[i]) {
             *e = s->groups[i]->refusal;
             return false;
         }
+    }
     return true;
 }
 
@@ -239,63 +366,110 @@ static bool is_alone(const struct plan_group *g)
     return g->family->alone < 0;
 }
 
-// The first node of each group that shares no sequences; of memory's goal, of every group.
-static bool find_bounds(struct search *s, struct arena *a, const struct runner *runner,
-                        struct error *e)
+// Which nodes may have room.
+static void note_hope(const struct plan *p, struct plan_group *g)
+{
+    g->hope = 0;
+    for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
+        struct plan_candidate c = candidate_of(g, n);
+        if (p->request.exhaustive || !is_hopeless(p, g, &c))
+            g->hope |= UINT64_C(1) << n;
+    }
+    g->done = !g->hope;
+}
+
+// Families without any that is leaner first, then the others; each with one sequence at a time
+// first, then two: where those have no room, more have none, and are never tried.
+static bool find_ends(struct search *s, struct arena *a, const struct runner *runner,
+                      struct error *e)
 {
     struct plan *p = s->plan;
-    enum plan_goal goal = p->request.goal;
-    ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; i < p->group_count; i++) {
-        p->groups[i].bound = goal == GOAL_SIMPLICITY ? p->groups[i].family->trouble : 0;
-        if (goal != GOAL_SIMPLICITY && (goal == GOAL_MEMORY || is_alone(&p->groups[i])))
-            s->groups[count++] = &p->groups[i];
-    }
-    s->first_only = true;
-    if (!run_groups(s, a, runner, count, e))
-        return false;
-    s->first_only = false;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        struct plan_group *g = s->groups[i];
-        const struct plan_candidate *c = g->candidates;
-        if (g->candidate_count)
-            g->bound =
-                goal == GOAL_MEMORY ? (double)c->prediction.floor_bytes : plan_measure(goal, c);
+    ptrdiff_t most = 0;
+    for (ptrdiff_t i = 0; i < p->family_count; i++)
+        most = p->families[i].micro_count > most ? p->families[i].micro_count : most;
+    for (ptrdiff_t m = 0; m < 2 * most; m++) {
+        ptrdiff_t count = 0;
+        for (ptrdiff_t i = 0; i < p->family_count; i++) {
+            const struct plan_family *f = &p->families[i];
+            bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
+            struct plan_group *g = &p->groups[f->group + m % most];
+            if (m % most < f->micro_count && leanest == (m < most) && !group_unshared(p, g))
+                s->groups[count++] = g;
+        }
+        if (!run_groups(s, a, runner, count, e))
+            return false;
     }
     return true;
 }
 
-// Sharing a sequence among more adds to what it takes with fewer: no step is shorter than the
-// shortest there, once all of those are known.
-static double shortest_of(const struct plan *p, const struct plan_family *f)
+// With every dial at its leanest; then with checkpointing off, without offload, and without both.
+static bool find_room(struct search *s, struct arena *a, const struct runner *runner,
+                      struct error *e)
+{
+    static const unsigned ends[] = {0, DIAL_CHECKPOINTING, DIAL_OFFLOAD,
+                                    DIAL_CHECKPOINTING | DIAL_OFFLOAD};
+    struct plan *p = s->plan;
+    s->phase = SEARCH_ROOM;
+    for (ptrdiff_t i = 0; i < COUNT_OF(ends); i++) {
+        s->ends = ends[i];
+        if (!find_ends(s, a, runner, e))
+            return false;
+    }
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        note_hope(p, &p->groups[i]);
+    return true;
+}
+
+static double goal_bound(const struct plan *p, const struct plan_group *g)
+{
+    struct plan_candidate last = candidate_of(g, g->family->nodes - 1);
+    switch (p->request.goal) {
+    case GOAL_SPEED:
+        return g->seconds;
+    case GOAL_COST:
+        return g->seconds * (double)g->family->gpus;
+    case GOAL_MEMORY:
+        return least_bytes(p, g, &last);
+    case GOAL_SIMPLICITY:
+    case PLAN_GOALS:
+        break;
+    }
+    return g->family->trouble;
+}
+
+// How long a step of a group takes at least, of what may have room.
+static void note_seconds(const struct plan *p, struct plan_group *g)
 {
     double least = 0;
-    for (ptrdiff_t i = 0; i < p->group_count; i++) {
-        const struct plan_group *g = &p->groups[i];
-        if (g->family != f)
+    bool found = false;
+    for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
+        if (!(g->hope >> n & 1))
             continue;
-        if (g->bound <= 0)
-            return 0;
-        least = least <= 0 || g->bound < least ? g->bound : least;
+        struct plan_candidate c = candidate_of(g, n);
+        double seconds = least_seconds(p, NULL, g, &c);
+        least = !found || seconds < least ? seconds : least;
+        found = true;
     }
-    return least;
+    g->seconds = least;
+    g->bound = goal_bound(p, g);
 }
 
-static void bound_sharing(struct plan *p)
+// Those that share no sequences; the others are held against them.
+static bool find_bounds(struct search *s, struct arena *a, const struct runner *runner,
+                        struct error *e)
 {
-    for (ptrdiff_t i = 0; i < p->group_count; i++) {
-        struct plan_group *g = &p->groups[i];
-        if (!g->candidate_count && !is_alone(g))
-            g->bound = shortest_of(p, &p->families[g->family->alone]);
-    }
-}
-
-// A group's own first node says more than what it was held against before.
-static void bound_group(const struct plan *p, struct plan_group *g)
-{
-    enum plan_goal goal = p->request.goal;
-    if (g->candidate_count && (goal == GOAL_SPEED || goal == GOAL_COST))
-        g->bound = plan_measure(goal, g->candidates);
+    struct plan *p = s->plan;
+    ptrdiff_t count = 0;
+    s->phase = SEARCH_SECONDS;
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        if (!p->groups[i].done && is_alone(&p->groups[i]))
+            s->groups[count++] = &p->groups[i];
+    if ((p->request.front || p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST) &&
+        !run_groups(s, a, runner, count, e))
+        return false;
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        note_seconds(p, &p->groups[i]);
+    return true;
 }
 
 static bool is_searched(const struct search *s, const struct plan_group *g)
@@ -303,15 +477,15 @@ static bool is_searched(const struct search *s, const struct plan_group *g)
     return !s->strategy || str_is(str_from(g->family->strategy), s->strategy);
 }
 
-static double found_so_far(const struct search *s)
+static double found_so_far(const struct search *s, enum plan_goal goal)
 {
     const struct plan *p = s->plan;
     const struct plan_candidate *c;
     double least = 0;
     for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));)
         if (is_searched(s, &p->groups[g]) && plan_is_safe(c) &&
-            (least <= 0 || plan_measure(p->request.goal, c) < least))
-            least = plan_measure(p->request.goal, c);
+            (least <= 0 || plan_measure(goal, c) < least))
+            least = plan_measure(goal, c);
     return least;
 }
 
@@ -322,7 +496,7 @@ static struct plan_group *next_group(const struct search *s)
     struct plan_group *next = NULL;
     for (ptrdiff_t i = 0; i < p->group_count; i++) {
         struct plan_group *g = &p->groups[i];
-        bool worse = !p->request.exhaustive && !p->request.front && s->found > 0 &&
+        bool worse = !p->request.exhaustive && s->phase == SEARCH_BEST && s->found > 0 &&
                      g->bound > s->found * PLAN_SAME;
         if (is_searched(s, g) && !g->done && !worse && (!next || g->bound < next->bound))
             next = g;
@@ -334,41 +508,69 @@ static bool search_all(struct search *s, struct arena *a, const struct runner *r
                        struct error *e)
 {
     struct plan *p = s->plan;
-    bool sharing = p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST;
     for (;;) {
         ptrdiff_t count = 0;
-        if (sharing)
-            bound_sharing(p);
-        s->found = found_so_far(s);
+        s->found = found_so_far(s, p->request.goal);
+        s->most_seconds =
+            p->request.goal == GOAL_MEMORY ? 0 : found_so_far(s, GOAL_SPEED) * PLAN_FRONT_TIMES;
         for (struct plan_group *g; count < AT_ONCE && (g = next_group(s)); count++) {
             g->done = true;
             s->groups[count] = g;
         }
-        for (ptrdiff_t i = 0; i < count; i++)
-            s->groups[i]->done = false; // not for each other
         if (!count)
             return true;
         if (!run_groups(s, a, runner, count, e))
             return false;
-        for (ptrdiff_t i = 0; i < count; i++) {
-            s->groups[i]->done = true;
-            bound_group(p, s->groups[i]);
-        }
+        for (ptrdiff_t i = 0; i < p->group_count; i++)
+            if (!p->groups[i].done)
+                note_seconds(p, &p->groups[i]);
     }
 }
 
-// What was left out because another strategy is better has to be looked at again for one alone.
+// What was left out because something else is better has to be looked at again. Ranks that share
+// sequences where each could have had its own take longer for no less memory: of the front none is.
+static void look_again(struct search *s)
+{
+    struct plan *p = s->plan;
+    for (ptrdiff_t i = 0; !p->request.exhaustive && i < p->group_count; i++) {
+        struct plan_group *g = &p->groups[i];
+        if (is_searched(s, g))
+            note_hope(p, g);
+        g->done = g->done || (s->phase == SEARCH_FRONT && group_unshared(p, g));
+    }
+}
+
+static void count_predicted(struct plan *p)
+{
+    p->predicted = 0;
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        p->predicted += p->groups[i].candidate_count;
+}
+
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e)
 {
     struct search s = {.plan = p, .strategy = strategy};
     s.groups = NEW(a, struct plan_group *, p->group_count + 1);
-    for (ptrdiff_t i = 0; strategy && !p->request.exhaustive && i < p->group_count; i++)
-        p->groups[i].done = p->groups[i].done && !is_searched(&s, &p->groups[i]);
-    if ((!strategy && !find_bounds(&s, a, runner, e)) || !search_all(&s, a, runner, e))
+    if (!p->settled)
+        p->settled = NEW(a, const struct plan_candidate *, p->all + 1);
+    if (!strategy && (!find_room(&s, a, runner, e) || !find_bounds(&s, a, runner, e)))
         return false;
-    p->predicted = 0;
-    for (ptrdiff_t i = 0; i < p->group_count; i++)
-        p->predicted += p->groups[i].candidate_count;
-    return true;
+    if (strategy)
+        look_again(&s);
+    s.phase = SEARCH_BEST;
+    bool ok = search_all(&s, a, runner, e);
+    count_predicted(p);
+    return ok;
+}
+
+bool plan_search_front(struct plan *p, struct arena *a, const struct runner *runner,
+                       struct error *e)
+{
+    struct search s = {.plan = p, .phase = SEARCH_FRONT};
+    s.groups = NEW(a, struct plan_group *, p->group_count + 1);
+    look_again(&s);
+    bool ok = search_all(&s, a, runner, e);
+    count_predicted(p);
+    return ok;
 }

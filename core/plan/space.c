@@ -29,8 +29,9 @@ struct axis_value {
 static const struct {
     const char *name;
     int trouble;
-} strategies[] = {{"single", 0}, {"ddp", 1},   {"zero1", 2},
-                  {"zero2", 3},  {"fsdp2", 3}, {"zero3", 4}};
+    int shards; // of DeepSpeed's first stages, 0 without any; -1: another
+} strategies[] = {{"single", 0, -1}, {"ddp", 1, 0},    {"zero1", 2, 1},
+                  {"zero2", 3, 2},   {"fsdp2", 3, -1}, {"zero3", 4, -1}};
 
 static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
@@ -99,13 +100,16 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
         f.gpus = job_ranks(job);
         f.untimed = step_time_unknown(job);
         f.data_parallel = f.gpus / (job->ring * job->ulysses);
+        f.ordered = job->ring <= job->hardware.gpus_per_node;
         find_micro(&f, &p->request);
     }
     find_dials(p, &f);
     f.nodes = 1;
     for (int i = 0; i < PLAN_DIALS; i++)
         f.nodes *= f.values[i];
+    ASSERT(f.nodes <= 64); // bits of plan_group.hope
     p->all += f.nodes * f.micro_count;
+    f.group = p->group_count;
     p->group_count += f.micro_count;
     p->families =
         arena_grow(a, p->families, sizeof *p->families, p->family_count, &p->family_capacity);
@@ -124,6 +128,14 @@ static struct plan_family with(struct arena *a, struct plan_family f, struct str
     return f;
 }
 
+// The same with words that say where: families are compared in one place.
+static struct plan_family placed(struct arena *a, struct plan_family f, struct str words,
+                                 int trouble)
+{
+    f.place = f.place.n ? str_format(a, "%.*s %.*s", STR_ARGS(f.place), STR_ARGS(words)) : words;
+    return with(a, f, words, trouble);
+}
+
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller;
 // and replicas of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
@@ -136,7 +148,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
         return false;
     if (nodes > 1 && !is_given(p, "replicate")) {
         struct str words = str_format(a, "replicate=%llu", (unsigned long long)nodes);
-        if (!add_family(p, a, with(a, f, words, REPLICA_TROUBLE), e))
+        if (!add_family(p, a, placed(a, f, words, REPLICA_TROUBLE), e))
             return false;
     }
     if (f.other_loss || is_given(p, "cp") || is_given(p, "sp"))
@@ -145,7 +157,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
         f.alone = alone;
         for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
             struct str words = str_format(a, "%s=%llu", ways[w], (unsigned long long)n);
-            if (!add_family(p, a, with(a, f, words, SHARING_TROUBLE), e))
+            if (!add_family(p, a, placed(a, f, words, SHARING_TROUBLE), e))
                 return false;
             if (!p->families[p->family_count - 1].refused)
                 f.alone = p->family_count - 1;
@@ -166,6 +178,7 @@ static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, st
             struct plan_family g = with(a, f, str_from(losses[l].words), losses[l].trouble);
             g = with(a, g, str_from(syncs[s].words), syncs[s].trouble);
             g.other_loss = other_loss;
+            g.synced = synced;
             if (!add_shared(p, a, g, e))
                 return false;
         }
@@ -177,12 +190,14 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
     const struct setting *given = settings_find_z(p->request.settings, "strategy");
     if (given) {
         f.strategy = str_z(a, given->value);
+        f.shards = -1;
         return add_losses(p, a, f, e);
     }
     for (ptrdiff_t i = 0; i < COUNT_OF(strategies); i++) {
         struct str words = str_format(a, "strategy=%s", strategies[i].name);
         struct plan_family g = with(a, f, words, strategies[i].trouble);
         g.strategy = strategies[i].name;
+        g.shards = strategies[i].shards;
         if (!add_losses(p, a, g, e))
             return false;
     }
@@ -198,6 +213,7 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e)
         f = (struct plan_family){.words = p->request.like->words,
                                  .strategy = p->request.like->strategy,
                                  .trouble = p->request.like->trouble,
+                                 .shards = -1,
                                  .alone = -1};
         return add_family(p, a, f, e);
     }
@@ -219,9 +235,24 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e)
     return true;
 }
 
+static ptrdiff_t other_sync(const struct plan *p, const struct plan_family *f)
+{
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        const struct plan_family *o = &p->families[i];
+        if (o->synced != f->synced && o->gpus == f->gpus && o->other_loss == f->other_loss &&
+            str_equal(o->place, f->place) && str_is(str_from(o->strategy), f->strategy))
+            return i;
+    }
+    return -1;
+}
+
 void plan_groups(struct plan *p, struct arena *a)
 {
     ptrdiff_t n = 0;
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        ptrdiff_t alone = p->families[i].alone;
+        p->families[i].synced_alone = alone < 0 ? -1 : other_sync(p, &p->families[alone]);
+    }
     p->groups = NEW(a, struct plan_group, p->group_count + 1);
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const struct plan_family *f = &p->families[i];

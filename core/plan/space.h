@@ -9,10 +9,17 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e) MUST_USE;
 // As near as this, times are the same, and the simpler one is the better.
 #define PLAN_SAME 1.01
 
+// What takes longer than so many times the fastest is told of only where memory is the goal.
+#define PLAN_FRONT_TIMES 2.0
+
 void plan_groups(struct plan *p, struct arena *a); // of its families
 
 // Predicts what may be the best: of one strategy, or of all where that is NULL.
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e) MUST_USE;
+
+// And what no other beats in both memory and time.
+bool plan_search_front(struct plan *p, struct arena *a, const struct runner *runner,
+                       struct error *e) MUST_USE;
 
 #endif

@@ -2,6 +2,7 @@
 #include "core/plan/story.h"
 
 #include "core/base/num.h"
+#include "core/plan/space.h"
 #include "core/predict/real_time.h"
 
 static bool is_given(const struct plan *p, const char *setting)
@@ -152,25 +153,30 @@ static void add_strategies(struct plan_story *s, struct arena *a, const struct r
     }
 }
 
-// Safe ones that no other beats in both. The next is the fastest of those that take less.
-static void find_pareto(struct plan_story *s)
+// Safe ones that no other beats in both, to PLAN_SAME. The next is the fastest of those that take
+// less, the simplest of equals.
+void plan_find_front(struct plan_front *f, const struct plan *p)
 {
-    uint64_t below = UINT64_MAX;
-    while (s->pareto_count < PLAN_MOST_PARETO) {
+    double below = 1e300, fastest = 0;
+    f->count = 0;
+    while (f->count < PLAN_MOST_PARETO) {
         const struct plan_candidate *next = NULL, *c;
-        for (ptrdiff_t f = 0, i = 0; (c = plan_next(&s->plan, &f, &i));) {
-            const struct prediction *p = &c->prediction;
-            if (!plan_is_safe(c) || p->reserved_bytes >= below)
+        for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
+            double t = c->prediction.time.seconds, bytes = (double)c->prediction.reserved_bytes;
+            bool slow =
+                p->request.goal != GOAL_MEMORY && fastest > 0 && t > fastest * PLAN_FRONT_TIMES;
+            if (!plan_is_safe(c) || slow || bytes * PLAN_SAME >= below)
                 continue;
-            double t = next ? next->prediction.time.seconds : 0;
-            if (!next || p->time.seconds < t ||
-                (p->time.seconds <= t && p->reserved_bytes < next->prediction.reserved_bytes))
+            double best = next ? next->prediction.time.seconds : 0;
+            if (!next || t < best ||
+                (t <= best && c->prediction.reserved_bytes < next->prediction.reserved_bytes))
                 next = c;
         }
         if (!next)
             return;
-        s->pareto[s->pareto_count++] = next;
-        below = next->prediction.reserved_bytes;
+        fastest = f->count ? fastest : next->prediction.time.seconds;
+        f->points[f->count++] = next;
+        below = (double)next->prediction.reserved_bytes;
     }
 }
 
@@ -345,7 +351,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
     add_largest_batch(s, a);
     add_defaults(s, a);
     add_strategies(s, a, runner);
-    find_pareto(s);
+    plan_find_front(&s->front, &s->plan);
     find_more(s, a, runner);
     return true;
 }

@@ -155,8 +155,8 @@ static void report_pareto(struct buf *out, const struct view *v, const struct pl
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     const struct plan *p = &s->story->plan;
     double best_s = p->best->prediction.time.seconds;
-    for (int i = 0; i < s->story->pareto_count; i++) {
-        const struct plan_candidate *c = s->story->pareto[i];
+    for (int i = 0; i < s->story->front.count; i++) {
+        const struct plan_candidate *c = s->story->front.points[i];
         table_cell(&t, gib_text(out->arena, c->prediction.reserved_bytes));
         table_cell(&t, seconds_text(out->arena, c->prediction.time.seconds));
         table_cell(&t, against(out->arena, c->prediction.time.seconds, best_s));
@@ -168,11 +168,10 @@ static void report_pareto(struct buf *out, const struct view *v, const struct pl
     buf_printf(&b, "%lld of %lld configurations were predicted", (long long)p->predicted,
                (long long)p->all);
     if (!p->request.exhaustive && p->predicted < p->all)
-        buf_printf(&b, "; %s",
-                   p->request.front
-                       ? "no other is better in memory or time than these"
-                       : "no other is better for the goal, but of memory against time others may "
-                         "be (--exhaustive on, or --goal memory, completes it)");
+        buf_put_z(&b, "; no other is better for the goal, nor better than one of these by more "
+                      "than 1 % in both memory and time");
+    if (p->request.goal != GOAL_MEMORY)
+        buf_put_z(&b, " (--goal memory goes on beyond twice the fastest time)");
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 

@@ -69,8 +69,8 @@ static void alternatives_json(struct json_out *j, const struct plan_shown *s)
     json_out_array_end(j);
     json_out_key(j, "pareto");
     json_out_array(j);
-    for (int i = 0; i < s->story->pareto_count; i++) {
-        const struct plan_candidate *c = s->story->pareto[i];
+    for (int i = 0; i < s->story->front.count; i++) {
+        const struct plan_candidate *c = s->story->front.points[i];
         json_out_object(j);
         json_out_field_str(
             j, "options",

@@ -66,9 +66,9 @@ static void put_points(struct buf *b, const struct plan_shown *shown, struct sca
             buf_put_z(b, "</title></circle>\n");
         }
     buf_put_z(b, "<polyline fill=\"none\" stroke=\"#1f7070\" stroke-width=\"2\" points=\"");
-    for (int i = 0; i < story->pareto_count; i++)
-        buf_printf(b, "%s%.1f,%.1f", i ? " " : "", x_of(s, story->pareto[i]),
-                   y_of(s, story->pareto[i]));
+    for (int i = 0; i < story->front.count; i++)
+        buf_printf(b, "%s%.1f,%.1f", i ? " " : "", x_of(s, story->front.points[i]),
+                   y_of(s, story->front.points[i]));
     buf_put_z(b, "\"/>\n");
     buf_printf(b, "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"6\" fill=\"#c33\"/>\n",
                x_of(s, story->plan.best), y_of(s, story->plan.best));
