@@ -106,11 +106,12 @@ dist: ## the version as it is handed out, in dist/: source, program, wheel, page
 	@scripts/dist dist
 
 bench: ## speed, from the release build: predictions beside torch's own trace, searches, logs, the allocator
-	@scripts/build release bench_allocator bench_predict bench_search bench_plan bench_doctor
+	@scripts/build release bench_allocator bench_predict bench_search bench_plan bench_split bench_doctor
 	@build/release/bench_predict | tee build/bench_predict.txt
 	@scripts/bench_torch build/bench_predict.txt
 	@build/release/bench_search check
 	@build/release/bench_plan
+	@build/release/bench_split
 	@build/release/bench_doctor
 	@build/release/bench_allocator tests/data/traces/t12.trace.z tests/data/traces/v2.trace.z
 

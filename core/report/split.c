@@ -211,6 +211,15 @@ static void put_advice(struct buf *out, const struct view *v, const struct split
     }
 }
 
+static void put_scores(struct buf *out, const struct view *v, const struct split *d)
+{
+    struct buf b = buf_in(out->arena);
+    buf_put_z(&b, "The teacher's log-probabilities take ");
+    put_gib(&b, d->parts[ROLE_TEACHER].scores);
+    buf_put_z(&b, " more of its cards at once, which its budget leaves free.");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
 static void put_borrowed(struct buf *out, const struct view *v, const struct split_story *s)
 {
     const struct split_part *train = &s->answer->choices[SPLIT_BEST].parts[ROLE_TRAIN];
@@ -231,6 +240,7 @@ static void put_notes(struct buf *out, const struct view *v, const struct split_
 {
     const struct split *best = &s->answer->choices[SPLIT_BEST];
     put_bounds(out, v, s);
+    put_scores(out, v, best);
     put_sleep(out, v, best);
     put_advice(out, v, s);
     put_borrowed(out, v, s);
@@ -238,8 +248,7 @@ static void put_notes(struct buf *out, const struct view *v, const struct split_
         out,
         STR("not measured: no iteration was timed. Answers are taken to reach their full length, "
             "images cost nothing but their tokens, and the teacher scores while answers are made; "
-            "it generates nothing, and what the log-probabilities of prompts take on its card is "
-            "not counted."),
+            "it generates nothing."),
         2, v->width);
 }
 
@@ -298,6 +307,8 @@ static void role_json(struct json_out *j, const struct split_story *s, const str
         double_field(j, "fraction", (double)p->thousandths / 1000);
         json_out_field_u64(j, "sequences", p->sequences);
         json_out_field_u64(j, "asleep_bytes", p->asleep);
+        if (role == ROLE_TEACHER)
+            json_out_field_u64(j, "score_bytes", p->scores);
     }
     json_out_object_end(j);
 }

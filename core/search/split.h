@@ -47,6 +47,7 @@ struct split_part {
 
     // A server.
     uint64_t thousandths, sequences, weights, cache, asleep, chunk;
+    uint64_t scores; // the teacher: bytes for log-probabilities, beside what it may use
 
     // Training.
     bool borrowed; // seconds, or all, of the plain step, the framework's being not known

@@ -28,12 +28,15 @@ static struct serve_request server_of_role(const struct advice *a, enum split_ro
     return s;
 }
 
-// Bytes of each GPU without which a server does not run: weights, what a batch takes, one sequence.
-static uint64_t need_of(const struct serve_request *s)
+// Bytes of each GPU without which a server does not run: weights, what a batch takes, one sequence,
+// and a teacher's scores.
+static uint64_t need_of(const struct serve_request *s, enum split_role role)
 {
     struct server_state x;
+    uint64_t scores = role == ROLE_TEACHER ? score_bytes(s) : 0;
     server_of(&x, s);
-    return sat_add(sat_add(x.weights, x.activation), sat_add(x.other, x.holds.one));
+    return sat_add(sat_add(sat_add(x.weights, x.activation), sat_add(x.other, x.holds.one)),
+                   scores);
 }
 
 static void compare(struct advice *a, enum split_role role, const struct serve_request *changed,
@@ -41,8 +44,8 @@ static void compare(struct advice *a, enum split_role role, const struct serve_r
 {
     struct serve_request now = server_of_role(a, role);
     struct split_change c = {.role = role, .words = words};
-    c.before = need_of(&now);
-    c.after = need_of(changed);
+    c.before = need_of(&now, role);
+    c.after = need_of(changed, role);
     advise(a, c);
 }
 
@@ -142,7 +145,7 @@ int split_advice(struct split_change changes[SPLIT_MOST_CHANGES], const struct s
     advise_server(&a, ROLE_ROLLOUT);
     // More prompts wait in the engine's queue; they take nothing of its card.
     struct serve_request now = server_of_role(&a, ROLE_ROLLOUT);
-    uint64_t need = need_of(&now);
+    uint64_t need = need_of(&now, ROLE_ROLLOUT);
     unsigned long long prompts = u64_most(r->prompts / 2, 1);
     advise(&a, (struct split_change){ROLE_ROLLOUT, NULL,
                                      str_format(r->arena, "%llu prompts an iteration", prompts),

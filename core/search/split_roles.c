@@ -50,8 +50,18 @@ static void leave_room(struct serve_request *server, struct hardware *smaller, u
     server->hardware = smaller;
 }
 
-struct split_part server_part(const struct split_request *r, enum split_role role,
-                              const struct split_place *place)
+// What is free beside what a server takes for itself.
+static uint64_t free_beside(const struct server_state *x, const struct serve_request *server)
+{
+    bool sglang = server->server == SERVER_SGLANG;
+    uint64_t used = sglang ? sat_add(x->activation, x->graphs) : x->budget;
+    uint64_t room = sglang ? x->outside : x->free;
+    used = sat_add(used, sglang || x->graphs_counted ? 0 : x->graphs);
+    return room > used ? room - used : 0;
+}
+
+static struct split_part part_of(const struct split_request *r, enum split_role role,
+                                 const struct split_place *place, uint64_t *lacking)
 {
     struct serve_request server = role == ROLE_TEACHER ? r->teacher : r->rollout;
     uint64_t card = server.hardware->card.memory.value;
@@ -77,9 +87,25 @@ struct split_part server_part(const struct split_request *r, enum split_role rol
     p.cache = x.cache;
     p.asleep = x.asleep;
     p.chunk = of_card ? x.batch_tokens : x.chunk;
+    p.scores = role == ROLE_TEACHER ? score_bytes(&server) : 0;
+    uint64_t room = free_beside(&x, &server);
+    *lacking = p.scores > room ? p.scores - room : 0;
     p.seconds = role == ROLE_TEACHER ? teacher_seconds(r, &x, p.engines)
                                      : rollout_seconds(r, &server, &x, p.engines);
     return p;
+}
+
+// A teacher that has too little beside its budget gets a smaller one.
+struct split_part server_part(const struct split_request *r, enum split_role role,
+                              const struct split_place *place)
+{
+    struct split_place smaller = *place;
+    uint64_t lacking = 0;
+    struct split_part p = part_of(r, role, place, &lacking);
+    if (!p.possible || !lacking)
+        return p;
+    smaller.taken = sat_add(place->taken, lacking);
+    return part_of(r, role, &smaller, &lacking);
 }
 
 static void take_better(struct split_part *best, const struct split_part *p)

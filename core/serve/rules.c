@@ -166,6 +166,20 @@ uint64_t graph_bytes(const struct serve_request *r)
     return r->eager ? 0 : layers * layer * MIB * u64_least(sizes, ALL_SIZES) / ALL_SIZES;
 }
 
+// vLLM's _get_prompt_logprobs_dict: for all rows of a chunk the logits, their logarithms in fp32
+// and a comparison of each. SGLang works in pieces (SGLANG_LOGPROB_CHUNK_SIZE 2048), two of them in
+// fp32.
+uint64_t score_bytes(const struct serve_request *request)
+{
+    enum { PIECE = 2048 };
+    struct serve_request r = *request;
+    if (r.server == SERVER_SGLANG)
+        return sat_mul(u64_least(PIECE, r.context), sat_mul(r.model->vocab, 2 * 4));
+    vllm_batch_of(&r);
+    return sat_mul(u64_least(r.batch_tokens, r.context),
+                   sat_mul(r.model->vocab, r.element_bytes + 4 + 1));
+}
+
 // vLLM's engine/arg_utils.py for a server: sequences and tokens of a batch, by the card's memory.
 void vllm_batch_of(struct serve_request *r)
 {

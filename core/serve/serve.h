@@ -169,6 +169,10 @@ uint64_t forward_bytes(const struct serve_request *r, uint64_t tokens);
 // What a profiling run takes at once, on the last stage of a pipeline or before it.
 uint64_t profile_bytes(const struct serve_request *r, const struct server_rules *rules, bool last);
 uint64_t graph_bytes(const struct serve_request *r);
+
+// What the log-probabilities of a prompt take at once, as a teacher gives them; outside of all that
+// the server counts.
+uint64_t score_bytes(const struct serve_request *r);
 void vllm_batch_of(struct serve_request *r); // what is not given becomes the default
 
 void serve_speeds(struct server_state *a, const struct serve_request *r);
