@@ -151,7 +151,8 @@ static bool is_handed_round_by_megatron(const struct job *job)
 static bool is_other_model_of_megatron(const struct job *job)
 {
     const feature_set others = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
-    bool cut = job->tensor > 1 && model_has(&job->model, FEATURE_EXPERTS);
+    bool cut = (job->tensor > 1 && model_has(&job->model, FEATURE_EXPERTS)) ||
+               job->interleaved > 1 || job->precision_aware;
     return is_megatron(job) && (cut || job->batch > 1 || (job->model.features & others));
 }
 

@@ -119,7 +119,7 @@ static uint64_t host_bytes(const struct job *p)
     uint64_t experts = p->parameters.by_part[PART_EXPERTS], rest = p->parameters.total - experts;
     uint64_t part = rest / (p->tensor * p->pipeline) / megatron_data_ranks(p) +
                     experts / (p->expert * p->pipeline) / megatron_expert_ranks(p);
-    return p->offload ? sat_mul(part, 4 * WIDE) : 0;
+    return p->offload ? sat_mul(part, UINT64_C(4) * WIDE) : 0;
 }
 
 // TransformerEngine's FusedAdam: state at the first step, two values an element, and where there
@@ -144,7 +144,7 @@ static void update(struct trainer *t)
         if (t->job->precision_aware)
             tensor->weight = machine_take(m, tensor->elements * t->width, MEMORY_OPTIMIZER);
     }
-    machine_move(m, 8 * WIDE * elements);
+    machine_move(m, UINT64_C(8) * WIDE * elements);
     collect(t, GATHER, t->width);
 }
 
