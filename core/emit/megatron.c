@@ -84,7 +84,7 @@ static bool is_better(const struct sizes *a, const struct sizes *b, uint64_t roo
 static struct sizes choose(const struct draft *j, uint64_t room)
 {
     bool tp_given = settings_find_z(j->settings, "tp"),
-         cp_given = settings_find_z(j->settings, "cp") || tp_given; // as it is predicted
+         cp_given = settings_find_z(j->settings, "cp");
     struct sizes best = sizes_of(j, j->tp, j->cp);
     for (uint64_t tp = tp_given ? j->tp : 1; tp <= j->job->hardware.gpus_per_node; tp *= 2) {
         for (uint64_t cp = cp_given ? j->cp : 1; cp <= job_ranks(j->job) / tp; cp *= 2) {
@@ -126,7 +126,7 @@ void draft_megatron(struct draft *j)
     struct str activations = bytes_text(a, s.activations), sum = bytes_text(a, bytes_of(&s));
     struct str limit = bytes_text(a, room);
     take(j, &s);
-    if (settings_find_z(j->settings, "tp")) {
+    if (settings_find_z(j->settings, "tp") && settings_find_z(j->settings, "cp")) {
         draft_fact(j, "sizes_why",
                    STR("Sizes as given, and as predicted above; by a rule of thumb"));
         draft_fact(j, "sizes_sum", str_format(a, "the same takes %.*s of a card.", STR_ARGS(sum)));

@@ -241,7 +241,8 @@ struct str draft_aside(const struct draft *j)
     struct buf out = buf_in(j->arena);
     unsigned long long prompt = j->prompt, response = j->response, pairs = j->sequences;
     bool given = settings_find_z(j->settings, "prompt") || settings_find_z(j->settings, "response");
-    if (j->job->target == FOR_SLIME && !settings_find_z(j->settings, "tp"))
+    bool sized = settings_find_z(j->settings, "tp") && settings_find_z(j->settings, "cp");
+    if (j->job->target == FOR_SLIME && !sized)
         buf_put_z(&out, " Megatron's sizes follow a rule of thumb that launch.sh states; nothing "
                         "says that they fit.");
     if (draft_is(j, IS_PAIRS, 0))

@@ -50,7 +50,7 @@ bool has_other_layers_than_megatron(const struct job *j)
 
 bool leaves_sizes_open(const struct job *j)
 {
-    return !settings_find_z(j->given, "tp");
+    return !settings_find_z(j->given, "tp") || !settings_find_z(j->given, "cp");
 }
 
 bool interleaves(const struct job *j)

@@ -443,7 +443,8 @@ const struct rule rules[] = {
     {IS_MEGATRON, IS_SFT | IS_GRPO | IS_OPD, NULL, 0, NOT_YET, "task",
      "of slime's tasks grpo and opd are modelled, and of Megatron's sft"},
     {0, 0, leaves_sizes_open, IN(SLIME), NOT_YET, "tp",
-     "launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp names are predicted"},
+     "launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are "
+     "predicted"},
     {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
      "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
      "windows"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # slime, grpo: Qwen3-30B-A3B, 32768 tokens a sequence; answers a step: 64.
-# Predicted: safe. Peak 39.24 GiB reserved, 33.81 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 227.48 GiB. Not measured: jobs of this kind. Prompts get 8192 tokens of the context and answers 24576, unless --prompt or --response says otherwise.
+# Peak not predicted: launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are predicted. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 8192 tokens of the context and answers 24576, unless --prompt or --response says otherwise.
 # Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
@@ -61,8 +61,8 @@ arguments=(
     --eps-clip-high 0.28
     --entropy-coef 0.00
     # No --use-kl-loss, not even with coefficient 0: it loads a reference model.
-    # Sizes as given, and as predicted above; by a rule of thumb
-    # the same takes 39.00 GiB of a card.
+    # Not predicted, a rule of thumb: 22.40 GiB of weights, gradients and optimizer, 13.91 GiB of logits
+    # and 2.69 GiB of activations are 39.00 GiB, under 63.28 GiB (80 % of the card).
     --tensor-model-parallel-size 4
     --sequence-parallel
     --pipeline-model-parallel-size 1

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# slime, distill: Qwen3-8B, 16384 tokens a sequence; answers a step: 32.
-# Predicted: safe. Peak 63.86 GiB reserved, 58.41 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# slime, distill: Qwen3-8B, 16384 tokens a sequence; answers a step: 16.
+# Peak not predicted: launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are predicted. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 # Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
 set -euo pipefail
@@ -55,10 +55,10 @@ arguments=(
     --apply-chat-template
     --rollout-shuffle
     --num-rollout 300
-    # 4 prompts x 8 answers = 32: one update.
-    --rollout-batch-size 4
+    # 2 prompts x 8 answers = 16: one update.
+    --rollout-batch-size 2
     --n-samples-per-prompt 8
-    --global-batch-size 32
+    --global-batch-size 16
     --balance-data
     --rollout-max-context-len 16384
     --rollout-max-prompt-len 4096
@@ -73,12 +73,12 @@ arguments=(
     --rm-url "$TEACHER_URL/generate"
     --entropy-coef 0.00
     # No --use-kl-loss, not even with coefficient 0: it loads a reference model.
-    # Sizes as given, and as predicted above; by a rule of thumb
-    # the same takes 64.30 GiB of a card.
+    # Not predicted, a rule of thumb: 45.77 GiB of weights, gradients and optimizer, 6.96 GiB of logits
+    # and 2.31 GiB of activations are 55.04 GiB, under 63.28 GiB (80 % of the card).
     --tensor-model-parallel-size 2
     --sequence-parallel
     --pipeline-model-parallel-size 1
-    --context-parallel-size 1
+    --context-parallel-size 2
     --expert-model-parallel-size 1
     --expert-tensor-parallel-size 1
     --recompute-granularity full
@@ -86,7 +86,7 @@ arguments=(
     --recompute-num-layers 1
     # 1 sequences of full length in a micro-batch, divided by cp.
     --use-dynamic-batch-size
-    --max-tokens-per-gpu 16384
+    --max-tokens-per-gpu 8192
     --optimizer adam
     --lr 1e-6
     --lr-decay-style constant
