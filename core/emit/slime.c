@@ -160,6 +160,7 @@ static const struct line argument_lines[] = {
      "    --recompute-granularity full\n"
      "    --recompute-method uniform\n"
      "    --recompute-num-layers 1"},
+    {IS_SELECTIVE, 0, "    --recompute-granularity selective"},
     {.text = "    # @batch@ sequences of full length in a micro-batch, divided by cp.\n"
              "    --use-dynamic-batch-size\n"
              "    --max-tokens-per-gpu @token_limit@\n"

@@ -135,7 +135,7 @@ static bool is_megatron(const struct job *job)
 // Unlike tests/runs/megatron_b200.csv.
 static bool is_recomputed_by_megatron(const struct job *job)
 {
-    return is_megatron(job) && job->checkpointing;
+    return is_megatron(job) && (job->checkpointing || job->selective);
 }
 
 static bool has_megatrons_own_loss(const struct job *job)

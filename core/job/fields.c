@@ -68,6 +68,13 @@ bool read_loss(struct job *j, const struct setting *item, struct error *e)
            setting_number(&j->loss_chunk, &chunk, UNIT_COUNT, (struct range){1, 1 << 28}, e);
 }
 
+bool read_checkpointing(struct job *j, const struct setting *item, struct error *e)
+{
+    j->selective = str_is(item->value, "selective");
+    j->checkpointing = false;
+    return j->selective || setting_switch(&j->checkpointing, item, e);
+}
+
 // Only whether there is such a term changes the step.
 bool read_beta(struct job *j, const struct setting *item, struct error *e)
 {
@@ -189,6 +196,11 @@ void put_loss(struct buf *b, const struct job *j)
         buf_printf(b, "chunked:%llu", (unsigned long long)j->loss_chunk);
     else
         buf_put_z(b, def->words[j->loss]);
+}
+
+void put_checkpointing(struct buf *b, const struct job *j)
+{
+    buf_put_z(b, j->selective ? "selective" : j->checkpointing ? "on" : "off");
 }
 
 void put_torch(struct buf *b, const struct job *j)
@@ -314,6 +326,8 @@ static const char *phrase_of(const struct job *j, const struct setting_def *def)
     case SETTING_COUNT:
         return def->phrase && number_of(j, def) > 1 ? def->phrase : NULL;
     case SETTING_SWITCH:
+        if (def->third && j->selective)
+            return "selective checkpointing";
         return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
     case SETTING_CHOICE:
         return def->phrase && def->words && is_fallback(j, def) ? NULL : def->phrase;

@@ -9,6 +9,7 @@
 #include "core/job/job.h"
 
 bool read_recipe(struct job *j, const struct setting *item, struct error *e);
+bool read_checkpointing(struct job *j, const struct setting *item, struct error *e);
 bool read_loss(struct job *j, const struct setting *item, struct error *e);
 bool read_lora_targets(struct job *j, const struct setting *item, struct error *e);
 bool read_image_size(struct job *j, const struct setting *item, struct error *e);
@@ -20,6 +21,7 @@ bool read_around(struct job *j, const struct setting *item, struct error *e);
 
 void put_recipe(struct buf *b, const struct job *j);
 void put_beta(struct buf *b, const struct job *j);
+void put_checkpointing(struct buf *b, const struct job *j);
 void put_loss(struct buf *b, const struct job *j);
 void put_lora_targets(struct buf *b, const struct job *j);
 void put_image_size(struct buf *b, const struct job *j);

@@ -129,6 +129,7 @@ struct job {
     uint64_t loss_chunk;      // tokens
     enum attention attention; // as asked for; job_attention says which it is
     bool checkpointing, reshard, expandable;
+    bool selective;    // of a layer only attention is recomputed, and not the rest
     bool overlap_comm; // stage 2 reduces from two buckets beside the backward pass, 3 gathers so
     bool backward_prefetch; // FSDP1: of a layer's parameters, while the one behind it is computed
     bool sync_each_batch;   // gradients are reduced after each micro-batch, not after the last

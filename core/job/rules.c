@@ -158,6 +158,8 @@ const struct rule rules[] = {
     {IS_MEGATRON | IS_CHUNKED, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
     {IS_MEGATRON | IS_NO_LOSS, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
     {IS_MEGATRON | IS_LIGER, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
+    {IS_SELECTIVE, IS_MEGATRON, NULL, 0, CANNOT, "checkpointing",
+     "selective is Megatron's, which recomputes attention alone: --recipe megatron"},
     {IS_FUSED_LOSS, IS_MEGATRON, NULL, 0, CANNOT, "loss",
      "fused is TransformerEngine's loss in Megatron; --loss liger is fused elsewhere"},
     {IS_MEGATRON, IS_ADAMW, NULL, 0, CANNOT, "optimizer", MEGATRON_ADAM},
@@ -448,6 +450,8 @@ const struct rule rules[] = {
     {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
      "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
      "windows"},
+    {IS_SELECTIVE | IS_CP, 0, NULL, 0, NOT_YET, "checkpointing",
+     "selective recomputation is not modelled with context parallel; on and off are"},
     {IS_MEGATRON | IS_LORA, 0, NULL, 0, NOT_YET, "lora", "Megatron has no adapters of its own"},
     {IS_MEGATRON, 0, is_ragged, 0, NOT_YET, "batching",
      "Megatron is modelled with sequences of one length, and slime with them packed"},

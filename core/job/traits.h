@@ -97,6 +97,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_MEGATRON   TRAIT(110)
 #define IS_PP         TRAIT(111)
 #define IS_FUSED_LOSS TRAIT(112) // TransformerEngine's
+#define IS_SELECTIVE  TRAIT(113) // recomputation, of attention alone
 // Of checkpoints and loading.
 #define IS_SAVED_WHOLE  TRAIT(121)
 #define IS_SAVED_SHARDS TRAIT(122) // as they are on each rank

@@ -84,6 +84,11 @@ static struct var self_attention(struct graph *g, struct var x, const struct lay
     struct heads h = projected(&f, x, call);
     assign(&f, &h.q, fused_turn(g, h.q));
     assign(&f, &h.k, fused_turn(g, h.k));
+    if (p->selective) {
+        const struct var in[] = {h.q, h.k, h.v};
+        struct var again = local(&f, unnamed(op_recomputed_attention(g, in, &shape)));
+        return returns(&f, cut_linear(g, again, l->o, CUT_BY_ROWS));
+    }
     struct scope core = scope_in(g);
     struct heads laid = {h.q, h.k, local(&core, copy(g, h.v))};
     struct var attended = local(&f, returns(&core, attend_over_ranks(g, laid, &shape)));
@@ -141,7 +146,9 @@ static struct var latent_self_attention(struct graph *g, struct var x,
     struct scope f = scope_in(g);
     struct var normed = local(&f, engine_norm(g, x, l->input_norm));
     struct heads h = latent_heads(&f, normed, call);
-    struct var attended = local(&f, attend_over_ranks(g, h, &shape));
+    const struct var in[] = {h.q, h.k, h.v};
+    struct var attended = local(&f, p->selective ? unnamed(op_recomputed_attention(g, in, &shape))
+                                                 : attend_over_ranks(g, h, &shape));
     return returns(&f, cut_linear(g, attended, l->o, CUT_BY_ROWS));
 }
 

@@ -56,6 +56,12 @@ struct var op_cut_head(struct graph *g, struct var x, int weight);
 struct var op_engine_entropy(struct graph *g, struct var logits, uint64_t tokens);
 struct var op_cut_entropy(struct graph *g, struct var logits, uint64_t tokens);
 
+// Attention that keeps only what goes into it, and is computed again when its gradient comes
+// (core/transformer/attention.py, _checkpointed_attention_forward): of values that are a part of
+// their projection all of that.
+struct var op_recomputed_attention(struct graph *g, const struct var in[3],
+                                   const struct attention_shape *shape);
+
 // ------------------------------------------------------------------ engine_experts.c
 
 // A token's chances for each expert, in the logits' type (core/transformer/moe/router.py); the

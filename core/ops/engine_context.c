@@ -128,6 +128,46 @@ struct var op_dealt_attention(struct graph *g, const struct var in[SENT],
     return (struct var){last, n ? (int32_t)(n - g->nodes) : NO_NODE, in[0].width, in[0].elements};
 }
 
+// ------------------------------------------------------------------ computed again
+
+// Values are laid out anew, as in the forward pass.
+static void recomputed_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    const struct context_attention *d = NODE_DETAIL(n, struct context_attention);
+    struct machine *m = g->machine;
+    struct storage *values = make_working(g, n->input_bytes[2], n->input_bytes[2]);
+    struct storage *own = take_working(g, gradient_bytes(n)), *rows = take_working(g, d->row_bytes);
+    attends(g, d, false);
+    for (int i = 0; i < SENT; i++)
+        out[i].gradient = take_working(g, n->input_bytes[i]);
+    attends(g, d, true);
+    attention_scratch(g, n->input_bytes[0], n->input_bytes[1], d->row_bytes);
+    machine_drop(m, rows);
+    machine_drop(m, own);
+    machine_drop(m, values);
+}
+
+static const struct operation recomputed_attention = {KERNELS_ATTENTION, recomputed_backward};
+
+struct var op_recomputed_attention(struct graph *g, const struct var in[SENT],
+                                   const struct attention_shape *shape)
+{
+    struct node *n = add_attention(g, &recomputed_attention, in);
+    struct storage *values = make_working(g, var_bytes(in[2]), var_bytes(in[2]));
+    struct var out =
+        graph_output(g, n, in[0].elements / in[1].elements * in[2].elements, in[0].width);
+    struct var rows = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    const struct context_attention d = details_of(g, rows, shape);
+    attends(g, &d, false);
+    for (int i = 0; i < SENT; i++)
+        graph_keep(g, n, in[i].storage);
+    var_drop(g, &rows);
+    machine_drop(g->machine, values);
+    if (n)
+        *NODE_DETAIL(n, struct context_attention) = d;
+    return out;
+}
+
 // ------------------------------------------------------------------ keys and values handed round
 
 // Of the first turn all pairs up to each token, of those up to this rank's number the first half of

@@ -237,7 +237,7 @@ static bool check_value(const struct setting_def *def, const struct setting *ite
     case SETTING_FLAG:
     case SETTING_SWITCH: {
         bool value;
-        return setting_switch(&value, item, e);
+        return (def->third && str_is(item->value, def->third)) || setting_switch(&value, item, e);
     }
     }
     __builtin_trap();

@@ -90,6 +90,7 @@ struct setting_def {
     const char *values;       // how help shows the value: "NAME", "on|off"; NULL: the words
     const char *const *words; // of a choice that an enum stands for, by its values
     int word_count;
+    const char *third;    // of a switch: a word beside on and off
     bool versioned;       // a word may be followed by @VERSION
     uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES
     const char *fallback; // the value where nobody sets one, NULL for none
