@@ -587,13 +587,12 @@ bool has_kl_elsewhere(const struct job *j)
 bool generates_in_shards(const struct job *j)
 {
     bool seen = job_is_zero(j) || j->strategy == STRATEGY_FSDP2;
-    bool gathered = seen && j->task != TASK_DISTILL;
-    return job_generates(j) && job_is_sharded(j) && !gathered;
+    return job_generates(j) && job_is_sharded(j) && !seen;
 }
 
-bool compares(const struct job *j)
+bool distills(const struct job *j)
 {
-    return is_trl(j) && (j->task == TASK_DPO || j->task == TASK_KTO);
+    return is_trl(j) && j->task == TASK_DISTILL;
 }
 
 bool is_older_task(const struct job *j)

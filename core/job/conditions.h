@@ -27,7 +27,7 @@ condition has_no_context, is_trinity, is_verls, is_not_verls, is_not_policy, is_
     saves_elsewhere, saves_under_trinity, never_saves, saves_shards, evaluates_answers,
     has_parts_of_another, evaluates_elsewhere, is_ragged, is_ragged_elsewhere,
     is_ragged_without_sdpa, is_packed_without_sft, computes_no_reference, asks_before_its_end,
-    has_kl_elsewhere, generates_in_shards, compares, is_older_task, is_unpredicted_policy_task,
+    has_kl_elsewhere, generates_in_shards, distills, is_older_task, is_unpredicted_policy_task,
     offloads_activations, offloads_elsewhere, offloads_another_loss, offloads_twice,
     has_own_buckets, tiles_mlp, tiles_special_mlp, tiles_elsewhere, has_liger_layers,
     has_spread_liger_layers, has_special_liger_layers, has_other_liger_layers, is_chunked_by_hand,

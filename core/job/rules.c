@@ -194,6 +194,12 @@ const struct rule rules[] = {
     {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
     {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
      "nothing of the model is sharded here: --save full"},
+    // accelerate 1.15, prepare_model: in evaluation mode FSDP's branch is passed by, and nothing is
+    // moved either, since device_placement is off under FSDP. Seen with fsdp2 on an H200.
+    {IS_FSDP, 0, distills, 0, CANNOT, "strategy",
+     "TRL 1.16's distillation leaves the teacher in host memory under fsdp and fails when it "
+     "reads; "
+     "ddp and DeepSpeed take it to the card"},
     {0, 0, is_packed_without_sft, 0, CANNOT, "batching",
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
@@ -487,10 +493,7 @@ const struct rule rules[] = {
      "padded and packed rows are not modelled under context parallel"},
     {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
      "TRL's grpo and rloo are modelled on one GPU, under ddp, fsdp2 and DeepSpeed, with "
-     "transformers "
-     "generating, and its distillation on one GPU and under ddp"},
-    {IS_FSDP1, 0, compares, 0, NOT_YET, "strategy",
-     "dpo and kto under fsdp1 are not modelled; under fsdp2, ddp, zero2 and zero3 they are"},
+     "transformers generating"},
     {0, 0, is_older_task, 0, NOT_YET, "recipe",
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",

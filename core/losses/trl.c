@@ -207,7 +207,10 @@ static struct var distilling_loss(struct trainer *t)
     struct output theirs = model_forward(teacher);
     struct var learned = local(&f, answers_of(teacher, theirs.last));
     model_let_go(teacher, theirs);
+    unit_leave(teacher, unit_number(teacher, PART_NORMS));
+    unit_enter(t, unit_number(t, PART_HEAD));
     struct var apart = divergence(g, ours, t->head, learned);
+    apart = leave_head(t, apart);
     graph_end_autocast(g);
     return returns(&f, sum_rows(g, apart, 1));
 }

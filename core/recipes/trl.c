@@ -14,8 +14,10 @@ static const struct habits sharded_reference = {
 static void build_before(struct run *r, const struct job *p, struct machine *m)
 {
     r->reference_job = *p;
-    if (p->strategy == STRATEGY_FSDP2) {
-        trainer_build_reference(&r->reference, &r->reference_job, m, &sharded_reference);
+    if (p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2) {
+        bool one_unit = p->strategy == STRATEGY_FSDP2;
+        trainer_build_reference(&r->reference, &r->reference_job, m,
+                                one_unit ? &sharded_reference : &r->kind->habits);
         machine_mark(m, EVENT_EMPTY_CACHE); // transformers/trainer.py, accelerator.free_memory()
         return;
     }
@@ -35,22 +37,28 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
     r->reference_job.precision = PRECISION_BF16;
     r->reference_job.lora_rank = 0;
     r->reference_job.packed = QUANTIZE_OFF;
-    trainer_build_reference(&r->reference, &r->reference_job, m, &r->kind->habits);
-    r->trainer.reference = &r->reference;
+    if (job_is_zero(p) && p->strategy != STRATEGY_ZERO3)
+        r->reference_job.strategy = STRATEGY_SINGLE;
+    if (p->strategy == STRATEGY_ZERO3)
+        r->reference_job.precision = p->precision;
+    const struct habits *habits = job_is_zero(p) ? &whole_reference : &r->kind->habits;
+    trainer_build_reference(&r->reference, &r->reference_job, m, habits);
 }
 
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     bool reads = job_reads_reference(p) && !p->lora_rank;
-    bool before = job_is_zero(p) || p->strategy == STRATEGY_FSDP2;
+    bool before = job_is_sharded(p);
     if (reads && before)
         build_before(r, p, m);
+    if (p->teacher && before)
+        build_teacher(r, p, m);
     plain_build(r, p, m);
     if (reads && !before)
         trainer_build_reference(&r->reference, p, m, &r->kind->habits);
-    r->trainer.reference = reads ? &r->reference : NULL;
-    if (p->teacher)
+    if (p->teacher && !before)
         build_teacher(r, p, m);
+    r->trainer.reference = reads || p->teacher ? &r->reference : NULL;
 }
 
 // grpo_trainer.py and rloo_trainer.py, _generate_and_score_completions: rloo reads its answers with

@@ -80,6 +80,13 @@ static bool is_whole(const struct trainer *t)
     return shards_of(t)->ranks == 1;
 }
 
+// verl's model that is only read waits in host memory, in the compute type. TRL's is a model like
+// any other (trl/models/utils.py, prepare_fsdp).
+static bool is_parked(const struct trainer *t)
+{
+    return t->is_reference && t->job->recipe != RECIPE_TRL;
+}
+
 // And units have gradients that are no trained tensor's.
 static bool keeps_parameters(const struct trainer *t)
 {
@@ -118,9 +125,9 @@ static void gather(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     struct storage *part = NULL;
     machine_host(m, machine_rates(m)->flat_unit);
-    if (t->is_reference || s->stored_width != t->width)
+    if (is_parked(t) || s->stored_width != t->width)
         machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + t->width));
-    if (t->is_reference || s->stored_width != t->width)
+    if (is_parked(t) || s->stored_width != t->width)
         part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
     machine_wait(m, s->gather_stream, s->cast_stream);
     if (u->full) {
@@ -141,12 +148,12 @@ static void make_whole(struct trainer *t, struct unit *u)
     struct machine *m = t->machine;
     machine_move_on(m, shards_of(t)->cast_stream,
                     u->elements * (shards_of(t)->stored_width + t->width));
-    struct storage *former = u->full ? u->full : t->is_reference ? u->trained->weight : NULL;
+    struct storage *former = u->full ? u->full : is_parked(t) ? u->trained->weight : NULL;
     u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
-                              t->is_reference ? MEMORY_REFERENCE : MEMORY_GATHERED);
+                              is_parked(t) ? MEMORY_REFERENCE : MEMORY_GATHERED);
     machine_wait(m, STREAM_COMPUTE, shards_of(t)->cast_stream);
     machine_drop(m, former);
-    if (t->is_reference)
+    if (is_parked(t))
         u->trained->weight = NULL;
 }
 
@@ -205,7 +212,7 @@ static void make_ready(struct trainer *t)
     if (s->is_ready)
         return;
     s->is_ready = true;
-    if (is_whole(t) && t->is_reference)
+    if (is_whole(t) && is_parked(t))
         return;
     for (int i = 0; i < s->unit_count; i++) {
         const struct unit *u = &s->units[unit_in_order(s, i)];
@@ -251,7 +258,7 @@ static void enter_unit(struct trainer *t, int unit)
 static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    bool stays = is_whole(t) ? t->is_reference : unit == s->root;
+    bool stays = is_whole(t) ? is_parked(t) : unit == s->root;
     let_thin_go(t, &s->units[unit]);
     if (!stays)
         let_go(t, &s->units[unit], STREAM_COMPUTE);
@@ -606,7 +613,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
 {
     struct machine *m = t->machine;
     uint32_t width = shards_of(t)->stored_width;
-    enum memory_kind kind = t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS;
+    enum memory_kind kind = is_parked(t) ? MEMORY_REFERENCE : MEMORY_PARAMETERS;
     for (int i = first; i < u->count; i++)
         take_whole(t, u->parameters[i]);
     for (int i = 0; i < first; i++)
@@ -620,7 +627,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
         u->trained->weight = machine_take(m, u->shard_elements * width, kind);
         machine_drop(m, flat);
     }
-    if (t->is_reference && !is_whole(t)) {
+    if (is_parked(t) && !is_whole(t)) {
         machine_drop(m, u->trained->weight);
         u->trained->weight = NULL;
     }
@@ -767,7 +774,7 @@ static void load(struct trainer *t)
     s->blocks = s->root + 1;
     s->block_count = (int)t->job->model.vision.depth;
     s->unit_count = s->blocks + s->block_count;
-    s->stored_width = t->is_reference || t->job->precision == PRECISION_BF16 ? t->width : 4;
+    s->stored_width = is_parked(t) || t->job->precision == PRECISION_BF16 ? t->width : 4;
     s->reduce_width = t->habits->sums_narrow && !is_whole(t) ? t->width : s->stored_width;
     s->cast_stream = t->first_stream;
     s->gather_stream = t->first_stream + 1;
