@@ -597,8 +597,6 @@ const struct rule rules[] = {
      "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
     {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
      "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers"},
-    {IS_FSDP1 | IS_ACCUMULATES, IS_SYNCED, NULL, 0, NOT_YET, "sync-each-batch",
-     "fsdp1 is modelled with gradients reduced after each micro-batch: --sync-each-batch on"},
     {IS_FSDP1 | IS_CHUNKED, 0, is_chunked_by_hand, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",

@@ -41,6 +41,7 @@ struct unit {
     struct storage *full;
     struct trained *trained; // its shard
     struct storage **thin;   // its adapters, while they are whole
+    struct storage *unsent;  // gradients of micro-batches before the one that reduces them
 };
 
 struct shards {
@@ -448,11 +449,24 @@ static void reduce_thin(struct trainer *t, struct unit *u)
 static void leave_frozen(struct trainer *t, int unit)
 {
     struct unit *u = &shards_of(t)->units[unit];
-    reduce_thin(t, u);
+    if (!t->keeps_gradients)
+        reduce_thin(t, u);
     let_thin_go(t, u);
     if (t->job->backward_prefetch && unit > 0 && unit < shards_of(t)->root)
         bring(t, u - 1);
     let_go(t, u, STREAM_COMPUTE);
+}
+
+// Under no_sync a unit's gradient stays whole, in the compute type; the next is added in place
+// (torch/distributed/fsdp/_runtime_utils.py, _post_backward_hook).
+static struct storage *add_unsent(struct trainer *t, struct unit *u, struct storage *flat)
+{
+    struct storage *sum = u->unsent;
+    if (!sum)
+        return flat;
+    machine_drop_after(t->machine, flat, shards_of(t)->gather_stream);
+    u->unsent = NULL;
+    return sum;
 }
 
 static void leave_backward(struct trainer *t, int unit)
@@ -463,8 +477,12 @@ static void leave_backward(struct trainer *t, int unit)
         leave_frozen(t, unit);
         return;
     }
-    struct storage *flat = join_gradients(t, u);
+    struct storage *flat = add_unsent(t, u, join_gradients(t, u));
     let_go(t, u, s->gather_stream);
+    if (t->keeps_gradients && !is_whole(t)) {
+        u->unsent = flat;
+        return;
+    }
     machine_wait(t->machine, s->reduce_stream, s->gather_stream);
     (is_whole(t) ? keep_gradient : reduce_gradient)(t, u, flat);
 }
