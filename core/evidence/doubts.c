@@ -46,16 +46,12 @@ static bool is_other_ring(const struct job *job)
                              model_has(&job->model, FEATURE_EXPERTS));
 }
 
-// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl, whose models under zero3 tie their head;
-// kto there is not among them.
+// Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    bool other = job->strategy == STRATEGY_DDP ||
-                 (job->strategy == STRATEGY_ZERO2 && job_generates(job)) ||
-                 (job->strategy == STRATEGY_ZERO3 && job->task != TASK_REWARD &&
-                  (!model_has(&job->model, FEATURE_TIED) || job->task == TASK_KTO));
     bool whole = !job->checkpointing && job->strategy != STRATEGY_SINGLE;
-    return job->recipe == RECIPE_TRL && (other || job->loss != LOSS_CHUNKED || whole);
+    return job->recipe == RECIPE_TRL &&
+           (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED || whole);
 }
 
 // Of the run of real_trainers.jsonl that generates, s12, training needs more.
@@ -106,10 +102,10 @@ static bool has_other_overlap(const struct job *job)
     return job->strategy == STRATEGY_ZERO2 && !job->offload && other;
 }
 
-// t11 of real_trainers.jsonl was on one GPU.
+// t11 of real_trainers.jsonl was on one GPU, dz3 under zero3.
 static bool is_distilled_spread(const struct job *job)
 {
-    return job->teacher != NULL && job_ranks(job) > 1;
+    return job->teacher != NULL && job_ranks(job) > 1 && job->strategy != STRATEGY_ZERO3;
 }
 
 static bool has_fused_kernels_spread(const struct job *job)
@@ -314,10 +310,10 @@ static bool is_other_adapter(const struct job *job)
 static bool is_adapter_spread(const struct job *job)
 {
     bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
-    bool other =
-        job->strategy == STRATEGY_ZERO1 || job->strategy == STRATEGY_ZERO2 ||
-        (job->strategy == STRATEGY_FSDP1 && !is_of_trainer(job)) ||
-        (job->strategy == STRATEGY_ZERO3 && job->recipe != RECIPE_TRL && !is_of_trainer(job));
+    bool known = job->recipe == RECIPE_TRL || is_of_trainer(job);
+    bool other = job->strategy == STRATEGY_ZERO1 ||
+                 (job->strategy == STRATEGY_ZERO2 && job->recipe != RECIPE_TRL) ||
+                 ((job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO3) && !known);
     return job->lora_rank && (own_loop || other);
 }
 
