@@ -7,6 +7,7 @@
 
 #include "core/base/units.h"
 #include "core/models/adapters.h"
+#include "core/models/vision.h"
 #include "core/strategies/strategies.h"
 
 static void take(struct trainer *t, int parameter)
@@ -73,4 +74,7 @@ void device_map_load(struct trainer *t)
         take_layer(t, t->layers[i].first, i + 1 < layers ? t->layers[i + 1].first : t->final_norm);
     for (int i = t->norm_count - 1; i >= 0; i--)
         take(t, t->final_norm + i);
+    struct span tower = tower_span(t);
+    for (int i = tower.first; i < tower.end; i++)
+        take(t, i);
 }
