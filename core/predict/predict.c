@@ -387,12 +387,20 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     return true;
 }
 
+// Where blocks wait for another stream, the clocks of host and card say how long.
+static bool has_streams(const struct job *job)
+{
+    bool alone = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_DDP;
+    return !alone || job->activation_offload || job->checkpoint_offload;
+}
+
 // Where the limit was met, once more without it.
 static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
                        struct error *e)
 {
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = true, .boundless = true, .untimed = true, .trace = &trace};
+    struct simulation s = {
+        .plays = true, .boundless = true, .untimed = !has_streams(job), .trace = &trace};
     struct prediction boundless;
     p->needs_bytes = p->reserved_bytes;
     if (p->fits && !p->steps[p->steps_asked - 1].retries)
@@ -408,7 +416,7 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = true, .untimed = !timed, .trace = &trace};
+    struct simulation s = {.plays = true, .untimed = !timed && !has_streams(job), .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
     take_over(p, &s);
