@@ -51,7 +51,7 @@ BARS = [
     ("TRL, nf4", 0.0001, 0.0001, 3),
     ("TRL, nf4, FSDP2", 0.011, 1.3, 1),
     ("TRL, DoRA", 0.005, 0.64, 3),
-    ("TRL, ZeRO-1", 0.73, 0.38, 1),
+    ("TRL, ZeRO-1", 0.0001, 0.56, 1),
     ("TRL, ZeRO-3, on one stream", 0.0002, 0.63, 3),
     ("TRL, FSDP1", 0.0005, 0, 1),
     ("transformers, FSDP1, LoRA", 0.0002, 0.02, 1),

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Sets predictions beside four runs of Qwen3-30B-A3B's first four layers, by transformers' Trainer as rank 0 of 8 over
+"""Sets predictions beside seven runs of Qwen3-30B-A3B's first four layers, by transformers' Trainer as rank 0 of 8 over
 torch's fake process group on one H200 (torch 2.11, transformers 5.17, accelerate 1.15, DeepSpeed 0.19.8).
 
 Usage: sharded_experts.py BUILD-FOLDER
 
-What they allocate is predicted; what they reserve is not yet, which core/evidence/doubts.c says. Bars are what is reached.
+Three jobs were run twice. Host and card are about as fast as each other there, and whether a gathered layer's memory is
+back when the next is gathered was different in two of them, so that one step reserved 7 % more: bars are for the nearest
+run and for the other. They are what is reached.
 """
 import json
 import os
@@ -12,8 +14,10 @@ import subprocess
 import sys
 import tempfile
 
+ROWS = 7
 HERE = os.path.dirname(os.path.abspath(__file__))
-BARS = {"fsdp1": (0.003, 12), "zero1": (0.87, 0.13), "zero2": (0.005, 10.4), "zero3": (0.42, 9.8)}    # percent
+# strategy: percent allocated, percent reserved in the nearest run and in the other
+BARS = {"fsdp1": (2.5e-05, 0, 7.3), "zero1": (1.5e-05, 0, 0), "zero2": (1.5e-05, 0, 0), "zero3": (0.0032, 0, 6.5)}
 
 
 def predicted(program, row):
@@ -35,14 +39,17 @@ def main():
     failed = 0
     with open(os.path.join(HERE, "runs", "sharded_experts.jsonl"), encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
-    for row in rows:
-        reply, strategy = predicted(os.path.join(sys.argv[1], "fathom"), row), row["settings"]["strategy"]
-        errors = [worst(reply["steps"], row["peaks"], metric) for metric in ("allocated", "reserved")]
-        met = all(error <= bar for error, bar in zip(errors, BARS[strategy]))
+    for strategy, (most, *bars) in BARS.items():
+        runs = [row for row in rows if row["settings"]["strategy"] == strategy]
+        steps = [predicted(os.path.join(sys.argv[1], "fathom"), row)["steps"] for row in runs]
+        allocated, reserved = ([worst(mine, row["peaks"], metric) for mine, row in zip(steps, runs)]
+                               for metric in ("allocated", "reserved"))
+        met = max(allocated) <= most and min(reserved) <= bars[0] and max(reserved) <= bars[1]
         failed += not met
-        print(f"{'met   ' if met else 'MISSED'} {strategy}: allocated {errors[0]:.3f} %, reserved {errors[1]:.2f} %")
-    print(f"{len(rows) - failed} passed, {failed} failed")
-    return 1 if failed or len(rows) != len(BARS) else 0
+        print(f"{'met   ' if met else 'MISSED'} {strategy}, {len(runs)} runs: allocated {max(allocated):.2g} %, reserved "
+              f"{min(reserved):.2g} % in the nearest, {max(reserved):.2f} % in the other")
+    print(f"{len(BARS) - failed} passed, {failed} failed")
+    return 1 if failed or len(rows) != ROWS else 0
 
 
 if __name__ == "__main__":

@@ -86,8 +86,9 @@ def unseen():
 
 def ask(program, settings, data="/nowhere"):
     """`data`: where constants measured on a card may be."""
-    options = [word for key, value in settings.items() for word in (f"--{key}", str(value))]
-    done = subprocess.run([program, "predict", *options, "--network", "none", "--json"], stdin=subprocess.DEVNULL,
+    asked = dict(settings, network="none")
+    options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
+    done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL,
                           capture_output=True, text=True, timeout=120, env={**os.environ, "XDG_DATA_HOME": data})
     return json.loads(done.stdout)
 

@@ -104,7 +104,9 @@ static void conclude(struct job *j)
         j->lora_targets = LORA_ALL_TARGETS;
     // Accelerate's YAML has no word for it, and DeepSpeed's own default in stage 2 is off.
     bool is_said = !j->target || settings_find_z(j->given, "overlap-comm");
-    j->overlap_comm &= j->strategy == STRATEGY_ZERO3 || (j->strategy == STRATEGY_ZERO2 && is_said);
+    j->overlap_comm &=
+        j->strategy == STRATEGY_ZERO3 ||
+        ((j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2) && is_said);
     bool between = j->accumulation > 1 && job_is_sharded(j) && !job_is_zero(j);
     j->sync_each_batch |= !between; // there is nothing to keep
 }

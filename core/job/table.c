@@ -384,9 +384,10 @@ const struct setting_def setting_defs[] = {
      .kind = SETTING_SWITCH,
      .values = "on|off",
      .fallback = "off",
-     .usual = "off; with zero2 on in TRL's step, unless its files are meant, which cannot say it",
-     .text = "whether DeepSpeed's stages 2 and 3 reduce gradients, and stage 3 gathers parameters, "
-             "beside the products"},
+     .usual = "off; with zero1 and zero2 on in TRL's step, unless its files are meant, which "
+              "cannot say it",
+     .text = "whether DeepSpeed reduces gradients, and in stage 3 gathers parameters, beside the "
+             "products"},
     {.name = "zero-buckets",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(zero_buckets),

@@ -119,13 +119,19 @@ static void limit_gatherings(struct trainer *t)
         s->releases[i] = s->releases[i + 1];
 }
 
+static void handle_unit(const struct trainer *t)
+{
+    const struct rates *r = machine_rates(t->machine);
+    machine_host(t->machine, r->flat_unit + (keeps_parameters(t) ? r->flat_views : 0));
+}
+
 // A cast, or a copy from host memory. A unit that is still there is not gathered again.
 static void gather(struct trainer *t, struct unit *u)
 {
     struct machine *m = t->machine;
     const struct shards *s = shards_of(t);
     struct storage *part = NULL;
-    machine_host(m, machine_rates(m)->flat_unit);
+    handle_unit(t);
     if (is_parked(t) || s->stored_width != t->width)
         machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + t->width));
     if (is_parked(t) || s->stored_width != t->width)
@@ -368,7 +374,7 @@ static struct storage *join_gradients(struct trainer *t, struct unit *u)
     struct machine *m = t->machine;
     uint16_t stream = shards_of(t)->gather_stream;
     machine_wait(m, stream, STREAM_COMPUTE);
-    machine_host(m, machine_rates(m)->flat_unit);
+    handle_unit(t);
     machine_move_on(m, stream, 2 * u->elements * t->width);
     struct storage *flat = machine_take_on(m, stream, u->elements * t->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {

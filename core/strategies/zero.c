@@ -4,9 +4,10 @@
 //
 // Parameters, gradients and the step are as DeepSpeed does them by default: contiguous gradients,
 // bf16 gradients. The stages differ in when gradients are reduced: stage 2 in the hook of each
-// parameter, stage 1 all at once after the last backward pass of a step. With overlap_comm stage 2
-// has two buckets and reduces on a stream of its own. Each of the optimizer's groups has its own
-// flat tensor and its own parts. What is frozen stays as it came: only what is trained is flat.
+// parameter, stage 1 all at once after the last backward pass of a step. With overlap_comm there
+// are two buckets and a stream for reductions, and stage 1 reduces in the last pass's hooks, too
+// (its gradients stay until the end). Each of the optimizer's groups has its own flat tensor and
+// its own parts. What is frozen stays as it came: only what is trained is flat.
 #include "core/strategies/zero.h"
 
 #include "core/base/num.h"
@@ -270,17 +271,21 @@ static bool is_complete(struct trainer *t, int parameter)
     return true;
 }
 
-// Stage 1: added to what was there.
+// Stage 1: added to what was there; with overlap_comm the last micro-batch's goes as in stage 2.
 static void gradient_stays(struct graph *g, int parameter)
 {
     struct trainer *t = g->owner;
     machine_host(t->machine, machine_rates(t->machine)->zero_gradient);
     struct storage **earlier = &zero_of(t)->earlier[parameter];
-    if (!is_complete(t, parameter) || !*earlier)
+    if (!is_complete(t, parameter))
         return;
-    drop(t, &g->parameters[parameter].gradient);
-    g->parameters[parameter].gradient = *earlier;
-    *earlier = NULL;
+    if (*earlier) {
+        drop(t, &g->parameters[parameter].gradient);
+        g->parameters[parameter].gradient = *earlier;
+        *earlier = NULL;
+    }
+    if (zero_of(t)->overlaps && is_last_micro_batch(t))
+        add_to_bucket(t, parameter);
 }
 
 static void gradient_goes(struct graph *g, int parameter)
@@ -352,7 +357,7 @@ static void end_backward_of_all(struct trainer *t)
 {
     if (!is_last_micro_batch(t))
         return;
-    for (int i = 0; i < t->graph.parameter_count; i++)
+    for (int i = 0; i < t->graph.parameter_count && !zero_of(t)->overlaps; i++)
         if (t->graph.parameters[i].gradient)
             add_to_bucket(t, i);
     end_backward(t);
@@ -526,18 +531,23 @@ static void build(struct trainer *t)
     take_state(t);
 }
 
-static void build_stage2(struct trainer *t)
+static void build_stage1(struct trainer *t)
 {
     build(t);
     struct zero *z = zero_of(t);
-    z->drops_early = true;
     z->overlaps = t->job->overlap_comm && !t->job->offload;
     z->stream = z->overlaps ? t->first_stream : STREAM_COMPUTE;
 }
 
+static void build_stage2(struct trainer *t)
+{
+    build_stage1(t);
+    zero_of(t)->drops_early = true;
+}
+
 const struct strategy_kind zero1_strategy = {
     .load = load,
-    .build = build,
+    .build = build_stage1,
     .gradient_ready = gradient_stays,
     .before_forward = before_forward,
     .end_backward = end_backward_of_all,

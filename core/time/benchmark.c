@@ -279,7 +279,8 @@ static void slow_host(struct rates *r, double part)
 {
     double *const all[] = {&r->call,      &r->engine,      &r->launch, &r->keep,
                            &r->frame,     &r->unit,        &r->step,   &r->unit_tensor,
-                           &r->flat_unit, &r->zero_module, &r->tensor, &r->sharded_tensor};
+                           &r->flat_unit, &r->zero_module, &r->tensor, &r->sharded_tensor,
+                           &r->flat_views};
     for (int i = 0; i < COUNT_OF(all); i++)
         *all[i] *= part;
 }

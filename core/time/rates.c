@@ -57,11 +57,13 @@ static const struct architecture *architecture_of(const struct gpu *card)
 // the worst errors of all rows: runs of the same operators differ by half there (h37 and h43).
 // Alone, a call takes 13 us of it, a node of the backward pass 16 us, a checkpointed call 330 us
 // (share/torch_kernels.py); the rest is what transformers does around them. flat_unit is fitted to
-// two rows of FSDP1 (h95, h98), zero_module to one of ZeRO-3 (z1), zero_gradient to one of ZeRO-2
-// by transformers' Trainer (Qwen3-1.7B, 4096 tokens, 0.321 s), host_adam to four rows with
-// offload (h91 to h94) on 16 cores, new_shape to what two packed jobs of TRL's take beyond their
-// operators, 0.14 and 0.17 s at 8192 and 4096 tokens: their rows are never as long as those before,
-// and cuDNN is taken to plan anew. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
+// two rows of FSDP1 (h95, h98); flat_views is between what two allocator histories show beside it
+// (Qwen3-0.6B 0.6 ms, Qwen3-30B-A3B's layers 1 ms; use_orig_params), zero_module to one of ZeRO-3
+// (z1), zero_gradient to one of ZeRO-2 by transformers' Trainer (Qwen3-1.7B, 4096 tokens, 0.321 s),
+// host_adam to four rows with offload (h91 to h94) on 16 cores, new_shape to what two packed jobs
+// of TRL's take beyond their operators, 0.14 and 0.17 s at 8192 and 4096 tokens: their rows are
+// never as long as those before, and cuDNN is taken to plan anew. The link: ml-engineering 744d01e,
+// PCIe Gen5 x16 on 8 x H200.
 static const struct rates host = {.call = 29e-6,
                                   .engine = 21e-6,
                                   .launch = 4.7e-6,
@@ -70,6 +72,7 @@ static const struct rates host = {.call = 29e-6,
                                   .unit = 620e-6,
                                   .unit_tensor = 56e-6,
                                   .flat_unit = 200e-6,
+                                  .flat_views = 0.8e-3,
                                   .zero_module = 570e-6,
                                   .tensor = 5.2e-6,
                                   .sharded_tensor = 4.5e-6,

@@ -45,6 +45,7 @@ struct rates {
     double unit;           // unit that FSDP2 gathers or reduces
     double unit_tensor;    // and parameter of it
     double flat_unit;      // unit that FSDP1 gathers or reduces
+    double flat_views;     // and its parameters, where they are the optimizer's
     double zero_module;    // module that ZeRO-3's hooks see
     double tensor;         // tensor in a list of the optimizer's, and operator over the list
     double sharded_tensor; // the same of FSDP2's DTensors
