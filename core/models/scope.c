@@ -51,7 +51,10 @@ struct var after_two(struct graph *g, struct var result, struct var a, struct va
 
 struct scope scope_in(struct graph *g)
 {
-    return (struct scope){.graph = g};
+    struct scope s; // its names are given by local()
+    s.graph = g;
+    s.name_count = 0;
+    return s;
 }
 
 struct var local(struct scope *s, struct var value)

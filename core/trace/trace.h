@@ -56,7 +56,7 @@ struct event *trace_next_place(struct trace *t);
 
 static inline struct event *trace_place(struct trace *t)
 {
-    if (!t->passes || !t->events)
+    if (!t->passes || !t->capacity)
         return trace_next_place(t);
     t->first = t->count++;
     return t->events;

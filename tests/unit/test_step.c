@@ -140,22 +140,27 @@ static bool same_memory(const struct prediction *a, const struct prediction *b)
     return same && same_peaks(&a->load, &b->load) && same_peaks(&a->save, &b->save);
 }
 
+static void compare_without_clock(struct arena *a, const char *settings)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct prediction timed = {0}, untimed = {0}, floor = {0};
+    struct error e;
+    bool ok = job_of(job, a, settings, &e) && predict_fit(&timed, a, job, &e) &&
+              predict_memory(&untimed, a, job, &e) && predict_floor(&floor, a, job, &e);
+    if (!ok || !same_memory(&timed, &untimed) || timed.floor_bytes != floor.floor_bytes)
+        test_failed(__FILE__, __LINE__, "%s has other memory without a clock", settings);
+    CHECK(timed.time.seconds > 0);
+}
+
 TEST(nobodys_clock_changes_the_memory)
 {
     uint64_t state = 6364136223846793005u;
     for (int i = 0; i < 40; i++) {
         struct arena *a = test_arena();
         struct random_plan r = random_settings(a, &state);
-        struct str limit =
+        struct str limited =
             str_format(a, "%scontext=4096 memory-limit=%dGiB", r.settings.p, 2 + i % 40);
-        struct job *job = NEW(a, struct job, 1);
-        struct prediction timed, untimed, floor;
-        struct error e;
-        CHECK(job_of(job, a, limit.p, &e) && predict_fit(&timed, a, job, &e));
-        CHECK(predict_memory(&untimed, a, job, &e) && predict_floor(&floor, a, job, &e));
-        if (!same_memory(&timed, &untimed) || timed.floor_bytes != floor.floor_bytes)
-            test_failed(__FILE__, __LINE__, "%s has other memory without a clock", limit.p);
-        CHECK(timed.time.seconds > 0);
+        compare_without_clock(a, limited.p);
     }
 }
 
@@ -170,7 +175,7 @@ TEST(who_is_told_to_live_at_the_peak_does)
         struct prediction p = predicted_in(a, whole.p);
         struct trace history = history_in(a, whole.p);
         struct replay_request q = {.trace = &history, .options = allocator_options_default(11)};
-        struct replay_result all, peak;
+        struct replay_result all = {0}, peak = {0};
         uint64_t by_kind[MEMORY_KINDS] = {0};
         struct error e;
         q.options.expandable = strstr(whole.p, "expandable=on");
