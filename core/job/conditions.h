@@ -37,7 +37,7 @@ condition has_no_context, is_trinity, is_verls, is_not_verls, is_not_policy, is_
     has_flash_without_half, has_megatrons_strategy_elsewhere, has_stages_elsewhere,
     misses_megatrons_gpus, has_ragged_stages, has_no_such_stage, cuts_groups, cuts_tokens,
     has_other_layers_than_megatron, leaves_sizes_open, interleaves, interleaves_too_few,
-    has_precision_aware_elsewhere, evaluates_at_all, deals_experts_unevenly, cuts_experts_otherwise,
-    talks_otherwise, deals_latent_heads, deals_heads_unevenly;
+    has_precision_aware_elsewhere, evaluates_at_all, deals_experts_unevenly, has_odd_last_stage,
+    cuts_experts_otherwise, talks_otherwise, deals_latent_heads, deals_heads_unevenly;
 
 #endif

@@ -18,7 +18,8 @@ bool misses_megatrons_gpus(const struct job *j)
 
 bool has_ragged_stages(const struct job *j)
 {
-    return is_megatron(j) && j->model.layers % (j->pipeline * j->interleaved) != 0;
+    return is_megatron(j) && !j->last_layers &&
+           j->model.layers % (j->pipeline * j->interleaved) != 0;
 }
 
 bool has_no_such_stage(const struct job *j)
@@ -99,4 +100,11 @@ bool cuts_experts_otherwise(const struct job *j)
 {
     return j->expert_tensor > 1 && (j->expert_tensor != j->tensor || !is_megatron(j) ||
                                     !model_has(&j->model, FEATURE_EXPERTS));
+}
+
+bool has_odd_last_stage(const struct job *j)
+{
+    return j->last_layers &&
+           (j->pipeline < 2 || j->interleaved > 1 || j->last_layers >= j->model.layers ||
+            (j->model.layers - j->last_layers) % (j->pipeline - 1) != 0);
 }

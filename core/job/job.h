@@ -145,6 +145,7 @@ struct job {
     uint64_t pipeline, stage;         // stages, and which of them is simulated
     enum context_comm context_comm;
     uint64_t expert_tensor;   // ranks that share an expert: 1, or the tensor parallel ones
+    uint64_t last_layers;     // of the last stage; 0: as many as the others have
     uint64_t interleaved;     // stages of each rank of a pipeline
     bool precision_aware;     // Megatron's optimizer has no masters, but what weights lack of them
     uint64_t replicas;        // of fsdp2's shards, each over as many ranks (HSDP)

@@ -140,6 +140,8 @@ const struct rule rules[] = {
      "tp @tp@ times pp @pp@ times cp @cp@ does not divide the @gpus@ GPUs"},
     {0, 0, has_ragged_stages, 0, CANNOT, "pp",
      "pp @pp@ times the stages of a rank does not divide the @layers@ layers"},
+    {0, 0, has_odd_last_stage, 0, CANNOT, "last-stage-layers",
+     "the stages before the last share the other layers of the @layers@ equally, one stage a rank"},
     {0, IS_PP, interleaves, 0, CANNOT, "virtual-pp",
      "stages come in turn where there are several ranks: --pp 2 --virtual-pp 2 is an example"},
     {0, 0, interleaves_too_few, 0, CANNOT, "accum",

@@ -1097,6 +1097,17 @@ const struct setting_def setting_defs[] = {
      .fallback = "1",
      .text = "expert tensor parallel size of Megatron: 1, as slime's scripts have it, or tp, as "
              "Megatron has it where nobody says"},
+    {.name = "last-stage-layers",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(last_layers),
+     .phrase = "@ layers in the last stage",
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 1,
+     .max = 1024,
+     .usual = "as many as the others have",
+     .text = "layers of the last stage of a pipeline, the others sharing the rest (Megatron's "
+             "decoder_last_pipeline_num_layers)"},
     {.name = "virtual-pp",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(interleaved),

@@ -21,6 +21,12 @@ static void build_stages(struct megatron *own, struct arena *a, const struct job
     int layers = (int)p->model.layers / (ranks * count);
     own->stages = NEW(a, struct stage, count);
     own->stage_count = count;
+    if (p->last_layers) {
+        int last = (int)p->last_layers, each = ((int)p->model.layers - last) / (ranks - 1);
+        bool is_last = rank == ranks - 1;
+        own->stages[0] = (struct stage){rank * each, is_last ? last : each, rank == 0, is_last};
+        return;
+    }
     for (int i = 0; i < count; i++) {
         int at = i * ranks + rank;
         own->stages[i] = (struct stage){at * layers, layers, at == 0, at == ranks * count - 1};
