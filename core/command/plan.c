@@ -14,7 +14,9 @@ static bool show_best(struct plan_shown *shown, const struct query *q, const str
     shown->settings = settings;
     shown->job = job;
     shown->predict = command_line(q->arena, "predict", settings);
-    shown->emit = str_join(q->arena, command_line(q->arena, "emit", settings), STR(" -o run"));
+    struct str files =
+        job->target == FOR_SLIME ? STR(" --dataset prompts.jsonl -o run") : STR(" -o run");
+    shown->emit = str_join(q->arena, command_line(q->arena, "emit", settings), files);
     return true;
 }
 

@@ -229,6 +229,11 @@ static bool stand_in_target(struct plan *p, struct arena *a, struct error *e)
     struct setting item = {STR("for"), str_from(target_defs[target].name), STR_NONE};
     if (!job->target && !settings_set(&p->base, item, e))
         return false;
+    // slime's files name their prompts; plan's answer does not hang on them.
+    struct setting data = {STR("dataset"), STR("prompts.jsonl"), STR_NONE};
+    if (target == FOR_SLIME && !settings_find_z(&p->base, "dataset") &&
+        !settings_set(&p->base, data, e))
+        return false;
     p->job = *job;
     return true;
 }

@@ -99,7 +99,7 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
     if (!f.refused) {
         f.gpus = job_ranks(job);
         f.untimed = step_time_unknown(job);
-        f.data_parallel = f.gpus / (job->ring * job->ulysses);
+        f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
         find_micro(&f, &p->request);
     }
@@ -185,8 +185,30 @@ static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
+// Megatron's tensor and context parallel, in doublings, the former within a node; both are always
+// said, as its files choose by a rule of thumb what is not.
+static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    uint64_t gpus = hardware_gpus(&p->job.hardware), node = p->job.hardware.gpus_per_node;
+    uint64_t tp = p->job.tensor, cp = p->job.ring;
+    uint64_t most_tp = is_given(p, "tp") ? tp : node, most_cp = is_given(p, "cp") ? cp : gpus;
+    f.strategy = "megatron";
+    f.alone = -1;
+    for (uint64_t t = tp; t <= most_tp; t *= 2)
+        for (uint64_t c = cp; c <= most_cp && t * c <= gpus; c *= 2) {
+            struct str words =
+                str_format(a, "tp=%llu cp=%llu", (unsigned long long)t, (unsigned long long)c);
+            int trouble = (t > 1 ? SHARING_TROUBLE : 0) + (c > 1 ? SHARING_TROUBLE : 0);
+            if (!add_family(p, a, with(a, f, words, trouble), e))
+                return false;
+        }
+    return true;
+}
+
 static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
+    if (p->job.recipe == RECIPE_MEGATRON)
+        return add_megatron(p, a, f, e);
     const struct setting *given = settings_find_z(p->request.settings, "strategy");
     if (given) {
         f.strategy = str_z(a, given->value);
