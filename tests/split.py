@@ -11,6 +11,7 @@ be the change that is named works.
 """
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -49,7 +50,8 @@ def check_server(judge, case, what, division, name):
     model = teacher if name == "teacher" else student
     engine = more[1] if "--engine" in more else "vllm"
     judge.check(what + ": engines of the " + name, role["tp"] in HEADS[model] and per_node % role["tp"] == 0
-                and role["tp"] * role["pp"] * role["engines"] == role["gpus"] and role["first_gpu"] % role["tp"] == 0)
+                and role["tp"] * role["pp"] * role["engines"] == role["gpus"]
+                and (role["first_gpu"] % role["tp"] == 0 or role["nodes"] == 1))
     shared = division["layout"] == "together" or (division["layout"] == "colocated" and name == "rollout")
     server = judge.ask("serve", "--model", model, "--gpu", card, "--tp", role["tp"], "--engine", engine, "--context",
                        PROMPT + RESPONSE)
@@ -126,6 +128,8 @@ def check_advice(judge, reply):
 
 # What cannot be: words of the sentence, and what is said to work (None: nothing is asked again).
 WISHES = [
+    (["--teacher", "Qwen3-32B", "--student", "Qwen3-4B", "--gpu", "8xH100-80G", "--teacher-gpus", "5", "--rollout", "4"],
+     "whole engines", None),
     (["--teacher", "DeepSeek-V3", "--student", "Qwen3-4B", "--gpu", "8xH100-80G"], "16 GPUs have room", "2x8xH100-80G"),
     (["--teacher", "Qwen3-235B-A22B", "--student", "Qwen3-8B", "--gpu", "4xH100-80G"], "-FP8) start on 4", None),
     (["--teacher", "Qwen3-32B", "--student", "Qwen2.5-32B", "--gpu", "4xA100-40G"], "on 32 it is", None),
@@ -154,6 +158,37 @@ def check_wishes(judge):
                           framework)
         seen = {reply["best"]["layout"]} | {other["layout"] for other in reply["alternatives"]}
         judge.check("%s: %s" % (framework, seen), seen == layouts)
+
+
+def check_asked(judge):
+    """The guide's own divisions: six and three GPUs of a teacher are so many engines of one GPU."""
+    for teacher, rollout in ((4, 2), (6, 1), (3, 2)):
+        reply = judge.ask("split", "--teacher", "Qwen3-VL-30B-A3B-Thinking", "--student", "Qwen3-VL-4B-Thinking", "--images",
+                          1, "--gpu", "8xH100-80G", "--engine", "sglang", "--layout", "apart", "--teacher-gpus", teacher,
+                          "--rollout", rollout)
+        roles = {role["role"]: role for role in reply["best"]["roles"]}
+        judge.check("%d and %d as asked" % (teacher, rollout), roles["teacher"]["gpus"] == teacher
+                    and roles["rollout"]["gpus"] == rollout and roles["train"]["gpus"] == 8 - teacher - rollout)
+        judge.check("%d GPUs of a teacher" % teacher, roles["teacher"]["tp"] == 1 and roles["teacher"]["engines"] == teacher)
+
+
+def check_guide(judge):
+    """Every cell of the guide's two memory tables, as docs/guides/opd-vlm.md has them."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "docs", "guides", "opd-vlm.md")
+    rows = re.findall(r"^\| (Qwen3-VL-\S+) \| (\d) \| [^|]* \| (.*) \|$", open(path, encoding="utf-8").read(), re.M)
+    judge.check("nine rows", len(rows) == 9)
+    for model, gpus, cells in rows:
+        figures = [float(cell.split()[0]) for cell in cells.split("|")]
+        if len(figures) == 3:
+            reply = judge.ask("serve", "--model", model + "-Thinking", "--gpu", "8xH100-80G", "--engine", "sglang",
+                              "--context", 5120, "--tp", gpus)
+            found = [reply["weights_bytes"] / 2**30, reply["kv_bytes"] / 2**30, reply["sequences"]]
+        else:
+            reply = judge.ask("predict", "--model", model + "-Thinking", "--gpu", gpus + "xH100-80G", "--context", 5120,
+                              "--images", 1, "--accum", 2)
+            found = [reply["peak"]["reserved_bytes"] / 2**30]
+        judge.check("%s on %s: %s, not %s" % (model, gpus, found, figures),
+                    all(abs(one - other) <= 0.05 for one, other in zip(found, figures)))
 
 
 def check_many(judge):
@@ -190,6 +225,8 @@ def main():
                         near(reply["one_gpu_more_iteration_s"], larger["best"]["iteration_s"]))
         print("%s teaches %s on %d x %s: %.1f s" % (teacher, student, nodes * per_node, card, best["iteration_s"]))
     check_wishes(judge)
+    check_asked(judge)
+    check_guide(judge)
     check_many(judge)
     sys.exit(bool(judge.bad))
 

@@ -186,7 +186,7 @@ const struct command commands[] = {
          "slack, and what helps a role that runs out of memory. --emit writes the framework's "
          "launch files. --student is another word for --model.",
      .settings = "model gpu teacher engine framework layout rollout-batch samples global-batch "
-                 "prompt response images image-size emit force dataset",
+                 "prompt response images image-size teacher-gpus rollout emit force dataset",
      .answer = split_answer,
      .examples =
          {{"split --teacher Qwen3-VL-30B-A3B-Thinking --student Qwen3-VL-4B-Thinking --gpu "

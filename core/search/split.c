@@ -37,8 +37,9 @@ uint64_t split_first(const struct split *s, enum split_role role)
 static bool is_placed(const struct split *s, enum split_role role, uint64_t per_node)
 {
     const struct split_part *p = &s->parts[role];
-    uint64_t unit = p->pp > 1 ? per_node : p->tp;
-    return split_first(s, role) % unit == 0 && per_node % p->tp == 0;
+    uint64_t unit = p->pp > 1 ? per_node : p->tp, first = split_first(s, role);
+    bool one_node = first / per_node == (first + p->gpus - 1) / per_node;
+    return (first % unit == 0 || one_node) && per_node % p->tp == 0;
 }
 
 // ------------------------------------------------------------------ how long they take
@@ -123,6 +124,13 @@ static bool is_better(const struct split *s, const struct split *than, enum spli
     return s->iteration < than->iteration;
 }
 
+static bool is_asked(const struct split *s, const struct split_request *r)
+{
+    uint64_t teacher = s->parts[ROLE_TEACHER].gpus, rollout = s->parts[ROLE_ROLLOUT].gpus;
+    return (!r->teacher_gpus || r->teacher_gpus == teacher) &&
+           (!r->rollout_gpus || r->rollout_gpus == rollout);
+}
+
 // Divisions by name are of GPUs of their own; only the best is of all layouts.
 static bool is_among(const struct split *s, enum split_choice c)
 {
@@ -152,7 +160,8 @@ static void look_apart(struct split choices[SPLIT_CHOICES], const struct split_r
         s.parts[ROLE_ROLLOUT] = t->servers[ROLE_ROLLOUT][rest];
         s.parts[ROLE_TRAIN] = *train;
         if (!s.parts[ROLE_TEACHER].possible || !s.parts[ROLE_ROLLOUT].possible ||
-            !is_placed(&s, ROLE_TEACHER, node) || !is_placed(&s, ROLE_ROLLOUT, node))
+            !is_asked(&s, r) || !is_placed(&s, ROLE_TEACHER, node) ||
+            !is_placed(&s, ROLE_ROLLOUT, node))
             continue;
         conclude(&s, r);
         offer(choices, &s);
@@ -187,8 +196,8 @@ static void look_shared(struct split choices[SPLIT_CHOICES], const struct split_
         if (!teacher)
             asleep = sat_add(asleep, s.parts[ROLE_TEACHER].asleep);
         if (!s.parts[ROLE_ROLLOUT].possible || !s.parts[ROLE_TEACHER].possible ||
-            !sleeps_beside(train, asleep) || !is_placed(&s, ROLE_TEACHER, node) ||
-            !is_placed(&s, ROLE_ROLLOUT, node))
+            !is_asked(&s, r) || !sleeps_beside(train, asleep) ||
+            !is_placed(&s, ROLE_TEACHER, node) || !is_placed(&s, ROLE_ROLLOUT, node))
             continue;
         conclude(&s, r);
         offer(choices, &s);

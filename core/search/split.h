@@ -96,6 +96,7 @@ struct split_request {
     const struct split_framework *framework; // NULL: none
     unsigned layouts;                        // that are looked at
     uint64_t gpus, prompts, samples, global_batch, prompt, response;
+    uint64_t teacher_gpus, rollout_gpus; // as asked for; 0: as many as is best
 };
 
 // What was found for each number of GPUs.

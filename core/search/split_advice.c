@@ -247,6 +247,12 @@ bool split_no_room(const struct split_table *t, const struct split_request *r, s
                     "no number of GPUs up to %llu has room for the student's engines; larger "
                     "cards or a shorter --response would help",
                     (unsigned long long)r->gpus);
+    if (r->teacher_gpus || r->rollout_gpus)
+        return FAIL(e, BAD_INPUT, r->where,
+                    "no division of %llu GPUs has so many for the teacher and for rollout in whole "
+                    "engines, and the rest for training; without --teacher-gpus and --rollout the "
+                    "best is shown",
+                    (unsigned long long)r->gpus);
     FAIL(e, BAD_INPUT, r->where,
          "teacher, training and engines need at least %llu, %llu and %llu GPUs, and engines within "
          "a node; there are %llu",

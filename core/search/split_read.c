@@ -157,7 +157,9 @@ static bool read_batches(struct split_request *r, const struct settings *s, stru
     r->prompt = 1024;
     r->response = 4096;
     if (!count_of(&r->prompts, s, "rollout-batch", e) || !count_of(&r->samples, s, "samples", e) ||
-        !count_of(&r->prompt, s, "prompt", e) || !count_of(&r->response, s, "response", e))
+        !count_of(&r->prompt, s, "prompt", e) || !count_of(&r->response, s, "response", e) ||
+        !count_of(&r->teacher_gpus, s, "teacher-gpus", e) ||
+        !count_of(&r->rollout_gpus, s, "rollout", e))
         return false;
     r->global_batch = r->prompts * r->samples;
     if (!count_of(&r->global_batch, s, "global-batch", e))
