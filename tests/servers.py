@@ -68,6 +68,16 @@ CONFIG_8BIT = {"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 
                "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936,
                "max_position_embeddings": 40960, "tie_word_embeddings": False,
                "quantization_config": {"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}}
+# Other quantization_config of the same model, and GiB; None: refused.
+CONFIGS = [({"quant_method": "bitsandbytes", "load_in_8bit": True, "load_in_4bit": False}, 8.8),
+           ({"quant_method": "bitsandbytes", "load_in_8bit": False, "load_in_4bit": True}, 5.58),
+           ({"quant_method": "gptq", "bits": 4}, 5.6), ({"quant_method": "gptq", "bits": 8}, 8.95),
+           ({"quant_method": "gptq", "bits": 3}, None),
+           ({"quant_method": "compressed-tensors", "format": "pack-quantized",
+             "config_groups": {"group_0": {"weights": {"num_bits": 8}}}}, 8.8),
+           ({"quant_method": "compressed-tensors", "format": "pack-quantized",
+             "config_groups": {"group_0": {"weights": {"num_bits": 4}}}}, 5.58),
+           ({"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized"}, None)]
 
 # Published speeds (SGLang's cookbook and documentation): sequences by the median time of an output token.
 SPEEDS = [
@@ -143,13 +153,18 @@ def check_words(fathom):
         reply = ask(fathom, start + words)
         if expected not in reply.get("error", {}).get("message", ""):
             bad.append("%s is not refused by name" % " ".join(words))
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
-            json.dump(CONFIG_8BIT, out)
-        for words, gib in PACKED + [(["--model", folder], 8.8)]:
-            reply = ask(fathom, start + words)
-            if "error" in reply or abs(reply["weights_bytes"] / GIB - gib) > 0.02 * gib:
-                bad.append("%s: not %.1f GiB but %s" % (" ".join(words), gib, reply.get("weights_bytes", 0) / GIB))
+    for words, gib in PACKED:
+        reply = ask(fathom, start + words)
+        if "error" in reply or abs(reply["weights_bytes"] / GIB - gib) > 0.02 * gib:
+            bad.append("%s: not %.1f GiB but %s" % (" ".join(words), gib, reply.get("weights_bytes", 0) / GIB))
+    for packing, gib in CONFIGS:
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as out:
+                json.dump(dict(CONFIG_8BIT, quantization_config=packing), out)
+            reply = ask(fathom, start + ["--model", folder])
+        found = reply.get("weights_bytes", 0) / GIB
+        if ("error" in reply) != (gib is None) or (gib and abs(found - gib) > 0.02 * gib):
+            bad.append("%s: not %s GiB but %s" % (packing, gib, reply.get("error", found)))
     for engine, least in (("vllm@19", "0.19"), ("vllm@1.0", "0."), ("sglang@5", "0.5")):
         reply = ask(fathom, ["serve", "--model", "Qwen3-8B", "--gpu", "H200", "--engine", engine, "--json"])
         if least not in reply.get("error", {}).get("message", ""):

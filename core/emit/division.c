@@ -196,7 +196,8 @@ static struct str python_text(struct arena *a, struct str text)
     for (ptrdiff_t i = 0; i < text.n; i++) {
         if (text.p[i] == '"' || text.p[i] == '\\')
             buf_char(&out, '\\');
-        buf_char(&out, (unsigned char)text.p[i] < 0x20 ? ' ' : text.p[i]);
+        if ((unsigned char)text.p[i] >= 0x20)
+            buf_char(&out, text.p[i]);
     }
     return buf_str(&out);
 }

@@ -229,9 +229,10 @@ static bool is_tried(const struct split_request *r, uint64_t gpus)
         return false;
     if (gpus <= node)
         return true;
-    if (gpus % node || gpus > batch)
+    if (!node || gpus % node || gpus > batch)
         return false;
-    return gpus == r->gpus || u64_divide_up(batch, gpus) < u64_divide_up(batch, gpus - node);
+    uint64_t fewer = u64_most(gpus - node, 1);
+    return gpus == r->gpus || u64_divide_up(batch, gpus) < u64_divide_up(batch, fewer);
 }
 
 static const struct split_part *find_train(const struct split_table *t, uint64_t gpus)

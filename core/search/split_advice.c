@@ -258,8 +258,10 @@ bool split_no_room(const struct split_table *t, const struct split_request *r, s
          "a node; there are %llu",
          (unsigned long long)teacher, (unsigned long long)train, (unsigned long long)rollout,
          (unsigned long long)r->gpus);
-    if (r->layouts & (1u << LAYOUT_APART))
-        return HINT(e, "%llu have room for all", (unsigned long long)(teacher + train + rollout));
-    return HINT(e, "%llu have room for those that take turns and the teacher",
-                (unsigned long long)(teacher + u64_most(train, rollout)));
+    bool apart = r->layouts & (1u << LAYOUT_APART);
+    uint64_t usual = u64_most(r->hardware.card.per_node, r->hardware.gpus_per_node);
+    uint64_t sum = teacher + (apart ? train + rollout : u64_most(train, rollout));
+    unsigned long long least = sum > usual ? u64_align_up(sum, usual) : sum;
+    return HINT(e, "%llu have room for %s", least,
+                apart ? "all" : "those that take turns and the teacher");
 }

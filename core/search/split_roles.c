@@ -203,7 +203,8 @@ static bool predict_part(struct split_part *p, struct error *why, const struct s
     struct prediction *found = NEW(&scratch, struct prediction, 1);
     struct step_question q = *asked;
     struct error reason = {0};
-    double steps = (double)(sequences_of(r) / r->global_batch); // the rest is dropped
+    uint64_t whole = sequences_of(r) / r->global_batch; // the rest is dropped
+    double steps = (double)whole;
     if (r->framework && !r->framework->recipe)
         (void)FAIL(&reason, UNSUPPORTED, STR_NONE,
                    "%s's distillation from a server is not modelled", r->framework->name);

@@ -26,6 +26,7 @@ static const struct weight_format formats[] = {
     {"HQQ", "hqq", 0, false, false, "its groups are the model's own"},
     {"EXL2", "exl2 exl3", 0, false, false, "neither server reads it"},
     {"Quark", "quark", 0, false, false, "its scheme is the file's own"},
+    {"GPTQ of another width", "gptq-other", 0, false, false, "4 and 8 bits are"},
     {"TorchAO", "torchao", 0, false, false, "its scheme is the file's own"},
 };
 
@@ -118,20 +119,55 @@ static bool read_dtype(struct serve_request *r, const struct setting *item, stru
     return true;
 }
 
+static bool is_llm_int8(const struct settings *s)
+{
+    const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
+    const struct setting *wide = settings_find_z(s, "config.quantization_config.load_in_8bit");
+    return method && str_is(method->value, "bitsandbytes") && wide && str_is(wide->value, "true");
+}
+
+// GPTQ's files name their bits, compressed tensors' those of each group of layers.
+static const struct weight_format *by_width(const struct settings *s)
+{
+    static const char group[] = "config.quantization_config.config_groups.group_0.weights.num_bits";
+    const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
+    const struct setting *bits = settings_find_z(s, "config.quantization_config.bits");
+    const struct setting *wide = settings_find_z(s, group);
+    if (method && str_is(method->value, "gptq") && bits)
+        return format_of(str_is(bits->value, "8")   ? STR("gptq-int8")
+                         : str_is(bits->value, "4") ? STR("gptq")
+                                                    : STR("gptq-other"));
+    const struct setting *kind = settings_find_z(s, "config.quantization_config.format");
+    bool packed = kind && str_is(kind->value, "pack-quantized") && wide;
+    return packed && str_is(wide->value, "8") ? format_of(STR("w8a16")) : NULL;
+}
+
+// Their makers publish no other: model cards of gpt-oss, DeepSeek-V3 and R1, Kimi-K2. Moonlight is
+// of the same family, and in bf16.
+static const struct weight_format *usual_format(const struct model *m)
+{
+    enum { LARGE = 7168 };
+    struct str family = str_from(m->family->model_type);
+    if (str_is(family, "gpt_oss"))
+        return format_of(STR("mxfp4"));
+    if (m->hidden >= LARGE && (str_is(family, "deepseek_v3") || str_is(family, "kimi_k2")))
+        return format_of(STR("fp8"));
+    return NULL;
+}
+
 // What the model's own files say.
 static const struct weight_format *native_format(const struct serve_request *r,
                                                  const struct settings *s)
 {
     const struct model *m = r->model;
     const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
-    const struct setting *bits = settings_find_z(s, "config.quantization_config.bits");
     const struct setting *kind = settings_find_z(s, "config.quantization_config.format");
-    const struct setting *wide = settings_find_z(s, "config.quantization_config.load_in_8bit");
+    const struct weight_format *wide = by_width(s);
     if (m->packing && m->packing->served)
         return format_of(str_from(m->packing->served));
-    if (method && str_is(method->value, "gptq") && bits && str_is(bits->value, "8"))
-        return format_of(STR("gptq-int8"));
-    if (method && str_is(method->value, "bitsandbytes") && wide && str_is(wide->value, "true"))
+    if (wide)
+        return wide;
+    if (is_llm_int8(s))
         return format_of(STR("bnb-8bit"));
     if (method && str_is(method->value, "compressed-tensors") && kind)
         return str_starts(kind->value, STR("nvfp4"))   ? format_of(STR("nvfp4"))
@@ -140,14 +176,7 @@ static const struct weight_format *native_format(const struct serve_request *r,
                                                        : format_of(STR("fp8"));
     if (method)
         return format_of(method->value);
-    // Their makers publish no other: model cards of gpt-oss, DeepSeek-V3 and R1, Kimi-K2.
-    struct str family = str_from(m->family->model_type);
-    if (str_is(family, "gpt_oss"))
-        return format_of(STR("mxfp4"));
-    bool large = m->hidden >= 7168; // Moonlight is of that family too, and in bf16
-    if (large && (str_is(family, "deepseek_v3") || str_is(family, "kimi_k2")))
-        return format_of(STR("fp8"));
-    return NULL;
+    return usual_format(m);
 }
 
 // A method that the model's file names and nothing here knows.

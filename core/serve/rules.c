@@ -174,7 +174,7 @@ uint64_t score_bytes(const struct serve_request *request)
     enum { PIECE = 2048 };
     struct serve_request r = *request;
     if (r.server == SERVER_SGLANG)
-        return sat_mul(u64_least(PIECE, r.context), sat_mul(r.model->vocab, 2 * 4));
+        return sat_mul(u64_least(PIECE, r.context), sat_mul(r.model->vocab, 8));
     vllm_batch_of(&r);
     return sat_mul(u64_least(r.batch_tokens, r.context),
                    sat_mul(r.model->vocab, r.element_bytes + 4 + 1));
