@@ -158,6 +158,11 @@ static bool is_trl_alone(const struct job *job)
 }
 
 // Unlike lg3 and lg4 of real_trainers.jsonl.
+static bool has_ringed_kernels(const struct job *job)
+{
+    return job->layer_kernels == KERNELS_OF_LIGER && job->ring > 1;
+}
+
 static bool is_liger_spread(const struct job *job)
 {
     return job->loss == LOSS_LIGER &&
@@ -424,6 +429,7 @@ const struct doubt doubt_rows[] = {
      "more)",
      true},
     {is_liger_spread, "Liger's loss under ddp or fsdp (read from its source)", true},
+    {has_ringed_kernels, "Liger's layer kernels under context parallel", true},
     {is_other_8bit, "the 8-bit optimizer in this step or strategy", true},
     {is_paged, "paged state, and how the driver moves it", true},
     {is_muon, "Muon", true},

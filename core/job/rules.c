@@ -64,9 +64,9 @@
     "and DeepSpeed run it"
 #define PACKED_DORA        "DoRA over packed weights is not modelled where they are shards"
 #define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
-#define SPREAD_KERNELS                                                                             \
-    "Liger's layer kernels are not modelled under zero1 and zero2 and where sequences are split, " \
-    "but for zero3 in the step of deepspeed"
+#define SPREAD_KERNELS                                                                          \
+    "Liger's layer kernels are not modelled under zero1, zero2 and sequence parallel, but for " \
+    "zero3 in the step of deepspeed"
 // liger_kernel 0.8.5, transformers/model/qwen3.py: lm_head_weight=self.lm_head.weight, a DTensor
 // where fully_shard has had the head by itself.
 #define APART_LIGER                                                                                \
@@ -673,7 +673,6 @@ const struct rule rules[] = {
      "experts and windows they are"},
     {IS_ZERO, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
     {IS_SP, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
-    {IS_CP, 0, has_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
     {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
     {IS_LIGER | IS_FSDP2, 0, cuts_head_apart, 0, NOT_YET, "loss", APART_LIGER},
