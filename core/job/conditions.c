@@ -590,9 +590,9 @@ bool generates_in_shards(const struct job *j)
     return job_generates(j) && job_is_sharded(j) && !seen;
 }
 
-bool distills(const struct job *j)
+bool distills(const struct job *j) // from a model that is told
 {
-    return is_trl(j) && j->task == TASK_DISTILL;
+    return is_trl(j) && j->task == TASK_DISTILL && j->teacher;
 }
 
 bool is_older_task(const struct job *j)

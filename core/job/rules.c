@@ -196,12 +196,11 @@ const struct rule rules[] = {
     {0, 0, saves_under_trinity, 0, CANNOT, "save", "when trinity writes a checkpoint is --save-hf"},
     {0, IS_FSDP | IS_ZERO3, saves_shards, 0, CANNOT, "save",
      "nothing of the model is sharded here: --save full"},
-    // accelerate 1.15, prepare_model: in evaluation mode FSDP's branch is passed by, and nothing is
-    // moved either, since device_placement is off under FSDP. Seen with fsdp2 on an H200.
-    {IS_FSDP, 0, distills, 0, CANNOT, "strategy",
-     "TRL 1.16's distillation leaves the teacher in host memory under fsdp and fails when it "
-     "reads; "
-     "ddp and DeepSpeed take it to the card"},
+    // torch 2.11, _fsdp_param_group.py, _init_mp_dtypes; seen with TRL 1.16 on an H200.
+    {IS_NF4 | IS_DORA | IS_FSDP2, 0, NULL, 0, CANNOT, "dora",
+     "DoRA's magnitudes stay in fp32 beside packed weights in bf16, and fsdp2 wants one type; on "
+     "one "
+     "GPU and under ddp it works, and so does LoRA"},
     {0, 0, is_packed_without_sft, 0, CANNOT, "batching",
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
@@ -239,6 +238,12 @@ const struct rule rules[] = {
 
     {0, 0, learns_other_words, 0, CANNOT, "teacher",
      "TRL compares a teacher's next words with the student's: both need the same vocabulary"},
+    // accelerate 1.15, prepare_model: in evaluation mode FSDP's branch is passed by, and nothing is
+    // moved either, since device_placement is off under FSDP. Seen with fsdp2 on an H200.
+    {IS_FSDP, 0, distills, 0, CANNOT, "strategy",
+     "TRL 1.16's distillation leaves the teacher in host memory under fsdp and fails when it "
+     "reads; "
+     "ddp and DeepSpeed take it to the card"},
     {IS_SP, 0, is_asked_eager, IN_ACCELERATE_FAMILY, CANNOT, "attention",
      "Ulysses in Accelerate runs sdpa and flash-attn only"},
 
@@ -604,7 +609,6 @@ const struct rule rules[] = {
     {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and in mixed precision under fsdp2 "
      "and zero3 as TRL 1.16 and transformers' Trainer run it and under fsdp1 as the latter does"},
-    {IS_NF4 | IS_DORA | IS_FSDP2, 0, NULL, 0, NOT_YET, "dora", PACKED_DORA},
     {IS_NF4 | IS_DORA | IS_ZERO3, 0, NULL, 0, NOT_YET, "dora", PACKED_DORA},
     {IS_NF4 | IS_FSDP2 | IS_OFFLOAD_ALL, 0, NULL, 0, NOT_YET, "offload",
      "packed weights under fsdp2 are not modelled with offload; without it they are"},

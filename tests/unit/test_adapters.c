@@ -375,6 +375,7 @@ static const char *const bad_adapters[][2] = {
     {"lora=16 dora=on gpu=2xH200 strategy=fsdp1 recipe=transformers", "DoRA does not run under"},
     {"lora=16 dora=on quantize=nf4 gpu=2xH200 strategy=zero3 recipe=trl",
      "DoRA over packed weights is not modelled"},
+    {"lora=16 dora=on quantize=nf4 gpu=2xH200 strategy=fsdp2 recipe=trl", "fsdp2 wants one type"},
     {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
     {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
     {"lora=0", "lora must be between 1 and 4096"},
