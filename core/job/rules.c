@@ -33,8 +33,7 @@
 #define ZERO3_LOSS                                                                             \
     "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
     "zero2 with chunks too"
-#define SPREAD_TOWER "a vision tower is modelled under single, ddp, fsdp1, fsdp2, zero1 and zero2"
-#define FSDP1_LOSS   "fsdp1 is modelled with the full loss and TRL's in its step; fsdp2 with any"
+#define FSDP1_LOSS "fsdp1 is modelled with the full loss and TRL's in its step; fsdp2 with any"
 #define SHARDED_LORA                                                                             \
     "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
     "Trainer runs it, in TRL over shards as 1.16 does"
@@ -525,7 +524,10 @@ const struct rule rules[] = {
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
-    {IS_VISION | IS_ZERO3, 0, NULL, 0, NOT_YET, "strategy", SPREAD_TOWER},
+    {IS_VISION | IS_ZERO3, 0, has_other_tower, 0, NOT_YET, "strategy",
+     "of vision towers under zero3 Qwen3-VL's is modelled"},
+    {IS_VISION | IS_ZERO3 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
+     "adapters of a model with vision are not modelled under zero3; under fsdp2 they are"},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
      "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
      "without freeze"},

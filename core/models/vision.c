@@ -333,10 +333,12 @@ struct var tower_norm(struct graph *g, struct var x, int weight, int bias)
 {
     if (bias < 0)
         return rms_norm(g, x, weight);
+    graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
     struct var wide = cast(g, x, g->autocast ? 4 : x.width);
     struct var scale = op_parameter(g, weight), shift = op_parameter(g, bias);
     bool together = has_grids(g->owner);
     struct var out = (together ? op_layer_norm : op_layer_norm_apart)(g, wide, scale, shift);
+    graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD_DONE);
     return after(g, out, wide);
 }
 

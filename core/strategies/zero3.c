@@ -9,6 +9,7 @@
 // one job of fourteen, run twice, which took the embedding's size once more.
 #include "core/base/num.h"
 #include "core/models/adapters.h"
+#include "core/models/tower.h"
 #include "core/ops/ops.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
@@ -112,6 +113,12 @@ static int first_block(const struct trainer *t)
     return fused_head_unit(t) + 1;
 }
 
+// And the blocks of a vision tower behind those.
+static int first_of_tower(const struct trainer *t)
+{
+    return first_block(t) + (int)t->job->model.layers;
+}
+
 // The families whose whole block of experts DeepSpeed takes as one module without children
 // (deepspeed/runtime/zero/leaf_module_config.py); of others the experts are a module by themselves.
 static bool is_leaf(const struct model *m)
@@ -211,7 +218,7 @@ static void enter_unit(struct trainer *t, int unit)
     }
     if (unit == fused_head_unit(t))
         coordinator_read(c, t->head);
-    if (unit >= first_block(t))
+    if (unit >= first_block(t) && unit < first_of_tower(t))
         enter_forward(t, module_of_block(t, unit));
 }
 
@@ -221,7 +228,7 @@ static void leave_unit(struct trainer *t, int unit)
         return;
     if (unit == root_unit(t))
         coordinator_leave(zero3_of(t)->coordinator, module_of_root(t));
-    if (unit >= first_block(t))
+    if (unit >= first_block(t) && unit < first_of_tower(t))
         leave_forward(t, module_of_block(t, unit));
 }
 
@@ -238,11 +245,18 @@ static void enter_module_backward(struct trainer *t, int module)
     coordinator_enter(z->coordinator, module);
 }
 
-// The embedding's gradients go nowhere, so that nothing says when its backward pass is over.
+static bool reads_patches(const struct trainer *t, int module)
+{
+    const struct tower *w = t->tower;
+    return w && (module == w->stem.patch || module == w->stem.positions);
+}
+
+// The embedding's gradients go nowhere, so that nothing says when its backward pass is over; so
+// with what reads an image.
 static void leave_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
-    if (module != t->embedding && module != t->positions)
+    if (module != t->embedding && module != t->positions && !reads_patches(t, module))
         coordinator_leave(z->coordinator, module);
     if (module == z->holder) {
         coordinator_let_held_go(z->coordinator);
@@ -308,15 +322,17 @@ static void enter_backward(struct trainer *t, int unit)
     struct zero3 *z = zero3_of(t);
     if (unit == (reads_head(t->job) ? fused_head_unit(t) : root_unit(t)))
         enter_root(t);
-    if (unit >= first_block(t))
+    bool of_tower = unit >= first_of_tower(t);
+    if (unit >= first_block(t) && !of_tower)
         enter_module_backward(t, module_of_block(t, unit));
-    if (unit >= root_unit(t) || !t->job->checkpointing || t->graph.reentrant)
+    if ((unit >= root_unit(t) && !of_tower) || !t->job->checkpointing || t->graph.reentrant)
         return;
     if (t->job->tiled_mlp) { // it has none of its own, and its input is what is asked for
         enter_others(z->coordinator, 2);
         return;
     }
-    int last = last_module(t, &t->layers[unit]);
+    int last = of_tower ? t->tower->blocks[unit - first_of_tower(t)].fc2
+                        : last_module(t, &t->layers[unit]);
     if (last < 0)
         return;
     enter_module_backward(t, last);
@@ -416,7 +432,7 @@ static void gradient_ready(struct graph *g, int parameter)
 // reduce_leaf_module_grads), before its parameters go.
 static void leave_backward(struct trainer *t, int unit)
 {
-    if (unit < first_block(t))
+    if (unit < first_block(t) || unit >= first_of_tower(t))
         return;
     const struct layer_parameters *l = &t->layers[unit - first_block(t)];
     int end = l->first;
@@ -430,6 +446,10 @@ static void leave_backward(struct trainer *t, int unit)
 static void end_backward(struct trainer *t)
 {
     reduce(t);
+    if (t->tower) {
+        coordinator_leave(zero3_of(t)->coordinator, t->tower->stem.patch);
+        coordinator_leave(zero3_of(t)->coordinator, t->tower->stem.positions);
+    }
     coordinator_end_backward(zero3_of(t)->coordinator);
 }
 
@@ -584,6 +604,50 @@ static void find_neighbours_of_mlp(struct zero3 *z, const struct layer_parameter
     z->backward[l->up >= 0 ? l->up : first].after = 1; // the activation
 }
 
+static void join_biases(struct coordinator *c, const struct vision_parameters *p)
+{
+    coordinator_add(c, p->patch, p->patch_bias);
+    coordinator_add(c, p->norm, p->norm_bias);
+    coordinator_add(c, p->norm2, p->norm2_bias);
+    coordinator_add(c, p->qkv, p->qkv_bias);
+    coordinator_add(c, p->proj, p->proj_bias);
+    coordinator_add(c, p->fc1, p->fc1_bias);
+    coordinator_add(c, p->fc2, p->fc2_bias);
+}
+
+static void find_neighbours_of_merger(struct zero3 *z, const struct vision_parameters *p)
+{
+    z->forward[p->norm].before = 1; // the merger
+    z->forward[p->fc1].after = 1;   // its activation
+    z->backward[p->fc2] = (struct neighbours){1, 1};
+    join_biases(z->coordinator, p);
+}
+
+// modeling_qwen3_vl.py. The tower comes between the embedding and the language model, and its many
+// small modules let the parameters of that be gathered far ahead.
+static void find_neighbours_of_tower(struct trainer *t, struct zero3 *z)
+{
+    const struct tower *w = t->tower;
+    const struct vision *v = &t->job->model.vision;
+    z->forward[t->embedding].after = 0;
+    z->forward[t->layers[0].input_norm].before += 2; // the language model, its rotary embedding
+    z->backward[t->final_norm].before++;
+    z->forward[w->stem.patch].before = 2;    // the tower, its embedding
+    z->forward[w->stem.positions].after = 1; // its rotary embedding
+    find_neighbours_of_merger(z, &w->stem);
+    for (uint64_t i = 0; i < v->deepstack; i++)
+        find_neighbours_of_merger(z, &w->mergers[i]);
+    for (uint64_t i = 0; i < v->depth; i++) {
+        const struct vision_parameters *p = &w->blocks[i];
+        z->forward[p->norm] = (struct neighbours){1, 1}; // the block; attention
+        z->forward[p->norm2].after = 1;                  // the MLP
+        z->forward[p->fc1].after = 1;                    // its activation
+        z->backward[p->fc2] = (struct neighbours){2, 1}; // the block, the MLP; the activation
+        z->backward[p->proj].before = 1;                 // attention
+        join_biases(z->coordinator, p);
+    }
+}
+
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
     z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
@@ -601,6 +665,8 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
         }
         find_neighbours_of_mlp(z, l, t->job->tiled_mlp);
     }
+    if (t->tower)
+        find_neighbours_of_tower(t, z);
 }
 
 // A group of the optimizer's that is too large is cut; the last cut may be where it ends.
@@ -795,6 +861,8 @@ static int unit_of(const struct trainer *t, enum part part)
 {
     if (part == PART_HEAD)
         return reads_head(t->job) ? fused_head_unit(t) : -1;
+    if (part == PART_VISION)
+        return first_of_tower(t);
     return part == PART_EMBEDDING ? -1 : root_unit(t);
 }
 
