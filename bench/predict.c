@@ -56,7 +56,7 @@ static bool time_plans(struct arena a)
         for (int round = 0; round < ROUNDS; round++)
             if (!run(a, plans[i], predict))
                 return false;
-        printf("%6.1f ms  %s\n", (seconds() - start) * 1000 / ROUNDS, plans[i]);
+        printf("%6.1f ms  %s\n", (seconds() - start) * 1000 / (double)ROUNDS, plans[i]);
     }
     return true;
 }
