@@ -81,7 +81,7 @@ static bool time_layers(struct arena a)
         const char *name;
         const char *settings[3];
     } jobs[] = {
-        DEEPER("fsdp2, 32768 tokens, 8 H200", "gpu=8xH200 context=32768"),
+        DEEPER("fsdp2, 8192 tokens, 8 H200", "gpu=8xH200 context=8192"),
         DEEPER("TRL, ZeRO-3, 8192 tokens, 8 H200",
                "gpu=8xH200 context=8192 recipe=trl strategy=zero3"),
     };
