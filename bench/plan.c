@@ -17,6 +17,11 @@ static const struct {
     {"recipe=trl model=Qwen3-8B gpu=H200 context=8192 global-batch=32", 1},
     {"recipe=trl model=Qwen3-8B gpu=64x8xH100-80G context=16384 global-batch=1024", 3},
     {"recipe=trl model=Qwen3-32B gpu=512x8xH100-80G context=16384 global-batch=8192", 10},
+    {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=memory", 1},
+    {"recipe=trl model=Qwen3-8B gpu=64x8xH100-80G context=16384 global-batch=1024 goal=memory", 3},
+    {"recipe=trl model=Qwen3-32B gpu=512x8xH100-80G context=16384 global-batch=8192 goal=memory",
+     10},
+    {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=cost", 1},
 };
 
 static double seconds(void)

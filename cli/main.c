@@ -235,10 +235,12 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
                       .view = terminal_view(),
                       .json = o->json,
                       .runner = &runner};
-    return merge_request(o, a, e) && options_imply(o, e) && settings_check(&o->settings, e) &&
-           model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
-           lengths_resolve(&o->settings, e) && read_document(&q, o->command, e) &&
-           answer_command(out, o, &q, e) && attachments_write(*a, out, e);
+    bool ok = merge_request(o, a, e) && options_imply(o, e) && settings_check(&o->settings, e) &&
+              model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
+              lengths_resolve(&o->settings, e) && read_document(&q, o->command, e) &&
+              answer_command(out, o, &q, e);
+    progress_end(&progress);
+    return ok && attachments_write(*a, out, e);
 }
 
 // "fathom COMMAND --help" is "fathom help COMMAND".

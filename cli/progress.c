@@ -44,14 +44,21 @@ static void draw(struct progress *p, ptrdiff_t done, ptrdiff_t total)
     p->shown = true;
 }
 
+void progress_end(struct progress *p)
+{
+    if (p->shown)
+        write_line(STR("\r\033[K"));
+    p->shown = false;
+}
+
 void progress_show(void *progress, ptrdiff_t done, ptrdiff_t total)
 {
     struct progress *p = progress;
     double now = seconds();
     if (p->started <= 0)
         p->started = now;
-    if (done == total && p->shown)
-        write_line(STR("\r\033[K"));
+    if (done == total)
+        progress_end(p);
     bool due = now - p->started >= PATIENCE_S && now - p->written >= BETWEEN_S;
     if (!p->terminal || !due || done == total)
         return;

@@ -13,5 +13,6 @@ struct progress {
 
 struct progress progress_of_terminal(void);
 void progress_show(void *progress, ptrdiff_t done, ptrdiff_t total);
+void progress_end(struct progress *p); // erases what is there still
 
 #endif

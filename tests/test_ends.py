@@ -47,6 +47,29 @@ class Ends(unittest.TestCase):
             with self.subTest(words=words):
                 self.ask(*words, status=status)
 
+    def test_progress(self):
+        """A plan that takes more than a second shows a bar on a terminal, erases it, and keeps its JSON clean."""
+        ours, theirs = os.openpty()
+        plan = subprocess.Popen(
+            [FATHOM, "plan", "--recipe", "trl", "--model", "Qwen3-4B", "--gpu", "2xRTX4090", "--context", "4096",
+             "--layers", "8", "--global-batch", "8", "--strategy", "fsdp2", "--exhaustive", "on", "--cp", "1",
+             "--json"], stdout=subprocess.PIPE, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        while True:
+            try:
+                piece = os.read(ours, 4096)
+            except OSError:
+                break
+            if not piece:
+                break
+            shown += piece
+        os.close(ours)
+        reply = json.loads(plan.communicate()[0])
+        self.assertGreater(reply["predicted"], 100)
+        self.assertRegex(shown, rb"\r\[#*\.*\] [0-9]+ of %d" % reply["configurations"])
+        self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-40:])
+
     def test_dry_run(self):
         reply = self.ask(*TRIALS, "--command", "train {context}", "--model", "Qwen3-0.6B", "--gpus", "1,2", "--sp", "2",
                          "--start", "1024", "--dry-run", status=0)

@@ -10,6 +10,7 @@ struct tasks {
     ptrdiff_t count;
     void (*run)(void *context, ptrdiff_t index, struct arena scratch);
     void *context;
+    ptrdiff_t before, of; // of how many they are a part, and what was done before them; 0: of none
 };
 
 struct runner {

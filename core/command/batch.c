@@ -23,7 +23,7 @@ bool batch_answer(struct answer *a, const struct query *q, struct error *e)
     struct batch_shown shown = {.story = story};
     if (!batch_make(story, q->arena, q->settings, q->runner, e) || !show_best(&shown, q, e))
         return false;
-    a->negative = !story->best;
+    a->negative = story->counts_only ? !story->row_count : !story->best;
     if (!q->json) {
         report_batch(&a->out, &q->view, &shown);
         return true;

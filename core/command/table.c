@@ -144,8 +144,8 @@ const struct command commands[] = {
          "the same. With --eval-size what an evaluation takes. Exits with 1 when no way is safe.",
      .uses = USE_JOB,
      .without = "cp-rank",
-     .settings = "global-batch was data-size epochs price eval-every mean-length data margin "
-                 "host-memory host-cores network",
+     .settings = "global-batch was data-size epochs price eval-every samples mean-length data "
+                 "margin host-memory host-cores network",
      .answer = batch_answer,
      .examples = {{"batch --recipe trl --task reward --strategy zero3 --model Qwen3-4B --gpu "
                    "8xRTX4090 --context 2048 --global-batch 128 --data-size 160791",

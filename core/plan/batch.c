@@ -5,7 +5,13 @@
 #include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
 
-enum { MOST_BATCH = 65536, MOST_SHARING = 8, SEVERAL = 2, USUAL_EVALUATION_BATCH = 8 };
+enum {
+    MOST_BATCH = 65536,
+    MOST_SHARING = 8,
+    SEVERAL = 2,
+    USUAL_EVALUATION_BATCH = 8,
+    USUAL_ANSWERS = 8
+};
 
 #define OF_TRAINER \
     "per_device_train_batch_size x gradient_accumulation_steps x (GPUs / (tp x cp x sp))"
@@ -31,9 +37,15 @@ static const struct batch_rule by_deepspeed = {
     "the same however it is made up: the loss is a mean over all tokens of the step "
     "(num_items_in_batch)",
     "deepspeed 0.19, runtime/config.py, _batch_assertion; " READ_TRAINER};
+static const struct batch_rule by_answers = {
+    OF_TRAINER ", in answers", "with a multiple of the answers to a prompt in it (num_generations)",
+    "the same however it is made up: the loss is a mean over the tokens of all answers that were "
+    "generated together (loss_type dapo); with loss_type grpo, and in rloo, each micro-batch has a "
+    "mean over its answers, and all count alike",
+    "trl 1.16, grpo_trainer.py, _compute_loss; grpo_config.py, __post_init__; rloo_trainer.py"};
 static const struct batch_rule by_verl = {
     "ppo_mini_batch_size x samples, of which each of (GPUs / sp) ranks takes an equal part",
-    "a rank's part must be a multiple of the micro-batch, the whole of the GPUs",
+    "a rank's part must be a multiple of the micro-batch, and the batch one of the GPUs",
     "the same however it is made up: a mean over the tokens of all ranks (batch_num_tokens)",
     "verl 0.9.1, trainer/ppo/core_algos.py, agg_loss; workers/utils/losses.py"};
 static const struct batch_rule by_trinity = {
@@ -67,8 +79,15 @@ const struct batch_rule *batch_rule_of(const struct job *job)
     case RECIPES:
         break;
     }
+    if (batch_counts_answers(job))
+        return &by_answers;
     bool pairs = job->task == TASK_REWARD || job->task == TASK_DPO;
     return pairs ? &by_pairs : job_is_zero(job) ? &by_deepspeed : &by_tokens;
+}
+
+bool batch_counts_answers(const struct job *job)
+{
+    return job->task == TASK_GRPO || job->task == TASK_RLOO;
 }
 
 struct str batch_words(struct arena *a, const struct batch_row *row)
@@ -140,9 +159,37 @@ static bool read_was(struct batch_story *s, struct arena *a, struct error *e)
     return true;
 }
 
+// Frameworks whose batches are worth counting, even where no step is predicted.
+static bool has_own_arithmetic(const struct job *job)
+{
+    return job->recipe == RECIPE_VERL || job->recipe == RECIPE_MEGATRON;
+}
+
+// Data are prompts where a batch is answers to them: as many to each as files have where nobody
+// says (core/emit/rollout.c).
+static bool read_answers(struct batch_story *s, struct error *e)
+{
+    uint64_t answers = USUAL_ANSWERS;
+    if (!batch_counts_answers(s->job))
+        return true;
+    const struct setting *given = settings_find_z(s->settings, "samples");
+    if (!read_count(&answers, s->settings, "samples", e))
+        return false;
+    if (given && s->global_batch % answers)
+        return FAIL(e, BAD_INPUT, given->where,
+                    "%llu answers a step are no multiple of %llu to each prompt",
+                    (unsigned long long)s->global_batch, (unsigned long long)answers);
+    while (s->global_batch % answers)
+        answers--;
+    s->data.answers = answers;
+    s->data.grouped = true;
+    return true;
+}
+
 static bool read_request(struct batch_story *s, struct arena *a, struct error *e)
 {
-    static const char own[] = "was batch accum global-batch data-size epochs price eval-every";
+    static const char own[] =
+        "was batch accum global-batch data-size epochs price eval-every samples";
     s->base = settings_in(a);
     for (ptrdiff_t i = 0; i < s->settings->count; i++)
         if (!words_have(own, ' ', s->settings->items[i].key) &&
@@ -153,7 +200,8 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         !read_count(&s->evaluation.size, s->settings, "eval-size", e) ||
         !read_count(&s->evaluation.every, s->settings, "eval-every", e))
         return false;
-    if (s->job->unmodelled.code != ERROR_NONE) {
+    s->counts_only = s->job->unmodelled.code != ERROR_NONE;
+    if (s->counts_only && !has_own_arithmetic(s->job)) {
         *e = s->job->unmodelled;
         return false;
     }
@@ -163,7 +211,7 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given, nor another machine's with --was");
     s->ranks = ranks_of(s->job);
-    return true;
+    return read_answers(s, e);
 }
 
 // ------------------------------------------------------------------ the rows
@@ -209,6 +257,10 @@ static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
     struct split split = {row->batch, row->accum, row->data_parallel};
     struct str words = batch_words(&scratch, row);
     row->possible = job_with(job, &scratch, s, words, &row->refusal);
+    if (s->counts_only) {
+        row->training = training_time_of(&s->data, s->job->recipe, split, job_ranks(s->job), 0);
+        return;
+    }
     row->possible = row->possible && job_is_modelled(job, &row->refusal) &&
                     predict_fit(&row->prediction, &scratch, job, &row->refusal) &&
                     real_time_find(&row->prediction.time, scratch, job, &row->refusal);
@@ -236,7 +288,7 @@ static bool is_better(const struct batch_row *row, const struct batch_row *than)
 
 static void choose(struct batch_story *s)
 {
-    for (ptrdiff_t i = 0; i < s->row_count; i++) {
+    for (ptrdiff_t i = 0; !s->counts_only && i < s->row_count; i++) {
         const struct batch_row *row = &s->rows[i];
         if (row->prediction.verdict.grade == GRADE_SAFE && (!s->best || is_better(row, s->best)))
             s->best = row;
@@ -313,6 +365,8 @@ bool batch_make(struct batch_story *s, struct arena *a, const struct settings *s
         s->nearest_less = s->global_batch / s->ranks * s->ranks;
         s->nearest_more = s->nearest_less + s->ranks;
     }
+    if (s->counts_only)
+        return true;
     find_largest(s, *a);
     find_evaluation(s, *a);
     return true;

@@ -33,6 +33,7 @@ struct batch_story {
     const struct settings *settings;
     struct settings base; // without what only this command has
     struct job *job;      // of the base
+    bool counts_only;     // no step of this framework is modelled: only its arithmetic is answered
     struct data data;
     uint64_t global_batch;
     uint64_t was_ranks, was_batch, was_accum; // 0: no other machine is named
@@ -50,6 +51,9 @@ bool batch_make(struct batch_story *s, struct arena *a, const struct settings *s
                 const struct runner *runner, struct error *e) MUST_USE;
 
 const struct batch_rule *batch_rule_of(const struct job *job);
+
+// Of reinforcement learning, whose data are prompts.
+bool batch_counts_answers(const struct job *job);
 
 // "batch=2 accum=8 cp=2"
 struct str batch_words(struct arena *a, const struct batch_row *row);

@@ -24,6 +24,10 @@ const struct remainder_row remainder_rows[RECIPES] = {
                          "slime/utils/dp_schedule.py: num_rollouts // global_batch_size"},
 };
 
+const struct remainder_row remainder_of_answers = {
+    REMAINDER_DROPPED, "what fills no batch is dropped",
+    "trl 1.16, trainer/utils.py, RepeatSampler: chunks that are not full are left out"};
+
 // "0.4", "2.49": digits, and at most one point.
 static bool read_price(double *price, const struct setting *item, struct error *e)
 {
@@ -48,7 +52,7 @@ bool data_read(struct data *d, const struct settings *s, struct error *e)
     const struct setting *size = given ? given : settings_find_z(s, "data.count");
     const struct setting *epochs = settings_find_z(s, "epochs");
     const struct setting *price = settings_find_z(s, "price");
-    *d = (struct data){.epochs = 1, .priced = price != NULL};
+    *d = (struct data){.epochs = 1, .answers = 1, .priced = price != NULL};
     return (!size ||
             setting_number(&d->size, size, UNIT_COUNT, (struct range){1, UINT64_C(1) << 40}, e)) &&
            (!epochs ||
@@ -83,7 +87,10 @@ uint64_t steps_per_epoch(enum recipe recipe, uint64_t size, struct split s)
 struct training_time training_time_of(const struct data *d, enum recipe recipe, struct split split,
                                       uint64_t gpus, double step_s)
 {
-    struct training_time t = {.steps_per_epoch = steps_per_epoch(recipe, d->size, split)};
+    uint64_t size = sat_mul(d->size, d->answers);
+    uint64_t global = sat_mul(sat_mul(split.batch, split.accum), split.data_parallel);
+    struct training_time t = {.steps_per_epoch = d->grouped ? size / global
+                                                            : steps_per_epoch(recipe, size, split)};
     t.steps = sat_mul(t.steps_per_epoch, d->epochs);
     t.hours = (double)t.steps * step_s / 3600;
     t.gpu_hours = t.hours * (double)gpus;

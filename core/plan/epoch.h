@@ -19,9 +19,12 @@ struct remainder_row {
 };
 
 extern const struct remainder_row remainder_rows[RECIPES];
+extern const struct remainder_row remainder_of_answers;
 
 struct data {
-    uint64_t size; // 0: not given
+    uint64_t size;    // 0: not given
+    uint64_t answers; // to each of them, that a batch counts
+    bool grouped;     // whole prompts only
     uint64_t epochs;
     bool priced;
     double price; // of a GPU for an hour

@@ -97,6 +97,7 @@ struct plan {
     ptrdiff_t predicted;               // candidates, of
     ptrdiff_t all;                     // that there are
     const struct plan_candidate *best; // NULL: nothing is safe
+    uint64_t best_gpus;                // of the machine that memory against time is told of
 };
 
 // Reads global-batch, goal and exhaustive.

@@ -344,7 +344,11 @@ static void settle(struct plan *p, struct plan_group *g)
 static bool run_groups(struct search *s, struct arena *a, const struct runner *runner,
                        ptrdiff_t count, struct error *e)
 {
-    struct tasks tasks = {.count = count, .run = search_group, .context = s};
+    struct tasks tasks = {.count = count,
+                          .run = search_group,
+                          .context = s,
+                          .before = s->plan->settled_count,
+                          .of = s->plan->all};
     s->failed = NEW(a, bool, count + 1);
     for (ptrdiff_t i = 0; i < count; i++)
         if (!s->groups[i]->candidates)
@@ -536,7 +540,8 @@ static void look_again(struct search *s)
         struct plan_group *g = &p->groups[i];
         if (is_searched(s, g))
             note_hope(p, g);
-        g->done = g->done || (s->phase == SEARCH_FRONT && group_unshared(p, g));
+        bool told = g->family->gpus == p->best_gpus && !group_unshared(p, g);
+        g->done = g->done || (s->phase == SEARCH_FRONT && !told);
     }
 }
 
@@ -568,6 +573,7 @@ bool plan_search_front(struct plan *p, struct arena *a, const struct runner *run
                        struct error *e)
 {
     struct search s = {.plan = p, .phase = SEARCH_FRONT};
+    p->best_gpus = p->best->family->gpus;
     s.groups = NEW(a, struct plan_group *, p->group_count + 1);
     look_again(&s);
     bool ok = search_all(&s, a, runner, e);

@@ -165,7 +165,8 @@ void plan_find_front(struct plan_front *f, const struct plan *p)
             double t = c->prediction.time.seconds, bytes = (double)c->prediction.reserved_bytes;
             bool slow =
                 p->request.goal != GOAL_MEMORY && fastest > 0 && t > fastest * PLAN_FRONT_TIMES;
-            if (!plan_is_safe(c) || slow || bytes * PLAN_SAME >= below)
+            bool elsewhere = p->best && c->family->gpus != p->best->family->gpus;
+            if (!plan_is_safe(c) || elsewhere || slow || bytes * PLAN_SAME >= below)
                 continue;
             double best = next ? next->prediction.time.seconds : 0;
             if (!next || t < best ||
@@ -329,12 +330,42 @@ static void try_cards(struct plan_story *s, struct arena *a, const struct runner
     }
 }
 
+// One sequence for each rank, so that no gradients wait for another's.
+static void try_smaller(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    const struct job *job = &s->plan.job;
+    uint64_t ranks = job_ranks(job) / (job->ring * job->ulysses);
+    if (ranks < s->plan.request.global_batch) {
+        struct plan_change c = {.what = "a smaller batch"};
+        struct plan_request r = s->plan.request;
+        r.global_batch = ranks;
+        r.lean = true;
+        r.exhaustive = r.front = false;
+        r.goal = GOAL_SPEED;
+        c.words = str_format(a, "global-batch=%llu", (unsigned long long)ranks);
+        if (plan_with(&c, a, &s->plan, r, runner))
+            s->changes[s->change_count++] = c;
+    }
+}
+
+// TRL's file has one type for all around packed weights (core/search/remedy.c).
+static void try_adapters(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    static const char four_bits[] = "adapters, four bits";
+    if (is_given(&s->plan, "lora") || try_change(s, a, runner, "adapters", STR("lora=16")) ||
+        is_given(&s->plan, "quantize") ||
+        try_change(s, a, runner, four_bits, STR("lora=16 quantize=nf4")) ||
+        is_given(&s->plan, "precision"))
+        return;
+    (void)try_change(s, a, runner, four_bits, STR("lora=16 quantize=nf4 precision=bf16"));
+}
+
 static void find_changes(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
     try_shorter(s, a, runner);
+    try_smaller(s, a, runner);
     try_more_gpus(s, a, runner);
-    if (!is_given(&s->plan, "lora"))
-        (void)try_change(s, a, runner, "adapters", STR("lora=16"));
+    try_adapters(s, a, runner);
     try_cards(s, a, runner);
 }
 

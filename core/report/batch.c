@@ -7,6 +7,8 @@
 
 static const char *unit_of(const struct job *job)
 {
+    if (batch_counts_answers(job))
+        return "answers";
     return job->task == TASK_REWARD || job->task == TASK_DPO ? "pairs" : "sequences";
 }
 
@@ -21,9 +23,11 @@ static void put_head(struct buf *out, const struct view *v, const struct batch_s
                    s->row_count == 1 ? "" : "s");
     else
         buf_put_z(&b, "cannot be made up");
-    put_ink(out, v, s->best ? INK_GOOD : INK_BAD, buf_str(&b));
+    bool good = s->best || (s->counts_only && s->row_count);
+    put_ink(out, v, good ? INK_GOOD : INK_BAD, buf_str(&b));
     buf_put_z(out, "\n");
-    report_job(out, v, s->job);
+    if (!s->counts_only)
+        report_job(out, v, s->job);
     buf_char(out, '\n');
 }
 
@@ -64,6 +68,11 @@ static void put_predicted(struct table *t, const struct batch_story *s, const st
     struct buf gib = buf_in(t->arena), seconds = buf_in(t->arena);
     put_gib(&gib, p->reserved_bytes);
     put_seconds(&seconds, p->time.seconds);
+    if (s->counts_only) {
+        if (s->data.size)
+            table_cell(t, number(t->arena, row->training.steps_per_epoch));
+        return;
+    }
     table_cell(t, p->fits ? buf_str(&gib) : STR("-"));
     table_cell_z(t, p->verdict.grade == GRADE_NO ? "does not fit" : grade_name(p->verdict.grade));
     table_cell(t, timed ? buf_str(&seconds) : STR("-"));
@@ -83,8 +92,15 @@ static void put_rows(struct buf *out, const struct view *v, const struct batch_s
         {.title = "reserved", .right = true}, {.title = ""},
         {.title = "a step", .right = true},   {.title = "steps", .right = true},
         {.title = "hours", .right = true},    {.title = "cost", .right = true}};
+    static const struct column counts[] = {{.title = "batch", .right = true},
+                                           {.title = "accum", .right = true},
+                                           {.title = "ranks", .right = true},
+                                           {.title = "shared"},
+                                           {.title = "steps", .right = true}};
     int left_out = s->data.priced ? 0 : s->data.size ? 1 : 3;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns) - left_out);
+    if (s->counts_only)
+        t = table_in(out->arena, counts, COUNT_OF(counts) - !s->data.size);
     for (ptrdiff_t i = 0; i < s->row_count; i++) {
         const struct batch_row *row = &s->rows[i];
         table_cell(&t, number(out->arena, row->batch));
@@ -101,7 +117,9 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
 {
     const struct batch_story *s = shown->story;
     struct buf b = buf_in(out->arena);
-    if (s->largest_batch) {
+    if (s->counts_only) {
+        buf_printf(&b, "Memory and time are not predicted: %s.", s->job->unmodelled.message);
+    } else if (s->largest_batch) {
         buf_printf(&b,
                    "The largest micro-batch that is safe, whether it divides %llu or not: %llu.",
                    (unsigned long long)s->global_batch, (unsigned long long)s->largest_batch);
@@ -112,12 +130,19 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
     buf_wrapped(out, buf_str(&b), 2, v->width);
     if (s->data.size && s->row_count) {
         b = buf_in(out->arena);
-        buf_printf(&b, "Of %llu %s, %s.", (unsigned long long)s->data.size, unit_of(s->job),
-                   remainder_rows[s->job->recipe].text);
+        buf_printf(&b, "Of %llu %s", (unsigned long long)s->data.size,
+                   batch_counts_answers(s->job) ? "prompts" : unit_of(s->job));
+        if (s->data.answers > 1)
+            buf_printf(&b, " with %llu answers each", (unsigned long long)s->data.answers);
+        buf_printf(&b, ", %s.",
+                   s->data.grouped ? remainder_of_answers.text
+                                   : remainder_rows[s->job->recipe].text);
         buf_wrapped(out, buf_str(&b), 2, v->width);
     }
     if (s->best)
-        buf_printf(out, "\n  The fastest that is safe:\n  %.*s\n", STR_ARGS(shown->predict));
+        buf_printf(out, "\n  The %s that is safe:\n  %.*s\n",
+                   s->best->prediction.time.unknown ? "largest of these" : "fastest",
+                   STR_ARGS(shown->predict));
 }
 
 static void put_was(struct buf *out, const struct view *v, const struct batch_story *s)
@@ -128,7 +153,10 @@ static void put_was(struct buf *out, const struct view *v, const struct batch_st
     buf_printf(&b, "On %.*s it was %llu x %llu x %llu ranks. ",
                STR_ARGS(str_plain(out->arena, s->was)), (unsigned long long)s->was_batch,
                (unsigned long long)s->was_accum, (unsigned long long)s->was_ranks);
-    if (s->best)
+    if (s->counts_only && s->row_count)
+        buf_printf(&b, "Any of these rows keeps the batch; training is %s. ",
+                   batch_rule_of(s->job)->equal);
+    else if (s->best)
         buf_printf(
             &b,
             "Change --batch to %llu and --accum to %llu, and leave the learning rate and the "
@@ -174,7 +202,8 @@ void report_batch(struct buf *out, const struct view *v, const struct batch_show
     put_evaluation(out, v, s);
     buf_char(out, '\n');
     put_rule(out, v, s);
-    report_unmeasured(out, v, s->job);
+    if (!s->counts_only)
+        report_unmeasured(out, v, s->job);
 }
 
 // ------------------------------------------------------------------ JSON
@@ -199,6 +228,12 @@ static void row_json(struct json_out *j, const struct batch_story *s, const stru
     json_out_field_u64(j, "cp", row->cp);
     json_out_field_u64(j, "sp", row->sp);
     json_out_field_u64(j, "global_batch", s->global_batch);
+    if (s->counts_only) {
+        if (s->data.size)
+            json_out_field_u64(j, "steps_per_epoch", row->training.steps_per_epoch);
+        json_out_object_end(j);
+        return;
+    }
     json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
     json_out_field_str(j, "verdict", str_from(grade_name(p->verdict.grade)));
     field_double(j, "step_s", timed, p->time.seconds);
@@ -233,7 +268,10 @@ void report_batch_json(struct json_out *j, const struct batch_shown *shown)
     for (ptrdiff_t i = 0; i < s->row_count; i++)
         row_json(j, s, &s->rows[i]);
     json_out_array_end(j);
-    json_out_field_u64(j, "largest_batch", s->largest_batch);
+    if (s->counts_only)
+        json_out_field_str(j, "unpredicted", str_from(s->job->unmodelled.message));
+    else
+        json_out_field_u64(j, "largest_batch", s->largest_batch);
     if (s->best)
         json_out_field_str(j, "command", shown->predict);
     if (!s->row_count) {

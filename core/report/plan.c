@@ -222,7 +222,9 @@ static void report_nothing(struct buf *out, const struct view *v, const struct p
     if (story->change_count)
         table_print(&t, out, v);
     else
-        buf_put_z(out, "  Nor with a shorter context, more GPUs, adapters or a larger card.\n");
+        buf_put_z(out,
+                  "  Nor with a shorter context, a smaller batch, more GPUs, adapters or a larger "
+                  "card.\n");
 }
 
 void report_plan(struct buf *out, const struct view *v, const struct plan_shown *s)

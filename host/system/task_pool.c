@@ -79,6 +79,13 @@ static struct timespec soon(void)
     return at;
 }
 
+static void report(const struct shared *s, ptrdiff_t done)
+{
+    const struct tasks *t = s->tasks;
+    if (s->pool->progress)
+        s->pool->progress(s->pool->context, t->before + done, t->of ? t->of : t->count);
+}
+
 static void wait_for_all(struct shared *s)
 {
     pthread_mutex_lock(&s->lock);
@@ -87,13 +94,11 @@ static void wait_for_all(struct shared *s)
         pthread_cond_timedwait(&s->changed, &s->lock, &at);
         ptrdiff_t done = s->done;
         pthread_mutex_unlock(&s->lock);
-        if (s->pool->progress)
-            s->pool->progress(s->pool->context, done, s->tasks->count);
+        report(s, done);
         pthread_mutex_lock(&s->lock);
     }
     pthread_mutex_unlock(&s->lock);
-    if (s->pool->progress)
-        s->pool->progress(s->pool->context, s->done, s->tasks->count);
+    report(s, s->done);
 }
 
 static void run(void *host, const struct tasks *tasks)
