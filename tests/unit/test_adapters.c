@@ -506,6 +506,29 @@ static int most_of(const char *settings, uint64_t bytes)
     return most;
 }
 
+// TRL loads all of it in fp32; peft casts an adapter's input to what its shards are, autocast back.
+TEST(fsdp1_shards_what_trl_froze_in_fp32)
+{
+    const char *trl = "lora=16 recipe=trl strategy=fsdp1 gpu=8xH200 optimizer=adamw-fused";
+    const char *loaded = "lora=16 recipe=transformers strategy=fsdp1 gpu=8xH200 "
+                         "optimizer=adamw-fused checkpointing=on";
+    const uint64_t part = UINT64_C(187045376) / 8, inner = UINT64_C(2048) * 3072;
+    struct prediction narrow = predicted(loaded), wide = predicted(trl);
+    uint64_t more = wide.steps[2].end_allocated_bytes - narrow.steps[2].end_allocated_bytes;
+    CHECK(more + 2 * MIB > 2 * part && more < 2 * part + 2 * MIB);
+    CHECK_U64((uint64_t)most_of(trl, inner * 4), 1);
+}
+
+// An embedding whose output requires a gradient is gathered for its backward pass too; once that is
+// known, it stays, as so few others are between.
+TEST(zero3_gathers_a_frozen_embedding_again)
+{
+    const uint64_t whole = UINT64_C(151936) * 1024 * 2;
+    const char *on = "lora=16 recipe=trl strategy=zero3 gpu=8xH200 tied=off";
+    const char *off = "lora=16 recipe=trl strategy=zero3 gpu=8xH200 tied=off checkpointing=off";
+    CHECK_U64((uint64_t)(requests_of(on, whole) - requests_of(off, whole)), 1);
+}
+
 // transformers 4's checkpoints are reentrant, and FSDP1's hook on a frozen layer holds its input.
 TEST(fsdp1_holds_the_inputs_of_frozen_layers)
 {
