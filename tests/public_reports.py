@@ -137,7 +137,7 @@ def settings_of(row):
     accum = value(row, "accum")
     stated = row.get("checkpointing") or (row["source"], row["nodes"]) in CHECKPOINTED
     off = row.get("checkpointing") is False or value(row, "checkpointing") is False
-    asked = {"recipe": "transformers@4.48" if date < "2025-02" and not sharded and not experts else "transformers",
+    asked = {"recipe": "transformers@4.48" if date < "2025-02" and not experts else "transformers",
              "model": row["model"], "gpu": f"{nodes}{row['gpus']}x{card}" if several else card,
              "context": value(row, "seq"), "batch": value(row, "batch"),
              "checkpointing": "off" if off else "on" if stated else TRAINERS[row["framework"]],

@@ -809,9 +809,9 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, from_host);
 }
 
-// TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py). What
-// moves a layer's input to the host under DeepSpeed stands in for torch's CheckpointFunction, which
-// is reentrant too (ArcticTraining b28638e, monkey_patches.py).
+// TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py), as
+// transformers 4 has all. What moves a layer's input to the host under DeepSpeed stands in for
+// torch's CheckpointFunction, which is reentrant too (ArcticTraining b28638e, monkey_patches.py).
 static void find_adapters(struct trainer *t, struct zero3 *z)
 {
     struct graph *g = &t->graph;
@@ -825,7 +825,8 @@ static void find_adapters(struct trainer *t, struct zero3 *z)
         if (adapter && adapter < z->base_count)
             z->base_count = adapter;
     }
-    bool asked = t->job->lora_rank && t->job->recipe == RECIPE_TRL;
+    bool asked =
+        job_checkpoints_reentrantly(t->job) || (t->job->lora_rank && t->job->recipe == RECIPE_TRL);
     g->reentrant = t->job->checkpointing && (asked || t->job->checkpoint_offload);
 }
 
