@@ -137,6 +137,8 @@ void graph_hold_cast(struct graph *g, struct storage *s)
 
 void graph_end_autocast(struct graph *g)
 {
+    if (!g->cast_count)
+        return;
     while (g->cast_count)
         machine_drop(g->machine, g->casts[--g->cast_count]);
     for (int i = 0; i < g->parameter_count; i++)
