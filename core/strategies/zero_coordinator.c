@@ -68,6 +68,7 @@ struct coordinator {
     ptrdiff_t module_count, module_capacity;
     struct use *uses; // in that pass, in order
     ptrdiff_t use_count, next_use;
+    int *ahead;           // room for all parameters, while they are chosen
     struct visit *visits; // NULL: not looked for yet
     uint64_t *passed[2];  // elements before each module of the pass; [0]: without those of leaves
     bool is_recording, is_known;
@@ -325,7 +326,7 @@ static void gather_ahead(struct coordinator *c)
     int64_t left = MOST_LIVE_ELEMENTS - c->available, elements = 0;
     int64_t most = left < c->prefetch_elements ? left : c->prefetch_elements;
     ptrdiff_t count = 0;
-    int *parameters = NULL;
+    int *parameters = c->ahead;
     while (c->next_use < c->use_count && elements < most) {
         const struct use *u = &c->uses[c->next_use++];
         struct piece *p = &c->pieces[u->parameter];
@@ -335,8 +336,6 @@ static void gather_ahead(struct coordinator *c)
             is_new = is_new && parameters[i] != u->parameter;
         if (!is_new)
             continue;
-        if (!parameters)
-            parameters = NEW(c->trainer->machine->arena, int, c->trainer->graph.parameter_count);
         parameters[count++] = u->parameter;
         elements += (int64_t)p->elements;
     }
@@ -535,6 +534,7 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
         persistent = OWN_PERSISTENT_ELEMENTS;
     }
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
+    c->ahead = NEW(t->machine->arena, int, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
         uint64_t elements = stored_elements(p);
