@@ -86,7 +86,7 @@ struct str draft_adapted(const struct draft *j, const char *between)
 static void take_spread(struct draft *j)
 {
     const struct job *job = j->job;
-    uint64_t replicas = job_ranks(job) / (job->ulysses * job->ring * job->tensor);
+    uint64_t replicas = job_ranks(job) / (job->ulysses * job->ring * job->tensor * job->pipeline);
     j->sequences = sat_mul(sat_mul(job->batch, job->accumulation), replicas);
     j->traits |= j->rollout_gpus ? IS_APART : 0;
     draft_count(j, "gpus", job_ranks(job));

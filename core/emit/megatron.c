@@ -103,8 +103,8 @@ static struct sizes choose(const struct draft *j, uint64_t room)
 static void take(struct draft *j, const struct sizes *s)
 {
     ASSERT(j->tp && j->cp && s->tp && s->cp);
-    uint64_t before = job_ranks(j->job) / j->tp / j->cp,
-             replicas = job_ranks(j->job) / s->tp / s->cp;
+    uint64_t ranks = job_ranks(j->job) / j->job->pipeline;
+    uint64_t before = ranks / j->tp / j->cp, replicas = ranks / s->tp / s->cp;
     ASSERT(before);
     j->sequences = sat_mul(j->sequences / before, replicas);
     j->tp = s->tp;

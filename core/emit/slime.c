@@ -152,10 +152,13 @@ static const struct line argument_lines[] = {
     {.text = "    # @sizes_sum@"},
     {.text = "    --tensor-model-parallel-size @tp@"},
     {IS_TP, 0, "    --sequence-parallel"},
-    {.text = "    --pipeline-model-parallel-size 1\n"
-             "    --context-parallel-size @cp@\n"
-             "    --expert-model-parallel-size @ep@\n"
-             "    --expert-tensor-parallel-size 1"},
+    {.text = "    --pipeline-model-parallel-size @pp@"},
+    {IS_LAST_STAGE, 0, "    --decoder-last-pipeline-num-layers @last_layers@"},
+    {IS_IN_TURN, 0, "    --num-virtual-stages-per-pipeline-rank @interleaved@"},
+    {.text = "    --context-parallel-size @cp@"},
+    {IS_CP | IS_DEALT, 0, "    --cp-comm-type a2a"},
+    {.text = "    --expert-model-parallel-size @ep@\n"
+             "    --expert-tensor-parallel-size @etp@"},
     {IS_CHECKPOINTING, 0,
      "    --recompute-granularity full\n"
      "    --recompute-method uniform\n"
@@ -174,6 +177,7 @@ static const struct line argument_lines[] = {
      "    --optimizer-cpu-offload\n"
      "    --overlap-cpu-optimizer-d2h-h2d\n"
      "    --use-precision-aware-optimizer"},
+    {IS_AWARE, IS_OFFLOAD_OPTIMIZER, "    --use-precision-aware-optimizer"},
     {.text = "    --attention-dropout 0.0\n"
              "    --hidden-dropout 0.0\n"
              "    --accumulate-allreduce-grads-in-fp32\n"
@@ -270,6 +274,10 @@ static bool prepare(struct draft *j, struct error *e)
     if (!draft_samples(j, e) || !choose_engine(j, e))
         return false;
     draft_count(j, "rollout", j->rollout_gpus);
+    draft_count(j, "pp", j->job->pipeline);
+    draft_count(j, "etp", j->job->expert_tensor);
+    draft_count(j, "last_layers", j->job->last_layers);
+    draft_count(j, "interleaved", j->job->interleaved);
     draft_count(j, "token_limit", u64_divide_up(sat_mul(j->job->batch, j->job->context), j->cp));
     if (!find_script(j, e) || !draft_teacher(j, e))
         return false;

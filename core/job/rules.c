@@ -426,6 +426,8 @@ const struct rule rules[] = {
     {0, IS_MEGATRON, is_megatron, 0, CANNOT, "strategy",
      "Megatron has its distributed optimizer: leave --strategy out"},
     {IS_SP, 0, NULL, IN(SLIME), CANNOT, "sp", "Megatron splits sequences by context: --cp"},
+    {IS_PP, 0, leaves_sizes_open, IN(SLIME), CANNOT, "pp",
+     "launch.sh chooses no sizes around stages: say --tp and --cp too"},
     {IS_OFFLOAD_ALL, 0, NULL, IN(SLIME), CANNOT, "offload",
      "Megatron offloads the optimizer: --offload optimizer"},
     {0, IS_RESHARD, NULL, IN(SLIME), CANNOT, "reshard", "reshard is a setting of fsdp2"},

@@ -100,11 +100,14 @@ static trait_set of_sizes(const struct job *j)
 static trait_set of_switches(const struct job *j)
 {
     return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
-           if_so(j->selective, IS_SELECTIVE) | if_so(j->expandable, IS_EXPANDABLE) |
-           if_so(j->fused_kernels, IS_FUSED_KERNELS) | if_so(j->entropy_saving, IS_ENTROPY_SAVING) |
-           if_so(j->lora_rank > 0, IS_LORA) | if_so(j->dora, IS_DORA) |
-           if_so(j->sync_each_batch, IS_SYNCED) | if_so(j->backward_prefetch, IS_PREFETCHED) |
-           if_so(j->overlap_comm, IS_OVERLAP) | if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
+           if_so(j->selective, IS_SELECTIVE) | if_so(j->last_layers > 0, IS_LAST_STAGE) |
+           if_so(j->interleaved > 1, IS_IN_TURN) |
+           if_so(j->context_comm == CONTEXT_DEALT, IS_DEALT) | if_so(j->precision_aware, IS_AWARE) |
+           if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
+           if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
+           if_so(j->dora, IS_DORA) | if_so(j->sync_each_batch, IS_SYNCED) |
+           if_so(j->backward_prefetch, IS_PREFETCHED) | if_so(j->overlap_comm, IS_OVERLAP) |
+           if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
            if_so(j->precomputed, IS_PRECOMPUTED) | if_so(j->has_kl, IS_KL) |
            if_so(j->attention == ATTENTION_FLASH2, IS_FLASH2) |
            if_so(j->batching == BATCHING_PADDED, IS_PADDED) |
