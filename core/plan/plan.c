@@ -210,6 +210,24 @@ const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const
     return best;
 }
 
+// As given; where the framework's own strategy cannot have that, with the first that can.
+static bool resolve_any(struct job *job, struct arena *a, const struct plan *p, struct error *e)
+{
+    const struct settings *given = p->request.settings;
+    struct str words = STR_NONE;
+    if (job_resolve(job, a, given, e))
+        return true;
+    for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i) && !settings_find_z(given, "strategy");
+         i++) {
+        struct settings *s = NEW(a, struct settings, 1);
+        struct error ignored = {0};
+        *s = settings_in(a);
+        if (lay_over(s, given, words, &ignored) && job_resolve(job, a, s, &ignored))
+            return true;
+    }
+    return false;
+}
+
 // Whose files are meant: those that were named, or those of the recipe's users.
 static bool stand_in_target(struct plan *p, struct arena *a, struct error *e)
 {
@@ -219,8 +237,9 @@ static bool stand_in_target(struct plan *p, struct arena *a, struct error *e)
         if (!settings_add(&p->base, given->items[i], e))
             return false;
     struct job *job = NEW(a, struct job, 1);
-    if (!job_resolve(job, a, given, e))
+    if (!resolve_any(job, a, p, e))
         return false;
+    *e = (struct error){0};
     enum target target = target_of_recipe(recipe_words[job->recipe]);
     if (!job->target && !target)
         return FAIL(e, BAD_INPUT, STR("--recipe"),

@@ -205,6 +205,14 @@ static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, 
     return true;
 }
 
+bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i)
+{
+    if (i >= COUNT_OF(strategies))
+        return false;
+    *words = str_format(a, "strategy=%s", strategies[i].name);
+    return true;
+}
+
 static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     if (p->job.recipe == RECIPE_MEGATRON)
@@ -215,8 +223,8 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
         f.shards = -1;
         return add_losses(p, a, f, e);
     }
-    for (ptrdiff_t i = 0; i < COUNT_OF(strategies); i++) {
-        struct str words = str_format(a, "strategy=%s", strategies[i].name);
+    struct str words;
+    for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i); i++) {
         struct plan_family g = with(a, f, words, strategies[i].trouble);
         g.strategy = strategies[i].name;
         g.shards = strategies[i].shards;

@@ -12,6 +12,9 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e) MUST_USE;
 // What takes longer than so many times the fastest is told of only where memory is the goal.
 #define PLAN_FRONT_TIMES 2.0
 
+// "strategy=ddp", by its number; false after the last.
+bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i);
+
 void plan_groups(struct plan *p, struct arena *a); // of its families
 
 // Predicts what may be the best: of one strategy, or of all where that is NULL.

@@ -63,6 +63,42 @@ static void put_data(struct buf *b, const struct plan_shown *s)
         buf_printf(b, ", %.2f at %g a GPU hour", t.cost, d->price);
 }
 
+static void put_count(struct buf *out, uint64_t n, const char *one, const char *more)
+{
+    buf_printf(out, "%llu %s%s", (unsigned long long)n, one, n == 1 ? "" : more);
+}
+
+// "2 sequences x 8 micro-batches x 1 rank"
+static void put_split(struct buf *out, const struct plan_shown *s)
+{
+    const struct plan_candidate *best = s->story->plan.best;
+    bool pairs = s->job->task == TASK_REWARD || s->job->task == TASK_DPO;
+    put_count(out, best->batch, pairs ? "pair" : "sequence", "s");
+    buf_put_z(out, " x ");
+    put_count(out, best->accum, "micro-batch", "es");
+    buf_put_z(out, " x ");
+    put_count(out, best->family->data_parallel, "rank", "s");
+    buf_char(out, '\n');
+}
+
+// Where only ranks that share sequences make up the batch.
+static void report_indivisible(struct buf *out, const struct view *v, const struct plan *p)
+{
+    uint64_t gpus = p->best->family->gpus, batch = p->request.global_batch;
+    struct buf b = buf_in(out->arena);
+    if (p->best->family->alone < 0 || batch % gpus == 0)
+        return;
+    buf_printf(&b,
+               "%llu is no multiple of %llu GPUs, so that only ranks that share sequences make "
+               "it up; with %llu",
+               (unsigned long long)batch, (unsigned long long)gpus,
+               (unsigned long long)((batch / gpus + 1) * gpus));
+    if (batch > gpus)
+        buf_printf(&b, " or %llu", (unsigned long long)(batch / gpus * gpus));
+    buf_put_z(&b, " all strategies could");
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
 static void report_best(struct buf *out, const struct view *v, const struct plan_shown *s)
 {
     const struct plan *p = &s->story->plan;
@@ -75,12 +111,11 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     buf_put_z(&b, " to spare");
     put_ink(out, v, INK_GOOD, buf_str(&b));
     struct str machine = machine_text(out->arena, &s->job->hardware);
-    buf_printf(out, "\n  %.*s, %llu tokens on %.*s: %llu %s x %llu micro-batches x %llu ranks\n",
-               STR_ARGS(str_short(s->job->model.name)), (unsigned long long)s->job->context,
-               STR_ARGS(machine), (unsigned long long)p->best->batch, plan_unit(s->job),
-               (unsigned long long)p->best->accum,
-               (unsigned long long)p->best->family->data_parallel);
+    buf_printf(out, "\n  %.*s, %llu tokens on %.*s: ", STR_ARGS(str_short(s->job->model.name)),
+               (unsigned long long)s->job->context, STR_ARGS(machine));
+    put_split(out, s);
     report_job(out, v, s->job);
+    report_indivisible(out, v, p);
     buf_printf(out, "\n  %.*s\n  %.*s\n\n", STR_ARGS(s->predict), STR_ARGS(s->emit));
     report_time(out, v, &best->time);
     b = buf_in(out->arena);
