@@ -4,11 +4,14 @@
 //
 // A family is what has no order in time (strategy, loss, when gradients are reduced, ranks that
 // share a sequence); a group is a family with one size of its micro-batches. Inside a group dials
-// have an order: a value further on takes no less time, no less trouble and no more live memory
-// (tests/unit/test_plan.c holds it against trying all). From what was predicted bounds follow for
-// what was not: nothing beyond a safe configuration is better; nothing is faster than what lies
-// before it, smaller than what lies behind it; and what has no room by its floor (predict.h) has
-// none with more sequences at once.
+// have an order: a value further on takes no less time, no less trouble and no more live memory.
+// Families have an order in memory, and those that share sequences one in time and memory against
+// those that share less (tests/unit/test_plan.c holds all of it against trying). From what was
+// predicted bounds follow for what was not: nothing beyond a safe configuration is better; nothing
+// is faster than what lies before it, smaller than what lies behind it; and what has no room by its
+// floor (predict.h) has none with more sequences at once. So room is looked for first, from the
+// leanest on; then how long what has room takes at least; then the best; then what beats it in
+// memory for more time.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
