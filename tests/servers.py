@@ -52,7 +52,8 @@ UNSEEN = {"weights": 9, "median": 0.03, "worst": 0.1}
 
 # What names of models and options say of servers and nothing here models is refused by name.
 REFUSED = [
-    (["--model", "Qwen3-8B", "--enable-lora"], "adapters"), (["--model", "Qwen3-8B", "--cpu-offload-gb", "4"], "host memory"),
+    (["--model", "Qwen3-8B", "--enable-lora"], "adapters"),
+    (["--model", "Qwen3-8B", "--cpu-offload-gb", "4"], "host memory"),
     (["--model", "Qwen3-8B", "--speculative-config", "{}"], "speculative"),
     (["--model", "Qwen3-8B", "--data-parallel-size", "2"], "replicas"),
     (["--model", "Qwen3-30B-A3B", "--enable-expert-parallel"], "experts"),
@@ -61,7 +62,8 @@ REFUSED = [
     (["--model", "Qwen3-8B", "--kv-cache-dtype", "nvfp4"], "kv-dtype"),
 ]
 # Numbers of weights that a name, an option or a file says: GiB.
-PACKED = [(["--model", "Qwen3-8B", "--quantization", "bnb-8bit"], 8.8), (["--model", "Qwen3-8B", "--quantization", "bnb-4bit"], 5.58),
+PACKED = [(["--model", "Qwen3-8B", "--quantization", "bnb-8bit"], 8.8),
+          (["--model", "Qwen3-8B", "--quantization", "bnb-4bit"], 5.58),
           (["--model", "unsloth/Qwen3-8B-bnb-8bit"], 8.8), (["--model", "Qwen3-8B", "--quantization", "fp8"], 8.8),
           (["--model", "Moonlight-16B-A3B"], 29.9), (["--model", "DeepSeek-V3", "--tp", "16"], 40.3)]
 CONFIG_8BIT = {"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
@@ -235,8 +237,8 @@ Not modelled, and refused by name: NVFP4, GGUF, HQQ, EXL2, Quark, TorchAO; adapt
 memory (`--cpu-offload-gb`), drafts of speculative decoding, replicas (`--data-parallel-size`: each is a server by
 itself) and whole experts on each GPU (`--enable-expert-parallel`). Mistral Small 3.1 and 3.2 and Kimi-VL are known to
 `serve` alone: their text models under towers of which the weights are counted. What profiling takes for images stands
-on Gemma 3, Mistral Small 3.1, Kimi-VL and one log of Qwen3-VL. Speeds come from the rates of training's kernels ([speed.md](speed.md)) and are a range that
-three published figures lie in.
+on Gemma 3, Mistral Small 3.1, Kimi-VL and one log of Qwen3-VL. Speeds come from the rates of training's kernels
+([speed.md](speed.md)) and are a range that three published figures lie in.
 
 ## Beside logs
 
@@ -328,7 +330,8 @@ def main():
     if "--write" in sys.argv:
         table = io.StringIO()
         print_table(unseen, table)
-        facts = {**unseen_facts, "unseen_table": table.getvalue(), "judged": len(judged), "asked": len(asked), "near": near, "median": 100 * median,
+        facts = {**unseen_facts, "unseen_table": table.getvalue(), "judged": len(judged), "asked": len(asked),
+                 "near": near, "median": 100 * median,
                  "ninetieth": 100 * ninetieth, "worst": 100 * cache[-1]}
         with open(os.path.join(sys.argv[sys.argv.index("--write") + 1], "serving.md"), "w", encoding="utf-8") as out:
             out.write(DOCUMENT % facts)

@@ -118,7 +118,8 @@ def check_advice(judge, reply):
     """A smaller global batch does not help, fewer prompts neither."""
     for change in reply["advice"]:
         what = "%s: %s" % (change["role"], change["change"])
-        judge.check(what, change["helps"] == (change["after_bytes"] + change["before_bytes"] // 200 < change["before_bytes"]))
+        before, after = change["before_bytes"], change["after_bytes"]
+        judge.check(what, change["helps"] == (after + before // 200 < before))
         if "global batch" in change["change"] or "prompts" in change["change"]:
             judge.check(what + " is said to help", not change["helps"])
         if "GPUs" in change["change"] or "fp8" in change["change"]:

@@ -219,7 +219,8 @@ def main():
                     "SLIME_SCRIPT_NUM_GPUS=", "SLIME_SCRIPT_NUM_GPUS_TEACHER=", "SLIME_SCRIPT_NUM_GPUS_STUDENT=",
                     "SLIME_SCRIPT_TEACHER_MODEL=", "SLIME_SCRIPT_STUDENT_MODEL=")))
                 version = "0.3.0" if models is VISION else "624b824"
-                judge.check(what + ": the version", version in open(os.path.join(files, "launch.sh"), encoding="utf-8").read())
+                launch = open(os.path.join(files, "launch.sh"), encoding="utf-8").read()
+                judge.check(what + ": the version", version in launch)
                 wrong = subprocess.run(["bash", "-c", "source ./split.env"], cwd=files, capture_output=True, text=True,
                                        check=False, env=dict(os.environ, SLIME_SCRIPT_NUM_GPUS_TEACHER="9"))
                 judge.check(what + ": a sum that is not", wrong.returncode == 2)
