@@ -144,6 +144,15 @@ WISHES = [
 ]
 
 
+def check_step(judge, framework, train):
+    """The framework's own step where it is modelled, else the plain one, as predict has it."""
+    own = ["--recipe", "megatron", "--tp", train["tp"]] if framework == "slime" and not train["memory_of_plain_step"] else []
+    step = judge.ask("predict", "--model", "Qwen3-4B", "--gpu", "%dxH100-80G" % train["gpus"], "--context", PROMPT + RESPONSE,
+                     "--accum", train["micro_batches"], *own)
+    judge.check("%s: training is predict's" % framework, step["peak"]["reserved_bytes"] == train["reserved_bytes"]
+                and abs(step["time"]["step_s"] / train["seconds"] - 1) < 1e-5)
+
+
 def check_wishes(judge):
     for words, expected, works in WISHES:
         reply = judge.ask("split", *words)
@@ -159,6 +168,8 @@ def check_wishes(judge):
                           framework)
         seen = {reply["best"]["layout"]} | {other["layout"] for other in reply["alternatives"]}
         judge.check("%s: %s" % (framework, seen), seen == layouts)
+        if framework != "trinity":
+            check_step(judge, framework, {role["role"]: role for role in reply["best"]["roles"]}["train"])
 
 
 def check_asked(judge):
