@@ -52,6 +52,8 @@ static const char *const spaces[] = {
     "memory-limit=8GiB",
     "recipe=hf model=Qwen3-1.7B gpu=2x2xH100-80G layers=2 context=2048 global-batch=4 "
     "memory-limit=6GiB loss=full",
+    "recipe=megatron model=Qwen3-4B gpu=4xH100-80G layers=2 context=4096 global-batch=4 "
+    "memory-limit=6GiB",
 };
 
 // `tried` is all there is, of which any goal can choose.
