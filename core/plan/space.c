@@ -194,12 +194,13 @@ static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, 
     uint64_t most_tp = is_given(p, "tp") ? tp : node, most_cp = is_given(p, "cp") ? cp : gpus;
     f.strategy = "megatron";
     f.alone = -1;
+    f.shards = -1;
     for (uint64_t t = tp; t <= most_tp; t *= 2)
         for (uint64_t c = cp; c <= most_cp && t * c <= gpus; c *= 2) {
             struct str words =
                 str_format(a, "tp=%llu cp=%llu", (unsigned long long)t, (unsigned long long)c);
             int trouble = (t > 1 ? SHARING_TROUBLE : 0) + (c > 1 ? SHARING_TROUBLE : 0);
-            if (!add_family(p, a, with(a, f, words, trouble), e))
+            if (!add_family(p, a, placed(a, f, words, trouble), e))
                 return false;
         }
     return true;
