@@ -178,3 +178,23 @@ TEST(collectives_reach_published_rates)
     struct network silent = network("8xH200", "none");
     CHECK(collective_seconds(&silent, GATHER, 8, bytes) == 0);
 }
+
+// A block that another stream may still use comes back once the host's clock is past that use,
+// though nobody has waited for it.
+TEST(a_waiting_free_is_done_by_the_clock)
+{
+    struct network none = {.silent = true};
+    struct timeline time = on("H200", &none);
+    struct trace trace = trace_in(test_arena());
+    struct machine m = machine_with(test_arena(), &trace);
+    m.time = &time;
+    struct storage *s = machine_take_on(&m, FIRST_SIDE_STREAM, 512, MEMORY_WORKING);
+    machine_take(&m, 512, MEMORY_WORKING);
+    timeline_work(&time, STREAM_COMPUTE, WORK_MEMORY, 1);
+    machine_drop_after(&m, s, STREAM_COMPUTE);
+    machine_take(&m, 512, MEMORY_WORKING);
+    CHECK(m.first_waiting == s);
+    timeline_host(&time, 2);
+    machine_take(&m, 512, MEMORY_WORKING);
+    CHECK(m.first_waiting == NULL);
+}
