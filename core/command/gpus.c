@@ -10,8 +10,9 @@ static void catalogue_json(struct buf *out)
     json_out_object(&j);
     json_out_key(&j, "gpus");
     json_out_array(&j);
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)
-        report_gpu_json(&j, &gpu_catalog[i]);
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++)
+        report_gpu_json(&j, g);
     json_out_array_end(&j);
     json_out_object_end(&j);
     json_out_end(&j);

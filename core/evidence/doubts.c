@@ -262,7 +262,7 @@ static bool is_unmeasured_family(const struct job *job)
 
 static bool is_likened(const struct job *job)
 {
-    return job->model.likened;
+    return job->model.likened != NULL;
 }
 
 static bool is_likeness(const struct job *job)

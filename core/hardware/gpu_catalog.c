@@ -26,7 +26,7 @@
 
 const struct gpu gpu_catalog[] = {
     {.name = "A100-40G",
-     .also = "A100-SXM4-40GB",
+     .also = "A100-SXM4-40GB A100-SXM-40GB",
      .title = "NVIDIA A100 SXM 40 GB",
      .nvml_name = "NVIDIA A100-SXM4-40GB",
      .memory = {CENTI_GIB(3938), OOM_LOGS ", 39.38 to 39.56 GiB"},
@@ -40,7 +40,7 @@ const struct gpu gpu_catalog[] = {
      .per_node = 8,
      .capability = 80},
     {.name = "A100-80G",
-     .also = "A100 A100-SXM4-80GB",
+     .also = "A100 A100-SXM4-80GB A100-SXM-80GB A100-SXM A100-SXM4",
      .title = "NVIDIA A100 SXM 80 GB",
      .nvml_name = "NVIDIA A100-SXM4-80GB",
      .memory = {CENTI_GIB(7914), OOM_LOGS ", 79.14 to 79.25 GiB"},
@@ -157,7 +157,7 @@ const struct gpu gpu_catalog[] = {
      .per_node = 8,
      .capability = 90},
     {.name = "B200",
-     .also = "B200-180G",
+     .also = "B200-180G B200-192G B200-SXM",
      .title = "NVIDIA B200 180 GB",
      .nvml_name = "NVIDIA B200",
      .memory = {CENTI_GIB(17835), OOM_LOGS ", 178.35 to 178.36 GiB"},

@@ -37,6 +37,13 @@ struct gpu {
 
 extern const struct gpu gpu_catalog[];
 extern const ptrdiff_t gpu_catalog_count;
+extern const struct gpu further_cards[]; // that nobody measured
+extern const ptrdiff_t further_card_count;
+
+const struct gpu *gpu_at(ptrdiff_t i); // of both; NULL: there are no more
+
+// Whether a name that is no card's is that of an accelerator without CUDA or ROCm.
+bool gpu_is_other_make(struct str name);
 
 const struct gpu *gpu_find(struct str name);
 const struct gpu *gpu_find_nvml(struct str nvml_name);

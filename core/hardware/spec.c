@@ -41,11 +41,20 @@ static bool answers_to(const struct gpu *g, struct str name)
     return false;
 }
 
+const struct gpu *gpu_at(ptrdiff_t i)
+{
+    if (i < gpu_catalog_count)
+        return &gpu_catalog[i];
+    i -= gpu_catalog_count;
+    return i < further_card_count ? &further_cards[i] : NULL;
+}
+
 static const struct gpu *find_row(struct str name)
 {
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)
-        if (answers_to(&gpu_catalog[i], name))
-            return &gpu_catalog[i];
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++)
+        if (answers_to(g, name))
+            return g;
     return NULL;
 }
 
@@ -90,9 +99,10 @@ const struct gpu *gpu_find(struct str name)
 
 const struct gpu *gpu_find_nvml(struct str nvml_name)
 {
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)
-        if (gpu_catalog[i].nvml_name && str_is(nvml_name, gpu_catalog[i].nvml_name))
-            return &gpu_catalog[i];
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++)
+        if (g->nvml_name && str_is(nvml_name, g->nvml_name))
+            return g;
     return NULL;
 }
 
@@ -102,23 +112,41 @@ struct reader {
     struct str where;
 };
 
+// Whether a card's name begins so, but for case and separators: "RTX 6000" RTX6000-Ada.
+static bool begins_card(struct str card, struct str name)
+{
+    ptrdiff_t i = 0, j = 0;
+    for (;; i++, j++) {
+        while (i < card.n && is_separator(card.p[i]))
+            i++;
+        while (j < name.n && is_separator(name.p[j]))
+            j++;
+        if (j == name.n || i == card.n)
+            return j == name.n && j >= 2 && i < card.n;
+        if (char_lower(card.p[i]) != char_lower(name.p[j]))
+            return false;
+    }
+}
+
 // "A100" alone names no row, but every row that begins so is worth naming.
 static bool unknown_card(struct str name, const struct reader *r, struct error *e)
 {
     FAIL(e, BAD_INPUT, r->where, "there is no GPU '%.*s'", STR_ARGS(str_short(name)));
+    if (gpu_is_other_make(name))
+        return HINT(e, "only torch's allocator for CUDA and ROCm is modelled, and this accelerator "
+                       "has another");
     struct arena scratch = *r->arena;
     struct buf alike = buf_in(&scratch);
     name = plain_name(name);
     struct str_nearest nearest = str_nearest_to(name);
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
-        struct str row = str_from(gpu_catalog[i].name);
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++) {
+        struct str row = str_from(g->name);
         str_nearest_offer(&nearest, row);
-        struct words also = words_of(gpu_catalog[i].also, ' ');
+        struct words also = words_of(g->also, ' ');
         while (words_next(&also))
             str_nearest_offer(&nearest, also.word);
-        bool begins =
-            name.n >= 2 && row.n > name.n && str_equal_nocase(name, str_slice(row, 0, name.n));
-        if (begins)
+        if (begins_card(row, name))
             buf_printf(&alike, "%s%.*s", alike.n ? " or " : "", STR_ARGS(row));
     }
     if (alike.n)
@@ -127,6 +155,15 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
     return HINT(e, "'fathom gpus' lists the catalogue; any other card can be written as "
                    "custom:memory=48GiB,bf16=181TFLOPS");
+}
+
+// The bytes of an "x", "*" or multiplication sign at the beginning; 0 where there is none.
+static ptrdiff_t times_length(struct str text)
+{
+    struct str sign = STR("\xc3\x97");
+    if (text.n && (char_lower(text.p[0]) == 'x' || text.p[0] == '*'))
+        return 1;
+    return str_starts(text, sign) ? sign.n : 0;
 }
 
 // A leading "8x". Leaves *count at 0 when there is none; a card's name never begins with digits and
@@ -142,14 +179,14 @@ static bool read_count(uint64_t *count, struct reader *r, uint64_t max, struct e
     ptrdiff_t digits_end = start + digits, end = digits_end;
     while (end < r->rest.n && r->rest.p[end] == ' ')
         end++;
-    bool times = digits && end < r->rest.n && char_lower(r->rest.p[end]) == 'x';
-    if (!times)
+    ptrdiff_t sign = digits ? times_length(str_slice(r->rest, end, r->rest.n)) : 0;
+    if (!sign)
         return true;
     struct setting item = {STR("a number of GPUs or nodes"), str_slice(r->rest, 0, digits_end),
                            r->where};
     if (!setting_number(count, &item, UNIT_COUNT, (struct range){1, max}, e))
         return false;
-    r->rest = str_trim(str_slice(r->rest, end + 1, r->rest.n));
+    r->rest = str_trim(str_slice(r->rest, end + sign, r->rest.n));
     return true;
 }
 
@@ -229,20 +266,27 @@ static uint64_t cut_size(struct str *base, struct str name)
     return size;
 }
 
-// "24GB" is some card of that size, "A10-20GB" a part of a card, as virtual ones are.
+// How often the size of a card may be written behind its name: GeForce cards are rebuilt with more.
+static uint64_t most_of(const struct gpu *row)
+{
+    return str_starts(str_from(row->title), STR("NVIDIA GeForce")) ? 3 : 1;
+}
+
+// "24GB" is some card of that size, "A10-20GB" a part of a card, as virtual ones are, and "RTX 4090
+// 48GB" one that was given more.
 static bool read_size(struct gpu *card, bool *custom, const struct reader *r, struct str name)
 {
     struct str base;
     uint64_t size = cut_size(&base, name), bytes = bytes_as_sold(size);
     const struct gpu *row = size && base.n ? gpu_find(base) : NULL;
-    if (!size || (base.n && !(row && bytes < row->memory.value)))
+    if (!size || (base.n && !(row && bytes / most_of(row) < row->memory.value)))
         return false;
     *custom = !row;
     *card = row ? *row
                 : (struct gpu){.title = "card of this size",
                                .context = {414 * MIB, "as seen on an A100 (Mooncake#3973)"},
                                .per_node = USUAL_NODE};
-    card->name = str_format(r->arena, "%.*s%s%lluG", STR_ARGS(base), row ? "-" : "",
+    card->name = str_format(r->arena, "%s%s%lluG", row ? row->name : "", row ? "-" : "",
                             (unsigned long long)size)
                      .p;
     card->memory = (struct figure){
@@ -285,9 +329,12 @@ static bool read_count_behind(uint64_t *count, struct reader *r, struct error *e
     ptrdiff_t times = digits;
     while (times > 0 && r->rest.p[times - 1] == ' ')
         times--;
-    if (digits == r->rest.n || times < 2 || char_lower(r->rest.p[times - 1]) != 'x')
+    struct str before = str_slice(r->rest, 0, times), sign = STR("\xc3\x97");
+    ptrdiff_t length = str_ends(before, sign) ? sign.n : 1;
+    if (digits == r->rest.n || times <= length ||
+        times_length(str_slice(before, times - length, times)) != length)
         return true;
-    struct str name = str_trim(str_slice(r->rest, 0, times - 1));
+    struct str name = str_trim(str_slice(before, 0, times - length));
     struct gpu card;
     bool custom;
     if (!gpu_find(name) && !read_size(&card, &custom, r, name))

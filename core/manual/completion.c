@@ -23,8 +23,9 @@ static void put_values(struct buf *b, const struct setting_def *d)
             buf_printf(b, "%s%s", i ? " " : "", row->name);
     } else if (str_is(str_from(d->name), "gpu")) {
         buf_put_z(b, "auto");
-        for (ptrdiff_t i = 0; i < gpu_catalog_count; i++)
-            buf_printf(b, " %s", gpu_catalog[i].name);
+        const struct gpu *g;
+        for (ptrdiff_t i = 0; (g = gpu_at(i)); i++)
+            buf_printf(b, " %s", g->name);
     } else if (str_is(str_from(d->name), "topic")) {
         buf_put_z(b, "settings");
         for (ptrdiff_t i = 0; i < command_count; i++)

@@ -198,7 +198,8 @@ static const struct catalog_model catalog_models[] = {
     {"TinyLlama-1.1B", "TinyLlama", "llama",
      "hidden_size=2048 num_hidden_layers=22 num_attention_heads=32 num_key_value_heads=4 "
      "intermediate_size=5632 vocab_size=32000 max_position_embeddings=2048",
-     .also = "TinyLlama-1.1B-Chat-v1.0", .hub = "TinyLlama-1.1B-Chat-v1.0"},
+     .also = "TinyLlama-1.1B-Chat-v1.0 TinyLlama_v1.1 TinyLlama-1.1B-intermediate-step-1431k-3T",
+     .nick = "TinyLlama", .hub = "TinyLlama-1.1B-Chat-v1.0"},
     {"SmolLM2-135M", "HuggingFaceTB", "llama",
      "hidden_size=576 num_hidden_layers=30 num_attention_heads=9 num_key_value_heads=3 "
      "intermediate_size=1536 vocab_size=49152 tie_word_embeddings=true "
@@ -241,7 +242,7 @@ static const struct catalog_model catalog_models[] = {
     {"Mistral-Nemo-Base-2407", "mistralai", "mistral",
      "hidden_size=5120 num_hidden_layers=40 num_attention_heads=32 num_key_value_heads=8 "
      "head_dim=128 intermediate_size=14336 vocab_size=131072 sliding_window=null",
-     .also = "Mistral-Nemo-Instruct-2407", .nick = "Mistral-Nemo-12B"},
+     .also = "Mistral-Nemo-Instruct-2407", .nick = "Mistral-Nemo-12B Mistral-Nemo"},
 
     {"Mixtral-8x7B-v0.1", "mistralai", "mixtral",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
@@ -372,14 +373,14 @@ static const struct catalog_model catalog_models[] = {
     {"c4ai-command-r-v01", "CohereLabs", "cohere",
      "hidden_size=8192 num_hidden_layers=40 num_attention_heads=64 num_key_value_heads=64 "
      "intermediate_size=22528 max_position_embeddings=131072",
-     .also = "aya-23-35B"},
+     .also = "aya-23-35B", .nick = "Command-R"},
     {"c4ai-command-r-08-2024", "CohereLabs", "cohere",
      "hidden_size=8192 num_hidden_layers=40 num_attention_heads=64 num_key_value_heads=8 "
      "intermediate_size=24576 max_position_embeddings=131072"},
     {"c4ai-command-r-plus", "CohereLabs", "cohere",
      "hidden_size=12288 num_hidden_layers=64 num_attention_heads=96 num_key_value_heads=8 "
      "intermediate_size=33792 max_position_embeddings=131072 use_qk_norm=true",
-     .also = "c4ai-command-r-plus-08-2024"},
+     .also = "c4ai-command-r-plus-08-2024", .nick = "Command-R-Plus"},
     {"aya-expanse-8b", "CohereLabs", "cohere",
      "hidden_size=4096 num_hidden_layers=32 num_attention_heads=32 num_key_value_heads=8 "
      "intermediate_size=14336 max_position_embeddings=8192",
@@ -465,7 +466,7 @@ static const struct catalog_model catalog_models[] = {
     {"gpt2-large", "openai-community", "gpt2",
      "hidden_size=1280 num_hidden_layers=36 num_attention_heads=20"},
     {"gpt2-xl", "openai-community", "gpt2",
-     "hidden_size=1600 num_hidden_layers=48 num_attention_heads=25"},
+     "hidden_size=1600 num_hidden_layers=48 num_attention_heads=25", .nick = "gpt2-1.5b"},
     {"starcoderbase-1b", "bigcode", "gpt_bigcode",
      "hidden_size=2048 num_hidden_layers=24 num_attention_heads=16 intermediate_size=8192 "
      "vocab_size=49152 max_position_embeddings=8192"},
@@ -498,7 +499,8 @@ static const struct catalog_model catalog_models[] = {
     {"bloom-7b1", "bigscience", "bloom",
      "hidden_size=4096 num_hidden_layers=30 num_attention_heads=32", .also = "bloomz-7b1"},
     {"bloom", "bigscience", "bloom",
-     "hidden_size=14336 num_hidden_layers=70 num_attention_heads=112", .also = "bloomz"},
+     "hidden_size=14336 num_hidden_layers=70 num_attention_heads=112", .also = "bloomz",
+     .nick = "bloom-176b"},
     {"falcon-7b", "tiiuae", "falcon",
      "hidden_size=4544 num_hidden_layers=32 num_attention_heads=71", .also = "falcon-7b-instruct"},
     {"falcon-40b", "tiiuae", "falcon",
@@ -515,153 +517,8 @@ const struct catalog_model *catalog_model_at(ptrdiff_t i)
     ptrdiff_t first = COUNT_OF(catalog_models);
     if (i < first)
         return &catalog_models[i];
-    return i - first < named_model_count ? &named_models[i - first] : NULL;
-}
-
-// The name without its hub owner; a path has more slashes than an id and stays whole.
-static struct str without_owner(struct str name)
-{
-    struct str_cut c = str_cut(name, '/');
-    return c.found && c.head.n && !str_cut(c.tail, '/').found ? c.tail : name;
-}
-
-static struct str owner_of(struct str name)
-{
-    return without_owner(name).n < name.n ? str_cut(name, '/').head : STR_NONE;
-}
-
-// Whether a row's name is the wanted one. `owner` is of the row unless the name has one of its own;
-// one that is not wanted matters not.
-static bool is_named(struct str name, struct str owner, struct str wanted)
-{
-    struct str theirs = owner_of(name).n ? owner_of(name) : owner, asked = owner_of(wanted);
-    return str_equal_nocase(without_owner(name), without_owner(wanted)) &&
-           (!asked.n || str_equal_nocase(asked, theirs));
-}
-
-static bool among(const char *names, struct str owner, struct str wanted)
-{
-    struct words w = words_of(names, ' ');
-    while (words_next(&w))
-        if (is_named(w.word, owner, wanted))
-            return true;
-    return false;
-}
-
-const struct catalog_model *catalog_model_find(struct str name)
-{
-    const struct catalog_model *row;
-    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
-        struct str owner = str_from(row->owner);
-        if (is_named(str_from(row->name), owner, name) || among(row->also, owner, name) ||
-            among(row->nick, owner, name))
-            return row;
-    }
-    return NULL;
-}
-
-// As the hub spells it: the one among its others, or what it calls the row.
-static struct str hub_id(struct arena *a, const struct catalog_model *row, struct str name)
-{
-    struct str bare = str_cut(name, '/').found ? str_cut(name, '/').tail : name;
-    struct words others = words_of(row->also, ' ');
-    while (words_next(&others))
-        if (str_equal_nocase(others.word, bare))
-            return str_format(a, "%s/%.*s", row->owner, STR_ARGS(others.word));
-    return str_format(a, "%s/%s", row->owner, row->hub ? row->hub : row->name);
-}
-
-struct str model_weights_place(struct arena *a, const struct settings *s, const char *setting)
-{
-    const struct setting *item = settings_find_z(s, setting);
-    const struct setting *path = settings_find_z(s, "weights.path");
-    struct str name = item ? item->value : STR_NONE;
-    const struct catalog_model *row = catalog_model_find(name);
-    if (row)
-        return hub_id(a, row, name);
-    if (path && str_is(str_from(setting), "model"))
-        name = path->value;
-    if (str_ends(name, STR("/config.json")))
-        return str_slice(name, 0, name.n - STR("/config.json").n);
-    return name;
-}
-
-static const struct packing *packing_of(struct str name)
-{
-    for (ptrdiff_t i = 0; i < packing_count; i++) {
-        struct str suffix = str_from(packings[i].suffix);
-        if (name.n > suffix.n &&
-            str_equal_nocase(str_slice(name, name.n - suffix.n, name.n), suffix))
-            return &packings[i];
-    }
-    return NULL;
-}
-
-static const struct served_model *served_model_of(struct str base)
-{
-    for (ptrdiff_t i = 0; i < served_model_count; i++)
-        if (str_equal_nocase(without_owner(base), str_from(served_models[i].name)))
-            return &served_models[i];
-    return NULL;
-}
-
-struct catalog_answer catalog_model_answer(struct str name)
-{
-    struct catalog_answer found = {.row = catalog_model_find(name)};
-    if (found.row)
-        return found;
-    struct str base = name;
-    found.packing = packing_of(name);
-    if (found.packing)
-        base.n -= str_from(found.packing->suffix).n;
-    found.served = served_model_of(base);
-    found.row = catalog_model_find(found.served ? str_from(found.served->like) : base);
-    found.likened = !found.row;
-    if (found.likened && owner_of(base).n)
-        found.row = catalog_model_find(without_owner(base));
-    return found;
-}
-
-static bool has_part(struct str name, struct str part)
-{
-    for (ptrdiff_t i = 0; i + part.n <= name.n; i++)
-        if (str_equal_nocase(str_slice(name, i, i + part.n), part))
-            return true;
-    return false;
-}
-
-const char *model_name_unmodelled(struct str name)
-{
-    static const struct {
-        const char *part, *what;
-    } rows[] = {{"nvfp4", "weights in NVFP4 are"},
-                {"experts on cpu", "experts in host memory are"},
-                {" + mtp", "a draft model beside the other is"}};
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
-        if (has_part(name, str_from(rows[i].part)))
-            return rows[i].what;
-    return NULL;
-}
-
-bool catalog_model_unknown(struct str name, struct str where, struct error *e)
-{
-    struct str_nearest nearest = str_nearest_to(without_owner(name));
-    const struct catalog_model *row;
-    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
-        struct words also = words_of(row->also, ' ');
-        str_nearest_offer(&nearest, str_from(row->name));
-        struct words nick = words_of(row->nick, ' ');
-        while (words_next(&also))
-            str_nearest_offer(&nearest, without_owner(also.word));
-        while (words_next(&nick))
-            str_nearest_offer(&nearest, nick.word);
-    }
-    const char *unmodelled = model_name_unmodelled(name);
-    FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
-    if (unmodelled)
-        return HINT(e, "and %s not modelled", unmodelled);
-    if (nearest.best.n)
-        return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    return HINT(e, "'fathom models' lists the catalogue; a config.json, a model folder or a "
-                   "Hugging Face id (owner/name) works too");
+    if (i - first < named_model_count)
+        return &named_models[i - first];
+    i -= first + named_model_count;
+    return i < further_model_count ? &further_models[i] : NULL;
 }

@@ -9,6 +9,11 @@
     "vision.deepstack_at.0=8 vision.deepstack_at.1=16 vision.deepstack_at.2=24 "                 \
     "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
     "vision.out_hidden_size=3584"
+#define QWEN35_VISION                                                                            \
+    "vision.patch_size=16 vision.in_channels=3 vision.temporal_patch_size=2 "                    \
+    "vision.spatial_merge_size=2 vision.num_position_embeddings=2304 "                           \
+    "vision.depth=27 vision.hidden_size=1152 vision.intermediate_size=4304 vision.num_heads=16 " \
+    "vision.out_hidden_size=3584"
 #define OLMO_LAYERS                                                                     \
     (FEATURE_NORMS_AFTER | FEATURE_NORM_WIDE | FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | \
      FEATURE_ROTARY_WIDE)
@@ -715,6 +720,30 @@ const struct family families[] = {
         .defaults = "vocab_size=248320 num_key_value_heads=2 max_position_embeddings=32768 "
                     "num_experts=256 num_experts_per_tok=8 moe_intermediate_size=512 "
                     "shared_expert_intermediate_size=512 " HYBRID,
+    },
+    {
+        .model_type = "qwen3_5",
+        .title = "Qwen3.5",
+        .features = HYBRID_LAYERS | FEATURE_VISION_QWEN3,
+        .reads = READS_ATTENTION_BIAS,
+        .nested = true,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=248320 num_key_value_heads=4 max_position_embeddings=32768 " HYBRID
+                    " " QWEN35_VISION,
+    },
+    {
+        .model_type = "qwen3_5_moe",
+        .title = "Qwen3.5 mixture of experts",
+        .features = HYBRID_LAYERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |
+                    FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE | FEATURE_VISION_QWEN3,
+        .reads = READS_ATTENTION_BIAS,
+        .nested = true,
+        .unmeasured = true,
+        .window = WINDOW_NEVER,
+        .defaults = "vocab_size=248320 num_key_value_heads=2 max_position_embeddings=32768 "
+                    "num_experts=256 num_experts_per_tok=8 moe_intermediate_size=512 "
+                    "shared_expert_intermediate_size=512 " HYBRID " " QWEN35_VISION,
     },
 };
 

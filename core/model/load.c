@@ -71,7 +71,7 @@ static bool from_name(struct model *m, struct arena *a, const struct setting *na
     if (!from_catalog(m, a, found.row, e))
         return false;
     m->packing = found.packing;
-    m->likened = found.likened;
+    m->likened = found.likened ? found.row : NULL;
     m->served = found.served;
     if (m->served)
         m->max_position = m->rotary_table = m->served->positions;

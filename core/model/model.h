@@ -227,8 +227,8 @@ struct model {
     struct str source;             // "catalogue", "config.json"
     const struct packing *packing; // of its weights; NULL: none
     const struct family *like;     // predicted as that family, which it is not; NULL: as what it is
-    bool likened;                  // its shapes are those of the catalogue's model of the same name
-    const struct served_model *served; // what is known of its tower; NULL: it is whole
+    const struct catalog_model *likened; // whose shapes it is given for its name; NULL: its own
+    const struct served_model *served;   // what is known of its tower; NULL: it is whole
     const struct family *family;
     feature_set features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
@@ -304,10 +304,25 @@ struct catalog_model {
 };
 extern const struct catalog_model named_models[]; // more of them, with the names people use
 extern const ptrdiff_t named_model_count;
+extern const struct catalog_model further_models[];
+extern const ptrdiff_t further_model_count;
 
 const struct catalog_model *catalog_model_at(ptrdiff_t i); // NULL: there are no more
 
-// Case is forgiven, and a missing owner; another owner is another model.
+// Models whose families are not modelled.
+struct known_model {
+    const char *model_type;
+    uint64_t millions; // of parameters, about
+    const char *names; // the hub's, with their owners
+};
+extern const struct known_model known_models[];
+extern const ptrdiff_t known_model_count;
+
+// The row of such a model; NULL where the name is none of them.
+const struct known_model *known_model_find(struct str name);
+
+// Case is forgiven, and a missing owner, and how the parts of a name are set apart; another owner
+// is another model.
 const struct catalog_model *catalog_model_find(struct str name);
 
 // Where the weights of the model under that setting are: the hub's id of a catalogue row, the place
@@ -340,11 +355,12 @@ extern const struct served_model served_models[];
 extern const ptrdiff_t served_model_count;
 
 // What the catalogue knows of a name: a row by its own name, else that of its weights' base, else
-// one that another owner's model bears the name of; NULL where there is none.
+// one that another owner's model bears the name of, else one whose name is part of it; NULL where
+// there is none.
 struct catalog_answer {
     const struct catalog_model *row;
     const struct packing *packing;     // NULL: its weights are plain
-    bool likened;                      // another owner's
+    bool likened;                      // another owner's, or one whose name is part of this
     const struct served_model *served; // NULL: the row is the whole model
 };
 struct catalog_answer catalog_model_answer(struct str name);

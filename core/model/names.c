@@ -236,7 +236,7 @@ const struct catalog_model named_models[] = {
      "intermediate_size=11264 moe_intermediate_size=1408 n_routed_experts=64 n_shared_experts=2 "
      "num_experts_per_tok=6 n_group=1 topk_group=1 first_k_dense_replace=1 q_lora_rank=null "
      "vocab_size=163840 max_position_embeddings=8192",
-     .also = "Moonlight-16B-A3B-Instruct"},
+     .also = "Moonlight-16B-A3B-Instruct", .nick = "Moonlight-16B Moonlight"},
 };
 
 const ptrdiff_t named_model_count = COUNT_OF(named_models);
@@ -279,6 +279,8 @@ const struct packing packings[] = {
     {"-NVFP4", "NVFP4", .served = "nvfp4"},
     {"-FP4", "NVFP4", .served = "nvfp4"},
     {"-GGUF", "GGUF", .served = "gguf"},
+    {"-4bit", "bitsandbytes' nf4", true, "bnb-4bit"},
+    {"-8bit", "int8", .served = "w8a8"},
 };
 
 const ptrdiff_t packing_count = COUNT_OF(packings);

@@ -30,8 +30,8 @@ void report_gpus(struct buf *out, const struct view *v)
         {"memory as seen in", .priority = 6},
     };
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
-        const struct gpu *g = &gpu_catalog[i];
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++) {
         table_cell_z(&t, g->name);
         table_cell(&t, figure_text(t.arena, UNIT_BYTES, g->memory));
         table_cell(&t, figure_text(t.arena, UNIT_BYTES, g->context));

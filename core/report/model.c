@@ -197,7 +197,10 @@ void report_model(struct buf *out, const struct view *v, const struct model *m,
     put_ink(out, v, INK_BOLD, m->name);
     buf_printf(out, "  %s, from ", m->family->title);
     put_plain(out, m->source);
-    buf_put_z(out, m->likened ? ", which knows another owner's model of this name\n" : "\n");
+    if (m->likened)
+        buf_printf(out, ", by the likeness of its name to %s/%s", m->likened->owner,
+                   m->likened->name);
+    buf_char(out, '\n');
     if (m->packing)
         buf_printf(out, "  its weights are packed by %s; below are those it was made of\n",
                    m->packing->name);

@@ -99,11 +99,10 @@ static bool looks_like_path(struct str text)
            str_ends(text, STR(".json"));
 }
 
-// Where the hub cannot be asked, the catalogue's model of the same name has to do; the model says
-// so.
-static bool use_likeness(const struct catalog_answer *known, struct error *e)
+// Where the hub cannot be asked, the catalogue's model of such a name has to do; the model says so.
+static bool use_likeness(const struct catalog_answer *known, struct str name, struct error *e)
 {
-    if (!known->row || e->code != ERROR_IO)
+    if (e->code != ERROR_IO || !(known->row || known_model_find(name)))
         return false;
     *e = (struct error){0};
     return true;
@@ -127,8 +126,8 @@ static bool resolve(struct settings *s, struct setting item, const struct hub_op
         return FAIL(e, BAD_INPUT, item.where, "there is no file or folder '%.*s'",
                     STR_ARGS(str_short(item.value)));
     if (hub_is_id(item.value))
-        return from_hub(s, item.value, hub, e) || use_likeness(&known, e);
-    return catalog_model_unknown(item.value, item.where, e);
+        return from_hub(s, item.value, hub, e) || use_likeness(&known, item.value, e);
+    return known.row || catalog_model_unknown(item.value, item.where, e);
 }
 
 // What the file of one model of a list says, with its number in the list in front.

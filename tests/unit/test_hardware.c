@@ -106,6 +106,8 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"A10-48GB", "there is no GPU 'A10-48GB'", "did you mean 'A40-48G'?"}, // more than it has
         {"H100x0", "must be between 1 and 65536, not '0'", ""},
         {"x8", "there is no GPU 'x8'", ""},
+        {"RTX 6000", "there is no GPU", "did you mean RTX6000-Ada or RTX6000-Turing?"},
+        {"Ascend 910B", "there is no GPU", "CUDA and ROCm"},
         {"0xH200", "must be between 1 and 65536, not '0'", ""},
         {"-8xH200", "must be between 1 and 65536, not '-8'", ""},
         {"18446744073709551616xH200", "must be between 1 and 65536", ""},
@@ -134,8 +136,8 @@ TEST(bad_specs_are_refused_in_one_sentence)
 
 TEST(every_known_figure_names_its_source)
 {
-    for (ptrdiff_t i = 0; i < gpu_catalog_count; i++) {
-        const struct gpu *g = &gpu_catalog[i];
+    const struct gpu *g;
+    for (ptrdiff_t i = 0; (g = gpu_at(i)); i++) {
         CHECK(g->memory.value > GIB && g->per_node > 0 && g->title && g->link_kind);
         for (ptrdiff_t f = 0; f < gpu_field_count; f++) {
             struct figure figure = gpu_figure(g, &gpu_fields[f]);
@@ -144,6 +146,39 @@ TEST(every_known_figure_names_its_source)
                             gpu_fields[f].key);
         }
         CHECK(gpu_find(str_from(g->name)) == g);
+    }
+}
+
+TEST(cards_as_people_write_them)
+{
+    static const struct {
+        const char *text, *card;
+        uint64_t gpus;
+    } rows[] = {
+        {"A100 40GB", "A100-40G", 1},
+        {"4x A6000", "A6000", 4},
+        {"8*A100", "A100-80G", 8},
+        {"A100\xc3\x97"
+         "8",
+         "A100-80G", 8},
+        {"NVIDIA RTX PRO 6000 Blackwell Workstation Edition", "RTX-PRO-6000", 1},
+        {"DGX Spark", "DGX-Spark", 1},
+        {"GH200 480GB", "GH200", 1},
+        {"2x MI250X", "MI250X", 2},
+        {"B200-192GB", "B200", 1},
+        {"RTX 3060 12GB", "RTX3060", 1},
+        {"2x3090ti", "RTX3090Ti", 2},
+        {"RTX 4090 48GB", "RTX4090-48G", 1},
+        {"RTX 4060 Ti 8GB", "RTX4060Ti-16G-8G", 1},
+        {"Quadro RTX 8000", "RTX8000", 1},
+        {"Tesla P100-PCIE-16GB", "P100", 1},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct hardware h = {0};
+        struct error e = {0};
+        if (!read_spec(&h, rows[i].text, &e) || !str_is(str_from(h.card.name), rows[i].card) ||
+            hardware_gpus(&h) != rows[i].gpus)
+            test_failed(__FILE__, __LINE__, "'%s' is %s, %s", rows[i].text, h.card.name, e.message);
     }
 }
 

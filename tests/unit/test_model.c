@@ -120,6 +120,19 @@ static const struct {
     {"Ministral-8B-Instruct-2410", UINT64_C(8019808256)},
     {"Mistral-Large-Instruct-2407", UINT64_C(122610069504)},
     {"Mixtral-8x22B-v0.1", UINT64_C(140620634112)},
+    {"Qwen-7B", UINT64_C(7721324544)},
+    {"Qwen-14B", UINT64_C(14167290880)},
+    {"chatglm3-6b", UINT64_C(6243584000)},
+    {"glm-4-9b-chat", UINT64_C(9399951360)},
+    {"Baichuan2-7B-Chat", UINT64_C(7505973248)},
+    {"Baichuan2-13B-Chat", UINT64_C(13896668160)},
+    {"internlm2-7b", UINT64_C(7737708544)},
+    {"internlm2-20b", UINT64_C(19861149696)},
+    {"internlm3-8b-instruct", UINT64_C(8804241408)},
+    {"DeepSeek-V2", UINT64_C(235741434880)},
+    {"starcoder2-15b", UINT64_C(15957889024)},
+    {"OLMoE-1B-7B-0924", UINT64_C(6919161856)},
+    {"gemma-3-270m", UINT64_C(268098176)},
 };
 
 // What transformers builds for every row (scripts/count_parameters.py, run with transformers 5.17).
@@ -181,9 +194,22 @@ static ptrdiff_t catalogue_rows(void)
     return rows;
 }
 
+// Without those whose code comes with their weights.
+static ptrdiff_t rows_of_transformers(void)
+{
+    ptrdiff_t rows = 0;
+    for (ptrdiff_t i = 0; i < catalogue_rows(); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        rows += load(&m, &p, catalog_model_at(i)->name, &e) && !m.family->counted_only;
+    }
+    return rows;
+}
+
 TEST(totals_that_transformers_builds)
 {
-    CHECK_U64((uint64_t)COUNT_OF(built), (uint64_t)catalogue_rows());
+    CHECK_U64((uint64_t)COUNT_OF(built), (uint64_t)rows_of_transformers());
     for (ptrdiff_t i = 0; i < COUNT_OF(built); i++) {
         struct model m = {0};
         struct parameters p = {0};
@@ -261,7 +287,7 @@ static bool is_read_as(const struct written_name *row)
     struct parameters p = {0};
     struct error e;
     bool own = !row->likened && !row->packed;
-    return load(&m, &p, row->name, &e) && m.likened == row->likened &&
+    return load(&m, &p, row->name, &e) && (m.likened != NULL) == row->likened &&
            (m.packing != NULL) == row->packed && (m.packing && m.packing->nf4) == row->nf4 &&
            str_is(m.name, row->name) != own;
 }
@@ -276,12 +302,56 @@ TEST(names_as_people_write_them)
         {"unsloth/gemma-3-27b-it-unsloth-bnb-4bit", true, true, true},
         {"Qwen/Qwen2.5-7B-Instruct-AWQ", false, true},
         {"TechxGenus/Meta-Llama-3-70B-Instruct-GPTQ", true, true},
+        {"Llama 2 7B"},
+        {"llama2-7b"},
+        {"Qwen 2.5 32B Instruct"},
+        {"Qwen-3-8B"},
+        {"Qwen2.5VL-7B"},
+        {"gemma3-12b"},
+        {"phi4"},
+        {"GPT-2 XL"},
+        {"BLOOM-176B"},
+        {"Llama 4 Maverick"},
+        {"THUDM/chatglm3-6b"},
+        {"chinese-llama-2-13b-hf"},
+        {"Qwen/Qwen3.5-27B"},
+        {"Qwen3.5-35B-A3B (VLM)"},
+        {"NousResearch/Hermes-3-Llama-3.1-8B", true},
+        {"cognitivecomputations/dolphin-2.9-llama3-8b", true},
+        {"TheBloke/Llama-2-7B-fp16", true},
+        {"CohereForAI/c4ai-command-r-v01-4bit", true, true, true},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
         if (!is_read_as(&rows[i]))
             test_failed(__FILE__, __LINE__, "%s", rows[i].name);
     CHECK(!is_read_as(&(struct written_name){"Qwen/Llama-9-8B"}));
     CHECK(!is_read_as(&(struct written_name){"-AWQ"}));
+    CHECK(!is_read_as(&(struct written_name){"llava-onevision-qwen2-7b", true})); // more than Qwen2
+    CHECK(!is_read_as(&(struct written_name){"Llama-2-70bit", true}));
+    CHECK(!is_read_as(&(struct written_name){"Llama-27b"})); // not Llama-2-7b
+}
+
+TEST(names_of_what_is_not_modelled)
+{
+    static const char *const names[] = {
+        "google/gemma-4-26b-a4b-it",
+        "gemma 4 12B it",
+        "Qwen2-VL-7B-Instruct-AWQ",
+        "Llama 3.2 11B Vision",
+        "t5-base",
+        "falcon-rw-1b",
+        "mamba-2.8b-hf",
+        "internvl3-8b-hf",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        if (load(&m, &p, names[i], &e) || !strstr(e.message, "million parameters") ||
+            !strstr(e.hint, "--fake"))
+            test_failed(__FILE__, __LINE__, "%s: %s", names[i], e.message);
+    }
+    CHECK(!known_model_find(STR("t5")) && !known_model_find(STR("")));
 }
 
 #define UNKNOWN                                                                                  \
