@@ -38,8 +38,10 @@ static const struct row rows[] = {
     {"lora_embedding_kernel", ROW_LITERAL, "false", IS_LORA},
 
     {"datasets.0.path", ROW_TEXT, "@dataset@", 0, IS_NO_DATASET},
-    {"datasets.0.path", ROW_TEXT, "trl-lib/Capybara", IS_NO_DATASET | IS_SFT, 0,
+    {"datasets.0.path", ROW_TEXT, "trl-lib/Capybara", IS_NO_DATASET | IS_SFT, IS_IMAGES,
      "An example: put your own here."},
+    {"datasets.0.path", ROW_TEXT, "HuggingFaceH4/llava-instruct-mix-vsft",
+     IS_NO_DATASET | IS_SFT | IS_IMAGES, 0, "An example with images: put your own here."},
     {"datasets.0.path", ROW_TEXT, "trl-lib/ultrafeedback_binarized", IS_NO_DATASET | IS_PAIRS, 0,
      "An example: put your own here."},
     {"datasets.0.path", ROW_TEXT, "argilla/ultrafeedback-binarized-preferences-cleaned-kto",
@@ -51,12 +53,27 @@ static const struct row rows[] = {
     {"datasets.0.type", ROW_TEXT, "chat_template.default", IS_DPO},
     {"datasets.0.type", ROW_TEXT, "bradley_terry.chat_template", IS_REWARD},
     {"datasets.0.type", ROW_TEXT, "chatml.argilla", IS_KTO},
+    {"processor_type", ROW_TEXT, "AutoProcessor", IS_IMAGES},
+    {"chat_template", ROW_TEXT, "tokenizer_default", IS_IMAGES},
+    {"image_size.0", ROW_LITERAL, "@image_width@", IS_IMAGES, 0,
+     "@images@ a row of this size are meant."},
+    {"image_size.1", ROW_LITERAL, "@image_height@", IS_IMAGES},
+    {"image_resize_algorithm", ROW_TEXT, "bilinear", IS_IMAGES},
+    {"skip_prepare_dataset", ROW_LITERAL, "true", IS_IMAGES},
+    {"remove_unused_columns", ROW_LITERAL, "false", IS_IMAGES},
+    {"unfrozen_parameters.0", ROW_TEXT, "^model.language_model", IS_FROZEN_VISION, 0,
+     "All else, the tower and its mergers, is frozen."},
+    {"unfrozen_parameters.1", ROW_TEXT, "^lm_head", IS_FROZEN_VISION},
+    {"unfrozen_parameters.0", ROW_TEXT, "@tower@", IS_FROZEN_LANGUAGE, 0,
+     "All else, the language model, is frozen."},
     {"dataset_prepared_path", ROW_TEXT, "prepared"},
     {"sequence_len", ROW_LITERAL, "@context@"},
-    {"sample_packing", ROW_LITERAL, "true", IS_SFT | IS_FLASH2, 0,
+    {"sample_packing", ROW_LITERAL, "true", IS_SFT | IS_FLASH2, IS_IMAGES,
      "Every row is filled up to sequence_len: what is predicted."},
     {"sample_packing", ROW_LITERAL, "false", IS_SFT, IS_FLASH2},
-    {"pad_to_sequence_len", ROW_LITERAL, "true", IS_SFT},
+    {"sample_packing", ROW_LITERAL, "false", IS_SFT | IS_FLASH2 | IS_IMAGES},
+    {"pad_to_sequence_len", ROW_LITERAL, "true", IS_SFT, IS_IMAGES},
+    {"pad_to_sequence_len", ROW_LITERAL, "false", IS_SFT | IS_IMAGES},
     {"pad_to_sequence_len", ROW_LITERAL, "true", IS_REWARD},
     {"remove_unused_columns", ROW_LITERAL, "false", IS_KTO},
 
@@ -105,6 +122,10 @@ static const struct line head_lines[] = {
              "# axolotl, @task@: @name@, @context@ tokens a sequence; @step@.\n"
              "# @predicted@\n"
              "# Arguments given here win over the file: bash launch.sh --max-steps 3"},
+    {IS_IMAGES, 0,
+     "# Predicted with --images @images@\n# Predicted with --image-size @image-size@"},
+    {IS_FROZEN_VISION, 0, "# Predicted with --freeze vision"},
+    {IS_FROZEN_LANGUAGE, 0, "# Predicted with --freeze language"},
 };
 
 static const struct line run_lines[] = {
@@ -120,6 +141,11 @@ static bool prepare(struct draft *j, struct error *e)
     struct str dataset = draft_text(j, "dataset");
     bool file = str_ends(dataset, STR(".json")) || str_ends(dataset, STR(".jsonl"));
     j->traits |= file ? IS_FILE_DATASET : 0;
+    bool siglip = model_has(&j->job->model, FEATURE_VISION_SIGLIP);
+    draft_count(j, "image_width", j->job->image_width);
+    draft_count(j, "image_height", j->job->image_height);
+    draft_fact(j, "tower",
+               siglip ? STR("^model.(vision_tower|multi_modal_projector)") : STR("^model.visual"));
     return draft_deepspeed(j, e);
 }
 

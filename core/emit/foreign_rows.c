@@ -667,6 +667,9 @@ const struct foreign_row script_rows[] = {
     {"arguments.save-to", NULL, FACT, "own-script"},
     {"predicted.recipe", NULL, FACT, "recipe"},
     {"predicted.batching", NULL, SETS, "batching"},
+    {"predicted.images", NULL, SETS, "images"},
+    {"predicted.image-size", NULL, SETS, "image-size"},
+    {"predicted.freeze", NULL, SETS, "freeze"},
     {"yarn.model", NULL, FACT, "yarn-model"},
     {"yarn.copy", NULL, FACT, "yarn-copy"},
 };

@@ -1,6 +1,7 @@
 // LLaMA-Factory 0.9.5: one YAML for its command line, whose parser refuses keys it does not know
 // (hparams/parser.py). Under fsdp Accelerate launches it, with a file of its own; else
 // llamafactory-cli, which starts torchrun and turns expandable segments on unless OPTIM_TORCH is 0.
+#include "core/base/num.h"
 #include "core/emit/emit.h"
 
 static const struct row rows[] = {
@@ -45,7 +46,15 @@ static const struct row rows[] = {
     {"dataset", ROW_TEXT, "data", IS_NO_DATASET, 0,
      "An example: put your own into dataset_info.json."},
     {"cutoff_len", ROW_LITERAL, "@context@"},
-    {"packing", ROW_LITERAL, "true", IS_SFT, 0,
+    {"template", ROW_TEXT, "@template@", IS_VISION, 0, "How it reads images, too."},
+    {"image_max_pixels", ROW_LITERAL, "@image_pixels@", IS_IMAGES, 0,
+     "@images@ a row of @image-size@ pixels are meant; larger ones are made smaller."},
+    {"freeze_vision_tower", ROW_TRAIT, NULL, IS_VISION, 0, NULL, IS_FROZEN_VISION},
+    {"freeze_multi_modal_projector", ROW_TRAIT, NULL, IS_VISION, 0, NULL, IS_FROZEN_VISION},
+    {"freeze_language_model", ROW_TRAIT, NULL, IS_VISION, 0, NULL, IS_FROZEN_LANGUAGE},
+    {"packing", ROW_LITERAL, "false", IS_SFT | IS_IMAGES, 0,
+     "Rows with images are padded to the longest of their batch."},
+    {"packing", ROW_LITERAL, "true", IS_SFT, IS_IMAGES,
      "Rows are joined until they are as long as cutoff_len: what is predicted."},
 
     {"per_device_train_batch_size", ROW_LITERAL, "@batch@", IS_PAIRS, 0,
@@ -76,14 +85,24 @@ static const struct row rows[] = {
 static const struct row data_rows[] = {
     {"data.file_name", ROW_TEXT, "@dataset@", IS_FILE_DATASET},
     {"data.hf_hub_url", ROW_TEXT, "@dataset@", 0, IS_FILE_DATASET | IS_NO_DATASET},
-    {"data.hf_hub_url", ROW_TEXT, "llamafactory/alpaca_en", IS_NO_DATASET | IS_SFT},
+    {"data.hf_hub_url", ROW_TEXT, "llamafactory/alpaca_en", IS_NO_DATASET | IS_SFT, IS_IMAGES},
+    {"data.hf_hub_url", ROW_TEXT, "BUAADreamer/llava-en-zh-300k",
+     IS_NO_DATASET | IS_SFT | IS_IMAGES},
+    {"data.subset", ROW_TEXT, "en", IS_NO_DATASET | IS_SFT | IS_IMAGES},
+    {"data.formatting", ROW_TEXT, "sharegpt", IS_SFT | IS_IMAGES},
+    {"data.columns.messages", ROW_TEXT, "messages", IS_SFT | IS_IMAGES},
+    {"data.columns.images", ROW_TEXT, "images", IS_SFT | IS_IMAGES},
+    {"data.tags.role_tag", ROW_TEXT, "role", IS_SFT | IS_IMAGES},
+    {"data.tags.content_tag", ROW_TEXT, "content", IS_SFT | IS_IMAGES},
+    {"data.tags.user_tag", ROW_TEXT, "user", IS_SFT | IS_IMAGES},
+    {"data.tags.assistant_tag", ROW_TEXT, "assistant", IS_SFT | IS_IMAGES},
     {"data.hf_hub_url", ROW_TEXT, "llamafactory/ultrafeedback_binarized", IS_NO_DATASET | IS_PAIRS},
     {"data.hf_hub_url", ROW_TEXT, "argilla/ultrafeedback-binarized-preferences-cleaned-kto",
      IS_NO_DATASET | IS_KTO},
     {"data.ranking", ROW_LITERAL, "true", IS_PAIRS},
-    {"data.columns.prompt", ROW_TEXT, "instruction", 0, IS_KTO},
-    {"data.columns.query", ROW_TEXT, "input", IS_SFT},
-    {"data.columns.response", ROW_TEXT, "output", IS_SFT},
+    {"data.columns.prompt", ROW_TEXT, "instruction", 0, IS_KTO | IS_IMAGES},
+    {"data.columns.query", ROW_TEXT, "input", IS_SFT, IS_IMAGES},
+    {"data.columns.response", ROW_TEXT, "output", IS_SFT, IS_IMAGES},
     {"data.columns.chosen", ROW_TEXT, "chosen", IS_PAIRS},
     {"data.columns.rejected", ROW_TEXT, "rejected", IS_PAIRS},
     {"data.columns.prompt", ROW_TEXT, "prompt", IS_KTO},
@@ -96,6 +115,10 @@ static const struct line head_lines[] = {
              "# LLaMA-Factory, @task@: @name@, @context@ tokens a sequence; @step@.\n"
              "# @predicted@\n"
              "# Arguments given here win over the file: bash launch.sh max_steps=3"},
+    {IS_IMAGES, 0,
+     "# Predicted with --images @images@\n# Predicted with --image-size @image-size@"},
+    {IS_FROZEN_VISION, 0, "# Predicted with --freeze vision"},
+    {IS_FROZEN_LANGUAGE, 0, "# Predicted with --freeze language"},
 };
 
 static const struct line run_lines[] = {
@@ -116,12 +139,28 @@ static const struct line run_lines[] = {
     {0, IS_FSDP, "llamafactory-cli train llamafactory.yaml \"$@\""},
 };
 
+// data/template.py of 0.9.5.
+static struct str template_of(const struct model *m)
+{
+    static const struct {
+        const char *family, *name;
+    } templates[] = {{"qwen3_vl", "qwen3_vl"},   {"qwen3_vl_moe", "qwen3_vl"},
+                     {"qwen2_5_vl", "qwen2_vl"}, {"gemma3", "gemma3"},
+                     {"qwen3_5", "qwen3_5"},     {"qwen3_5_moe", "qwen3_5"}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(templates); i++)
+        if (str_is(str_from(m->family->model_type), templates[i].family))
+            return str_from(templates[i].name);
+    return STR_NONE;
+}
+
 static bool prepare(struct draft *j, struct error *e)
 {
     struct str dataset = draft_text(j, "dataset");
     bool file = str_ends(dataset, STR(".json")) || str_ends(dataset, STR(".jsonl"));
     j->traits |= file ? IS_FILE_DATASET : 0;
     draft_fact(j, "lora_target", draft_adapted(j, ","));
+    draft_count(j, "image_pixels", sat_mul(j->job->image_width, j->job->image_height));
+    draft_fact(j, "template", template_of(&j->job->model));
     return draft_deepspeed(j, e);
 }
 

@@ -54,6 +54,9 @@ static const struct row rows[] = {
      "An example: put your own here."},
 
     {"max_length", ROW_LITERAL, "@context@", 0, IS_ROLLOUT | IS_VISION},
+    {"", ROW_NOTE, NULL, IS_IMAGES, 0,
+     "Predicted for @images@ images a row of @image-size@ pixels, two markers each: what the data "
+     "has decides."},
     {"max_length", ROW_LITERAL, "null", IS_VISION, IS_ROLLOUT,
      "Nothing is cut: a cut may go through an image's tokens. Rows must be no longer than "
      "@context@ "
@@ -178,6 +181,8 @@ static const struct line head_lines[] = {
              "# TRL, @task@: @name@, @context@ tokens a sequence; @step@.\n"
              "# @predicted@\n"
              "# Arguments given here win over the file: bash launch.sh --max_steps 3"},
+    {IS_IMAGES, 0,
+     "# Predicted with --images @images@\n# Predicted with --image-size @image-size@"},
     {IS_PADDED, 0, "# Predicted with --batching padded"}, // the data's lengths, which no key says
 };
 
@@ -194,9 +199,16 @@ static const struct line run_lines[] = {
              "\"${launch[@]}\" \"$@\""},
 };
 
+// trl/scripts/sft.py of 1.16 trains all of the model, or adapters.
+#define NO_FREEZING                                                                            \
+    "trl's commands have no word for freezing a part of a model: --for llamafactory or --for " \
+    "axolotl has"
+
 static const struct refusal refusals[] = {
     {IS_VISION | IS_ROLLOUT | IS_NO_DATASET, 0, "dataset",
      "GRPO of a model with vision needs --dataset with prompts and images"},
+    {IS_FROZEN_VISION, 0, "freeze", NO_FREEZING},
+    {IS_FROZEN_LANGUAGE, 0, "freeze", NO_FREEZING},
 };
 
 static bool ends_as_file(struct str dataset)

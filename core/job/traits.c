@@ -94,7 +94,9 @@ static trait_set of_sizes(const struct job *j)
            if_so(j->pipeline > 1, IS_PP) | if_so(j->accumulation > 1, IS_ACCUMULATES) |
            if_so(j->loss == LOSS_CHUNKED && j->loss_chunk == TRL_CHUNK, IS_TRL_LOSS) |
            if_so(j->model.max_position && j->context > j->model.max_position, IS_YARN) |
-           if_so(j->torch_minor >= NEW_VARIABLE, IS_TORCH_NEW);
+           if_so(j->torch_minor >= NEW_VARIABLE, IS_TORCH_NEW) | if_so(j->images > 0, IS_IMAGES) |
+           if_so(j->freeze == FREEZE_VISION, IS_FROZEN_VISION) |
+           if_so(j->freeze == FREEZE_LANGUAGE, IS_FROZEN_LANGUAGE);
 }
 
 static trait_set of_switches(const struct job *j)

@@ -80,7 +80,10 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_SYNCED         TRAIT(62) // gradients after each micro-batch
 #define IS_PREFETCHED     TRAIT(99) // FSDP1's layers on their way back
 // Also of the model.
-#define IS_VISION TRAIT(63)
+#define IS_VISION          TRAIT(63)
+#define IS_IMAGES          TRAIT(71) // read by it
+#define IS_FROZEN_VISION   TRAIT(72) // its tower is not trained
+#define IS_FROZEN_LANGUAGE TRAIT(73) // all else is not
 // Again of the step.
 #define IS_FLASH2       TRAIT(64) // attention by the package flash-attn, as asked for
 #define IS_EAGER        TRAIT(65) // attention operator by operator, as asked or as there is no other
