@@ -8,11 +8,13 @@ except cuBLAS's workspace, whose size the trial names.
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import weakref
 
 import torch
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch._subclasses.fake_tensor import (
+    DataDependentOutputException, DynamicOutputShapeException, FakeTensor, FakeTensorMode)
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_iter
 
@@ -21,13 +23,24 @@ STRIDE = 1 << 40  # between the made-up addresses of two storages: none is large
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
 
 
+def is_summed_gradient(arguments):
+    """Of an addition: whether autograd's engine makes it, and no function of Python's that it runs."""
+    if torch._C._current_graph_task_id() == -1 or not all(isinstance(value, torch.Tensor) for value in arguments[:2]):
+        return False
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code.co_name in ("__torch_dispatch__", "_fn", "inner"):  # torch wraps it
+        frame = frame.f_back
+    by_engine = frame is not None and frame.f_code.co_name == "_engine_run_backward"
+    return by_engine and arguments[0].shape == arguments[1].shape and arguments[0].dtype == arguments[1].dtype
+
+
 class Recorder(TorchDispatchMode):
     """Sees every storage that an operator makes, and when Python lets it go or FSDP takes its memory away."""
 
     def __init__(self, workspace_bytes=0):
         super().__init__()
         self.events, self.live, self.made, self.workspace_bytes = [], {}, 0, workspace_bytes
-        self.paused, self.replaced = 0, []
+        self.paused, self.replaced, self.inherited = 0, [], None
 
     def replace(self, owner, name, wrapped):
         original = getattr(owner, name)
@@ -70,11 +83,33 @@ class Recorder(TorchDispatchMode):
         if self.workspace_bytes and function._schema.name in PRODUCTS:
             self.add(self.workspace_bytes)
             self.workspace_bytes = 0
+        self.settle()
         result = function(*arguments, **(keywords or {}))
+        if function is torch.ops.aten.add.Tensor and is_summed_gradient(arguments):
+            self.inherit(arguments[0].untyped_storage(), result.untyped_storage())
         for tensor in tree_iter(result):
             if isinstance(tensor, torch.Tensor):
                 self.see(tensor)
         return result
+
+    def inherit(self, old, new):
+        """Autograd adds a second gradient to the first in place (InputBuffer::accumulate), but never to a subclass's
+        tensor, which a fake one is: the sum takes the place of the first, unless somebody else still holds that."""
+        known = self.live.pop(old._cdata, None)
+        if known is None:
+            return
+        self.hold(new, known[1], known[2])
+        self.inherited = (weakref.ref(old), known, weakref.ref(new))
+
+    def settle(self):
+        if self.inherited is None:
+            return
+        old, known, new = self.inherited[0](), self.inherited[1], self.inherited[2]()
+        self.inherited = None
+        if old is not None and new is not None:
+            self.live.pop(new._cdata)
+            self.hold(old, known[1], known[2])
+            self.take(new, known[2])
 
     def add(self, size):
         self.made += 1
@@ -87,7 +122,10 @@ class Recorder(TorchDispatchMode):
             self.take(storage, storage.nbytes())
 
     def take(self, storage, size):
-        key, number = storage._cdata, self.add(size)
+        self.hold(storage, self.add(size), size)
+
+    def hold(self, storage, number, size):
+        key = storage._cdata
 
         def gone(_):
             if self.live.pop(key, None):
@@ -162,3 +200,11 @@ def workspace_bytes(trial):
 
 def fake_mode():
     return FakeTensorMode(allow_non_fake_inputs=True)
+
+
+def sentence(error):
+    """What to say of an error that fake tensors alone have; else nothing."""
+    if isinstance(error, (DataDependentOutputException, DynamicOutputShapeException)):
+        return (f"the model or script looks at values that fake tensors have not ({error.func}); "
+                "a trial without --fake, on a GPU, can")
+    return ""

@@ -824,7 +824,13 @@ def run_fake(trial, rank):
         recorder.paused = False
         if sharded:
             recorder.adopt(job.model)
-        run_steps(job, fake_tensors.Memory(recorder, trial, report))
+        try:
+            run_steps(job, fake_tensors.Memory(recorder, trial, report))
+        except Exception as error:
+            text = fake_tensors.sentence(error)
+            if not text:
+                raise
+            raise BadTrial(text) from error
 
 
 def run_rank(trial, rank, store):

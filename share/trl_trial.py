@@ -6,7 +6,8 @@ Usage: trl_trial.py FOLDER PLACE CONTEXT ROWS
 FOLDER has config/config.json, launch.sh and what that reads. The model is made in PLACE/model, in bf16 as models lie
 on disk, with a tokenizer of words; FOLDER/model leads there. FOLDER/trial.jsonl gets ROWS rows of CONTEXT tokens. Then
 `trl` trains as it would for anybody, for three steps, and saves to PLACE. It ends with the status of that.
-Where Accelerate is told to use the CPU (ACCELERATE_USE_CPU), so is TRL.
+Where Accelerate is told to use the CPU (ACCELERATE_USE_CPU), so is TRL. On fake tensors (FATHOM_PLAY_FAKE) the model
+has a configuration and no weights.
 """
 import json
 import os
@@ -52,6 +53,13 @@ def make_model(folder, weights):
     write_tokenizer(weights, words_of(config))
 
 
+def name_model(folder, weights):
+    """Without values: on fake tensors nobody reads them."""
+    config = config_of(folder)
+    config.save_pretrained(weights)
+    write_tokenizer(weights, words_of(config))
+
+
 def write_rows(folder, context, count):
     words = words_of(config_of(folder))
     random.seed(0)
@@ -61,9 +69,10 @@ def write_rows(folder, context, count):
 
 
 def main(folder, place, context, count):
+    fake = os.environ.get("FATHOM_PLAY_FAKE")
     link, weights = os.path.join(folder, "model"), os.path.abspath(os.path.join(place, "model"))
     plain = {name: value for name, value in os.environ.items() if not name.startswith("FATHOM_PLAY")}
-    subprocess.run([sys.executable, os.path.abspath(__file__), "--make", folder, weights], env=plain, check=True)
+    subprocess.run([sys.executable, os.path.abspath(__file__), "--name" if fake else "--make", folder, weights], env=plain, check=True)
     if os.path.islink(link):
         os.unlink(link)
     os.symlink(weights, link)
@@ -75,5 +84,7 @@ def main(folder, place, context, count):
 
 if sys.argv[1] == "--make":
     make_model(*sys.argv[2:])
+elif sys.argv[1] == "--name":
+    name_model(*sys.argv[2:])
 else:
     main(*sys.argv[1:])

@@ -754,8 +754,8 @@ const struct setting_def setting_defs[] = {
      .worker = "",
      .kind = SETTING_FLAG,
      .values = "on|off",
-     .text = "the torch engine trains on tensors without memory, needs no GPU, and a copy of "
-             "torch's allocator tells what the card of --as would take"},
+     .text = "the engines torch, trl and command train on tensors without memory, need no GPU, and "
+             "a copy of torch's allocator tells what the card of --as would take"},
     {.name = "kernels",
      .uses = USE_HUNT,
      .kind = SETTING_FLAG,

@@ -172,7 +172,13 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
         launch_variable(l, a, "PYTORCH_ALLOC_CONF", STR("expandable_segments:True"));
     for (ptrdiff_t i = 0; i < COUNT_OF(places); i++)
         launch_variable(l, a, places[i].variable, places[i].text(a, r));
-    launch_played(l, a, r);
+    bool fake = settings_find_z(r->cell, "fake");
+    struct str workspace = fake ? trial_workspace_text(a, r) : STR_NONE;
+    fake ? launch_watched(l, a, r) : launch_played(l, a, r);
+    if (!launch_fake(l, a, r, e))
+        return false;
+    if (workspace.n)
+        launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG", workspace);
     launch_argument(l, a, STR("bash"));
     launch_argument(l, a, STR("-o"));
     launch_argument(l, a, STR("pipefail")); // a failure before "| tee" is one

@@ -6,6 +6,11 @@
 #include "core/emit/emit.h"
 #include "core/probe/engine.h"
 
+static bool is_trl(const char *target)
+{
+    return str_is(str_from(target), "trl");
+}
+
 // The trial is what the files say: what has no place in them is refused. The memory limit is an
 // argument of the launch script.
 static bool check_settings(const struct settings *s, const char *target, struct error *e)
@@ -13,17 +18,13 @@ static bool check_settings(const struct settings *s, const char *target, struct 
     for (ptrdiff_t i = 0; i < s->count; i++) {
         const struct setting_def *def = setting_def_find(s->items[i].key);
         bool files_lack = def && def->worker && def->uses & (USE_TRIAL | USE_PREDICTION) &&
-                          !str_is(s->items[i].key, "one-gpu");
+                          !str_is(s->items[i].key, "one-gpu") &&
+                          !(is_trl(target) && str_is(s->items[i].key, "fake"));
         if (files_lack)
             return FAIL(e, BAD_INPUT, s->items[i].where, "the %s engine has no %s", target,
                         def->name);
     }
     return true;
-}
-
-static bool is_trl(const char *target)
-{
-    return str_is(str_from(target), "trl");
 }
 
 static bool is_taken(struct str name)
@@ -145,6 +146,8 @@ bool trl_build(struct launch *l, struct arena *a, const struct trial_request *r,
                     "a trial of the trl engine makes texts, for --task sft; a script of yours, "
                     "with --engine command, may train another");
     launch_watched(l, a, r);
+    if (!launch_fake(l, a, r, e))
+        return false;
     set_workspace(l, a, r);
     if (r->gpus > 1)
         launch_variable(l, a, "MASTER_PORT", STR("0"));

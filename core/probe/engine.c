@@ -100,6 +100,22 @@ void launch_played(struct launch *l, struct arena *a, const struct trial_request
         launch_watched(l, a, r);
 }
 
+// A command runs as on a machine without a GPU, and all that Python in it does is watched.
+bool launch_fake(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
+{
+    const struct setting *fake = settings_find_z(r->cell, "fake");
+    if (!fake)
+        return true;
+    if (r->gpus > 1)
+        return FAIL(e, UNSUPPORTED, fake->where,
+                    "fake tensors are trained by one rank here: --gpus 1, or --engine torch, which "
+                    "plays the others");
+    launch_variable(l, a, "FATHOM_PLAY_FAKE", r->program);
+    launch_variable(l, a, "CUDA_VISIBLE_DEVICES", STR(""));
+    launch_variable(l, a, "ACCELERATE_USE_CPU", STR("true"));
+    return true;
+}
+
 bool engine_value_is_in(struct str value, const char *values)
 {
     struct words words = words_of(values, '|');

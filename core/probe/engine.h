@@ -70,6 +70,10 @@ bool trial_is_played(const struct engine *engine, const struct settings *cell);
 // The environment in which any Python program is kept to the limit, tells torch's peaks, and is
 // rank 0 of the trial's where one GPU plays them; the former does so in the latter case only.
 void launch_played(struct launch *l, struct arena *a, const struct trial_request *r);
+
+// With --fake: on tensors without memory (share/one_gpu/fathom_fake.py).
+bool launch_fake(struct launch *l, struct arena *a, const struct trial_request *r,
+                 struct error *e) MUST_USE;
 void launch_watched(struct launch *l, struct arena *a, const struct trial_request *r);
 
 // A setting that an engine takes, and which of its values, separated by '|'; one that ends with a

@@ -39,8 +39,9 @@ bool probe_run_card(struct probe_run *r, struct error *e)
     struct hardware hardware;
     r->limited = as || settings_find_z(r->settings, "memory-limit");
     r->card = as ? as->value : r->place.found;
-    if (fake && !str_is(str_from(r->options.engine->name), "torch"))
-        return FAIL(e, BAD_INPUT, fake->where, "of the engines only torch trains on fake tensors");
+    if (fake && !words_have("torch|trl|command", '|', str_from(r->options.engine->name)))
+        return FAIL(e, BAD_INPUT, fake->where,
+                    "of the engines torch, trl and command train on fake tensors");
     if (fake && !r->limited)
         return FAIL(e, BAD_INPUT, fake->where,
                     "fake tensors are on no card; --as H100-80G says which is meant");

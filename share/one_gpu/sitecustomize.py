@@ -4,7 +4,8 @@ Python runs this before a script, where its folder stands on PYTHONPATH. torch.d
 torch's fake one: every buffer of a real rank is allocated, and nothing is sent. With FATHOM_PLAY_LIMIT torch is
 kept to so many bytes, as on a smaller card (0: to nothing, but its peaks are told). Processes that a launcher starts
 for other ranks end at once; launchers themselves are left alone. The sitecustomize that this one hides is run too.
-Nothing happens where neither variable is set.
+With FATHOM_PLAY_FAKE, Fathom's program, tensors have shapes and no memory, and no GPU is needed (fathom_fake.py).
+Nothing happens where none of these variables is set.
 
 What is reported are lines of JSON on standard output: "start" when the group is made, "peaks" at the end.
 """
@@ -26,8 +27,10 @@ LAUNCHERS = {
 
 ranks = int(os.environ.get("FATHOM_PLAY_RANKS") or 0)
 limit = int(os.environ.get("FATHOM_PLAY_LIMIT") or 0)
-watches = "FATHOM_PLAY_RANKS" in os.environ or "FATHOM_PLAY_LIMIT" in os.environ
+fake = os.environ.get("FATHOM_PLAY_FAKE")
+watches = bool(fake) or "FATHOM_PLAY_RANKS" in os.environ or "FATHOM_PLAY_LIMIT" in os.environ
 played = False
+failed = []
 largest = {}
 
 
@@ -259,6 +262,48 @@ def play_card(cuda):
                 setattr(module, function.__name__, function)
 
 
+def play_fake(torch):
+    import fathom_fake
+
+    def excepthook(kind, error, trace):
+        text = fathom_fake.sentence(error)
+        failed.append(error)
+        former(kind, error, trace)
+        if text:
+            sys.stderr.write(f"ValueError: {text}\n")
+
+    former, sys.excepthook = sys.excepthook, excepthook
+    fathom_fake.begin()
+
+
+def play_models(module):
+    import fathom_fake
+
+    fathom_fake.play_models(module)
+
+
+def play_trainer(module):
+    import fathom_fake
+
+    fathom_fake.play_trainer(module)
+
+
+def tell_fake():
+    import fathom_fake
+
+    if failed or not hasattr(fathom_fake, "recorder"):
+        return
+    announce()
+    found, trouble = fathom_fake.end(limit)
+    if found:
+        say("peaks", **found)
+        return
+    sys.stdout.flush()
+    sys.stderr.write(trouble)
+    sys.stderr.flush()
+    os._exit(1)
+
+
 def tell_peaks():
     torch = sys.modules.get("torch")
     cuda = getattr(torch, "cuda", None)
@@ -279,6 +324,13 @@ CHANGES_OF_RANKS = {
     "torch.distributed.distributed_c10d": play_group,
     "torch.nn.parallel.distributed": play_reducer,
     "accelerate.utils.operations": play_gathering,
+}
+
+
+CHANGES_OF_FAKE = {
+    "torch": play_fake,
+    "transformers.modeling_utils": play_models,
+    "transformers.trainer": play_trainer,
 }
 
 
@@ -324,6 +376,8 @@ elif watches:
     if ranks:
         set_variables()
         CHANGES.update(CHANGES_OF_RANKS)
+    if fake:
+        CHANGES = CHANGES_OF_FAKE
     sys.meta_path.insert(0, Changes())
-    atexit.register(tell_peaks)
+    atexit.register(tell_fake if fake else tell_peaks)
 run_hidden()

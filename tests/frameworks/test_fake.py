@@ -8,6 +8,7 @@ import unittest
 
 from common import FATHOM, ROOT
 
+TRL_TRIAL = os.path.join(ROOT, "share", "trl_trial.py")
 WORKER = os.path.join(ROOT, "share", "torch_worker.py")
 QWEN3 = {"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
          "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936,
@@ -33,6 +34,50 @@ def train(**trial):
     done = subprocess.run([sys.executable, "-W", "ignore", WORKER, text], capture_output=True, text=True, timeout=600)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"fathom"')]
     return done, [line for line in lines if line["fathom"] == "step"]
+
+
+SCRIPT = f"""
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+config = AutoConfig.for_model(**{ {**QWEN3, "num_hidden_layers": 6, "tie_word_embeddings": False} })
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).to(device).train()
+model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={{"use_reentrant": False}})
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+for step in range(2):
+    ids = torch.randint(0, 1000, (1, 4096), device=device)
+    loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    print(loss.item())
+"""
+
+
+def run_fake(words, **variables):
+    """A Python program as `fathom probe --fake --engine command` runs it."""
+    paths = {"PYTHONPATH": os.path.join(ROOT, "share", "one_gpu"), "FATHOM_PLAY_FAKE": FATHOM,
+             "CUBLAS_WORKSPACE_CONFIG": ":4096:2:16:8", "FATHOM_PLAY_LIMIT": "0"}
+    done = subprocess.run([sys.executable, "-W", "ignore", *words], capture_output=True, text=True, timeout=600,
+                          env={**os.environ, **paths, **variables})
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"fathom"')]
+    return done, next((line for line in lines if line["fathom"] == "peaks"), None)
+
+
+def run_script(text, **variables):
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "script.py")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return run_fake([path], **variables)
+
+
+def change_line(path, start, line):
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("\n".join(line if old.startswith(start) else old for old in lines) + "\n")
 
 
 class Fake(unittest.TestCase):
@@ -70,9 +115,45 @@ class Fake(unittest.TestCase):
         self.assertEqual(done.returncode, 126)
         self.assertIn("fake tensors train with strategy single or fsdp2 only, not ddp", done.stderr)
 
+    def test_a_script_of_ones_own(self):
+        peaks = recorded(model="Qwen3-0.6B", strategy="single", precision="bf16", seq=4096, ac=True, layers=6,
+                         trace="t00", tied=False)
+        done, found = run_script(SCRIPT)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.compare([found], peaks, 2)
+
+    def test_a_script_on_a_card_that_is_too_small(self):
+        done, found = run_script(SCRIPT, FATHOM_PLAY_LIMIT=str(6 << 30))
+        self.assertEqual((done.returncode, found), (1, None))
+        self.assertIn("CUDA out of memory", done.stderr)
+
+    def test_a_script_that_looks_at_values(self):
+        done, found = run_script("import torch\nx = torch.randn(8)\nprint(x[x > 0].sum().item())\n")
+        self.assertEqual((done.returncode, found), (1, None))
+        self.assertIn("ValueError: the model or script looks at values", done.stderr.splitlines()[-1])
+
+    def test_trl(self):
+        with tempfile.TemporaryDirectory() as folder:
+            config = {**QWEN3, "num_hidden_layers": 2, "tie_word_embeddings": True}
+            files, place = os.path.join(folder, "files"), os.path.join(folder, "place")
+            os.makedirs(os.path.join(files, "config"))
+            path = os.path.join(files, "config", "config.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump({**config, "architectures": ["Qwen3ForCausalLM"]}, file)
+            words = ["--model", path, "--gpu", "H200", "--context", "1024"]
+            subprocess.run([FATHOM, "emit", "--for", "trl", *words, "--dataset", "trial.jsonl", "--force", "-o", files],
+                           check=True, capture_output=True)
+            change_line(os.path.join(files, "sft.yaml"), "model_name_or_path:", "model_name_or_path: model")
+            done, found = run_fake([TRL_TRIAL, files, place, "1024", "3"], ACCELERATE_USE_CPU="true")
+            self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+            told = subprocess.run([FATHOM, "predict", "--recipe", "trl", *words, "--json"], capture_output=True,
+                                  text=True, check=False)
+            peak = json.loads(told.stdout)["peak"]["allocated_bytes"]
+            self.compare([found], {"allocated": peak}, 10)  # which is within 1 % of TRL's own on an H200
+
     def test_fathom_asks_for_a_card(self):
         for words, said in ((["--engine", "torch"], "--as H100-80G says which is meant"),
-                            (["--as", "H100-80G", "--engine", "trl"], "the trl engine has no fake")):
+                            (["--as", "H100-80G", "--engine", "accelerate"], "the accelerate engine has no fake")):
             done = subprocess.run([FATHOM, "probe", "--fake", "--model", "Qwen3-0.6B", "--gpus", "1", *words],
                                   capture_output=True, text=True, cwd=tempfile.gettempdir())
             self.assertEqual(done.returncode, 2)
