@@ -7,6 +7,8 @@
 # Predicted with --freeze vision
 set -euo pipefail
 cd "$(dirname "$0")"
+export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True
+export PYTORCH_ALLOC_CONF=expandable_segments:True
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})
 export NNODES=1
 export NPROC_PER_NODE=8
