@@ -49,7 +49,8 @@ static bool is_other_ring(const struct job *job)
 // Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    bool whole = !job->checkpointing && job->strategy != STRATEGY_SINGLE;
+    bool whole =
+        !job->checkpointing && job->strategy != STRATEGY_SINGLE && job->strategy != STRATEGY_FSDP2;
     return job->recipe == RECIPE_TRL &&
            (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED || whole);
 }
@@ -215,7 +216,7 @@ static bool is_ddp_spread(const struct job *job)
 
 static bool is_fsdp1_whole(const struct job *job)
 {
-    return job->strategy == STRATEGY_FSDP1 && !job->checkpointing;
+    return job->strategy == STRATEGY_FSDP1 && !job->checkpointing && !is_of_trainer(job);
 }
 
 // Others measured six such jobs on A100s: what torch allocated, and nvidia-smi's figure
@@ -270,14 +271,16 @@ static bool is_likeness(const struct job *job)
     return job->model.like != NULL;
 }
 
-// Unlike tests/runs/h200_zero.jsonl: Qwen, Llama and Mistral.
+// Unlike tests/runs/h200_zero.jsonl: Qwen, Llama and Mistral; and v5 of real_trainers.jsonl.
 static bool is_other_under_zero(const struct job *job)
 {
+    bool gemma2 = str_is(str_from(job->model.family->model_type), "gemma2");
     const feature_set measured = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
     bool other = (job->model.features & ~measured) || job_has_windows(job);
     bool said = job->model.family->unmeasured || model_has(&job->model, FEATURE_EXPERTS) ||
                 job->model.vision.depth > 0;
-    return job_is_zero(job) && other && !said;
+    bool seen = gemma2 && job->recipe == RECIPE_TRL && job->strategy == STRATEGY_ZERO3;
+    return job_is_zero(job) && other && !said && !seen;
 }
 
 // Unlike tests/runs/h200_vl.jsonl.
