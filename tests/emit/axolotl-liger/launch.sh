@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # axolotl, sft: Qwen3-0.6B, 8192 tokens a sequence; sequences a step: 1.
-# Predicted: safe. Peak 13.54 GiB reserved, 13.43 GiB allocated, of the 139.05 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 13.55 GiB reserved, 13.43 GiB allocated, of the 139.05 GiB that torch may take. Not measured: jobs of this kind.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-0.6B, 4096 tokens a sequence; sequences a step: 4.
-# Predicted: safe. Peak 20.65 GiB reserved, 16.71 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 20.62 GiB reserved, 16.71 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 # Predicted with --recipe transformers
 set -euo pipefail
