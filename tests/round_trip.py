@@ -23,7 +23,7 @@ NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")
 NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme")
 
 # What one file cannot say: TRL's distillation cuts no rows, nor does training on images.
-UNSAID = {"trl-distill": ["context"], "trl-sft-vision": ["context"],
+UNSAID = {"trl-distill": ["context"], "trl-grpo": ["context"], "trl-sft-vision": ["context"],
           "trl-sft-images": ["context"], "trl-sft-images-lora": ["context"]}
 
 

@@ -444,9 +444,11 @@ struct evidence evidence_of(const struct job *job)
     return widest();
 }
 
+// Runs that were never short are few, however many there are.
 uint64_t evidence_short(const struct evidence *v)
 {
-    return u64_most(v->errors.reserved_short, v->runs < FEW_RUNS ? SHORT_OF_MOST : 0);
+    bool few = v->runs < FEW_RUNS || !v->errors.reserved_short;
+    return u64_most(v->errors.reserved_short, few ? SHORT_OF_MOST : 0);
 }
 
 uint64_t evidence_short_bytes(const struct evidence *v, uint64_t reserved_bytes)

@@ -44,7 +44,7 @@ static const char *const spaces[] = {
     "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
     "memory-limit=5GiB loss=chunked:256",
     "recipe=trl task=reward model=Qwen3-4B gpu=4xRTX4090 layers=2 context=1024 global-batch=8 "
-    "memory-limit=4GiB cp=1",
+    "memory-limit=5GiB cp=1",
     "recipe=trl model=Qwen3-0.6B gpu=2xH100-80G layers=2 context=8192 global-batch=1",
     "recipe=transformers model=Qwen3-0.6B gpu=A100-80G layers=3 context=4096 global-batch=6 "
     "memory-limit=12GiB",
