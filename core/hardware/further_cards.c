@@ -16,14 +16,14 @@
 // 22.05 of an A10's 24, 14.56 of a T4's 16: ECC takes its part of GDDR.
 #define WITH_ECC(gb) \
     .memory = {(gb) * GIB / 1000 * 915, "as sold, less the 8.5 % that ECC takes; not measured"}
-#define CONTEXT(mib, source) .context = {(mib) * MIB, source}
+#define CONTEXT(mib, source) .context = {(mib) * MIB, (source)}
 #define SPEED(gb_s, deci_tflops) \
     .bandwidth = {GB_S(gb_s), STATED}, .bf16 = {DECI_TFLOPS(deci_tflops), STATED}
 #define NO_BF16(gb_s)    .bandwidth = {GB_S(gb_s), STATED}
-#define LINK(gb_s, kind) .link = {GB_S(gb_s), STATED}, .link_kind = kind
-#define CHIP(units, threads, each, number)                                             \
-    .multiprocessors = units, .threads_per_multiprocessor = threads, .per_node = each, \
-    .capability = number
+#define LINK(gb_s, kind) .link = {GB_S(gb_s), STATED}, .link_kind = (kind)
+#define CHIP(units, threads, each, number)                                                   \
+    .multiprocessors = (units), .threads_per_multiprocessor = (threads), .per_node = (each), \
+    .capability = (number)
 
 const struct gpu further_cards[] = {
     {.name = "A100-40G-PCIe",

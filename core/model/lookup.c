@@ -225,6 +225,19 @@ static bool names_within(struct str text, struct str name)
     return false;
 }
 
+// The length of the longest of a row's names that is part of this text; 0: none is.
+static ptrdiff_t longest_within(const struct catalog_model *row, struct str text)
+{
+    ptrdiff_t longest = 0;
+    struct row_names names = names_of(row);
+    while (names_next(&names)) {
+        struct str name = without_owner(names.name);
+        if (name.n > longest && has_size(name) && names_within(text, name))
+            longest = name.n;
+    }
+    return longest;
+}
+
 // The row with the longest name that is part of this one.
 static const struct catalog_model *find_within(struct str text)
 {
@@ -233,14 +246,9 @@ static const struct catalog_model *find_within(struct str text)
     if (is_of_another_kind(text))
         return NULL;
     for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
-        struct row_names names = names_of(row);
-        while (names_next(&names)) {
-            struct str name = without_owner(names.name);
-            if (name.n > longest && has_size(name) && names_within(text, name)) {
-                best = row;
-                longest = name.n;
-            }
-        }
+        ptrdiff_t n = longest_within(row, text);
+        best = n > longest ? row : best;
+        longest = n > longest ? n : longest;
     }
     return best;
 }

@@ -153,6 +153,28 @@ static void add_strategies(struct plan_story *s, struct arena *a, const struct r
     }
 }
 
+static bool is_quicker(const struct plan_candidate *c, const struct plan_candidate *than)
+{
+    double t = c->prediction.time.seconds, best = than->prediction.time.seconds;
+    return t < best ||
+           (t <= best && c->prediction.reserved_bytes < than->prediction.reserved_bytes);
+}
+
+// Of those that take less than `below` and no longer than `most`.
+static const struct plan_candidate *next_on_front(const struct plan *p, double below, double most)
+{
+    const struct plan_candidate *next = NULL, *c;
+    for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
+        bool elsewhere = p->best && c->family->gpus != p->best->family->gpus;
+        if (!plan_is_safe(c) || elsewhere || c->prediction.time.seconds > most ||
+            (double)c->prediction.reserved_bytes * PLAN_SAME >= below)
+            continue;
+        if (!next || is_quicker(c, next))
+            next = c;
+    }
+    return next;
+}
+
 // Safe ones that no other beats in both, to PLAN_SAME. The next is the fastest of those that take
 // less, the simplest of equals.
 void plan_find_front(struct plan_front *f, const struct plan *p)
@@ -160,19 +182,9 @@ void plan_find_front(struct plan_front *f, const struct plan *p)
     double below = 1e300, fastest = 0;
     f->count = 0;
     while (f->count < PLAN_MOST_PARETO) {
-        const struct plan_candidate *next = NULL, *c;
-        for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
-            double t = c->prediction.time.seconds, bytes = (double)c->prediction.reserved_bytes;
-            bool slow =
-                p->request.goal != GOAL_MEMORY && fastest > 0 && t > fastest * PLAN_FRONT_TIMES;
-            bool elsewhere = p->best && c->family->gpus != p->best->family->gpus;
-            if (!plan_is_safe(c) || elsewhere || slow || bytes * PLAN_SAME >= below)
-                continue;
-            double best = next ? next->prediction.time.seconds : 0;
-            if (!next || t < best ||
-                (t <= best && c->prediction.reserved_bytes < next->prediction.reserved_bytes))
-                next = c;
-        }
+        bool bounded = p->request.goal != GOAL_MEMORY && fastest > 0;
+        const struct plan_candidate *next =
+            next_on_front(p, below, bounded ? fastest * PLAN_FRONT_TIMES : 1e300);
         if (!next)
             return;
         fastest = f->count ? fastest : next->prediction.time.seconds;

@@ -84,17 +84,16 @@ static void put_split(struct buf *out, const struct plan_shown *s)
 // Where only ranks that share sequences make up the batch.
 static void report_indivisible(struct buf *out, const struct view *v, const struct plan *p)
 {
-    uint64_t gpus = p->best->family->gpus, batch = p->request.global_batch;
+    unsigned long long gpus = p->best->family->gpus, batch = p->request.global_batch;
     struct buf b = buf_in(out->arena);
     if (p->best->family->alone < 0 || batch % gpus == 0)
         return;
     buf_printf(&b,
                "%llu is no multiple of %llu GPUs, so that only ranks that share sequences make "
                "it up; with %llu",
-               (unsigned long long)batch, (unsigned long long)gpus,
-               (unsigned long long)((batch / gpus + 1) * gpus));
+               batch, gpus, (batch / gpus + 1) * gpus);
     if (batch > gpus)
-        buf_printf(&b, " or %llu", (unsigned long long)(batch / gpus * gpus));
+        buf_printf(&b, " or %llu", batch / gpus * gpus);
     buf_put_z(&b, " all strategies could");
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }

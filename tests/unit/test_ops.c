@@ -286,7 +286,7 @@ TEST(parameters_get_gradients_of_their_size)
     CHECK_U64(parameters[WEIGHT].gradient->bytes, UINT64_C(64) * 32 * 2);
     CHECK_U64(parameters[BIAS].gradient->bytes, 128);
     CHECK_U64(parameters[NORM].gradient->bytes, 128);
-    uint64_t workspaces = MIB + 2 * WORKSPACE;
+    uint64_t workspaces = MIB + UINT64_C(2) * WORKSPACE;
     CHECK_U64(s.machine.live_bytes, workspaces + UINT64_C(64) * 32 * 2 + UINT64_C(2) * BLOCK);
     CHECK(parameters[NORM].ready < parameters[WEIGHT].ready);
 }

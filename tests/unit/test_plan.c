@@ -85,6 +85,15 @@ static bool is_told(const struct plan_front *f, const struct plan_candidate *c, 
     return false;
 }
 
+static void check_point(const struct plan_front *front, const struct plan_candidate *c, double step)
+{
+    for (int i = 0; i < front->count; i++) {
+        const struct prediction *p = &front->points[i]->prediction;
+        CHECK(c->prediction.time.seconds * step >= p->time.seconds ||
+              (double)c->prediction.reserved_bytes * step >= (double)p->reserved_bytes);
+    }
+}
+
 // Whatever the goal, nothing beats in both what is told of memory against time, and nothing is
 // missing, as near as a step in it is.
 static void check_front(struct arena *a, const char *text, enum plan_goal goal,
@@ -105,11 +114,7 @@ static void check_front(struct arena *a, const char *text, enum plan_goal goal,
         if (!is_told(front, c, step))
             test_failed(__FILE__, __LINE__, "%s for %s: %.*s is missing", text,
                         plan_goal_words[goal], STR_ARGS(plan_words(a, c)));
-        for (int i = 0; i < front->count; i++) {
-            const struct prediction *p = &front->points[i]->prediction;
-            CHECK(c->prediction.time.seconds * step >= p->time.seconds ||
-                  (double)c->prediction.reserved_bytes * step >= (double)p->reserved_bytes);
-        }
+        check_point(front, c, step);
     }
 }
 
