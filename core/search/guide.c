@@ -1,6 +1,8 @@
 // The table of configurations, the order, and the choice.
 #include "core/search/guide.h"
 
+#include <string.h>
+
 #define EXPANDABLE "expandable segments, which torch's allocator grows in place: less fragmentation"
 #define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 #define RING       "ring attention, N GPUs share one sequence by context"
@@ -79,6 +81,9 @@ static void add_configuration(struct guide *g, struct arena *a, const struct con
     struct str settings = str_from(c->settings);
     if (c->offload)
         settings = str_format(a, "%s %s", c->settings, guide_offload[g->dialect]);
+    bool ringed = strstr(c->settings, "cp=") != NULL;
+    if (g->target == FOR_SLIME && !ringed) // whose files choose what is not said
+        settings = str_format(a, "%.*s cp=1", STR_ARGS(settings));
     if (g->target)
         settings = str_format(a, "%.*s for=%s", STR_ARGS(settings), target_defs[g->target].name);
     g->sweep.variants[g->sweep.variant_count++] = (struct variant){str_from(c->name), settings};
