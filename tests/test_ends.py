@@ -52,7 +52,7 @@ class Ends(unittest.TestCase):
         ours, theirs = os.openpty()
         plan = subprocess.Popen(
             [FATHOM, "plan", "--recipe", "trl", "--model", "Qwen3-32B", "--gpu", "4xH200", "--context", "4096",
-             "--global-batch", "8", "--strategy", "fsdp2", "--exhaustive", "on", "--cp", "1",
+             "--global-batch", "64", "--strategy", "fsdp2", "--exhaustive", "on", "--cp", "1",
              "--json"], stdout=subprocess.PIPE, stderr=theirs)
         os.close(theirs)
         shown = b""
