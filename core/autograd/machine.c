@@ -115,7 +115,7 @@ static void complete_waiting(struct machine *m)
     struct storage **link = &m->first_waiting;
     m->last_waiting = NULL;
     m->next_done = UINT64_MAX;
-    m->next_time = INFINITY;
+    m->next_time = HUGE_VAL;
     while (*link) {
         struct storage *s = *link;
         if (!is_done(m, s->done_at, s->done_time)) {

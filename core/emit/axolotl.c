@@ -129,6 +129,9 @@ static const struct line head_lines[] = {
 };
 
 static const struct line run_lines[] = {
+    {0, IS_EXPANDABLE,
+     "# Where nothing is said axolotl turns expandable segments on.\n"
+     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:False"},
     {.text = "export NNODES=@nodes@\n"
              "export NPROC_PER_NODE=@gpus_per_node@\n"
              "accelerate launch --num_machines \"$NNODES\" "

@@ -439,14 +439,14 @@ static void note_buckets(struct conclusion *c)
                             STR_ARGS(where), STR_ARGS(bucket ? bucket->value : STR("5e8"))));
 }
 
-// Where nothing says it, as in Accelerate's YAML, which cannot, off in stage 2 and on in stage 3.
+// Where nothing says it, as in Accelerate's YAML, which cannot, on in stage 3 and off before it.
 static bool conclude_overlap(struct conclusion *c)
 {
     const struct setting *strategy = settings_find_z(c->out, "strategy");
     const struct setting *overlap = fact(c, "overlap");
     bool third = strategy && str_is(strategy->value, "zero3");
     bool on = overlap ? str_is(overlap->value, "true") : third;
-    if (!third && !(strategy && str_is(strategy->value, "zero2")))
+    if (!third && !(strategy && words_have("zero1 zero2", ' ', strategy->value)))
         return true;
     if (third && on)
         return true;

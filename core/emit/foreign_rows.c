@@ -637,12 +637,14 @@ const struct foreign_row worker_rows[] = {
 };
 const ptrdiff_t worker_row_count = COUNT_OF(worker_rows);
 
-#define OTHER_ALLOCATOR "of the allocator's options expandable_segments:True is read"
+#define OTHER_ALLOCATOR "of the allocator's options expandable_segments is read"
 
 // What emit's own launch scripts hand to train.py, and what any script exports.
 const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
     {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
+    {"environment.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:False", SETS, "expandable", "off"},
+    {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:False", SETS, "expandable", "off"},
     {"environment.PYTORCH_CUDA_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
     {"environment.PYTORCH_ALLOC_CONF", NULL, REFUSED, NULL, OTHER_ALLOCATOR},
     {"environment.ACCELERATE_DYNAMO_BACKEND", "no", NOTHING},
