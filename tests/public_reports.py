@@ -66,7 +66,7 @@ FACTORY_OVERLAP_OFF = "2025-03-07"  # overlap_comm in examples/deepspeed/*.json 
 PADDED_ALONE = "llama-factory"  # train/sft/workflow.py: to a multiple of eight tokens
 
 # Reports asked, and right. Wanted are nine of ten.
-BARS = {"asked": 30, "right": 24}
+BARS = {"asked": 30, "right": 25}
 
 
 def said_of(row):

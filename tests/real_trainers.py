@@ -26,8 +26,7 @@ TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
 # decides under ZeRO-2 (z4) and with experts and Liger's kernels under ZeRO-3 (m2, lg2). lz1's script loads all of the
 # model on the card. s7 took a block more in its third step than the same job did when it was run again (tr1). Distillation
 # under ZeRO-3 (dz3) reserves 0.6 GiB more than predicted, as much as the teacher's head, and a head more is allocated in
-# its first step. With whole gradients under FSDP1 (a6) the second step is predicted to take 2.4 GiB more from the driver,
-# which it did not.
+# its first step.
 BARS = [
     ("transformers, one GPU", 0.002, 0.002, 5),
     ("transformers, FSDP2", 0.002, 0.002, 5),
@@ -59,18 +58,21 @@ BARS = [
     ("transformers, ZeRO, LoRA", 0.0094, 0.8, 1),
     ("experts, sharded", 0.01, 5.3, 3),
     ("Liger's kernels, sharded", 0.0004, 3.2, 4),
-    ("transformers, FSDP1, whole gradients", 0.0001, 14.6, 1),
+    ("transformers, FSDP1, whole gradients", 0.0001, 0.02, 1),
     ("TRL, dpo, FSDP1", 0.05, 1.6, 1),
     ("TRL, distillation, ZeRO-3", 0.02, 9.4, 1),
-    ("measured after the code was written", 0.6, 8.8, 82),
+    ("measured later", 0.25, 0.46, 68),
+    ("measured later, far off", 0.6, 8.8, 14),
 ]
 NOT_MODELLED = ["u35"]
+# Of the rows that were measured when the code had been written: packed rows, and where the host's lead over the card decides.
+FAR = ["u5", "u7", "u17", "u37", "u20", "u34", "u40", "u45", "u46", "u55", "q5", "v21", "v18", "v22"]
 
 
 def group_of(c):
     who = "transformers" if c["trainer"] == "hf" else "TRL"
     if c.get("later"):
-        return "measured after the code was written"
+        return "measured later, far off" if c["id"] in FAR else "measured later"
     if c["model"].endswith("A3B") and c.get("world"):
         return "experts, sharded"
     if c["trainer"] == "hf" and c.get("fsdp") == 1 and c.get("accum", 1) > 1:
