@@ -50,7 +50,7 @@ static bool check_settings(const struct settings *s, struct error *e)
         const struct setting *item = settings_find_z(s, fixed[i]);
         if (item)
             return FAIL(e, BAD_INPUT, item->where,
-                        "the trinity engine runs the published test, which sets %s itself",
+                        "the trinity engine runs the published test, where %s is not open",
                         fixed[i]);
     }
     static const struct engine_setting choices[] = {

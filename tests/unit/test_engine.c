@@ -470,7 +470,7 @@ TEST(trinity_refuses_what_the_test_sets)
     s = settings_of(&a, "batch=4");
     CHECK_U64((uint64_t)build(&a, "trinity", &r, &l, &e).n, 0);
     CHECK_STR(str_from(e.message),
-              "the trinity engine runs the published test, which sets batch itself");
+              "the trinity engine runs the published test, where batch is not open");
 }
 
 TEST(configurations_are_made_whole_again)
