@@ -70,9 +70,9 @@ static bool unknown_option(const struct options *o, struct str name, struct erro
 {
     const struct setting_def *elsewhere = setting_def_find(name);
     struct str_nearest nearest = str_nearest_to(name);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        if (command_takes(o->command, str_from(setting_defs[i].name)))
-            str_nearest_offer(&nearest, str_from(setting_defs[i].name));
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        if (command_takes(o->command, str_from(def->name)))
+            str_nearest_offer(&nearest, str_from(def->name));
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         str_nearest_offer(&nearest, str_from(global_options[i].name));
     FAIL(e, BAD_INPUT, STR_NONE,
@@ -138,8 +138,7 @@ static bool read_option(struct options *o, struct str text, struct arguments *ar
 // "-o value" or "-ovalue".
 static bool read_letter(struct options *o, struct str text, struct arguments *args, struct error *e)
 {
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting_def *def = &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         if (!def->letter || def->letter != text.p[0] ||
             !command_takes(o->command, str_from(def->name)))
             continue;

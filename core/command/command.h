@@ -93,9 +93,10 @@ const struct command *command_find(struct str name);
 bool command_unknown(struct str name, struct error *e); // fails, naming the nearest
 bool command_takes(const struct command *c, struct str setting);
 
-// The next setting that the command takes from the table's row *i on, which moves behind it; NULL
-// after the last.
-const struct setting_def *command_setting(const struct command *c, ptrdiff_t *i);
+// The next setting of the table that the command takes after this one (NULL: the first); NULL after
+// the last.
+const struct setting_def *command_setting(const struct command *c,
+                                          const struct setting_def *before);
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file);
 

@@ -394,11 +394,12 @@ bool command_takes(const struct command *c, struct str setting)
     return def && takes_row(c, def);
 }
 
-const struct setting_def *command_setting(const struct command *c, ptrdiff_t *i)
+const struct setting_def *command_setting(const struct command *c, const struct setting_def *before)
 {
-    while (*i < setting_def_count && !takes_row(c, &setting_defs[*i]))
-        ++*i;
-    return *i < setting_def_count ? &setting_defs[(*i)++] : NULL;
+    const struct setting_def *def = setting_def_next(before);
+    while (def && !takes_row(c, def))
+        def = setting_def_next(def);
+    return def;
 }
 
 void answer_attach(struct answer *a, struct arena *arena, struct attachment file)

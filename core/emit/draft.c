@@ -11,9 +11,9 @@ bool draft_is(const struct draft *j, trait_set when, trait_set unless)
 // Every setting that the table binds to a field, by its name.
 static void take_settings(struct draft *j)
 {
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        if (setting_defs[i].field.size)
-            draft_fact(j, setting_defs[i].name, job_value(j->arena, j->job, &setting_defs[i]));
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        if (def->field.size)
+            draft_fact(j, def->name, job_value(j->arena, j->job, def));
 }
 
 // Texts that become words of a command must not look like options.

@@ -46,8 +46,7 @@ static bool read_field(struct job *j, const struct setting_def *def, const struc
 
 bool job_read_settings(struct job *j, const struct settings *effective, struct error *e)
 {
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting_def *def = &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         const struct setting *item = settings_find_z(effective, def->name);
         if (item && def->field.size && !read_field(j, def, item, e))
             return false;
@@ -302,8 +301,7 @@ static bool same_field(const struct job *p, const struct job *q, struct setting_
 
 bool job_same_training(const struct job *p, const struct job *q)
 {
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting_def *def = &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         if (def->uses & USE_TRAINING &&
             (!same_field(p, q, def->field) || !same_field(p, q, def->also)))
             return false;
@@ -356,8 +354,7 @@ static void put_tower(struct buf *b, const struct job *j)
 void job_put_phrase(struct buf *b, const struct job *j)
 {
     bool first = true;
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting_def *def = &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         const char *phrase = phrase_of(j, def);
         if (!phrase)
             continue;

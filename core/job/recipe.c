@@ -460,8 +460,7 @@ bool recipe_fill(struct settings *effective, const struct settings *given, bool 
         if (applies(&recipe_rows[i], recipe, effective, several) &&
             !add_default(effective, recipe_rows[i].setting, recipe_rows[i].value, e))
             return false;
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting_def *def = &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         if (def->uses & USE_JOB && def->fallback && !settings_find_z(effective, def->name) &&
             !add_default(effective, def->name, def->fallback, e))
             return false;

@@ -35,8 +35,8 @@ static void put_values(struct buf *b, const struct setting_def *d)
 
 static void put_options(struct buf *b, const struct command *c)
 {
-    const struct setting_def *d;
-    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
         buf_printf(b, "--%s ", d->name);
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         buf_printf(b, "%s--%s", i ? " " : "", global_options[i].name);
@@ -54,9 +54,9 @@ static void bash(struct buf *b)
                  "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD-1]}\n"
                  "    local words=\n"
                  "    case $previous in\n");
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        buf_printf(b, "    --%s) words=\"", setting_defs[i].name);
-        put_values(b, &setting_defs[i]);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
+        buf_printf(b, "    --%s) words=\"", def->name);
+        put_values(b, def);
         buf_put_z(b, "\" ;;\n");
     }
     buf_put_z(b, "    --from) COMPREPLY=($(compgen -f -- \"$word\")); return ;;\n"
@@ -110,8 +110,8 @@ static void fish_command(struct buf *b, const struct command *c)
     buf_printf(b, "complete -c fathom -n __fish_use_subcommand -f -a %s -d ", c->name);
     put_fish_quoted(b, c->summary);
     buf_char(b, '\n');
-    const struct setting_def *d;
-    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
         fish_setting(b, c, d);
     if (!c->operand)
         return;

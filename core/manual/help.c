@@ -123,9 +123,9 @@ static void all_settings(struct buf *b, const struct view *v)
                     "\"settings\" in JSON replies."),
                 0, v->width);
     buf_char(b, '\n');
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        if (!setting_defs[i].operand)
-            print_setting(b, &setting_defs[i], v);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        if (!def->operand)
+            print_setting(b, def, v);
 }
 
 static void one_command(struct buf *b, const struct command *c, const struct view *v)
@@ -135,8 +135,8 @@ static void one_command(struct buf *b, const struct command *c, const struct vie
     buf_put_z(b, "\n\n");
     buf_wrapped(b, str_from(c->description), 0, v->width);
     buf_put_z(b, "\nOptions:\n");
-    const struct setting_def *d;
-    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
         print_setting(b, d, v);
     print_globals(b, v);
     buf_put_z(b, "\nExamples:\n");
@@ -153,8 +153,8 @@ static void command_json(struct json_out *j, const struct command *c)
     json_out_field_str(j, "summary", str_from(c->summary));
     json_out_key(j, "settings");
     json_out_array(j);
-    const struct setting_def *d;
-    for (ptrdiff_t i = 0; (d = command_setting(c, &i));)
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
         json_out_str(j, str_from(d->name));
     json_out_array_end(j);
     json_out_object_end(j);
@@ -210,8 +210,8 @@ static void tables_json(struct buf *out)
     json_out_array_end(&j);
     json_out_key(&j, "settings");
     json_out_array(&j);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        setting_json(&j, &setting_defs[i]);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        setting_json(&j, def);
     json_out_array_end(&j);
     json_out_object_end(&j);
     json_out_end(&j);

@@ -39,11 +39,12 @@ static void put_command(struct buf *b, const struct command *c)
     buf_char(b, '\n');
     put_roff(b, str_from(c->description));
     buf_char(b, '\n');
-    const struct setting_def *d;
+    const struct setting_def *d = NULL;
     bool any = false;
-    for (ptrdiff_t i = 0; (d = command_setting(c, &i)); any = true) {
+    while ((d = command_setting(c, d))) {
         buf_put_z(b, any ? " \\-\\-" : "Settings: \\-\\-");
         put_roff(b, str_from(d->name));
+        any = true;
     }
     buf_put_z(b, any ? ".\n" : "");
 }
@@ -89,11 +90,9 @@ bool man_answer(struct answer *a, const struct query *q, struct error *e)
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         put_option(&b, global_options[i].name, global_options[i].values, global_options[i].text);
     buf_put_z(&b, ".SH SETTINGS\nNumbers accept 32k, 32768, 79.15GiB and 80GB.\n");
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        if (!setting_defs[i].operand)
-            put_option(&b, setting_defs[i].name,
-                       str_z(q->arena, setting_values(q->arena, &setting_defs[i])),
-                       setting_defs[i].text);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        if (!def->operand)
+            put_option(&b, def->name, str_z(q->arena, setting_values(q->arena, def)), def->text);
     put_exit_status(&b);
     put_environment(&b);
     answer_text(a, q, buf_str(&b));

@@ -63,9 +63,9 @@ bool measured_settings(struct settings *out, const struct cell_record *c,
     const struct engine *engine = engine_find(c->engine);
     if (!is_predictable(c, e))
         return false;
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        struct str name = str_from(setting_defs[i].name), value = value_in(c->key, name);
-        if (value.n && probe_is_predicted(&setting_defs[i]) &&
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
+        struct str name = str_from(def->name), value = value_in(c->key, name);
+        if (value.n && probe_is_predicted(def) &&
             !settings_set(out, (struct setting){name, value, STR("the store")}, e))
             return false;
     }

@@ -328,8 +328,8 @@ static uint64_t hash_of(struct str text)
 struct str probe_cell_key(struct arena *a, const struct settings *cell, struct str card)
 {
     struct buf b = buf_in(a);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting *item = settings_find_z(cell, setting_defs[i].name);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
+        const struct setting *item = settings_find_z(cell, def->name);
         if (item && !is_hunting(item->key))
             buf_printf(&b, "%.*s=%.*s\n", STR_ARGS(item->key), STR_ARGS(item->value));
     }

@@ -146,9 +146,9 @@ static bool trial_json(struct buf *b, struct arena *a, const struct trial_reques
     json_out_field_u64(&j, "context", r->context);
     json_out_field_u64(&j, "world", r->gpus);
     json_out_field_u64(&j, "sp", r->sp);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting *item = settings_find_z(r->cell, setting_defs[i].name);
-        if (item && setting_defs[i].worker && !put_setting(&j, a, item, e))
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
+        const struct setting *item = settings_find_z(r->cell, def->name);
+        if (item && def->worker && !put_setting(&j, a, item, e))
             return false;
     }
     if (settings_find_z(r->cell, "fake"))

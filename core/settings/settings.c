@@ -72,17 +72,17 @@ const struct setting *settings_find_z(const struct settings *s, const char *key)
 
 const struct setting_def *setting_def_find(struct str name)
 {
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        if (str_is(name, setting_defs[i].name))
-            return &setting_defs[i];
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        if (str_is(name, def->name))
+            return def;
     return NULL;
 }
 
 static bool unknown_key(const struct setting *item, struct error *e)
 {
     struct str_nearest nearest = str_nearest_to(item->key);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++)
-        str_nearest_offer(&nearest, str_from(setting_defs[i].name));
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
+        str_nearest_offer(&nearest, str_from(def->name));
     FAIL(e, BAD_INPUT, item->where, "there is no setting '%.*s'", STR_ARGS(str_short(item->key)));
     if (nearest.best.n)
         HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
@@ -318,12 +318,12 @@ static void setting_value_json(struct json_out *j, const struct setting_def *def
 void settings_json(struct json_out *j, const struct settings *s)
 {
     json_out_object(j);
-    for (ptrdiff_t i = 0; i < setting_def_count; i++) {
-        const struct setting *item = settings_find_z(s, setting_defs[i].name);
+    for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
+        const struct setting *item = settings_find_z(s, def->name);
         if (!item)
             continue;
-        json_out_key(j, setting_defs[i].name);
-        setting_value_json(j, &setting_defs[i], item->value);
+        json_out_key(j, def->name);
+        setting_value_json(j, def, item->value);
     }
     json_out_object_end(j);
 }

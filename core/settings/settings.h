@@ -112,8 +112,8 @@ struct setting_def {
     const struct refused_word *refused; // of a choice; the last has no word
 };
 
-extern const struct setting_def setting_defs[];
-extern const ptrdiff_t setting_def_count;
+// The row after this one, in the order of the table (job/table.c); after none: the first.
+const struct setting_def *setting_def_next(const struct setting_def *def);
 
 const struct setting_def *setting_def_find(struct str name);
 
