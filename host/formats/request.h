@@ -3,7 +3,7 @@
 #ifndef FATHOM_HOST_FORMATS_REQUEST_H
 #define FATHOM_HOST_FORMATS_REQUEST_H
 
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 
 // "-" is standard input. Of a folder, all .yaml, .yml, .json and .sh are read, by name.
 bool request_read(struct settings *out, struct foreign *f, struct str path,

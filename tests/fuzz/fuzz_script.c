@@ -1,6 +1,6 @@
 // Any bytes as a launch script. Each value has a unique key that is not empty and a place; read as
 // a framework's file, it gives known settings or a sentence.
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "tests/fuzz/exact.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

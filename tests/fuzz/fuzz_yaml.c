@@ -3,7 +3,7 @@
 // known settings or a sentence.
 #include <string.h>
 
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "host/formats/variables.h"
 #include "host/formats/yaml_in.h"
 #include "tests/fuzz/exact.h"

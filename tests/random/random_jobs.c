@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "core/emit/emit.h"
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "core/search/guide.h"
 #include "core/search/remedy.h"
 #include "host/formats/json_in.h"

@@ -1,7 +1,7 @@
 // The writers of documents, read back by libyaml and jansson, and the tables behind targets.
 #include "tests/t.h"
 #include "core/emit/emit.h"
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "host/formats/json_in.h"
 #include "host/formats/yaml_in.h"
 

@@ -1,5 +1,5 @@
 // Frameworks' files as settings: what is read, what follows, what is refused, what is said.
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "core/job/job.h"
 #include "host/formats/variables.h"
 #include "tests/t.h"

@@ -9,7 +9,7 @@
 
 #include "core/base/buf.h"
 #include "core/doctor/doctor.h"
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
 #include "host/files/file.h"

@@ -2,7 +2,7 @@
 // (runtime/config.py, runtime/zero/config.py), TRL 1.14 and 1.16 (trainer/*_config.py,
 // scripts/utils.py) over transformers 5.22 (training_args.py), Trinity-RFT 0.4 to 0.6
 // (common/config.py and its verl_config.py), verl 0.5 to 0.7 (trainer/config).
-#include "core/emit/foreign_rows.h"
+#include "core/foreign/rows.h"
 
 #include "core/base/arena.h"
 

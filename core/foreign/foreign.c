@@ -1,8 +1,8 @@
 // Reading one file: its format by its marks, then a row for each key. What several keys or files
-// say together is in foreign_conclude.c.
-#include "core/emit/foreign.h"
+// say together is in conclude.c.
+#include "core/foreign/foreign.h"
 
-#include "core/emit/foreign_rows.h"
+#include "core/foreign/rows.h"
 #include "core/hardware/hardware.h"
 
 struct foreign foreign_in(struct arena *a)

@@ -1,6 +1,6 @@
 // Trainers that are driven by one YAML: the keys of LLaMA-Factory 0.9.5 (hparams/*.py; those of
 // transformers' TrainingArguments are the Trainer's own rows) and of axolotl 0.19 (utils/schemas).
-#include "core/emit/foreign_rows.h"
+#include "core/foreign/rows.h"
 
 #include "core/base/arena.h"
 

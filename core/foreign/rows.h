@@ -4,7 +4,7 @@
 #ifndef FATHOM_EMIT_FOREIGN_ROWS_H
 #define FATHOM_EMIT_FOREIGN_ROWS_H
 
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 
 enum effect {
     SETS,    // `name` to `gives`, or to the file's own value where that is NULL

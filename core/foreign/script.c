@@ -2,7 +2,7 @@
 // verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets, and its
 // comments "# Predicted with --name value" are what no word of the frameworks says.
 // Variables that the script sets, or gives a default, are put in; others stay as they are.
-#include "core/emit/foreign.h"
+#include "core/foreign/foreign.h"
 
 struct script {
     struct settings *settings;

@@ -1,0 +1,73 @@
+// Inside the room: what conclusions are drawn from, and how one asks and answers there.
+#ifndef FATHOM_FOREIGN_CONCLUDE_H
+#define FATHOM_FOREIGN_CONCLUDE_H
+
+#include "core/base/num.h"
+#include "core/foreign/rows.h"
+
+struct conclusion {
+    struct settings *out;
+    struct foreign *found;
+    const struct settings *given;
+    struct error *error;
+    uint64_t ranks; // 0: not known
+};
+
+static inline const struct setting *fact(const struct conclusion *c, const char *name)
+{
+    return settings_find_z(&c->found->facts, name);
+}
+
+static inline bool fact_is(const struct conclusion *c, const char *name, const char *value)
+{
+    const struct setting *item = fact(c, name);
+    return item && str_equal_nocase(item->value, str_from(value));
+}
+
+static inline bool count_of(struct conclusion *c, uint64_t *value, const struct setting *item)
+{
+    return !item ||
+           setting_number(value, item, UNIT_COUNT, (struct range){0, UINT64_C(1) << 40}, c->error);
+}
+
+static inline bool fact_count(struct conclusion *c, uint64_t *value, const char *name)
+{
+    return count_of(c, value, fact(c, name));
+}
+
+// What the user gave wins over what the files say.
+static inline const struct setting *effective(const struct conclusion *c, const char *name)
+{
+    const struct setting *item = settings_find_z(c->given, name);
+    return item ? item : settings_find_z(c->out, name);
+}
+
+static inline bool put(struct conclusion *c, const char *name, struct str value, struct str where)
+{
+    return foreign_put(c->out, c->found, (struct setting){str_from(name), value, where}, c->error);
+}
+
+static inline bool put_count(struct conclusion *c, const char *name, uint64_t value,
+                             struct str where)
+{
+    struct str text = str_format(c->out->arena, "%llu", (unsigned long long)value);
+    return put(c, name, text, where);
+}
+
+static inline bool put_unless_there(struct conclusion *c, const char *name, struct str value,
+                                    struct str where)
+{
+    return settings_find_z(c->out, name) || put(c, name, value, where);
+}
+
+static inline bool is_sharded(const struct setting *strategy)
+{
+    return strategy && !str_is(strategy->value, "single") && !str_is(strategy->value, "ddp");
+}
+
+bool conclude_trl(struct conclusion *c);
+bool conclude_llamafactory(struct conclusion *c);
+bool conclude_axolotl(struct conclusion *c);
+bool conclude_rl(struct conclusion *c);
+
+#endif

@@ -1,0 +1,225 @@
+// What verl and Trinity make of their files: the GPUs that train, and micro-batches out of totals
+// and limits of tokens.
+#include "core/foreign/conclude.h"
+
+static uint64_t engine_gpus(struct conclusion *c, const char *prefix)
+{
+    static const char *const factors[] = {"engine_num", "tensor_parallel_size",
+                                          "data_parallel_size", "pipeline_parallel_size"};
+    uint64_t gpus = 1;
+    for (ptrdiff_t i = 0; i < COUNT_OF(factors); i++) {
+        struct str key = str_format(c->out->arena, "%s%s", prefix, factors[i]);
+        uint64_t factor = 1;
+        if (!count_of(c, &factor, settings_find(&c->found->facts, key)))
+            return 0;
+        gpus = sat_mul(gpus, factor);
+    }
+    return gpus;
+}
+
+static bool has_model(const struct conclusion *c, struct str prefix)
+{
+    for (ptrdiff_t i = 0; i < c->found->facts.count; i++)
+        if (str_starts(c->found->facts.items[i].key, prefix))
+            return true;
+    return false;
+}
+
+// Trinity's engines and the models beside them have GPUs of their own, those of verl none.
+static bool conclude_gpus(struct conclusion *c)
+{
+    enum { MOST_MODELS = 64 };
+    uint64_t nodes = 1, per_node = 0, beside = 0;
+    if (!fact_count(c, &nodes, "cluster-nodes") || !fact_count(c, &per_node, "cluster-gpus"))
+        return false;
+    uint64_t gpus = sat_mul(per_node, nodes);
+    if (fact(c, "Trinity-RFT") && !fact_is(c, "mode", "train")) {
+        beside = engine_gpus(c, "explorer.rollout_model.");
+        for (int i = 0; i < MOST_MODELS; i++) {
+            struct str prefix = str_format(c->out->arena, "explorer.auxiliary_models.%d.", i);
+            if (has_model(c, prefix))
+                beside = sat_add(beside, engine_gpus(c, str_z(c->out->arena, prefix)));
+        }
+    }
+    uint64_t left = gpus > beside ? gpus - beside : 0;
+    c->found->processes = left;
+    c->found->machines = per_node && left > per_node && left % per_node == 0 ? left / per_node : 0;
+    c->found->where = gpus ? fact(c, "cluster-gpus")->where : STR_NONE;
+    c->ranks = c->found->processes ? c->found->processes : c->ranks;
+    return c->error->code == ERROR_NONE;
+}
+
+struct micro_batches {
+    bool verl; // by itself, with defaults of its own
+    uint64_t context, sp;
+    uint64_t groups;    // that share sequences; 0: not known
+    uint64_t sequences; // of one group in a step; 0: not known
+    uint64_t tokens;    // the limit of one micro-batch, over its group
+    uint64_t batch, count;
+};
+
+// verl counts the micro-batches by the limit and evens them out (utils/seqlen_balancing.py).
+static void cut(struct micro_batches *m, uint64_t sequences, uint64_t tokens)
+{
+    m->count = u64_divide_up(sat_mul(sequences, m->context), tokens);
+    m->batch = u64_divide_up(sequences, m->count);
+}
+
+// What only files have: answers a prompt, and how the two share the context, unless a quarter is
+// the prompt's, as where nobody says.
+static bool put_rollout(struct conclusion *c, uint64_t prompt, uint64_t response)
+{
+    const struct setting *said = fact(c, "prompt"), *answers = fact(c, "answers");
+    bool usual = prompt == (prompt + response) / 4;
+    return (!answers || put(c, "samples", answers->value, answers->where)) &&
+           (usual || !prompt || !response || put_count(c, "prompt", prompt, said->where));
+}
+
+static bool read_sequences(struct conclusion *c, struct micro_batches *m)
+{
+    uint64_t prompts = 0, answers = 1, sequences = 0, prompt = 0, response = 0;
+    const struct setting *sp = fact(c, "actor-sp"), *strategy = fact(c, "actor-strategy");
+    if ((sp && !put(c, "sp", sp->value, sp->where)) ||
+        (strategy && !put(c, "strategy", strategy->value, strategy->where)) ||
+        !fact_count(c, &prompt, "prompt") || !fact_count(c, &response, "response") ||
+        !fact_count(c, &prompts, "prompts") || !fact_count(c, &answers, "answers") ||
+        !fact_count(c, &sequences, "sequences"))
+        return false;
+    if (prompt && response &&
+        !(settings_find_z(c->out, "context") ||
+          put_count(c, "context", prompt + response, fact(c, "prompt")->where)))
+        return false;
+    if (!put_rollout(c, prompt, response))
+        return false;
+    m->sp = 1;
+    if (!count_of(c, &m->sp, effective(c, "sp")) ||
+        !count_of(c, &m->context, effective(c, "context")))
+        return false;
+    m->sp = m->sp ? m->sp : 1;
+    m->groups = c->ranks / m->sp;
+    sequences = sequences ? sequences : sat_mul(prompts, answers);
+    m->sequences = m->groups ? u64_divide_up(sequences, m->groups) : 0;
+    return true;
+}
+
+// The limit of dynamic batches; where the file has none, two sequences, or verl's 16384 tokens.
+static bool read_limit(struct conclusion *c, struct micro_batches *m)
+{
+    const struct setting *limit = fact(c, "actor-limit");
+    limit = limit ? limit : fact(c, "limit");
+    uint64_t tokens = m->verl ? 16384 : u64_divide_up(sat_mul(2, m->context), m->sp);
+    if (!count_of(c, &tokens, limit))
+        return false;
+    m->tokens = sat_mul(tokens, m->sp);
+    if (limit && !m->verl && m->tokens < sat_mul(2, m->context))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: Trinity-RFT before 0.5.1 raises this to two sequences",
+                                STR_ARGS(limit->where)));
+    m->tokens = m->tokens < m->context ? m->context : m->tokens;
+    return true;
+}
+
+// Sequences of a micro-batch that has a fixed number of them: a GPU's, or of all groups.
+static bool read_fixed(struct conclusion *c, const struct micro_batches *m, uint64_t *micro,
+                       const char *names[2])
+{
+    const struct setting *each = fact(c, names[0]), *all = fact(c, names[1]);
+    *micro = 1;
+    if (!count_of(c, micro, all ? all : each))
+        return false;
+    if (all && m->groups)
+        *micro /= m->groups;
+    return *micro || FAIL(c->error, BAD_INPUT, all ? all->where : each->where,
+                          "a micro-batch has at least one sequence of each GPU");
+}
+
+static bool is_dynamic(const struct conclusion *c, const char *own, const char *shared,
+                       bool fallback)
+{
+    const char *name = fact(c, own) ? own : shared;
+    return fact(c, name) ? !fact_is(c, name, "false") : fallback;
+}
+
+static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
+{
+    enum { USUAL = 8 }; // sequences of a group in the published test
+    static const char *names[] = {"actor-micro", "actor-micro-all"};
+    uint64_t micro = 1, sequences = m->sequences ? m->sequences : USUAL;
+    bool dynamic = is_dynamic(c, "actor-dynamic", "dynamic", !m->verl);
+    if (!read_fixed(c, m, &micro, names))
+        return false;
+    const struct setting *task = settings_find_z(c->out, "task");
+    uint64_t rows = task && str_is(task->value, "dpo") ? 2 : 1; // of a pair, which files count
+    cut(m, sat_mul(sequences, rows), dynamic ? m->tokens : sat_mul(micro, m->context));
+    const struct setting *said = dynamic ? fact(c, "actor-limit") : fact(c, "actor-micro");
+    said = said ? said : fact(c, "limit");
+    said = said ? said : fact(c, "sequences");
+    said = said ? said : fact(c, m->verl ? "verl" : "Trinity-RFT");
+    return put_count(c, "batch", u64_divide_up(m->batch, rows), said->where) &&
+           put_count(c, "accum", m->count, said->where);
+}
+
+static bool conclude_reference(struct conclusion *c, const struct micro_batches *policy)
+{
+    static const char *names[] = {"ref-micro", "ref-micro-all"};
+    struct micro_batches m = *policy;
+    const struct setting *limit = fact(c, "ref-limit"), *sp = fact(c, "ref-sp");
+    const struct setting *strategy = fact(c, "ref-strategy"), *own = effective(c, "strategy");
+    uint64_t micro = 1, tokens = 0, size = m.sp;
+    bool shared = is_dynamic(c, m.verl ? "actor-dynamic" : "dynamic", "dynamic", !m.verl);
+    bool dynamic = is_dynamic(c, "ref-dynamic", "ref-dynamic", shared);
+    if (!read_fixed(c, &m, &micro, names) || !count_of(c, &tokens, limit) ||
+        !count_of(c, &size, sp))
+        return false;
+    if (size != m.sp || (strategy && own && !str_equal(strategy->value, own->value)))
+        return FAIL(c->error, UNSUPPORTED, size != m.sp ? sp->where : strategy->where,
+                    "the reference model is modelled with the policy's strategy and sp only");
+    tokens = tokens ? sat_mul(tokens, m.sp) : m.tokens;
+    tokens = dynamic ? (tokens < m.context ? m.context : tokens) : sat_mul(micro, m.context);
+    cut(&m, sat_mul(policy->batch, policy->count), tokens);
+    if (m.batch == policy->batch && m.count == policy->count)
+        return true;
+    const struct setting *said = dynamic ? limit : fact(c, "ref-micro");
+    said = said ? said : fact(c, m.verl ? "verl" : "Trinity-RFT");
+    return put_count(c, "log-prob-max-token-len", u64_divide_up(tokens, m.sp), said->where);
+}
+
+static bool says_batches(const struct conclusion *c)
+{
+    static const char *const names[] = {"sequences",   "prompts",       "limit",
+                                        "actor-limit", "ref-limit",     "dynamic",
+                                        "actor-micro", "actor-dynamic", "ref-dynamic"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
+        if (fact(c, names[i]))
+            return true;
+    return false;
+}
+
+// A file without its algorithm is a piece of one: Trinity's default and verl's have a critic.
+static bool conclude_algorithm(struct conclusion *c)
+{
+    const struct setting *trinity = fact(c, "Trinity-RFT"), *verl = fact(c, "verl");
+    const struct setting *file = trinity ? trinity : verl;
+    if (settings_find_z(c->out, "task"))
+        return true;
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: no algorithm is named: read as grpo (%s would train with a "
+                            "critic, which is not modelled)",
+                            STR_ARGS(str_cut(file->where, ':').head),
+                            trinity ? "Trinity-RFT" : "verl"));
+    return put(c, "task", STR("grpo"), file->where);
+}
+
+bool conclude_rl(struct conclusion *c)
+{
+    struct micro_batches m = {.verl = fact(c, "verl") != NULL};
+    if (!m.verl && !fact(c, "Trinity-RFT"))
+        return true;
+    if (!conclude_algorithm(c) || !conclude_gpus(c) || !read_sequences(c, &m))
+        return false;
+    if (!m.context || !says_batches(c))
+        return true;
+    return read_limit(c, &m) && conclude_policy(c, &m) && conclude_reference(c, &m);
+}

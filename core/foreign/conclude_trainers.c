@@ -1,0 +1,260 @@
+// What TRL, LLaMA-Factory and axolotl make of their files: tasks, precisions, adapters and kernels
+// that one key assumes and another says.
+#include "core/foreign/conclude.h"
+
+// trl/trainer/utils.py, get_quantization_config: products over packed weights are in `dtype`. Where
+// that is bf16, so are the adapters, and autocast has nothing to cast.
+static bool conclude_packed_precision(struct conclusion *c, const struct setting *packed,
+                                      bool narrow)
+{
+    if (!narrow)
+        return FAIL(c->error, UNSUPPORTED, packed->where,
+                    "products over packed weights in float32 are not modelled; with dtype: "
+                    "bfloat16 they are");
+    const struct setting *strategy = effective(c, "strategy");
+    bool sharded = is_sharded(strategy);
+    bool cut = strategy && str_is(strategy->value, "fsdp2");
+    if (cut && !fact(c, "stored")) // accelerate/utils/fsdp_utils.py, incompatible_params4bit
+        return FAIL(c->error, UNSUPPORTED, packed->where,
+                    "packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 "
+                    "only; without it every GPU keeps all of them, which is not modelled");
+    return put(c, "quantize", fact(c, "nested") ? STR("nf4") : STR("nf4-single"), packed->where) &&
+           put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
+}
+
+static bool is_zero(const struct setting *strategy)
+{
+    return strategy && str_starts(strategy->value, STR("zero"));
+}
+
+// torch/amp/grad_scaler.py: "Attempting to unscale FP16 gradients."
+static bool conclude_trl_fp16(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "fp16"), *dtype = fact(c, "dtype");
+    if (dtype && !fact_is(c, "dtype", "float32") && !is_zero(effective(c, "strategy")))
+        return FAIL(c->error, UNSUPPORTED, dtype->where,
+                    "torch's scaler refuses gradients in fp16, and bf16 weights under it are not "
+                    "modelled: dtype: float32");
+    return put(c, "precision", STR("fp16"), said->where);
+}
+
+// bf16 is on unless it is turned off, and models are loaded in float32 (TRL 1.14).
+static bool conclude_trl_precision(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL"), *dtype = fact(c, "dtype");
+    const struct setting *strategy = effective(c, "strategy");
+    struct str where = dtype ? dtype->where : trl->where;
+    bool narrow = fact_is(c, "dtype", "bfloat16") || fact_is(c, "dtype", "auto");
+    if (fact(c, "fp16"))
+        return conclude_trl_fp16(c);
+    if (dtype && !narrow && !fact_is(c, "dtype", "float32"))
+        return FAIL(c->error, UNSUPPORTED, where,
+                    "of the dtypes bfloat16 and float32 are modelled");
+    if (fact_is(c, "bf16", "false") && !narrow)
+        return FAIL(c->error, UNSUPPORTED, fact(c, "bf16")->where,
+                    "training in float32 is not modelled; dtype: bfloat16 is");
+    const struct setting *packed = fact(c, "packed");
+    if (packed)
+        return conclude_packed_precision(c, packed, narrow);
+    if (fact_is(c, "bf16", "false"))
+        return put(c, "precision", STR("bf16"), where);
+    if (is_sharded(strategy) || (!strategy && c->ranks > 1))
+        return put(c, "precision", STR("mixed"), where);
+    if (narrow)
+        return FAIL(c->error, UNSUPPORTED, where,
+                    "bf16 weights under bf16's autocast are not modelled; with bf16: false they "
+                    "are");
+    return put(c, "precision", STR("autocast"), where);
+}
+
+// TRL's files do not name their task; emit's are named after it.
+static struct str task_of(struct str place)
+{
+    static const char *const tasks[] = {"dpo", "kto", "reward", "grpo", "rloo", "distill"};
+    struct str path = str_cut_last(str_cut_last(place, ':').head, ':').head;
+    struct str_cut folder = str_cut_last(path, '/');
+    struct str name = folder.found ? folder.tail : path;
+    for (ptrdiff_t i = 0; i < COUNT_OF(tasks); i++)
+        if (str_starts(name, str_from(tasks[i])))
+            return str_from(tasks[i]);
+    return STR("sft");
+}
+
+// "q_proj" and "v_proj" are our q,v.
+static struct str adapted_layers(const struct conclusion *c)
+{
+    struct buf names = buf_in(c->out->arena);
+    for (ptrdiff_t i = 0; i < c->found->facts.count; i++) {
+        const struct setting *item = &c->found->facts.items[i];
+        struct str projection = STR("_proj");
+        struct words list = words_of(str_z(c->out->arena, item->value), ',');
+        while (str_starts(item->key, STR("lora_target_modules.")) && words_next(&list)) {
+            struct str name = str_trim(list.word);
+            if (str_ends(name, projection))
+                name = str_slice(name, 0, name.n - projection.n);
+            buf_put_z(&names, names.n ? "," : "");
+            buf_put(&names, name);
+        }
+    }
+    return buf_str(&names);
+}
+
+// TRL's ModelConfig has a rank of 16 and a dropout of 0.05, LLaMA-Factory a rank of 8 and none.
+static bool conclude_adapters(struct conclusion *c, const struct setting *adapters)
+{
+    const struct setting *dropout = fact(c, "dropout");
+    struct str layers = fact(c, "all-linear") ? STR_NONE : adapted_layers(c);
+    uint64_t rank = fact(c, "LLaMA-Factory") ? 8 : 16;
+    if (!adapters)
+        return true;
+    bool drops = dropout ? !fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0")
+                         : fact(c, "TRL") != NULL;
+    if (drops)
+        foreign_note(c->found,
+                     str_format(c->out->arena, "%.*s: the dropout of adapters is not in the answer",
+                                STR_ARGS(adapters->where)));
+    return fact_count(c, &rank, "rank") && put_count(c, "lora", rank, adapters->where) &&
+           (!layers.n || put(c, "lora-targets", layers, adapters->where));
+}
+
+// The file's name says it, and where it does not, what only distillation and grpo have.
+static struct str trl_task(const struct conclusion *c, const struct setting *trl)
+{
+    struct str named = task_of(trl->where);
+    if (settings_find_z(c->out, "teacher"))
+        return STR("distill");
+    return fact(c, "answers") && str_is(named, "sft") ? STR("grpo") : named;
+}
+
+// Of dpo and kto it says nothing that is modelled.
+static bool conclude_kl(struct conclusion *c)
+{
+    const struct setting *beta = fact(c, "beta"), *task = settings_find_z(c->out, "task");
+    bool generates = task && (str_is(task->value, "grpo") || str_is(task->value, "rloo"));
+    return !beta || !generates || put(c, "beta", beta->value, beta->where);
+}
+
+// trl/scripts/distillation.py: a teacher has the student's dtype unless it is given one.
+static bool conclude_teacher(struct conclusion *c)
+{
+    const struct setting *teacher = settings_find_z(c->out, "teacher");
+    const struct setting *own = fact(c, "teacher-dtype");
+    const char *dtype = own ? "teacher-dtype" : "dtype";
+    return !teacher || fact_is(c, dtype, "bfloat16") || fact_is(c, dtype, "auto") ||
+           FAIL(c->error, UNSUPPORTED, own ? own->where : teacher->where,
+                "a teacher is modelled in bf16; this file loads it in the student's dtype: "
+                "teacher_model_init_kwargs: {dtype: bfloat16}");
+}
+
+bool conclude_trl(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL");
+    if (!trl)
+        return true;
+    // transformers/training_args.py: per_device_train_batch_size = 8
+    return conclude_adapters(c, fact(c, "adapters")) &&
+           put_unless_there(c, "batch", STR("8"), trl->where) &&
+           put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
+           conclude_teacher(c) && conclude_trl_precision(c);
+}
+
+static void note_reentrant(struct conclusion *c, const struct setting *said)
+{
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: reentrant checkpoints are not modelled: predicted as "
+                                      "with use_reentrant false",
+                                      STR_ARGS(said->where)));
+}
+
+static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
+{
+    return FAIL(c->error, UNSUPPORTED, said->where,
+                "training in float32 is not modelled; bf16: true is");
+}
+
+// Adapters are its default, and checkpoints are reentrant but under fsdp2.
+// llamafactory/hparams/model_args.py: double_quantization is on unless the file says otherwise.
+static bool conclude_llamafactory_packing(struct conclusion *c)
+{
+    const struct setting *packed = fact(c, "packed");
+    struct str how = fact(c, "single-scales") ? STR("nf4-single") : STR("nf4");
+    return !packed || put(c, "quantize", how, packed->where);
+}
+
+bool conclude_llamafactory(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
+    const struct setting *reentrant = fact(c, "reentrant"), *liger = fact(c, "liger");
+    const struct setting *strategy = effective(c, "strategy");
+    if (!file)
+        return true;
+    const struct setting *tuning = fact(c, "tuning");
+    bool adapts = !fact_is(c, "tuning", "full");
+    bool fsdp2 = strategy && str_is(strategy->value, "fsdp2");
+    if (adapts && pure)
+        return FAIL(c->error, UNSUPPORTED, pure->where,
+                    "adapters in bf16 are not modelled; with bf16: true they are fp32");
+    if (!pure && !fact_is(c, "bf16", "true"))
+        return lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file);
+    if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
+        note_reentrant(c, reentrant ? reentrant : file);
+    return conclude_llamafactory_packing(c) &&
+           (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
+           (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
+           (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
+                       put(c, "loss", STR("liger"), liger->where))) &&
+           put_unless_there(c, "context", STR("2048"), file->where) && // cutoff_len
+           put_unless_there(c, "batch", STR("8"), file->where);
+}
+
+// Liger's kernels, each by a key of its own.
+static bool conclude_layer_kernels(struct conclusion *c)
+{
+    static const char *const names[] = {"liger-rope", "liger-norm", "liger-mlp"};
+    int on = 0;
+    const struct setting *said = NULL;
+    for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
+        if (fact_is(c, names[i], "true")) {
+            said = fact(c, names[i]);
+            on++;
+        }
+    if (on == COUNT_OF(names))
+        return put(c, "layer-kernels", STR("liger"), said->where);
+    if (on)
+        foreign_note(c->found, str_format(c->out->arena,
+                                          "%.*s: some of Liger's kernels without the others are "
+                                          "not modelled: predicted without",
+                                          STR_ARGS(said->where)));
+    return true;
+}
+
+// fsdp is version 1 unless said, and axolotl's kernels for adapters are on unless turned off.
+bool conclude_axolotl(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "axolotl"), *wrapped = fact(c, "wrapped");
+    const struct setting *version = fact(c, "fsdp-version"), *kernels = fact(c, "kernels");
+    const struct setting *attention = fact(c, "attention"), *adapters = fact(c, "adapters");
+    if (!file)
+        return true;
+    if (!fact_is(c, "bf16", "true"))
+        return lacks_bf16(c, file);
+    struct str strategy = version ? version->value : STR("fsdp1");
+    if ((wrapped || version) &&
+        !put(c, "strategy", strategy, version ? version->where : wrapped->where))
+        return false;
+    if (version && str_is(strategy, "fsdp2") && !fact(c, "save-whole") && // accelerate's default
+        !put_unless_there(c, "save", STR("sharded"), version->where))
+        return false;
+    if (fact_is(c, "reentrant", "true"))
+        note_reentrant(c, fact(c, "reentrant"));
+    if (adapters && !(kernels && fact_is(c, "kernels", "false")))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: axolotl's own kernels for adapters (lora_mlp_kernel and "
+                                "others, on by default) are not in the answer",
+                                STR_ARGS((kernels ? kernels : adapters)->where)));
+    return conclude_adapters(c, adapters) && conclude_layer_kernels(c) &&
+           put(c, "attention", attention ? attention->value : STR("sdpa"),
+               (attention ? attention : file)->where) &&
+           put_unless_there(c, "context", STR("512"), file->where); // sequence_len
+}
