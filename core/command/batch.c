@@ -1,5 +1,5 @@
 // `fathom batch`: every way to make up a global batch.
-#include "core/report/batch.h"
+#include "core/overview/batch.h"
 #include "core/command/line.h"
 
 static bool show_best(struct batch_shown *shown, const struct query *q, struct error *e)

@@ -1,5 +1,5 @@
 // `fathom guide`: for lengths, models and machines, the simplest configuration that fits.
-#include "core/report/guide.h"
+#include "core/overview/guide.h"
 #include "core/command/command.h"
 
 static void answer_json(struct answer *a, const struct query *q, const struct guide *g)

@@ -1,5 +1,5 @@
 // `fathom max`: the largest context of one configuration, or of many.
-#include "core/report/max.h"
+#include "core/overview/max.h"
 #include "core/command/command.h"
 #include "core/report/predict.h"
 

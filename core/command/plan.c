@@ -1,5 +1,5 @@
 // `fathom plan`: the best configuration, why not another, and where none is safe the least change.
-#include "core/report/plan.h"
+#include "core/overview/plan.h"
 #include "core/command/command.h"
 #include "core/command/line.h"
 

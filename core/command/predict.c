@@ -1,9 +1,9 @@
 // `fathom predict`: one configuration, and where it does not fit, what would help.
 #include "core/report/predict.h"
 #include "core/command/command.h"
+#include "core/overview/max.h"
 #include "core/predict/lengths.h"
 #include "core/probe/outcome.h"
-#include "core/report/max.h"
 #include "core/report/snapshot.h"
 #include "core/trace/text.h"
 

@@ -1,5 +1,5 @@
 // `fathom split`: GPUs between teacher, student training and rollout.
-#include "core/report/split.h"
+#include "core/overview/split.h"
 #include "core/command/command.h"
 #include "core/emit/division.h"
 

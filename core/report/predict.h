@@ -4,8 +4,8 @@
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"
+#include "core/draw/chart.h"
 #include "core/predict/predict.h"
-#include "core/report/chart.h"
 #include "core/search/remedy.h"
 
 struct predict_story {

@@ -1,7 +1,7 @@
 // The store's trials, one row each; a column is a row of a table here.
 #include "core/base/units.h"
+#include "core/draw/markup.h"
 #include "core/probe/measured.h"
-#include "core/report/markup.h"
 #include "core/report/probe.h"
 
 struct row {

@@ -4,9 +4,9 @@
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"
+#include "core/draw/chart.h"
 #include "core/replay/moment.h"
 #include "core/replay/replay.h"
-#include "core/report/chart.h"
 
 struct replay_story {
     struct str name;

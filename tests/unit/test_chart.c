@@ -1,5 +1,5 @@
 // Pictures: whatever is written in them stays inside, and what happened is drawn.
-#include "core/report/chart.h"
+#include "core/draw/chart.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // The guide as terminal tables, CSV, JSON, and a whole document.
-#ifndef FATHOM_REPORT_GUIDE_H
-#define FATHOM_REPORT_GUIDE_H
+#ifndef FATHOM_OVERVIEW_GUIDE_H
+#define FATHOM_OVERVIEW_GUIDE_H
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"
-#include "core/report/page.h"
+#include "core/draw/page.h"
 #include "core/search/guide.h"
 
 void report_guide(struct buf *out, const struct view *v, const struct guide *g);

@@ -1,6 +1,6 @@
 // Largest contexts: one in full, or many as tables, JSON and a heat map.
-#ifndef FATHOM_REPORT_MAX_H
-#define FATHOM_REPORT_MAX_H
+#ifndef FATHOM_OVERVIEW_MAX_H
+#define FATHOM_OVERVIEW_MAX_H
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"

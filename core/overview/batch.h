@@ -1,6 +1,6 @@
 // The ways to make up a batch, as text and JSON.
-#ifndef FATHOM_REPORT_BATCH_H
-#define FATHOM_REPORT_BATCH_H
+#ifndef FATHOM_OVERVIEW_BATCH_H
+#define FATHOM_OVERVIEW_BATCH_H
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"

@@ -1,5 +1,5 @@
 // One capacity in full, and the parts of it that tables and JSON share.
-#include "core/report/max.h"
+#include "core/overview/max.h"
 
 #include "core/base/units.h"
 #include "core/report/predict.h"

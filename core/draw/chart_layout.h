@@ -1,6 +1,6 @@
 // The measures of pictures, in pixels: shared by what is drawn one below the other.
-#ifndef FATHOM_REPORT_CHART_LAYOUT_H
-#define FATHOM_REPORT_CHART_LAYOUT_H
+#ifndef FATHOM_DRAW_CHART_LAYOUT_H
+#define FATHOM_DRAW_CHART_LAYOUT_H
 
 enum {
     WIDTH = 960,

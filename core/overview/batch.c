@@ -1,7 +1,7 @@
 // See batch.h.
-#include "core/report/batch.h"
+#include "core/overview/batch.h"
 
-#include "core/report/max.h"
+#include "core/overview/max.h"
 #include "core/report/predict.h"
 #include "core/report/step_time.h"
 

@@ -1,7 +1,7 @@
 // One HTML page: its style inside, no scripts, nothing fetched; light and dark; tables scroll
 // sideways on a phone, with their first column in place.
-#include "core/report/markup.h"
-#include "core/report/page.h"
+#include "core/draw/markup.h"
+#include "core/draw/page.h"
 
 static const char style[] =
     ":root{color-scheme:light dark;--ink:#1c2b33;--soft:#5b6b73;--paper:#fff;--line:#d8dfe3;"

@@ -1,5 +1,5 @@
 // The chart in a terminal: a grid of characters, each the layer that fills most of its cell.
-#include "core/report/chart.h"
+#include "core/draw/chart.h"
 
 #include "core/base/units.h"
 

@@ -1,7 +1,7 @@
 // The table as a heat map: one square a configuration, darker the longer its context (by doublings
 // from the shortest that fits).
-#include "core/report/markup.h"
-#include "core/report/max.h"
+#include "core/draw/markup.h"
+#include "core/overview/max.h"
 
 enum { LEFT = 170, TOP = 64, CELL_WIDTH = 112, CELL_HEIGHT = 34, BELOW = 40, SHADES = 7 };
 

@@ -1,5 +1,5 @@
 // See split.h.
-#include "core/report/split.h"
+#include "core/overview/split.h"
 
 #include "core/base/num.h"
 

@@ -1,7 +1,7 @@
 // What a step's streams do, drawn below its memory: a row for each of computing, communication,
 // copies and the host's own work that there is.
-#ifndef FATHOM_REPORT_STREAMS_SVG_H
-#define FATHOM_REPORT_STREAMS_SVG_H
+#ifndef FATHOM_DRAW_STREAMS_SVG_H
+#define FATHOM_DRAW_STREAMS_SVG_H
 
 #include "core/base/buf.h"
 #include "core/time/activity.h"

@@ -1,8 +1,8 @@
 // Many capacities: rows are machines and sequence parallel sizes, columns are models, as in the
 // published tables.
 #include "core/base/units.h"
-#include "core/report/markup.h"
-#include "core/report/max.h"
+#include "core/draw/markup.h"
+#include "core/overview/max.h"
 #include "core/report/predict.h"
 #include "core/report/verdict.h"
 

@@ -1,6 +1,6 @@
 // A division of GPUs between roles, as text and as JSON.
-#ifndef FATHOM_REPORT_SPLIT_H
-#define FATHOM_REPORT_SPLIT_H
+#ifndef FATHOM_OVERVIEW_SPLIT_H
+#define FATHOM_OVERVIEW_SPLIT_H
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"

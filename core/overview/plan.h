@@ -1,6 +1,6 @@
 // A plan as text, JSON and a picture.
-#ifndef FATHOM_REPORT_PLAN_H
-#define FATHOM_REPORT_PLAN_H
+#ifndef FATHOM_OVERVIEW_PLAN_H
+#define FATHOM_OVERVIEW_PLAN_H
 
 #include "core/base/json_out.h"
 #include "core/base/view.h"

@@ -1,7 +1,7 @@
 // Memory over time as stacked layers with lines over them, drawn from one description: in the
 // terminal and as SVG. Time runs in equal stretches; a value is the layer's size in that stretch.
-#ifndef FATHOM_REPORT_CHART_H
-#define FATHOM_REPORT_CHART_H
+#ifndef FATHOM_DRAW_CHART_H
+#define FATHOM_DRAW_CHART_H
 
 #include <stdint.h>
 

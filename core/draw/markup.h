@@ -1,6 +1,6 @@
 // Text from outside inside SVG and HTML, Markdown and CSV.
-#ifndef FATHOM_REPORT_MARKUP_H
-#define FATHOM_REPORT_MARKUP_H
+#ifndef FATHOM_DRAW_MARKUP_H
+#define FATHOM_DRAW_MARKUP_H
 
 #include "core/base/buf.h"
 

@@ -1,7 +1,7 @@
 // Markdown, as GitHub reads it.
 #include "core/base/view.h"
-#include "core/report/markup.h"
-#include "core/report/page.h"
+#include "core/draw/markup.h"
+#include "core/draw/page.h"
 
 static void begin(struct buf *out, struct str title)
 {

@@ -1,11 +1,11 @@
 // What a guide says, in each form. A length beyond what a model has positions for has a star; a
 // model that no configuration can train on a machine has empty cells there, and a note that says
 // why.
-#include "core/report/guide.h"
+#include "core/overview/guide.h"
 
 #include "core/base/units.h"
-#include "core/report/markup.h"
-#include "core/report/max.h"
+#include "core/draw/markup.h"
+#include "core/overview/max.h"
 
 enum { MODELS_IN_A_TABLE = TABLE_MAX_COLUMNS - 1 };
 

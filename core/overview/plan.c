@@ -1,7 +1,7 @@
 // See plan.h. The answer first, then what was decided against.
-#include "core/report/plan.h"
+#include "core/overview/plan.h"
 
-#include "core/report/max.h"
+#include "core/overview/max.h"
 #include "core/report/predict.h"
 #include "core/report/step_time.h"
 #include "core/report/verdict.h"

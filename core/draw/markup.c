@@ -1,5 +1,5 @@
 // The characters that mean something there, as entities or behind a backslash or in quotes.
-#include "core/report/markup.h"
+#include "core/draw/markup.h"
 
 #include <string.h>
 

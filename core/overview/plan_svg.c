@@ -1,7 +1,7 @@
 // Memory against time: a point for every safe configuration that was predicted, a line through
 // those that no other beats in both, the best marked.
-#include "core/report/markup.h"
-#include "core/report/plan.h"
+#include "core/draw/markup.h"
+#include "core/overview/plan.h"
 
 enum { WIDTH = 720, HEIGHT = 420, LEFT = 70, RIGHT = 24, TOP = 56, BOTTOM = 52, TICKS = 5 };
 

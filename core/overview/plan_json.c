@@ -1,5 +1,5 @@
 // A plan as JSON.
-#include "core/report/plan.h"
+#include "core/overview/plan.h"
 #include "core/report/predict.h"
 #include "core/report/step_time.h"
 

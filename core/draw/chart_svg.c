@@ -3,10 +3,10 @@
 // and text that would not fit is cut. All of it is escaped: names may be those of files.
 #include "core/base/units.h"
 #include "core/base/utf8.h"
-#include "core/report/chart.h"
-#include "core/report/chart_layout.h"
-#include "core/report/markup.h"
-#include "core/report/streams_svg.h"
+#include "core/draw/chart.h"
+#include "core/draw/chart_layout.h"
+#include "core/draw/markup.h"
+#include "core/draw/streams_svg.h"
 
 // The widest common face, DejaVu Sans, takes 0.59 of its size for the average of our names.
 #define LETTER 0.62

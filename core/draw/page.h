@@ -1,7 +1,7 @@
 // A document written once and shown in two ways: Markdown, or one HTML page that needs nothing
 // else. Text is escaped by the writers.
-#ifndef FATHOM_REPORT_PAGE_H
-#define FATHOM_REPORT_PAGE_H
+#ifndef FATHOM_DRAW_PAGE_H
+#define FATHOM_DRAW_PAGE_H
 
 #include "core/base/buf.h"
 

@@ -1,7 +1,7 @@
 // See streams_svg.h.
-#include "core/report/streams_svg.h"
+#include "core/draw/streams_svg.h"
 
-#include "core/report/chart_layout.h"
+#include "core/draw/chart_layout.h"
 
 enum { LANE = 34, LANE_GAP = 8, CALL = SWATCH + 120 };
 
