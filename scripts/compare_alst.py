@@ -18,7 +18,6 @@ import math
 import os
 import subprocess
 import tempfile
-import weakref
 
 os.environ.setdefault("DS_ACCELERATOR", "cpu")
 
@@ -26,37 +25,10 @@ import torch
 import torch.distributed
 import transformers
 from torch.testing._internal.distributed.fake_pg import FakeStore
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_flatten
+
+from watch import Watch
 
 TOKENS, HIDDEN, MLP, HEAD = 1000, 320, 768, 64
-
-
-class Watch(TorchDispatchMode):
-    """Notes ("A" or "F", bytes, operator) for every storage that comes and goes."""
-
-    def __init__(self, known):
-        super().__init__()
-        self.events, self.alive = [], set(known)
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        out = func(*args, **(kwargs or {}))
-        for tensor in tree_flatten(out)[0]:
-            if isinstance(tensor, torch.Tensor):
-                self.note(tensor.untyped_storage(), str(func))
-        return out
-
-    def note(self, storage, operator):
-        key, size = storage._cdata, storage.nbytes()
-        if key in self.alive or not size:
-            return
-        self.alive.add(key)
-        self.events.append(("A", size, operator))
-        weakref.finalize(storage, self.let_go, key, size)
-
-    def let_go(self, key, size):
-        self.alive.discard(key)
-        self.events.append(("F", size, ""))
 
 
 def shape_of(given):

@@ -5,15 +5,8 @@
 #include "core/models/megatron.h"
 #include "core/predict/predict.h"
 #include "core/recipes/run.h"
+#include "tests/jobs.h"
 #include "tests/t.h"
-
-static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
-{
-    struct settings s = settings_in(a);
-    *e = (struct error){0};
-    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           job_from_settings(p, a, &s, e);
-}
 
 static struct prediction predicted(const char *settings)
 {

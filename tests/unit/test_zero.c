@@ -4,6 +4,7 @@
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
+#include "tests/jobs.h"
 #include "tests/t.h"
 
 enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
@@ -11,25 +12,6 @@ enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
 // Of rank 64: inputs and outputs of seven linear layers of 28 decoder layers.
 #define LINEAR   (UINT64_C(28) * (2048 * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024))
 #define ADAPTERS (UINT64_C(64) * 28 * (3072 + 2048 + 2048 + 3072 + 3 * 4096))
-
-static bool job_of(struct job *p, struct arena *a, const char *settings, struct error *e)
-{
-    struct settings s = settings_in(a);
-    *e = (struct error){0};
-    return settings_read(&s, str_from(settings), ' ', STR("test"), e) && settings_check(&s, e) &&
-           job_from_settings(p, a, &s, e);
-}
-
-// In what is left of the test's arena, which may hold the settings.
-static struct prediction predicted_in(struct arena *a, const char *settings)
-{
-    struct job *job = NEW(a, struct job, 1);
-    struct prediction p = {0};
-    struct error e;
-    if (!job_of(job, a, settings, &e) || !predict(&p, a, job, &e))
-        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
-    return p;
-}
 
 static struct prediction predicted(const char *settings)
 {
