@@ -135,8 +135,9 @@ def settings_of(c):
         asked["teacher"] = c["teacher"]
     if c.get("eval"):  # of as many sequences as it trained on
         asked["eval-batch"] = min(c["eval"], 3 * c.get("batch", 1) * c.get("accum", 1) * c.get("world", 1))
-    if c.get("save"):  # its DeepSpeed file does not ask for gathered weights
-        asked["save"] = "sharded" if c.get("zero") else "full"
+    if c.get("save"):  # sharded unless the job's file asks for whole weights
+        whole = not c.get("world") or c.get("full_state") or c.get("gather") or c.get("zero") in (1, 2)
+        asked["save"] = "full" if whole else "sharded"
     if c.get("overlap") is False:
         asked["overlap-comm"] = "off"
     if c.get("lengths"):

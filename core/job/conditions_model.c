@@ -15,9 +15,17 @@ static bool is_plain_family(const struct job *j)
     return is_plain_or_windowed(j) && !job_has_windows(j);
 }
 
-bool has_other_layers(const struct job *j) // Granite's differ in factors alone
+bool has_other_layers(const struct job *j)
 {
-    return j->model.features & ~(PLAIN_FEATURES | FEATURE_MULTIPLIERS | MODELLED_TOWERS);
+    return j->model.features &
+           (FEATURE_EXPERTS | FEATURE_MLA | FEATURE_DELTA_NET | FEATURE_VISION_SIGLIP);
+}
+
+// peft finds no q_proj where one module computes queries, keys and values.
+bool names_parts_of_a_layer(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_FUSED_PROJECTIONS | FEATURE_FUSED_MLP) &&
+           j->lora_targets != LORA_ALL_TARGETS;
 }
 
 bool is_special_family(const struct job *j)

@@ -630,8 +630,11 @@ const struct rule rules[] = {
     {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
     {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over Qwen, Llama, Mistral and Granite without experts "
-     "it is"},
+     "LoRA over @family@ is not modelled; over models without experts, latent or linear attention "
+     "and SigLIP's tower it is"},
+    {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
+     "a layer of @family@ computes several of these at once, and peft finds none of that name: "
+     "--lora-targets all-linear"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},

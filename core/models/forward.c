@@ -565,17 +565,20 @@ static struct var make_arguments(struct trainer *t)
 static struct var embed(struct trainer *t)
 {
     struct graph *g = &t->graph;
+    bool scales = model_has(&t->job->model, FEATURE_EMBEDDING_SCALE); // within the embedding
     struct var plain = unnamed(op_embedding(g, t->embedding, t->ids));
+    if (!scales)
+        plain = op_leaf(g, plain, t->embedding);
     if (model_has(&t->job->model, FEATURE_ALIBI))
         return rms_norm(g, plain, t->embedding + 1);
     if (model_has(&t->job->model, FEATURE_MULTIPLIERS))
         return scale(g, plain);
-    if (!model_has(&t->job->model, FEATURE_EMBEDDING_SCALE))
+    if (!scales)
         return plain;
     struct var factor = {NULL, NO_NODE, t->width, 1}; // a buffer, cast where it has another type
     if (job_is_mixed(t->job))
         factor = constant(g, 1, t->width);
-    return multiply_constant(g, plain, factor);
+    return op_leaf(g, multiply_constant(g, plain, factor), t->embedding);
 }
 
 // ------------------------------------------------------------------ the model

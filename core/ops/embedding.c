@@ -51,13 +51,21 @@ static struct var frozen_embedding(struct graph *g, int parameter, struct var id
 {
     const struct parameter *p = &g->parameters[parameter];
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD);
-    struct node *leaf = g->embedding_is_leaf ? graph_add(g, &operation_pass) : NULL;
-    struct var out = graph_output(g, leaf, ids.elements * p->columns, p->width);
+    struct var out = graph_output(g, NULL, ids.elements * p->columns, p->width);
     moves(g, 2 * var_bytes(out));
-    graph_keep(g, leaf, out.storage); // a leaf lives as long as the graph
-    node_of_frozen(g, leaf, parameter);
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD_DONE);
     return out;
+}
+
+struct var op_leaf(struct graph *g, struct var x, int parameter)
+{
+    if (!g->embedding_is_leaf || !g->parameters[parameter].frozen)
+        return x;
+    struct node *leaf = graph_add(g, &operation_pass);
+    graph_keep(g, leaf, x.storage);
+    node_of_frozen(g, leaf, parameter);
+    x.node = leaf ? (int32_t)(leaf - g->nodes) : NO_NODE;
+    return x;
 }
 
 struct var op_embedding(struct graph *g, int parameter, struct var ids)

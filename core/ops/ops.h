@@ -151,6 +151,10 @@ struct var op_all_to_all(struct graph *g, struct var x, struct sent gradient);
 
 struct var op_embedding(struct graph *g, int parameter, struct var ids);
 
+// The output of the model's frozen embedding, where adapters are trained under checkpointing: it
+// requires a gradient (enable_input_require_grads), and as a leaf lives as long as the graph.
+struct var op_leaf(struct graph *g, struct var x, int parameter);
+
 // x has `rows` rows; the result has one for each number.
 struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers);
 
