@@ -22,11 +22,17 @@ struct var learned_positions(struct graph *g, struct var numbers)
 
 // ------------------------------------------------------------------ MLPs
 
+// Autocast raises to powers in fp32 (ATen/autocast_mode.h, AT_FORALL_FP32).
+static struct var raised(struct graph *g, struct var x)
+{
+    return power(g, cast(g, x, g->autocast ? 4 : x.width));
+}
+
 // activations.py, NewGELUActivation: written out.
 static struct var gelu_new(struct graph *g, struct var x)
 {
     struct var half = scale(g, x);
-    struct var inner = scale(g, add(g, x, scale(g, power(g, x))));
+    struct var inner = scale(g, add(g, x, scale(g, raised(g, x))));
     return multiply(g, half, add_constant(g, bend(g, inner)));
 }
 
@@ -35,7 +41,7 @@ static struct var relu_squared(struct graph *g, struct var x)
 {
     struct scope f = scope_in(g);
     struct var above = local(&f, relu(g, x));
-    return returns(&f, power(g, above));
+    return returns(&f, raised(g, above));
 }
 
 static struct var activated(struct graph *g, struct var x, enum activation_kind kind)
