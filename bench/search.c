@@ -4,10 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "bench/bench.h"
 #include "core/search/guide.h"
-#include "host/system/memory.h"
 #include "host/system/task_pool.h"
 
 enum { ROUNDS = 3 };
@@ -24,24 +23,10 @@ static const char *const plans[] = {
 static const char whole_guide[] = "model=Qwen3-0.6B,Qwen3-1.7B,Qwen3-4B,Qwen3-8B,Qwen3-14B "
                                   "gpu=1,2,4,6xA100-80G recipe=trinity";
 
-static double seconds(void)
-{
-    struct timespec now;
-    if (timespec_get(&now, TIME_UTC) != TIME_UTC)
-        return 0;
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 static int failed(const struct error *e)
 {
     printf("%s\n", e->message);
     return EXIT_FAILURE;
-}
-
-static bool settings_of(struct settings *s, struct arena *a, const char *text, struct error *e)
-{
-    *s = settings_in(a);
-    return settings_read(s, str_from(text), ' ', STR("bench"), e) && settings_check(s, e);
 }
 
 static bool time_plan(struct arena a, const char *text, struct error *e)
@@ -49,14 +34,14 @@ static bool time_plan(struct arena a, const char *text, struct error *e)
     struct settings s;
     struct capacity c;
     struct capacity_request r = {.settings = &s, .grid = {.step = GRID_DEFAULT_STEP}};
-    if (!settings_of(&s, &a, text, e) || !grid_parse(&r.grid, settings_find_z(&s, "grid"), e))
+    if (!bench_settings(&s, &a, text, e) || !grid_parse(&r.grid, settings_find_z(&s, "grid"), e))
         return false;
     double best = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        double start = seconds();
+        double start = bench_seconds();
         if (!capacity_find(&c, a, &r, e))
             return false;
-        double took = seconds() - start;
+        double took = bench_seconds() - start;
         best = i && best < took ? best : took;
     }
     printf("%7.1f ms  %7llu tokens, %2d simulations, %2d replays: %s\n", best * 1000,
@@ -69,8 +54,8 @@ static bool time_guide(struct guide *g, struct arena *a, struct error *e)
     struct settings s;
     struct task_pool pool = {0};
     struct runner runner = task_pool_runner(&pool);
-    double start = seconds();
-    if (!settings_of(&s, a, whole_guide, e) || !guide_make(g, a, &s, &runner, e))
+    double start = bench_seconds();
+    if (!bench_settings(&s, a, whole_guide, e) || !guide_make(g, a, &s, &runner, e))
         return false;
     int searches = 0, simulations = 0, replays = 0;
     for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++) {
@@ -79,7 +64,7 @@ static bool time_guide(struct guide *g, struct arena *a, struct error *e)
         replays += g->sweep.cells[i].capacity.replays;
     }
     printf("%7.1f ms  a guide: %d searches, %d simulations, %d replays\n",
-           (seconds() - start) * 1000, searches, simulations, replays);
+           (bench_seconds() - start) * 1000, searches, simulations, replays);
     return true;
 }
 
@@ -93,8 +78,9 @@ static void scan(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct check *c = context;
     struct cell *cell = &c->guide->sweep.cells[index];
-    struct capacity_request r = {.settings = &cell->settings, .grid = {.trinity = true}};
+    struct capacity_request r = c->guide->request;
     struct error e = {0};
+    r.settings = &cell->settings;
     if (cell->possible && !capacity_scan(&c->scanned[index], scratch, &r, &e))
         printf("%s\n", e.message);
 }
@@ -108,7 +94,7 @@ static int check(struct arena *a, const struct guide *g)
     int different = 0, replays = 0;
     for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++) {
         const struct capacity *found = &g->sweep.cells[i].capacity;
-        different += found->context != c.scanned[i].context;
+        different += !capacity_same(found, &c.scanned[i]);
         replays += c.scanned[i].replays;
     }
     printf("            %d searches find something else than trying every length (%d replays)\n",

@@ -352,6 +352,13 @@ bool capacity_scan(struct capacity *c, struct arena scratch, const struct capaci
     return search_both(c, scratch, r, scan, e) && find_real_time(c, scratch, r, e);
 }
 
+bool capacity_same(const struct capacity *a, const struct capacity *b)
+{
+    return a->context == b->context && a->fits_context == b->fits_context &&
+           a->tight_at == b->tight_at && a->fails_at == b->fails_at &&
+           a->reserved_bytes == b->reserved_bytes;
+}
+
 const char *capacity_end_text(const struct capacity *c)
 {
     return c->end.code ? c->end.message : "no longer one can be asked for";

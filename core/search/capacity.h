@@ -61,6 +61,9 @@ bool capacity_find(struct capacity *c, struct arena scratch, const struct capaci
 bool capacity_scan(struct capacity *c, struct arena scratch, const struct capacity_request *r,
                    struct error *e) MUST_USE;
 
+// Whether two searches answer the same.
+bool capacity_same(const struct capacity *a, const struct capacity *b);
+
 // Why there is no longer length, where none fails.
 const char *capacity_end_text(const struct capacity *c);
 

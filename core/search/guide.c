@@ -259,15 +259,15 @@ static bool search(struct guide *g, struct arena *a, const struct capacity_reque
 bool guide_make(struct guide *g, struct arena *a, const struct settings *settings,
                 const struct runner *runner, struct error *e)
 {
-    struct capacity_request r;
+    struct capacity_request *r = &g->request;
     *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe")),
                         .target = usual_target(settings)};
     if (!sweep_read(&g->sweep, a, settings, e) ||
         !read_order(g, a, settings_find_z(settings, "order"), e) ||
         !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||
-        !read_request(&r, g, settings, e) || !search(g, a, &r, runner, e))
+        !read_request(r, g, settings, e) || !search(g, a, r, runner, e))
         return false;
-    return g->length_count || find_lengths(g, r.grid, e);
+    return g->length_count || find_lengths(g, r->grid, e);
 }
 
 ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model, uint64_t length)

@@ -32,7 +32,8 @@ extern const char *const guide_offload[GUIDE_DIALECT_COUNT]; // the settings of 
 enum { GUIDE_MOST_LENGTHS = 512 };
 
 struct guide {
-    struct sweep sweep; // its variants are the configurations in order
+    struct sweep sweep;              // its variants are the configurations in order
+    struct capacity_request request; // of every cell, with the cell's settings
     enum guide_dialect dialect;
     enum target target; // whose rules decide what is offered; FOR_NOTHING: whatever is modelled
     uint64_t *lengths;

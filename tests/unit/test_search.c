@@ -96,13 +96,6 @@ TEST(more_memory_never_trains_less)
     CHECK(last > first);
 }
 
-static bool same_capacity(const struct capacity *a, const struct capacity *b)
-{
-    return a->context == b->context && a->fits_context == b->fits_context &&
-           a->tight_at == b->tight_at && a->fails_at == b->fails_at &&
-           a->reserved_bytes == b->reserved_bytes;
-}
-
 // How many replays fewer than all.
 static int spared_replays(struct capacity *found, const char *plan, const char *margin)
 {
@@ -112,7 +105,7 @@ static int spared_replays(struct capacity *found, const char *plan, const char *
     struct capacity scanned = {0};
     struct error e = {0};
     if (!capacity_scan(&scanned, *a, &r, &e) || !capacity_find(found, *a, &r, &e) ||
-        !same_capacity(found, &scanned))
+        !capacity_same(found, &scanned))
         test_failed(__FILE__, __LINE__, "%s: %s", text.p, e.message);
     return scanned.replays - found->replays;
 }
@@ -130,6 +123,32 @@ TEST(the_search_for_safe_lengths_finds_what_trying_every_length_finds)
             tight += found.context < found.fits_context;
         }
     CHECK(tight > 0 && spared > 0);
+}
+
+// A guide's cells answer what its own request asks, whatever limits them.
+TEST(a_guide_finds_what_trying_every_length_finds)
+{
+    struct arena *a = test_arena();
+    struct guide *g = NEW(a, struct guide, 1);
+    struct error e = {0};
+    int searches = 0, tight = 0;
+    CHECK(guide_make(g, a,
+                     settings_of(a, "model=Qwen3-0.6B,Qwen3-8B gpu=1,2xA100-80G recipe=trinity "
+                                    "layers=2 memory-limit=20GiB"),
+                     NULL, &e));
+    for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++) {
+        struct cell *cell = &g->sweep.cells[i];
+        struct capacity_request r = g->request;
+        struct capacity scanned = {0};
+        r.settings = &cell->settings;
+        if (!cell->possible)
+            continue;
+        if (!capacity_scan(&scanned, *a, &r, &e) || !capacity_same(&cell->capacity, &scanned))
+            test_failed(__FILE__, __LINE__, "cell %lld: %s", (long long)i, e.message);
+        searches++;
+        tight += scanned.context < scanned.fits_context;
+    }
+    CHECK(searches > 10 && tight > 0);
 }
 
 TEST(a_margin_is_left_free)
