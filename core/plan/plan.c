@@ -192,8 +192,20 @@ static bool is_nearer(const struct plan_candidate *c, const struct plan_candidat
                other = plan_grade(&than->prediction, than->bucket_bytes);
     if (grade != other)
         return grade > other;
-    return grade == GRADE_NO ? c->prediction.floor_bytes < than->prediction.floor_bytes
-                             : c->prediction.time.seconds < than->prediction.time.seconds;
+    const struct prediction *p = &c->prediction, *q = &than->prediction;
+    if (grade == GRADE_NO)
+        return p->floor_bytes <= q->floor_bytes;
+    return p->time.seconds < q->time.seconds ||
+           (p->time.seconds <= q->time.seconds && p->reserved_bytes < q->reserved_bytes);
+}
+
+static bool is_predicted(const struct plan *p, const char *strategy)
+{
+    const struct plan_candidate *c;
+    for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));)
+        if (is_of(c, strategy))
+            return true;
+    return false;
 }
 
 const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const char *strategy,
@@ -204,6 +216,8 @@ const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const
         return NULL;
     const struct plan_candidate *best = choose_of(p, p->request.goal, strategy), *c;
     bool safe = best != NULL;
+    if (!safe && !is_predicted(p, strategy) && !plan_search_least(p, a, strategy, &e))
+        return NULL;
     for (ptrdiff_t f = 0, i = 0; !safe && (c = plan_next(p, &f, &i));)
         if (is_of(c, strategy) && !c->prediction.time.unknown && (!best || is_nearer(c, best)))
             best = c;
@@ -286,6 +300,8 @@ static bool check_time(const struct plan *p, struct error *e)
             return true;
         why = c->prediction.time.unknown;
     }
+    if (!why && p->floor_count)
+        return true; // nothing has room
     if (!why)
         return fail_for_nothing(p, e);
     return FAIL(e, UNSUPPORTED, STR_NONE, "plan ranks by time, and %s", why);

@@ -9,9 +9,9 @@
 // those that share less (tests/unit/test_plan.c holds all of it against trying). From what was
 // predicted bounds follow for what was not: nothing beyond a safe configuration is better; nothing
 // is faster than what lies before it, smaller than what lies behind it; and what has no room by its
-// floor (predict.h) has none with more sequences at once. So room is looked for first, from the
-// leanest on; then how long what has room takes at least; then the best; then what beats it in
-// memory for more time.
+// floor (predict.h) has none with more sequences at once. So room is looked for first, by floors
+// alone; then how long what has room takes at least; then the best; then what beats it in memory
+// for more time.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
@@ -28,6 +28,7 @@ struct plan_dial {
     const char *values[PLAN_MOST_VALUES]; // in the order of time; NULL: no more
     int trouble[PLAN_MOST_VALUES];
     const char *strategies; // only of these, "|" between them; NULL: all
+    bool same_memory;       // its values are all the same to live memory
 };
 extern const struct plan_dial plan_dials[PLAN_DIALS];
 
@@ -38,7 +39,9 @@ struct plan_family {
     ptrdiff_t alone; // the same family whose sequences are shared by fewer; -1: they are not shared
     ptrdiff_t synced_alone; // that one with gradients reduced at other times; -1: there is none
     ptrdiff_t group;        // its first
-    int shards;             // by DeepSpeed's first stages, 0 without any; -1: by another
+    ptrdiff_t same_strategy, same_place; // the first families that have them, too
+    uint64_t limit_bytes;                // what torch may take
+    int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced;
     bool ordered; // dials are in the order of time: not where a ring leaves its node
     int trouble;
@@ -57,14 +60,25 @@ struct plan_family {
 struct plan_group {
     const struct plan_family *family;
     uint64_t batch, accum;
-    uint64_t hope;  // nodes that may have room, as bits
-    double seconds; // that no step of those is shorter than; 0: not known
-    double bound;   // of what the goal counts; 0: not known
+    uint64_t hope;    // nodes that may have room, as bits
+    uint64_t refused; // by a rule, as bits
+    double seconds;   // that no step of those is shorter than; 0: not known
+    double bound;     // of what the goal counts; 0: not known
     bool done;
     struct plan_candidate *candidates; // that were predicted
     ptrdiff_t candidate_count;
-    ptrdiff_t settled;    // of them, which tasks of other groups may look at
+    ptrdiff_t settled; // of them, which tasks of other groups may look at
+    struct plan_floor *floors;
+    ptrdiff_t floor_count, floors_settled;
     struct error refusal; // the first
+};
+
+// Live memory that a configuration has at least; of the first two steps where that was asked alone.
+struct plan_floor {
+    const struct plan_family *family;
+    uint64_t batch, accum;
+    int dial[PLAN_DIALS];
+    uint64_t bytes;
 };
 
 struct plan_candidate {
@@ -96,7 +110,8 @@ struct plan {
     ptrdiff_t group_count;
     const struct plan_candidate **settled; // of all groups, what tasks may look at
     ptrdiff_t settled_count;
-    uint64_t limit_bytes;              // the most that any of them may take
+    const struct plan_floor **floors; // the same of floors
+    ptrdiff_t floor_count;
     ptrdiff_t predicted;               // candidates, of
     ptrdiff_t all;                     // that there are
     const struct plan_candidate *best; // NULL: nothing is safe

@@ -5,36 +5,27 @@
 
 #include "core/base/num.h"
 #include "core/emit/emit.h"
-#include "core/plan/space.h"
+#include "core/plan/bounds.h"
+#include "core/plan/room.h"
 #include "core/predict/real_time.h"
 
-enum { AT_ONCE = 4, MOST_SHARDS = 2 };
+enum { AT_ONCE = 4 };
 
-// Places of plan_dials, as bits: those that move most.
-enum { DIAL_CHECKPOINTING = 1 << 1, DIAL_OFFLOAD = 1 << 2 };
-
-enum search_phase { SEARCH_ROOM, SEARCH_SECONDS, SEARCH_BEST, SEARCH_FRONT };
+enum search_phase { SEARCH_SECONDS, SEARCH_BEST, SEARCH_FRONT };
 
 struct search {
     struct plan *plan;
     struct plan_group **groups;
     enum search_phase phase;
     const char *strategy; // only of this; NULL: of all
-    unsigned ends;        // dials that stand at their first values, as bits
     double found;         // what the goal counts of the best so far; 0: none
     double most_seconds;  // that are told of; 0: all
-    bool *failed;
+    struct error *failed; // of each group, what is no refusal
 };
 
 // Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
 // (deepspeed/runtime/zero/config.py), in bf16.
 #define DEFAULT_BUCKET_BYTES UINT64_C(1000000000)
-
-// Dials whose values are all the same to live memory.
-static bool moves_no_memory(int dial)
-{
-    return str_is(str_from(plan_dials[dial].setting), "expandable");
-}
 
 bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, struct error *e)
 {
@@ -58,135 +49,17 @@ static bool try_candidate(const struct plan *p, struct plan_candidate *c, struct
            real_time_find(&c->prediction.time, scratch, job, e);
 }
 
-// Whether every dial is as far as the other's, or further.
-static bool is_beyond(const struct plan_candidate *c, const struct plan_candidate *from)
-{
-    for (int i = 0; i < PLAN_DIALS; i++)
-        if (c->dial[i] < from->dial[i])
-            return false;
-    return true;
-}
-
-static bool same_dials(const struct plan_candidate *c, const struct plan_candidate *o)
-{
-    return memcmp(c->dial, o->dial, sizeof c->dial) == 0;
-}
-
-static bool takes_no_less(const struct plan_candidate *c, const struct plan_candidate *than)
-{
-    for (int i = 0; i < PLAN_DIALS; i++)
-        if (c->dial[i] > than->dial[i] && !moves_no_memory(i))
-            return false;
-    return true;
-}
-
-// Whether a family takes no less live memory than another, of one batch with the same dials: what
-// DeepSpeed's first two stages shard more of, what reduces after each micro-batch, what does not
-// keep logits; and with fewer GPUs, of more than one (tests/unit/test_plan.c holds all of it
-// against trying).
-static bool is_leaner(const struct plan_candidate *o, const struct plan_candidate *c)
-{
-    const struct plan_family *f = o->family, *g = c->family;
-    bool several = o->accum > 1 && c->accum > 1;
-    if (f == g)
-        return o->batch == c->batch || (several && o->batch < c->batch);
-    return str_equal(f->place, g->place) &&
-           (str_is(str_from(f->strategy), g->strategy) ||
-            (f->shards >= g->shards && g->shards >= 0)) &&
-           f->other_loss <= g->other_loss && f->synced >= g->synced &&
-           (o->batch == c->batch || (several && o->batch < c->batch)) &&
-           (f->gpus == g->gpus || (several && f->gpus > g->gpus && g->gpus > 1));
-}
-
-// The same shared by half as many, with as many sequences or half of them; NULL where there is
-// none.
-static const struct plan_group *group_shared_less(const struct plan *p, ptrdiff_t family,
-                                                  const struct plan_group *g, uint64_t part)
-{
-    const struct plan_family *f = family < 0 ? NULL : &p->families[family];
-    for (ptrdiff_t i = 0; f && i < f->micro_count; i++)
-        if (f->micro[i] * part == g->batch)
-            return &p->groups[f->group + i];
-    return NULL;
-}
-
-// Whether it shares sequences where ranks could have had some each.
-static const struct plan_group *group_unshared(const struct plan *p, const struct plan_group *g)
-{
-    return group_shared_less(p, g->family->alone, g, 2);
-}
-
-// The least time that it can take: no less than what its dials come from, and than the same shared
-// by half as many, whenever those reduce. `own` is the group that is searched.
-static double least_seconds(const struct plan *p, const struct plan_group *own,
-                            const struct plan_group *g, const struct plan_candidate *c)
-{
-    double seconds = 0;
-    ptrdiff_t count = g == own ? g->candidate_count : g->settled;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const struct plan_candidate *o = &g->candidates[i];
-        bool holds = g->family->ordered ? is_beyond(c, o) : same_dials(c, o);
-        if (holds && o->prediction.time.seconds > seconds)
-            seconds = o->prediction.time.seconds;
-    }
-    for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
-        const struct plan_group *o = group_shared_less(p, g->family->alone, g, part);
-        const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g, part);
-        double fewer = o ? least_seconds(p, own, o, c) : 0;
-        double other = q ? least_seconds(p, own, q, c) : fewer;
-        fewer = other < fewer ? other : fewer;
-        seconds = fewer > seconds ? fewer : seconds;
-    }
-    return seconds;
-}
-
-static uint64_t least_of(const struct plan_candidate *c, const struct plan_candidate *o,
-                         uint64_t bytes)
-{
-    bool holds = takes_no_less(c, o) && is_leaner(o, c);
-    return holds ? u64_most(bytes, o->prediction.floor_bytes) : bytes;
-}
-
-// The least live memory: no less than with what is leaner; and with half the sequences shared by
-// half as many, where each rank has as many tokens, but for what a ring does without.
-static double least_bytes(const struct plan *p, const struct plan_group *own,
-                          const struct plan_candidate *c)
-{
-    static const double ring = 0.998;
-    uint64_t bytes = 0;
-    for (ptrdiff_t i = 0; own && i < own->candidate_count; i++)
-        bytes = least_of(c, &own->candidates[i], bytes);
-    for (ptrdiff_t i = 0; i < p->settled_count; i++)
-        bytes = least_of(c, p->settled[i], bytes);
-    const struct plan_group *g =
-        group_shared_less(p, c->family->alone, &(struct plan_group){.batch = c->batch}, 2);
-    if (!g)
-        return (double)bytes;
-    struct plan_candidate unshared = *c;
-    unshared.family = g->family;
-    unshared.batch = g->batch;
-    double fewer = ring * least_bytes(p, NULL, &unshared);
-    return fewer > (double)bytes ? fewer : (double)bytes;
-}
-
-// There is no room by what is known already.
-static bool is_hopeless(const struct plan *p, const struct plan_group *g,
-                        const struct plan_candidate *c)
-{
-    return p->limit_bytes && least_bytes(p, g, c) > (double)p->limit_bytes;
-}
-
 // The least that the goal can count of it.
 static double bound_of(const struct plan *p, const struct plan_group *g,
                        const struct plan_candidate *c)
 {
     switch (p->request.goal) {
     case GOAL_SPEED:
-        return least_seconds(p, g, g, c);
+        return plan_least_seconds(p, g, g, c);
     case GOAL_COST:
-        return least_seconds(p, g, g, c) * (double)g->family->gpus;
+        return plan_least_seconds(p, g, g, c) * (double)g->family->gpus;
     case GOAL_MEMORY:
-        return least_bytes(p, g, c);
+        return plan_least_bytes(p, g, c);
     case GOAL_SIMPLICITY:
     case PLAN_GOALS:
         break;
@@ -198,7 +71,7 @@ static double bound_of(const struct plan *p, const struct plan_group *g,
 static bool is_dominated(const struct plan_group *g, const struct plan_candidate *c)
 {
     for (ptrdiff_t i = 0; g->family->ordered && i < g->candidate_count; i++)
-        if (plan_is_safe(&g->candidates[i]) && is_beyond(c, &g->candidates[i]))
+        if (plan_is_safe(&g->candidates[i]) && plan_is_beyond(c, &g->candidates[i]))
             return true;
     return false;
 }
@@ -214,7 +87,7 @@ static bool is_as_good(const struct plan_candidate *f, double seconds, double by
 static bool is_behind_front(const struct plan *p, const struct plan_group *g,
                             const struct plan_candidate *c, double most_seconds)
 {
-    double seconds = least_seconds(p, g, g, c), bytes = least_bytes(p, g, c);
+    double seconds = plan_least_seconds(p, g, g, c), bytes = plan_least_bytes(p, g, c);
     if (most_seconds > 0 && seconds > most_seconds)
         return true;
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
@@ -229,9 +102,21 @@ static bool is_behind_front(const struct plan *p, const struct plan_group *g,
 static bool was_tried(const struct plan_group *g, const struct plan_candidate *c)
 {
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
-        if (same_dials(&g->candidates[i], c))
+        if (plan_same_dials(&g->candidates[i], c))
             return true;
     return false;
+}
+
+// What the goal counts of the best so far, with what was found in the group meanwhile.
+static double found_with(const struct search *s, const struct plan_group *g)
+{
+    double least = s->found;
+    for (ptrdiff_t i = g->settled; i < g->candidate_count; i++) {
+        double measure = plan_measure(s->plan->request.goal, &g->candidates[i]);
+        if (plan_is_safe(&g->candidates[i]) && (least <= 0 || measure < least))
+            least = measure;
+    }
+    return least;
 }
 
 static bool is_left_out(const struct search *s, const struct plan_group *g,
@@ -242,123 +127,122 @@ static bool is_left_out(const struct search *s, const struct plan_group *g,
         return true;
     if (p->request.exhaustive)
         return false;
-    if (is_hopeless(p, g, c))
+    if (plan_is_hopeless(p, g, c))
         return true;
     if (s->phase == SEARCH_FRONT)
         return is_behind_front(p, g, c, s->most_seconds);
+    double found = found_with(s, g);
     return s->phase == SEARCH_BEST && ((p->request.goal != GOAL_MEMORY && is_dominated(g, c)) ||
-                                       (s->found > 0 && bound_of(p, g, c) > s->found * PLAN_SAME));
+                                       (found > 0 && bound_of(p, g, c) > found * PLAN_SAME));
 }
 
-static int trouble_of(const struct plan_candidate *c)
+// Whether a floor, which is quickly found, may spare the rest.
+static bool weighs_memory(const struct search *s)
 {
-    int trouble = c->family->trouble;
-    for (int i = 0; i < PLAN_DIALS; i++)
-        trouble += c->family->values[i] > 1 ? plan_dials[i].trouble[c->dial[i]] : 0;
-    return trouble;
-}
-
-// All values of the dials in turn, the last one turning fastest.
-static struct plan_candidate candidate_of(const struct plan_group *g, ptrdiff_t node)
-{
-    struct plan_candidate c = {.family = g->family, .batch = g->batch, .accum = g->accum};
-    for (int i = PLAN_DIALS - 1; i >= 0; i--) {
-        c.dial[i] = g->family->first[i] + (int)(node % g->family->values[i]);
-        node /= g->family->values[i];
-    }
-    c.trouble = trouble_of(&c);
-    return c;
+    return !s->plan->request.exhaustive &&
+           (s->phase == SEARCH_FRONT ||
+            (s->phase == SEARCH_BEST && s->plan->request.goal == GOAL_MEMORY));
 }
 
 // False where something failed that is no refusal.
 static bool try_node(const struct search *s, struct plan_group *g, ptrdiff_t node,
-                     struct arena scratch)
+                     struct arena scratch, struct error *failure)
 {
     struct plan_candidate *c = &g->candidates[g->candidate_count];
     struct error refusal = {0};
-    *c = candidate_of(g, node);
-    if (is_left_out(s, g, c))
+    *c = plan_node(g, node);
+    if (g->refused >> node & 1 || is_left_out(s, g, c))
         return true;
+    if (weighs_memory(s) && !plan_has_floor(g, c) &&
+        (!plan_look(s->plan, g, node, scratch, failure) || is_left_out(s, g, c)))
+        return failure->code == ERROR_NONE;
     if (try_candidate(s->plan, c, scratch, &refusal)) {
+        plan_add_floor(g, c, c->prediction.floor_bytes);
         g->candidate_count++;
         return true;
     }
-    if (g->refusal.code == ERROR_NONE)
-        g->refusal = refusal;
-    return refusal.code == ERROR_BAD_INPUT || refusal.code == ERROR_UNSUPPORTED;
+    plan_note_refusal(g, node, &refusal, failure);
+    return failure->code == ERROR_NONE;
 }
 
 // ------------------------------------------------------------------ groups as tasks
 
-// Whether the dials that are looked at stand at their first values.
-static bool is_end(const struct search *s, const struct plan_group *g, ptrdiff_t node)
+// What is fastest of all that may have room tells how long it takes at least. A node that a rule
+// refuses tells nothing: the next one does.
+static bool try_first(const struct search *s, struct plan_group *g, struct arena scratch,
+                      struct error *failure)
 {
-    struct plan_candidate c = candidate_of(g, node);
-    for (int i = 0; i < PLAN_DIALS; i++)
-        if ((s->ends & 1u << i) && c.dial[i] != g->family->first[i])
-            return false;
-    return true;
-}
-
-// What takes least tells whether there is room; where there is, what is fastest tells how long it
-// takes at least. A node that a rule refuses tells nothing: the next one does.
-static bool try_end(const struct search *s, struct plan_group *g, struct arena scratch)
-{
-    ptrdiff_t last = g->family->nodes - 1, before = g->candidate_count;
+    ptrdiff_t before = g->candidate_count;
     bool ok = true;
-    for (ptrdiff_t n = 0; ok && n <= last && g->candidate_count == before; n++)
-        if (s->phase != SEARCH_ROOM)
-            ok = try_node(s, g, n, scratch);
-        else if (is_end(s, g, last - n))
-            ok = try_node(s, g, last - n, scratch);
+    for (ptrdiff_t n = 0; ok && n < g->family->nodes && g->candidate_count == before; n++)
+        ok = try_node(s, g, n, scratch, failure);
     return ok;
 }
 
-static bool try_all(const struct search *s, struct plan_group *g, struct arena scratch)
+static bool try_all(const struct search *s, struct plan_group *g, struct arena scratch,
+                    struct error *failure)
 {
     bool small = s->plan->request.goal == GOAL_MEMORY && s->phase == SEARCH_BEST, ok = true;
     ptrdiff_t last = g->family->nodes - 1;
     for (ptrdiff_t n = 0; ok && n <= last; n++)
-        ok = try_node(s, g, small ? last - n : n, scratch);
+        ok = try_node(s, g, small ? last - n : n, scratch, failure);
     return ok;
 }
 
 static void search_group(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct search *s = context;
-    struct plan_group *g = s->groups[index];
-    bool end = s->phase == SEARCH_ROOM || s->phase == SEARCH_SECONDS;
-    s->failed[index] = !(end ? try_end : try_all)(s, g, scratch);
+    bool first = s->phase == SEARCH_SECONDS;
+    (void)(first ? try_first : try_all)(s, s->groups[index], scratch, &s->failed[index]);
 }
 
-// What tasks that begin now may look at.
-static void settle(struct plan *p, struct plan_group *g)
+void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
 {
-    while (g->settled < g->candidate_count) {
-        const struct plan_candidate *c = &g->candidates[g->settled++];
-        p->settled[p->settled_count++] = c;
-        p->limit_bytes = u64_most(p->limit_bytes, c->prediction.limit_bytes);
+    if (!p->settled) {
+        p->settled = NEW(a, const struct plan_candidate *, p->all + 1);
+        p->floors = NEW(a, const struct plan_floor *, 2 * p->all + 1);
     }
+    if (!g->floors)
+        g->floors = NEW(a, struct plan_floor, 2 * g->family->nodes);
+    if (!g->candidates)
+        g->candidates = NEW(a, struct plan_candidate, g->family->nodes + 1);
+}
+
+void plan_settle_group(struct plan *p, struct plan_group *g)
+{
+    while (g->settled < g->candidate_count)
+        p->settled[p->settled_count++] = &g->candidates[g->settled++];
+    while (g->floors_settled < g->floor_count)
+        p->floors[p->floor_count++] = &g->floors[g->floors_settled++];
+}
+
+void plan_note_refusal(struct plan_group *g, ptrdiff_t node, const struct error *e,
+                       struct error *failure)
+{
+    g->refused |= UINT64_C(1) << node;
+    if (g->refusal.code == ERROR_NONE)
+        g->refusal = *e;
+    if (e->code != ERROR_BAD_INPUT && e->code != ERROR_UNSUPPORTED)
+        *failure = *e;
 }
 
 static bool run_groups(struct search *s, struct arena *a, const struct runner *runner,
                        ptrdiff_t count, struct error *e)
 {
+    struct plan *p = s->plan;
     struct tasks tasks = {.count = count,
                           .run = search_group,
                           .context = s,
-                          .before = s->plan->settled_count,
-                          .of = s->plan->all};
-    s->failed = NEW(a, bool, count + 1);
+                          .before = p->settled_count,
+                          .of = p->all};
+    s->failed = NEW(a, struct error, count + 1);
     for (ptrdiff_t i = 0; i < count; i++)
-        if (!s->groups[i]->candidates)
-            s->groups[i]->candidates =
-                NEW(a, struct plan_candidate, s->groups[i]->family->nodes + 1);
+        plan_prepare_group(p, a, s->groups[i]);
     runner_run(runner, *a, &tasks);
     for (ptrdiff_t i = 0; i < count; i++) {
-        settle(s->plan, s->groups[i]);
-        if (s->failed[i]) {
-            *e = s->groups[i]->refusal;
+        plan_settle_group(p, s->groups[i]);
+        if (s->failed[i].code != ERROR_NONE) {
+            *e = s->failed[i];
             return false;
         }
     }
@@ -375,65 +259,23 @@ static void note_hope(const struct plan *p, struct plan_group *g)
 {
     g->hope = 0;
     for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
-        struct plan_candidate c = candidate_of(g, n);
-        if (p->request.exhaustive || !is_hopeless(p, g, &c))
+        struct plan_candidate c = plan_node(g, n);
+        if (p->request.exhaustive || (!(g->refused >> n & 1) && !plan_is_hopeless(p, g, &c)))
             g->hope |= UINT64_C(1) << n;
     }
     g->done = !g->hope;
 }
 
-// Families without any that is leaner first, then the others; each with one sequence at a time
-// first, then two: where those have no room, more have none, and are never tried.
-static bool find_ends(struct search *s, struct arena *a, const struct runner *runner,
-                      struct error *e)
-{
-    struct plan *p = s->plan;
-    ptrdiff_t most = 0;
-    for (ptrdiff_t i = 0; i < p->family_count; i++)
-        most = p->families[i].micro_count > most ? p->families[i].micro_count : most;
-    for (ptrdiff_t m = 0; m < 2 * most; m++) {
-        ptrdiff_t count = 0;
-        for (ptrdiff_t i = 0; i < p->family_count; i++) {
-            const struct plan_family *f = &p->families[i];
-            bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-            struct plan_group *g = &p->groups[f->group + m % most];
-            if (m % most < f->micro_count && leanest == (m < most) && !group_unshared(p, g))
-                s->groups[count++] = g;
-        }
-        if (!run_groups(s, a, runner, count, e))
-            return false;
-    }
-    return true;
-}
-
-// With every dial at its leanest; then with checkpointing off, without offload, and without both.
-static bool find_room(struct search *s, struct arena *a, const struct runner *runner,
-                      struct error *e)
-{
-    static const unsigned ends[] = {0, DIAL_CHECKPOINTING, DIAL_OFFLOAD,
-                                    DIAL_CHECKPOINTING | DIAL_OFFLOAD};
-    struct plan *p = s->plan;
-    s->phase = SEARCH_ROOM;
-    for (ptrdiff_t i = 0; i < COUNT_OF(ends); i++) {
-        s->ends = ends[i];
-        if (!find_ends(s, a, runner, e))
-            return false;
-    }
-    for (ptrdiff_t i = 0; i < p->group_count; i++)
-        note_hope(p, &p->groups[i]);
-    return true;
-}
-
 static double goal_bound(const struct plan *p, const struct plan_group *g)
 {
-    struct plan_candidate last = candidate_of(g, g->family->nodes - 1);
+    struct plan_candidate last = plan_node(g, g->family->nodes - 1);
     switch (p->request.goal) {
     case GOAL_SPEED:
         return g->seconds;
     case GOAL_COST:
         return g->seconds * (double)g->family->gpus;
     case GOAL_MEMORY:
-        return least_bytes(p, g, &last);
+        return plan_least_bytes(p, g, &last);
     case GOAL_SIMPLICITY:
     case PLAN_GOALS:
         break;
@@ -449,8 +291,8 @@ static void note_seconds(const struct plan *p, struct plan_group *g)
     for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
         if (!(g->hope >> n & 1))
             continue;
-        struct plan_candidate c = candidate_of(g, n);
-        double seconds = least_seconds(p, NULL, g, &c);
+        struct plan_candidate c = plan_node(g, n);
+        double seconds = plan_least_seconds(p, NULL, g, &c);
         least = !found || seconds < least ? seconds : least;
         found = true;
     }
@@ -493,7 +335,24 @@ static double found_so_far(const struct search *s, enum plan_goal goal)
     return least;
 }
 
-// The next of those that may be better, by their bounds.
+// How often its ranks were doubled to share a sequence.
+static int doublings(const struct plan *p, const struct plan_family *f)
+{
+    int n = 0;
+    for (; f->alone >= 0; f = &p->families[f->alone])
+        n++;
+    return n;
+}
+
+// By their bounds; of the front first those that share less, which are bounds to the others.
+static bool is_sooner(const struct search *s, const struct plan_group *g,
+                      const struct plan_group *than)
+{
+    int n = doublings(s->plan, g->family), o = doublings(s->plan, than->family);
+    return s->phase == SEARCH_FRONT && n != o ? n < o : g->bound < than->bound;
+}
+
+// The next of those that may be better.
 static struct plan_group *next_group(const struct search *s)
 {
     struct plan *p = s->plan;
@@ -502,7 +361,7 @@ static struct plan_group *next_group(const struct search *s)
         struct plan_group *g = &p->groups[i];
         bool worse = !p->request.exhaustive && s->phase == SEARCH_BEST && s->found > 0 &&
                      g->bound > s->found * PLAN_SAME;
-        if (is_searched(s, g) && !g->done && !worse && (!next || g->bound < next->bound))
+        if (is_searched(s, g) && !g->done && !worse && (!next || is_sooner(s, g, next)))
             next = g;
     }
     return next;
@@ -540,16 +399,62 @@ static void look_again(struct search *s)
         struct plan_group *g = &p->groups[i];
         if (is_searched(s, g))
             note_hope(p, g);
-        bool told = g->family->gpus == p->best_gpus && !group_unshared(p, g);
+        bool told = g->family->gpus == p->best_gpus && !plan_group_unshared(p, g);
         g->done = g->done || (s->phase == SEARCH_FRONT && !told);
     }
 }
 
+static ptrdiff_t predicted_in(const struct plan_group *g)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < g->floor_count; i++) {
+        bool again = false;
+        for (ptrdiff_t k = 0; k < i; k++)
+            again |= memcmp(g->floors[k].dial, g->floors[i].dial, sizeof g->floors[i].dial) == 0;
+        count += !again;
+    }
+    return count;
+}
+
+// With those of which only the floor is known.
 static void count_predicted(struct plan *p)
 {
     p->predicted = 0;
     for (ptrdiff_t i = 0; i < p->group_count; i++)
-        p->predicted += p->groups[i].candidate_count;
+        p->predicted += predicted_in(&p->groups[i]);
+}
+
+// The place of the least floor of a strategy; NULL where none is known.
+static struct plan_group *leanest_group(const struct plan *p, const char *strategy,
+                                        const struct plan_floor **least)
+{
+    struct plan_group *group = NULL;
+    for (ptrdiff_t i = 0; i < p->group_count; i++) {
+        struct plan_group *g = &p->groups[i];
+        for (ptrdiff_t k = 0; k < g->floor_count; k++)
+            if (str_is(str_from(g->family->strategy), strategy) &&
+                (!group || g->floors[k].bytes < (*least)->bytes)) {
+                *least = &g->floors[k];
+                group = g;
+            }
+    }
+    return group;
+}
+
+bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, struct error *e)
+{
+    const struct plan_floor *least = NULL;
+    struct plan_group *g = leanest_group(p, strategy, &least);
+    for (ptrdiff_t n = 0; g && n < g->family->nodes; n++) {
+        struct plan_candidate *c = &g->candidates[g->candidate_count];
+        *c = plan_node(g, n);
+        if (memcmp(c->dial, least->dial, sizeof c->dial) != 0 || was_tried(g, c))
+            continue;
+        if (!try_candidate(p, c, *a, e))
+            return false;
+        g->candidate_count++;
+    }
+    return true;
 }
 
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
@@ -557,9 +462,11 @@ bool plan_search(struct plan *p, struct arena *a, const char *strategy, const st
 {
     struct search s = {.plan = p, .strategy = strategy};
     s.groups = NEW(a, struct plan_group *, p->group_count + 1);
-    if (!p->settled)
-        p->settled = NEW(a, const struct plan_candidate *, p->all + 1);
-    if (!strategy && (!find_room(&s, a, runner, e) || !find_bounds(&s, a, runner, e)))
+    if (!strategy && !p->request.exhaustive && !plan_find_room(p, a, runner, e))
+        return false;
+    for (ptrdiff_t i = 0; !strategy && i < p->group_count; i++)
+        note_hope(p, &p->groups[i]);
+    if (!strategy && !p->request.exhaustive && !find_bounds(&s, a, runner, e))
         return false;
     if (strategy)
         look_again(&s);

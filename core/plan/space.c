@@ -14,10 +14,10 @@ const char *const plan_goal_words[PLAN_GOALS] = {
 // Gathering once more, computing once more and moving to the host take time; segments take none.
 // Whether layers are gathered once or twice is no trouble to anybody.
 const struct plan_dial plan_dials[PLAN_DIALS] = {
-    {"reshard", {"off", "on"}, {0, 0}, "fsdp2"},
-    {"checkpointing", {"off", "on"}, {0, 1}, NULL},
-    {"offload", {"off", "optimizer", "all"}, {0, 4, 5}, NULL},
-    {"expandable", {"off", "on"}, {0, 1}, NULL},
+    {"reshard", {"off", "on"}, {0, 0}, "fsdp2", false},
+    {"checkpointing", {"off", "on"}, {0, 1}, NULL, false},
+    {"offload", {"off", "optimizer", "all"}, {0, 4, 5}, NULL, false},
+    {"expandable", {"off", "on"}, {0, 1}, NULL, true},
 };
 
 // What has no order in time. Trouble: what has to be installed, understood and watched.
@@ -99,6 +99,8 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
     if (!f.refused) {
         f.gpus = job_ranks(job);
         f.untimed = step_time_unknown(job);
+        struct outside outside = outside_of(job);
+        f.limit_bytes = limit_of(job, &outside);
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
         find_micro(&f, &p->request);
@@ -277,9 +279,25 @@ static ptrdiff_t other_sync(const struct plan *p, const struct plan_family *f)
     return -1;
 }
 
+// So that families are compared by numbers.
+static void number_families(struct plan *p)
+{
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        struct plan_family *f = &p->families[i];
+        const struct plan_family *o = p->families;
+        while (!str_is(str_from(o->strategy), f->strategy))
+            o++;
+        f->same_strategy = o - p->families;
+        for (o = p->families; !str_equal(o->place, f->place);)
+            o++;
+        f->same_place = o - p->families;
+    }
+}
+
 void plan_groups(struct plan *p, struct arena *a)
 {
     ptrdiff_t n = 0;
+    number_families(p);
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         ptrdiff_t alone = p->families[i].alone;
         p->families[i].synced_alone = alone < 0 ? -1 : other_sync(p, &p->families[alone]);
@@ -293,4 +311,23 @@ void plan_groups(struct plan *p, struct arena *a)
             p->groups[n++] = (struct plan_group){.family = f, .batch = batch, .accum = accum};
         }
     }
+}
+
+static int trouble_of(const struct plan_candidate *c)
+{
+    int trouble = c->family->trouble;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        trouble += c->family->values[i] > 1 ? plan_dials[i].trouble[c->dial[i]] : 0;
+    return trouble;
+}
+
+struct plan_candidate plan_node(const struct plan_group *g, ptrdiff_t node)
+{
+    struct plan_candidate c = {.family = g->family, .batch = g->batch, .accum = g->accum};
+    for (int i = PLAN_DIALS - 1; i >= 0; i--) {
+        c.dial[i] = g->family->first[i] + (int)(node % g->family->values[i]);
+        node /= g->family->values[i];
+    }
+    c.trouble = trouble_of(&c);
+    return c;
 }

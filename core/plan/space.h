@@ -17,9 +17,17 @@ bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i);
 
 void plan_groups(struct plan *p, struct arena *a); // of its families
 
+// All values of the dials in turn, the last one turning fastest.
+struct plan_candidate plan_node(const struct plan_group *g, ptrdiff_t node);
+
 // Predicts what may be the best: of one strategy, or of all where that is NULL.
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e) MUST_USE;
+
+// Predicts what of the strategy has least alive, where that is known of something and nothing of it
+// was predicted.
+bool plan_search_least(struct plan *p, struct arena *a, const char *strategy,
+                       struct error *e) MUST_USE;
 
 // And what no other beats in both memory and time.
 bool plan_search_front(struct plan *p, struct arena *a, const struct runner *runner,

@@ -153,41 +153,39 @@ static void add_strategies(struct plan_story *s, struct arena *a, const struct r
     }
 }
 
-static bool is_quicker(const struct plan_candidate *c, const struct plan_candidate *than)
-{
-    double t = c->prediction.time.seconds, best = than->prediction.time.seconds;
-    return t < best ||
-           (t <= best && c->prediction.reserved_bytes < than->prediction.reserved_bytes);
-}
-
-// Of those that take less than `below` and no longer than `most`.
-static const struct plan_candidate *next_on_front(const struct plan *p, double below, double most)
+// Of those that take less than `below` and no longer than `most`: the fastest; or, where times are
+// the same, what takes least, then the fastest, then the simplest.
+static const struct plan_candidate *next_on_front(const struct plan *p, double below, double most,
+                                                  bool smallest)
 {
     const struct plan_candidate *next = NULL, *c;
     for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
         bool elsewhere = p->best && c->family->gpus != p->best->family->gpus;
-        if (!plan_is_safe(c) || elsewhere || c->prediction.time.seconds > most ||
-            (double)c->prediction.reserved_bytes * PLAN_SAME >= below)
+        double seconds = c->prediction.time.seconds, bytes = (double)c->prediction.reserved_bytes;
+        if (!plan_is_safe(c) || elsewhere || seconds > most || bytes * PLAN_SAME >= below)
             continue;
-        if (!next || is_quicker(c, next))
+        double least = next ? (double)next->prediction.reserved_bytes : 0;
+        bool quicker = next && seconds < next->prediction.time.seconds;
+        if (!next || (smallest ? bytes < least || (bytes <= least && quicker) : quicker))
             next = c;
     }
     return next;
 }
 
 // Safe ones that no other beats in both, to PLAN_SAME. The next is the fastest of those that take
-// less, the simplest of equals.
+// less; of what is as fast, what takes least.
 void plan_find_front(struct plan_front *f, const struct plan *p)
 {
-    double below = 1e300, fastest = 0;
+    double below = 1e300, most = 1e300;
     f->count = 0;
     while (f->count < PLAN_MOST_PARETO) {
-        bool bounded = p->request.goal != GOAL_MEMORY && fastest > 0;
-        const struct plan_candidate *next =
-            next_on_front(p, below, bounded ? fastest * PLAN_FRONT_TIMES : 1e300);
+        const struct plan_candidate *next = next_on_front(p, below, most, false);
         if (!next)
             return;
-        fastest = f->count ? fastest : next->prediction.time.seconds;
+        double seconds = next->prediction.time.seconds;
+        if (!f->count && p->request.goal != GOAL_MEMORY)
+            most = seconds * PLAN_FRONT_TIMES;
+        next = next_on_front(p, below, seconds * PLAN_SAME, true);
         f->points[f->count++] = next;
         below = (double)next->prediction.reserved_bytes;
     }

@@ -29,8 +29,8 @@ struct plan_change {
 };
 
 // Memory against time: each takes less than the one before it, by more than a hundredth, and none
-// of all that are safe beats one in both by as much. Up to twice the time of the fastest, but where
-// memory is the goal.
+// of all that are safe beats one in both by as much; of what is as fast the smallest. Up to twice
+// the time of the fastest, but where memory is the goal.
 struct plan_front {
     const struct plan_candidate *points[PLAN_MOST_PARETO]; // the fastest first
     int count;

@@ -105,11 +105,14 @@ struct alive {
     uint64_t reserved_bytes, allocated_bytes;
 };
 
+enum { ROOM_STEPS = 2 }; // the second has the optimizer's state from its beginning
+
 // A history in the making, and the allocator that plays it.
 struct simulation {
     bool plays; // else the history is only made
     bool boundless;
     bool untimed; // nobody asks how long it takes
+    bool only_room;
     struct trace *trace;
     struct machine machine;
     struct timeline *time;
@@ -240,10 +243,14 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     note_phase(&p->load, s);
     p->steps_asked = run->kind->steps;
     for (int i = 0; i < p->steps_asked; i++) {
+        if (s->only_room && (i == ROOM_STEPS || s->machine.floor_bytes > p->limit_bytes))
+            return;
         make_step(p, s, job, run);
         if (s->machine.play)
             p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
     }
+    if (s->only_room)
+        return;
     if (job->evaluation_batch) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
         double begun = timeline_begin(s->time);
@@ -488,6 +495,14 @@ bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
     struct simulation s = {.untimed = true, .trace = &trace};
+    return simulate(p, &s, &scratch, job, e);
+}
+
+bool predict_room(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    struct arena scratch = *a;
+    struct trace trace = trace_passing(&scratch);
+    struct simulation s = {.untimed = true, .only_room = true, .trace = &trace};
     return simulate(p, &s, &scratch, job, e);
 }
 

@@ -61,6 +61,11 @@ bool predict_memory(struct prediction *p, struct arena *a, const struct job *job
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job,
                    struct error *e) MUST_USE;
 
+// Whether there is room at all: the floor of the first two steps, or of as much as passes the
+// limit.
+bool predict_room(struct prediction *p, struct arena *a, const struct job *job,
+                  struct error *e) MUST_USE;
+
 // The floor and the time, of a step that no allocator holds up.
 bool predict_time(struct prediction *p, struct arena *a, const struct job *job,
                   struct error *e) MUST_USE;

@@ -1,0 +1,154 @@
+// See bounds.h.
+#include "core/plan/bounds.h"
+
+#include <string.h>
+
+#include "core/base/num.h"
+
+bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate *from)
+{
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (c->dial[i] < from->dial[i])
+            return false;
+    return true;
+}
+
+bool plan_same_dials(const struct plan_candidate *c, const struct plan_candidate *o)
+{
+    return memcmp(c->dial, o->dial, sizeof c->dial) == 0;
+}
+
+// ------------------------------------------------------------------ time
+
+// The same shared by half as many, with as many sequences or half of them; NULL where there is
+// none.
+static const struct plan_group *group_shared_less(const struct plan *p, ptrdiff_t family,
+                                                  uint64_t batch, uint64_t part)
+{
+    const struct plan_family *f = family < 0 ? NULL : &p->families[family];
+    for (ptrdiff_t i = 0; f && i < f->micro_count; i++)
+        if (f->micro[i] * part == batch)
+            return &p->groups[f->group + i];
+    return NULL;
+}
+
+const struct plan_group *plan_group_unshared(const struct plan *p, const struct plan_group *g)
+{
+    return group_shared_less(p, g->family->alone, g->batch, 2);
+}
+
+double plan_least_seconds(const struct plan *p, const struct plan_group *own,
+                          const struct plan_group *g, const struct plan_candidate *c)
+{
+    double seconds = 0;
+    ptrdiff_t count = g == own ? g->candidate_count : g->settled;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const struct plan_candidate *o = &g->candidates[i];
+        bool holds = g->family->ordered ? plan_is_beyond(c, o) : plan_same_dials(c, o);
+        if (holds && o->prediction.time.seconds > seconds)
+            seconds = o->prediction.time.seconds;
+    }
+    for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
+        const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
+        const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
+        double fewer = o ? plan_least_seconds(p, own, o, c) : 0;
+        double other = q ? plan_least_seconds(p, own, q, c) : fewer;
+        fewer = other < fewer ? other : fewer;
+        seconds = fewer > seconds ? fewer : seconds;
+    }
+    return seconds;
+}
+
+// ------------------------------------------------------------------ live memory
+
+static struct plan_floor floor_of(const struct plan_candidate *c, uint64_t bytes)
+{
+    struct plan_floor f = {c->family, c->batch, c->accum, {0}, bytes};
+    memcpy(f.dial, c->dial, sizeof f.dial);
+    return f;
+}
+
+void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, uint64_t bytes)
+{
+    g->floors[g->floor_count++] = floor_of(c, bytes);
+}
+
+bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c)
+{
+    for (ptrdiff_t i = 0; i < g->floor_count; i++) {
+        bool same = true;
+        for (int d = 0; d < PLAN_DIALS; d++)
+            same &= plan_dials[d].same_memory || g->floors[i].dial[d] == c->dial[d];
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+// Whether a family takes no more live memory than another, of one batch with the same dials: what
+// DeepSpeed's first two stages shard more of, what reduces after each micro-batch, what does not
+// keep logits; and with more GPUs, of more than one.
+static bool is_leaner_family(const struct plan_floor *o, const struct plan_floor *c)
+{
+    const struct plan_family *f = o->family, *g = c->family;
+    bool several = o->accum > 1 && c->accum > 1;
+    if (f == g)
+        return true;
+    return f->same_place == g->same_place &&
+           (f->same_strategy == g->same_strategy || (f->shards >= g->shards && g->shards >= 0)) &&
+           f->other_loss <= g->other_loss && f->synced >= g->synced &&
+           (f->gpus == g->gpus || (several && f->gpus > g->gpus && g->gpus > 1));
+}
+
+// Whether it never has more alive.
+static bool is_leaner(const struct plan_floor *o, const struct plan_floor *c)
+{
+    bool several = o->accum > 1 && c->accum > 1;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (c->dial[i] > o->dial[i] && !plan_dials[i].same_memory)
+            return false;
+    return (o->batch == c->batch || (several && o->batch < c->batch)) && is_leaner_family(o, c);
+}
+
+static double least_bytes(const struct plan *p, const struct plan_group *own,
+                          const struct plan_floor *c)
+{
+    static const double ring = 0.998;
+    uint64_t bytes = 0;
+    for (ptrdiff_t i = 0; own && i < own->floor_count; i++)
+        if (own->floors[i].bytes > bytes && is_leaner(&own->floors[i], c))
+            bytes = own->floors[i].bytes;
+    for (ptrdiff_t i = 0; i < p->floor_count; i++)
+        if (p->floors[i]->bytes > bytes && is_leaner(p->floors[i], c))
+            bytes = p->floors[i]->bytes;
+    const struct plan_group *g = group_shared_less(p, c->family->alone, c->batch, 2);
+    if (!g)
+        return (double)bytes;
+    struct plan_floor unshared = *c;
+    unshared.family = g->family;
+    unshared.batch = g->batch;
+    double fewer = ring * least_bytes(p, NULL, &unshared);
+    return fewer > (double)bytes ? fewer : (double)bytes;
+}
+
+double plan_least_bytes(const struct plan *p, const struct plan_group *own,
+                        const struct plan_candidate *c)
+{
+    struct plan_floor f = floor_of(c, 0);
+    return least_bytes(p, own, &f);
+}
+
+bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
+                      const struct plan_candidate *c)
+{
+    return plan_least_bytes(p, own, c) > (double)c->family->limit_bytes;
+}
+
+bool plan_has_room(const struct plan *p, const struct plan_candidate *c)
+{
+    struct plan_floor f = floor_of(c, 0);
+    for (ptrdiff_t i = 0; i < p->floor_count; i++)
+        if (p->floors[i]->bytes <= c->family->limit_bytes && is_leaner(&f, p->floors[i]))
+            return true;
+    return false;
+}

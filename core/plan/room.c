@@ -1,0 +1,140 @@
+// Which configurations may have room, by the floors of few: of each family the largest micro-batch
+// whose leanest configuration has room, then the same without what is slow. Floors have an order in
+// sequences and dials, so that halving finds it; what is leaner than something with room has room,
+// what is not as lean as something without has none.
+#include "core/plan/room.h"
+
+#include "core/plan/bounds.h"
+
+enum { MOST_SHARDS = 2 };
+
+// Places of plan_dials, as bits: those that move most.
+enum { DIAL_CHECKPOINTING = 1 << 1, DIAL_OFFLOAD = 1 << 2 };
+
+struct room {
+    struct plan *plan;
+    struct plan_group **groups; // of this round, and
+    ptrdiff_t *nodes;           // what of each is looked at
+    struct error *errors;       // that are no refusals
+    unsigned ends;              // dials that stand at their first values, as bits
+    bool leanest;               // families that no other is leaner than
+};
+
+// Whether the dials that are looked at stand at their first values.
+static bool is_end(unsigned ends, const struct plan_family *f, const struct plan_candidate *c)
+{
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if ((ends & 1u << i) && c->dial[i] != f->first[i])
+            return false;
+    return true;
+}
+
+// What takes least of those; -1 where rules refuse them all.
+static ptrdiff_t end_node(const struct room *r, const struct plan_group *g)
+{
+    for (ptrdiff_t n = g->family->nodes - 1; n >= 0; n--) {
+        struct plan_candidate c = plan_node(g, n);
+        if (is_end(r->ends, g->family, &c) && !(g->refused >> n & 1))
+            return n;
+    }
+    return -1;
+}
+
+// The node to look at; -1 where what it would tell is known.
+static ptrdiff_t open_node(const struct room *r, const struct plan_group *g)
+{
+    ptrdiff_t n = end_node(r, g);
+    if (n < 0 || plan_group_unshared(r->plan, g))
+        return -1;
+    struct plan_candidate c = plan_node(g, n);
+    bool known = plan_is_hopeless(r->plan, NULL, &c) || plan_has_room(r->plan, &c);
+    return known ? -1 : n;
+}
+
+// The middle of a family's micro-batches of which it is open.
+static void choose_group(struct room *r, const struct plan_family *f, ptrdiff_t *count)
+{
+    ptrdiff_t open[PLAN_MOST_MICRO], nodes[PLAN_MOST_MICRO], n = 0;
+    for (ptrdiff_t m = 0; m < f->micro_count; m++) {
+        nodes[n] = open_node(r, &r->plan->groups[f->group + m]);
+        open[n] = f->group + m;
+        n += nodes[n] >= 0;
+    }
+    if (!n)
+        return;
+    r->groups[*count] = &r->plan->groups[open[n / 2]];
+    r->nodes[(*count)++] = nodes[n / 2];
+}
+
+bool plan_look(struct plan *p, struct plan_group *g, ptrdiff_t node, struct arena scratch,
+               struct error *failure)
+{
+    struct plan_candidate *c = NEW(&scratch, struct plan_candidate, 1);
+    struct job *job = NEW(&scratch, struct job, 1);
+    struct error e = {0};
+    *c = plan_node(g, node);
+    if (plan_job(job, &scratch, p, c, &e) && plan_bucket(&c->bucket_bytes, scratch, job, &e) &&
+        predict_room(&c->prediction, &scratch, job, &e)) {
+        plan_add_floor(g, c, c->prediction.floor_bytes);
+        return true;
+    }
+    plan_note_refusal(g, node, &e, failure);
+    return false;
+}
+
+static void look(void *context, ptrdiff_t index, struct arena scratch)
+{
+    struct room *r = context;
+    (void)plan_look(r->plan, r->groups[index], r->nodes[index], scratch, &r->errors[index]);
+}
+
+// One of each family, as long as anything is open.
+static bool find_ends(struct room *r, struct arena *a, const struct runner *runner, struct error *e)
+{
+    struct plan *p = r->plan;
+    for (;;) {
+        ptrdiff_t count = 0;
+        for (ptrdiff_t i = 0; i < p->family_count; i++) {
+            const struct plan_family *f = &p->families[i];
+            bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
+            if (leanest == r->leanest)
+                choose_group(r, f, &count);
+        }
+        if (!count)
+            return true;
+        struct tasks tasks = {
+            .count = count, .run = look, .context = r, .before = p->predicted, .of = p->all};
+        r->errors = NEW(a, struct error, count);
+        for (ptrdiff_t i = 0; i < count; i++)
+            plan_prepare_group(p, a, r->groups[i]);
+        runner_run(runner, *a, &tasks);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            plan_settle_group(p, r->groups[i]);
+            if (r->errors[i].code != ERROR_NONE) {
+                *e = r->errors[i];
+                return false;
+            }
+        }
+    }
+}
+
+// With every dial at its leanest; then with checkpointing off, without offload, and without both.
+// Families without any that is leaner first: where those have no room, others have none.
+bool plan_find_room(struct plan *p, struct arena *a, const struct runner *runner, struct error *e)
+{
+    static const unsigned ends[] = {0, DIAL_CHECKPOINTING, DIAL_OFFLOAD,
+                                    DIAL_CHECKPOINTING | DIAL_OFFLOAD};
+    struct room r = {.plan = p};
+    r.groups = NEW(a, struct plan_group *, p->family_count + 1);
+    r.nodes = NEW(a, ptrdiff_t, p->family_count + 1);
+    for (ptrdiff_t i = 0; i < COUNT_OF(ends); i++) {
+        r.ends = ends[i];
+        r.leanest = true;
+        if (!find_ends(&r, a, runner, e))
+            return false;
+        r.leanest = false;
+        if (!find_ends(&r, a, runner, e))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,24 @@
+// Inside the room: which configurations may have room, and what every search notes in a group.
+#ifndef FATHOM_PLAN_ROOM_H
+#define FATHOM_PLAN_ROOM_H
+
+#include "core/plan/space.h"
+
+bool plan_find_room(struct plan *p, struct arena *a, const struct runner *runner,
+                    struct error *e) MUST_USE;
+
+// Finds the floor of one configuration; false where it cannot be.
+bool plan_look(struct plan *p, struct plan_group *g, ptrdiff_t node, struct arena scratch,
+               struct error *failure);
+
+// Memory for what tasks find in it.
+void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g);
+
+// What tasks that begin now may look at.
+void plan_settle_group(struct plan *p, struct plan_group *g);
+
+// That a rule refuses a node; what else failed goes to `failure`.
+void plan_note_refusal(struct plan_group *g, ptrdiff_t node, const struct error *e,
+                       struct error *failure);
+
+#endif
