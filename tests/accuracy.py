@@ -50,14 +50,14 @@ FILES = {
     "h200_models.jsonl": (54, (0, 0.004, 0.021), (0, 0.13, 0.96), 0.019),
     "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.015, 0.28), 0.054),
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
-    "h200_vl.jsonl": (18, (0.0047, 0.19, 0.57), (0.0095, 0.21, 0.25), 0.051),
+    "h200_vl.jsonl": (23, (0.0071, 0.12, 0.57), (0.0098, 0.35, 0.53), 0.064),
     "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
 }
 
 # (metric, runs it is taken over, statistic, percent allowed), over every file above together.
 OVERALL = (
     ("allocated", "dense", "median", 3e-06),
-    ("allocated", "dense", "95th", 0.015),
+    ("allocated", "dense", "95th", 0.018),
     ("allocated", "dense", "worst", 0.57),
     ("allocated", "experts", "worst", 0.0087),
     ("reserved", "all", "median", 0),
@@ -83,7 +83,7 @@ NOT_MEASURED = (
     "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
-    "images under DDP, ZeRO-1 and ZeRO-2, with LoRA or autocast on one GPU; what cuDNN takes to cut images into patches",
+    "images under DDP and ZeRO-1, with LoRA; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,

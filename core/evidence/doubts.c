@@ -287,9 +287,10 @@ static bool is_other_under_zero(const struct job *job)
 static bool is_other_vision(const struct job *job)
 {
     bool alone = job->strategy == STRATEGY_SINGLE && job->precision == PRECISION_BF16;
-    bool trainer = job->recipe == RECIPE_TRANSFORMERS &&
-                   (job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_FSDP2 ||
-                    job->strategy == STRATEGY_ZERO3);
+    bool fsdp1 = job->strategy == STRATEGY_FSDP1 && job->recipe == RECIPE_TRANSFORMERS;
+    bool trainer = (job->recipe == RECIPE_TRANSFORMERS || job->recipe == RECIPE_TRL) &&
+                   (fsdp1 || job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
+                    job->strategy == STRATEGY_ZERO2 || job->strategy == STRATEGY_ZERO3);
     return job->model.vision.depth && (!job->images || job->lora_rank || !(alone || trainer));
 }
 

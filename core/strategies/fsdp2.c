@@ -229,6 +229,21 @@ static void enter_unit(struct trainer *t, int unit)
     copy_out(t, u, true);
 }
 
+static void note_passed(const struct trainer *t, int unit)
+{
+    struct shards *s = shards_of(t);
+    if (!t->is_reference && unit >= 0 && s->units[unit].count)
+        s->order[s->order_count++] = unit;
+}
+
+// A unit has passed when all of its modules have been called; TRL never calls the head, which ends
+// the tail.
+static int tail_before_root(const struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    return job_fuses_head(t->job) || s->tail == s->root ? -1 : s->tail;
+}
+
 static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
@@ -238,9 +253,10 @@ static void leave_unit(struct trainer *t, int unit)
     }
     if (t->job->reshard && !s->units[unit].stays)
         let_go(t, &s->units[unit]);
-    if (!t->is_reference && unit != s->tail &&
-        s->units[unit].count) // TRL never calls the head, which ends the tail
-        s->order[s->order_count++] = unit;
+    if (unit == s->root)
+        note_passed(t, tail_before_root(t));
+    if (unit != s->tail)
+        note_passed(t, unit);
     if (unit == s->root)
         drop(t, &s->last_flat);
 }
@@ -400,10 +416,11 @@ static void add_unit(struct trainer *t, struct unit *u, int first, int count)
         add_with_adapter(t, u, i);
 }
 
-// Behind peft's model accelerate 1.15 (utils/fsdp_utils.py, _find_final_norm) finds no last norm,
-// which stays with the root; the tail is the head alone. TRL never calls it: a tied one is gathered
-// as the embedding, another one by TRL itself; transformers' Trainer does.
-static void make_units_around_adapters(struct trainer *t)
+// Behind peft's model, and inside one with vision, accelerate 1.15 (utils/fsdp_utils.py,
+// _find_final_norm) finds no last norm, which stays with the root; the tail is the head alone. TRL
+// never calls it: a tied one is gathered as the embedding, another one by TRL itself; transformers'
+// Trainer does.
+static void make_units_without_norm(struct trainer *t)
 {
     struct shards *s = shards_of(t);
     add_unit(t, &s->units[s->root], t->final_norm, t->norm_count);
@@ -459,8 +476,8 @@ static void make_units_of_text(struct trainer *t)
         int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
         add_unit(t, &s->units[i], first, end - first);
     }
-    if (t->job->lora_rank && has_tail) {
-        make_units_around_adapters(t);
+    if ((t->job->lora_rank || s->block_count) && has_tail) {
+        make_units_without_norm(t);
         return;
     }
     if (t->head == t->embedding) {
