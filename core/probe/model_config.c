@@ -32,13 +32,18 @@ static bool is_number(struct str s)
     return good && i == s.n;
 }
 
-// Values that transformers' configuration classes take as real numbers only (5.17, every family of
-// ours). Flattening makes 30 of 30.0.
+// Values, alone or in lists, that transformers' configuration classes of language models take as
+// real numbers only (5.17). Flattening makes 30 of 30.0.
 static const char reals[] =
-    "attention_dropout attn_logit_softcapping embedding_fraction emb_pdrop emb_prob_drop "
-    "final_logit_softcapping "
-    "initializer_range layer_norm_eps resid_pdrop resid_prob_drop rms_norm_eps "
-    "routed_scaling_factor router_aux_loss_coef router_jitter_noise";
+    "activation_sparsity_pattern altup_coef_clip attention_dropout attention_in_multiplier "
+    "attention_out_multiplier attn_logit_softcapping aux_loss_coef clip_qkv emb_pdrop "
+    "emb_prob_drop embedding_fraction embedding_multiplier eps final_logit_softcapping init_std "
+    "initializer_factor initializer_range key_multiplier layer_norm_eps layer_norm_epsilon "
+    "lm_head_multiplier logit_scale mlp_multipliers moe_router_logit_softcapping norm_eps "
+    "norm_epsilon output_multiplier partial_rotary_factor resid_pdrop resid_prob_drop "
+    "rms_norm_eps routed_scaling_factor router_aux_loss_coef router_jitter_noise "
+    "router_z_loss_coef ssm_in_multiplier ssm_multipliers ssm_out_multiplier swiglu_alpha "
+    "swiglu_limit time_step_floor time_step_limit time_step_max time_step_min";
 
 static bool is_whole(struct str value)
 {
@@ -54,6 +59,15 @@ static void put_scalar(struct json_out *j, struct str value)
         json_out_literal(j, value);
     else
         json_out_str(j, value);
+}
+
+// "x.time_step_limit.": the list's name.
+static struct str last_part(struct str prefix)
+{
+    ptrdiff_t end = prefix.n ? prefix.n - 1 : 0, begin = end;
+    while (begin > 0 && prefix.p[begin - 1] != '.')
+        begin--;
+    return str_slice(prefix, begin, end);
 }
 
 // The part of a key between `prefix` and the next dot.
@@ -95,7 +109,7 @@ static void put_group(struct json_out *j, const struct settings *s, struct str p
         if (!list)
             json_out_key_str(j, part);
         struct str value = s->items[i].value;
-        if (words_have(reals, ' ', part) && is_whole(value))
+        if (words_have(reals, ' ', list ? last_part(prefix) : part) && is_whole(value))
             value = str_join(s->arena, value, STR(".0"));
         if (prefix.n + part.n == key.n)
             put_scalar(j, value);

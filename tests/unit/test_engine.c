@@ -482,13 +482,15 @@ TEST(configurations_are_made_whole_again)
                                         "config.version=4.5.0\nconfig.low=-1.5\n"
                                         "config.id2label.0=no\nconfig.id2label.1=yes\n"
                                         "config.final_logit_softcapping=30\n"
+                                        "config.time_step_limit.0=0\nconfig.places.0=0\n"
                                         "config.rms_norm_eps=1e-06");
     CHECK_STR(model_config_json(&a, &s),
               "{\n  \"model_type\": \"x\",\n  \"text_config\": {\n    \"hidden_size\": 64,\n"
               "    \"eps\": 1e-06\n  },\n  \"kinds\": [\n    \"full\",\n    \"slide\"\n  ],\n"
               "  \"tie\": true,\n  \"none\": null,\n  \"version\": \"4.5.0\",\n  \"low\": -1.5,\n"
               "  \"id2label\": {\n    \"0\": \"no\",\n    \"1\": \"yes\"\n  },\n"
-              "  \"final_logit_softcapping\": 30.0,\n  \"rms_norm_eps\": 1e-06\n}");
+              "  \"final_logit_softcapping\": 30.0,\n  \"time_step_limit\": [\n    0.0\n  ],\n"
+              "  \"places\": [\n    0\n  ],\n  \"rms_norm_eps\": 1e-06\n}");
     s = settings_of(&a, "model=Qwen3-0.6B");
     CHECK(str_starts(model_config_json(&a, &s),
                      STR("{\n  \"model_type\": \"qwen3\",\n  \"hidden_size\": 1024,\n")));
