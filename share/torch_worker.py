@@ -84,10 +84,21 @@ def read_trial(text):
 # ------------------------------------------------------------------ the model
 
 
+def with_infinities(value):
+    """JSON has no infinity: transformers 5 writes {"__float__": "Infinity"} (configuration_utils.py)."""
+    if isinstance(value, list):
+        return [with_infinities(part) for part in value]
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"__float__"}:
+        return float(value["__float__"])
+    return {key: with_infinities(part) for key, part in value.items()}
+
+
 def build_config(trial):
     import transformers
 
-    values = dict(trial["config"])
+    values = with_infinities(trial["config"])
     kind = values.pop("model_type", None)
     if kind is None:
         raise BadTrial("the model's configuration has no model_type")

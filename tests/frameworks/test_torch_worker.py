@@ -106,6 +106,22 @@ class Probe(unittest.TestCase):
             cells = json.loads(done.stdout)["cells"]
             self.assertEqual([(c["gpus"], c["max_context"]) for c in cells], [(1, 192), (2, 192)])
 
+    def test_real_numbers_reach_the_configuration_class(self):
+        """Granite 4's class refuses a limit of 0 where 0.0 was written, and an infinity that is an object."""
+        granite = {**TINY, "model_type": "granitemoehybrid", "num_local_experts": 0, "num_experts_per_tok": 0,
+                   "shared_intermediate_size": 128, "layer_types": ["attention"] * 2,
+                   "time_step_limit": [0.0, {"__float__": "Infinity"}]}
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "granite"))
+            with open(os.path.join(folder, "granite", "config.json"), "w") as file:
+                json.dump(granite, file)
+            done = subprocess.run(
+                [FATHOM, "probe", "--engine", "torch", "--model", "./granite", "--device", "cpu", "--gpus", "1",
+                 "--grid", "64", "--start", "64", "--until", "64", "--python", sys.executable, "--json"],
+                cwd=folder, text=True, timeout=600, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(done.stdout)["cells"][0]["max_context"], 64)
+
     def test_no_gpu_is_said_in_one_sentence(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run(
