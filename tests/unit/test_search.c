@@ -281,8 +281,8 @@ TEST(what_is_not_possible_is_left_out_of_a_sweep)
         CHECK_U64(c->capacity.context > 0, c->possible);
     }
     CHECK(sweep_cell(&s, 1, 1, 0)->capacity.context > sweep_cell(&s, 1, 0, 0)->capacity.context);
-    CHECK(!run_sweep(&s, "model=gemma-2-2b lora=16 gpu=1,2xA100-80G", &e));
-    CHECK(strstr(e.message, "LoRA over Gemma 2 is not modelled"));
+    CHECK(!run_sweep(&s, "model=DeepSeek-V2-Lite lora=16 gpu=1,2xA100-80G", &e));
+    CHECK(strstr(e.message, "LoRA over DeepSeek-V2 is not modelled"));
     CHECK(!run_sweep(&s, "model=Qwen3-0.6B,Qwen3-9B gpu=H200", &e));
     CHECK_STR(str_from(e.message), "there is no model 'Qwen3-9B'");
 }
@@ -351,13 +351,14 @@ TEST(every_given_length_is_shown_and_a_refused_model_has_its_reason)
 {
     struct guide g;
     struct error e;
-    CHECK(make_guide(&g,
-                     "model=Qwen3-0.6B,gemma-2-2b gpu=1,2xA100-80G layers=2 memory-limit=16GiB "
-                     "lora=16 lengths=1k,512k,600k",
-                     "vanilla,SP=2,SP=8", &e));
+    CHECK(
+        make_guide(&g,
+                   "model=Qwen3-0.6B,DeepSeek-V2-Lite gpu=1,2xA100-80G layers=2 memory-limit=16GiB "
+                   "lora=16 lengths=1k,512k,600k",
+                   "vanilla,SP=2,SP=8", &e));
     CHECK_U64((uint64_t)guide_rows(&g, 0), 3);
     CHECK(!guide_refusal(&g, 0, 0));
-    CHECK(strstr(guide_refusal(&g, 0, 1)->message, "LoRA over Gemma 2 is not modelled"));
+    CHECK(strstr(guide_refusal(&g, 0, 1)->message, "LoRA over DeepSeek-V2 is not modelled"));
     CHECK(guide_is_possible(&g, 1) && !guide_is_possible(&g, 2));
 }
 
