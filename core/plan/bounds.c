@@ -13,11 +13,6 @@ bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate 
     return true;
 }
 
-bool plan_same_dials(const struct plan_candidate *c, const struct plan_candidate *o)
-{
-    return memcmp(c->dial, o->dial, sizeof c->dial) == 0;
-}
-
 // ------------------------------------------------------------------ time
 
 // The same shared by half as many, with as many sequences or half of them; NULL where there is
@@ -37,17 +32,26 @@ const struct plan_group *plan_group_unshared(const struct plan *p, const struct 
     return group_shared_less(p, g->family->alone, g->batch, 2);
 }
 
+// Whether every dial is as far as the other's, or further, where they have an order in time, else
+// the same. Those that move no memory but the allocator's never make a step shorter.
+static bool is_no_faster(const struct plan_candidate *c, const struct plan_floor *than)
+{
+    for (int i = 0; i < PLAN_DIALS; i++) {
+        bool ordered = c->family->ordered || plan_dials[i].same_memory;
+        if (c->dial[i] < than->dial[i] || (!ordered && c->dial[i] != than->dial[i]))
+            return false;
+    }
+    return true;
+}
+
 double plan_least_seconds(const struct plan *p, const struct plan_group *own,
                           const struct plan_group *g, const struct plan_candidate *c)
 {
     double seconds = 0;
-    ptrdiff_t count = g == own ? g->candidate_count : g->settled;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const struct plan_candidate *o = &g->candidates[i];
-        bool holds = g->family->ordered ? plan_is_beyond(c, o) : plan_same_dials(c, o);
-        if (holds && o->prediction.time.seconds > seconds)
-            seconds = o->prediction.time.seconds;
-    }
+    ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (g->floors[i].seconds > seconds && is_no_faster(c, &g->floors[i]))
+            seconds = g->floors[i].seconds;
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
@@ -61,22 +65,24 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
 
 // ------------------------------------------------------------------ live memory
 
-static struct plan_floor floor_of(const struct plan_candidate *c, uint64_t bytes)
+static struct plan_floor floor_of(const struct plan_candidate *c)
 {
-    struct plan_floor f = {c->family, c->batch, c->accum, {0}, bytes};
+    struct plan_floor f = {c->family, c->batch, c->accum, {0}, c->prediction.floor_bytes, 0};
     memcpy(f.dial, c->dial, sizeof f.dial);
     return f;
 }
 
-void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, uint64_t bytes)
+void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, bool timed)
 {
-    g->floors[g->floor_count++] = floor_of(c, bytes);
+    struct plan_floor f = floor_of(c);
+    f.seconds = timed ? c->prediction.time.seconds : 0;
+    g->floors[g->floor_count++] = f;
 }
 
-bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c)
+bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c, bool timed)
 {
     for (ptrdiff_t i = 0; i < g->floor_count; i++) {
-        bool same = true;
+        bool same = !timed || g->floors[i].seconds > 0;
         for (int d = 0; d < PLAN_DIALS; d++)
             same &= plan_dials[d].same_memory || g->floors[i].dial[d] == c->dial[d];
         if (same)
@@ -134,7 +140,7 @@ static double least_bytes(const struct plan *p, const struct plan_group *own,
 double plan_least_bytes(const struct plan *p, const struct plan_group *own,
                         const struct plan_candidate *c)
 {
-    struct plan_floor f = floor_of(c, 0);
+    struct plan_floor f = floor_of(c);
     return least_bytes(p, own, &f);
 }
 
@@ -146,7 +152,7 @@ bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
 
 bool plan_has_room(const struct plan *p, const struct plan_candidate *c)
 {
-    struct plan_floor f = floor_of(c, 0);
+    struct plan_floor f = floor_of(c);
     for (ptrdiff_t i = 0; i < p->floor_count; i++)
         if (p->floors[i]->bytes <= c->family->limit_bytes && is_leaner(&f, p->floors[i]))
             return true;

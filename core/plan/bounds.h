@@ -8,8 +8,6 @@
 // Whether every dial is as far as the other's, or further.
 bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate *from);
 
-bool plan_same_dials(const struct plan_candidate *c, const struct plan_candidate *o);
-
 // The least time that it can take: no less than what its dials come from, and than the same shared
 // by half as many, whenever those reduce. `own` is the group that is searched.
 double plan_least_seconds(const struct plan *p, const struct plan_group *own,
@@ -30,10 +28,10 @@ bool plan_has_room(const struct plan *p, const struct plan_candidate *c);
 // Whether it shares sequences where ranks could have had some each.
 const struct plan_group *plan_group_unshared(const struct plan *p, const struct plan_group *g);
 
-// Whether its own floor is known.
-bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c);
+// Whether its own floor is known, with the time where that is wanted.
+bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c, bool timed);
 
-// Into the group's own, for tasks that begin later.
-void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, uint64_t bytes);
+// What its prediction says, into the group's own, for tasks that begin later.
+void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, bool timed);
 
 #endif

@@ -329,8 +329,11 @@ bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
     p->request = *r;
-    if (!stand_in_target(p, a, e) || !plan_families(p, a, e) || !check_possible(p, *a, e))
+    struct lengths *lengths = NEW(a, struct lengths, 1);
+    if (!stand_in_target(p, a, e) || !plan_families(p, a, e) || !check_possible(p, *a, e) ||
+        !lengths_read(lengths, &p->base, e))
         return false;
+    p->real_lengths = lengths->parts;
     plan_groups(p, a);
     if (!plan_search(p, a, NULL, runner, e) || !check_time(p, e))
         return false;

@@ -73,12 +73,15 @@ struct plan_group {
     struct error refusal; // the first
 };
 
-// Live memory that a configuration has at least; of the first two steps where that was asked alone.
+// What a configuration has alive and how long it takes at least, from a simulation without
+// allocator, or of what it was predicted to. Of memory alone the first two steps, and no further
+// than the limit.
 struct plan_floor {
     const struct plan_family *family;
     uint64_t batch, accum;
     int dial[PLAN_DIALS];
     uint64_t bytes;
+    double seconds; // 0: not asked
 };
 
 struct plan_candidate {
@@ -104,6 +107,7 @@ struct plan {
     struct plan_request request;
     struct settings base; // of every candidate: as given, and whose files are meant
     struct job job;       // of the base
+    bool real_lengths;    // of the user's data are what time is counted by
     struct plan_family *families;
     ptrdiff_t family_count, family_capacity;
     struct plan_group *groups;

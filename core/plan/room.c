@@ -18,6 +18,7 @@ struct room {
     struct error *errors;       // that are no refusals
     unsigned ends;              // dials that stand at their first values, as bits
     bool leanest;               // families that no other is leaner than
+    uint64_t gpus;              // of the families that are looked at
 };
 
 // Whether the dials that are looked at stand at their first values.
@@ -66,26 +67,37 @@ static void choose_group(struct room *r, const struct plan_family *f, ptrdiff_t 
     r->nodes[(*count)++] = nodes[n / 2];
 }
 
-bool plan_look(struct plan *p, struct plan_group *g, ptrdiff_t node, struct arena scratch,
+// The dials that only move the allocator stand at their first values, which others are no faster
+// than.
+static void put_first(struct plan_candidate *c)
+{
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (plan_dials[i].same_memory)
+            c->dial[i] = c->family->first[i];
+}
+
+bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch,
                struct error *failure)
 {
     struct plan_candidate *c = NEW(&scratch, struct plan_candidate, 1);
     struct job *job = NEW(&scratch, struct job, 1);
     struct error e = {0};
-    *c = plan_node(g, node);
+    *c = plan_node(look.group, look.node);
     if (plan_job(job, &scratch, p, c, &e) && plan_bucket(&c->bucket_bytes, scratch, job, &e) &&
-        predict_room(&c->prediction, &scratch, job, &e)) {
-        plan_add_floor(g, c, c->prediction.floor_bytes);
+        (look.timed ? predict_time : predict_room)(&c->prediction, &scratch, job, &e)) {
+        put_first(c);
+        plan_add_floor(look.group, c, look.timed);
         return true;
     }
-    plan_note_refusal(g, node, &e, failure);
+    plan_note_refusal(look.group, look.node, &e, failure);
     return false;
 }
 
 static void look(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct room *r = context;
-    (void)plan_look(r->plan, r->groups[index], r->nodes[index], scratch, &r->errors[index]);
+    struct plan_look look = {r->groups[index], r->nodes[index], false};
+    (void)plan_look(r->plan, look, scratch, &r->errors[index]);
 }
 
 // One of each family, as long as anything is open.
@@ -97,7 +109,7 @@ static bool find_ends(struct room *r, struct arena *a, const struct runner *runn
         for (ptrdiff_t i = 0; i < p->family_count; i++) {
             const struct plan_family *f = &p->families[i];
             bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-            if (leanest == r->leanest)
+            if (leanest == r->leanest && f->gpus == r->gpus)
                 choose_group(r, f, &count);
         }
         if (!count)
@@ -118,8 +130,29 @@ static bool find_ends(struct room *r, struct arena *a, const struct runner *runn
     }
 }
 
-// With every dial at its leanest; then with checkpointing off, without offload, and without both.
 // Families without any that is leaner first: where those have no room, others have none.
+static bool find_of_gpus(struct room *r, struct arena *a, const struct runner *runner,
+                         struct error *e)
+{
+    r->leanest = true;
+    if (!find_ends(r, a, runner, e))
+        return false;
+    r->leanest = false;
+    return find_ends(r, a, runner, e);
+}
+
+// The next smaller number of GPUs; 0 after the last.
+static uint64_t fewer_gpus(const struct plan *p, uint64_t than)
+{
+    uint64_t most = 0;
+    for (ptrdiff_t i = 0; i < p->family_count; i++)
+        if (p->families[i].gpus < than && p->families[i].gpus > most)
+            most = p->families[i].gpus;
+    return most;
+}
+
+// With every dial at its leanest; then with checkpointing off, without offload, and without both.
+// The most GPUs first: with fewer there is no more room.
 bool plan_find_room(struct plan *p, struct arena *a, const struct runner *runner, struct error *e)
 {
     static const unsigned ends[] = {0, DIAL_CHECKPOINTING, DIAL_OFFLOAD,
@@ -129,12 +162,9 @@ bool plan_find_room(struct plan *p, struct arena *a, const struct runner *runner
     r.nodes = NEW(a, ptrdiff_t, p->family_count + 1);
     for (ptrdiff_t i = 0; i < COUNT_OF(ends); i++) {
         r.ends = ends[i];
-        r.leanest = true;
-        if (!find_ends(&r, a, runner, e))
-            return false;
-        r.leanest = false;
-        if (!find_ends(&r, a, runner, e))
-            return false;
+        for (r.gpus = fewer_gpus(p, UINT64_MAX); r.gpus; r.gpus = fewer_gpus(p, r.gpus))
+            if (!find_of_gpus(&r, a, runner, e))
+                return false;
     }
     return true;
 }

@@ -7,8 +7,15 @@
 bool plan_find_room(struct plan *p, struct arena *a, const struct runner *runner,
                     struct error *e) MUST_USE;
 
-// Finds the floor of one configuration; false where it cannot be.
-bool plan_look(struct plan *p, struct plan_group *g, ptrdiff_t node, struct arena scratch,
+// What to look at without an allocator, which takes a part of the time that a prediction does.
+struct plan_look {
+    struct plan_group *group;
+    ptrdiff_t node;
+    bool timed;
+};
+
+// Adds its floor; false where rules refuse it.
+bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch,
                struct error *failure);
 
 // Memory for what tasks find in it.

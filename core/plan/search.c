@@ -94,7 +94,8 @@ static bool is_behind_front(const struct plan *p, const struct plan_group *g,
         if (is_as_good(&g->candidates[i], seconds, bytes))
             return true;
     for (ptrdiff_t i = 0; i < p->settled_count; i++)
-        if (is_as_good(p->settled[i], seconds, bytes))
+        if (p->settled[i]->family->gpus == p->best_gpus &&
+            is_as_good(p->settled[i], seconds, bytes))
             return true;
     return false;
 }
@@ -102,7 +103,7 @@ static bool is_behind_front(const struct plan *p, const struct plan_group *g,
 static bool was_tried(const struct plan_group *g, const struct plan_candidate *c)
 {
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
-        if (plan_same_dials(&g->candidates[i], c))
+        if (memcmp(g->candidates[i].dial, c->dial, sizeof c->dial) == 0)
             return true;
     return false;
 }
@@ -136,12 +137,18 @@ static bool is_left_out(const struct search *s, const struct plan_group *g,
                                        (found > 0 && bound_of(p, g, c) > found * PLAN_SAME));
 }
 
-// Whether a floor, which is quickly found, may spare the rest.
-static bool weighs_memory(const struct search *s)
+// Looks at a node without an allocator, where that may spare the rest: at its memory, and at its
+// time where the goal counts that. False where rules refuse it.
+static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t node,
+                       struct arena scratch, struct error *failure)
 {
-    return !s->plan->request.exhaustive &&
-           (s->phase == SEARCH_FRONT ||
-            (s->phase == SEARCH_BEST && s->plan->request.goal == GOAL_MEMORY));
+    const struct plan_request *r = &s->plan->request;
+    bool best = s->phase == SEARCH_BEST, memory = r->goal == GOAL_MEMORY;
+    struct plan_candidate c = plan_node(g, node);
+    struct plan_look look = {g, node, best && !memory && !s->plan->real_lengths};
+    bool counts = best ? r->goal != GOAL_SIMPLICITY : s->phase == SEARCH_FRONT;
+    return r->exhaustive || !counts || plan_has_floor(g, &c, look.timed) ||
+           plan_look(s->plan, look, scratch, failure);
 }
 
 // False where something failed that is no refusal.
@@ -153,11 +160,10 @@ static bool try_node(const struct search *s, struct plan_group *g, ptrdiff_t nod
     *c = plan_node(g, node);
     if (g->refused >> node & 1 || is_left_out(s, g, c))
         return true;
-    if (weighs_memory(s) && !plan_has_floor(g, c) &&
-        (!plan_look(s->plan, g, node, scratch, failure) || is_left_out(s, g, c)))
+    if (!look_first(s, g, node, scratch, failure) || is_left_out(s, g, c))
         return failure->code == ERROR_NONE;
     if (try_candidate(s->plan, c, scratch, &refusal)) {
-        plan_add_floor(g, c, c->prediction.floor_bytes);
+        plan_add_floor(g, c, true);
         g->candidate_count++;
         return true;
     }
@@ -179,6 +185,24 @@ static bool try_first(const struct search *s, struct plan_group *g, struct arena
     return ok;
 }
 
+// The same without an allocator: of those with fewer GPUs, few are near the best. One without room
+// tells nothing, either.
+static bool look_at_first(const struct search *s, struct plan_group *g, struct arena scratch,
+                          struct error *failure)
+{
+    for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
+        struct plan_candidate c = plan_node(g, n);
+        if (g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
+            continue;
+        bool known = plan_look(s->plan, (struct plan_look){g, n, true}, scratch, failure);
+        if (known && !plan_is_hopeless(s->plan, g, &c))
+            return true;
+        if (failure->code != ERROR_NONE)
+            return false;
+    }
+    return true;
+}
+
 static bool try_all(const struct search *s, struct plan_group *g, struct arena scratch,
                     struct error *failure)
 {
@@ -192,18 +216,22 @@ static bool try_all(const struct search *s, struct plan_group *g, struct arena s
 static void search_group(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct search *s = context;
+    struct plan_group *g = s->groups[index];
+    bool fewer = g->family->gpus < hardware_gpus(&s->plan->job.hardware);
     bool first = s->phase == SEARCH_SECONDS;
-    (void)(first ? try_first : try_all)(s, s->groups[index], scratch, &s->failed[index]);
+    (void)(!first                            ? try_all
+           : fewer && !s->plan->real_lengths ? look_at_first
+                                             : try_first)(s, g, scratch, &s->failed[index]);
 }
 
 void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
 {
     if (!p->settled) {
         p->settled = NEW(a, const struct plan_candidate *, p->all + 1);
-        p->floors = NEW(a, const struct plan_floor *, 2 * p->all + 1);
+        p->floors = NEW(a, const struct plan_floor *, 3 * p->all + 1);
     }
     if (!g->floors)
-        g->floors = NEW(a, struct plan_floor, 2 * g->family->nodes);
+        g->floors = NEW(a, struct plan_floor, 3 * g->family->nodes);
     if (!g->candidates)
         g->candidates = NEW(a, struct plan_candidate, g->family->nodes + 1);
 }
@@ -313,14 +341,18 @@ static bool find_bounds(struct search *s, struct arena *a, const struct runner *
     if ((p->request.front || p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST) &&
         !run_groups(s, a, runner, count, e))
         return false;
-    for (ptrdiff_t i = 0; i < p->group_count; i++)
+    for (ptrdiff_t i = 0; i < p->group_count; i++) {
+        note_hope(p, &p->groups[i]);
         note_seconds(p, &p->groups[i]);
+    }
     return true;
 }
 
+// The front is told of one machine.
 static bool is_searched(const struct search *s, const struct plan_group *g)
 {
-    return !s->strategy || str_is(str_from(g->family->strategy), s->strategy);
+    return (!s->strategy || str_is(str_from(g->family->strategy), s->strategy)) &&
+           (s->phase != SEARCH_FRONT || g->family->gpus == s->plan->best_gpus);
 }
 
 static double found_so_far(const struct search *s, enum plan_goal goal)
@@ -399,8 +431,7 @@ static void look_again(struct search *s)
         struct plan_group *g = &p->groups[i];
         if (is_searched(s, g))
             note_hope(p, g);
-        bool told = g->family->gpus == p->best_gpus && !plan_group_unshared(p, g);
-        g->done = g->done || (s->phase == SEARCH_FRONT && !told);
+        g->done = g->done || (s->phase == SEARCH_FRONT && plan_group_unshared(p, g));
     }
 }
 
@@ -441,18 +472,28 @@ static struct plan_group *leanest_group(const struct plan *p, const char *strate
     return group;
 }
 
+static bool is_at(const struct plan_candidate *c, const struct plan_floor *f)
+{
+    for (int d = 0; d < PLAN_DIALS; d++)
+        if (c->dial[d] != f->dial[d] && !plan_dials[d].same_memory)
+            return false;
+    return true;
+}
+
+// With segments that grow, if any: those need least.
 bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, struct error *e)
 {
     const struct plan_floor *least = NULL;
     struct plan_group *g = leanest_group(p, strategy, &least);
-    for (ptrdiff_t n = 0; g && n < g->family->nodes; n++) {
+    for (ptrdiff_t n = g ? g->family->nodes - 1 : -1; n >= 0; n--) {
         struct plan_candidate *c = &g->candidates[g->candidate_count];
         *c = plan_node(g, n);
-        if (memcmp(c->dial, least->dial, sizeof c->dial) != 0 || was_tried(g, c))
+        if (!is_at(c, least) || g->refused >> n & 1)
             continue;
         if (!try_candidate(p, c, *a, e))
             return false;
         g->candidate_count++;
+        return true;
     }
     return true;
 }

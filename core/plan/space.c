@@ -43,14 +43,15 @@ static bool is_given(const struct plan *p, const char *setting)
     return settings_find_z(p->request.settings, setting) != NULL;
 }
 
-// Divisors, so that micro-batches of one size make up the batch.
+// Divisors, so that micro-batches of one size make up the batch. Where there is but one, it is
+// reduced after it whatever is said.
 static void find_micro(struct plan_family *f, const struct plan_request *r)
 {
     uint64_t each = r->global_batch / f->data_parallel, most = r->lean ? 1 : each;
     if (r->global_batch % f->data_parallel)
         return;
     for (uint64_t b = 1; b <= most && b <= 65536 && f->micro_count < PLAN_MOST_MICRO; b++)
-        if (each % b == 0)
+        if (each % b == 0 && !(f->synced && b == each))
             f->micro[f->micro_count++] = b;
 }
 

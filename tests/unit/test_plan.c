@@ -209,26 +209,30 @@ static const struct plan_candidate *tried_at(const struct plan_group *g, const s
     return NULL;
 }
 
-// What is found of memory alone, in fewer steps and no further than the limit, is never more than
-// what the whole prediction has alive; and nothing of it is called hopeless that fits.
+// What is found without an allocator, of memory alone in fewer steps and no further than the limit,
+// is never more than what the whole prediction has alive, and never longer than what it takes; and
+// nothing of it is called hopeless that fits.
 TEST(floors_are_floors)
 {
-    ptrdiff_t compared = 0, above = 0;
-    for (ptrdiff_t n = 0; n < 3; n++) {
+    static const enum plan_goal goals[] = {GOAL_COST, GOAL_MEMORY, GOAL_SPEED};
+    ptrdiff_t compared = 0, above = 0, timed = 0;
+    for (ptrdiff_t n = 0; n < COUNT_OF(goals); n++) {
         struct arena *a = test_arena();
-        const struct plan *all = plan_of(a, spaces[n], GOAL_SPEED, true);
-        const struct plan *p = plan_made(a, spaces[n], GOAL_MEMORY, false, true);
+        const struct plan *all = plan_of(a, spaces[n], goals[n], true);
+        const struct plan *p = plan_made(a, spaces[n], goals[n], false, true);
         for (ptrdiff_t g = 0; g < p->group_count; g++)
             for (ptrdiff_t i = 0; i < p->groups[g].floor_count; i++) {
                 const struct plan_floor *f = &p->groups[g].floors[i];
                 const struct plan_candidate *c = tried_at(&all->groups[g], f);
                 CHECK(c && f->bytes <= c->prediction.floor_bytes);
                 CHECK(c && (f->bytes <= f->family->limit_bytes || !c->prediction.fits));
+                CHECK(c && f->seconds <= c->prediction.time.seconds);
                 above += f->bytes > f->family->limit_bytes;
+                timed += f->seconds > 0;
                 compared++;
             }
     }
-    CHECK(compared > 100 && above > 10);
+    CHECK(compared > 100 && above > 10 && timed > 20);
 }
 
 // "strategy=zero3 cp=2" of "strategy=zero2 cp=2", where there is one with the same dials.
