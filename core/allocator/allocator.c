@@ -270,6 +270,13 @@ static struct block *out_of_memory(struct allocator *a, const struct request *re
     return NULL;
 }
 
+static void watch(struct episode *e, const struct search *s, const struct block *b, bool is_cut)
+{
+    if (s->segment_bytes)
+        episode_grew(e, b);
+    episode_served(e, b, s->bytes, is_cut);
+}
+
 struct block *allocator_serve(struct allocator *a, const struct request *request)
 {
     ASSERT(request->bytes < EVENT_MAX_BYTES);
@@ -277,7 +284,10 @@ struct block *allocator_serve(struct allocator *a, const struct request *request
     struct block *b = find_memory(a, &s);
     if (!b)
         return out_of_memory(a, request);
-    if (should_split(a, b, s.bytes))
+    bool is_cut = should_split(a, b, s.bytes);
+    if (a->episode)
+        watch(a->episode, &s, b, is_cut);
+    if (is_cut)
         pool_put(a, block_cut(a, b, s.bytes));
     b->state = BLOCK_ALLOCATED;
     b->requested_bytes = request->bytes;
@@ -366,6 +376,8 @@ static void become_free(struct allocator *a, struct block *b)
         a->active_by_tag[b->tag] -= b->bytes;
     stat_lower(&a->stats.requested_bytes, b->requested_bytes);
     log_block(a, EVENT_FREE_COMPLETED, b);
+    if (a->episode && !b->previous && !b->next)
+        episode_returned(a->episode, b);
     block_merge(a, b);
     pool_put(a, b);
 }

@@ -10,6 +10,7 @@
 
 #include "core/allocator/block.h"
 #include "core/allocator/driver.h"
+#include "core/allocator/episode.h"
 #include "core/allocator/oom.h"
 #include "core/allocator/options.h"
 #include "core/base/arena.h"
@@ -50,6 +51,7 @@ struct allocator {
     struct block *spare_blocks;
     struct segment *spare_segments;
     uint32_t blocks_made;
+    struct episode *episode;     // being watched; NULL: none is
     uint64_t *active_by_tag;     // kept up to date where the owner gives an array for all its tags
     void (*missed)(void *owner); // told before anything is done for a request the cache cannot
     void *owner;                 // serve; NULL: nobody asks

@@ -66,8 +66,11 @@ static inline void pool_put(struct allocator *a, struct block *b)
 {
     b->state = BLOCK_FREE;
     b->inserted_at = *b->pool->searches;
-    if (block_is_split_classic(b))
+    if (block_is_split_classic(b)) {
         stat_raise(&a->stats.inactive_split_bytes, b->bytes);
+        if (a->episode)
+            episode_piece(a->episode, b);
+    }
     block_set_add(&b->pool->free, b);
 }
 
