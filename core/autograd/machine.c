@@ -1,10 +1,10 @@
-// Storages and their events. Handles of blocks are used again, so that a replay's tables stay
-// small.
+// Storages and their events. In a history that is kept, handles of blocks are used again, so that a
+// replay's tables stay small; in others they tell which of two blocks came first.
 #include "core/autograd/machine.h"
 
 #include <math.h>
 
-#include "core/allocator/options.h"
+#include "core/allocator/allocator.h"
 
 struct machine machine_with(struct arena *a, struct trace *trace)
 {
@@ -37,6 +37,8 @@ static uint64_t whole_units(uint64_t bytes)
 
 static uint32_t take_block(struct machine *m)
 {
+    if (m->trace->passes)
+        return m->blocks_made++;
     if (m->spare_block_count)
         return m->spare_blocks[--m->spare_block_count];
     return m->trace->block_count++;
@@ -44,6 +46,8 @@ static uint32_t take_block(struct machine *m)
 
 static void give_block(struct machine *m, uint32_t block)
 {
+    if (m->trace->passes)
+        return;
     if (m->spare_block_count == m->spare_block_capacity)
         m->spare_blocks = arena_grow(m->arena, m->spare_blocks, sizeof *m->spare_blocks,
                                      m->spare_block_count, &m->spare_block_capacity);
@@ -55,13 +59,6 @@ static void give_storage(struct machine *m, struct storage *s)
     give_block(m, s->block);
     s->next = m->spare;
     m->spare = s;
-}
-
-static inline void play_last(struct machine *m)
-{
-    m->place = 0;
-    if (m->play)
-        m->grew = m->play(m->player, m->trace->count - 1);
 }
 
 // splitmix64's finalizer
@@ -92,13 +89,29 @@ static void watch(struct machine *m, struct storage *s, enum event_kind kind)
 static void note(struct machine *m, const struct storage *s, enum event_kind kind,
                  enum memory_kind tag)
 {
-    struct event *e = trace_place(m->trace);
-    e->address = 0;
-    e->bytes = s->bytes;
-    e->block = s->block;
-    e->tag = (uint32_t)tag;
-    e->stream = s->stream;
-    e->kind = (uint8_t)kind;
+    m->grew = false;
+    if (!trace_passes(m->trace))
+        trace_add(m->trace, (struct event){.bytes = s->bytes,
+                                           .block = s->block,
+                                           .tag = (uint32_t)tag,
+                                           .stream = s->stream,
+                                           .kind = (uint8_t)kind});
+}
+
+// Different for blocks that are not in the same place, or not as large.
+static uint64_t place_of(const struct block *b)
+{
+    return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
+}
+
+static void serve(struct machine *m, struct storage *s, enum memory_kind kind)
+{
+    struct request request = {s->bytes, (uint32_t)kind, s->block, s->stream};
+    m->place = 0;
+    if (!m->play)
+        return;
+    s->place = m->play->serve(m->player, &request, &m->grew);
+    m->place = m->watched ? place_of(s->place) : 0;
 }
 
 // Either the host has waited for it, or by the clocks of host and card it is over.
@@ -127,7 +140,8 @@ static void complete_waiting(struct machine *m)
         }
         *link = s->next;
         note(m, s, EVENT_FREE_COMPLETED, MEMORY_UNKNOWN);
-        play_last(m);
+        if (m->play)
+            m->play->free_at_last(m->player, s->place, s->block);
         watch(m, s, EVENT_FREE_COMPLETED);
         give_storage(m, s);
     }
@@ -180,7 +194,7 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     if (m->live_bytes > m->floor_bytes)
         m->floor_bytes = m->live_bytes;
     note(m, s, EVENT_ALLOC, kind);
-    play_last(m);
+    serve(m, s, kind);
     watch(m, s, EVENT_ALLOC);
     return s;
 }
@@ -215,7 +229,8 @@ void machine_drop(struct machine *m, struct storage *s)
     }
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
-    play_last(m);
+    if (m->play)
+        m->play->free(m->player, s->place);
     watch(m, s, EVENT_FREE);
     give_storage(m, s);
 }
@@ -233,7 +248,8 @@ static void free_after(struct machine *m, struct storage *s, uint16_t stream)
 {
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
-    play_last(m);
+    if (m->play)
+        m->play->free_later(m->player, s->place);
     watch(m, s, EVENT_FREE_REQUESTED);
     s->done_at = m->clock[stream];
     s->done_time = machine_when(m, stream);
@@ -343,8 +359,11 @@ void machine_scratch(struct machine *m, uint64_t bytes)
 
 void machine_mark(struct machine *m, enum event_kind kind)
 {
-    trace_add(m->trace, (struct event){.block = EVENT_NO_BLOCK, .kind = (uint8_t)kind});
-    play_last(m);
+    m->grew = false;
+    if (!trace_passes(m->trace))
+        trace_add(m->trace, (struct event){.block = EVENT_NO_BLOCK, .kind = (uint8_t)kind});
+    if (m->play)
+        m->play->mark(m->player, kind);
 }
 
 const char *phase_name(enum phase phase)
@@ -390,6 +409,7 @@ static void begin_turn(struct machine *m)
 struct turns machine_turns(struct machine *m)
 {
     m->watched = !m->makes_all;
+    m->has_turns |= m->watched;
     m->alive = 0;
     begin_turn(m);
     return (struct turns){.moves_at = 1};

@@ -63,6 +63,7 @@ enum { STREAM_COMPUTE = 0, FIRST_SIDE_STREAM = 1, MODEL_STREAMS = 3, MACHINE_STR
 
 struct storage {
     uint64_t bytes;
+    struct block *place; // of the allocator that plays along
     uint32_t block;
     uint16_t stream;
     uint32_t references;
@@ -91,13 +92,28 @@ struct turns {
     uint64_t since, moves_at;
 };
 
+struct block;
+struct request;
+
+// Whoever plays events as soon as they are made.
+struct playing {
+    // NULL: no memory is left, and what plays has taken itself out of the machine.
+    struct block *(*serve)(void *player, const struct request *request, bool *grew);
+    void (*free)(void *player, struct block *b);
+    void (*free_later)(void *player, struct block *b);
+    // Unless a flush came first.
+    void (*free_at_last)(void *player, struct block *b, uint32_t handle);
+    void (*mark)(void *player, enum event_kind kind);
+};
+
 struct machine {
     struct arena *arena;
     struct trace *trace;
     struct storage *spare;
     uint32_t *spare_blocks;
     ptrdiff_t spare_block_count, spare_block_capacity;
-    uint16_t stream; // where the next allocation goes
+    uint32_t blocks_made; // handles given out, where none is used again
+    uint16_t stream;      // where the next allocation goes
     // Time is counted in allocations of the compute stream; other streams add nothing to it, they
     // only come after what they have waited for.
     uint64_t clock[MACHINE_STREAMS];
@@ -109,17 +125,16 @@ struct machine {
     // What no allocator could do without: live blocks in whole units of it. A flush completes the
     // frees that wait for other streams, so these count as done.
     uint64_t live_bytes, floor_bytes;
-    // Plays an event as soon as it is made; true where the driver had to be asked for memory. NULL:
-    // the history is only written.
-    bool (*play)(void *player, ptrdiff_t event);
+    const struct playing *play; // NULL: the history is only written
     void *player;
-    bool grew;      // the last event played did that
+    bool grew;      // the last event was a request for which the driver was asked
     uint64_t place; // of the block that it made, while a loop is watched
     uint64_t print; // of the turn so far
     uint64_t alive; // sum of the marks
     uint64_t taken; // in this turn
     bool driven;    // the driver was asked in it
     bool watched;
+    bool has_turns; // a loop was watched
     bool makes_all; // turns of loops: for a history that is read by others
     struct phase_mark *phases;
     ptrdiff_t phase_count, phase_capacity;

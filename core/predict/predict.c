@@ -5,10 +5,9 @@
 #include <string.h>
 
 #include "core/base/num.h"
+#include "core/predict/played.h"
 #include "core/predict/real_time.h"
 #include "core/recipes/run.h"
-#include "core/replay/moment.h"
-#include "core/replay/player.h"
 #include "core/strategies/strategies.h"
 
 // Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
@@ -99,12 +98,6 @@ static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t 
     }
 }
 
-// Who is alive, and what is reserved for them.
-struct alive {
-    uint64_t by_kind[MEMORY_KINDS];
-    uint64_t reserved_bytes, allocated_bytes;
-};
-
 enum { ROOM_STEPS = 2 }; // the second has the optimizer's state from its beginning
 
 // A history in the making, and the allocator that plays it.
@@ -117,110 +110,36 @@ struct simulation {
     struct machine machine;
     struct timeline *time;
     struct activity *activity; // of the last step; NULL: nobody looks
-    struct player player;
-    struct replay_result result;
-    struct alive now, there; // there: at the peak, or before the request that failed
-    struct alive before;     // the last request that the cache had no room for
-    bool rises;              // the peak is now: what is there is noted when it is left
-    enum memory_kind failed_kind;
+    struct played played;
 };
 
-static void note_alive(struct alive *there, const struct alive *now,
-                       const struct allocator_stats *stats)
+// Where blocks wait for another stream, the clocks of host and card say how long.
+static bool has_streams(const struct job *job)
 {
-    *there = *now;
-    there->reserved_bytes = stats->reserved_bytes.current;
-    there->allocated_bytes = stats->allocated_bytes.current;
-}
-
-static void note_before(void *owner)
-{
-    struct simulation *s = owner;
-    note_alive(&s->before, &s->now, &s->player.allocator->stats);
-}
-
-static void leave_peak(struct simulation *s)
-{
-    if (s->rises)
-        note_alive(&s->there, &s->now, &s->player.allocator->stats);
-    s->rises = false;
-}
-
-// A request that fails flushes the cache first, and with it what other streams have let go.
-static void note_failure(struct simulation *s, ptrdiff_t event)
-{
-    s->failed_kind = (enum memory_kind)s->trace->events[event - s->trace->first].tag;
-    s->there = s->before;
-    s->rises = false;
-    player_note_oom(&s->player, event);
-    s->machine.play = NULL;
-}
-
-// Different for blocks that are not in the same place, or not as large.
-static uint64_t place_of(const struct simulation *s, ptrdiff_t event)
-{
-    uint32_t handle = s->trace->events[event - s->trace->first].block;
-    const struct block *b = handle == EVENT_NO_BLOCK ? NULL : s->player.blocks[handle];
-    return b ? b->address * UINT64_C(0x9E3779B97F4A7C15) + b->bytes : 1;
-}
-
-static bool play_request(struct simulation *s, const struct event *made, ptrdiff_t event)
-{
-    const struct allocator_stats *stats = &s->player.allocator->stats;
-    uint64_t grown = stats->device_allocs, peak = s->result.allocated.bytes;
-    if (!player_allocate(&s->player, made, event)) {
-        note_failure(s, event);
-        return false;
-    }
-    s->rises |= s->result.allocated.bytes > peak;
-    return stats->device_allocs > grown;
-}
-
-// Once memory has run out the history goes on without an allocator. Nothing but a request raises
-// the peak or asks the driver, and every request that is served at the peak raises it.
-static bool play(void *what, ptrdiff_t event)
-{
-    struct simulation *s = what;
-    const struct event *made = &s->trace->events[event - s->trace->first];
-    bool grew = false, ok = true;
-    if (made->kind == EVENT_ALLOC) {
-        grew = play_request(s, made, event);
-    } else {
-        leave_peak(s);
-        if (made->kind == EVENT_FREE)
-            player_free(&s->player, made);
-        else
-            ok = player_step(&s->player, event);
-    }
-    ASSERT(ok);
-    if (s->machine.watched)
-        s->machine.place = place_of(s, event);
-    return grew;
-}
-
-static bool start_player(struct simulation *s, struct arena *a, const struct prediction *p,
-                         const struct job *job, struct error *e)
-{
-    struct replay_request q = {.trace = s->trace, .options = options_of(job, p->limit_bytes)};
-    q.options.limited = !s->boundless;
-    s->player = (struct player){.result = &s->result};
-    s->machine.play = play;
-    s->machine.player = s;
-    if (!player_start(&s->player, a, &q, e))
-        return false;
-    s->player.allocator->active_by_tag = s->now.by_kind;
-    s->player.allocator->missed = note_before;
-    s->player.allocator->owner = s;
-    return true;
+    bool alone = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_DDP;
+    return !alone || job->activation_offload || job->checkpoint_offload;
 }
 
 // Nothing, once memory has run out.
 static void note_phase(struct step_peak *to, const struct simulation *s)
 {
     if (s->machine.play)
-        *to = peak_of(&s->player.allocator->stats);
+        *to = peak_of(&s->played.allocator->stats);
 }
 
+// Steps from the second on make the same calls where no clock says which frees are over. One that
+// gets the same blocks as the last has the same peaks; only its time may be asked for.
+static bool repeats(const struct simulation *s, const struct job *job, uint64_t live_before)
+{
+    const struct machine *m = &s->machine;
+    if (m->makes_all || has_streams(job) || m->live_bytes != live_before)
+        return false;
+    if (!s->untimed && m->has_turns) // where they begin to repeat is seen by the blocks' places
+        return false;
+    return m->play ? played_repeats(&s->played) : s->untimed;
+}
+
+// The history of a step, without a word to the allocator where it repeats the last.
 static void make_step(struct prediction *p, struct simulation *s, const struct job *job,
                       struct run *run)
 {
@@ -235,6 +154,44 @@ static void make_step(struct prediction *p, struct simulation *s, const struct j
     p->time = step_time_of(job, seconds, s->time);
 }
 
+static void repeat_step(struct prediction *p, struct simulation *s, const struct job *job,
+                        struct run *run)
+{
+    const struct playing *play = s->machine.play;
+    if (s->untimed) {
+        s->machine.step++;
+    } else {
+        s->machine.play = NULL;
+        make_step(p, s, job, run);
+        s->machine.play = play;
+    }
+    if (play) {
+        p->steps[p->steps_done] = p->steps[p->steps_done - 1];
+        p->steps_done++;
+    }
+}
+
+static void make_steps(struct prediction *p, struct simulation *s, const struct job *job,
+                       struct run *run)
+{
+    bool repeating = false;
+    for (int i = 0; i < p->steps_asked; i++) {
+        uint64_t live = s->machine.live_bytes;
+        if (s->only_room && (i == ROOM_STEPS || s->machine.floor_bytes > p->limit_bytes))
+            return;
+        if (repeating) {
+            repeat_step(p, s, job, run);
+            continue;
+        }
+        if (i && s->machine.play && !has_streams(job))
+            played_begin_step(&s->played);
+        make_step(p, s, job, run);
+        if (s->machine.play)
+            p->steps[p->steps_done++] = peak_of(&s->played.allocator->stats);
+        repeating = i && repeats(s, job, live);
+    }
+}
+
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
 {
     struct run *run = NEW(s->machine.arena, struct run, 1);
@@ -242,13 +199,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     run_build(run, job, &s->machine);
     note_phase(&p->load, s);
     p->steps_asked = run->kind->steps;
-    for (int i = 0; i < p->steps_asked; i++) {
-        if (s->only_room && (i == ROOM_STEPS || s->machine.floor_bytes > p->limit_bytes))
-            return;
-        make_step(p, s, job, run);
-        if (s->machine.play)
-            p->steps[p->steps_done++] = peak_of(&s->player.allocator->stats);
-    }
+    make_steps(p, s, job, run);
     if (s->only_room)
         return;
     if (job->evaluation_batch) {
@@ -284,11 +235,13 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->time->activity = s->activity;
     s->machine.makes_all = !s->trace->passes || s->activity;
     s->machine.time = s->untimed ? NULL : s->time;
-    if (s->plays && !start_player(s, scratch, p, job, e))
-        return false;
+    struct allocator_options options = options_of(job, p->limit_bytes);
+    options.limited = !s->boundless;
+    if (s->plays)
+        played_start(&s->played, scratch, &s->machine, &options);
     make_history(p, s, job);
-    if (s->machine.play)
-        leave_peak(s);
+    if (s->plays)
+        played_end(&s->played);
     p->floor_bytes = s->machine.floor_bytes;
     p->managed_bytes = s->machine.managed_bytes;
     return true;
@@ -296,17 +249,17 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
 
 static void take_over(struct prediction *p, const struct simulation *s)
 {
-    const struct replay_result *r = &s->result;
-    p->fits = r->ooms == 0;
-    p->oom = r->oom;
-    p->allocated_bytes = r->allocated.bytes;
-    p->requested_bytes = r->requested.bytes;
-    p->reserved_bytes = r->reserved.bytes;
-    p->oom_kind = s->failed_kind;
-    memcpy(p->by_kind, s->there.by_kind, sizeof p->by_kind);
-    p->reserved_there_bytes = s->there.reserved_bytes;
-    p->allocated_there_bytes = s->there.allocated_bytes;
-    find_phase(p, &s->machine, p->fits ? r->allocated.event : r->oom_event);
+    const struct played *played = &s->played;
+    p->fits = !played->ran_out;
+    p->oom = played->oom;
+    p->allocated_bytes = played->allocated_bytes;
+    p->requested_bytes = played->requested_bytes;
+    p->reserved_bytes = played->reserved_bytes;
+    p->oom_kind = played->failed_kind;
+    memcpy(p->by_kind, played->there.by_kind, sizeof p->by_kind);
+    p->reserved_there_bytes = played->there.reserved_bytes;
+    p->allocated_there_bytes = played->there.allocated_bytes;
+    find_phase(p, &s->machine, p->fits ? played->peak_event : played->oom_event);
 }
 
 // The largest figures of the training steps, wherever the job's own peak is.
@@ -394,13 +347,6 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     return true;
 }
 
-// Where blocks wait for another stream, the clocks of host and card say how long.
-static bool has_streams(const struct job *job)
-{
-    bool alone = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_DDP;
-    return !alone || job->activation_offload || job->checkpoint_offload;
-}
-
 // Where the limit was met, once more without it.
 static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
                        struct error *e)
@@ -414,7 +360,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
         return true;
     if (!simulate(&boundless, &s, &scratch, job, e))
         return false;
-    p->needs_bytes = s.result.reserved.bytes;
+    p->needs_bytes = s.played.reserved_bytes;
     return true;
 }
 

@@ -91,7 +91,7 @@ static void request_free(struct player *p, const struct event *event)
 
 bool player_step(struct player *p, ptrdiff_t index)
 {
-    const struct event *event = &p->trace->events[index - p->trace->first];
+    const struct event *event = &p->trace->events[index];
     bool ok = true;
     switch ((enum event_kind)event->kind) {
     case EVENT_ALLOC:

@@ -64,17 +64,12 @@ void trace_reserve(struct trace *t, ptrdiff_t more)
     t->capacity += growth;
 }
 
-struct event *trace_next_place(struct trace *t)
+void trace_add(struct trace *t, struct event event)
 {
     enum { MORE = 64 };
     if (t->count == t->capacity)
         trace_reserve(t, MORE);
-    return &t->events[t->count++];
-}
-
-void trace_add(struct trace *t, struct event event)
-{
-    *trace_place(t) = event;
+    t->events[t->count++] = event;
 }
 
 bool trace_stream(uint16_t *index, struct trace *t, uint64_t number, struct error *e)

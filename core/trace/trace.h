@@ -31,10 +31,7 @@ struct trace {
     struct arena *arena;
     struct event *events;
     ptrdiff_t count, capacity;
-    // A history that passes by, for whom plays it while it is made: only the last event is there,
-    // and `first` is its number. 0 for all others.
-    ptrdiff_t first;
-    bool passes;
+    bool passes; // its events are counted and not kept, for whom plays them while they are made
     uint64_t *streams; // torch's number of each stream: their order decides the order of releases
     uint16_t stream_count;
     uint32_t block_count;    // handles are below this
@@ -50,16 +47,11 @@ struct trace trace_passing(struct arena *a);
 void trace_reserve(struct trace *t, ptrdiff_t more);
 void trace_add(struct trace *t, struct event event);
 
-// A place for one more event, which the caller fills in whole: quicker than handing it over. Of a
-// history that passes by there is only one.
-struct event *trace_next_place(struct trace *t);
-
-static inline struct event *trace_place(struct trace *t)
+// Counts an event that nobody keeps; false: it must be added.
+static inline bool trace_passes(struct trace *t)
 {
-    if (!t->passes || !t->capacity)
-        return trace_next_place(t);
-    t->first = t->count++;
-    return t->events;
+    t->count += t->passes;
+    return t->passes;
 }
 
 // The index of a stream, added if it is new.

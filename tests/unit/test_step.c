@@ -2,6 +2,7 @@
 // How close it is to real runs is tests/accuracy.py's business.
 #include <string.h>
 
+#include "core/allocator/allocator.h"
 #include "core/predict/predict.h"
 #include "core/replay/moment.h"
 #include "tests/jobs.h"
@@ -389,29 +390,56 @@ TEST(fsdp1_waits_with_frees_but_completes_those_of_a_step_in_the_next)
     CHECK(found > 0);
 }
 
-static bool grows_at_the_first(void *player, ptrdiff_t event)
+struct counter {
+    ptrdiff_t played;
+    struct block block; // every request gets it
+};
+
+static struct block *grows_at_the_first(void *player, const struct request *request, bool *grew)
 {
-    *(ptrdiff_t *)player += 1;
-    return event == 0;
+    struct counter *c = player;
+    *grew = !c->played++;
+    c->block.handle = request->handle;
+    return &c->block;
+}
+
+static void count_block(void *player, struct block *b)
+{
+    struct counter *c = player;
+    c->played += b == &c->block;
+}
+
+static void count_late(void *player, struct block *b, uint32_t handle)
+{
+    (void)handle;
+    count_block(player, b);
+}
+
+static void count_mark(void *player, enum event_kind kind)
+{
+    struct counter *c = player;
+    c->played += kind == EVENT_EMPTY_CACHE;
 }
 
 TEST(an_event_is_played_when_it_is_made)
 {
-    ptrdiff_t played = 0;
+    static const struct playing counting = {grows_at_the_first, count_block, count_block,
+                                            count_late, count_mark};
+    struct counter c = {0};
     struct trace trace = trace_in(test_arena());
     struct machine m = machine_with(test_arena(), &trace);
-    m.play = grows_at_the_first;
-    m.player = &played;
+    m.play = &counting;
+    m.player = &c;
     struct storage *first = machine_take(&m, 512, MEMORY_WORKING);
-    CHECK(m.grew && played == 1);
+    CHECK(m.grew && c.played == 1);
     struct storage *second = machine_take(&m, 512, MEMORY_WORKING);
-    CHECK(!m.grew && played == 2);
+    CHECK(!m.grew && c.played == 2);
     machine_drop(&m, first);
     machine_drop_after(&m, second, STREAM_COMPUTE);
     machine_synchronize(&m, m.clock[STREAM_COMPUTE]);
     machine_mark(&m, EVENT_EMPTY_CACHE);
     machine_scratch(&m, 512);
-    CHECK(played == trace.count && trace.count == 8);
+    CHECK(c.played == trace.count && trace.count == 8);
 }
 
 // As in the recording t07: the buffer of the first layer to be reduced, and its part of it, come
