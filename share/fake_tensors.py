@@ -28,10 +28,18 @@ def is_summed_gradient(arguments):
     if torch._C._current_graph_task_id() == -1 or not all(isinstance(value, torch.Tensor) for value in arguments[:2]):
         return False
     frame = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name in ("__torch_dispatch__", "_fn", "inner"):  # torch wraps it
+    while frame is not None and frame.f_code.co_name in ("__torch_dispatch__", "compute", "_fn", "inner"):  # torch wraps it
         frame = frame.f_back
     by_engine = frame is not None and frame.f_code.co_name == "_engine_run_backward"
     return by_engine and arguments[0].shape == arguments[1].shape and arguments[0].dtype == arguments[1].dtype
+
+
+def attention_scratch(arguments):
+    """Of the backward of CUDA's fused attention (cuDNN's, FlashAttention 2: core/ops/attention.c): q's gradient in fp32, a
+    row sum, and where heads share keys the gradients of keys and values for every query head."""
+    query, key, log_sums = arguments[1], arguments[2], arguments[5]
+    shared = 2 * query.nbytes if query.numel() != key.numel() else 0
+    return 4 * query.numel() + shared + 4 * log_sums.numel() + 256
 
 
 class Recorder(TorchDispatchMode):
@@ -39,8 +47,9 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, workspace_bytes=0):
         super().__init__()
-        self.events, self.live, self.made, self.workspace_bytes = [], {}, 0, workspace_bytes
-        self.paused, self.replaced, self.inherited = 0, [], None
+        self.events, self.live, self.made, self.of_stream = [], {}, 0, {}
+        self.workspace_bytes, self.handles = workspace_bytes, set()
+        self.paused, self.replaced, self.inherited, self.streams = 0, [], None, {}
 
     def replace(self, owner, name, wrapped):
         original = getattr(owner, name)
@@ -80,9 +89,8 @@ class Recorder(TorchDispatchMode):
     def __torch_dispatch__(self, function, types, arguments=(), keywords=None):
         if any(kind not in PLAIN for kind in types):
             return NotImplemented  # a tensor made of others, whose own operators come here
-        if self.workspace_bytes and function._schema.name in PRODUCTS:
-            self.add(self.workspace_bytes)
-            self.workspace_bytes = 0
+        if function._schema.name in PRODUCTS:
+            self.multiply()
         self.settle()
         result = function(*arguments, **(keywords or {}))
         if function is torch.ops.aten.add.Tensor and is_summed_gradient(arguments):
@@ -90,7 +98,21 @@ class Recorder(TorchDispatchMode):
         for tensor in tree_iter(result):
             if isinstance(tensor, torch.Tensor):
                 self.see(tensor)
+        if function is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default:
+            self.scratch(attention_scratch(arguments))
         return result
+
+    def multiply(self):
+        """cuBLAS has a handle, and each handle a workspace, for every thread: on a card autograd's engine runs in its own."""
+        handle = torch._C._current_graph_task_id() != -1
+        if self.workspace_bytes and not self.paused and handle not in self.handles:
+            self.handles.add(handle)
+            self.add(self.workspace_bytes)
+
+    def scratch(self, size):
+        """What a kernel takes for itself while it runs."""
+        if not self.paused:
+            self.events.append(("free_completed", self.add(size), size))
 
     def inherit(self, old, new):
         """Autograd adds a second gradient to the first in place (InputBuffer::accumulate), but never to a subclass's
@@ -111,8 +133,15 @@ class Recorder(TorchDispatchMode):
             self.hold(old, known[1], known[2])
             self.take(new, known[2])
 
+    def stream(self):
+        """Which of the streams that a library chose is current: FSDP 2 asks torch.cpu for its own, as it would torch.cuda."""
+        current = torch.cpu.current_stream()
+        first = torch.cpu._default_cpu_stream
+        return 0 if current is first else self.streams.setdefault(id(current), (len(self.streams) + 1, current))[0]
+
     def add(self, size):
         self.made += 1
+        self.of_stream[self.made] = self.stream()
         self.events.append(("alloc", self.made, size))
         return self.made
 
@@ -148,8 +177,8 @@ class Recorder(TorchDispatchMode):
     def lines(self):
         for action, number, size in self.events:
             if action == "free_completed":
-                yield f"free_requested {number * STRIDE:x} {size} 0\n"
-            yield f"{action} {number * STRIDE:x} {size} 0\n"
+                yield f"free_requested {number * STRIDE:x} {size} {self.of_stream[number]}\n"
+            yield f"{action} {number * STRIDE:x} {size} {self.of_stream[number]}\n"
 
 
 def replayed(recorder, trial):

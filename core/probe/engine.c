@@ -84,9 +84,15 @@ bool trial_is_played(const struct engine *engine, const struct settings *cell)
     return engine->is_played && is_one_gpu(cell);
 }
 
+// Fake tensors are one rank's; the others are played.
+static bool plays_ranks(const struct trial_request *r)
+{
+    return is_one_gpu(r->cell) || (settings_find_z(r->cell, "fake") && r->gpus > 1);
+}
+
 void launch_watched(struct launch *l, struct arena *a, const struct trial_request *r)
 {
-    bool plays = is_one_gpu(r->cell);
+    bool plays = plays_ranks(r);
     launch_variable(l, a, "PYTHONPATH", r->python_path);
     if (plays)
         launch_variable(l, a, "FATHOM_PLAY_RANKS", count_text(a, r->gpus));
@@ -100,20 +106,15 @@ void launch_played(struct launch *l, struct arena *a, const struct trial_request
         launch_watched(l, a, r);
 }
 
-// A command runs as on a machine without a GPU, and all that Python in it does is watched.
-bool launch_fake(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
+// A command runs as on a machine without a GPU, and all that Python in it does is watched. To
+// Accelerate the processor is a GPU's stand-in.
+void launch_fake(struct launch *l, struct arena *a, const struct trial_request *r)
 {
-    const struct setting *fake = settings_find_z(r->cell, "fake");
-    if (!fake)
-        return true;
-    if (r->gpus > 1)
-        return FAIL(e, UNSUPPORTED, fake->where,
-                    "fake tensors are trained by one rank here: --gpus 1, or --engine torch, which "
-                    "plays the others");
+    if (!settings_find_z(r->cell, "fake"))
+        return;
     launch_variable(l, a, "FATHOM_PLAY_FAKE", r->program);
     launch_variable(l, a, "CUDA_VISIBLE_DEVICES", STR(""));
-    launch_variable(l, a, "ACCELERATE_USE_CPU", STR("true"));
-    return true;
+    launch_variable(l, a, "ACCELERATE_TORCH_DEVICE", STR("cpu"));
 }
 
 bool engine_value_is_in(struct str value, const char *values)

@@ -8,11 +8,12 @@ At the end the allocator of the card that is meant is asked what the history wou
 """
 import os
 import sys
+import weakref
 
 sys.path.append(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 import torch
-from fake_tensors import FakeTensor, PLAIN, Recorder, fake_mode, replayed, sentence, workspace_bytes
+from fake_tensors import FakeTensor, PLAIN, STRIDE, Recorder, fake_mode, replayed, sentence, workspace_bytes
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.utils._pytree import tree_iter, tree_map_only
 
@@ -35,10 +36,49 @@ def makes_whole(function, arguments, keywords):
     return name in INTEGERS or (name in OF_SCALARS and scalars and not any(isinstance(v, float) for v in scalars))
 
 
+class Host:
+    """Weights of several ranks are made in the host's memory, until a library moves them to the card or shards them."""
+
+    def __init__(self):
+        self.building, self.held, self.left = 0, {}, {}
+
+    def has(self, tensor):
+        storage = tensor.untyped_storage()
+        if self.building and storage._cdata not in self.left:
+            self.keep(self.held, storage)
+        return storage._cdata in self.held or storage._cdata in self.left
+
+    @staticmethod
+    def keep(held, storage):
+        key = storage._cdata
+        if key not in held:
+            held[key] = weakref.ref(storage, lambda _: held.pop(key, None))
+
+    def works_on(self, tensors, arrive):
+        """Whether an operator works in the host's memory. What it mixes with a tensor of the card is on the card."""
+        if not self.held or not tensors:
+            return False
+        within = [tensor.untyped_storage()._cdata in self.held for tensor in tensors]
+        if not all(within):
+            for tensor, held in zip(tensors, within):
+                if held and tensor.numel() > SMALL:
+                    arrive(tensor)
+        return all(within)
+
+    def leave(self, tensor):
+        self.held.pop(tensor.untyped_storage()._cdata, None)
+
+    def shard(self, tensor):
+        """Its shard is the card's; the whole passes through the card, and that is not the peak."""
+        storage = tensor.untyped_storage()
+        if self.held.pop(storage._cdata, None):
+            self.keep(self.left, storage)
+
+
 class Script(Recorder):
     def __init__(self, workspace):
         super().__init__(workspace)
-        self.mode = fake_mode()
+        self.mode, self.host = fake_mode(), Host()
 
     def is_real(self, function, tensors, arguments, keywords):
         if not tensors:
@@ -51,6 +91,14 @@ class Script(Recorder):
         tensors = [value for value in tree_iter((arguments, keywords)) if isinstance(value, torch.Tensor)]
         if any(kind not in PLAIN for kind in types):
             return NotImplemented
+        within = self.host.works_on(tensors, self.arrive)
+        self.host.building += within
+        try:
+            return self.compute(function, types, tensors, arguments, keywords)
+        finally:
+            self.host.building -= within
+
+    def compute(self, function, types, tensors, arguments, keywords):
         if self.is_real(function, tensors, arguments, keywords):
             with unset_fake_temporarily():
                 result = function(*arguments, **keywords)
@@ -66,6 +114,15 @@ class Script(Recorder):
             return True
         return super().__torch_dispatch__(function, types, arguments, keywords)
 
+    def see(self, tensor):
+        if not self.host.has(tensor):
+            super().see(tensor)
+
+    def arrive(self, tensor):
+        """On the card, from the host's memory."""
+        self.host.leave(tensor)
+        self.see(tensor)
+
     def without_memory(self, tensor):
         big = type(tensor) is not FakeTensor and tensor.untyped_storage().nbytes() > LARGEST_REAL
         return self.mode.from_tensor(tensor) if big else tensor
@@ -79,6 +136,8 @@ def play_modules():
         if id(tensor) not in made:
             with torch.no_grad():
                 new = change(tensor)
+            if new.device.type != "meta":
+                recorder.arrive(new)
             made[id(tensor)] = (tensor, new if new is tensor or kind is None else kind(new, tensor.requires_grad))
         return made[id(tensor)][1]
 
@@ -100,6 +159,15 @@ def play_modules():
     torch.nn.Module._apply = apply
 
 
+def play_addresses():
+    """A fake tensor lies nowhere, and Accelerate knows a weight by its address."""
+
+    def data_ptr(tensor):
+        return tensor.untyped_storage()._cdata * STRIDE + tensor.storage_offset() * tensor.element_size()
+
+    FakeTensor.data_ptr = data_ptr
+
+
 def play_optimizers():
     from torch.nn.utils import clip_grad
     from torch.optim import adam, adamw, optimizer, sgd
@@ -116,6 +184,7 @@ def play_optimizers():
 def play_models(module):
     """transformers.modeling_utils: built, never read or written."""
     base = module.PreTrainedModel
+    build = base._from_config.__func__
 
     def from_pretrained(cls, name=None, *ignored, config=None, dtype=None, torch_dtype=None, attn_implementation=None,
                         quantization_config=None, **more):
@@ -132,6 +201,15 @@ def play_models(module):
         model.name_or_path = str(name)
         return model.eval()
 
+    def _from_config(cls, *words, **more):
+        waits = int(os.environ.get("WORLD_SIZE") or 1) > 1
+        recorder.host.building += waits
+        try:
+            return build(cls, *words, **more)
+        finally:
+            recorder.host.building -= waits
+
+    base._from_config = classmethod(_from_config)
     base.from_pretrained = classmethod(from_pretrained)
     base.save_pretrained = lambda *ignored, **more: None
 
@@ -147,6 +225,7 @@ def begin():
     trial = {"workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", "")}
     recorder = Script(workspace_bytes(trial))
     play_modules()
+    play_addresses()
     play_optimizers()
     recorder.mode.__enter__()
     recorder.__enter__()

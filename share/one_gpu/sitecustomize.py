@@ -10,6 +10,7 @@ Nothing happens where none of these variables is set.
 What is reported are lines of JSON on standard output: "start" when the group is made, "peaks" at the end.
 """
 import atexit
+import importlib
 import importlib.machinery
 import importlib.util
 import json
@@ -276,16 +277,19 @@ def play_fake(torch):
     fathom_fake.begin()
 
 
-def play_models(module):
-    import fathom_fake
+def play_types(module):
+    """transformers.utils.import_utils: the card that is meant has bf16. Launchers look at it too."""
+    module.is_torch_bf16_gpu_available = lambda: True
 
-    fathom_fake.play_models(module)
 
+def of_fake(name, change):
+    """A change that another file makes, which imports torch and expects that it is played."""
 
-def play_trainer(module):
-    import fathom_fake
+    def play(module):
+        importlib.import_module("torch")
+        getattr(importlib.import_module(name), change)(module)
 
-    fathom_fake.play_trainer(module)
+    return play
 
 
 def tell_fake():
@@ -329,8 +333,12 @@ CHANGES_OF_RANKS = {
 
 CHANGES_OF_FAKE = {
     "torch": play_fake,
-    "transformers.modeling_utils": play_models,
-    "transformers.trainer": play_trainer,
+    "transformers.modeling_utils": of_fake("fathom_fake", "play_models"),
+    "transformers.trainer": of_fake("fathom_fake", "play_trainer"),
+    "transformers.utils.import_utils": play_types,
+    "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
+    "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
+    "torch.distributed.fsdp._fully_shard._fsdp_init": of_fake("fathom_fake_ranks", "play_shards"),
 }
 
 
@@ -372,12 +380,16 @@ def run_hidden():
 
 if program() in LAUNCHERS:
     forget_variables()
+    if fake:
+        CHANGES = {"transformers.utils.import_utils": play_types}
+        sys.meta_path.insert(0, Changes())
 elif watches:
     if ranks:
         set_variables()
         CHANGES.update(CHANGES_OF_RANKS)
     if fake:
-        CHANGES = CHANGES_OF_FAKE
+        CHANGES.pop("torch.cuda")
+        CHANGES.update(CHANGES_OF_FAKE)
     sys.meta_path.insert(0, Changes())
     atexit.register(tell_fake if fake else tell_peaks)
 run_hidden()

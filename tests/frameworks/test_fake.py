@@ -144,7 +144,7 @@ class Fake(unittest.TestCase):
             subprocess.run([FATHOM, "emit", "--for", "trl", *words, "--dataset", "trial.jsonl", "--force", "-o", files],
                            check=True, capture_output=True)
             change_line(os.path.join(files, "sft.yaml"), "model_name_or_path:", "model_name_or_path: model")
-            done, found = run_fake([TRL_TRIAL, files, place, "1024", "3"], ACCELERATE_USE_CPU="true")
+            done, found = run_fake([TRL_TRIAL, files, place, "1024", "3"], ACCELERATE_TORCH_DEVICE="cpu")
             self.assertEqual(done.returncode, 0, done.stderr[-2000:])
             told = subprocess.run([FATHOM, "predict", "--recipe", "trl", *words, "--json"], capture_output=True,
                                   text=True, check=False)

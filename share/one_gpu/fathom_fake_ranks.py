@@ -1,0 +1,29 @@
+"""Several ranks on fake tensors: torch's fake process group, and libraries that on a machine without a GPU would train by
+DDP whatever they are told. Weights lie in the host's memory until a library moves them to the card or shards them there.
+"""
+import os
+
+import fathom_fake
+
+def play_state(module):
+    """accelerate.state: several processes train on GPUs, whose tensors stand on the CPU (ACCELERATE_TORCH_DEVICE)."""
+    prepare = module.PartialState._prepare_backend
+
+    def _prepare_backend(self, cpu=False, sagemaker_dp=False, backend=None):
+        if cpu or int(os.environ.get("LOCAL_RANK", -1)) == -1:
+            return prepare(self, cpu, sagemaker_dp, backend)
+        return backend or "nccl", module.DistributedType.MULTI_GPU
+
+    module.PartialState._prepare_backend = _prepare_backend
+
+
+def play_shards(module):
+    """torch.distributed.fsdp._fully_shard._fsdp_init: a module's weights are moved to the card whole, and there cut."""
+    move = module._move_states_to_device
+
+    def _move_states_to_device(params, buffers, device):
+        for tensor in (*params, *buffers):
+            fathom_fake.recorder.host.shard(tensor)
+        return move(params, buffers, device)
+
+    module._move_states_to_device = _move_states_to_device
