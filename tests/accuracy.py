@@ -51,17 +51,18 @@ FILES = {
     "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.015, 0.28), 0.054),
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
     "h200_vl.jsonl": (23, (0.0071, 0.12, 0.57), (0.0098, 0.35, 0.53), 0.064),
+    "h200_vl_later.jsonl": (18, (0.016, 0.55, 1.3), (0.029, 2.1, 3.7), 0.11),
     "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
 }
 
 # (metric, runs it is taken over, statistic, percent allowed), over every file above together.
 OVERALL = (
-    ("allocated", "dense", "median", 3e-06),
-    ("allocated", "dense", "95th", 0.018),
-    ("allocated", "dense", "worst", 0.57),
-    ("allocated", "experts", "worst", 0.0087),
+    ("allocated", "dense", "median", 3.2e-06),
+    ("allocated", "dense", "95th", 0.026),
+    ("allocated", "dense", "worst", 1.3),
+    ("allocated", "experts", "worst", 0.021),
     ("reserved", "all", "median", 0),
-    ("reserved", "all", "95th", 0.73),
+    ("reserved", "all", "95th", 0.8),
     ("reserved", "all", "worst", 7.6),
     ("end_allocated", "all", "worst", 0.45),
 )
@@ -83,7 +84,7 @@ NOT_MEASURED = (
     "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
-    "images under DDP and ZeRO-1, with LoRA; what cuDNN takes to cut images into patches",
+    "images under DDP and ZeRO-1, with LoRA under DeepSpeed or FSDP1, a tower without images; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,

@@ -126,6 +126,7 @@ struct parameter {
     bool tied;                // the embedding is the head too: what comes is gathered first
     struct storage *earlier;  // meanwhile: its gradient of earlier micro-batches
     bool frozen;              // gets no gradient
+    bool idle;                // and frozen: it would be trained, but no gradient comes
     bool packed;              // four bits an element
     bool single;              // and scales in fp32, not packed themselves
     struct storage *whole;    // of a shard, while its reader has it

@@ -286,12 +286,13 @@ static bool is_other_under_zero(const struct job *job)
 // Unlike tests/runs/h200_vl.jsonl.
 static bool is_other_vision(const struct job *job)
 {
-    bool alone = job->strategy == STRATEGY_SINGLE && job->precision == PRECISION_BF16;
+    bool alone = job->strategy == STRATEGY_SINGLE && job->recipe == RECIPE_HF;
+    bool adapted = job->lora_rank && (job->recipe != RECIPE_TRL || job_is_zero(job));
     bool fsdp1 = job->strategy == STRATEGY_FSDP1 && job->recipe == RECIPE_TRANSFORMERS;
     bool trainer = (job->recipe == RECIPE_TRANSFORMERS || job->recipe == RECIPE_TRL) &&
                    (fsdp1 || job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
                     job->strategy == STRATEGY_ZERO2 || job->strategy == STRATEGY_ZERO3);
-    return job->model.vision.depth && (!job->images || job->lora_rank || !(alone || trainer));
+    return job->model.vision.depth && (!job->images || adapted || !(alone || trainer));
 }
 
 static bool has_patches(const struct job *job)
@@ -311,10 +312,11 @@ static bool is_odd_sequence_parallel(const struct job *job)
 }
 
 // Unlike tests/runs/h200_lora.jsonl (Llama, Qwen2.5 and Qwen3, with a full loss or Liger's) and
-// real_trainers.jsonl (TRL's own loss).
+// real_trainers.jsonl (TRL's own loss); Qwen3-VL in h200_vl_later.jsonl.
 static bool is_other_adapter(const struct job *job)
 {
-    bool family = words_have("llama|qwen2|qwen3", '|', str_from(job->model.family->model_type));
+    bool family =
+        words_have("llama|qwen2|qwen3|qwen3_vl", '|', str_from(job->model.family->model_type));
     bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
     return job->lora_rank && (!family || !loss);
 }

@@ -98,11 +98,6 @@ bool has_untrained_part(const struct job *j)
     return !has_images(j) || freezes_part(j);
 }
 
-bool has_other_tower(const struct job *j)
-{
-    return !model_has(&j->model, FEATURE_VISION_QWEN3);
-}
-
 bool names_no_layer(const struct job *j)
 {
     return j->freeze == FREEZE_LANGUAGE && j->lora_targets != LORA_ALL_TARGETS;

@@ -527,8 +527,6 @@ const struct rule rules[] = {
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
-    {IS_VISION | IS_ZERO3, 0, has_other_tower, 0, NOT_YET, "strategy",
-     "of vision towers under zero3 Qwen3-VL's is modelled"},
     {IS_VISION | IS_ZERO3 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
      "adapters of a model with vision are not modelled under zero3; under fsdp2 they are"},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
@@ -536,9 +534,6 @@ const struct rule rules[] = {
      "without freeze"},
     {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
      "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
-    {IS_VISION | IS_ZERO, 0, has_untrained_part, 0, NOT_YET, "images",
-     "under DeepSpeed a vision tower is modelled where all of the model is trained: with images, "
-     "without freeze"},
     {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
      "adapters on an idle vision tower are not modelled: --freeze vision"},
     {IS_VISION | IS_LORA, 0, names_no_layer, 0, CANNOT, "lora-targets",

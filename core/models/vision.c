@@ -136,7 +136,17 @@ void tower_build(struct trainer *t)
     cut_images(t, w);
 }
 
-// What gets no gradient has no optimizer state either, be it frozen or idle, as a pooling head is.
+static void leave_idle(struct trainer *t, int first, int last)
+{
+    for (int i = first; i <= last; i++) {
+        struct parameter *p = &t->graph.parameters[i];
+        p->idle = !p->frozen;
+        p->frozen = true;
+    }
+}
+
+// What gets no gradient has no optimizer state either, be it frozen or idle, as a pooling head is
+// and a feature's merger where no layer is left for it.
 // And a model that is made on the card (from_config, as in tests/runs/h200_vl.jsonl) has two heads
 // for a moment, before one is tied to the embedding.
 void tower_settle(struct trainer *t)
@@ -149,11 +159,14 @@ void tower_settle(struct trainer *t)
         machine_scratch(t->machine, g->parameters[t->embedding].weight->bytes);
     for (int i = 0; i < g->parameter_count; i++) {
         bool visual = i >= w->first && i < w->end;
-        g->parameters[i].frozen = visual ? !w->images || t->job->freeze == FREEZE_VISION
-                                         : t->job->freeze == FREEZE_LANGUAGE;
+        g->parameters[i].frozen = t->job->freeze == (visual ? FREEZE_VISION : FREEZE_LANGUAGE);
     }
-    for (int i = w->stem.pooling; i >= 0 && i <= w->stem.pooling_end; i++)
-        g->parameters[i].frozen = true;
+    if (!w->images)
+        leave_idle(t, w->first, w->end - 1);
+    if (w->stem.pooling >= 0)
+        leave_idle(t, w->stem.pooling, w->stem.pooling_end);
+    for (uint64_t i = t->job->model.layers; i < vision_of(t)->deepstack; i++)
+        leave_idle(t, w->mergers[i].norm, w->mergers[i].fc2_bias);
 }
 
 struct span tower_span(const struct trainer *t)
@@ -471,13 +484,20 @@ static struct var merge(struct graph *g, struct var x, const struct vision_param
     return returns(&f, linear(g, active, p->fc2, p->fc2_bias));
 }
 
+// A feature for which there is no layer left is made, but no gradient comes back.
 static void note_feature(struct trainer *t, struct var hidden, int block)
 {
     const struct vision *v = vision_of(t);
-    for (uint64_t i = 0; i < v->deepstack; i++)
-        if (v->deepstack_after[i] == (uint64_t)block)
-            t->tower->features[t->tower->feature_count++] =
-                taken(merge(&t->graph, hidden, &t->tower->mergers[i]));
+    struct graph *g = &t->graph;
+    bool recording = g->recording;
+    for (uint64_t i = 0; i < v->deepstack; i++) {
+        if (v->deepstack_after[i] != (uint64_t)block)
+            continue;
+        g->recording = recording && i < t->job->model.layers;
+        t->tower->features[t->tower->feature_count++] =
+            taken(merge(g, hidden, &t->tower->mergers[i]));
+    }
+    g->recording = recording;
 }
 
 void tower_blocks(struct trainer *t, struct scope *f, struct var *hidden)

@@ -71,7 +71,8 @@ static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
 static uint32_t stored_width(const struct trainer *t, int parameter)
 {
     uint32_t width = shards_of(t)->stored_width;
-    return t->graph.parameters[parameter].frozen ? trainer_frozen_width(t, width) : width;
+    const struct parameter *p = &t->graph.parameters[parameter];
+    return p->frozen && !p->idle ? trainer_frozen_width(t, width) : width;
 }
 
 // ------------------------------------------------------------------ scratch of two fused copies

@@ -89,7 +89,8 @@ static const struct group *group_of(const struct trainer *t, int parameter)
 
 static bool is_frozen(const struct trainer *t, int parameter)
 {
-    return t->graph.parameters[parameter].frozen;
+    const struct parameter *p = &t->graph.parameters[parameter];
+    return p->frozen && !p->idle; // what is idle is flat with what is trained
 }
 
 // Whether it begins in rank 0's part.

@@ -70,7 +70,8 @@ static uint64_t elements_of(const struct trainer *t, int parameter)
 
 static bool is_frozen(const struct trainer *t, int parameter)
 {
-    return t->graph.parameters[parameter].frozen;
+    const struct parameter *p = &t->graph.parameters[parameter];
+    return p->frozen && !p->idle; // what is idle is flat with what is trained
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -613,13 +614,36 @@ static void join_biases(struct coordinator *c, const struct vision_parameters *p
     coordinator_add(c, p->proj, p->proj_bias);
     coordinator_add(c, p->fc1, p->fc1_bias);
     coordinator_add(c, p->fc2, p->fc2_bias);
+    coordinator_add(c, p->q, p->q_bias);
+    coordinator_add(c, p->k, p->k_bias);
+    coordinator_add(c, p->v, p->v_bias);
+    coordinator_add(c, p->gate, p->gate_bias);
+    coordinator_add(c, p->up, p->up_bias);
+}
+
+// Not every tower has each of these modules.
+static void put_neighbours(struct neighbours *all, int module, struct neighbours n)
+{
+    if (module >= 0)
+        all[module] = n;
 }
 
 static void find_neighbours_of_merger(struct zero3 *z, const struct vision_parameters *p)
 {
-    z->forward[p->norm].before = 1; // the merger
-    z->forward[p->fc1].after = 1;   // its activation
-    z->backward[p->fc2] = (struct neighbours){1, 1};
+    put_neighbours(z->forward, p->norm, (struct neighbours){1, 0}); // the merger
+    put_neighbours(z->forward, p->fc1, (struct neighbours){0, 1});  // its activation
+    put_neighbours(z->backward, p->fc2, (struct neighbours){1, 1});
+    join_biases(z->coordinator, p);
+}
+
+static void find_neighbours_of_block(struct zero3 *z, const struct vision_parameters *p)
+{
+    int first = p->gate >= 0 ? p->gate : p->fc1;
+    put_neighbours(z->forward, p->norm, (struct neighbours){1, 1});  // the block; attention
+    put_neighbours(z->forward, p->norm2, (struct neighbours){0, 1}); // the MLP
+    put_neighbours(z->forward, first, (struct neighbours){0, 1});    // its activation
+    put_neighbours(z->backward, p->fc2, (struct neighbours){2, 1});  // the block, the MLP; that
+    put_neighbours(z->backward, p->proj, (struct neighbours){1, 0}); // attention
     join_biases(z->coordinator, p);
 }
 
@@ -632,20 +656,14 @@ static void find_neighbours_of_tower(struct trainer *t, struct zero3 *z)
     z->forward[t->embedding].after = 0;
     z->forward[t->layers[0].input_norm].before += 2; // the language model, its rotary embedding
     z->backward[t->final_norm].before++;
-    z->forward[w->stem.patch].before = 2;    // the tower, its embedding
-    z->forward[w->stem.positions].after = 1; // its rotary embedding
+    put_neighbours(z->forward, w->stem.patch,
+                   (struct neighbours){2, 0}); // the tower, its embedding
+    put_neighbours(z->forward, w->stem.positions, (struct neighbours){0, 1}); // rotary embedding
     find_neighbours_of_merger(z, &w->stem);
     for (uint64_t i = 0; i < v->deepstack; i++)
         find_neighbours_of_merger(z, &w->mergers[i]);
-    for (uint64_t i = 0; i < v->depth; i++) {
-        const struct vision_parameters *p = &w->blocks[i];
-        z->forward[p->norm] = (struct neighbours){1, 1}; // the block; attention
-        z->forward[p->norm2].after = 1;                  // the MLP
-        z->forward[p->fc1].after = 1;                    // its activation
-        z->backward[p->fc2] = (struct neighbours){2, 1}; // the block, the MLP; the activation
-        z->backward[p->proj].before = 1;                 // attention
-        join_biases(z->coordinator, p);
-    }
+    for (uint64_t i = 0; i < v->depth; i++)
+        find_neighbours_of_block(z, &w->blocks[i]);
 }
 
 static void find_neighbours(struct trainer *t, struct zero3 *z)
@@ -778,16 +796,27 @@ static void take_packed(struct trainer *t, const struct zero3 *z)
     }
 }
 
+static bool has_frozen_parts(const struct trainer *t)
+{
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        if (is_frozen(t, i))
+            return true;
+    return false;
+}
+
 // What is not trained stays as it was cut.
 static void take_frozen(struct trainer *t, const struct zero3 *z)
 {
-    if (!t->job->lora_rank)
+    if (!has_frozen_parts(t))
         return;
     if (t->job->packed) {
         take_packed(t, z);
         return;
     }
-    make_parts(t, z, t->job->recipe == RECIPE_TRL);
+    struct storage **parts = make_parts(t, z, t->job->recipe == RECIPE_TRL);
+    for (int i = 0; i < z->base_count; i++)
+        if (!is_frozen(t, i)) // joined with others below
+            drop(t, &parts[i]);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
