@@ -6,6 +6,7 @@ Usage: megatron_golden.py BUILD-FOLDER
 
 How many GPUs ran them is not published: it is the number whose memory after a step (mem-allocated-bytes) is met. Their
 routers are trained, so that some ranks have more tokens than others; those that are predicted have the same everywhere.
+step_s is the median of iteration-time, of H100s alone: those that are called A100 are faster than such cards can be.
 Wanted is 3 % in the median. Other golden values are of models or settings that
 are refused by name: GPT-3 with biases and dropout, FP8, multi-token prediction, a model_config without its GPUs.
 """
@@ -18,6 +19,7 @@ import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 MEDIAN, WORST, END = 2.6, 5.1, 2.2    # percent, as reached
+STEP_SHORT = 24
 
 
 def predicted(program, row):
@@ -42,6 +44,12 @@ def main():
         failed += not met
         errors.append(abs(peak))
         print(f"{'met   ' if met else 'MISSED'} {row['case']}: allocated {peak:+.2f} %, after the step {end:+.2f} %")
+        if "step_s" not in row:
+            continue
+        whole = dict(row, settings={name: value for name, value in row["settings"].items() if name != "pp-rank"})
+        step = 100 * (predicted(os.path.join(sys.argv[1], "fathom"), whole)["time"]["step_s"] / row["step_s"] - 1)
+        failed += not -STEP_SHORT <= step <= 0
+        print(f"{'met   ' if -STEP_SHORT <= step <= 0 else 'MISSED'} {row['case']}: a step {step:+.1f} %")
     median = statistics.median(errors)
     print(f"median {median:.2f} %; {len(rows)} asked, {failed} failed")
     return 1 if failed or median > MEDIAN or not rows else 0

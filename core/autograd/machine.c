@@ -338,6 +338,14 @@ void machine_collect(struct machine *m, uint16_t stream, enum collective kind, u
                          collective_seconds(&m->time->network, kind, ranks, (double)bytes));
 }
 
+void machine_collect_in(struct machine *m, struct ranks_apart g, enum collective kind,
+                        uint64_t bytes)
+{
+    if (m->time)
+        timeline_collect(m->time, STREAM_COMPUTE,
+                         group_seconds(&m->time->network, kind, g, (double)bytes));
+}
+
 void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes)
 {
     if (m->time && bytes)

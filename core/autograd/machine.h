@@ -188,6 +188,8 @@ double machine_when(const struct machine *m, uint16_t stream); // its work so fa
 void machine_await(struct machine *m, double time);            // the compute stream, for that
 void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,
                      uint64_t bytes);
+void machine_collect_in(struct machine *m, struct ranks_apart g, enum collective kind,
+                        uint64_t bytes);
 void machine_host_copy(struct machine *m, uint16_t stream, uint64_t bytes);
 static inline const struct rates *machine_rates(const struct machine *m) // never NULL
 {

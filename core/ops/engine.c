@@ -48,6 +48,32 @@ static void multiplied(struct graph *g, uint64_t rows, const struct parameter *p
     multiplies(g, (struct product_shape){rows, p->rows, p->columns, 1, p->width});
 }
 
+// The gradient of a weight: the product adds to its place in the buffer
+// (fuse_wgrad_accumulation).
+static void multiplied_into_buffer(struct graph *g, uint64_t rows, const struct parameter *p)
+{
+    multiplies(g, (struct product_shape){.rows = p->rows,
+                                         .columns = p->columns,
+                                         .depth = rows,
+                                         .count = 1,
+                                         .width = p->width,
+                                         .added = true});
+}
+
+// What TransformerEngine and Megatron hand to NCCL and wait for after the next product.
+enum { BESIDE = FIRST_SIDE_STREAM + 1 };
+
+static void collects_beside(struct graph *g, enum collective kind, uint64_t bytes)
+{
+    machine_follow(g->machine, BESIDE, STREAM_COMPUTE);
+    machine_collect(g->machine, BESIDE, kind, engine_of(g)->ranks, bytes);
+}
+
+static void awaits_beside(struct graph *g)
+{
+    machine_follow(g->machine, STREAM_COMPUTE, BESIDE);
+}
+
 // A parameter's own gradient is added to its place in the buffer as soon as it is there
 // (core/distributed/distributed_data_parallel.py, the hook of each parameter).
 static void add_to_buffer(struct graph *g, struct storage *gradient)
@@ -90,7 +116,9 @@ static void norm_gradient(struct graph *g, struct node *n, int norm, struct outc
     add_to_buffer(g, machine_take(g->machine, p->rows * p->width, MEMORY_GRADIENTS));
 }
 
-// The gathered input, the gradient of all of it and this rank's part of that one.
+// The gathered input, the gradient of all of it and this rank's part of that one. The input is
+// gathered while the product for its gradient runs, and that is summed while the weight's does
+// (TransformerEngine 2.11, module/layernorm_linear.py, ln_out_total_work and dgrad_work).
 static void linear_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct cut_linear d = *NODE_DETAIL(n, struct cut_linear);
@@ -98,15 +126,19 @@ static void linear_backward(struct graph *g, struct node *n, struct outcome *out
     struct machine *m = g->machine;
     bool gathers = gathers_input(g, d.cut), has_norm = d.norm >= 0;
     struct storage *came = scatters_output(g, d.cut) ? gathered(g, gradient_bytes(n)) : NULL;
-    struct storage *input = gathers ? gathered(g, n->input_bytes[0]) : NULL;
-    uint64_t ranks = gathers ? engine_of(g)->ranks : 1;
-    struct storage *whole = take_working(g, n->input_bytes[0] * ranks), *part = NULL;
-    multiplied(g, d.rows, p);
+    uint64_t ranks = gathers ? engine_of(g)->ranks : 1, all = n->input_bytes[0] * ranks;
+    struct storage *input = gathers ? take_working(g, all) : NULL;
+    if (gathers)
+        collects_beside(g, GATHER, all);
+    struct storage *whole = take_working(g, all), *part = NULL;
+    multiplies(g, (struct product_shape){d.rows, p->columns, p->rows, 1, p->width});
     if (gathers) {
         part = take_working(g, n->input_bytes[0]);
-        collects(g, REDUCE_SCATTER, n->input_bytes[0] * ranks);
+        awaits_beside(g);
+        collects_beside(g, REDUCE_SCATTER, all);
     }
-    multiplied(g, d.rows, p);
+    multiplied_into_buffer(g, d.rows, p);
+    awaits_beside(g);
     machine_drop(m, input);
     machine_drop(m, came);
     if (has_norm)
@@ -295,7 +327,6 @@ static void head_buffer(struct graph *g, uint64_t bytes)
         machine_take(g->machine, bytes, MEMORY_WORKSPACE);
         e->gathered_bytes = bytes;
     }
-    collects(g, GATHER, bytes);
 }
 
 static void cut_head_backward(struct graph *g, struct node *n, struct outcome *out)
@@ -304,13 +335,17 @@ static void cut_head_backward(struct graph *g, struct node *n, struct outcome *o
     const struct parameter *p = &g->parameters[d.weight];
     uint64_t all = n->input_bytes[0] * engine_of(g)->ranks;
     head_buffer(g, all);
+    if (is_spread(g))
+        collects_beside(g, GATHER, all);
     struct storage *whole = take_working(g, all);
     gemm_workspace(g);
     multiplies(g, (struct product_shape){d.rows, p->columns, p->rows, 1, p->width});
     out[0].gradient = is_spread(g) ? take_working(g, n->input_bytes[0]) : storage_share(whole);
+    awaits_beside(g);
     if (is_spread(g))
-        collects(g, REDUCE_SCATTER, all);
-    multiplies(g, (struct product_shape){p->rows, p->columns, d.rows, 1, p->width});
+        collects_beside(g, REDUCE_SCATTER, all);
+    multiplied_into_buffer(g, d.rows, p);
+    awaits_beside(g);
     engine_dummy_gradient(g, d.weight);
     machine_drop(g->machine, whole);
 }
@@ -325,6 +360,7 @@ struct var op_cut_head(struct graph *g, struct var x, int weight)
     uint64_t rows = x.elements / p->columns * engine_of(g)->ranks;
     graph_keep(g, n, x.storage);
     head_buffer(g, rows * p->columns * x.width);
+    collects(g, GATHER, rows * p->columns * x.width);
     struct var out = graph_output(g, n, rows * p->rows, x.width);
     gemm_workspace(g);
     multiplies(g, (struct product_shape){rows, p->rows, p->columns, 1, x.width});

@@ -19,6 +19,7 @@ struct engine_shape {
 struct engine {
     uint64_t ranks;                       // of tensor parallel
     uint64_t context_ranks, context_rank; // of context parallel
+    uint64_t expert_ranks;                // that share an expert, which lie together
     uint64_t workspace_bytes;
     struct engine_shape shapes[ENGINE_SHAPES];
     int shape_count;

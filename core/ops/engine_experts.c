@@ -99,7 +99,8 @@ static void deal_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     uint64_t ranks = NODE_DETAIL(n, struct dealt)->ranks;
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    machine_collect(g->machine, STREAM_COMPUTE, ALL_TO_ALL, ranks, n->input_bytes[0]);
+    struct ranks_apart those = {ranks, g->engine->expert_ranks};
+    machine_collect_in(g->machine, those, ALL_TO_ALL, n->input_bytes[0]);
 }
 
 static const struct operation dealt = {KERNELS_ALL_TO_ALL, deal_backward};
@@ -113,8 +114,9 @@ struct var op_deal_out(struct graph *g, struct var x, uint64_t ranks)
         NODE_DETAIL(n, struct dealt)->ranks = ranks;
     node_input(n, 0, x);
     struct var out = graph_output(g, n, x.elements, x.width);
+    struct ranks_apart those = {ranks, g->engine->expert_ranks};
     if (!g->stopped)
-        machine_collect(g->machine, STREAM_COMPUTE, ALL_TO_ALL, ranks, var_bytes(x));
+        machine_collect_in(g->machine, those, ALL_TO_ALL, var_bytes(x));
     return out;
 }
 
@@ -138,23 +140,31 @@ static void grouped_workspaces(struct graph *g)
         machine_take(g->machine, e->workspace_bytes, MEMORY_WORKSPACE);
 }
 
-static void grouped_multiply(struct graph *g, const struct grouped_linear *d)
+// A product of cuBLAS for each expert, on four streams, which together fill the card.
+static void grouped_multiply(struct graph *g, const struct grouped_linear *d, bool of_weight)
 {
     const struct parameter *p = &g->parameters[d->weight];
+    uint64_t rows = d->rows / d->count;
+    struct product_shape shape = {rows, p->rows, p->columns, d->count, p->width};
+    if (of_weight)
+        shape = (struct product_shape){.rows = p->rows,
+                                       .columns = p->columns,
+                                       .depth = rows,
+                                       .count = d->count,
+                                       .width = p->width,
+                                       .added = true};
     grouped_workspaces(g);
-    multiplies(g, (struct product_shape){.rows = d->rows / d->count,
-                                         .columns = p->rows,
-                                         .depth = p->columns,
-                                         .count = d->count,
-                                         .width = p->width});
+    if (!g->stopped)
+        machine_host(g->machine, (d->count - 1) * machine_rates(g->machine)->launch);
+    multiplies(g, shape);
 }
 
 static void grouped_linear_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct grouped_linear d = *NODE_DETAIL(n, struct grouped_linear);
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    grouped_multiply(g, &d);
-    grouped_multiply(g, &d);
+    grouped_multiply(g, &d, false);
+    grouped_multiply(g, &d, true);
     engine_dummy_gradient(g, d.weight);
 }
 
@@ -167,7 +177,7 @@ struct var op_grouped_linear(struct graph *g, struct var x, int weight, uint64_t
     struct node *n = graph_add(g, &grouped_linear);
     const struct grouped_linear d = {x.elements / p->columns, weight, (uint32_t)count};
     struct var out = graph_output(g, n, d.rows * p->rows, x.width);
-    grouped_multiply(g, &d);
+    grouped_multiply(g, &d, false);
     graph_keep(g, n, x.storage);
     node_input(n, 0, x);
     if (n)

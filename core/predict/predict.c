@@ -7,6 +7,7 @@
 #include "core/base/num.h"
 #include "core/predict/played.h"
 #include "core/predict/real_time.h"
+#include "core/predict/stages.h"
 #include "core/recipes/run.h"
 #include "core/strategies/strategies.h"
 
@@ -364,14 +365,22 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     return true;
 }
 
-static bool fit_stage(struct prediction *p, struct arena *a, const struct job *job, bool timed,
-                      struct error *e)
+// How a stage is simulated.
+struct manner {
+    bool plays, untimed;
+};
+
+static bool fit_stage(struct prediction *p, struct arena *a, const struct job *job,
+                      const struct manner *how, struct seen_stage *seen, struct error *e)
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = true, .untimed = !timed && !has_streams(job), .trace = &trace};
+    struct simulation s = {.plays = how->plays, .untimed = how->untimed, .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
+    *seen = (struct seen_stage){s.time->passing, p->time, s.time->network};
+    if (!how->plays)
+        return true;
     take_over(p, &s);
     return judge(p, scratch, job, e);
 }
@@ -397,37 +406,40 @@ static void join_stages(struct prediction *p, struct prediction *other)
 
 // Of a pipeline the stage that takes most decides, which may be the first, with as many
 // micro-batches in flight as there are stages, or the last, with the head; of the others the second
-// has most. What is allocated is the most of any.
-static bool fit(struct prediction *p, struct arena *a, const struct job *job, bool timed,
-                struct error *e)
+// has most. What is allocated is the most of any. Their step takes as long as they wait for each
+// other.
+static bool fit(struct prediction *p, struct arena *a, const struct job *job,
+                const struct manner *how, struct error *e)
 {
+    struct seen_stage seen[SEEN_STAGES] = {0};
     if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank"))
-        return fit_stage(p, a, job, timed, e);
+        return fit_stage(p, a, job, how, &seen[0], e);
     struct job one = *job;
     struct prediction stage;
-    const uint64_t stages[] = {0, 1, job->pipeline - 1};
-    for (int i = 0; i < COUNT_OF(stages); i++) {
-        one.stage = stages[i];
-        if (i == 1 && job->pipeline == 2)
+    for (int i = 0; i < SEEN_STAGES; i++) {
+        one.stage = seen_rank(job, i);
+        if (!is_seen(job, i))
             continue;
-        if (!fit_stage(&stage, a, &one, timed, e))
+        if (!fit_stage(&stage, a, &one, how, &seen[i], e))
             return false;
-        if (!i)
+        if (i == SEEN_FIRST)
             *p = stage;
         else
             join_stages(p, &stage);
     }
+    if (!how->untimed)
+        p->time = step_time_of_stages(*a, job, seen);
     return true;
 }
 
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    return fit(p, a, job, true, e);
+    return fit(p, a, job, &(struct manner){.plays = true}, e);
 }
 
 bool predict_memory(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    return fit(p, a, job, false, e);
+    return fit(p, a, job, &(struct manner){.plays = true, .untimed = !has_streams(job)}, e);
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
@@ -454,10 +466,7 @@ bool predict_room(struct prediction *p, struct arena *a, const struct job *job, 
 
 bool predict_time(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    struct arena scratch = *a;
-    struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.trace = &trace};
-    return simulate(p, &s, &scratch, job, e);
+    return fit(p, a, job, &(struct manner){0}, e);
 }
 
 bool predict_streams(struct activity *streams, struct arena scratch, const struct job *job,

@@ -62,8 +62,8 @@ const char *step_time_unknown(const struct job *job)
         return "the time of files on NVMe is not modelled";
     if (job->precision == PRECISION_FP32)
         return "the rates of products in fp32 are not modelled";
-    if (job->pipeline > 1)
-        return "the time that stages of a pipeline wait for each other is not modelled";
+    if (job->pipeline > 1 && settings_find_z(job->given, "pp-rank"))
+        return "a step's time is that of all stages together: ask without pp-rank";
     if (job->optimizer == OPTIMIZER_MUON)
         return "the time of Muon's products is not modelled";
     if (job_pages_optimizer(job))
@@ -96,7 +96,7 @@ static const char *bound_of(double seconds, const struct elapsed *s)
 // By how much predictions were off: tests/step_times.py, 109 steps on one H200; and
 // tests/public_speeds.py, 200 published speeds on A100 and H100. Hosts differ more than
 // cards: some launch twice as fast as the one that was measured.
-enum basis { ON_H200, PUBLISHED, UNCOMPARED, OTHER_HOST, OWN_CARD };
+enum basis { ON_H200, PUBLISHED, UNCOMPARED, OTHER_HOST, OWN_CARD, MEGATRON_B200, MEGATRON };
 static const struct {
     double faster, slower;
     const char *text;
@@ -108,6 +108,10 @@ static const struct {
     [OWN_CARD] = {1.15, 1.15,
                   "by the rates that probe --kernels measured on your card; as near as 19 of 20 "
                   "steps on one H200 by such rates"},
+    [MEGATRON_B200] = {1.06, 1.22, "as near as 43 published steps of Megatron-LM on 8 x B200"},
+    [MEGATRON] = {1.06, 1.3,
+                  "as near as steps of Megatron-LM on 64 and 128 H100, of which two are "
+                  "published"},
 };
 
 static enum basis basis_of(const struct job *job, const struct timeline *line, const char *bound_by)
@@ -120,6 +124,10 @@ static enum basis basis_of(const struct job *job, const struct timeline *line, c
         return UNCOMPARED;
     if (h200 && job_ranks(job) == 1)
         return ON_H200;
+    if (job->recipe == RECIPE_MEGATRON)
+        return str_is(card, "B200")       ? MEGATRON_B200
+               : str_is(card, "H100-80G") ? MEGATRON
+                                          : UNCOMPARED;
     if (str_is(str_from(bound_by), "launch"))
         return OTHER_HOST;
     return h200 || str_is(card, "H100-80G") || str_is(card, "A100-80G") ? PUBLISHED : UNCOMPARED;
@@ -140,7 +148,7 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
     if (t.unknown)
         return t;
     double peak = (double)job->hardware.card.bf16.value;
-    double shared = (double)job->tensor; // by ranks that have the same tokens
+    double shared = (double)(job->tensor * job->pipeline); // by ranks that have the same tokens
     t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds / shared;
     t.mfu = spent->flops / seconds / peak;
     t.bound_by = bound_of(seconds, spent);

@@ -50,6 +50,7 @@ static void build(struct run *r, const struct job *p, struct machine *m)
     own->engine.ranks = p->tensor;
     own->engine.context_ranks = p->ring;
     own->engine.context_rank = p->ring_rank;
+    own->engine.expert_ranks = p->expert_tensor;
     own->engine.workspace_bytes = p->hardware.card.capability >= HOPPER ? 32 * MIB + KIB : 4 * MIB;
     build_stages(own, m->arena, p);
     megatron_parameters(t);
@@ -116,59 +117,70 @@ static void backward(struct trainer *t, struct passage *p, const struct stage *s
     rename_to(t, &own->sent, p->gradient);
 }
 
-// forward_backward_pipelining_with_interleaving: as many micro-batches as there are ranks go
-// through a stage before the next stage has them; the way back begins with the last stage.
-static int stage_of(const struct job *p, uint64_t turn, bool back)
-{
-    uint64_t stages = p->interleaved, at = turn % (p->pipeline * stages) / p->pipeline;
-    return (int)(back ? stages - 1 - at : at);
-}
-
 // Which passage a turn is of: by micro-batch and stage.
-static uint64_t passage_of(const struct job *p, uint64_t turn, bool back)
+static struct passage *passage_of(struct passage *all, const struct pipeline *p, uint64_t turn,
+                                  bool back)
 {
-    uint64_t stages = p->interleaved;
-    uint64_t batch = turn / (p->pipeline * stages) * p->pipeline + turn % p->pipeline;
-    return batch * stages + (uint64_t)stage_of(p, turn, back);
-}
-
-// How many turns go ahead before the first comes back.
-static uint64_t turns_ahead(const struct job *p)
-{
-    uint64_t behind = p->pipeline - p->stage - 1;
-    return p->interleaved == 1 ? behind : 2 * behind + (p->interleaved - 1) * p->pipeline;
+    return &all[turn_batch(p, turn) * p->stages + turn_stage(p, turn, back)];
 }
 
 // Micro-batches that are simulated: those in flight, and a few that find the pipeline full.
-static uint64_t simulated(const struct job *p)
+static uint64_t simulated(const struct pipeline *p, uint64_t rank)
 {
-    uint64_t most = p->interleaved == 1 ? turns_ahead(p) + DIFFERENT_MICRO_BATCHES
-                                        : DIFFERENT_MICRO_BATCHES * p->pipeline;
-    return u64_least(p->accumulation, most);
+    uint64_t most = p->stages == 1 ? turns_ahead(p, rank) + DIFFERENT_MICRO_BATCHES
+                                   : DIFFERENT_MICRO_BATCHES * p->ranks;
+    return u64_least(p->batches, most);
+}
+
+// Between stages the host waits for what it hands over (batch_p2p_sync), and a passage takes what
+// it does alone.
+static double begin_passage(struct timeline *time, const struct pipeline *p)
+{
+    if (!time || p->ranks == 1)
+        return 0;
+    timeline_synchronize(time, STREAM_COMPUTE);
+    return time->now.host;
+}
+
+static void turn(struct trainer *t, struct passage *all, const struct pipeline *p, uint64_t i,
+                 bool back)
+{
+    struct timeline *time = t->machine->time;
+    uint64_t at = turn_stage(p, i, back);
+    double begun = begin_passage(time, p);
+    (back ? backward : forward)(t, passage_of(all, p, i, back), &megatron_of(t)->stages[at]);
+    double ended = begin_passage(time, p);
+    if (time)
+        (back ? time->passing.backward : time->passing.forward)[stage_place(at, p->stages)] =
+            ended - begun;
 }
 
 static void step(struct run *r)
 {
     struct trainer *t = &r->trainer;
-    const struct job *p = t->job;
     struct megatron *own = megatron_of(t);
-    uint64_t turns = simulated(p) * p->interleaved, ahead = u64_least(turns_ahead(p), turns);
+    const struct pipeline p = {
+        .ranks = t->job->pipeline, .stages = t->job->interleaved, .batches = t->job->accumulation};
+    uint64_t turns = simulated(&p, t->job->stage) * p.stages;
+    uint64_t ahead = u64_least(turns_ahead(&p, t->job->stage), turns);
     struct passage *all = NEW(t->machine->arena, struct passage, (ptrdiff_t)turns);
     struct timeline *time = t->machine->time;
     for (uint64_t i = 0; i < turns + ahead; i++) {
         struct elapsed before = time ? time->now : (struct elapsed){0};
         if (i < turns)
-            forward(t, &all[passage_of(p, i, false)], &own->stages[stage_of(p, i, false)]);
+            turn(t, all, &p, i, false);
         if (i >= ahead)
-            backward(t, &all[passage_of(p, i - ahead, true)],
-                     &own->stages[stage_of(p, i - ahead, true)]);
-        if (time && i + 2 == turns && !ahead) // those that are not simulated are like this one
-            timeline_repeat(time, &before, (double)(p->accumulation - turns));
+            turn(t, all, &p, i - ahead, true);
+        if (time && i + 2 == turns && i >= ahead) // those that are not simulated are like this one
+            timeline_repeat(time, &before, (double)(p.batches * p.stages - turns));
     }
     rename_to(t, &own->came, NULL);
     rename_to(t, &own->sent, NULL);
     machine_phase(t->machine, PHASE_OPTIMIZER);
+    double begun = begin_passage(time, &p);
     t->strategy->update(t);
+    if (time)
+        time->passing.rest = begin_passage(time, &p) - begun;
 }
 
 const struct run_kind megatron_run = {

@@ -55,6 +55,8 @@ void report_time(struct buf *out, const struct view *v, const struct step_time *
     put_seconds(&b, t->high);
     buf_printf(&b, " (%s); %.0f tokens/s on each GPU, MFU %.0f %%, bound by %s", t->basis,
                t->tokens_per_second, 100 * t->mfu, t->bound_by);
+    if (t->bubble > 0)
+        buf_printf(&b, "; of which a stage waits %.0f %% for others", 100 * t->bubble);
     if (t->across)
         buf_printf(&b, "; over %s, %s between nodes", t->inside, t->across);
     else if (t->inside)
@@ -85,6 +87,8 @@ void report_time_json(struct json_out *j, const struct step_time *t)
     field_double(j, "tokens_per_s", t->tokens_per_second);
     field_double(j, "mfu", t->mfu);
     json_out_field_str(j, "bound_by", str_from(t->bound_by));
+    if (t->bubble > 0)
+        field_double(j, "bubble", t->bubble);
     json_out_field_str(j, "basis", str_from(t->basis));
     if (t->mean_tokens > 0) {
         field_double(j, "longest_step_s", t->longest);

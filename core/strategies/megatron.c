@@ -97,9 +97,12 @@ static void build(struct trainer *t)
 
 static void collect(struct trainer *t, enum collective kind, uint32_t width)
 {
-    for (int experts = 0; experts < 2; experts++)
-        machine_collect(t->machine, STREAM_COMPUTE, kind, ranks_of(t->job, experts),
-                        buffer_elements(t, experts) * width);
+    const struct job *p = t->job;
+    for (int experts = 0; experts < 2; experts++) {
+        struct ranks_apart g = {ranks_of(p, experts),
+                                experts ? p->expert * p->expert_tensor : p->tensor};
+        machine_collect_in(t->machine, g, kind, buffer_elements(t, experts) * width);
+    }
 }
 
 // Gradients go down in fp32, weights come back in bf16.
@@ -122,12 +125,28 @@ static uint64_t host_bytes(const struct job *p)
     return p->offload ? sat_mul(part, UINT64_C(4) * WIDE) : 0;
 }
 
+// The whole buffer is cleared before a step, and before it is summed looked through for what is no
+// number (check_for_nan_in_grad) and divided by the ranks (gradient_scaling_factor).
+static void prepare_gradients(struct trainer *t)
+{
+    for (int experts = 0; experts < 2; experts++) {
+        uint64_t bytes = buffer_elements(t, experts) * WIDE;
+        if (!bytes)
+            continue;
+        machine_move(t->machine, bytes);
+        machine_move(t->machine, bytes);
+        if (megatron_data_ranks(t->job) > 1)
+            machine_move(t->machine, 2 * bytes);
+    }
+}
+
 // TransformerEngine's FusedAdam: state at the first step, two values an element, and where there
 // are no masters the 16 bits that weights lack of them (store_param_remainders).
 static void update(struct trainer *t)
 {
     struct machine *m = t->machine;
     uint64_t elements = 0;
+    prepare_gradients(t);
     collect(t, REDUCE_SCATTER, WIDE);
     if (t->job->offload) {
         update_on_host(t);
@@ -144,7 +163,11 @@ static void update(struct trainer *t)
         if (t->job->precision_aware)
             tensor->weight = machine_take(m, tensor->elements * t->width, MEMORY_OPTIMIZER);
     }
-    machine_move(m, UINT64_C(8) * WIDE * elements);
+    // Norm and clipping of this part, the update of weights and two moments, and weights' copies.
+    machine_move(m, WIDE * elements);
+    machine_move(m, UINT64_C(2) * WIDE * elements);
+    machine_move(m, UINT64_C(7) * WIDE * elements);
+    machine_move(m, (WIDE + t->width) * elements);
     collect(t, GATHER, t->width);
 }
 

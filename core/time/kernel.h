@@ -13,6 +13,7 @@ struct product_shape {
     uint64_t rows, columns, depth, count;
     uint32_t width; // bytes an element
     bool grouped;   // by CUTLASS, a matrix for each expert
+    bool added;     // to what lies there, in fp32
     uint64_t more;  // kernels like this that follow it
 };
 

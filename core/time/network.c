@@ -5,7 +5,7 @@
 
 // What collectives reach of a link's rate: NCCL's ring on 8 GPUs, all-gather and reduce-scatter
 // (stas00/ml-engineering 744d01e, network/benchmarks: 8 x H200 361 and 363 of 450 GB/s; A100 235 of
-// 300; B200 673 of 900 in SimuMax 4dcaae5's fit).
+// 300).
 static const double RING_PART = 0.79;
 
 // Cards without NVLink (SimuMax 4dcaae5, A100 PCIe: 11 to 21 of 30 GB/s, by how many share the
@@ -15,6 +15,12 @@ static const double PCIE_PART = 0.55, EXCHANGE_PART = 0.6;
 // Seconds before the first byte, and for each further rank (awsome-distributed-training 7217859,
 // nccl-tests: 8 x H100 18.8 us up to 32 KiB; 16 x H100 69 us over EFA).
 static const double FIRST_INSIDE = 15e-6, FIRST_ACROSS = 50e-6, EACH_RANK = 1e-6;
+
+// B200's NVLink carries more and begins later: 651 of 900 GB/s, 23 us and 9 us for each further
+// rank (SimuMax 4dcaae5's fit to all-gathers and reduce-scatters of 2 to 8 ranks). All-reduces of
+// 64 MiB by 8 ranks take 293 us in ml-engineering 744d01e, 263 by that fit, and 188 by the figures
+// above.
+static const double BLACKWELL_RING = 0.72, BLACKWELL_FIRST = 14e-6, BLACKWELL_EACH_RANK = 9e-6;
 
 // What a node sends, of its cards' rate: 8 x 400 Gb/s reach 382 of 400 GB/s (32 x B200,
 // ml-engineering).
@@ -42,7 +48,11 @@ static void set_inside(struct network *n, const struct gpu *card, bool nvlink)
     static const double pcie = 30 * GB_S; // Gen4 x16, one way
     double rate = card->link.value ? (double)card->link.value : pcie;
     n->inside = nvlink ? card->link_kind : "PCIe";
-    n->link = nvlink ? RING_PART * rate : PCIE_PART * (rate < 2 * pcie ? rate : 2 * pcie);
+    bool blackwell = nvlink && card->capability >= 100 && card->capability < 110;
+    double ring = blackwell ? BLACKWELL_RING : RING_PART;
+    n->link = nvlink ? ring * rate : PCIE_PART * (rate < 2 * pcie ? rate : 2 * pcie);
+    n->first = blackwell ? BLACKWELL_FIRST : FIRST_INSIDE;
+    n->each_rank = blackwell ? BLACKWELL_EACH_RANK : EACH_RANK;
 }
 
 static void set_across(struct network *n, const struct fabric *f)
@@ -93,20 +103,47 @@ bool network_of(struct network *n, const struct hardware *h, const struct settin
     return n->silent || read_network(n, card, given, e);
 }
 
+// One way between two GPUs: 396 of 450 GB/s on H200, 271 to 277 of 300 on A100 (ml-engineering
+// 744d01e); 16 us before it (SimuMax 4dcaae5, B200).
+double handing_seconds(const struct network *n, uint64_t ranks, double bytes)
+{
+    static const double pair_part = 0.88, first = 16e-6;
+    double rate = n->link / RING_PART * pair_part;
+    bool across = ranks > n->per_node; // the slowest of the links is waited for
+    if (across && n->node / (double)n->per_node < rate)
+        rate = n->node / (double)n->per_node;
+    return n->silent ? 0 : (across ? FIRST_ACROSS : first) + bytes / rate;
+}
+
+// Of what a rank exchanges with all, the part for other nodes.
+static double exchanged_across(const struct network *n, struct ranks_apart g)
+{
+    double inside = (double)(n->per_node / g.stride);
+    return 1 - (inside > 1 ? inside : 1) / (double)g.ranks;
+}
+
+double group_seconds(const struct network *n, enum collective kind, struct ranks_apart g,
+                     double bytes)
+{
+    if (g.ranks < 2 || n->silent)
+        return 0;
+    bool across = kind == REPLICA_REDUCE ? n->nodes > 1 : g.ranks * g.stride > n->per_node;
+    double rate = kind == ALL_TO_ALL ? n->link * EXCHANGE_PART / RING_PART : n->link;
+    // Each GPU has its part of the node's, or a ring has one of all rings'.
+    bool apart = kind == REPLICA_REDUCE || kind == ALL_TO_ALL || g.stride > n->per_node;
+    double shared = n->node / (double)(apart ? n->per_node : g.stride);
+    double part = (double)(g.ranks - 1) / (double)g.ranks;
+    if (across && shared < rate) {
+        rate = shared;
+        part = kind == ALL_TO_ALL ? exchanged_across(n, g) : part;
+    }
+    double sent = bytes * part * (kind == ALL_REDUCE || kind == REPLICA_REDUCE ? 2 : 1);
+    double each = across ? EACH_RANK : n->each_rank;
+    return (across ? FIRST_ACROSS : n->first) + (double)g.ranks * each + sent / rate;
+}
+
 double collective_seconds(const struct network *n, enum collective kind, uint64_t ranks,
                           double bytes)
 {
-    if (ranks < 2 || n->silent)
-        return 0;
-    bool apart =
-        kind == REPLICA_REDUCE || kind == ALL_TO_ALL; // each GPU has its part of the node's
-    bool across = kind == REPLICA_REDUCE ? n->nodes > 1 : ranks > n->per_node;
-    double rate = kind == ALL_TO_ALL ? n->link * EXCHANGE_PART / RING_PART : n->link;
-    double shared = apart ? n->node / (double)n->per_node : n->node;
-    if (across && shared < rate)
-        rate = shared;
-    double part = (double)(ranks - 1) / (double)ranks;
-    double sent = bytes * part * (kind == ALL_REDUCE || kind == REPLICA_REDUCE ? 2 : 1);
-    double first = across ? FIRST_ACROSS : FIRST_INSIDE;
-    return first + (double)ranks * EACH_RANK + sent / rate;
+    return group_seconds(n, kind, (struct ranks_apart){ranks, 1}, bytes);
 }

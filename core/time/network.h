@@ -15,6 +15,7 @@ struct network {
     const char *across;       // and between nodes
     double link;              // bytes a second that a GPU sends inside the node, as reached
     double node;              // that a node sends to others
+    double first, each_rank;  // seconds before the first byte in a node, and for each rank
     uint64_t nodes, per_node; // GPUs
 };
 
@@ -22,8 +23,18 @@ struct network {
 bool network_of(struct network *n, const struct hardware *h, const struct setting *given,
                 struct error *e) MUST_USE;
 
+// Handed to the rank beside this one in a pipeline of so many ranks in all.
+double handing_seconds(const struct network *n, uint64_t ranks, double bytes);
+
 // Of `bytes` in all, gathered, to be reduced, or of one rank's exchange.
 double collective_seconds(const struct network *n, enum collective kind, uint64_t ranks,
                           double bytes);
+
+// By every so manyth rank, all such groups at once.
+struct ranks_apart {
+    uint64_t ranks, stride;
+};
+double group_seconds(const struct network *n, enum collective kind, struct ranks_apart g,
+                     double bytes);
 
 #endif

@@ -14,6 +14,17 @@ static const double PRODUCT_PART = 0.793, ATTENTION_PART = 0.657, BACK_PART = 1,
                     BANDWIDTH_PART = 0.9;
 static const double PRODUCT_LASTING = 1.226, ATTENTION_LASTING = 1.165;
 
+// B200 (SimuMax 4dcaae5, configs/system/b200_bf16_ceperm.json: TransformerEngine's products, 75
+// calls of each shape in a row, and cuDNN's attention, whose operations are counted there without
+// a mask, twice those of a causal one). 514 products against the rates of a burst: those of 20 to
+// 100 us take 1.02 times as long, 1.0 to 5 ms 1.53, above 5 ms 1.555, which is 0.4 s of them on one
+// card. Steps of seconds on eight cards at once show more: 1.72 is fitted to the rows of
+// tests/runs/megatron_b200.csv with 8 micro-batches and one stage. Attention at 32768 tokens
+// 0.61 to 0.65 of the peak forward and 0.48 to 0.55 backward, at 131072, a kernel of 30 ms and
+// more, 0.50 and 0.42.
+static const double BLACKWELL_PRODUCT_LASTING = 1.72, BLACKWELL_ATTENTION_LASTING = 1.24;
+static const double BLACKWELL_ATTENTION = 0.62, BLACKWELL_BACK = 0.52;
+
 // The best of any shape on an H200 (stas00/ml-engineering 744d01e: 794.5 of 989.5), which the
 // parts of other cards are compared with.
 static const double BEST_H200 = 0.803;
@@ -31,19 +42,22 @@ static const double MASKED_PART = 0.47;
 
 // Parts of the peak by compute capability. best: ml-engineering 744d01e, MAMF. FlashAttention 2:
 // its paper has up to 73 % forward and 63 % backward on the A100 (arXiv 2307.08691); 360e12 and
-// 340e12 on the H200. 10.0: SimuMax 4dcaae5, fitted to B200.
+// 340e12 on the H200. What lasts on others than H200 and B200 is taken to be as on the H200.
 static const struct architecture {
     int capability;
     double best, attention, attention_back, flash2, flash2_back, bandwidth;
+    double product_lasting, attention_lasting; // 0: the H200's
 } architectures[] = {
-    {80, 0.869, 0.70, 0.62, 0.70, 0.62, 0.88},
-    {90, BEST_H200, ATTENTION_PART, ATTENTION_PART *BACK_PART, 0.364, 0.344, BANDWIDTH_PART},
-    {100, 0.776, 0.706, 0.694, 0.36, 0.30, 0.67},
-    {103, 0.786, 0.706, 0.694, 0.36, 0.30, 0.67},
+    {80, 0.869, 0.70, 0.62, 0.70, 0.62, 0.88, 0, 0},
+    {90, BEST_H200, ATTENTION_PART, ATTENTION_PART *BACK_PART, 0.364, 0.344, BANDWIDTH_PART, 0, 0},
+    {100, 0.776, BLACKWELL_ATTENTION, BLACKWELL_BACK, 0.36, 0.30, 0.67, BLACKWELL_PRODUCT_LASTING,
+     BLACKWELL_ATTENTION_LASTING},
+    {103, 0.786, BLACKWELL_ATTENTION, BLACKWELL_BACK, 0.36, 0.30, 0.67, BLACKWELL_PRODUCT_LASTING,
+     BLACKWELL_ATTENTION_LASTING},
 };
 
 // Any other card: as the A100, with less of the best.
-static const struct architecture other = {0, 0.80, 0.56, 0.50, 0.56, 0.50, 0.88};
+static const struct architecture other = {0, 0.80, 0.56, 0.50, 0.56, 0.50, 0.88, 0, 0};
 
 static const struct architecture *architecture_of(const struct gpu *card)
 {
@@ -117,8 +131,8 @@ struct rates rates_of(const struct gpu *card)
     r.attention_back_flops = peak * a->attention_back;
     r.flash2_flops = peak * a->flash2;
     r.flash2_back_flops = peak * a->flash2_back;
-    r.product_lasting = PRODUCT_LASTING;
-    r.attention_lasting = ATTENTION_LASTING;
+    r.product_lasting = a->product_lasting > 0 ? a->product_lasting : PRODUCT_LASTING;
+    r.attention_lasting = a->attention_lasting > 0 ? a->attention_lasting : ATTENTION_LASTING;
     r.masked_part = MASKED_PART;
     r.bandwidth = (double)card->bandwidth.value * a->bandwidth;
     r.kernel_gap = 2.2e-6;

@@ -128,7 +128,7 @@ static bool same_product(const struct product_shape *a, const struct product_sha
 {
     return a->rows == b->rows && a->columns == b->columns && a->depth == b->depth &&
            a->count == b->count && a->width == b->width && a->grouped == b->grouped &&
-           a->more == b->more;
+           a->added == b->added && a->more == b->more;
 }
 
 static double multiplying(struct timeline *t, const struct product_shape *p)

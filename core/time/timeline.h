@@ -7,6 +7,7 @@
 #include "core/time/activity.h"
 #include "core/time/kernel.h"
 #include "core/time/network.h"
+#include "core/time/pipeline.h"
 
 enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024, KNOWN_PRODUCTS = 128 };
 
@@ -38,6 +39,7 @@ struct timeline {
     struct known_product known[KNOWN_PRODUCTS]; // at these rates, by a hash of their shapes
     struct activity *activity;                  // to be filled; NULL: nobody looks
     bool recomputes;                            // or else does what is no work of the model's
+    struct passing passing;                     // of a rank of a pipeline, in the last step
 };
 
 // Of a timeline that is all zero.
