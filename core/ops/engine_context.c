@@ -13,7 +13,7 @@ struct context_attention {
     uint64_t row_bytes;
     uint16_t heads, kv_heads, head_dim, ranks;
     uint32_t tokens; // of this rank
-    uint16_t rank;
+    uint16_t rank, sequences;
 };
 
 static struct storage *take_beside(struct graph *g, uint64_t bytes, enum memory_kind kind)
@@ -25,8 +25,8 @@ static struct storage *take_beside(struct graph *g, uint64_t bytes, enum memory_
 static void attends(struct graph *g, const struct context_attention *d, bool backward)
 {
     uint64_t ranks = d->ranks, heads = d->heads / ranks, kv_heads = d->kv_heads / ranks;
-    const struct attending_shape a = {.rows = 1,
-                                      .tokens = (uint64_t)d->tokens * d->ranks,
+    const struct attending_shape a = {.rows = d->sequences,
+                                      .tokens = (uint64_t)d->tokens * d->ranks / d->sequences,
                                       .heads = u64_most(heads, 1),
                                       .kv_heads = u64_most(kv_heads, 1),
                                       .head_dim = d->head_dim,
@@ -83,13 +83,15 @@ static const struct operation dealt_attention = {KERNELS_ATTENTION, dealt_backwa
 static struct context_attention details_of(const struct graph *g, struct var rows,
                                            const struct attention_shape *s)
 {
+    uint64_t sequences = s->sequence ? s->tokens / s->sequence : 1;
     return (struct context_attention){.row_bytes = var_bytes(rows),
                                       .heads = (uint16_t)s->heads,
                                       .kv_heads = (uint16_t)s->kv_heads,
                                       .head_dim = (uint16_t)s->head_dim,
                                       .ranks = (uint16_t)g->engine->context_ranks,
                                       .tokens = (uint32_t)s->tokens,
-                                      .rank = (uint16_t)g->engine->context_rank};
+                                      .rank = (uint16_t)g->engine->context_rank,
+                                      .sequences = (uint16_t)u64_most(sequences, 1)};
 }
 
 static struct node *add_attention(struct graph *g, const struct operation *operation,

@@ -117,7 +117,7 @@ static bool job_with(struct job *job, struct arena *a, const struct batch_story 
 
 static uint64_t ranks_of(const struct job *job)
 {
-    return job_ranks(job) / (job->ring * job->ulysses * job->tensor);
+    return job_ranks(job) / (job->ring * job->ulysses * job->tensor * job->pipeline);
 }
 
 static bool read_count(uint64_t *value, const struct settings *s, const char *name, struct error *e)
@@ -218,7 +218,8 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
 
 static ptrdiff_t add_rows(struct batch_story *s, struct batch_row *rows, uint64_t cp, uint64_t sp)
 {
-    uint64_t ranks = job_ranks(s->job) / (cp * sp * s->job->tensor), each, count = 0;
+    uint64_t shared = cp * sp * s->job->tensor * s->job->pipeline, each, count = 0;
+    uint64_t ranks = job_ranks(s->job) / shared;
     if (!ranks || s->global_batch % ranks)
         return 0;
     each = s->global_batch / ranks;

@@ -47,6 +47,7 @@ struct plan_family {
     int trouble;
     uint64_t gpus;
     uint64_t data_parallel;          // as the framework counts it
+    uint64_t stages;                 // of a pipeline that nobody asked for, or one
     uint64_t micro[PLAN_MOST_MICRO]; // sequences of a micro-batch that make up the global batch
     ptrdiff_t micro_count;           // 0: none do
     int first[PLAN_DIALS];           // value of each dial,

@@ -36,18 +36,21 @@ static const struct {
 static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
 
-enum { SHARING_TROUBLE = 3, REPLICA_TROUBLE = 1, MOST_SHARING = 64 };
+enum { SHARING_TROUBLE = 3, PIPELINE_TROUBLE = 4, REPLICA_TROUBLE = 1, MOST_SHARING = 64 };
+enum { MOST_STAGES = 16, LEAST_SHARED_TOKENS = 4096 };
 
 static bool is_given(const struct plan *p, const char *setting)
 {
     return settings_find_z(p->request.settings, setting) != NULL;
 }
 
-// Divisors, so that micro-batches of one size make up the batch. Where there is but one, it is
-// reduced after it whatever is said.
+// Divisors, so that micro-batches of one size make up the batch; where there is but one, it is
+// reduced after it whatever is said. Of a pipeline no fewer than it has stages, of which half would
+// wait.
 static void find_micro(struct plan_family *f, const struct plan_request *r)
 {
-    uint64_t each = r->global_batch / f->data_parallel, most = r->lean ? 1 : each;
+    uint64_t each = r->global_batch / f->data_parallel;
+    uint64_t most = u64_least(each / f->stages, r->lean ? 1 : each);
     if (r->global_batch % f->data_parallel)
         return;
     for (uint64_t b = 1; b <= most && b <= 65536 && f->micro_count < PLAN_MOST_MICRO; b++)
@@ -104,6 +107,7 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
         f.limit_bytes = limit_of(job, &outside);
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
+        f.stages = is_given(p, "pp") ? 1 : job->pipeline;
         find_micro(&f, &p->request);
     }
     find_dials(p, &f);
@@ -188,8 +192,25 @@ static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
-// Megatron's tensor and context parallel, in doublings, the former within a node; both are always
-// said, as its files choose by a rule of thumb what is not.
+// Stages of a pipeline, in doublings that divide the layers, where whoever shares a sequence has
+// enough of it to be busy.
+static bool add_stages(struct plan *p, struct arena *a, struct plan_family f, uint64_t cp,
+                       uint64_t most, struct error *e)
+{
+    uint64_t first = p->job.pipeline,
+             last = is_given(p, "pp") ? first : u64_least(most, MOST_STAGES);
+    for (uint64_t n = first; n <= last; n *= 2) {
+        bool wanted = n == first || (p->job.model.layers % n == 0 &&
+                                     (cp == 1 || p->job.context / cp >= LEAST_SHARED_TOKENS));
+        struct str words = str_format(a, "pp=%llu", (unsigned long long)n);
+        if (wanted && !add_family(p, a, placed(a, f, words, n > 1 ? PIPELINE_TROUBLE : 0), e))
+            return false;
+    }
+    return true;
+}
+
+// Megatron's tensor, context and pipeline parallel, in doublings, the first within a node; all are
+// always said, as its files choose by a rule of thumb what is not.
 static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     uint64_t gpus = hardware_gpus(&p->job.hardware), node = p->job.hardware.gpus_per_node;
@@ -203,7 +224,7 @@ static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, 
             struct str words =
                 str_format(a, "tp=%llu cp=%llu", (unsigned long long)t, (unsigned long long)c);
             int trouble = (t > 1 ? SHARING_TROUBLE : 0) + (c > 1 ? SHARING_TROUBLE : 0);
-            if (!add_family(p, a, placed(a, f, words, trouble), e))
+            if (!add_stages(p, a, placed(a, f, words, trouble), c, gpus / (t * c), e))
                 return false;
         }
     return true;

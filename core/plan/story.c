@@ -118,7 +118,8 @@ static void add_defaults(struct plan_story *s, struct arena *a)
 {
     const struct plan *p = &s->plan;
     const struct plan_candidate *best = p->best;
-    uint64_t ranks = job_ranks(&p->job) / (p->job.ring * p->job.ulysses);
+    const struct job *j = &p->job;
+    uint64_t ranks = job_ranks(j) / (j->ring * j->ulysses * j->tensor * j->pipeline);
     if (p->request.global_batch % ranks)
         return;
     struct plan_row *row = NEW(a, struct plan_row, 1);
@@ -344,7 +345,7 @@ static void try_cards(struct plan_story *s, struct arena *a, const struct runner
 static void try_smaller(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
     const struct job *job = &s->plan.job;
-    uint64_t ranks = job_ranks(job) / (job->ring * job->ulysses);
+    uint64_t ranks = job_ranks(job) / (job->ring * job->ulysses * job->tensor * job->pipeline);
     if (ranks < s->plan.request.global_batch) {
         struct plan_change c = {.what = "a smaller batch"};
         struct plan_request r = s->plan.request;

@@ -9,7 +9,7 @@ enum { TYPICAL = 5 };
 
 static uint64_t data_parallel(const struct job *job)
 {
-    uint64_t shared = job->ulysses * job->ring * job->tensor;
+    uint64_t shared = job->ulysses * job->ring * job->tensor * job->pipeline;
     return job_ranks(job) / (shared ? shared : 1);
 }
 
