@@ -324,10 +324,10 @@ bool is_ragged(const struct job *j)
     return j->batching != BATCHING_FULL;
 }
 
-// transformers 5 makes the same mask for whoever pads; those before made others.
+// transformers makes the same mask for whoever pads.
 bool is_ragged_elsewhere(const struct job *j)
 {
-    bool pads = is_trainers(j) && !job_shifts_logits(j) && j->batching == BATCHING_PADDED;
+    bool pads = is_trainers(j) && j->batching == BATCHING_PADDED;
     return is_ragged(j) && !is_trl(j) && !pads;
 }
 

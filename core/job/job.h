@@ -220,6 +220,10 @@ bool job_shifts_logits(const struct job *p);
 bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
 bool job_checkpoints_reentrantly(const struct job *p);
+// transformers 4's sdpa: shared heads of keys and values are always repeated; with a mask, and from
+// 4.48 on without one, what attention is given is copied to lie head by head.
+bool job_repeats_heads(const struct job *p);
+bool job_lays_heads_out(const struct job *p);
 
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 // Which of its kernels torch's sdpa chooses, or the package flash-attn's.

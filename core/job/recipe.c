@@ -25,8 +25,9 @@ const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
     [RECIPE_VERL] = {"verl", {"0.5", "0.8", "0.9"}},
     [RECIPE_MEGATRON] = {"Megatron", {"0.13"}},
-    [RECIPE_AXOLOTL] = {"axolotl", {"0.19"}},             // on transformers 5.16
-    [RECIPE_LLAMAFACTORY] = {"LLaMA-Factory", {"0.9.5"}}, // on transformers 4.55 to 5.6
+    [RECIPE_AXOLOTL] = {"axolotl", {"0.19"}}, // on transformers 5.16
+    [RECIPE_LLAMAFACTORY] = {"LLaMA-Factory",
+                             {"0.9.1", "0.9.5"}}, // on transformers 4.41 to 4.46, 4.55 to 5.6
 };
 
 const struct recipe_row recipe_rows[] = {
@@ -164,6 +165,22 @@ const struct recipe_row recipe_rows[] = {
      .setting = "checkpointing",
      .value = "on",
      .evidence = "llamafactory/hparams/model_args.py: disable_gradient_checkpointing = False"},
+    {.recipe = "llamafactory",
+     .setting = "optimizer",
+     .value = "adamw",
+     .versions = "0.9.1",
+     .evidence = "transformers/training_args.py of 4.46: default_optim is adamw_torch"},
+    {.recipe = "llamafactory",
+     .setting = "expandable",
+     .value = "off",
+     .versions = "0.9.1",
+     .evidence = "llamafactory/launcher.py of 0.9.1 sets no PYTORCH_CUDA_ALLOC_CONF"},
+    {.recipe = "llamafactory",
+     .setting = "overlap-comm",
+     .value = "on",
+     .versions = "0.9.1",
+     .strategies = "zero1|zero2|zero3",
+     .evidence = "LLaMA-Factory 0.9.1, examples/deepspeed/ds_z2_config.json and ds_z3_config.json"},
     {.recipe = "llamafactory",
      .setting = "optimizer",
      .value = "adamw-fused",

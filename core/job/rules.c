@@ -490,7 +490,7 @@ const struct rule rules[] = {
     {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
      "evaluation that generates answers is not modelled"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
-     "packed rows are modelled under --recipe trl, padded ones also under transformers 5, axolotl "
+     "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
      "and llamafactory; elsewhere every sequence is full"},
     {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
      "padded and packed rows are modelled with sdpa, which needs a mask of them"},

@@ -201,6 +201,6 @@ void adapters_build(struct trainer *t)
     cast_adapters(t, first, 4);
     if (job_narrows_adapters(job))
         cast_adapters(t, first, 2);
-    if (job_is_prepared(job) && job_shifts_logits(job))
+    if (job_is_prepared(job) && job_shifts_logits(job) && job->recipe == RECIPE_TRANSFORMERS)
         narrow_ends(t);
 }

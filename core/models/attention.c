@@ -87,6 +87,41 @@ static struct var additive_mask(struct trainer *t, bool sliding)
     return after(g, constant(g, job_rows(t->job) * pairs.elements, t->width), pairs);
 }
 
+// transformers 4.46 and 4.48, modeling_llama.py:
+// _prepare_4d_causal_attention_mask_with_cache_position, in the embeddings' type: filled, its upper
+// half, times what comes later, a copy for each row, and what is padded filled in.
+static struct var padded_numbers(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    uint64_t tokens = job_sequence_tokens(t->job), pairs = tokens * tokens;
+    uint64_t all = job_rows(t->job) * pairs;
+    struct scope f = scope_in(g);
+    struct var mask = local(&f, constant(g, pairs, t->width));
+    assign(&f, &mask, constant(g, pairs, t->width));
+    struct var places = constant(g, tokens, 8);
+    struct var later = after(g, constant(g, pairs, 1), places);
+    var_drop(g, &later);
+    assign(&f, &mask, constant(g, all, t->width));
+    struct var sums = constant(g, all, t->width);
+    local(&f, after(g, constant(g, all, 1), sums)); // padding_mask
+    struct var filled = constant(g, all, t->width);
+    var_drop(g, &filled);
+    return returns(&f, mask);
+}
+
+// And modeling_attn_mask_utils.py, _unmask_unattended: times whether a query attends to anything.
+static struct var mask_of_numbers(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    struct var mask = local(&f, padded_numbers(t));
+    uint64_t queries = mask.elements / job_sequence_tokens(t->job);
+    struct var least = constant(g, mask.elements, 1);
+    struct var none = after(g, constant(g, queries, 1), least);
+    struct var some = after(g, constant(g, queries, 1), none);
+    return returns(&f, after(g, constant(g, mask.elements, t->width), some));
+}
+
 // modeling_mpt.py: booleans of those numbers.
 static struct var unwanted_pairs(struct trainer *t)
 {
@@ -108,7 +143,8 @@ void make_masks(struct trainer *t)
     if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
     if (job_masks_rows(t->job) || job_masks_always(t->job))
-        t->arguments[LAYER_FULL].mask = taken(boolean_mask(t, false));
+        t->arguments[LAYER_FULL].mask =
+            taken(job_repeats_heads(t->job) ? mask_of_numbers(t) : boolean_mask(t, false));
     if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&
         t->job->attention != ATTENTION_FLASH2)
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));

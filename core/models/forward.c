@@ -212,7 +212,9 @@ static bool lays_values_out(const struct layer_call *call)
     uint64_t ulysses = t->job->ulysses;
     // DeepSpeed's comes as it should lie, but for one head
     bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
-    return copied || t->ring.ranks > 1 || job_attends_eagerly(t->job) ||
+    bool older = job_repeats_heads(t->job) && m->kv_heads > 1 &&
+                 (m->heads != m->kv_heads || job_lays_heads_out(t->job));
+    return copied || older || t->ring.ranks > 1 || job_attends_eagerly(t->job) ||
            (job_attention_kernel(t->job) == KERNEL_MATH && !is_masked(call)) ||
            (is_masked(call) && m->heads != m->kv_heads && m->kv_heads > 1);
 }
@@ -325,21 +327,40 @@ static void hand_out(struct graph *g, struct var values, const struct layer_call
         t->handed_out[call->layer] = seen;
 }
 
-// The kernel's output lies as its queries do, which a join has brought into the heads' order. A
-// mask excludes shared heads of keys and values: they are repeated.
+// Repeated heads lie head by head already.
+static void lay_heads_out(struct scope *f, struct heads *h, const struct model *m)
+{
+    h->q = local(f, copy(f->graph, h->q));
+    if (m->heads != m->kv_heads)
+        return;
+    h->k = local(f, copy(f->graph, h->k));
+    h->v = local(f, copy(f->graph, h->v));
+}
+
+// The kernel's output lies as its queries do, which a join has brought into the heads' order; the
+// efficient kernel's as the layer wants it. A mask excludes shared heads of keys and values: they
+// are repeated.
 static struct var fused_attention(struct graph *g, struct heads h, struct attention_shape shape,
                                   const struct layer_call *call)
 {
     const struct job *job = call->trainer->job;
     uint64_t tokens = job_sequence_tokens(job);
     struct scope f = scope_in(g);
-    if (is_masked(call)) {
+    bool masked = is_masked(call), apart = job_lays_heads_out(job);
+    if (masked || job_repeats_heads(job)) {
         h.k = local(&f, repeat_heads(g, h.k, h.q.elements));
         h.v = local(&f, repeat_heads(g, h.v, h.q.elements));
+    }
+    if (apart)
+        lay_heads_out(&f, &h, &job->model);
+    if (masked) {
+        struct var mask = arguments_of(call->trainer, call->layer)->mask;
         shape.mask_elements = job_rows(job) * tokens * tokens;
+        shape.mask = mask.width == 2 ? mask.storage : NULL;
     }
     struct var mixed = attend(g, h, &shape);
-    return returns(&f, model_has(&job->model, FEATURE_ROTARY_PART) ? copy(g, mixed) : mixed);
+    bool across = (apart && !masked) || model_has(&job->model, FEATURE_ROTARY_PART);
+    return returns(&f, across ? copy(g, mixed) : mixed);
 }
 
 // modeling_opt.py, modeling_phi.py and modeling_gpt_neox.py leave values out at random in the

@@ -11,6 +11,12 @@ struct attention {
     bool masked : 1, is_half : 1;
 };
 
+// FlashAttention takes no mask (sdp_utils.cpp), and the package is given none.
+static bool is_efficient(const struct graph *g, bool masked)
+{
+    return g->efficient || (g->flash && masked);
+}
+
 static void attends(struct graph *g, const struct attention *d, bool backward)
 {
     const struct attending_shape a = {.rows = d->rows,
@@ -19,7 +25,7 @@ static void attends(struct graph *g, const struct attention *d, bool backward)
                                       .kv_heads = d->kv_heads,
                                       .head_dim = d->head_dim,
                                       .all_pairs = d->masked,
-                                      .flash2 = g->flash,
+                                      .flash2 = g->flash && !d->masked,
                                       .backward = backward};
     if (!g->stopped)
         machine_attend(g->machine, &a);
@@ -82,7 +88,7 @@ static void attention_backward(struct graph *g, struct node *n, struct outcome *
     attends(g, d, true);
     for (int i = 0; i < 3; i++)
         out[i].gradient = take_working(g, n->input_bytes[i]);
-    if (g->efficient) {
+    if (is_efficient(g, d->masked)) {
         efficient_scratch(g, d->is_half ? 2 * n->input_bytes[0] : 0, row_bytes);
         return;
     }
@@ -122,7 +128,7 @@ static void keep_inputs(const struct graph *g, struct node *n, const struct quer
 // last.
 static struct var number_mask(struct graph *g, const struct attention_shape *shape)
 {
-    if (!shape->mask_elements)
+    if (!shape->mask_elements || shape->mask)
         return (struct var){NULL, NO_NODE, 2, 0};
     moves(g, 3 * shape->mask_elements);
     return graph_output(g, NULL, shape->mask_elements, 2);
@@ -165,6 +171,8 @@ static struct var attend(struct graph *g, const struct queries *in,
 {
     struct node *n = add_attention(g, in);
     struct var mask = number_mask(g, shape);
+    if (shape->mask)
+        graph_keep(g, n, shape->mask);
     count_inputs(g);
     if (mask.elements)
         graph_keep(g, NULL, NULL);
@@ -218,7 +226,9 @@ static struct var attend_efficient(struct graph *g, const struct queries *in,
     enum { ALIGNED_QUERIES = 32 };
     struct node *n = add_attention(g, in);
     struct var mask = {NULL, NO_NODE, in->q.width, 0};
-    if (shape->mask_elements)
+    if (shape->mask)
+        graph_keep(g, n, shape->mask);
+    else if (shape->mask_elements)
         mask = graph_output(g, NULL, shape->mask_elements, in->q.width);
     count_inputs(g);
     struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
@@ -243,9 +253,9 @@ struct var op_attention(struct graph *g, struct var q, struct var k, struct var 
     struct var v_low = op_cast(g, v, width), k_low = op_cast(g, k, width); // autocast's order
     struct var q_low = op_cast(g, q, width);
     struct queries in = {q_low, k_low, v_low};
-    struct var out = g->efficient ? attend_efficient(g, &in, shape)
-                     : g->flash   ? attend_flash(g, &in, shape)
-                                  : attend(g, &in, shape);
+    struct var out = is_efficient(g, shape->mask_elements > 0) ? attend_efficient(g, &in, shape)
+                     : g->flash                                ? attend_flash(g, &in, shape)
+                                                               : attend(g, &in, shape);
     var_drop(g, &q_low);
     var_drop(g, &k_low);
     var_drop(g, &v_low);

@@ -130,6 +130,7 @@ struct attention_shape {
     uint64_t tokens; // of all sequences
     uint64_t heads, kv_heads, head_dim;
     uint64_t mask_elements; // 0: causal, which needs no mask
+    struct storage *mask;   // where it has the queries' type; NULL: it is made for every call
     uint64_t sequence;      // tokens that attend to each other; 0: all
     uint64_t spread;        // ranks that the heads are spread over; 0: none
 };

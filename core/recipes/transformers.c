@@ -20,6 +20,7 @@ const struct run_kind masked_run = {
     .habits = {.sums_narrow = true,
                .cuts_on_card = true,
                .keeps_parameters = true,
+               .decays_matrices = true,
                .batch_columns = 3,
                .head_unit = HEAD_WITH_NORM},
     .build = plain_build,
