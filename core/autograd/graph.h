@@ -113,6 +113,14 @@ struct frame {
     struct tail tail;
 };
 
+// A weight with its change added, in its place while peft's wrapper around the module has it there
+// (core/ops/folded.c).
+struct folded {
+    struct var left, right; // the change's factors, or all of it
+    struct var weight;      // once it has been asked for
+    bool is_made;
+};
+
 struct parameter {
     const char *name;
     int layer; // that it is in; 0 also where it is in none
@@ -132,6 +140,8 @@ struct parameter {
     struct storage *whole;    // of a shard, while its reader has it
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
     int magnitude;            // not 0: DoRA's, the one behind these
+    bool folds;               // its adapter is added to the weight, whose layer is no linear one
+    struct folded *folded;    // meanwhile
 };
 
 // Of an adapted weight: how many parameters stand behind the one that `adapter` names, it included.

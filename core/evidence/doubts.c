@@ -315,8 +315,8 @@ static bool is_odd_sequence_parallel(const struct job *job)
 // real_trainers.jsonl (TRL's own loss); Qwen3-VL in h200_vl_later.jsonl.
 static bool is_other_adapter(const struct job *job)
 {
-    bool family =
-        words_have("llama|qwen2|qwen3|qwen3_vl", '|', str_from(job->model.family->model_type));
+    bool family = words_have("llama|qwen2|qwen3|qwen3_vl|qwen2_moe|qwen3_moe", '|',
+                             str_from(job->model.family->model_type));
     bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
     return job->lora_rank && (!family || !loss);
 }

@@ -17,8 +17,7 @@ static bool is_plain_family(const struct job *j)
 
 bool has_other_layers(const struct job *j)
 {
-    return j->model.features &
-           (FEATURE_EXPERTS | FEATURE_MLA | FEATURE_DELTA_NET | FEATURE_VISION_SIGLIP);
+    return j->model.features & (FEATURE_MLA | FEATURE_DELTA_NET | FEATURE_VISION_SIGLIP);
 }
 
 // peft finds no q_proj where one module computes queries, keys and values.

@@ -102,6 +102,8 @@ static void conclude(struct job *j)
         j->image_width = j->image_height = USUAL_IMAGE;
     if (j->lora_rank && !j->lora_targets)
         j->lora_targets = LORA_ALL_TARGETS;
+    if (j->lora_targets == LORA_NAMED_TARGETS && !model_has(&j->model, FEATURE_EXPERTS))
+        j->lora_targets = LORA_ALL_TARGETS;
     // Accelerate's YAML has no word for it, and DeepSpeed's own default in stage 2 is off.
     bool is_said = !j->target || settings_find_z(j->given, "overlap-comm");
     j->overlap_comm &=

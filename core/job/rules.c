@@ -265,6 +265,18 @@ const struct rule rules[] = {
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},
     {IS_DORA | IS_FSDP1, 0, NULL, 0, CANNOT, "dora", FSDP1_DORA},
+    {IS_LORA, 0, names_numbered_experts, 0, CANNOT, "lora-targets",
+     "@family@'s experts are w1, w2 and w3 to peft: all-linear reaches them, gate, up and down do "
+     "not; q,k,v,o leaves them as they are"},
+    {IS_LORA, 0, folds_half, 0, CANNOT, "lora-targets",
+     "peft takes gate and up of experts together, which are one weight: name both or neither"},
+    {IS_DORA, 0, folds_experts, 0, CANNOT, "dora",
+     "peft has no DoRA for experts; --lora-targets q,k,v,o leaves them as they are"},
+    // Seen with peft 0.21.0 and torch 2.11: RuntimeError, inconsistent tensor size, in
+    // tuners/lora/layer.py, get_delta_weight.
+    {IS_LORA | IS_FSDP1, 0, folds_experts, 0, CANNOT, "lora-targets",
+     "adapters of experts do not run under fsdp1: peft reads them where they are shards; single, "
+     "ddp, fsdp2 and DeepSpeed run them, and q,k,v,o runs here"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
     {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
@@ -625,11 +637,16 @@ const struct rule rules[] = {
     {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
     {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over models without experts, latent or linear attention "
-     "and SigLIP's tower it is"},
+     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
+     "SigLIP's tower it is"},
     {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
      "a layer of @family@ computes several of these at once, and peft finds none of that name: "
      "--lora-targets all-linear"},
+    {IS_LORA | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over the experts of Qwen, Mixtral, OLMoE, GLM-4.5 and "
+     "MiniMax-M2 it is"},
+    {IS_LORA | IS_ZERO3, 0, folds_outside_leaves, 0, NOT_YET, "lora-targets",
+     "adapters of experts are modelled under zero3 over Qwen3 and Mixtral; elsewhere q,k,v,o is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
      "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
     {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},

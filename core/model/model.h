@@ -448,8 +448,10 @@ enum lora_target {
     TARGET_GATE,
     TARGET_UP,
     TARGET_DOWN,
-    TARGET_COUNT,
-    LORA_ALL_TARGETS = (1 << TARGET_COUNT) - 1, // as bits
+    TARGET_COUNT,                                     // that have a name
+    TARGET_ROUTER = TARGET_COUNT,                     // of experts, as one of all
+    LORA_NAMED_TARGETS = (1 << TARGET_COUNT) - 1,     // as bits
+    LORA_ALL_TARGETS = (1 << (TARGET_COUNT + 1)) - 1, // likewise: all-linear
 };
 
 // One kind of parameter tensor and how often the model has it.
@@ -461,11 +463,24 @@ struct tensor {
     uint64_t elements;
     uint64_t copies;
     ptrdiff_t role;  // the member of struct layer_parameters, or struct vision_parameters
-    unsigned target; // its bit by enum lora_target; what has one, quantisation packs
+    unsigned target; // its bits by enum lora_target; a linear layer's, quantisation packs
     bool buffer;     // counted and kept, never trained
 };
 
 bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer);
+
+// Whether peft adds an adapter to the weight itself: its module is no linear layer.
+bool tensor_is_folded(const struct tensor *t);
+
+// Whether it does so with experts, and whether their layers have numbers (w1, w2, w3), not names.
+bool model_folds_experts(const struct model *m);
+bool model_numbers_experts(const struct model *m);
+
+// Whether its checkpoints have each expert's matrices by themselves.
+bool model_merges_experts(const struct model *m);
+
+// Whether there is one, with these targets.
+bool tensor_has_adapter(const struct tensor *t, const struct model *m, unsigned targets);
 
 struct parameters {
     const struct tensor *tensors; // in the order of transformers' modules

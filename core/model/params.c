@@ -195,19 +195,19 @@ static const struct rule rules[] = {
     {"layers.{layer}.post_attention_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(before_mlp_norm), .needs = FEATURE_NORMS_FIRST},
     {"layers.{layer}.mlp.gate.weight", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, HIDDEN,
-     ROLE(router), .needs = FEATURE_ROUTER_FIRST},
+     ROLE(router), TARGET(TARGET_ROUTER), .needs = FEATURE_ROUTER_FIRST},
     {"layers.{layer}.mlp.gate.bias", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, ONE,
      ROLE(router_bias), .needs = FEATURE_EXPERT_BIAS | FEATURE_ROUTER_FIRST},
     {"layers.{layer}.mlp.experts.gate_up_proj", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
-     EXPERT_GATE_AND_UP, ROLE(gate_up)},
+     EXPERT_GATE_AND_UP, ROLE(gate_up), .target = 1u << TARGET_GATE | 1u << TARGET_UP},
     {"layers.{layer}.mlp.experts.gate_up_proj_bias", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
      EXPERT_GATE_AND_UP_BIAS, ROLE(gate_up_bias), .needs = FEATURE_EXPERT_BIAS},
     {"layers.{layer}.mlp.experts.down_proj", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
-     EXPERT_DOWN, ROLE(experts_down)},
+     EXPERT_DOWN, ROLE(experts_down), TARGET(TARGET_DOWN)},
     {"layers.{layer}.mlp.experts.down_proj_bias", PART_EXPERTS, PLACE_EXPERT_LAYER, EXPERT_COUNT,
      HIDDEN, ROLE(experts_down_bias), .needs = FEATURE_EXPERT_BIAS},
     {"layers.{layer}.mlp.gate.weight", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, HIDDEN,
-     ROLE(router), .without = FEATURE_ROUTER_FIRST},
+     ROLE(router), TARGET(TARGET_ROUTER), .without = FEATURE_ROUTER_FIRST},
     {"layers.{layer}.mlp.gate.bias", PART_ROUTER, PLACE_EXPERT_LAYER, EXPERT_COUNT, ONE,
      ROLE(router_bias), .needs = FEATURE_EXPERT_BIAS, .without = FEATURE_ROUTER_FIRST},
     {"layers.{layer}.mlp.gate.e_score_correction_bias", PART_ROUTER, PLACE_EXPERT_LAYER,
@@ -219,15 +219,15 @@ static const struct rule rules[] = {
     {"layers.{layer}.shared_mlp.input_linear.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
      SHARED_GATE_AND_UP, HIDDEN, ROLE(shared_gate_up), .needs = FEATURE_SHARED_FUSED},
     {"layers.{layer}.mlp.shared_experts.gate_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
-     SHARED_WIDTH, HIDDEN, ROLE(shared_gate), .needs = FEATURE_SHARED_EXPERT,
+     SHARED_WIDTH, HIDDEN, ROLE(shared_gate), TARGET(TARGET_GATE), .needs = FEATURE_SHARED_EXPERT,
      .without = FEATURE_SHARED_FUSED},
     {"layers.{layer}.mlp.shared_experts.up_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
-     SHARED_WIDTH, HIDDEN, ROLE(shared_up), .needs = FEATURE_SHARED_EXPERT,
+     SHARED_WIDTH, HIDDEN, ROLE(shared_up), TARGET(TARGET_UP), .needs = FEATURE_SHARED_EXPERT,
      .without = FEATURE_SHARED_FUSED},
     {"layers.{layer}.mlp.shared_experts.down_proj.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER,
-     HIDDEN, SHARED_WIDTH, ROLE(shared_down), .needs = FEATURE_SHARED_EXPERT},
+     HIDDEN, SHARED_WIDTH, ROLE(shared_down), TARGET(TARGET_DOWN), .needs = FEATURE_SHARED_EXPERT},
     {"layers.{layer}.mlp.shared_expert_gate.weight", PART_SHARED_EXPERTS, PLACE_EXPERT_LAYER, ONE,
-     HIDDEN, ROLE(shared_weight), .needs = FEATURE_SHARED_GATE},
+     HIDDEN, ROLE(shared_weight), TARGET(TARGET_ROUTER), .needs = FEATURE_SHARED_GATE},
 
     {"layers.{layer}.input_layernorm.weight", PART_NORMS, PLACE_LAYER, HIDDEN, ONE,
      ROLE(input_norm), .without = FEATURE_NORMS_AFTER | FEATURE_NORMS_FIRST},
@@ -505,6 +505,41 @@ bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer)
     return t->place == PLACE_LAYER ||
            t->place == (layer->linear ? PLACE_LINEAR_LAYER : PLACE_ATTENTION_LAYER) ||
            t->place == (layer->experts ? PLACE_EXPERT_LAYER : PLACE_DENSE_LAYER);
+}
+
+bool tensor_is_folded(const struct tensor *t)
+{
+    return t->part == PART_EXPERTS || t->part == PART_ROUTER;
+}
+
+// peft 0.21, utils/transformers_weight_conversion.py, with transformers 5.17,
+// conversion_mapping.py: the families whose experts had modules of their own before. qwen2_moe,
+// whose names these are, is not among them.
+bool model_folds_experts(const struct model *m)
+{
+    return words_have("qwen3_moe|olmoe|glm4_moe|ernie4_5_moe|hunyuan_v1_moe|deepseek_v2|"
+                      "deepseek_v3|qwen3_next|mixtral|minimax_m2",
+                      '|', str_from(m->family->model_type));
+}
+
+bool model_merges_experts(const struct model *m)
+{
+    return model_folds_experts(m) || str_is(str_from(m->family->model_type), "qwen2_moe");
+}
+
+bool model_numbers_experts(const struct model *m)
+{
+    return words_have("mixtral|minimax_m2", '|', str_from(m->family->model_type));
+}
+
+// Beside experts of these families the names of an MLP's layers stand for theirs alone: dense
+// layers and shared experts get none.
+bool tensor_has_adapter(const struct tensor *t, const struct model *m, unsigned targets)
+{
+    const unsigned of_mlp = 1u << TARGET_GATE | 1u << TARGET_UP | 1u << TARGET_DOWN;
+    bool folds = model_folds_experts(m);
+    bool left_out = tensor_is_folded(t) ? !folds : folds && (t->target & of_mlp);
+    return (t->target & targets) && !left_out;
 }
 
 static bool applies(const struct rule *r, const struct model *m)

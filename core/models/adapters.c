@@ -74,16 +74,28 @@ void pack_weight(struct trainer *t, struct parameter *p)
     machine_drop(m, whole);
 }
 
-static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
+static void take_thin(struct trainer *t, int parameter)
+{
+    struct parameter *p = &t->graph.parameters[parameter];
+    if (!t->strategy->load)
+        p->weight = machine_take(t->machine, p->rows * p->columns * p->width, MEMORY_PARAMETERS);
+}
+
+static int make_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
 {
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
     if (t->job->packed && !t->strategy->load)
         p->width = 4;
-    if (!t->strategy->load)
-        p->weight = machine_take(t->machine, rows * columns * p->width, MEMORY_PARAMETERS);
     return g->parameter_count++;
+}
+
+static int add_thin(struct trainer *t, const char *name, uint64_t rows, uint64_t columns)
+{
+    int thin = make_thin(t, name, rows, columns);
+    take_thin(t, thin);
+    return thin;
 }
 
 // peft/tuners/lora/dora.py, update_layer: the norms of the weight, of which a packed one is copied
@@ -124,6 +136,30 @@ void adapter_add(struct trainer *t, int weight)
     add_thin(t, "lora_B.weight", p->rows, rank);
     if (t->job->dora)
         add_magnitude(t, p);
+}
+
+// tuners/lora/layer.py, ParamWrapper.update_layer: a factor for each expert, side by side; gate and
+// up, which are one parameter, get both their ranks
+// (utils/transformers_weight_conversion.py, _convert_peft_config_moe).
+static void fold_add(struct trainer *t, int weight, const struct tensor *row)
+{
+    const struct model *m = &t->job->model;
+    struct parameter *p = &t->graph.parameters[weight];
+    bool both = row->target & 1u << TARGET_GATE, stacked = row->part == PART_EXPERTS;
+    uint64_t rank = t->job->lora_rank * (stacked ? p->rows : 1) * (both ? 2 : 1);
+    uint64_t in = !stacked || both ? m->hidden : m->experts.intermediate;
+    p->folds = true;
+    p->adapter = make_thin(t, "lora_A.weight", rank, in);
+    make_thin(t, "lora_B.weight", stacked ? p->columns / in : p->rows, rank);
+}
+
+// Parameters come after all modules.
+static void take_folds(struct trainer *t)
+{
+    const struct graph *g = &t->graph;
+    for (int i = 0; i < g->parameter_count; i++)
+        for (int j = 0; g->parameters[i].folds && j < adapter_tensors(&g->parameters[i]); j++)
+            take_thin(t, g->parameters[i].adapter + j);
 }
 
 static void cast_parameter(struct trainer *t, int parameter, uint32_t width)
@@ -183,6 +219,21 @@ static void narrow_ends(struct trainer *t)
     t->width = 2;
 }
 
+static void add_in_layer(struct trainer *t, int layer)
+{
+    const struct job *job = t->job;
+    for (ptrdiff_t i = 0; i < job->parameters.tensor_count; i++) {
+        const struct tensor *row = &job->parameters.tensors[i];
+        if (!tensor_has_adapter(row, &job->model, job->lora_targets))
+            continue;
+        int weight = parameter_of(&t->layers[layer], row);
+        if (weight >= 0 && tensor_is_folded(row))
+            fold_add(t, weight, row);
+        else if (weight >= 0)
+            adapter_add(t, weight);
+    }
+}
+
 void adapters_build(struct trainer *t)
 {
     const struct job *job = t->job;
@@ -192,9 +243,8 @@ void adapters_build(struct trainer *t)
         g->parameters[i].frozen = true;
     tower_adapters(t);
     for (uint64_t i = 0; i < job->model.layers && job->freeze != FREEZE_LANGUAGE; i++)
-        for (ptrdiff_t j = 0; j < job->parameters.tensor_count; j++)
-            if (job->parameters.tensors[j].target & job->lora_targets)
-                adapter_add(t, parameter_of(&t->layers[i], &job->parameters.tensors[j]));
+        add_in_layer(t, (int)i);
+    take_folds(t);
     g->embedding_is_leaf = job->checkpointing;
     if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
         return;

@@ -80,7 +80,7 @@ static struct var add_bias(struct graph *g, struct var x, struct var bias)
     return bias.elements ? add_in_place(g, x, bias) : same(x);
 }
 
-static struct var run_experts(struct graph *g, struct var x, const struct routing *r,
+static struct var all_experts(struct graph *g, struct var x, const struct routing *r,
                               const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
@@ -103,6 +103,31 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     var_drop(g, &range);
     assign(&f, &weighted, index_rows(g, weighted, r->rows, inverse));
     return returns(&f, cast(g, sum_groups(g, weighted, x.elements), x.width));
+}
+
+// peft wraps the module once for each of its adapted parameters; the last is outermost.
+static struct var run_experts(struct graph *g, struct var x, const struct routing *r,
+                              const struct layer_call *call)
+{
+    const struct layer_parameters *p = &call->trainer->layers[call->layer];
+    struct folded down, up;
+    op_fold(g, p->experts_down, &down);
+    op_fold(g, p->gate_up, &up);
+    struct var out = all_experts(g, x, r, call);
+    op_unfold(g, p->gate_up);
+    op_unfold(g, p->experts_down);
+    return out;
+}
+
+static struct routing run_router(struct graph *g, struct var x, const struct layer_call *call)
+{
+    const struct trainer *t = call->trainer;
+    const struct layer_parameters *p = &t->layers[call->layer];
+    struct folded router;
+    op_fold(g, p->router, &router);
+    struct routing r = route(g, x, p, &t->job->model);
+    op_unfold(g, p->router);
+    return r;
 }
 
 // ------------------------------------------------------------------ the block
@@ -142,9 +167,8 @@ static void collect(struct graph *g, struct var logits, const struct layer_call 
 struct var experts_in(struct scope *f, struct var x, const struct layer_call *call)
 {
     struct graph *g = f->graph;
-    const struct trainer *t = call->trainer;
     x = local(f, enter_block(g, x, call, true));
-    struct routing r = route(g, x, &t->layers[call->layer], &t->job->model);
+    struct routing r = run_router(g, x, call);
     local(f, r.logits);
     collect(g, r.logits, call);
     r.weights = local(f, r.weights);

@@ -13,7 +13,7 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .rows = row->shape[0],
                           .columns = row->shape[1],
                           .width = t->width,
-                          .packed = row->target && t->job->packed,
+                          .packed = row->target && t->job->packed && !tensor_is_folded(row),
                           .single = t->job->packed == QUANTIZE_NF4_SINGLE};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;
     if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16 &&
@@ -65,7 +65,7 @@ static int add_part(struct trainer *t, enum part part)
     return t->graph.parameter_count > first ? first : -1;
 }
 
-enum { ADAPTER_TENSORS = 3 * TARGET_COUNT };
+enum { ADAPTER_TENSORS = 3 * (TARGET_COUNT + 2) };
 
 void parameters_build(struct trainer *t)
 {

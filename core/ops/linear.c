@@ -91,12 +91,13 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
 {
     const struct parameter *p = &g->parameters[parameter];
     uint64_t rows = x.elements / p->columns;
+    bool trains = !p->frozen || weight.node != NO_NODE;
     struct node *n =
-        p->frozen ? graph_add_for(g, &operation_linear, x) : graph_add(g, &operation_linear);
+        trains ? graph_add(g, &operation_linear) : graph_add_for(g, &operation_linear, x);
     struct var out = {0};
     if (g->module) // keeps its inputs after it has run
         out = graph_output(g, n, rows * p->rows, x.width);
-    if (!p->frozen || g->module)
+    if (trains || g->module)
         graph_keep(g, n, x.storage);
     if (x.node != NO_NODE)
         graph_keep(g, n, weight.storage);
@@ -122,7 +123,7 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
 // frozen is cast for each use (ATen/autocast_mode.cpp caches what requires a gradient).
 static const struct operation cast_of_weight = {KERNELS_CAST, gradient_like_input};
 
-static struct var cast_weight(struct graph *g, int parameter)
+struct var cast_weight(struct graph *g, int parameter)
 {
     struct parameter *p = &g->parameters[parameter];
     struct node *n = p->frozen ? NULL : graph_add(g, &cast_of_weight);
@@ -189,8 +190,23 @@ static struct var module_input(struct graph *g, struct var x)
     return node_view(g, n, var_share(x));
 }
 
+// What autocast casts is no parameter: for each use.
+static struct var folded_linear(struct graph *g, struct var x, int parameter)
+{
+    struct var whole = op_weight(g, parameter);
+    struct var weight = op_cast(g, whole, g->autocast ? 2 : whole.width);
+    struct var in = op_cast(g, x, weight.width);
+    struct var out = linear_on(g, in, weight, parameter, -1);
+    var_drop(g, &in);
+    var_drop(g, &weight);
+    var_drop(g, &whole);
+    return out;
+}
+
 struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 {
+    if (g->parameters[parameter].folded)
+        return folded_linear(g, x, parameter);
     if (!g->parameters[parameter].adapter || g->without_adapters)
         return base_linear(g, x, parameter, bias);
     struct var in = module_input(g, x);
@@ -202,10 +218,12 @@ struct var op_linear(struct graph *g, struct var x, int parameter, int bias)
 struct var op_linear_cast(struct graph *g, struct var x, int parameter, uint32_t width)
 {
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD);
-    struct var wide = op_cast(g, x, width), weight = op_cast(g, op_parameter(g, parameter), width);
+    struct var wide = op_cast(g, x, width), whole = op_weight(g, parameter);
+    struct var weight = op_cast(g, whole, width);
     struct var out = linear_on(g, wide, weight, parameter, -1);
     var_drop(g, &wide);
     var_drop(g, &weight);
+    var_drop(g, &whole);
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD_DONE);
     return out;
 }
@@ -277,10 +295,13 @@ static uint64_t rows_of_one(const struct grouped_product *d)
 static void grouped_product_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct grouped_product *d = NODE_DETAIL(n, struct grouped_product);
-    out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
-    out[1].view = true; // transposed
-    grouped_scratch(g, d->with_scratch);
-    multiplies(g, for_experts(d, (struct product_shape){d->outputs, d->columns, rows_of_one(d)}));
+    if (n->inputs[1] != NO_NODE) {
+        out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
+        out[1].view = true; // transposed
+        grouped_scratch(g, d->with_scratch);
+        multiplies(g,
+                   for_experts(d, (struct product_shape){d->outputs, d->columns, rows_of_one(d)}));
+    }
     out[0].gradient = take_working(g, n->input_bytes[0]);
     grouped_scratch(g, d->with_scratch);
     multiplies(g, for_experts(d, (struct product_shape){rows_of_one(d), d->columns, d->outputs}));
@@ -297,13 +318,18 @@ struct var op_grouped_product(struct graph *g, struct var x, int parameter, uint
         (uint32_t)p->rows, x.width == 2 ? (uint32_t)p->rows : 0, // in fp32 one by one
         (uint32_t)rows,    (uint32_t)columns,
         (uint32_t)outputs, x.width};
-    struct node *n = graph_add(g, &grouped_product);
-    graph_keep(g, n, x.storage);
-    graph_keep(g, n, NULL); // the weight
+    struct var weight = op_weight(g, parameter);
+    bool trains = !p->frozen || weight.node != NO_NODE;
+    struct node *n =
+        trains ? graph_add(g, &grouped_product) : graph_add_for(g, &grouped_product, x);
+    if (trains)
+        graph_keep(g, n, x.storage);
+    graph_keep(g, n, weight.storage);
     graph_keep(g, n, offsets.storage);
     struct var out = graph_output(g, n, rows * outputs, x.width);
     node_input(n, 0, x);
-    node_parameter(g, n, 1, parameter);
+    node_input(n, 1, weight);
+    var_drop(g, &weight);
     if (n)
         *NODE_DETAIL(n, struct grouped_product) = d;
     if (g->stopped)

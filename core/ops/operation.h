@@ -10,6 +10,12 @@
 #include "core/ops/ops.h"
 #include "core/ops/scratch.h"
 
+// linear.c: a weight as autocast hands it out.
+struct var cast_weight(struct graph *g, int parameter);
+
+// folded.c: a weight as its module finds it, with its change where that is added to it.
+struct var op_weight(struct graph *g, int parameter);
+
 // The kernels of an operator; the first that is run of those with the same loads them.
 enum {
     KERNELS_CAST = FIRST_KERNELS,
@@ -69,6 +75,7 @@ enum {
     KERNELS_POOL,
     KERNELS_FILL_ROWS,
     KERNELS_PUT_ROWS,
+    KERNELS_FOLD,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

@@ -124,6 +124,11 @@ struct var op_adapter(struct graph *g, struct var x, struct var result, int para
 // dora.c: the same with a magnitude for each output. Takes result over.
 struct var op_dora(struct graph *g, struct var x, struct var result, int parameter, int bias);
 
+// folded.c: peft's wrapper around a module whose weight is no linear layer's; between the two calls
+// the weight with its change is used in the weight's place. Nothing without such an adapter.
+void op_fold(struct graph *g, int parameter, struct folded *f);
+void op_unfold(struct graph *g, int parameter);
+
 // ------------------------------------------------------------------ attention.c, exchange.c
 
 struct attention_shape {

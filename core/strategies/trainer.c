@@ -73,6 +73,8 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
     if (p->lora_rank && !sharded)
         adapters_build(t);
     call(t->strategy->build, t);
+    if (t->by_device_map && !t->is_reference)
+        machine_mark(m, EVENT_EMPTY_CACHE); // transformers/trainer.py, accelerator.free_memory()
     if (p->ring == 1 && !t->habits->batch_columns)
         t->ids = (struct var){machine_take(m, 8 * tokens, MEMORY_INPUTS), NO_NODE, 8, tokens};
     take_pictures(t);

@@ -153,7 +153,8 @@ static void enter_root(struct trainer *t)
 
 static int adapter_of(const struct trainer *t, int module)
 {
-    return module < t->graph.parameter_count ? t->graph.parameters[module].adapter : 0;
+    const struct parameter *p = &t->graph.parameters[module];
+    return module < t->graph.parameter_count && !p->folds ? p->adapter : 0;
 }
 
 // Of lora_A and lora_B the weight they stand beside, which peft's module calls first; -1.
@@ -173,6 +174,19 @@ static bool is_second_thin(const struct trainer *t, int module)
     return weight_beside(t, module) >= 0 && !is_first_thin(t, module);
 }
 
+// What a layer that is run again keeps: with the first of a block's weights the others.
+static void hold_frozen(struct trainer *t, int module)
+{
+    const struct zero3 *z = zero3_of(t);
+    const struct parameter *all = t->graph.parameters;
+    int end = module + 1;
+    while (z->in_block[module] && z->in_block[end] && all[end].layer == all[module].layer)
+        end++;
+    for (int i = module; i < end; i++)
+        if (is_frozen(t, i))
+            coordinator_hold(z->coordinator, i);
+}
+
 static void enter_forward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
@@ -185,8 +199,8 @@ static void enter_forward(struct trainer *t, int module)
         enter_others(z->coordinator, 1);
     }
     coordinator_enter(z->coordinator, module);
-    if (t->graph.in_backward && module < t->graph.parameter_count && is_frozen(t, module))
-        coordinator_hold(z->coordinator, module);
+    if (t->graph.in_backward && module < t->graph.parameter_count)
+        hold_frozen(t, module);
 }
 
 static void leave_forward(struct trainer *t, int module)
@@ -436,11 +450,17 @@ static void leave_backward(struct trainer *t, int unit)
     if (unit < first_block(t) || unit >= first_of_tower(t))
         return;
     const struct layer_parameters *l = &t->layers[unit - first_block(t)];
+    const struct zero3 *z = zero3_of(t);
     int end = l->first;
-    while (!zero3_of(t)->in_block[end])
+    while (!z->in_block[end])
         end++;
-    for (; zero3_of(t)->has_leaf_blocks && zero3_of(t)->in_block[end]; end++)
-        add_to_bucket(t, end);
+    for (; z->has_leaf_blocks && z->in_block[end]; end++)
+        if (!is_frozen(t, end))
+            add_to_bucket(t, end);
+    const int folded[] = {l->gate_up, l->experts_down, l->router};
+    for (int i = 0; z->has_leaf_blocks && i < COUNT_OF(folded); i++)
+        for (int j = 0; t->graph.parameters[folded[i]].folds && j < 2; j++)
+            add_to_bucket(t, t->graph.parameters[folded[i]].adapter + j);
     leave_module_backward(t, l->gate_up);
 }
 
@@ -573,6 +593,16 @@ static void find_neighbours_of_experts(struct zero3 *z, const struct layer_param
     z->backward[l->shared_up].after = 1;
 }
 
+// An adapter that is added to a weight of the block is in the block.
+static void add_folded(struct trainer *t, struct zero3 *z, int block, int weight)
+{
+    const struct parameter *p = &t->graph.parameters[weight];
+    for (int i = 0; p->folds && i < adapter_tensors(p); i++) {
+        coordinator_add(z->coordinator, block, p->adapter + i);
+        z->in_block[p->adapter + i] = true;
+    }
+}
+
 static void find_blocks(struct trainer *t, struct zero3 *z)
 {
     z->has_leaf_blocks = is_leaf(&t->job->model);
@@ -582,6 +612,7 @@ static void find_blocks(struct trainer *t, struct zero3 *z)
                               z->has_leaf_blocks ? l->router : -1};
         if (l->router < 0)
             continue;
+        const int folded[] = {l->gate_up, l->experts_down, l->router};
         z->in_block[l->gate_up] = true;
         if (z->has_leaf_blocks)
             coordinator_set_leaf(z->coordinator, l->gate_up);
@@ -590,6 +621,8 @@ static void find_blocks(struct trainer *t, struct zero3 *z)
             if (theirs[j] >= 0)
                 z->in_block[theirs[j]] = true;
         }
+        for (int j = 0; j < COUNT_OF(folded); j++)
+            add_folded(t, z, l->gate_up, folded[j]);
     }
 }
 
@@ -849,7 +882,7 @@ static void find_adapters(struct trainer *t, struct zero3 *z)
     z->base_count = g->parameter_count;
     for (int i = 0; i < g->parameter_count; i++) {
         int adapter = g->parameters[i].adapter;
-        for (int j = 0; adapter && j < 2; j++)
+        for (int j = 0; adapter && !g->parameters[i].folds && j < 2; j++)
             z->weights[adapter + j] = i;
         if (adapter && adapter < z->base_count)
             z->base_count = adapter;

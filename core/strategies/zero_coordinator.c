@@ -6,7 +6,7 @@
 #include "core/base/num.h"
 #include "core/models/adapters.h"
 
-enum { MOST_MODULE_PARAMETERS = 6, NEVER = -1 };
+enum { MOST_MODULE_PARAMETERS = 12, NEVER = -1 };
 
 #define MOST_LIVE_ELEMENTS  INT64_C(1000000000)  // stage3_max_live_parameters
 #define MOST_REUSE_DISTANCE UINT64_C(1000000000) // stage3_max_reuse_distance

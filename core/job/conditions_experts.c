@@ -1,0 +1,47 @@
+// What rules ask of adapters beside experts. peft 0.21 reaches experts and their router in some
+// families, where it adds its adapters to the weights themselves (core/ops/folded.c).
+#include "core/job/conditions.h"
+
+enum {
+    GATE = 1 << TARGET_GATE,
+    UP = 1 << TARGET_UP,
+    DOWN = 1 << TARGET_DOWN,
+    OF_EXPERTS = GATE | UP | DOWN,
+};
+
+// The families whose attention and block of experts are run with adapters as they are without.
+bool has_other_experts(const struct job *j)
+{
+    const char *known = "qwen3_moe|qwen2_moe|mixtral|olmoe|glm4_moe|minimax_m2";
+    return !words_have(known, '|', str_from(j->model.family->model_type));
+}
+
+bool folds_experts(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_EXPERTS) && model_folds_experts(&j->model) &&
+           (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER));
+}
+
+// utils/transformers_weight_conversion.py, _convert_peft_config_moe: "Cannot convert PEFT target(s)
+// gate_proj without also targeting up_proj".
+bool folds_half(const struct job *j)
+{
+    unsigned both = j->lora_targets & (GATE | UP);
+    return folds_experts(j) && both && both != (GATE | UP);
+}
+
+bool names_numbered_experts(const struct job *j)
+{
+    return folds_experts(j) && model_numbers_experts(&j->model) &&
+           j->lora_targets != LORA_ALL_TARGETS;
+}
+
+// DeepSpeed gathers what is in a module without children (core/strategies/zero3.c, is_leaf); what
+// becomes of adapters there that are layers of their own, and elsewhere, nobody has seen.
+bool folds_outside_leaves(const struct job *j)
+{
+    const char *leaves = "mixtral|qwen3_moe";
+    return model_has(&j->model, FEATURE_EXPERTS) &&
+           (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER)) &&
+           !words_have(leaves, '|', str_from(j->model.family->model_type));
+}
