@@ -29,16 +29,22 @@ CASES = {
     "falcon serial": {"parallel_attn": False, "multi_query": False, "bias": True, "hidden_size": 2048,
                       "num_attention_heads": 32},
     "mpt": {"d_model": 4096, "n_heads": 32, "n_layers": 32},
+    **{name: {} for name in "deepseek_v2 gemma gemma2 gemma3 gemma3_text gpt-sw3 gpt_oss granite granitemoe "
+       "granitemoeshared llama llama4_text mistral mixtral olmo2 olmo3 olmoe phi3 qwen2 qwen3 qwen3_5_text "
+       "qwen3_moe qwen3_next smollm3".split()},
+    "llama4": {"text_config": {"num_hidden_layers": 8}},
     "gpt_neox": {}, "gpt_neox bare": {"attention_bias": False, "use_parallel_residual": False},
 }
 UNREAD = ("output_hidden_states", "return_dict", "chunk_size_feed_forward", "is_encoder_decoder", "id2label", "label2id",
-          "problem_type", "output_attentions", "transformers_version", "architectures", "dtype")
+          "problem_type", "output_attentions", "transformers_version", "architectures", "dtype", "moe_layers",
+          "no_rope_layers")
 
 
 def plain(values):
     """What is a number, a word, a list of words or a table of such."""
-    return {key: value for key, value in values.items()
-            if key not in UNREAD and not key.startswith("_") and value is not None}
+    return {key: plain(value) if isinstance(value, dict) else value for key, value in values.items()
+            if key not in UNREAD and not key.startswith("_")
+            and (value is not None or key == "num_experts_per_tok")}    # DeepSeek-V2's class has none
 
 
 def main():

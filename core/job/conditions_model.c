@@ -97,6 +97,12 @@ bool has_untrained_part(const struct job *j)
     return !has_images(j) || freezes_part(j);
 }
 
+bool has_unfit_tower(const struct job *j)
+{
+    const struct vision *v = &j->model.vision;
+    return has_images(j) && v->out_hidden && v->out_hidden != j->model.hidden;
+}
+
 bool names_no_layer(const struct job *j)
 {
     return j->freeze == FREEZE_LANGUAGE && j->lora_targets != LORA_ALL_TARGETS;

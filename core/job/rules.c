@@ -103,6 +103,8 @@ const struct rule rules[] = {
      "one side of an image may be 200 times as long as the other, no more"},
     {IS_VISION, 0, has_no_room_for_text, 0, CANNOT, "images",
      "the images of a sequence take @image_tokens@ tokens of its context and leave none for text"},
+    {IS_VISION, 0, has_unfit_tower, 0, CANNOT, "images",
+     "the tower's out_hidden_size is not the hidden_size of the text: no image can stand in it"},
     {IS_VISION | IS_DDP, 0, has_idle_tower, 0, CANNOT, "freeze",
      "without images ddp waits for gradients that the vision tower never gets: --freeze vision"},
     {.test = is_another_recipe,

@@ -66,7 +66,7 @@ static bool derive_heads(struct model *m, struct str where, struct error *e)
         m->features |= m->latent.query_rank ? FEATURE_QUERY_LORA : 0;
         return true;
     }
-    if (!m->head_dim && m->hidden % m->heads)
+    if (!m->head_dim && m->hidden % m->heads && !m->family->floors_heads)
         return FAIL(e, BAD_INPUT, where,
                     "hidden_size %llu is not a multiple of num_attention_heads %llu, and there is "
                     "no head_dim",
@@ -254,10 +254,6 @@ static bool derive_vision(struct draft *d, const struct origin *o, struct error 
         return FAIL(e, BAD_INPUT, o->label,
                     "vision_config.hidden_size %llu is not a multiple of its %llu heads",
                     (unsigned long long)v->hidden, (unsigned long long)v->heads);
-    if (!model_has(&d->model, FEATURE_VISION_SIGLIP) && v->out_hidden != d->model.hidden)
-        return FAIL(e, BAD_INPUT, o->label,
-                    "vision_config.out_hidden_size %llu is not the text's hidden_size %llu",
-                    (unsigned long long)v->out_hidden, (unsigned long long)d->model.hidden);
     if (!v->positions)
         v->positions = (d->helpers.image_size / v->patch) * (d->helpers.image_size / v->patch);
     const struct block_list deep = {"deepstack_visual_indexes", "deepstack_at",

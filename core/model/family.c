@@ -53,6 +53,13 @@
     "linear_num_value_heads=32 linear_key_head_dim=128 linear_value_head_dim=128 " \
     "linear_conv_kernel_dim=4 full_attention_interval=4"
 
+#define LLAMA4_TEXT                                                               \
+    "vocab_size=202048 num_key_value_heads=8 head_dim=128 "                       \
+    "max_position_embeddings=131072 attention_chunk_size=8192 "                   \
+    "no_rope_layer_interval=4 num_local_experts=16 num_experts_per_tok=1 "        \
+    "interleave_moe_layer_step=1 intermediate_size_mlp=16384 n_shared_experts=1 " \
+    "use_qk_norm=true"
+
 const struct family families[] = {
     {
         .model_type = "llama",
@@ -583,8 +590,9 @@ const struct family families[] = {
                     FEATURE_ROTARY_COMPLEX,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_NEVER,
+        // its class has no experts a token, and could not run; the published models have six
         .defaults = "vocab_size=102400 max_position_embeddings=2048 n_routed_experts=64 "
-                    "n_shared_experts=2 first_k_dense_replace=0 "
+                    "n_shared_experts=2 first_k_dense_replace=0 num_experts_per_tok=6 "
                     "moe_intermediate_size=1407 " DEEPSEEK_LATENT,
     },
     {
@@ -593,6 +601,7 @@ const struct family families[] = {
         .features = FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE |
                     FEATURE_ROTARY_PART | FEATURE_PARTS_LATE,
         .reads = READS_QKV_BIAS | READS_QK_NORM,
+        .floors_heads = true, // by its own defaults 4096 over 96 heads
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=151552 num_key_value_heads=8 max_position_embeddings=131072 "
                     "partial_rotary_factor=0.5 n_routed_experts=128 num_experts_per_tok=8 "
@@ -658,11 +667,18 @@ const struct family families[] = {
         .reads = READS_ATTENTION_BIAS | READS_L2_NORM,
         .window = WINDOW_PERIODIC,
         .window_period = 4,
-        .defaults = "vocab_size=202048 num_key_value_heads=8 head_dim=128 "
-                    "max_position_embeddings=131072 attention_chunk_size=8192 "
-                    "no_rope_layer_interval=4 num_local_experts=16 num_experts_per_tok=1 "
-                    "interleave_moe_layer_step=1 intermediate_size_mlp=16384 n_shared_experts=1 "
-                    "use_qk_norm=true",
+        .defaults = LLAMA4_TEXT,
+    },
+    {
+        .model_type = "llama4",
+        .title = "Llama 4, text only",
+        .features = FEATURE_EXPERTS | FEATURE_EXPERTS_DENSE | FEATURE_SHARED_EXPERT |
+                    FEATURE_ROTARY_COMPLEX,
+        .reads = READS_ATTENTION_BIAS | READS_L2_NORM,
+        .nested = true, // with a tower, which is left out as AutoModelForCausalLM does
+        .window = WINDOW_PERIODIC,
+        .window_period = 4,
+        .defaults = LLAMA4_TEXT,
     },
 
     {

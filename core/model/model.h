@@ -163,6 +163,7 @@ struct family {
     uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
     bool counted_only;      // its step is not modelled
     bool causal_buffer;     // a mask of all positions is a buffer of the model
+    bool floors_heads;      // heads of a width that does not divide are made narrower
     const char *refuses;    // switches that are not modelled
     const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
     const char *defaults;   // "key=value ..." that transformers assumes

@@ -10,6 +10,7 @@ struct field {
     enum scope scope;
     bool required;
     bool may_be_zero;
+    bool null_is_default;
     uint64_t max;
     feature_set only_with; // a family without these features does not read it
     const char *keys;      // alternatives, space-separated
@@ -52,8 +53,8 @@ static const struct field fields[] = {
     {IN_MODEL(experts.count), SCOPE_TEXT, .required = true, .may_be_zero = true, .max = MAX_EXPERTS,
      .only_with = FEATURE_EXPERTS,
      .keys = "num_experts num_local_experts n_routed_experts moe_num_experts"},
-    {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .max = MAX_EXPERTS,
-     .only_with = FEATURE_EXPERTS,
+    {IN_MODEL(experts.per_token), SCOPE_TEXT, .required = true, .null_is_default = true,
+     .max = MAX_EXPERTS, .only_with = FEATURE_EXPERTS,
      .keys = "num_experts_per_tok experts_per_token moe_k moe_topk moe_topk.0"},
     {IN_MODEL(experts.intermediate), SCOPE_TEXT, .max = MAX_WIDTH, .only_with = FEATURE_EXPERTS,
      .keys = "moe_intermediate_size"},
@@ -190,10 +191,20 @@ static bool check_is_number(const struct origin *o, const struct field *f, struc
     return true;
 }
 
+static const struct setting *assumed(const struct origin *o, const struct field *f)
+{
+    struct settings none = settings_in(o->arena);
+    struct origin defaults = *o;
+    defaults.given = &none;
+    return config_find_any(&defaults, f->scope, f->keys);
+}
+
 static bool read_field(struct draft *d, const struct origin *o, const struct field *f,
                        struct error *e)
 {
     const struct setting *item = config_find_any(o, f->scope, f->keys);
+    if (item && config_is_null(item) && f->null_is_default)
+        item = assumed(o, f);
     if (f->unless && config_find(o, f->scope, str_from(f->unless)))
         return true;
     if (f->required && !check_is_number(o, f, e))

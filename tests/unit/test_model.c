@@ -664,8 +664,6 @@ TEST(bad_configurations_are_refused_in_one_sentence)
          "config.mlp_only_layers.0 must be between 0 and 1, not '2'"},
         {SMALL "config.model_type=llama\nconfig.hidden_size=4k",
          "config.hidden_size must be a whole number, not '4k'"},
-        {SMALL_TEXT "config.vision_config.out_hidden_size=32",
-         "vision_config.out_hidden_size 32 is not the text's hidden_size 64"},
         {"layers=3", "no model is given"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(bad); i++) {
