@@ -5,6 +5,7 @@
 #include "core/allocator/allocator.h"
 #include "core/predict/predict.h"
 #include "core/replay/moment.h"
+#include "core/replay/player.h"
 #include "tests/jobs.h"
 #include "tests/t.h"
 
@@ -388,6 +389,55 @@ TEST(fsdp1_waits_with_frees_but_completes_those_of_a_step_in_the_next)
         CHECK(f.completed > f.requested);
     }
     CHECK(found > 0);
+}
+
+// What a step reaches when the whole history is played, which leaves no step out.
+static void play_steps(struct step_peak peaks[PREDICT_STEPS], struct arena scratch,
+                       const struct trace *t, uint64_t limit_bytes)
+{
+    struct error e;
+    struct replay_result result = {0};
+    struct player player = {.result = &result};
+    struct replay_request q = {.trace = t, .options = allocator_options_default(TORCH_NEWEST)};
+    const struct allocator_stats *stats;
+    int step = -1;
+    q.options.limited = true;
+    q.options.limit_bytes = limit_bytes;
+    CHECK(player_start(&player, &scratch, &q, &e));
+    stats = &player.allocator->stats;
+    for (ptrdiff_t i = 0; i < t->count; i++) {
+        if (t->events[i].kind == EVENT_RESET_PEAKS)
+            step++;
+        CHECK(player_step(&player, i));
+        if (step >= 0 && step < PREDICT_STEPS)
+            peaks[step] = (struct step_peak){
+                stats->allocated_bytes.peak, stats->requested_bytes.peak,
+                stats->reserved_bytes.peak, stats->allocated_bytes.current, stats->retries};
+    }
+}
+
+TEST(a_step_that_is_left_out_is_as_if_it_was_played)
+{
+    static const char *const jobs[] = {
+        "model=Qwen3-8B gpu=H200 context=4096 layers=6", // the second step grows
+        "model=Mistral-7B-v0.3 gpu=B200 context=2048", // the third does
+        "model=Llama-3.2-1B gpu=H200 context=8192 accum=2",
+        "model=Qwen3-0.6B gpu=H200 context=4096 lora=8 checkpointing=off",
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++) {
+        struct arena *a = test_arena();
+        struct job *job = NEW(a, struct job, 1);
+        struct step_peak peaks[PREDICT_STEPS] = {0};
+        struct prediction memory, timed;
+        struct error e;
+        CHECK(job_of(job, a, jobs[i], &e) && predict_memory(&memory, a, job, &e));
+        CHECK(predict_fit(&timed, a, job, &e));
+        struct trace t = history_in(a, jobs[i]);
+        play_steps(peaks, *a, &t, memory.limit_bytes);
+        CHECK(memory.steps_done == PREDICT_STEPS && timed.steps_done == PREDICT_STEPS);
+        CHECK(!memcmp(memory.steps, peaks, sizeof peaks));
+        CHECK(!memcmp(timed.steps, peaks, sizeof peaks));
+    }
 }
 
 struct counter {
