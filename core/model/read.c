@@ -145,12 +145,27 @@ const struct setting *config_find(const struct origin *o, enum scope scope, stru
     return find_joined(&o->defaults, str_from(assumed), STR_NONE, key);
 }
 
+// "list.12"; a model of many layers asks for hundreds, so that it is not formatted.
+static struct str item_name(struct arena *a, struct str list, uint64_t index)
+{
+    enum { MOST_DIGITS = 20 };
+    char *end = NEW(a, char, list.n + 1 + MOST_DIGITS) + list.n + 1 + MOST_DIGITS, *p = end;
+    do {
+        *--p = (char)('0' + index % 10);
+        index /= 10;
+    } while (index);
+    *--p = '.';
+    p -= list.n;
+    memcpy(p, list.p, (size_t)list.n);
+    return (struct str){p, end - p};
+}
+
 // Item `index` of a list in the configuration.
 const struct setting *config_find_item(const struct origin *o, enum scope scope, const char *list,
                                        uint64_t index)
 {
     struct arena scratch = *o->arena;
-    return config_find(o, scope, str_format(&scratch, "%s.%llu", list, (unsigned long long)index));
+    return config_find(o, scope, item_name(&scratch, str_from(list), index));
 }
 
 // What is given under any name goes before what is assumed under the first.
