@@ -250,6 +250,7 @@ static void take_counts(struct draft *j, const struct split_request *r, const st
         {"train_nodes", nodes},
         {"train_per_node", train->gpus / nodes},
         {"train_tp", tp},
+        {"train_pp", train->borrowed_all ? 1 : train->pp},
         {"student_per_node", u64_least(r->gpus - teacher->gpus, node)},
         {"rollout_gpus", rollout->gpus},
         {"rollout_tp", rollout->tp},

@@ -87,7 +87,7 @@ static const struct line argument_lines[] = {
              "    --tensor-model-parallel-size @train_tp@"},
     {IS_TP, 0, "    --sequence-parallel"},
     {.text =
-         "    --pipeline-model-parallel-size 1\n"
+         "    --pipeline-model-parallel-size @train_pp@\n"
          "    --context-parallel-size 1\n"
          "    --expert-model-parallel-size 1\n"
          "    --expert-tensor-parallel-size 1\n"

@@ -37,7 +37,8 @@ uint64_t split_first(const struct split *s, enum split_role role)
 static bool is_placed(const struct split *s, enum split_role role, uint64_t per_node)
 {
     const struct split_part *p = &s->parts[role];
-    uint64_t unit = p->pp > 1 ? per_node : p->tp, first = split_first(s, role);
+    bool nodes = p->pp > 1 && role != ROLE_TRAIN; // a server's stages are nodes
+    uint64_t unit = nodes ? per_node : p->tp, first = split_first(s, role);
     bool one_node = first / per_node == (first + p->gpus - 1) / per_node;
     return (first % unit == 0 || one_node) && per_node % p->tp == 0;
 }

@@ -143,7 +143,7 @@ struct split_part best_server(const struct split_request *r, enum split_role rol
 // ------------------------------------------------------------------ training
 
 struct step_question {
-    uint64_t gpus, accumulation, tp;
+    uint64_t gpus, accumulation, tp, pp;
     bool plain; // whatever the framework
 };
 
@@ -178,6 +178,7 @@ static bool predict_step(struct prediction *found, struct arena *a, const struct
     }
     return add(&s, "gpu", machine_of(a, r, q->gpus), r->where, e) &&
            (q->tp == 1 || add(&s, "tp", count_text(a, q->tp), STR_NONE, e)) &&
+           (q->pp == 1 || add(&s, "pp", count_text(a, q->pp), STR_NONE, e)) &&
            add(&s, "accum", count_text(a, q->accumulation), STR_NONE, e) &&
            job_from_settings(job, a, &s, e) && predict_fit(found, a, job, e);
 }
@@ -220,7 +221,7 @@ static bool predict_part(struct split_part *p, struct error *why, const struct s
     p->borrowed = true;
     p->borrowed_all = !known;
     q.plain = true;
-    q.tp = 1;
+    q.tp = q.pp = 1;
     if (!known)
         *why = reason;
     bool safe = known && found->verdict.grade == GRADE_SAFE;
@@ -235,26 +236,47 @@ static bool predict_part(struct split_part *p, struct error *why, const struct s
     return true;
 }
 
+// Sizes that a framework can be told; stages only where each has a micro-batch at a time.
+static bool is_size(const struct split_request *r, const struct split_part *p)
+{
+    const struct model *m = r->rollout.model;
+    return p->gpus % (p->tp * p->pp) == 0 && (p->tp == 1 || serve_divides(m, p->tp)) &&
+           (p->pp == 1 || (m->layers % p->pp == 0 && p->micro >= p->pp));
+}
+
+static bool take_size(struct split_part *best, struct error *why, const struct split_request *r,
+                      struct split_part one, struct error *e)
+{
+    one.micro = u64_divide_up(r->global_batch, one.gpus / (one.tp * one.pp));
+    const struct step_question q = {one.gpus, one.micro, one.tp, one.pp, false};
+    if (!is_size(r, &one))
+        return true;
+    if (!predict_part(&one, why, r, &q, e))
+        return false;
+    bool first = one.tp == 1 && one.pp == 1;
+    if (first || (one.possible && (!best->possible || one.seconds < best->seconds)))
+        *best = one;
+    return true;
+}
+
 bool train_part(struct split_part *p, struct error *why, const struct split_request *r,
                 uint64_t gpus, struct error *e)
 {
-    const struct model *m = r->rollout.model;
-    uint64_t most = r->framework && r->framework->sizes ? r->hardware.gpus_per_node : 1;
-    struct split_part best = {.gpus = gpus, .tp = 1, .engines = 1};
-    for (uint64_t tp = 1; tp <= u64_least(most, gpus); tp *= 2) {
-        struct split_part one = {.gpus = gpus, .tp = tp, .engines = 1};
-        one.micro = u64_divide_up(r->global_batch, gpus / tp);
-        struct step_question q = {gpus, one.micro, tp, false};
-        if (gpus % tp || (tp > 1 && !serve_divides(m, tp)))
-            continue;
-        if (!predict_part(&one, why, r, &q, e))
-            return false;
-        bool first = tp == 1;
-        if (first || (one.possible && (!best.possible || one.seconds < best.seconds)))
-            best = one;
-        if (one.borrowed_all)
-            break;
-    }
+    enum { MOST_STAGES = 8 };
+    bool sizes = r->framework && r->framework->sizes;
+    uint64_t most = u64_least(sizes ? r->hardware.gpus_per_node : 1, gpus);
+    struct split_part best = {.gpus = gpus, .tp = 1, .pp = 1, .engines = 1};
+    uint64_t node = r->hardware.gpus_per_node;
+    bool whole = false; // one GPU has room for all layers: it waits for nobody
+    for (uint64_t tp = 1; tp <= most && !best.borrowed_all; tp *= 2)
+        for (uint64_t pp = 1; pp <= MOST_STAGES && pp * tp <= gpus; pp *= 2) {
+            struct split_part one = {.gpus = gpus, .tp = tp, .pp = pp, .engines = 1};
+            bool wide = pp * tp > node && best.possible;
+            bool left_out = best.borrowed_all || (pp > 1 && (whole || wide || !sizes));
+            if (!left_out && !take_size(&best, why, r, one, e))
+                return false;
+            whole |= tp * pp == 1 && best.possible;
+        }
     *p = best;
     return true;
 }
