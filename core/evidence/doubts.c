@@ -252,8 +252,9 @@ static bool has_sharded_experts(const struct job *job)
 
 static bool is_hybrid(const struct job *job)
 {
+    bool trainer = job->recipe == RECIPE_TRANSFORMERS || job->recipe == RECIPE_TRL;
     return model_has(&job->model, FEATURE_DELTA_NET) &&
-           (job->recipe != RECIPE_TRANSFORMERS || job->strategy != STRATEGY_SINGLE);
+           (!trainer || job->strategy != STRATEGY_SINGLE);
 }
 
 static bool is_unmeasured_family(const struct job *job)
@@ -271,15 +272,18 @@ static bool is_likeness(const struct job *job)
     return job->model.like != NULL;
 }
 
-// Unlike tests/runs/h200_zero.jsonl: Qwen, Llama and Mistral; and v5 of real_trainers.jsonl.
+// Unlike tests/runs/h200_zero.jsonl: Qwen, Llama and Mistral; v5 of real_trainers.jsonl, and
+// h200_family_trainers.jsonl.
 static bool is_other_under_zero(const struct job *job)
 {
-    bool gemma2 = str_is(str_from(job->model.family->model_type), "gemma2");
+    struct str type = str_from(job->model.family->model_type);
     const feature_set measured = FEATURE_TIED | FEATURE_QKV_BIAS | FEATURE_QK_NORM;
     bool other = (job->model.features & ~measured) || job_has_windows(job);
     bool said = job->model.family->unmeasured || model_has(&job->model, FEATURE_EXPERTS) ||
                 job->model.vision.depth > 0;
-    bool seen = gemma2 && job->recipe == RECIPE_TRL && job->strategy == STRATEGY_ZERO3;
+    bool seen = job->recipe == RECIPE_TRL &&
+                ((job->strategy == STRATEGY_ZERO3 && words_have("gemma2|phi3", '|', type)) ||
+                 (job->strategy == STRATEGY_ZERO2 && str_is(type, "glm4")));
     return job_is_zero(job) && other && !said && !seen;
 }
 
@@ -312,11 +316,17 @@ static bool is_odd_sequence_parallel(const struct job *job)
 }
 
 // Unlike tests/runs/h200_lora.jsonl (Llama, Qwen2.5 and Qwen3, with a full loss or Liger's) and
-// real_trainers.jsonl (TRL's own loss); Qwen3-VL in h200_vl_later.jsonl.
+// real_trainers.jsonl and h200_family_trainers.jsonl (TRL's own loss).
 static bool is_other_adapter(const struct job *job)
 {
-    bool family = words_have("llama|qwen2|qwen3|qwen3_vl|qwen2_moe|qwen3_moe", '|',
-                             str_from(job->model.family->model_type));
+    static const char anywhere[] = "llama|qwen2|qwen3";
+    static const char in_trl[] =
+        "bloom|cohere2|ernie4_5|exaone4|falcon|gemma|gemma2|gemma3_text|glm|glm4|gpt2|gpt_bigcode|"
+        "gpt_neox|gptj|hunyuan_v1_dense|ministral3|nemotron|olmo2|olmo3|opt|phi|phi3|qwen3_5_text|"
+        "qwen2_moe|qwen3_moe|seed_oss|stablelm|starcoder2";
+    struct str type = str_from(job->model.family->model_type);
+    bool family = words_have(anywhere, '|', type) ||
+                  (job->recipe == RECIPE_TRL && words_have(in_trl, '|', type));
     bool loss = job->loss == LOSS_FULL || job->loss == LOSS_LIGER || job_fuses_head(job);
     return job->lora_rank && (!family || !loss);
 }

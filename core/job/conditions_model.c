@@ -17,7 +17,8 @@ static bool is_plain_family(const struct job *j)
 
 bool has_other_layers(const struct job *j)
 {
-    return j->model.features & (FEATURE_MLA | FEATURE_DELTA_NET | FEATURE_VISION_SIGLIP);
+    bool mixed = model_has(&j->model, FEATURE_DELTA_NET) && model_has(&j->model, FEATURE_EXPERTS);
+    return mixed || j->model.features & (FEATURE_MLA | FEATURE_VISION_SIGLIP);
 }
 
 // peft finds no q_proj where one module computes queries, keys and values.
@@ -215,7 +216,7 @@ bool is_asked_eager(const struct job *j)
 // Products of fp32 tensors, which autocast makes others of.
 bool multiplies_outside_linear(const struct job *j)
 {
-    return j->model.features & (FEATURE_EXPERTS_DENSE | FEATURE_DELTA_NET);
+    return j->model.features & FEATURE_EXPERTS_DENSE;
 }
 
 bool is_hybrid(const struct job *j)

@@ -582,8 +582,6 @@ const struct rule rules[] = {
      "linear attention is not modelled under context parallel; fsdp2 without it is"},
     {IS_AUTOCAST, 0, multiplies_outside_linear, 0, NOT_YET, "precision",
      "@family@ is not modelled under autocast; bf16 is"},
-    {IS_AUTOCAST, 0, is_latent, 0, NOT_YET, "precision",
-     "latent attention is not modelled under autocast; bf16 is"},
     // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
     {IS_FSDP2 | IS_MIXED, 0, has_wide_rotary, 0, NOT_YET, "precision",
      "@family@ in fsdp2's mixed precision is not modelled, and with checkpointing torch fails; "

@@ -12,6 +12,15 @@ static struct var solved(struct graph *g, struct var systems, struct var b)
     return unnamed(op_solve(g, systems, b)); // both have names
 }
 
+// Autocast multiplies in bf16.
+static struct var matrix_product(struct graph *g, struct var a, struct var b, uint64_t elements,
+                                 uint64_t depth)
+{
+    struct var left = cast(g, a, g->autocast ? 2 : a.width);
+    struct var right = cast(g, b, g->autocast ? 2 : b.width);
+    return product(g, left, right, elements, depth);
+}
+
 // What the rule is given, a value for each value head.
 struct rule {
     struct var query, key, value, decay, beta;
@@ -63,9 +72,9 @@ static void prepare(struct scope *f, struct rule *r, struct chunked *c)
     assign(f, &pairs, masked(g, pairs, upper));
     assign(f, &pairs, sigmoid(g, pairs)); // exp keeps its result too
     uint64_t key_dim = r->key.elements / r->decay.elements;
-    struct var systems = product(g, k_beta, r->key, pairs.elements, key_dim);
+    struct var systems = matrix_product(g, k_beta, r->key, pairs.elements, key_dim);
     systems = local(f, multiply(g, systems, pairs));
-    struct var scores = product(g, r->query, r->key, pairs.elements, key_dim);
+    struct var scores = matrix_product(g, r->query, r->key, pairs.elements, key_dim);
     c->attention = local(f, multiply(g, scores, pairs));
     struct var decayed = local(f, multiply(g, k_beta, sigmoid(g, sums)));
     c->values = local(f, solved(g, systems, v_beta));
@@ -85,7 +94,7 @@ static struct var next_state(struct graph *g, const struct chunked *c, struct va
     }
     struct var kept = multiply(g, state, part(g, c->decay, c->count));
     struct var key = part(g, c->key, c->count);
-    return add(g, kept, product(g, key, fresh, state.elements, CHUNK_TOKENS));
+    return add(g, kept, matrix_product(g, key, fresh, state.elements, CHUNK_TOKENS));
 }
 
 // What a chunk adds to the output.
@@ -96,12 +105,12 @@ static struct var read_chunk(struct scope *f, const struct chunked *c, struct va
     uint64_t values = c->values.elements / c->count;
     uint64_t key_dim = state.elements * CHUNK_TOKENS / values;
     struct var own = part(g, c->values, c->count), keys = part(g, c->keys, c->count);
-    struct var known = product(g, keys, state, values, key_dim);
+    struct var known = matrix_product(g, keys, state, values, key_dim);
     *fresh = local(f, subtract(g, own, known));
     struct var query = part(g, c->query, c->count);
-    struct var before = local(f, product(g, query, state, values, key_dim));
+    struct var before = local(f, matrix_product(g, query, state, values, key_dim));
     struct var scores = part(g, c->attention, c->count);
-    return add(g, before, product(g, scores, *fresh, values, CHUNK_TOKENS));
+    return add(g, before, matrix_product(g, scores, *fresh, values, CHUNK_TOKENS));
 }
 
 static struct var delta_rule(struct graph *g, struct rule r, const struct model *m)

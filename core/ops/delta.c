@@ -9,7 +9,8 @@
 static void convolution_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     out[0].gradient = take_working(g, n->input_bytes[0]);
-    out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
+    if (n->inputs[1] != NO_NODE)
+        out[1].gradient = machine_take(g->machine, n->input_bytes[1], MEMORY_GRADIENTS);
 }
 
 static const struct operation convolution = {KERNELS_LINEAR, convolution_backward};
@@ -17,11 +18,15 @@ static const struct operation convolution = {KERNELS_LINEAR, convolution_backwar
 struct var op_convolution(struct graph *g, struct var x, int parameter)
 {
     const struct parameter *p = &g->parameters[parameter];
+    bool casts = g->autocast && p->width != 2;
+    struct var weight = casts ? cast_weight(g, parameter) : op_parameter(g, parameter);
     struct node *n = graph_add(g, &convolution);
     graph_keep(g, n, x.storage);
-    graph_keep(g, n, NULL); // the weight
+    graph_keep(g, n, casts ? weight.storage : NULL);
     struct var out = op_unary(g, n, x, x.elements + p->rows * (p->columns - 1), x.width);
-    node_parameter(g, n, 1, parameter);
+    node_input(n, 1, weight);
+    if (casts)
+        var_drop(g, &weight);
     return out;
 }
 
@@ -31,6 +36,8 @@ static void add_shift_backward(struct graph *g, struct node *n, struct outcome *
 {
     (void)g;
     out[0].gradient = storage_share(n->gradient);
+    if (n->inputs[1] == NO_NODE)
+        return;
     out[1].gradient = storage_share(n->gradient);
     out[1].reduced_bytes = n->input_bytes[1];
 }

@@ -81,9 +81,19 @@ static void subtract_backward(struct graph *g, struct node *n, struct outcome *o
 
 static const struct operation subtract = {KERNELS_SUBTRACT, subtract_backward};
 
+static void subtract_narrow_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    out[0].gradient = storage_share(n->gradient);
+    out[1].gradient = make_working(g, n->input_bytes[0], n->input_bytes[0]);
+    out[1].cast_bytes = n->input_bytes[1];
+}
+
+static const struct operation subtract_narrow = {KERNELS_SUBTRACT, subtract_narrow_backward};
+
 struct var op_subtract(struct graph *g, struct var a, struct var b)
 {
-    struct node *n = graph_add_for(g, &subtract, either(a, b));
+    bool narrower = a.elements == b.elements && b.width < a.width;
+    struct node *n = graph_add_for(g, narrower ? &subtract_narrow : &subtract, either(a, b));
     struct var out = op_unary(g, n, a, a.elements, a.width);
     reads_too(g, b);
     node_input(n, 1, b);
