@@ -53,7 +53,7 @@ FILES = {
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
     "h200_vl.jsonl": (23, (0.0071, 0.12, 0.57), (0.0098, 0.35, 0.53), 0.064),
     "h200_vl_later.jsonl": (18, (0.016, 0.55, 1.3), (0.029, 2.1, 3.7), 0.11),
-    "h200_zero.jsonl": (27, (1.3e-05, 0.0093, 0.052), (0, 5.1, 7.6), 8.2e-05),
+    "h200_zero.jsonl": (27, (1.3e-05, 0.014, 0.052), (0, 4, 6.6), 8.2e-05),
 }
 
 # (metric, runs it is taken over, statistic, percent allowed), over every file above together.

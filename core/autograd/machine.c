@@ -278,6 +278,24 @@ void machine_synchronize(struct machine *m, uint64_t clock)
         m->host_clock = clock;
 }
 
+struct stream_moment machine_moment(const struct machine *m, uint16_t stream)
+{
+    return (struct stream_moment){m->clock[stream], machine_when(m, stream)};
+}
+
+bool machine_is_done(const struct machine *m, struct stream_moment moment)
+{
+    return is_done(m, moment.clock, moment.time);
+}
+
+void machine_await_moment(struct machine *m, struct stream_moment moment)
+{
+    if (m->time && m->time->now.host < moment.time)
+        m->time->now.host = moment.time;
+    if (m->host_clock < moment.clock)
+        m->host_clock = moment.clock;
+}
+
 void machine_move_on(struct machine *m, uint16_t stream, uint64_t bytes)
 {
     if (m->time && bytes)

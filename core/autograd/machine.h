@@ -168,6 +168,14 @@ void machine_drop(struct machine *m, struct storage *s); // one reference less
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream);
 void machine_wait(struct machine *m, uint16_t stream, uint16_t other); // for the other's work
 void machine_synchronize(struct machine *m, uint64_t clock); // the host waits for a clock's value
+// A stream's work so far: whether the host knows it to be done, and to wait for it.
+struct stream_moment {
+    uint64_t clock;
+    double time;
+};
+struct stream_moment machine_moment(const struct machine *m, uint16_t stream);
+bool machine_is_done(const struct machine *m, struct stream_moment moment);
+void machine_await_moment(struct machine *m, struct stream_moment moment);
 void machine_launch(struct machine *m, uint64_t count);  // on the compute stream, of no allocation
 void machine_scratch(struct machine *m, uint64_t bytes); // taken and given back at once
 void machine_mark(struct machine *m, enum event_kind kind);

@@ -225,6 +225,33 @@ struct var trl_read(struct trainer *t)
     return sequence_log_probs(t, NULL);
 }
 
+// peft walks through all modules to switch its adapters, and so does transformers where checkpoints
+// are switched with them.
+static void switch_adapters(struct trainer *t)
+{
+    const struct graph *g = &t->graph;
+    for (int i = 0; i < g->parameter_count; i++)
+        if (g->parameters[i].adapter)
+            machine_host(g->machine, machine_rates(g->machine)->adapter);
+}
+
+// What follows policy and graph; kto looks up which answers were chosen (torch.nonzero), for which
+// the host waits.
+static void read_reference(struct trainer *t, struct scope *f)
+{
+    struct machine *m = t->graph.machine;
+    bool kto = t->job->task == TASK_KTO;
+    if (kto)
+        machine_synchronize(m, m->clock[STREAM_COMPUTE]);
+    if (!t->reference)
+        switch_adapters(t);
+    if (kto)
+        local(f, reference_log_probs(t));
+    local(f, reference_log_probs(t));
+    if (!t->reference)
+        switch_adapters(t);
+}
+
 // dpo_trainer.py and kto_trainer.py, _compute_loss: the labels without those of prompts stay, and
 // the reference reads while the policy's graph waits. kto reads other answers' too, for its KL
 // term. grpo's and rloo's references have read before.
@@ -240,9 +267,7 @@ struct var trl_comparing_loss(struct trainer *t)
         local(&f, sequence_log_probs(t, NULL));
     local(&f, constant(g, job_tokens(p), 8));
     struct var routers, ours = local(&f, sequence_log_probs(t, &routers));
-    if (kto && reads)
-        local(&f, reference_log_probs(t));
     if (reads)
-        local(&f, reference_log_probs(t));
+        read_reference(t, &f);
     return returns(&f, with_router_loss(t, mean(g, ours, 1), routers));
 }

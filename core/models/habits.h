@@ -13,6 +13,8 @@ enum head_unit {
 
 struct habits {
     bool reads_values;     // the host waits for the loss, then for the norm of the gradients
+    bool reads_loss;       // for the loss before the backward pass alone, or what is told of it
+    bool checks_loss;      // and after it: transformers' logging_nan_inf_filter
     bool reads_positions;  // and for the positions, before each attention
     bool sends_parameters; // FSDP1's sync_module_states: from the first rank to the others
     bool sums_narrow;      // FSDP reduces gradients in bf16, as accelerate sets it up

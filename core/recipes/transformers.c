@@ -4,7 +4,8 @@
 
 const struct run_kind transformers_run = {
     .steps = 3,
-    .habits = {.sums_narrow = true,
+    .habits = {.checks_loss = true,
+               .sums_narrow = true,
                .cuts_on_card = true,
                .keeps_parameters = true,
                .decays_matrices = true,
@@ -17,7 +18,8 @@ const struct run_kind transformers_run = {
 // axolotl 0.19 and LLaMA-Factory 0.9.5: the same, and their collators hand out a mask as well.
 const struct run_kind masked_run = {
     .steps = 3,
-    .habits = {.sums_narrow = true,
+    .habits = {.checks_loss = true,
+               .sums_narrow = true,
                .cuts_on_card = true,
                .keeps_parameters = true,
                .decays_matrices = true,

@@ -95,7 +95,9 @@ static void step(struct run *r)
 
 const struct run_kind trl_run = {
     .steps = 3,
-    .habits = {.sums_narrow = true,
+    .habits = {.reads_loss = true,
+               .checks_loss = true,
+               .sums_narrow = true,
                .device_map = true,
                .cuts_on_card = true,
                .keeps_parameters = true,

@@ -95,14 +95,21 @@ void trainer_build_reference(struct trainer *t, const struct job *p, struct mach
     build(t, p, m);
 }
 
-void trainer_read_value(struct trainer *t)
+static void wait_where(const struct trainer *t, bool habit)
 {
-    if (t->habits->reads_values)
+    if (habit)
         machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
 }
 
+void trainer_read_value(struct trainer *t)
+{
+    wait_where(t, t->habits->reads_values);
+}
+
+// On one GPU no block waits for the card, and the host's constants were fitted without these waits.
 void trainer_micro_batch(struct trainer *t)
 {
+    bool sharded = job_is_sharded(t->job);
     machine_phase(t->machine, PHASE_FORWARD);
     if (t->ring.ranks > 1) {
         ring_take_batch(&t->graph, &t->ring);
@@ -111,11 +118,13 @@ void trainer_micro_batch(struct trainer *t)
     call(t->strategy->before_forward, t);
     struct var loss = forward_to_loss(t);
     trainer_read_value(t);
+    wait_where(t, t->habits->reads_loss && sharded);
     machine_phase(t->machine, PHASE_BACKWARD);
     struct storage *scaled = scaler_scale(t);
     graph_backward(&t->graph, loss);
     machine_drop(t->machine, scaled);
     call(t->strategy->end_backward, t);
+    wait_where(t, t->habits->checks_loss && sharded);
     if (t->ring.ranks > 1)
         ring_drop_batch(&t->graph, &t->ring);
 }

@@ -72,6 +72,7 @@ struct coordinator {
     struct visit *visits; // NULL: not looked for yet
     uint64_t *passed[2];  // elements before each module of the pass; [0]: without those of leaves
     bool is_recording, is_known;
+    bool is_searched; // what each module may let go was found, in the first pass that was known
     int64_t step, available, prefetch_elements;
     uint64_t ranks;
 };
@@ -197,6 +198,7 @@ static void start(struct coordinator *c, struct gathering *g)
         machine_host_copy(m, c->stream, bytes / c->ranks);
     machine_collect(m, c->stream, GATHER, c->ranks, bytes);
     g->there_at = machine_when(m, c->stream);
+    machine_host(m, machine_rates(m)->zero_gather);
     struct storage *whole = take(c, elements);
     fetch_from_host(c, g);
     if (g->count == 1)
@@ -254,7 +256,10 @@ static void let_go(struct coordinator *c, int parameter)
     struct storage **whole = whole_of(c, parameter);
     if (p->status != STATUS_HERE || p->users)
         return;
-    machine_drop(c->trainer->machine, *whole);
+    if (*whole && (*whole)->stream != STREAM_COMPUTE)
+        machine_drop_after(c->trainer->machine, *whole, STREAM_COMPUTE);
+    else
+        machine_drop(c->trainer->machine, *whole);
     *whole = NULL;
     p->status = STATUS_AWAY;
     c->available -= (int64_t)p->elements;
@@ -284,6 +289,17 @@ static void learn(struct coordinator *c)
     c->visits = NULL;
 }
 
+// Around a pass the host goes through all modules, and where the way is not known yet it compares
+// what was written down with the other ranks' (reset_step, assert_ints_same_as_other_ranks: the
+// numbers come back from the card).
+static void greet(struct coordinator *c)
+{
+    struct machine *m = c->trainer->machine;
+    if (!c->is_known)
+        machine_synchronize(m, m->clock[STREAM_COMPUTE]);
+    machine_host(m, c->trainer->graph.parameter_count * machine_rates(m)->zero_pass);
+}
+
 void coordinator_begin(struct coordinator *c)
 {
     int count = c->trainer->graph.parameter_count;
@@ -295,6 +311,8 @@ void coordinator_begin(struct coordinator *c)
         c->pieces[i].last = NEVER;
         c->pieces[i].coming = c->pieces[i].first;
     }
+    c->is_searched |= c->is_known;
+    greet(c);
     if (c->is_recording)
         learn(c);
     else if (!c->is_known)
@@ -358,6 +376,24 @@ static void doubt(struct coordinator *c, int module)
     }
 }
 
+static void look_ahead(struct coordinator *c);
+
+// The first pass that is known is slow: for each module the host goes through those that follow, as
+// far as parameters are kept for (__params_to_release, whose answers are kept:
+// functools.lru_cache).
+static void search_ahead(struct coordinator *c)
+{
+    struct machine *m = c->trainer->machine;
+    if (!c->is_known || c->is_searched)
+        return;
+    if (!c->visits)
+        look_ahead(c);
+    ptrdiff_t end = c->step;
+    while (end < c->module_count && c->passed[0][end] - c->passed[0][c->step] < MOST_REUSE_DISTANCE)
+        end++;
+    machine_host(m, (double)(end - c->step) * machine_rates(m)->zero_search);
+}
+
 void coordinator_enter(struct coordinator *c, int module)
 {
     struct module m = module_at(c, module);
@@ -370,6 +406,7 @@ void coordinator_enter(struct coordinator *c, int module)
         await(c, m.parameters[i]);
     }
     if (c->is_known) {
+        search_ahead(c);
         pass_over(c, &m);
         gather_ahead(c);
     }

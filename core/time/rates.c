@@ -73,11 +73,16 @@ static const struct architecture *architecture_of(const struct gpu *card)
 // (share/torch_kernels.py); the rest is what transformers does around them. flat_unit is fitted to
 // two rows of FSDP1 (h95, h98); flat_views is between what two allocator histories show beside it
 // (Qwen3-0.6B 0.6 ms, Qwen3-30B-A3B's layers 1 ms; use_orig_params), zero_module to one of ZeRO-3
-// (z1), zero_gradient to one of ZeRO-2 by transformers' Trainer (Qwen3-1.7B, 4096 tokens, 0.321 s),
-// host_adam to four rows with offload (h91 to h94) on 16 cores, new_shape to what two packed jobs
-// of TRL's take beyond their operators, 0.14 and 0.17 s at 8192 and 4096 tokens: their rows are
-// never as long as those before, and cuDNN is taken to plan anew. The link: ml-engineering 744d01e,
-// PCIe Gen5 x16 on 8 x H200.
+// (z1). zero_gather is what its first step takes beyond the third, a layer of u17's history (3 and
+// 15 collectives more in 0.9 and 5.7 ms), zero_pass the millisecond and a half between two passes
+// of u55's, zero_search what the second step takes beyond the third (1.7 s of z10 and u54, 2.5 of
+// v1, 0.18 of u17's). adapter is half of what peft 0.21 and transformers 5.17 took on a slower host
+// (196 linears of 28 layers: disable_adapter 38 ms, gradient_checkpointing_disable 19 ms, and as
+// much to undo them), zero_gradient to one of ZeRO-2 by transformers' Trainer (Qwen3-1.7B, 4096
+// tokens, 0.321 s), host_adam to four rows with offload (h91 to h94) on 16 cores, new_shape to what
+// two packed jobs of TRL's take beyond their operators, 0.14 and 0.17 s at 8192 and 4096 tokens:
+// their rows are never as long as those before, and cuDNN is taken to plan anew. The link:
+// ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
 static const struct rates host = {.call = 29e-6,
                                   .engine = 21e-6,
                                   .launch = 4.7e-6,
@@ -87,9 +92,13 @@ static const struct rates host = {.call = 29e-6,
                                   .unit_tensor = 56e-6,
                                   .flat_unit = 200e-6,
                                   .flat_views = 0.8e-3,
-                                  .zero_module = 570e-6,
+                                  .zero_module = 415e-6,
+                                  .zero_gather = 350e-6,
                                   .tensor = 5.2e-6,
                                   .sharded_tensor = 4.5e-6,
+                                  .zero_pass = 4.5e-6,
+                                  .zero_search = 5.3e-6,
+                                  .adapter = 0.15e-3,
                                   .zero_gradient = 450e-6,
                                   .new_shape = 0.14,
                                   .step = 1e-3,

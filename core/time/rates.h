@@ -49,6 +49,10 @@ struct rates {
     double zero_module;    // module that ZeRO-3's hooks see
     double tensor;         // tensor in a list of the optimizer's, and operator over the list
     double sharded_tensor; // the same of FSDP2's DTensors
+    double zero_gather;    // collective that brings parameters to them
+    double zero_pass;      // parameter, when a pass begins
+    double zero_search;    // module that they look at for another, in the first pass they know
+    double adapter;        // adapter that is switched off or on
     double zero_gradient;  // gradient that ZeRO 1's and 2's hooks see
     double new_shape;      // batch of a shape that was not there before
     double step;           // step: the loop around it
