@@ -128,16 +128,18 @@ static void note_phase(struct step_peak *to, const struct simulation *s)
         *to = peak_of(&s->played.allocator->stats);
 }
 
-// Steps from the second on make the same calls where no clock says which frees are over. One that
-// gets the same blocks as the last has the same peaks; only its time may be asked for.
+// Steps from the second on make the same calls. One that gets the same blocks as the last, where no
+// clock says which frees are over, has the same peaks; only its time may be asked for.
 static bool repeats(const struct simulation *s, const struct job *job, uint64_t live_before)
 {
     const struct machine *m = &s->machine;
-    if (m->makes_all || has_streams(job) || m->live_bytes != live_before)
+    if (m->makes_all || m->live_bytes != live_before)
         return false;
+    if (!m->play)
+        return s->untimed;
     if (!s->untimed && m->has_turns) // where they begin to repeat is seen by the blocks' places
         return false;
-    return m->play ? played_repeats(&s->played) : s->untimed;
+    return !has_streams(job) && played_repeats(&s->played);
 }
 
 // The history of a step, without a word to the allocator where it repeats the last.
