@@ -27,6 +27,7 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
     struct allocator *made = NEW(a, struct allocator, 1);
     made->arena = a;
     made->options = *options;
+    made->collects = options->limited && options->gc_threshold > 0;
     made->rounds_plainly = true;
     for (int i = 0; i < OPTIONS_DIVISION_BUCKETS; i++)
         made->rounds_plainly &= options->divisions[i] <= 1;
@@ -170,11 +171,11 @@ static struct block *find_free(const struct allocator *a, const struct search *s
 {
     const struct allocator_options *o = &a->options;
     struct block *b = block_set_find(&s->pool->free, s->bytes, 0);
-    if (b && b->segment->expandable && o->expandable && reach(b) != b->bytes)
-        b = prefer_interior(s, b);
-    else if (!o->expandable)
+    if (!o->expandable)
         while (b && b->segment->expandable)
             b = block_set_after(&s->pool->free, b);
+    else if (b && b->segment->expandable && reach(b) != b->bytes)
+        b = prefer_interior(s, b);
     // torch looks at one candidate only, and gives up rather than try the next.
     return b && suits(o, b->bytes, s->bytes) ? b : NULL;
 }
@@ -187,30 +188,35 @@ static struct block *from_driver(struct allocator *a, const struct search *s)
     return o->expandable ? segment_expand(a, s) : segment_allocate(a, s);
 }
 
-static struct block *find_memory(struct allocator *a, struct search *s)
+// What the cache has no room for.
+static struct block *get_memory(struct allocator *a, struct search *s)
 {
     const struct allocator_options *o = &a->options;
-    bool collecting = o->limited && o->gc_threshold > 0;
-    *s->pool->searches += collecting;
-    struct block *b = find_free(a, s);
-    if (b) {
-        pool_take(a, b);
-        return b;
-    }
     s->segment_bytes = options_segment_bytes(o, s->bytes);
     if (a->missed)
         a->missed(a->owner);
     if (a->driver.tape)
         release_collected(a);
-    else if (collecting)
+    else if (a->collects)
         release_old_blocks(a);
-    b = from_driver(a, s);
+    struct block *b = from_driver(a, s);
     if (!b && o->max_split_bytes != UINT64_MAX && release_oversize(a, s))
         b = from_driver(a, s);
     if (b)
         return b;
     allocator_flush(a, FLUSH_RETRY);
     return from_driver(a, s);
+}
+
+static inline struct block *find_memory(struct allocator *a, struct search *s)
+{
+    if (a->collects)
+        ++*s->pool->searches;
+    struct block *b = find_free(a, s);
+    if (!b)
+        return get_memory(a, s);
+    pool_take(a, b);
+    return b;
 }
 
 static bool should_split(const struct allocator *a, const struct block *b, uint64_t bytes)

@@ -41,6 +41,7 @@ struct allocator {
     struct arena *arena;
     struct allocator_options options;
     bool rounds_plainly; // without divisions of powers of two
+    bool collects;       // garbage, so that the age of free blocks counts
     struct allocator_stats stats;
     struct driver driver;
     struct allocator_oom oom; // the last request that failed

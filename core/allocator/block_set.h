@@ -19,10 +19,8 @@ struct block_set {
 static inline unsigned block_set_bucket(uint64_t bytes)
 {
     uint64_t units = bytes >> 9;
-    if (units < 8)
-        return (unsigned)units;
-    unsigned log = 63 - (unsigned)__builtin_clzll(units);
-    return (log - 2) * 8 + (unsigned)((units >> (log - 3)) & 7);
+    unsigned shift = 60 - (unsigned)__builtin_clzll(units | 8); // so that four bits are left
+    return shift * 8 + (unsigned)(units >> shift);
 }
 
 void treap_add(struct block **root, struct block *b);

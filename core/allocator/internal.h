@@ -65,7 +65,8 @@ static inline bool block_is_split_classic(const struct block *b)
 static inline void pool_put(struct allocator *a, struct block *b)
 {
     b->state = BLOCK_FREE;
-    b->inserted_at = *b->pool->searches;
+    if (a->collects)
+        b->inserted_at = *b->pool->searches;
     if (block_is_split_classic(b)) {
         stat_raise(&a->stats.inactive_split_bytes, b->bytes);
         if (a->episode)

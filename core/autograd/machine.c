@@ -46,8 +46,6 @@ static uint32_t take_block(struct machine *m)
 
 static void give_block(struct machine *m, uint32_t block)
 {
-    if (m->trace->passes)
-        return;
     if (m->spare_block_count == m->spare_block_capacity)
         m->spare_blocks = arena_grow(m->arena, m->spare_blocks, sizeof *m->spare_blocks,
                                      m->spare_block_count, &m->spare_block_capacity);
@@ -56,7 +54,8 @@ static void give_block(struct machine *m, uint32_t block)
 
 static void give_storage(struct machine *m, struct storage *s)
 {
-    give_block(m, s->block);
+    if (!m->trace->passes)
+        give_block(m, s->block);
     s->next = m->spare;
     m->spare = s;
 }
@@ -86,16 +85,22 @@ static void watch(struct machine *m, struct storage *s, enum event_kind kind)
     m->driven |= m->play && m->grew;
 }
 
-static void note(struct machine *m, const struct storage *s, enum event_kind kind,
-                 enum memory_kind tag)
+static void write_down(struct machine *m, const struct storage *s, enum event_kind kind,
+                       enum memory_kind tag)
+{
+    trace_add(m->trace, (struct event){.bytes = s->bytes,
+                                       .block = s->block,
+                                       .tag = (uint32_t)tag,
+                                       .stream = s->stream,
+                                       .kind = (uint8_t)kind});
+}
+
+static inline void note(struct machine *m, const struct storage *s, enum event_kind kind,
+                        enum memory_kind tag)
 {
     m->grew = false;
     if (!trace_passes(m->trace))
-        trace_add(m->trace, (struct event){.bytes = s->bytes,
-                                           .block = s->block,
-                                           .tag = (uint32_t)tag,
-                                           .stream = s->stream,
-                                           .kind = (uint8_t)kind});
+        write_down(m, s, kind, tag);
 }
 
 // Different for blocks that are not in the same place, or not as large.
