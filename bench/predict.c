@@ -81,6 +81,7 @@ static bool time_layers(struct arena a)
         const char *name;
         const char *settings[3];
     } jobs[] = {
+        DEEPER("one GPU, 4096 tokens, H200", "gpu=H200 context=4096"),
         DEEPER("fsdp2, 8192 tokens, 8 H200", "gpu=8xH200 context=8192"),
         DEEPER("TRL, ZeRO-3, 8192 tokens, 8 H200",
                "gpu=8xH200 context=8192 recipe=trl strategy=zero3"),
@@ -88,7 +89,7 @@ static bool time_layers(struct arena a)
     static const struct {
         const char *what;
         predicting predicts;
-    } ways[] = {{"memory", predict_memory}, {"with time", predict_fit}};
+    } ways[] = {{"floor", predict_floor}, {"memory", predict_memory}, {"with time", predict_fit}};
     for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++)
         for (ptrdiff_t way = 0; way < COUNT_OF(ways); way++) {
             double took[3];
