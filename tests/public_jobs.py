@@ -5,8 +5,10 @@ Usage: public_jobs.py BUILD-FOLDER
 
 tests/runs/public_jobs.jsonl: the rows of fms-acceleration's benchmarks (Apache-2.0) that use none of its plug-ins, each
 with its source; `transformers` is the version in the requirements beside the table (torch 2.4 to 2.6, NCCL 2.20 and
-2.21, flash-attn). The allocated peak is rank 0's as the Trainer reports it, nvidia-smi's figure the mean of the GPUs'
+2.21, flash-attn 2.6.3, which is asked for). The allocated peak is rank 0's as the Trainer reports it, nvidia-smi's figure the mean of the GPUs'
 peaks less what was in use before. A row is asked as its user would ask; one that cannot be asked is counted by reason.
+Asked with torch's own attention one row of Mistral (LoRA on two GPUs) had seemed exact by a mask that is not there; with
+the package four of its five rows are, and that one is 0.88 % low: 128 MiB, as much as two tensors of a layer's width.
 Bars are what is reached.
 """
 import collections
@@ -29,7 +31,7 @@ EXPERTS = "mistralai/Mixtral-8x7B-Instruct-v0.1"
 PLUGINS = 156  # further rows of the same tables: fused kernels, GPTQ, ScatterMoE, padding-free batches and mixtures
 
 # Rows asked, median and 90th percentile of allocated, worst allocated in percent, rows inside nvidia-smi's range.
-BARS = {"asked": 11, "median": 0.05, "most": 0.12, "worst": 0.17, "inside": 11}
+BARS = {"asked": 11, "median": 0.015, "most": 0.17, "worst": 0.89, "inside": 11}
 REFUSED = {
     "the lengths are not stated": 5,
     "a mixture of experts with adapters, as transformers 4 runs it": 2,
@@ -53,7 +55,7 @@ def reason_of(row):
 def settings_of(row):
     asked = {"recipe": f"transformers@{row['transformers']}", "model": MODELS[row["model"]], "precision": "bf16",
              "gpu": f"{row['gpus']}xA100-80G", "context": row["context"], "batch": row["batch"], "accum": row["accum"],
-             "checkpointing": "on"}
+             "checkpointing": "on", "attention": "flash2"}
     if row["gpus"] > 1:
         asked["strategy"] = "fsdp1"
     if row.get("lora"):

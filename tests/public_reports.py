@@ -22,14 +22,14 @@ ZeRO-2's memory; LLaMA-Factory's rows are padded, its buckets are those of its f
 axolotl turns expandable segments on. Nine rows of one thread (BELLE) trained on texts shorter than the length that is
 asked, and s1's 20,000 is called a cutoff in its thread: the first can hardly be wrong, the other (wrong) need not be.
 Last, with the libraries of the day read again: LLaMA-Factory stood on transformers 4.46 (llamafactory@0.9.1), in which
-attention repeats heads and masks are numbers; xtuner's zero3 file takes bf16 where the card has it; "2" is a number of
+attention repeats heads and masks are numbers, others before September 2024 on 4.41, whose layers keep all positions; xtuner's zero3 file takes bf16 where the card has it; "2" is a number of
 micro-batches; what GPTQ packs to four bits is asked as nf4, which takes as much; torchtune's recipes for one GPU read
 like transformers 4.45's step; "fsdp" was accelerate's first. Where length, batch or rank is not stated, or the optimizer
 not modelled in that strategy, the least is asked: a job that does not fit then does not with more, and any other answer
 says nothing (then with checkpointing, unless it is said to be off, and without states).
 What is told does not decide three of the wrong ones. ms-swift's script had 56GB in the place of 42 until the day before,
 for the same command (e3f270866). axolotl's ran a branch before it was merged, with weights made at random in a type that
-is not told; in bf16, as axolotl loads them, 60 GiB are predicted. xtuner's died in Adam's step (its log), where 69.3 GiB
+is not told; in bf16, as axolotl loads them, 60 GiB are predicted. xtuner's died in Adam's step (its log), where 70.3 GiB
 of the 77.8 that are left to torch are predicted to be in use: five more are not in any source that it names.
 A job that died is foretold by "no", one that trained by "safe" or "tight"; where the card is not stated the peak is
 judged, which has to lie within the stated range of the driver's figure. None that died may be called safe. Bars are what
@@ -78,7 +78,7 @@ SCRIPTS = {"flash_attention_3": ("2025-08-01", "H20-96GB"), "packing/liger_kerne
 SWIFT_OVERLAP_OFF = "2025-03-24"  # overlap_comm in its zero3.json
 
 EXPANDABLE_AXOLOTL = "2024-12-16"  # utils/__init__.py, set_pytorch_cuda_alloc_conf, as found at least since
-FACTORY_ON_449 = "2025-02"  # transformers 4.49, which shifts labels, is of 2025-02-17
+TRANSFORMERS_445, TRANSFORMERS_449 = "2024-09-25", "2025-02"  # 4.49, which shifts labels, is of 2025-02-17
 FACTORY_OVERLAP_OFF = "2025-03-07"  # overlap_comm in examples/deepspeed/*.json (LLaMA-Factory db113f690)
 PADDED_ALONE = "llama-factory"  # train/sft/workflow.py: to a multiple of eight tokens
 
@@ -160,14 +160,15 @@ def reason_of(row):
 
 def recipe_of(row, date, sharded):
     """Whose step, as far as it is modelled."""
+    older = "transformers@4.41" if date < TRANSFORMERS_445 else "transformers@4.48"
     if row["framework"] == "xtuner":  # DeepSpeed's engine around transformers' model
-        return "deepspeed"
+        return older if date < TRANSFORMERS_449 else "deepspeed"
     if row["framework"] == "torchtune":
         return "transformers@4.45"
     if row["framework"] == PADDED_ALONE and strategy_of(row).startswith("zero") and precision_of(row, sharded) != "fp16":
-        return "llamafactory@0.9.1" if date < FACTORY_ON_449 else "llamafactory"
+        return "llamafactory@0.9.1" if date < TRANSFORMERS_449 else "llamafactory"
     experts = "Mixtral" in row["model"]  # of which only today's are modelled
-    return "transformers@4.48" if date < "2025-02" and not experts else "transformers"
+    return older if date < TRANSFORMERS_449 and not experts else "transformers"
 
 
 def model_of(row):

@@ -416,55 +416,6 @@ bool job_adds_router_loss(const struct job *p)
            model_has(&p->model, FEATURE_ROUTER_LOSS) && model_has(&p->model, FEATURE_EXPERTS);
 }
 
-// Which transformers the step stands on, where that makes a difference: 445 is 4.45.
-enum { TRANSFORMERS_5 = 500 };
-
-static int transformers_of(const struct job *p)
-{
-    const int trainers[] = {445, 448}, factories[] = {446}; // versions of recipe.c
-    if (p->recipe == RECIPE_TRANSFORMERS && p->version < COUNT_OF(trainers))
-        return trainers[p->version];
-    if (p->recipe == RECIPE_LLAMAFACTORY && p->version < COUNT_OF(factories))
-        return factories[p->version];
-    return TRANSFORMERS_5;
-}
-
-bool job_shifts_logits(const struct job *p)
-{
-    return transformers_of(p) < 449;
-}
-
-// modeling_gpt_bigcode.py of 4.45 and 4.48.1: its loss casts nothing, and checkpointing does not
-// turn its cache off, so that keys and values are handed out, views of what they were made with.
-bool job_is_old_bigcode(const struct job *p)
-{
-    return job_shifts_logits(p) && str_is(str_from(p->model.family->model_type), "gpt_bigcode");
-}
-
-// gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False; LLaMA-Factory
-// asks for it, but under FSDP2 (0.9.1 and 0.9.4, model/model_utils/checkpointing.py).
-bool job_checkpoints_reentrantly(const struct job *p)
-{
-    bool factory = p->recipe == RECIPE_LLAMAFACTORY && p->strategy != STRATEGY_FSDP2;
-    return transformers_of(p) < TRANSFORMERS_5 || factory;
-}
-
-bool job_casts_logits_in_place(const struct job *p)
-{
-    return transformers_of(p) < 446;
-}
-
-// modeling_llama.py of 4.46.1, LlamaSdpaAttention, and integrations/sdpa_attention.py of 4.48.
-bool job_repeats_heads(const struct job *p)
-{
-    return transformers_of(p) < TRANSFORMERS_5 && job_attention(p) == ATTENTION_SDPA;
-}
-
-bool job_lays_heads_out(const struct job *p)
-{
-    return job_repeats_heads(p) && (job_masks_rows(p) || transformers_of(p) >= 448);
-}
-
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
 // (ATen/native/transformers/cuda/sdp_utils.cpp).
 // transformers 5.17, integrations/sdpa_attention.py: without a mask shared heads of keys and values

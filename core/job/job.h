@@ -224,6 +224,7 @@ bool job_checkpoints_reentrantly(const struct job *p);
 // 4.48 on without one, what attention is given is copied to lie head by head.
 bool job_repeats_heads(const struct job *p);
 bool job_lays_heads_out(const struct job *p);
+bool job_caches_positions(const struct job *p); // for each layer, of all there are
 
 bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never whole
 // Which of its kernels torch's sdpa chooses, or the package flash-attn's.

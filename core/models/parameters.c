@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "core/base/num.h"
 #include "core/models/adapters.h"
 #include "core/models/vision.h"
 
@@ -113,6 +114,10 @@ void buffers_build(struct trainer *t)
         machine_take(t->machine, m->max_position * m->max_position, MEMORY_PARAMETERS);
     for (uint64_t i = 0; model_has(m, FEATURE_WIDE_SCORES) && i < m->layers; i++)
         machine_take(t->machine, m->max_position * m->rotary_dim * 4, MEMORY_PARAMETERS);
+    uint64_t positions = u64_most(m->max_position, t->job->context);
+    for (uint64_t i = 0; job_caches_positions(t->job) && i < 2 * m->layers;
+         i++) // cosines and sines
+        machine_take(t->machine, positions * m->rotary_dim * t->width, MEMORY_PARAMETERS);
     if (model_has(m, FEATURE_NO_ROTARY))
         return;
     for (int i = 0; i < 2 * rotaries; i++) // frequencies, and a copy

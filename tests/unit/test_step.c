@@ -710,7 +710,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 offload=all",
      "is modelled under fsdp2 and zero3"},
     {"model=Qwen3-8B gpu=H200 context=4k recipe=transformers@4.47",
-     "of transformers' Trainer the versions 4.45, 4.48, 5.17 are known, not '4.47'"},
+     "of transformers' Trainer the versions 4.41, 4.45, 4.48, 5.17 are known, not '4.47'"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 loss=none",
      "fsdp1 is modelled with the full loss and"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 reshard=off",

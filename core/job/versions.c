@@ -1,0 +1,67 @@
+// What differs between the versions of transformers that a step can stand on, each with its source.
+#include "core/job/job.h"
+
+// Which transformers the step stands on, where that makes a difference: 445 is 4.45.
+enum { TRANSFORMERS_5 = 500 };
+
+static int transformers_of(const struct job *p)
+{
+    const int trainers[] = {441, 445, 448}, factories[] = {446}; // versions of recipe.c
+    if (p->recipe == RECIPE_TRANSFORMERS && p->version < COUNT_OF(trainers))
+        return trainers[p->version];
+    if (p->recipe == RECIPE_LLAMAFACTORY && p->version < COUNT_OF(factories))
+        return factories[p->version];
+    return TRANSFORMERS_5;
+}
+
+static bool is_family(const struct job *p, const char *type)
+{
+    return str_is(str_from(p->model.family->model_type), type);
+}
+
+bool job_shifts_logits(const struct job *p)
+{
+    return transformers_of(p) < 449;
+}
+
+// modeling_gpt_bigcode.py of 4.45 and 4.48.1: its loss casts nothing, and checkpointing does not
+// turn its cache off, so that keys and values are handed out, views of what they were made with.
+bool job_is_old_bigcode(const struct job *p)
+{
+    return job_shifts_logits(p) && is_family(p, "gpt_bigcode");
+}
+
+// gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False; LLaMA-Factory
+// asks for it, but under FSDP2 (0.9.1 and 0.9.4, model/model_utils/checkpointing.py).
+bool job_checkpoints_reentrantly(const struct job *p)
+{
+    bool factory = p->recipe == RECIPE_LLAMAFACTORY && p->strategy != STRATEGY_FSDP2;
+    return transformers_of(p) < TRANSFORMERS_5 || factory;
+}
+
+bool job_casts_logits_in_place(const struct job *p)
+{
+    return transformers_of(p) < 446;
+}
+
+// modeling_llama.py of 4.46.1, LlamaSdpaAttention, and integrations/sdpa_attention.py of 4.48; for
+// the package flash-attn too modeling_mistral.py of 4.45.2 and modeling_qwen2.py of 4.46.1.
+bool job_repeats_heads(const struct job *p)
+{
+    bool package = job_attends_by_package(p) && transformers_of(p) < 448 &&
+                   (is_family(p, "mistral") || is_family(p, "qwen2"));
+    return package || (transformers_of(p) < TRANSFORMERS_5 && job_attention(p) == ATTENTION_SDPA);
+}
+
+bool job_lays_heads_out(const struct job *p)
+{
+    return job_repeats_heads(p) && job_attention(p) == ATTENTION_SDPA &&
+           (job_masks_rows(p) || transformers_of(p) >= 448);
+}
+
+// modeling_qwen2.py of 4.41 to 4.44 and modeling_mistral.py of 4.41: every layer has cosines and
+// sines of all positions, _set_cos_sin_cache.
+bool job_caches_positions(const struct job *p)
+{
+    return transformers_of(p) < 445 && (is_family(p, "qwen2") || is_family(p, "mistral"));
+}
