@@ -25,9 +25,7 @@ TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
 # driver puts them depends on what the host has mapped, with offload gigabytes; how far the host is ahead of the card
 # decides under ZeRO-2 (z4) and with Liger's kernels under ZeRO-3 (lg2). z2a was run twice: 16.82 GiB, and 17.54 as
 # predicted, when a block that waited for the card kept the embedding from its place. lz1's script loads all of the
-# model on the card. s7 took a block more in its third step than the same job did when it was run again (tr1). Distillation
-# under ZeRO-3 (dz3) reserves 0.6 GiB more than predicted, as much as the teacher's head, and a head more is allocated in
-# its first step.
+# model on the card. s7 took a block more in its third step than the same job did when it was run again (tr1).
 BARS = [
     ("transformers, one GPU", 0.002, 0.002, 5),
     ("transformers, FSDP2", 0.002, 0.002, 5),
@@ -66,7 +64,7 @@ BARS = [
     ("Liger's kernels, sharded", 0.0004, 2.9, 4),
     ("transformers, FSDP1, whole gradients", 0.0001, 0.02, 1),
     ("TRL, dpo, FSDP1", 0.05, 1.6, 1),
-    ("TRL, distillation, ZeRO-3", 0.02, 9.4, 1),
+    ("TRL, distillation, ZeRO-3", 0.02, 0.28, 1),
     ("measured later", 0.25, 0.46, 69),
     ("measured later, far off", 0.6, 8.8, 14),
 ]

@@ -194,6 +194,12 @@ static struct var answers_of(struct trainer *t, struct var hidden)
     return slice(&t->graph, hidden, answers * p->model.hidden);
 }
 
+static uint64_t gathered_head(const struct trainer *t)
+{
+    const struct parameter *p = &t->graph.parameters[t->head];
+    return t->job->strategy == STRATEGY_ZERO3 ? p->rows * p->columns * t->width : 0;
+}
+
 static struct var distilling_loss(struct trainer *t)
 {
     struct graph *g = &t->graph;
@@ -209,7 +215,7 @@ static struct var distilling_loss(struct trainer *t)
     model_let_go(teacher, theirs);
     unit_leave(teacher, unit_number(teacher, PART_NORMS));
     unit_enter(t, unit_number(t, PART_HEAD));
-    struct var apart = divergence(g, ours, t->head, learned);
+    struct var apart = divergence(g, ours, t->head, learned, gathered_head(teacher));
     apart = leave_head(t, apart);
     graph_end_autocast(g);
     return returns(&f, sum_rows(g, apart, 1));

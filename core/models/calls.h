@@ -169,9 +169,9 @@ static inline struct var log_probs(struct graph *g, struct var hidden, int head,
 }
 
 static inline struct var divergence(struct graph *g, struct var hidden, int head,
-                                    struct var teacher)
+                                    struct var teacher, uint64_t gathered)
 {
-    return after_two(g, op_divergence(g, hidden, head, teacher), hidden, teacher);
+    return after_two(g, op_divergence(g, hidden, head, teacher, gathered), hidden, teacher);
 }
 
 static inline struct var top(struct graph *g, struct var x, uint64_t elements, struct var *indices)

@@ -1,15 +1,17 @@
 // TRL's distillation loss (trl 1.16, kernels/chunked_divergence.py): how far the student's next
 // words are from the teacher's, from tiles of both models' logits, 4096 tokens by 32768 words in
 // fp32, that are never whole. Backward makes each tile again and adds up the gradients of the
-// student's hidden states and head in fp32; the teacher has none. Read from the source, not
-// measured.
+// student's hidden states and head in fp32; the teacher has none. Under ZeRO-3 the teacher's head
+// is put together for each (maybe_gather_lm_head_ctx).
 #include "core/base/num.h"
 #include "core/ops/operation.h"
 
 enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
 
 struct divergence {
-    uint64_t tokens, columns, words;
+    uint64_t tokens;
+    uint32_t columns, words;
+    uint64_t gathered; // bytes of the teacher's head
 };
 
 // Products of hidden states and head, tile by tile, and what is read and written of the tiles.
@@ -55,14 +57,16 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
 {
     const struct divergence *d = NODE_DETAIL(n, struct divergence);
     struct machine *m = g->machine;
-    uint64_t hidden = d->tokens * d->columns, weight = d->words * d->columns;
+    uint64_t hidden = d->tokens * d->columns, weight = (uint64_t)d->words * d->columns;
     bool trained = n->inputs[1] != NO_NODE;
+    struct storage *teacher = machine_take(m, d->gathered, MEMORY_GATHERED);
     struct storage *for_hidden = take_working(g, 4 * hidden), *for_weight = NULL;
     if (trained)
         for_weight = machine_take(m, 4 * weight, MEMORY_GRADIENTS);
     struct tiles t = take_tiles(m, d->tokens);
     project(g, d, n->input_bytes[1] / weight);
     machine_scratch(m, u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * COMPUTE_WIDTH);
+    machine_drop(m, teacher);
     out[0].gradient = n->input_bytes[0] == 4 * hidden ? storage_share(for_hidden)
                                                       : take_working(g, n->input_bytes[0]);
     if (trained)
@@ -77,11 +81,13 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
 
 static const struct operation divergence = {KERNELS_LOG_PROBS, divergence_backward};
 
-struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher)
+struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher,
+                         uint64_t gathered)
 {
     enum { STATISTICS = 12 }; // for each token, of which the norms and the divergence are kept
     const struct parameter *p = &g->parameters[head];
-    struct divergence size = {hidden.elements / p->columns, p->columns, p->rows};
+    struct divergence size = {hidden.elements / p->columns, (uint32_t)p->columns, (uint32_t)p->rows,
+                              gathered};
     struct node *n = p->frozen ? graph_add_for(g, &divergence, hidden) : graph_add(g, &divergence);
     graph_keep(g, n, hidden.storage);
     graph_keep(g, n, teacher.storage);
@@ -89,7 +95,9 @@ struct var op_divergence(struct graph *g, struct var hidden, int head, struct va
     for (int i = 0; i < STATISTICS; i++)
         statistics[i] = graph_output(g, NULL, size.tokens, 4);
     struct tiles t = take_tiles(g->machine, size.tokens);
+    struct storage *theirs = machine_take(g->machine, gathered, MEMORY_GATHERED);
     project(g, &size, p->width);
+    machine_drop(g->machine, theirs);
     struct var out = graph_output(g, n, size.tokens, 4);
     drop_tiles(g->machine, &t);
     graph_keep(g, n, statistics[0].storage);

@@ -211,8 +211,9 @@ struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
 
 // divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is
-// kept.
-struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher);
+// kept; `gathered` is the bytes of its head where that has to be put together.
+struct var op_divergence(struct graph *g, struct var hidden, int head, struct var teacher,
+                         uint64_t gathered);
 
 // ------------------------------------------------------------------ vision.c
 
