@@ -147,7 +147,7 @@ class Recorder(TorchDispatchMode):
 
     def see(self, tensor):
         storage = tensor.untyped_storage()
-        if not self.paused and storage._cdata not in self.live and storage.nbytes():
+        if tensor.device.type != "meta" and not self.paused and storage._cdata not in self.live and storage.nbytes():
             self.take(storage, storage.nbytes())
 
     def take(self, storage, size):

@@ -175,7 +175,8 @@ bool command_build(struct launch *l, struct arena *a, const struct trial_request
     bool fake = settings_find_z(r->cell, "fake");
     struct str workspace = fake ? trial_workspace_text(a, r) : STR_NONE;
     fake ? launch_watched(l, a, r) : launch_played(l, a, r);
-    launch_fake(l, a, r);
+    if (!launch_fake(l, a, r, e))
+        return false;
     if (workspace.n)
         launch_variable(l, a, "CUBLAS_WORKSPACE_CONFIG", workspace);
     launch_argument(l, a, STR("bash"));

@@ -146,7 +146,8 @@ bool trl_build(struct launch *l, struct arena *a, const struct trial_request *r,
                     "a trial of the trl engine makes texts, for --task sft; a script of yours, "
                     "with --engine command, may train another");
     launch_watched(l, a, r);
-    launch_fake(l, a, r);
+    if (!launch_fake(l, a, r, e))
+        return false;
     set_workspace(l, a, r);
     if (r->gpus > 1)
         launch_variable(l, a, "MASTER_PORT", STR("0"));

@@ -106,15 +106,22 @@ void launch_played(struct launch *l, struct arena *a, const struct trial_request
         launch_watched(l, a, r);
 }
 
-// A command runs as on a machine without a GPU, and all that Python in it does is watched. To
-// Accelerate the processor is a GPU's stand-in.
-void launch_fake(struct launch *l, struct arena *a, const struct trial_request *r)
+// A command runs as on a machine without a GPU, and all that Python in it does is watched. The
+// processor is a GPU's stand-in, to Accelerate and to DeepSpeed too.
+bool launch_fake(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e)
 {
+    const struct setting *offload = settings_find_z(r->cell, "offload");
     if (!settings_find_z(r->cell, "fake"))
-        return;
+        return true;
+    if (offload && !str_is(offload->value, "off"))
+        return FAIL(e, UNSUPPORTED, offload->where,
+                    "fake tensors all stand on the processor: what is offloaded there could not be "
+                    "told from the rest; --one-gpu on a GPU can");
     launch_variable(l, a, "FATHOM_PLAY_FAKE", r->program);
     launch_variable(l, a, "CUDA_VISIBLE_DEVICES", STR(""));
     launch_variable(l, a, "ACCELERATE_TORCH_DEVICE", STR("cpu"));
+    launch_variable(l, a, "DS_ACCELERATOR", STR("cpu"));
+    return true;
 }
 
 bool engine_value_is_in(struct str value, const char *values)

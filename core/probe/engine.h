@@ -72,7 +72,7 @@ bool trial_is_played(const struct engine *engine, const struct settings *cell);
 void launch_played(struct launch *l, struct arena *a, const struct trial_request *r);
 
 // With --fake: on tensors without memory (share/one_gpu/fathom_fake.py).
-void launch_fake(struct launch *l, struct arena *a, const struct trial_request *r);
+bool launch_fake(struct launch *l, struct arena *a, const struct trial_request *r, struct error *e);
 void launch_watched(struct launch *l, struct arena *a, const struct trial_request *r);
 
 // A setting that an engine takes, and which of its values, separated by '|'; one that ends with a

@@ -5,6 +5,7 @@ import os
 
 import fathom_fake
 
+
 def play_state(module):
     """accelerate.state: several processes train on GPUs, whose tensors stand on the CPU (ACCELERATE_TORCH_DEVICE)."""
     prepare = module.PartialState._prepare_backend
@@ -27,3 +28,8 @@ def play_shards(module):
         return move(params, buffers, device)
 
     module._move_states_to_device = _move_states_to_device
+
+
+def play_deepspeed(module):
+    """deepspeed.ops: on the CPU it would compile a way of its own to send between processes, for minutes."""
+    module.__compatible_ops__["deepspeed_shm_comm"] = False

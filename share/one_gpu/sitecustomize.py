@@ -293,8 +293,7 @@ def of_fake(name, change):
 
 
 def tell_fake():
-    import fathom_fake
-
+    fathom_fake = sys.modules.get("fathom_fake")
     if failed or not hasattr(fathom_fake, "recorder"):
         return
     announce()
@@ -338,6 +337,7 @@ CHANGES_OF_FAKE = {
     "transformers.utils.import_utils": play_types,
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
+    "deepspeed.ops": of_fake("fathom_fake_ranks", "play_deepspeed"),
     "torch.distributed.fsdp._fully_shard._fsdp_init": of_fake("fathom_fake_ranks", "play_shards"),
 }
 

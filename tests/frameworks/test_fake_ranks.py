@@ -1,0 +1,100 @@
+"""Trainers on fake tensors, as one rank of several, against peaks of the same jobs on an H200 (tests/runs)."""
+import json
+import os
+import subprocess
+import tempfile
+import unittest
+
+from common import ASIDE, FATHOM, HERE, ROOT
+from test_fake import QWEN3, run_fake, run_script
+
+SFT = os.path.join(HERE, "played", "sft.py")
+TRL = os.path.join(ASIDE, "trl==1.16.0")  # of which the recorded jobs are
+FSDP2 = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
+         "FSDP_RESHARD_AFTER_FORWARD": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
+         "FSDP_STATE_DICT_TYPE": "SHARDED_STATE_DICT"}
+MISTRAL = {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "hidden_size": 4096,
+           "num_hidden_layers": 4, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
+           "intermediate_size": 14336, "vocab_size": 32768, "max_position_embeddings": 32768,
+           "tie_word_embeddings": False, "sliding_window": None}
+EXPERTS = {"model_type": "qwen3_moe", "architectures": ["Qwen3MoeForCausalLM"], "hidden_size": 2048,
+           "num_hidden_layers": 2, "num_attention_heads": 32, "num_key_value_heads": 4, "head_dim": 128,
+           "intermediate_size": 6144, "moe_intermediate_size": 768, "num_experts": 128, "num_experts_per_tok": 8,
+           "norm_topk_prob": True, "decoder_sparse_step": 1, "vocab_size": 151936, "max_position_embeddings": 40960,
+           "tie_word_embeddings": False}
+QWEN25 = {"model_type": "qwen2", "architectures": ["Qwen2ForCausalLM"], "hidden_size": 3584, "num_hidden_layers": 7,
+          "num_attention_heads": 28, "num_key_value_heads": 4, "intermediate_size": 18944, "vocab_size": 152064,
+          "max_position_embeddings": 131072, "tie_word_embeddings": False}
+REPLICATED = f"""
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM
+torch.distributed.init_process_group("nccl")
+config = AutoConfig.for_model(**{ {**QWEN3, "num_hidden_layers": 6, "tie_word_embeddings": True} })
+device = "cuda" if torch.cuda.is_available() else "cpu"
+model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).to(device).train()
+model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={{"use_reentrant": False}})
+model = torch.nn.parallel.DistributedDataParallel(model)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+for step in range(2):
+    ids = torch.randint(0, 1000, (1, 4096), device=device)
+    loss = model(input_ids=ids, labels=ids, use_cache=False).loss
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+# Of an H200, whose cuBLAS takes 32 MiB a thread; Fathom tells a trial so.
+H200 = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "ACCELERATE_TORCH_DEVICE": "cpu", "DS_ACCELERATOR": "cpu",
+        "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
+
+
+def recorded(name):
+    with open(os.path.join(ROOT, "tests", "runs", "real_trainers.jsonl"), encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    row = next(row for row in rows if row["cfg"]["id"] == name)
+    return row["cfg"], {key: max(step[key] for step in row["steps"]) for key in ("allocated", "reserved")}
+
+
+class Ranks(unittest.TestCase):
+    def within(self, found, peaks, percent):
+        for name, most in percent.items():
+            got = found[f"{name}_bytes"]
+            self.assertLess(abs(got / peaks[name] - 1) * 100, most, f"{name}: {got} for {peaks[name]}")
+
+    def train(self, name, config, percent, zero=0, **variables):
+        job, peaks = recorded(name)
+        if job.get("world"):
+            variables = {"FATHOM_PLAY_RANKS": str(job["world"]), "ACCELERATE_MIXED_PRECISION": "bf16", **variables}
+        path = os.pathsep.join((os.path.join(ROOT, "share", "one_gpu"), TRL))
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+                json.dump(config, file)
+            done, found = run_fake([SFT, folder, str(job["seq"]), str(zero)], PYTHONPATH=path, **H200, **variables)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.within(found, peaks, percent)
+
+    def test_one_rank(self):
+        self.train("u32", MISTRAL, {"allocated": 0.01, "reserved": 2})
+
+    def test_experts_by_fsdp2(self):
+        self.train("v20", EXPERTS, {"allocated": 0.01, "reserved": 7}, **FSDP2)
+
+    def test_zero3(self):
+        self.train("u40", QWEN25, {"allocated": 0.5}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
+
+    def test_replicas(self):
+        config = {**QWEN3, "num_hidden_layers": 6, "tie_word_embeddings": True}
+        done, found = run_script(REPLICATED, FATHOM_PLAY_RANKS="8", **H200)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "config.json")
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(config, file)
+            words = ["--model", path, "--gpu", "8xH200", "--strategy", "ddp", "--precision", "bf16", "--context", "4096"]
+            told = subprocess.run([FATHOM, "predict", *words, "--json"], capture_output=True, text=True, check=True)
+        peak = json.loads(told.stdout)["peak"]["allocated_bytes"]
+        self.within(found, {"allocated": peak}, {"allocated": 0.01})
+
+
+if __name__ == "__main__":
+    unittest.main()
