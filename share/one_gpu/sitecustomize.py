@@ -282,6 +282,16 @@ def play_types(module):
     module.is_torch_bf16_gpu_available = lambda: True
 
 
+def play_replicas(module):
+    """torch.nn.parallel.distributed: the number of a GPU, which Accelerate names, says nothing of its stand-in."""
+    make = module.DistributedDataParallel.__init__
+
+    def __init__(self, replica, device_ids=None, output_device=None, *others, **more):
+        make(self, replica, None, None, *others, **more)
+
+    module.DistributedDataParallel.__init__ = __init__
+
+
 def of_fake(name, change):
     """A change that another file makes, which imports torch and expects that it is played."""
 
@@ -337,9 +347,19 @@ CHANGES_OF_FAKE = {
     "transformers.utils.import_utils": play_types,
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
+    "torch.nn.parallel.distributed": play_replicas,
     "deepspeed.ops": of_fake("fathom_fake_ranks", "play_deepspeed"),
     "torch.distributed.fsdp._fully_shard._fsdp_init": of_fake("fathom_fake_ranks", "play_shards"),
 }
+
+
+def after(first, second):
+    def both(module):
+        if first:
+            first(module)
+        second(module)
+
+    return both
 
 
 class Changes:
@@ -389,7 +409,7 @@ elif watches:
         CHANGES.update(CHANGES_OF_RANKS)
     if fake:
         CHANGES.pop("torch.cuda")
-        CHANGES.update(CHANGES_OF_FAKE)
+        CHANGES.update({name: after(CHANGES.get(name), change) for name, change in CHANGES_OF_FAKE.items()})
     sys.meta_path.insert(0, Changes())
     atexit.register(tell_fake if fake else tell_peaks)
 run_hidden()

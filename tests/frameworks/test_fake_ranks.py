@@ -55,45 +55,61 @@ def recorded(name):
     return row["cfg"], {key: max(step[key] for step in row["steps"]) for key in ("allocated", "reserved")}
 
 
+def write_config(folder, config):
+    path = os.path.join(folder, "config.json")
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(config, file)
+    return path
+
+
 class Ranks(unittest.TestCase):
     def within(self, found, peaks, percent):
         for name, most in percent.items():
             got = found[f"{name}_bytes"]
             self.assertLess(abs(got / peaks[name] - 1) * 100, most, f"{name}: {got} for {peaks[name]}")
 
-    def train(self, name, config, percent, zero=0, **variables):
-        job, peaks = recorded(name)
-        if job.get("world"):
-            variables = {"FATHOM_PLAY_RANKS": str(job["world"]), "ACCELERATE_MIXED_PRECISION": "bf16", **variables}
+    def train(self, config, context, zero=0, **variables):
         path = os.pathsep.join((os.path.join(ROOT, "share", "one_gpu"), TRL))
         with tempfile.TemporaryDirectory() as folder:
-            with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
-                json.dump(config, file)
-            done, found = run_fake([SFT, folder, str(job["seq"]), str(zero)], PYTHONPATH=path, **H200, **variables)
+            write_config(folder, config)
+            done, found = run_fake([SFT, folder, str(context), str(zero)], PYTHONPATH=path, **H200, **variables)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        self.within(found, peaks, percent)
+        return found
+
+    def repeat(self, name, config, percent, **more):
+        job, peaks = recorded(name)
+        if job.get("world"):
+            more = {"FATHOM_PLAY_RANKS": str(job["world"]), "ACCELERATE_MIXED_PRECISION": "bf16", **more}
+        self.within(self.train(config, job["seq"], **more), peaks, percent)
+
+    def predicted(self, config, *words):
+        with tempfile.TemporaryDirectory() as folder:
+            path = write_config(folder, config)
+            told = subprocess.run([FATHOM, "predict", "--model", path, *words, "--json"], capture_output=True, text=True,
+                                  check=True)
+        return {"allocated": json.loads(told.stdout)["peak"]["allocated_bytes"]}
 
     def test_one_rank(self):
-        self.train("u32", MISTRAL, {"allocated": 0.01, "reserved": 2})
+        self.repeat("u32", MISTRAL, {"allocated": 0.01, "reserved": 2})
 
     def test_experts_by_fsdp2(self):
-        self.train("v20", EXPERTS, {"allocated": 0.01, "reserved": 7}, **FSDP2)
+        self.repeat("v20", EXPERTS, {"allocated": 0.01, "reserved": 7}, **FSDP2)
 
     def test_zero3(self):
-        self.train("u40", QWEN25, {"allocated": 0.5}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
+        self.repeat("u40", QWEN25, {"allocated": 0.5}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
 
     def test_replicas(self):
         config = {**QWEN3, "num_hidden_layers": 6, "tie_word_embeddings": True}
         done, found = run_script(REPLICATED, FATHOM_PLAY_RANKS="8", **H200)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "config.json")
-            with open(path, "w", encoding="utf-8") as file:
-                json.dump(config, file)
-            words = ["--model", path, "--gpu", "8xH200", "--strategy", "ddp", "--precision", "bf16", "--context", "4096"]
-            told = subprocess.run([FATHOM, "predict", *words, "--json"], capture_output=True, text=True, check=True)
-        peak = json.loads(told.stdout)["peak"]["allocated_bytes"]
-        self.within(found, {"allocated": peak}, {"allocated": 0.01})
+        peaks = self.predicted(config, "--gpu", "8xH200", "--strategy", "ddp", "--precision", "bf16", "--context", "4096")
+        self.within(found, peaks, {"allocated": 0.01})
+
+    def test_replicas_of_accelerate(self):
+        config = {**MISTRAL, "num_hidden_layers": 1}
+        found = self.train(config, 1024, FATHOM_PLAY_RANKS="8")
+        words = ("--recipe", "trl", "--gpu", "8xH200", "--strategy", "ddp", "--context", "1024")
+        self.within(found, self.predicted(config, *words), {"allocated": 0.5})
 
 
 if __name__ == "__main__":
