@@ -36,8 +36,6 @@
 #define SHARDED_LORA                                                                             \
     "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
     "Trainer runs it, in TRL over shards as 1.16 does"
-// How answers are generated with adapters there was not measured.
-#define LORA_ROLLOUT "LoRA under zero3 is modelled for sft, reward, dpo and kto"
 // Seen with bitsandbytes 0.50.2 and torch 2.11: "got mixed torch.Tensor and DTensor".
 #define FSDP2_BNB                                                                                \
     "bitsandbytes' optimizers cannot step over fsdp2's shards, which are DTensors; single, ddp " \
@@ -658,7 +656,6 @@ const struct rule rules[] = {
      "over adapters TRL computes a head in host memory there, which is not modelled; without "
      "offload it is"},
     {IS_LORA | IS_ZERO3, 0, has_older_head, 0, NOT_YET, "lora", SHARDED_LORA},
-    {IS_LORA | IS_ZERO3 | IS_ROLLOUT, 0, NULL, 0, NOT_YET, "lora", LORA_ROLLOUT},
     {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
      "offload is not modelled with LoRA under DeepSpeed"},
     {IS_BNB | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",

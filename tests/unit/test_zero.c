@@ -257,8 +257,6 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
          "zero3 is modelled with the full loss, Liger's and"},
         {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 offload=optimizer",
          "offload is not modelled with LoRA under DeepSpeed"},
-        {"model=Qwen3-4B gpu=2xH200 strategy=zero3 recipe=trl@1.16 lora=16 task=grpo",
-         "LoRA under zero3 is modelled for sft"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
          "zero3 is modelled with the full loss, Liger's and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
