@@ -313,7 +313,7 @@ const struct evidence_row evidence_rows[] = {
      0,
      0,
      REAL ", " FAMILIES,
-     74,
+     76,
      {1300, 0, 6900, 6900}},
     {"images in TRL, LoRA",
      TRL,

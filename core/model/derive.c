@@ -12,9 +12,10 @@ static bool read_falcon(struct model *m, const struct origin *o, struct error *e
     const struct setting *norms = config_find(o, SCOPE_TEXT, STR("num_ln_in_parallel_attn"));
     const struct setting *groups = config_find(o, SCOPE_TEXT, STR("num_kv_heads"));
     struct range range = {1, MAX_HEADS};
-    bool grouped, biased, parallel, one = norms && str_is(norms->value, "1");
+    bool grouped, biased, parallel, alibi, one = norms && str_is(norms->value, "1");
     if (!config_switch(&grouped, config_find(o, SCOPE_TEXT, STR("new_decoder_architecture")), e) ||
         !config_switch(&biased, config_find(o, SCOPE_TEXT, STR("bias")), e) ||
+        !config_switch(&alibi, config_find(o, SCOPE_TEXT, STR("alibi")), e) ||
         !config_switch(&parallel, config_find(o, SCOPE_TEXT, STR("parallel_attn")), e))
         return false;
     if (grouped && groups && !config_is_null(groups) &&
@@ -24,6 +25,8 @@ static bool read_falcon(struct model *m, const struct origin *o, struct error *e
         m->features &= ~FEATURE_ONE_NORM;
     if (!parallel)
         m->features &= ~FEATURE_PARALLEL;
+    if (alibi)
+        m->features |= FEATURE_KEYS_BIASED;
     if (biased)
         m->features |= FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS;
     return true;

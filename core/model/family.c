@@ -326,7 +326,7 @@ const struct family families[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_FUSED_PROJECTIONS |
                     FEATURE_PARALLEL | FEATURE_ONE_NORM | FEATURE_MASKED | FEATURE_HEADS_AMONG,
         .reads = READS_MULTI_QUERY | READS_FALCON,
-        .refuses = "alibi hidden_dropout attention_dropout",
+        .refuses = "hidden_dropout attention_dropout",
         .window = WINDOW_NEVER,
         .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
                  "self_attn.qkv_proj=self_attention.query_key_value mlp.up_proj=mlp.dense_h_to_4h "

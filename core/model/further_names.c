@@ -322,6 +322,13 @@ const struct catalog_model further_models[] = {
      "hidden_size=14848 num_hidden_layers=80 num_attention_heads=232 num_kv_heads=8 "
      "new_decoder_architecture=true",
      .also = "falcon-180B-chat"},
+    {"falcon-rw-1b", "tiiuae", "falcon",
+     "hidden_size=2048 num_hidden_layers=24 num_attention_heads=32 vocab_size=50304 alibi=true "
+     "bias=true multi_query=false parallel_attn=false"},
+    {"falcon-11B", "tiiuae", "falcon",
+     "hidden_size=4096 num_hidden_layers=60 num_attention_heads=32 num_kv_heads=8 "
+     "ffn_hidden_size=16384 new_decoder_architecture=true num_ln_in_parallel_attn=1 "
+     "max_position_embeddings=8192 tie_word_embeddings=false"},
     {"pythia-14m", "EleutherAI", "gpt_neox", PLAIN_NEOX("128", "6", "4", "512", "50304"),
      .also = "pythia-14m-deduped"},
     {"pythia-31m", "EleutherAI", "gpt_neox", PLAIN_NEOX("256", "6", "8", "1024", "50304"),

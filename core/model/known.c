@@ -141,9 +141,7 @@ const struct known_model known_models[] = {
     {"mamba2", 2702, "state-spaces/mamba2-2.7b"},
     {"mamba2", 7285, "mistralai/Mamba-Codestral-7B-v0.1"},
     {"falcon_mamba", 7273, "tiiuae/falcon-mamba-7b tiiuae/falcon-mamba-7b-instruct"},
-    {"falcon", 1312, "tiiuae/falcon-rw-1b"},
     {"falcon", 7490, "tiiuae/falcon-rw-7b"},
-    {"falcon", 11103, "tiiuae/falcon-11B"},
     {"falcon_h1", 521, "tiiuae/Falcon-H1-0.5B-Base tiiuae/Falcon-H1-0.5B-Instruct"},
     {"falcon_h1", 1555,
      "tiiuae/Falcon-H1-1.5B-Base tiiuae/Falcon-H1-1.5B-Instruct "

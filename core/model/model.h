@@ -87,6 +87,7 @@ __extension__ typedef unsigned __int128 feature_set;
 #define FEATURE_SCORES_BIASED  FEATURE(33) // MPT: such a bias in fp32, added to written-out scores
 #define FEATURE_NORM_UNBIASED  FEATURE(34) // layer norms without biases
 #define FEATURE_MASKED         FEATURE(35) // attention is always given a mask
+#define FEATURE_KEYS_BIASED    FEATURE(70) // in which there is a bias a head and key
 #define FEATURE_WORDS_PROJECTED \
     FEATURE(37) // words have vectors of another size, brought to the layers' and back
 #define FEATURE_NORMS_BEHIND FEATURE(38) // a layer's norms follow its sums, and no last one does

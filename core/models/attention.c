@@ -122,6 +122,40 @@ static struct var mask_of_numbers(struct trainer *t)
     return returns(&f, after(g, constant(g, mask.elements, t->width), some));
 }
 
+// modeling_falcon.py, build_alibi_tensor: places of keys times a slope a head. It has a name until
+// the model returns.
+static struct var places_by_slope(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    uint64_t tokens = job_tokens(t->job), heads = t->job->model.heads;
+    struct scope f = scope_in(g);
+    local(&f, constant(g, tokens, 8)); // ones
+    local(&f, constant(g, 1, 4));
+    local(&f, constant(g, heads, 4));
+    local(&f, constant(g, heads, 4)); // slopes
+    struct var places = local(&f, constant(g, tokens, 8));
+    assign(&f, &places, constant(g, tokens, 8));
+    assign(&f, &places, constant(g, tokens, 8));
+    struct var slopes = constant(g, heads, 2);
+    struct var biases = after(g, constant(g, heads * tokens, 2), slopes);
+    return returns(&f, cast(g, biases, t->width));
+}
+
+// And its forward: added up with what a query may not see.
+static void make_mask_of_biases(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct var biases = places_by_slope(t);
+    struct scope f = scope_in(g);
+    struct var numbers = local(&f, additive_mask(t, false));
+    struct var divided = constant(g, biases.elements, t->width);
+    struct var least = constant(g, numbers.elements, 1);
+    struct var filled = constant(g, t->job->model.heads * numbers.elements, t->width);
+    t->arguments[LAYER_FULL].mask = taken(after_two(g, filled, divided, least));
+    t->arguments[LAYER_SLIDING].mask = taken(biases); // no layer slides
+    ends(&f);
+}
+
 // modeling_mpt.py: booleans of those numbers.
 static struct var unwanted_pairs(struct trainer *t)
 {
@@ -142,7 +176,9 @@ void make_masks(struct trainer *t)
         t->arguments[LAYER_FULL].mask = taken(additive_mask(t, false));
     if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
-    if (job_masks_rows(t->job) || job_masks_always(t->job))
+    if (model_has(m, FEATURE_KEYS_BIASED))
+        make_mask_of_biases(t);
+    else if (job_masks_rows(t->job) || job_masks_always(t->job))
         t->arguments[LAYER_FULL].mask =
             taken(job_repeats_heads(t->job) ? mask_of_numbers(t) : boolean_mask(t, false));
     if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&

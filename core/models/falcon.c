@@ -68,11 +68,17 @@ static struct var falcon_attention(struct graph *g, struct var x, const struct l
     h.q = local(&f, h.q);
     h.k = local(&f, h.k);
     h.v = local(&f, h.v);
-    struct heads turned = h;
-    turned.q = rotate(g, h.q, also);
-    turned.k = rotate(g, h.k, also);
-    assign(&f, &h.q, turned.q);
-    assign(&f, &h.k, turned.k);
+    if (model_has(m, FEATURE_KEYS_BIASED)) {
+        shape.mask_elements *= m->heads;
+        struct var mask = g->frame ? g->frame->also[ARGUMENT_MASK] : also->mask;
+        shape.mask = mask.width == 2 ? mask.storage : NULL;
+    } else {
+        struct heads turned = h;
+        turned.q = rotate(g, h.q, also);
+        turned.k = rotate(g, h.k, also);
+        assign(&f, &h.q, turned.q);
+        assign(&f, &h.k, turned.k);
+    }
     bool math = h.k.elements != h.q.elements; // kernels want as many heads of keys
     struct var mixed = math ? copy(g, math_attention(g, h, call)) : attend(g, h, &shape);
     mixed = local(&f, mixed);

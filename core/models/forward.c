@@ -735,7 +735,8 @@ struct output model_forward(struct trainer *t)
     drop_masks(t);
     drop_pictures(t);
     struct output out = {returns(&f, hidden), positions};
-    if (model_has(&t->job->model, FEATURE_ROTARY_PAIRS | FEATURE_SCORES_BIASED))
+    if (model_has(&t->job->model,
+                  FEATURE_ROTARY_PAIRS | FEATURE_SCORES_BIASED | FEATURE_KEYS_BIASED))
         drop_angles(t); // no layer keeps them
     return out;
 }

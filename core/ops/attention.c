@@ -176,7 +176,7 @@ static struct var attend(struct graph *g, const struct queries *in,
     count_inputs(g);
     if (mask.elements)
         graph_keep(g, NULL, NULL);
-    if (!g->frame)
+    if (!g->frame && mask.elements)
         keep_last(g, n, mask.storage);
     struct attended made = {.seed = graph_output(g, NULL, 1, 8)};
     made.offset = graph_output(g, NULL, 1, 8);
@@ -190,7 +190,7 @@ static struct var attend(struct graph *g, const struct queries *in,
     graph_keep(g, n, made.out.storage);
     graph_keep(g, n, made.log_sum.storage);
     keep_inputs(g, n, in);
-    if (g->frame)
+    if (g->frame && mask.elements)
         keep_last(g, n, mask.storage);
     var_drop(g, &mask);
     return output_of(g, &made);

@@ -32,6 +32,7 @@ CASES = {
     "falcon grouped": {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2},
     "falcon one norm": {**FALCON, "new_decoder_architecture": True, "num_kv_heads": 2, "num_ln_in_parallel_attn": 1},
     "falcon serial": {**FALCON, "multi_query": False, "parallel_attn": False},
+    "falcon biased keys": {**FALCON, "multi_query": False, "parallel_attn": False, "alibi": True},
     "gptj": {**GPT, "rotary_dim": 16}, "bloom": {"vocab_size": 1000, "hidden_size": 256, "n_layer": 2, "n_head": 8},
 }
 # Have no fused attention. Under these sizes are BLOOM's ways to its mask, and GPT-J's angles, which a model that is

@@ -339,7 +339,7 @@ TEST(names_of_what_is_not_modelled)
         "Qwen2-VL-7B-Instruct-AWQ",
         "Llama 3.2 11B Vision",
         "t5-base",
-        "falcon-rw-1b",
+        "falcon-rw-7b",
         "mamba-2.8b-hf",
         "internvl3-8b-hf",
     };
