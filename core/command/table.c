@@ -124,8 +124,9 @@ const struct command commands[] = {
          "where nothing is safe, the least change that helps. Exits with 1 when nothing is safe.",
      .uses = USE_JOB,
      .without = "batch accum cp-rank",
-     .settings = "global-batch goal exhaustive data-size epochs price mean-length data margin "
-                 "host-memory host-cores network svg",
+     .settings =
+         "global-batch goal exhaustive data-size epochs price samples mean-length data margin "
+         "host-memory host-cores network svg",
      .answer = plan_answer,
      .examples =
          {{"plan --recipe trl --task reward --model Qwen3-4B --gpu 8xRTX4090 --context 2048 "

@@ -167,6 +167,10 @@ const struct rule rules[] = {
     {IS_MEGATRON | IS_OFFLOAD_ALL, 0, NULL, 0, CANNOT, "offload",
      "Megatron offloads the optimizer: --offload optimizer"},
     {IS_CP, 0, is_verls, 0, CANNOT, "cp", "@recipe@ has no context parallel; --sp is Ulysses"},
+    // trl 1.14.2, trainer/grpo_config.py:1055, rloo_config.py:626, distillation_config.py:398.
+    {IS_CP, 0, job_generates, 0, CANNOT, "cp",
+     "TRL refuses context parallel where the trainer generates (grpo, rloo, distill): its inputs "
+     "are made after the batch was divided"},
     {0, IS_POLICY, is_policy, 0, CANNOT, "loss",
      "@recipe@ has a loss of its own, a policy gradient"},
     {IS_POLICY, 0, is_not_policy, 0, CANNOT, "loss",

@@ -5,19 +5,12 @@
 #include "core/report/predict.h"
 #include "core/report/step_time.h"
 
-static const char *unit_of(const struct job *job)
-{
-    if (batch_counts_answers(job))
-        return "answers";
-    return job->task == TASK_REWARD || job->task == TASK_DPO ? "pairs" : "sequences";
-}
-
 static void put_head(struct buf *out, const struct view *v, const struct batch_story *s)
 {
     struct buf b = buf_in(out->arena);
     struct str machine = machine_text(out->arena, &s->job->hardware);
-    buf_printf(&b, "%llu %s a step on %.*s: ", (unsigned long long)s->global_batch, unit_of(s->job),
-               STR_ARGS(machine));
+    buf_printf(&b, "%llu %ss a step on %.*s: ", (unsigned long long)s->global_batch,
+               batch_unit(s->job), STR_ARGS(machine));
     if (s->row_count)
         buf_printf(&b, "%llu way%s", (unsigned long long)s->row_count,
                    s->row_count == 1 ? "" : "s");
@@ -130,8 +123,8 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
     buf_wrapped(out, buf_str(&b), 2, v->width);
     if (s->data.size && s->row_count) {
         b = buf_in(out->arena);
-        buf_printf(&b, "Of %llu %s", (unsigned long long)s->data.size,
-                   batch_counts_answers(s->job) ? "prompts" : unit_of(s->job));
+        buf_printf(&b, "Of %llu %ss", (unsigned long long)s->data.size,
+                   batch_counts_answers(s->job) ? "prompt" : batch_unit(s->job));
         if (s->data.answers > 1)
             buf_printf(&b, " with %llu answers each", (unsigned long long)s->data.answers);
         buf_printf(&b, ", %s.",
@@ -177,8 +170,8 @@ static void put_evaluation(struct buf *out, const struct view *v, const struct b
     struct buf b = buf_in(out->arena);
     if (!e->batches)
         return;
-    buf_printf(&b, "An evaluation of %llu %s is %llu batches of %llu on each rank: ",
-               (unsigned long long)e->size, unit_of(s->job), (unsigned long long)e->batches,
+    buf_printf(&b, "An evaluation of %llu %ss is %llu batches of %llu on each rank: ",
+               (unsigned long long)e->size, batch_unit(s->job), (unsigned long long)e->batches,
                (unsigned long long)e->batch);
     put_seconds(&b, e->seconds);
     if (e->every)

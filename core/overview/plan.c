@@ -2,6 +2,7 @@
 #include "core/overview/plan.h"
 
 #include "core/overview/max.h"
+#include "core/plan/batch.h"
 #include "core/report/predict.h"
 #include "core/report/step_time.h"
 #include "core/report/verdict.h"
@@ -38,12 +39,6 @@ static struct str against(struct arena *a, double seconds, double best)
     return str_format(a, "%+.0f %%", 100 * (seconds / best - 1));
 }
 
-// What a batch counts: as the trainers do.
-static const char *plan_unit(const struct job *job)
-{
-    return job->task == TASK_REWARD || job->task == TASK_DPO ? "pairs" : "sequences";
-}
-
 // ------------------------------------------------------------------ the best
 
 static void put_data(struct buf *b, const struct plan_shown *s)
@@ -53,12 +48,17 @@ static void put_data(struct buf *b, const struct plan_shown *s)
     struct split split = {c->batch, c->accum, c->family->data_parallel};
     struct training_time t =
         training_time_of(d, s->job->recipe, split, c->family->gpus, c->prediction.time.seconds);
-    buf_printf(b, "data: %llu %s in %llu step%s an epoch (%s), ", (unsigned long long)d->size,
-               plan_unit(s->job), (unsigned long long)t.steps_per_epoch,
-               t.steps_per_epoch == 1 ? "" : "s", remainder_rows[s->job->recipe].text);
+    buf_printf(b, "data: %llu %ss", (unsigned long long)d->size,
+               d->grouped ? "prompt" : batch_unit(s->job));
+    if (d->answers > 1)
+        buf_printf(b, " with %llu answers each", (unsigned long long)d->answers);
+    buf_printf(b, " in %llu step%s an epoch (%s), ", (unsigned long long)t.steps_per_epoch,
+               t.steps_per_epoch == 1 ? "" : "s",
+               d->grouped ? remainder_of_answers.text : remainder_rows[s->job->recipe].text);
     if (d->epochs > 1)
         buf_printf(b, "%llu epochs, ", (unsigned long long)d->epochs);
-    buf_printf(b, "%.2f hours, %.1f GPU hours", t.hours, t.gpu_hours);
+    buf_printf(b, "%.2f hours%s, %.1f GPU hours", t.hours,
+               c->prediction.time.beside ? " of updates" : "", t.gpu_hours);
     if (d->priced)
         buf_printf(b, ", %.2f at %g a GPU hour", t.cost, d->price);
 }
@@ -72,8 +72,7 @@ static void put_count(struct buf *out, uint64_t n, const char *one, const char *
 static void put_split(struct buf *out, const struct plan_shown *s)
 {
     const struct plan_candidate *best = s->story->plan.best;
-    bool pairs = s->job->task == TASK_REWARD || s->job->task == TASK_DPO;
-    put_count(out, best->batch, pairs ? "pair" : "sequence", "s");
+    put_count(out, best->batch, batch_unit(s->job), "s");
     buf_put_z(out, " x ");
     put_count(out, best->accum, "micro-batch", "es");
     buf_put_z(out, " x ");
@@ -105,7 +104,7 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     struct buf b = buf_in(out->arena);
     buf_printf(&b, "best for %s: ", plan_goal_words[p->request.goal]);
     put_seconds(&b, best->time.seconds);
-    buf_put_z(&b, " a step, safe with ");
+    buf_put_z(&b, best->time.beside ? " an update, safe with " : " a step, safe with ");
     put_gib(&b, best->verdict.free_bytes);
     buf_put_z(&b, " to spare");
     put_ink(out, v, INK_GOOD, buf_str(&b));
@@ -158,14 +157,20 @@ static void table_row(struct table *t, const struct plan_row *row, double best_s
     table_cell(t, verdict_text(row));
 }
 
+// What is ranked by.
+static const char *time_unit(const struct plan_story *s)
+{
+    return s->plan.best->prediction.time.beside ? "an update" : "a step";
+}
+
 static void report_others(struct buf *out, const struct view *v, const struct plan_shown *s)
 {
-    static const struct column columns[] = {{.title = "why not"},
-                                            {.title = "a step", .right = true},
-                                            {.title = "", .right = true},
-                                            {.title = "reserved", .right = true},
-                                            {.title = ""},
-                                            {.title = "options", .wraps = true}};
+    const struct column columns[] = {{.title = "why not"},
+                                     {.title = time_unit(s->story), .right = true},
+                                     {.title = "", .right = true},
+                                     {.title = "reserved", .right = true},
+                                     {.title = ""},
+                                     {.title = "options", .wraps = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     double best_s = s->story->plan.best->prediction.time.seconds;
     if (!s->story->row_count)
@@ -182,10 +187,10 @@ static void report_others(struct buf *out, const struct view *v, const struct pl
 
 static void report_pareto(struct buf *out, const struct view *v, const struct plan_shown *s)
 {
-    static const struct column columns[] = {{.title = "memory against time", .right = true},
-                                            {.title = "a step", .right = true},
-                                            {.title = "", .right = true},
-                                            {.title = "options", .wraps = true}};
+    const struct column columns[] = {{.title = "memory against time", .right = true},
+                                     {.title = time_unit(s->story), .right = true},
+                                     {.title = "", .right = true},
+                                     {.title = "options", .wraps = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     const struct plan *p = &s->story->plan;
     double best_s = p->best->prediction.time.seconds;
@@ -224,7 +229,8 @@ static void report_more(struct buf *out, const struct view *v, const struct plan
         double gpus = (double)c->family->gpus / (double)best->family->gpus;
         buf_printf(&b, "On %.*s the same batch takes ", STR_ARGS(machine));
         put_seconds(&b, c->prediction.time.seconds);
-        buf_printf(&b, " a step: %.2f times as fast with %g times the GPUs (%.*s).", ratio, gpus,
+        buf_printf(&b, " %s: %.2f times as fast with %g times the GPUs (%.*s).",
+                   time_unit(s->story), ratio, gpus,
                    STR_ARGS(plan_options(out->arena, m->plan, plan_words(out->arena, c))));
     }
     buf_char(out, '\n');

@@ -85,9 +85,42 @@ const struct batch_rule *batch_rule_of(const struct job *job)
     return pairs ? &by_pairs : job_is_zero(job) ? &by_deepspeed : &by_tokens;
 }
 
+static bool read_count(uint64_t *value, const struct settings *s, const char *name, struct error *e)
+{
+    const struct setting *item = settings_find_z(s, name);
+    return !item || setting_number(value, item, UNIT_COUNT, (struct range){1, 1 << 28}, e);
+}
+
 bool batch_counts_answers(const struct job *job)
 {
     return job->task == TASK_GRPO || job->task == TASK_RLOO;
+}
+
+const char *batch_unit(const struct job *job)
+{
+    return batch_counts_answers(job)                           ? "answer"
+           : job->task == TASK_REWARD || job->task == TASK_DPO ? "pair"
+                                                               : "sequence";
+}
+
+bool data_read_answers(struct data *d, const struct settings *s, const struct job *job,
+                       uint64_t global_batch, struct error *e)
+{
+    uint64_t answers = USUAL_ANSWERS;
+    if (!batch_counts_answers(job))
+        return true;
+    const struct setting *given = settings_find_z(s, "samples");
+    if (!read_count(&answers, s, "samples", e))
+        return false;
+    if (given && global_batch % answers)
+        return FAIL(e, BAD_INPUT, given->where,
+                    "%llu answers a step are no multiple of %llu to each prompt",
+                    (unsigned long long)global_batch, (unsigned long long)answers);
+    while (global_batch % answers)
+        answers--;
+    d->answers = answers;
+    d->grouped = true;
+    return true;
 }
 
 struct str batch_words(struct arena *a, const struct batch_row *row)
@@ -118,12 +151,6 @@ static bool job_with(struct job *job, struct arena *a, const struct batch_story 
 static uint64_t ranks_of(const struct job *job)
 {
     return job_ranks(job) / (job->ring * job->ulysses * job->tensor * job->pipeline);
-}
-
-static bool read_count(uint64_t *value, const struct settings *s, const char *name, struct error *e)
-{
-    const struct setting *item = settings_find_z(s, name);
-    return !item || setting_number(value, item, UNIT_COUNT, (struct range){1, 1 << 28}, e);
 }
 
 // The other machine's batch, by the same arithmetic.
@@ -165,27 +192,6 @@ static bool has_own_arithmetic(const struct job *job)
     return job->recipe == RECIPE_VERL || job->recipe == RECIPE_MEGATRON;
 }
 
-// Data are prompts where a batch is answers to them: as many to each as files have where nobody
-// says (core/emit/rollout.c).
-static bool read_answers(struct batch_story *s, struct error *e)
-{
-    uint64_t answers = USUAL_ANSWERS;
-    if (!batch_counts_answers(s->job))
-        return true;
-    const struct setting *given = settings_find_z(s->settings, "samples");
-    if (!read_count(&answers, s->settings, "samples", e))
-        return false;
-    if (given && s->global_batch % answers)
-        return FAIL(e, BAD_INPUT, given->where,
-                    "%llu answers a step are no multiple of %llu to each prompt",
-                    (unsigned long long)s->global_batch, (unsigned long long)answers);
-    while (s->global_batch % answers)
-        answers--;
-    s->data.answers = answers;
-    s->data.grouped = true;
-    return true;
-}
-
 static bool read_request(struct batch_story *s, struct arena *a, struct error *e)
 {
     static const char own[] =
@@ -211,7 +217,7 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given, nor another machine's with --was");
     s->ranks = ranks_of(s->job);
-    return read_answers(s, e);
+    return data_read_answers(&s->data, s->settings, s->job, s->global_batch, e);
 }
 
 // ------------------------------------------------------------------ the rows

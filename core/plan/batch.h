@@ -55,6 +55,13 @@ const struct batch_rule *batch_rule_of(const struct job *job);
 // Of reinforcement learning, whose data are prompts.
 bool batch_counts_answers(const struct job *job);
 
+const char *batch_unit(const struct job *job); // "answer", "pair", "sequence"
+
+// Data are prompts where a batch is answers to them: as many to each as files have where nobody
+// says (core/emit/rollout.c).
+bool data_read_answers(struct data *d, const struct settings *s, const struct job *job,
+                       uint64_t global_batch, struct error *e) MUST_USE;
+
 // "batch=2 accum=8 cp=2"
 struct str batch_words(struct arena *a, const struct batch_row *row);
 

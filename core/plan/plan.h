@@ -155,6 +155,12 @@ enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes);
 // Fails where they cannot be.
 bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job,
                  struct error *e) MUST_USE;
+
+// With the time that is ranked by: a step's over the user's data, or where steps hold what is not
+// modelled the update's.
+bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
+                  struct error *e) MUST_USE;
+
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
 
 // The best of one strategy, which is searched for it; what came nearest where none is safe; NULL

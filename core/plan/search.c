@@ -39,14 +39,22 @@ bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, s
     return true;
 }
 
+bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
+                  struct error *e)
+{
+    if (!predict_fit(p, &scratch, job, e))
+        return false;
+    step_time_of_update(&p->time);
+    return real_time_find(&p->time, scratch, job, e);
+}
+
 // Makes the prediction of a candidate. False where a rule forbids it.
 static bool try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
                           struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     return plan_job(job, &scratch, p, c, e) && plan_bucket(&c->bucket_bytes, scratch, job, e) &&
-           predict_fit(&c->prediction, &scratch, job, e) &&
-           real_time_find(&c->prediction.time, scratch, job, e);
+           plan_predict(&c->prediction, scratch, job, e);
 }
 
 // The least that the goal can count of it.

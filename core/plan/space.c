@@ -30,8 +30,10 @@ static const struct {
     const char *name;
     int trouble;
     int shards; // of DeepSpeed's first stages, 0 without any; -1: another
-} strategies[] = {{"single", 0, -1}, {"ddp", 1, 0},    {"zero1", 2, 1},
-                  {"zero2", 3, 2},   {"fsdp2", 3, -1}, {"zero3", 4, -1}};
+    bool verls; // only where verl trains; elsewhere fsdp2 does the same in no more memory
+} strategies[] = {{"single", 0, -1, false}, {"ddp", 1, 0, false},   {"zero1", 2, 1, false},
+                  {"zero2", 3, 2, false},   {"fsdp1", 3, -1, true}, {"fsdp2", 3, -1, false},
+                  {"zero3", 4, -1, false}};
 
 static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
@@ -65,10 +67,12 @@ static bool has_dial(const struct plan *p, const struct plan_family *f, const st
 }
 
 // One GPU has nothing to shard: what shards is for its offload there, and nothing else was
-// measured.
-static bool needs_offload(const struct plan_family *f, const struct plan_dial *d)
+// measured; but where verl trains, which knows nothing else.
+static bool needs_offload(const struct plan *p, const struct plan_family *f,
+                          const struct plan_dial *d)
 {
-    return f->gpus == 1 && str_is(str_from(d->setting), "offload") &&
+    return f->gpus == 1 && p->job.recipe != RECIPE_TRINITY &&
+           str_is(str_from(d->setting), "offload") &&
            !words_have("single|ddp", '|', str_from(f->strategy));
 }
 
@@ -80,7 +84,7 @@ static void find_dials(const struct plan *p, struct plan_family *f)
         f->first[i] = 0;
         if (!has_dial(p, f, d))
             continue;
-        f->first[i] = needs_offload(f, d);
+        f->first[i] = needs_offload(p, f, d);
         while (f->first[i] + f->values[i] < PLAN_MOST_VALUES &&
                d->values[f->first[i] + f->values[i]])
             f->values[i]++;
@@ -102,7 +106,7 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
     f.refused = !job_from_settings(job, &scratch, &s, &f.refusal);
     if (!f.refused) {
         f.gpus = job_ranks(job);
-        f.untimed = step_time_unknown(job);
+        f.untimed = step_update_unknown(job);
         struct outside outside = outside_of(job);
         f.limit_bytes = limit_of(job, &outside);
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
@@ -250,6 +254,8 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
     }
     struct str words;
     for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i); i++) {
+        if (strategies[i].verls && p->job.recipe != RECIPE_TRINITY)
+            continue;
         struct plan_family g = with(a, f, words, strategies[i].trouble);
         g.strategy = strategies[i].name;
         g.shards = strategies[i].shards;

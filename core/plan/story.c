@@ -2,8 +2,8 @@
 #include "core/plan/story.h"
 
 #include "core/base/num.h"
+#include "core/plan/batch.h"
 #include "core/plan/space.h"
-#include "core/predict/real_time.h"
 
 static bool is_given(const struct plan *p, const char *setting)
 {
@@ -24,8 +24,7 @@ static void predict_words(struct plan_row *row, struct arena scratch, const stru
         return;
     row->gpus = job_ranks(job);
     row->possible = plan_bucket(&row->bucket_bytes, scratch, job, e) &&
-                    predict_fit(&row->prediction, &scratch, job, e) &&
-                    real_time_find(&row->prediction.time, scratch, job, e);
+                    plan_predict(&row->prediction, scratch, job, e);
 }
 
 static bool row_is_safe(const struct plan_row *row)
@@ -383,7 +382,8 @@ static void find_changes(struct plan_story *s, struct arena *a, const struct run
 bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
-    if (!data_read(&s->data, r->settings, e) || !plan_make(&s->plan, a, r, runner, e))
+    if (!data_read(&s->data, r->settings, e) || !plan_make(&s->plan, a, r, runner, e) ||
+        !data_read_answers(&s->data, r->settings, &s->plan.job, r->global_batch, e))
         return false;
     if (!s->plan.best) {
         find_changes(s, a, runner);

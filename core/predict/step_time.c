@@ -47,13 +47,25 @@ bool timeline_for(struct timeline *t, const struct job *job, struct error *e)
     return true;
 }
 
-const char *step_time_unknown(const struct job *job)
+// What a step holds beside the update.
+static const char *held_beside(const struct job *job)
 {
-    const struct gpu *card = &job->hardware.card;
     if (job_generates(job))
         return "a step holds generation, whose time is not modelled";
     if (job->recipe == RECIPE_TRINITY)
         return "trinity's step holds a rollout, whose time is not modelled";
+    return NULL;
+}
+
+const char *step_time_unknown(const struct job *job)
+{
+    const char *beside = held_beside(job);
+    return beside ? beside : step_update_unknown(job);
+}
+
+const char *step_update_unknown(const struct job *job)
+{
+    const struct gpu *card = &job->hardware.card;
     if (job_attention_kernel(job) >= KERNEL_EFFICIENT || job->precision == PRECISION_FP32)
         return "the time of attention without cuDNN or FlashAttention is not modelled";
     if (job->activation_offload || job->checkpoint_offload)
@@ -96,7 +108,16 @@ static const char *bound_of(double seconds, const struct elapsed *s)
 // By how much predictions were off: tests/step_times.py, 109 steps on one H200; and
 // tests/public_speeds.py, 200 published speeds on A100 and H100. Hosts differ more than
 // cards: some launch twice as fast as the one that was measured.
-enum basis { ON_H200, PUBLISHED, UNCOMPARED, OTHER_HOST, OWN_CARD, MEGATRON_B200, MEGATRON };
+enum basis {
+    ON_H200,
+    PUBLISHED,
+    UNCOMPARED,
+    UPDATE_ALONE,
+    OTHER_HOST,
+    OWN_CARD,
+    MEGATRON_B200,
+    MEGATRON,
+};
 static const struct {
     double faster, slower;
     const char *text;
@@ -104,6 +125,7 @@ static const struct {
     [ON_H200] = {1.15, 1.15, "as near as 19 of 20 steps measured on one H200"},
     [PUBLISHED] = {1.21, 1.21, "as near as 9 of 10 published speeds on A100 and H100"},
     [UNCOMPARED] = {1.3, 1.3, "from the card's rates; no speed on it was compared"},
+    [UPDATE_ALONE] = {1.3, 1.3, "from the card's rates; no update of this kind was compared"},
     [OTHER_HOST] = {2, 1.21, "a host may launch twice as fast as the measured one"},
     [OWN_CARD] = {1.15, 1.15,
                   "by the rates that probe --kernels measured on your card; as near as 19 of 20 "
@@ -118,6 +140,8 @@ static enum basis basis_of(const struct job *job, const struct timeline *line, c
 {
     struct str card = str_from(job->hardware.card.name);
     bool h200 = str_is(card, "H200");
+    if (held_beside(job))
+        return UPDATE_ALONE;
     if (line->measured)
         return OWN_CARD;
     if (job->hardware.custom)
@@ -145,8 +169,9 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
 {
     const struct elapsed *spent = &line->now;
     struct step_time t = {.unknown = step_time_unknown(job), .seconds = seconds};
-    if (t.unknown)
+    if (step_update_unknown(job))
         return t;
+    t.seconds = seconds -= line->beside;
     double peak = (double)job->hardware.card.bf16.value;
     double shared = (double)(job->tensor * job->pipeline); // by ranks that have the same tokens
     t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds / shared;
@@ -158,4 +183,12 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
     if (job->hardware.nodes > 1 && !line->network.silent)
         t.across = line->network.across;
     return t;
+}
+
+void step_time_of_update(struct step_time *t)
+{
+    if (!t->unknown || !t->bound_by)
+        return;
+    t->beside = t->unknown;
+    t->unknown = NULL;
 }

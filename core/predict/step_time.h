@@ -7,7 +7,8 @@
 #include "core/time/timeline.h"
 
 struct step_time {
-    const char *unknown; // why there is none; NULL where there is
+    const char *unknown; // why there is none of a whole step; NULL where there is
+    const char *beside; // why it is of the update alone, which the rest is then of; NULL: it is not
     double seconds, low, high;
     double tokens_per_second; // of each GPU
     double mfu;               // of the card's dense bf16 rate; 0 where that is not known
@@ -23,6 +24,12 @@ struct step_time {
 
 // Why no time is known of a job's steps, before any is simulated; NULL where it is.
 const char *step_time_unknown(const struct job *job);
+
+// The same of the update alone, where a step holds generation: what can be ranked by all the same.
+const char *step_update_unknown(const struct job *job);
+
+// Makes it the update's, where that is all that is known.
+void step_time_of_update(struct step_time *t);
 
 // Where time is counted: on which card, between what, before which host.
 bool timeline_for(struct timeline *t, const struct job *job, struct error *e) MUST_USE;

@@ -74,6 +74,14 @@ static struct repeated keep_repeated(struct trainer *read, uint64_t left, uint64
     return r;
 }
 
+// Those that are not played are like the last but one.
+static void repeat_time(struct trainer *t, const struct elapsed *before, uint64_t i)
+{
+    uint64_t count = played_micro_batches(t->job);
+    if (t->machine->time && i + 2 == count)
+        timeline_repeat(t->machine->time, before, (double)(t->job->accumulation - count));
+}
+
 static void read_reference(struct run *r)
 {
     struct trainer *read = &r->reference;
@@ -85,7 +93,10 @@ static void read_reference(struct run *r)
     for (uint64_t i = 0; i < count; i++) {
         if (left && i && i + 1 == count) // so that the last has all others' beside it
             repeated = keep_repeated(read, left, values[0].storage->bytes);
+        struct timeline *time = read->machine->time;
+        struct elapsed before = time ? time->now : (struct elapsed){0};
         values[i] = forward_to_loss(read);
+        repeat_time(read, &before, i);
     }
     if (read->strategy->end_reading)
         read->strategy->end_reading(read);
@@ -99,9 +110,14 @@ static void read_reference(struct run *r)
 static void step(struct run *r)
 {
     read_reference(r);
-    for (uint64_t i = 0; i < played_micro_batches(r->trainer.job); i++)
-        trainer_micro_batch(&r->trainer);
-    trainer_update(&r->trainer);
+    struct trainer *t = &r->trainer;
+    for (uint64_t i = 0; i < played_micro_batches(t->job); i++) {
+        struct timeline *time = t->machine->time;
+        struct elapsed before = time ? time->now : (struct elapsed){0};
+        trainer_micro_batch(t);
+        repeat_time(t, &before, i);
+    }
+    trainer_update(t);
     sync_weights(r);
 }
 

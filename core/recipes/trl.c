@@ -83,8 +83,12 @@ static void read_answers(struct trainer *t, struct trainer *read, bool plainly)
 static void step(struct run *r)
 {
     struct trainer *t = &r->trainer;
+    struct timeline *time = t->machine->time;
+    double begun = time ? timeline_latest(time) : 0;
     if (job_generates(t->job)) {
         generate_answers(t);
+        if (time) // a token of many is played
+            time->beside += timeline_latest(time) - begun;
         if (t->job->task == TASK_RLOO)
             read_answers(t, t, false);
         if (job_reads_reference(t->job))

@@ -12,7 +12,7 @@ void put_seconds(struct buf *b, double seconds)
 // " a step of sequences of 600 tokens padded to 1100 (4.10 s as long as any), "
 static void put_lengths(struct buf *b, const struct step_time *t)
 {
-    buf_put_z(b, " a step");
+    buf_put_z(b, t->beside ? " an update" : " a step");
     if (t->mean_tokens > 0) {
         buf_printf(b, " of sequences of %.0f tokens", t->mean_tokens);
         if (t->padded_tokens > t->mean_tokens + 0.5)
@@ -62,6 +62,8 @@ void report_time(struct buf *out, const struct view *v, const struct step_time *
     else if (t->inside)
         buf_printf(&b, "; over %s", t->inside);
     put_epoch(&b, t);
+    if (t->beside)
+        buf_printf(&b, "; of the update alone: %s", t->beside);
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
@@ -90,6 +92,8 @@ void report_time_json(struct json_out *j, const struct step_time *t)
     if (t->bubble > 0)
         field_double(j, "bubble", t->bubble);
     json_out_field_str(j, "basis", str_from(t->basis));
+    if (t->beside)
+        json_out_field_str(j, "update_alone", str_from(t->beside));
     if (t->mean_tokens > 0) {
         field_double(j, "longest_step_s", t->longest);
         field_double(j, "mean_tokens", t->mean_tokens);

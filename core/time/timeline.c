@@ -43,6 +43,7 @@ double timeline_begin(struct timeline *t)
     if (t->activity)
         activity_begin(t->activity, t->now.host);
     t->now.host += t->rates.step;
+    t->beside = 0;
     return t->now.host - t->rates.step;
 }
 
@@ -51,6 +52,14 @@ double timeline_end(struct timeline *t)
     for (int i = 0; i < TIMELINE_STREAMS; i++)
         timeline_synchronize(t, i);
     return t->now.host;
+}
+
+double timeline_latest(const struct timeline *t)
+{
+    double latest = t->now.host;
+    for (int i = 0; i < TIMELINE_STREAMS; i++)
+        latest = t->stream[i] > latest ? t->stream[i] : latest;
+    return latest;
 }
 
 void timeline_host_update(struct timeline *t, double parameters)

@@ -33,6 +33,7 @@ struct timeline {
     double cores; // of the host, for each GPU
     struct elapsed now;
     double begun;                     // the step
+    double beside;                    // seconds of it that are not the update's
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream
     uint64_t launched;
@@ -49,6 +50,7 @@ void timeline_start(struct timeline *t, const struct gpu *card, const struct net
 // the host waits for all streams.
 double timeline_begin(struct timeline *t);
 double timeline_end(struct timeline *t);
+double timeline_latest(const struct timeline *t); // when the host and all streams will be done
 
 static inline void timeline_host(struct timeline *t, double seconds) // of the host alone
 {

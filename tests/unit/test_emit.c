@@ -298,7 +298,7 @@ static const char *const refused[][2] = {
     {"for=accelerate strategy=ddp reshard=off", "reshard is a policy of fsdp2"},
     {"for=deepspeed strategy=fsdp2", "zero1, zero2 and zero3"},
     {"for=trl loss=chunked:512", "256 tokens"},
-    {"for=trl task=grpo strategy=fsdp2 cp=2", "for sft only"},
+    {"for=trl task=grpo strategy=fsdp2 cp=2", "TRL refuses context parallel"},
     {"for=trl task=opd strategy=zero3", "distill needs a teacher"},
     {"for=trl gpu=8xH100-80G replicate=8", "one GPU a group is ddp"},
     {"for=trl gpu=8xH100-80G strategy=zero3 replicate=2", "replicas are of fsdp2's shards"},
