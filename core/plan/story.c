@@ -130,6 +130,38 @@ static void add_defaults(struct plan_story *s, struct arena *a)
         add_row(s, a, row);
 }
 
+// Everything as the best has it; where that cannot be, as when its optimizer is the host's, one
+// sequence at a time as the framework has it.
+static void add_optimizer(struct plan_story *s, struct arena *a, const char *what,
+                          const char *optimizer)
+{
+    const struct plan *p = &s->plan;
+    struct plan_row *row = NEW(a, struct plan_row, 1);
+    uint64_t ranks = p->best->family->data_parallel;
+    *row = (struct plan_row){.what = what, .batch = p->best->batch, .accum = p->best->accum};
+    row->words = str_format(a, "%.*s optimizer=%s", STR_ARGS(plan_words(a, p->best)), optimizer);
+    predict_words(row, *a, p);
+    if (!row->possible) {
+        *row =
+            (struct plan_row){.what = what, .batch = 1, .accum = p->request.global_batch / ranks};
+        row->words =
+            str_format(a, "batch=1 accum=%llu%s optimizer=%s", (unsigned long long)row->accum,
+                       is_given(p, "expandable") ? "" : " expandable=on", optimizer);
+        predict_words(row, *a, p);
+    }
+    if (row->possible)
+        add_row(s, a, row);
+}
+
+// What keeps less beside the weights, and does not train the same: told of, never chosen.
+static void add_optimizers(struct plan_story *s, struct arena *a)
+{
+    if (is_given(&s->plan, "optimizer"))
+        return;
+    add_optimizer(s, a, "adamw-8bit: trains otherwise", "adamw-8bit");
+    add_optimizer(s, a, "adafactor: trains otherwise", "adafactor");
+}
+
 static void add_strategies(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
     struct plan *p = &s->plan;
@@ -370,11 +402,19 @@ static void try_adapters(struct plan_story *s, struct arena *a, const struct run
     (void)try_change(s, a, runner, four_bits, STR("lora=16 quantize=nf4 precision=bf16"));
 }
 
+// It does not train the same, and is the user's to choose.
+static void try_optimizer(struct plan_story *s, struct arena *a, const struct runner *runner)
+{
+    if (!is_given(&s->plan, "optimizer"))
+        (void)try_change(s, a, runner, "an 8-bit optimizer", STR("optimizer=adamw-8bit"));
+}
+
 static void find_changes(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
     try_shorter(s, a, runner);
     try_smaller(s, a, runner);
     try_more_gpus(s, a, runner);
+    try_optimizer(s, a, runner);
     try_adapters(s, a, runner);
     try_cards(s, a, runner);
 }
@@ -393,6 +433,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
     add_largest_batch(s, a);
     add_defaults(s, a);
     add_strategies(s, a, runner);
+    add_optimizers(s, a);
     plan_find_front(&s->front, &s->plan);
     find_more(s, a, runner);
     return true;
