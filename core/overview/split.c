@@ -236,6 +236,19 @@ static void put_borrowed(struct buf *out, const struct view *v, const struct spl
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
+static void put_reading(struct buf *out, const struct view *v, const struct split_story *s)
+{
+    struct buf b = buf_in(out->arena);
+    const struct split_framework *f = s->request->framework;
+    if (!f || !f->reads)
+        return;
+    buf_printf(&b,
+               "Training's seconds hold the pass in which %s reads the student's own "
+               "log-probabilities.",
+               f->name);
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}
+
 static void put_notes(struct buf *out, const struct view *v, const struct split_story *s)
 {
     const struct split *best = &s->answer->choices[SPLIT_BEST];
@@ -244,6 +257,7 @@ static void put_notes(struct buf *out, const struct view *v, const struct split_
     put_sleep(out, v, best);
     put_advice(out, v, s);
     put_borrowed(out, v, s);
+    put_reading(out, v, s);
     buf_wrapped(
         out,
         STR("not measured: no iteration was timed. Answers are taken to reach their full length, "

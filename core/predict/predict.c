@@ -414,8 +414,11 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
                 const struct manner *how, struct error *e)
 {
     struct seen_stage seen[SEEN_STAGES] = {0};
-    if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank"))
-        return fit_stage(p, a, job, how, &seen[0], e);
+    if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank")) {
+        bool ok = fit_stage(p, a, job, how, &seen[0], e);
+        p->time.reading = seen->passing.forward[STAGE_FIRST] * (double)job->accumulation;
+        return ok;
+    }
     struct job one = *job;
     struct prediction stage;
     for (int i = 0; i < SEEN_STAGES; i++) {

@@ -45,6 +45,7 @@ struct step_time step_time_of_stages(struct arena scratch, const struct job *job
     struct step_time t = seen[slowest].time;
     if (t.unknown)
         return t;
+    t.reading = pipeline_reading(&p, scratch);
     double own = t.seconds, seconds = pipeline_seconds(&p, scratch);
     t.mfu = mfu_of(job, seen, seconds);
     t.bubble = pipeline_bubble(&p, seconds);

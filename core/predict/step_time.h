@@ -14,6 +14,7 @@ struct step_time {
     double mfu;               // of the card's dense bf16 rate; 0 where that is not known
     const char *bound_by;
     double bubble;        // that ranks of a pipeline wait, of it; 0 without one
+    double reading;       // beside it, of the same micro-batches forward alone; 0: not known
     const char *basis;    // what the range comes from
     double mean_tokens;   // of real sequences; 0: none were described, all are --context long
     double padded_tokens; // that a batch of them is padded to

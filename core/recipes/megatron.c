@@ -133,11 +133,13 @@ static uint64_t simulated(const struct pipeline *p, uint64_t rank)
 }
 
 // Between stages the host waits for what it hands over (batch_p2p_sync), and a passage takes what
-// it does alone.
+// it does alone; of one stage, what it takes of the stream.
 static double begin_passage(struct timeline *time, const struct pipeline *p)
 {
-    if (!time || p->ranks == 1)
+    if (!time)
         return 0;
+    if (p->ranks == 1)
+        return time->now.compute;
     timeline_synchronize(time, STREAM_COMPUTE);
     return time->now.host;
 }

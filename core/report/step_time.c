@@ -91,6 +91,8 @@ void report_time_json(struct json_out *j, const struct step_time *t)
     json_out_field_str(j, "bound_by", str_from(t->bound_by));
     if (t->bubble > 0)
         field_double(j, "bubble", t->bubble);
+    if (t->reading > 0)
+        field_double(j, "reading_s", t->reading);
     json_out_field_str(j, "basis", str_from(t->basis));
     if (t->beside)
         json_out_field_str(j, "update_alone", str_from(t->beside));

@@ -33,6 +33,7 @@ struct split_framework {
     bool keeps;         // training's state stays on the card
     bool even;          // the batch is divided by the GPUs that train without a rest
     bool inside;        // the framework starts the teacher itself
+    bool reads;         // the student's log-probabilities of its answers, before it trains on them
     const char *why;    // the other layouts are not there
 };
 extern const struct split_framework split_frameworks[];

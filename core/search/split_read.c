@@ -10,7 +10,9 @@
 // GPUs of their own, the teacher is an auxiliary model; mode colocate is for one GPU. verl 0.9: one
 // hybrid engine on the trainer's GPUs, the teacher in a pool of its own (workers/config/
 // distillation.py). TRL 1.16: ServerDistillationTrainer, with vllm_mode colocate or server; nothing
-// of training leaves the card for generation. All three divide a batch by ranks (Trinity's
+// of training leaves the card for generation. slime (megatron_utils/actor.py: use_opd has no
+// can_reuse_log_probs_in_loss) and verl (compute_log_prob) read the answers once more before they
+// train; Trinity bypasses that by default. All three divide a batch by ranks (Trinity's
 // config_validator.py, verl's trainer/ppo, TRL's gradient_accumulation_steps).
 const struct split_framework split_frameworks[] = {
     {.name = "slime",
@@ -18,6 +20,7 @@ const struct split_framework split_frameworks[] = {
      .engine = "sglang",
      .layouts = BIT(LAYOUT_APART) | BIT(LAYOUT_COLOCATED),
      .sizes = true,
+     .reads = true,
      .why = "slime's teacher is a server of its own"},
     {.name = "trinity",
      .recipe = "trinity",
@@ -31,6 +34,7 @@ const struct split_framework split_frameworks[] = {
      .engine = "vllm",
      .layouts = BIT(LAYOUT_COLOCATED),
      .inside = true,
+     .reads = true,
      .even = true,
      .why = "verl's engine runs on the trainer's GPUs, and its teacher on GPUs of its own"},
     {.name = "trl",

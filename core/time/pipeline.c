@@ -262,3 +262,20 @@ double pipeline_bubble(const struct pipeline *p, double seconds)
                   busy_seconds(p, &p->between) * (double)(p->ranks - 2);
     return 1 - busy / (double)p->ranks / seconds;
 }
+
+static struct passing forward_alone(struct passing p)
+{
+    for (int i = 0; i < STAGE_PLACES; i++)
+        p.backward[i] = 0;
+    p.rest = 0;
+    return p;
+}
+
+double pipeline_reading(const struct pipeline *p, struct arena scratch)
+{
+    struct pipeline q = *p;
+    q.first = forward_alone(p->first);
+    q.between = forward_alone(p->between);
+    q.last = forward_alone(p->last);
+    return p->ranks == 1 ? busy_seconds(&q, &q.first) : pipeline_seconds(&q, scratch);
+}

@@ -39,6 +39,9 @@ uint64_t turn_batch(const struct pipeline *p, uint64_t turn);
 // Of a whole step.
 double pipeline_seconds(const struct pipeline *p, struct arena scratch);
 
+// Of all micro-batches once, without a way back.
+double pipeline_reading(const struct pipeline *p, struct arena scratch);
+
 // That its ranks wait, of all of their seconds.
 double pipeline_bubble(const struct pipeline *p, double seconds);
 

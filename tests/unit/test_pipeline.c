@@ -75,6 +75,14 @@ TEST(transfers_are_waited_for_unless_stages_are_interleaved)
     CHECK(several - seconds(&q) < 0.1 * 10);
 }
 
+// A pass that only reads has no way back.
+TEST(reading_takes_the_forward_passes)
+{
+    struct pipeline p = even(4, 1, 16), alone = even(1, 1, 16);
+    CHECK(is_about(pipeline_reading(&p, *test_arena()), 16 + 3));
+    CHECK(is_about(pipeline_reading(&alone, *test_arena()), 16));
+}
+
 // The first rank comes back last; what follows on another is done while it waits.
 TEST(a_rank_that_is_done_goes_on_by_itself)
 {
