@@ -843,12 +843,12 @@ Predicted against measured time of a step, by kind of job (`tests/step_times.py`
 
 Public threads and scripts (`tests/public_reports.py`, which says how a report becomes a question and what was mended
 after the first answers: 6 of 16 were right before). Nine of ten were wanted, which is reached and no more: nine of the rows
-are one thread's (BELLE), which trained on shorter texts than the length that is asked, four another's (Soup), and five are
-asked at the least where length, batch, rank or optimizer is not told, so that only a "no" counts (31 of 35 without them).
+are one thread's (BELLE), which trained on shorter texts than the length that is asked, four another's (Soup), and six are
+asked at the least where length, batch, rank or optimizer is not told, so that only a "no" counts (32 of 36 without them).
 Of the wrong ones three died and are called tight. LlamaFactory#6531: 32 GiB of 43 are predicted to be in use, with flushes
-of the cache at every loss; its rows differ in length, these do not. xtuner#793: 70 of 78 in Adam's step, in which it died. axolotl#2412 ran a branch before
-it was merged, with weights made at random; as axolotl loads them, 60 GiB are predicted. ms-swift's script with packing says
-42 GB, and said 56 for the same command the day before.
+of the cache at every loss; its rows differ in length, these do not. xtuner#793: 70 of 78 in Adam's step, in which it died.
+axolotl#2412 ran a branch before it was merged, with weights made at random; as axolotl loads them, 60 GiB are predicted.
+ms-swift's script with packing says 42 GB, and said 56 for the same command the day before.
 
 {reports}"""
 

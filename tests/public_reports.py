@@ -87,7 +87,7 @@ WORDS = {"seq": "the length", "batch": "the batch", "lora_rank": "the adapters' 
 LEAST = {"seq": 16, "batch": 1, "lora_rank": 1}  # what is asked where nothing is stated
 
 # Reports asked, and right. Wanted are nine of ten.
-BARS = {"asked": 40, "right": 36}
+BARS = {"asked": 42, "right": 38}
 
 
 def said_of(row):
