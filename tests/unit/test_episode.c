@@ -109,12 +109,13 @@ TEST(what_is_said_to_repeat_does)
 {
     static const uint64_t streams[] = {0};
     struct random r = {1};
+    struct arena *a = test_arena();
     int grown = 0;
-    for (int i = 0; i < 20000; i++) {
-        struct arena scratch = *test_arena();
+    for (int i = 0; i < 10000; i++) {
+        struct arena scratch = *a;
         struct allocator_options o = allocator_options_default(TORCH_NEWEST);
         o.expandable = below(&r, 8) == 0;
         grown += check_episode(&r, allocator_new(&scratch, &o, streams, 1));
     }
-    CHECK(grown > 1000);
+    CHECK(grown > 500);
 }
