@@ -65,13 +65,12 @@ static bool same_name(struct str a, struct str b, enum spelling spelling)
     return spelling == SPELLING_EXACT ? str_equal_nocase(a, b) : a.n && loose_length(a, b) == a.n;
 }
 
-// Whether a row's name is the wanted one. `owner` is of the row unless the name has one of its own;
-// one that is not wanted matters not.
-static bool is_named(struct str name, struct str owner, struct str wanted, enum spelling spelling)
+// Whether a row's name has the wanted owner, if there is one. `owner` is of the row unless the name
+// has one of its own.
+static bool is_owned(struct str name, struct str owner, struct str wanted)
 {
-    struct str theirs = owner_of(name).n ? owner_of(name) : owner, asked = owner_of(wanted);
-    return same_name(without_owner(wanted), without_owner(name), spelling) &&
-           (!asked.n || str_equal_nocase(asked, theirs));
+    struct str theirs = owner_of(name).n ? owner_of(name) : owner;
+    return !wanted.n || str_equal_nocase(wanted, theirs);
 }
 
 // The names of a row, one after another.
@@ -105,10 +104,12 @@ static bool names_next(struct row_names *n)
 static const struct catalog_model *find_spelt(struct str name, enum spelling spelling)
 {
     const struct catalog_model *row;
+    struct str owner = owner_of(name), wanted = without_owner(name);
     for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
         struct row_names names = names_of(row);
         while (names_next(&names))
-            if (is_named(names.name, str_from(row->owner), name, spelling))
+            if (same_name(wanted, without_owner(names.name), spelling) &&
+                is_owned(names.name, str_from(row->owner), owner))
                 return row;
     }
     return NULL;
