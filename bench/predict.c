@@ -81,7 +81,7 @@ static bool time_layers(struct arena a)
         const char *name;
         const char *settings[3];
     } jobs[] = {
-        DEEPER("one GPU, 4096 tokens, H200", "gpu=H200 context=4096"),
+        DEEPER("one GPU, 4096 tokens", "gpu=H200 context=4096 memory-limit=900GiB"),
         DEEPER("fsdp2, 8192 tokens, 8 H200", "gpu=8xH200 context=8192"),
         DEEPER("TRL, ZeRO-3, 8192 tokens, 8 H200",
                "gpu=8xH200 context=8192 recipe=trl strategy=zero3"),
