@@ -1,6 +1,8 @@
 // See episode.h.
 #include "core/allocator/episode.h"
 
+#include <string.h>
+
 #include "core/allocator/internal.h"
 
 _Static_assert((int)EPISODE_POOLS == (int)CLASS_COUNT, "a table for each class of sizes");
@@ -18,7 +20,7 @@ static bool is_whole(const struct block *b)
 
 void episode_begin(struct episode *e, struct allocator *a)
 {
-    *e = (struct episode){0};
+    memset(e, 0, sizeof *e);
     for (const struct segment *s = a->segments; s; s = s->next)
         for (const struct block *b = s->first; b; b = b->next)
             if (b->state == BLOCK_FREE && !is_whole(b))

@@ -122,7 +122,9 @@ void played_end(struct played *p)
 void played_begin_step(struct played *p)
 {
     const struct allocator_stats *stats = &p->allocator->stats;
-    episode_begin(&p->episode, p->allocator);
+    if (!p->episode)
+        p->episode = NEW(p->machine->arena, struct episode, 1);
+    episode_begin(p->episode, p->allocator);
     p->first_of_step = p->machine->blocks_made;
     p->blocks_before_step = stats->allocations.current;
     p->flushes_before_step = stats->flushes;
@@ -132,7 +134,7 @@ void played_begin_step(struct played *p)
 bool played_repeats(const struct played *p)
 {
     const struct allocator_stats *stats = &p->allocator->stats;
-    return !p->ran_out && !p->frees_older && episode_repeats(&p->episode) &&
+    return !p->ran_out && !p->frees_older && episode_repeats(p->episode) &&
            !p->allocator->pending && stats->allocations.current == p->blocks_before_step &&
            stats->flushes == p->flushes_before_step;
 }

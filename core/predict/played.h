@@ -24,7 +24,7 @@ struct played {
     ptrdiff_t oom_event;
     struct allocator_oom oom;
     enum memory_kind failed_kind;
-    struct episode episode;      // the step
+    struct episode *episode;     // the step; too large for a stack
     uint32_t first_of_step;      // handle
     uint64_t blocks_before_step; // that were alive
     uint64_t flushes_before_step;
