@@ -51,8 +51,8 @@ FILES = {
     "h200_models.jsonl": (54, (0, 0.004, 0.021), (0, 0.13, 0.96), 0.019),
     "h200_runs.jsonl": (113, (2.6e-06, 8.8e-06, 0.0087), (0, 0.015, 0.28), 0.054),
     "h200_unseen.jsonl": (5, (0, 0.0048, 0.006), (0, 0.21, 0.26), 0.12),
-    "h200_vl.jsonl": (23, (0.0071, 0.12, 0.57), (0.0098, 0.35, 0.53), 0.064),
-    "h200_vl_later.jsonl": (18, (0.016, 0.41, 0.42), (0.029, 2.1, 3.7), 0.11),
+    "h200_vl.jsonl": (23, (0.0063, 0.12, 0.57), (0.0098, 0.35, 0.55), 0.064),
+    "h200_vl_later.jsonl": (26, (0.0039, 0.04, 1.1), (0.0012, 1.8, 3.8), 0.38),
     "h200_zero.jsonl": (27, (1.3e-05, 0.014, 0.052), (0, 4, 6.6), 8.2e-05),
 }
 
@@ -85,7 +85,7 @@ NOT_MEASURED = (
     "host memory under FSDP2's offload",
     "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout, without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
-    "images under DDP and ZeRO-1, with LoRA under DeepSpeed or FSDP1, a tower without images; what cuDNN takes to cut images into patches",
+    "images under DDP and ZeRO-1, with LoRA under FSDP1; a tower without images but under FSDP2; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",
     "buffers of NCCL between several GPUs: in these runs the other ranks are played, not real",
     DIED,

@@ -173,6 +173,7 @@ struct graph {
     bool gemm_ready[2];        // a cuBLAS workspace exists: forward thread, backward thread
     bool fused_bias_ready[2];  // and one of cuBLASLt, which adds biases
     uint64_t gemm_workspace_bytes;
+    bool convolves;            // cuDNN cuts patches: without cuBLAS and its workspaces
     uint16_t parameter_stream; // that the parameters in use were made on
     uint64_t exchange_ranks;   // of Ulysses
     bool flash;                // attention by FlashAttention, else by cuDNN

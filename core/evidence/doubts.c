@@ -291,12 +291,14 @@ static bool is_other_under_zero(const struct job *job)
 static bool is_other_vision(const struct job *job)
 {
     bool alone = job->strategy == STRATEGY_SINGLE && job->recipe == RECIPE_HF;
-    bool adapted = job->lora_rank && (job->recipe != RECIPE_TRL || job_is_zero(job));
+    bool adapted = job->lora_rank && job->recipe != RECIPE_TRL;
+    bool idle = !job->images && !(job->freeze == FREEZE_VISION && job->strategy == STRATEGY_FSDP2 &&
+                                  job->recipe == RECIPE_TRANSFORMERS);
     bool fsdp1 = job->strategy == STRATEGY_FSDP1 && job->recipe == RECIPE_TRANSFORMERS;
     bool trainer = (job->recipe == RECIPE_TRANSFORMERS || job->recipe == RECIPE_TRL) &&
                    (fsdp1 || job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
                     job->strategy == STRATEGY_ZERO2 || job->strategy == STRATEGY_ZERO3);
-    return job->model.vision.depth && (!job->images || adapted || !(alone || trainer));
+    return job->model.vision.depth && (idle || adapted || !(alone || trainer));
 }
 
 static bool has_patches(const struct job *job)

@@ -713,6 +713,7 @@ struct output model_forward(struct trainer *t)
     ask_for_router_logits(t);
     make_room_for_keys(t);
     g->kind = MEMORY_WORKING;
+    hold_pictures(t);
     unit_enter(t, root);
     unit_enter(t, embedding);
     struct var embedded = local(&f, unit_mark(t, embed(t), embedding, false));
@@ -744,6 +745,7 @@ struct output model_forward(struct trainer *t)
 void model_let_go(struct trainer *t, struct output o)
 {
     var_drop(&t->graph, &o.positions);
+    let_pictures_go(t);
     drop_angles(t);
     drop_handed_out(t);
 }

@@ -45,7 +45,7 @@ static struct var embed_patches(struct trainer *t)
     const struct tower *w = t->tower;
     struct scope f = scope_in(g);
     struct var ids = {NULL, NO_NODE, 8, t->job->model.vision.positions};
-    struct var patches = local(&f, linear(g, pixels_of(t), w->stem.patch, w->stem.patch_bias));
+    struct var patches = local(&f, embed_pixels(t));
     struct var positions = unnamed(op_embedding(g, w->stem.positions, ids));
     return returns(&f, add_row(g, patches, positions));
 }

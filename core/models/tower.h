@@ -28,7 +28,7 @@ struct tower {
     struct block_call *calls;
     uint64_t images, patches; // of a micro-batch, all in one row
     struct pieces whole, windows;
-    struct var pixels;
+    struct var pixels, cast; // as they came, and as all of the forward pass holds them
     struct storage **loaded; // pixels and what goes with them, where they come with batches
     struct storage *deltas;  // of rotary positions, kept from step to step
     struct layer_arguments arguments; // of the micro-batch
@@ -36,7 +36,7 @@ struct tower {
     struct var last, merged, features[MOST_DEEPSTACK], tokens, mask, no_video, positions;
 };
 
-struct var pixels_of(struct trainer *t);
+struct var embed_pixels(struct trainer *t);
 struct var tower_norm(struct graph *g, struct var x, int weight, int bias);
 struct var tower_mlp(struct graph *g, struct var x, const struct vision_parameters *p);
 void tower_blocks(struct trainer *t, struct scope *f, struct var *hidden);

@@ -281,9 +281,38 @@ void load_pictures(struct trainer *t, uint64_t batches)
 }
 
 // In the type of the tower's weights.
-struct var pixels_of(struct trainer *t)
+static struct var pixels_of(struct trainer *t)
 {
-    return cast(&t->graph, borrowed(t->tower->pixels), t->width);
+    const struct tower *w = t->tower;
+    return w->cast.storage ? same(borrowed(w->cast))
+                           : cast(&t->graph, borrowed(w->pixels), t->width);
+}
+
+// FSDP casts what a model is called with (torch 2.11, _fsdp_state.py, _pre_forward), and so does
+// transformers' Trainer under DeepSpeed (5.17, trainer.py, _prepare_input): the call holds it.
+void hold_pictures(struct trainer *t)
+{
+    struct tower *w = t->tower;
+    bool casts = t->job->strategy != STRATEGY_SINGLE && t->job->strategy != STRATEGY_DDP;
+    if (has_pictures(t) && casts && t->habits->batch_columns && w->pixels.width != t->width)
+        w->cast = taken(cast(&t->graph, borrowed(w->pixels), t->width));
+}
+
+void let_pictures_go(struct trainer *t)
+{
+    if (t->tower)
+        var_drop(&t->graph, &t->tower->cast);
+}
+
+// A convolution whose steps are as wide as its kernel.
+struct var embed_pixels(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    const struct vision_parameters *stem = &t->tower->stem;
+    g->convolves = true;
+    struct var patches = linear(g, pixels_of(t), stem->patch, stem->patch_bias);
+    g->convolves = false;
+    return patches;
 }
 
 // ------------------------------------------------------------------ where patches are
@@ -575,7 +604,7 @@ static void run_windowed_tower(struct trainer *t)
     local(&f, places_of_patches(g, w->patches));
     local(&f, constant(g, w->images + 1, 4));                    // where each image ends
     local(&f, made_of(g, constant(g, w->windows.count + 1, 4))); // and each window
-    struct var embedded = linear(g, pixels_of(t), w->stem.patch, w->stem.patch_bias);
+    struct var embedded = embed_pixels(t);
     struct var hidden = local(&f, has_leaf(t) ? leaf_of(g, embedded) : embedded);
     assign(&f, &hidden, reordered(g, hidden, rows));
     rotary_of_patches(t);
@@ -601,7 +630,7 @@ static void run_tower(struct trainer *t)
     weights = local(&f, unnamed(weights));
     local(&f, places_of_patches(g, w->patches));
     local(&f, constant(g, w->images + 1, 4)); // where each image ends
-    struct var hidden = local(&f, linear(g, pixels_of(t), w->stem.patch, w->stem.patch_bias));
+    struct var hidden = local(&f, embed_pixels(t));
     struct var learned = local(&f, interpolated_positions(t, indices, weights));
     assign(&f, &hidden, add(g, hidden, cast(g, learned, hidden.width)));
     rotary_of_patches(t);

@@ -28,6 +28,8 @@ struct var with_pictures(struct trainer *t, struct var embedded);
 
 // What was made of images beside that goes when the model's forward is over.
 void drop_pictures(struct trainer *t);
+void hold_pictures(struct trainer *t); // from the beginning of a forward pass to its end
+void let_pictures_go(struct trainer *t);
 
 // Behind one of the first layers of the text: the features of an earlier block added.
 struct var with_deeper_features(struct trainer *t, struct var hidden, int layer);

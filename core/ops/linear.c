@@ -111,9 +111,10 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
         *NODE_DETAIL(n, struct linear) =
             (struct linear){{p->rows, rows}, (uint32_t)p->columns, (uint16_t)x.width, g->flat};
     node_of_frozen(g, n, parameter);
-    if (!g->stopped && bias >= 0 && !g->module)
+    bool by_cublas = !g->stopped && !g->convolves;
+    if (by_cublas && bias >= 0 && !g->module)
         fused_bias_workspace(g);
-    else if (!g->stopped)
+    else if (by_cublas)
         gemm_workspace(g);
     multiplies(g, (struct product_shape){rows, p->rows, p->columns, 1, x.width});
     return out;
