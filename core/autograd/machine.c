@@ -288,6 +288,11 @@ struct stream_moment machine_moment(const struct machine *m, uint16_t stream)
     return (struct stream_moment){m->clock[stream], machine_when(m, stream)};
 }
 
+struct stream_moment machine_moment_at(double time)
+{
+    return (struct stream_moment){UINT64_MAX, time};
+}
+
 bool machine_is_done(const struct machine *m, struct stream_moment moment)
 {
     return is_done(m, moment.clock, moment.time);
@@ -297,7 +302,7 @@ void machine_await_moment(struct machine *m, struct stream_moment moment)
 {
     if (m->time && m->time->now.host < moment.time)
         m->time->now.host = moment.time;
-    if (m->host_clock < moment.clock)
+    if (moment.clock < UINT64_MAX && m->host_clock < moment.clock)
         m->host_clock = moment.clock;
 }
 

@@ -174,6 +174,7 @@ struct stream_moment {
     double time;
 };
 struct stream_moment machine_moment(const struct machine *m, uint16_t stream);
+struct stream_moment machine_moment_at(double time); // by the clock alone
 bool machine_is_done(const struct machine *m, struct stream_moment moment);
 void machine_await_moment(struct machine *m, struct stream_moment moment);
 void machine_launch(struct machine *m, uint64_t count);  // on the compute stream, of no allocation

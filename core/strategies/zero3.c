@@ -13,7 +13,7 @@
 #include "core/strategies/trainer.h"
 #include "core/strategies/zero.h"
 #include "core/strategies/zero_coordinator.h"
-#include "core/strategies/zero_reductions.h"
+#include "core/strategies/zero_pending.h"
 
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8 };
 
@@ -41,7 +41,7 @@ struct zero3 {
     int holder;            // which that was: weights to run it again are held for it; -1
     uint64_t micro_batch;  // of the step, from 1
     bool is_whole;         // hooks are taken off, all parameters are there
-    struct reductions reductions;
+    struct pending reductions;
     struct storage **wide; // gradients on their way to files, by their place in the bucket
 };
 
@@ -388,13 +388,9 @@ static struct storage *send_to_host(struct trainer *t, int place)
     return copy;
 }
 
-// It was read on the stream of reductions (record_stream).
 static void drop_gradient(struct trainer *t, struct parameter *p)
 {
-    if (reduce_stream(t) != STREAM_COMPUTE)
-        machine_drop_after(t->machine, p->gradient, reduce_stream(t));
-    else
-        machine_drop(t->machine, p->gradient);
+    zero3_drop(t, p->gradient, reduce_stream(t));
     p->gradient = NULL;
 }
 
@@ -425,7 +421,7 @@ static void reduce(struct trainer *t)
     uint64_t elements = 0;
     if (!z->bucket_count)
         return;
-    reductions_limit(&z->reductions, t->machine);
+    pending_limit(&z->reductions, t->machine);
     for (int i = 0; i < z->bucket_count; i++)
         elements += coordinator_shard(z->coordinator, z->bucket[i]) * z->ranks;
     if (z->bucket_count > 1 || elements != z->bucket_filled)
@@ -439,7 +435,7 @@ static void reduce(struct trainer *t)
     release_gradients(t);
     drop(t, &joined);
     if (reduce_stream(t) != STREAM_COMPUTE)
-        reductions_add(&z->reductions, t->machine, reduce_stream(t));
+        pending_add(&z->reductions, machine_moment(t->machine, reduce_stream(t)));
     z->bucket_count = 0;
     z->bucket_filled = 0;
 }

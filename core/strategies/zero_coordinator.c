@@ -5,6 +5,7 @@
 
 #include "core/base/num.h"
 #include "core/models/adapters.h"
+#include "core/strategies/zero_pending.h"
 
 enum { MOST_MODULE_PARAMETERS = 12, NEVER = -1 };
 
@@ -73,6 +74,7 @@ struct coordinator {
     uint64_t *passed[2];  // elements before each module of the pass; [0]: without those of leaves
     bool is_recording, is_known;
     bool is_searched; // what each module may let go was found, in the first pass that was known
+    struct pending fetches;
     int64_t step, available, prefetch_elements;
     uint64_t ranks;
 };
@@ -243,6 +245,8 @@ static void await(struct coordinator *c, int parameter)
     struct gathering *g = c->pieces[parameter].gathering;
     if (!g)
         return;
+    pending_limit(&c->fetches, c->trainer->machine);
+    pending_add(&c->fetches, machine_moment_at(g->there_at));
     finish(c, g);
     machine_await(c->trainer->machine, g->there_at);
     c->pieces[parameter].gathering = NULL;
@@ -256,10 +260,7 @@ static void let_go(struct coordinator *c, int parameter)
     struct storage **whole = whole_of(c, parameter);
     if (p->status != STATUS_HERE || p->users)
         return;
-    if (*whole && (*whole)->stream != STREAM_COMPUTE)
-        machine_drop_after(c->trainer->machine, *whole, STREAM_COMPUTE);
-    else
-        machine_drop(c->trainer->machine, *whole);
+    zero3_drop(c->trainer, *whole, STREAM_COMPUTE);
     *whole = NULL;
     p->status = STATUS_AWAY;
     c->available -= (int64_t)p->elements;
