@@ -50,7 +50,7 @@ BARS = [
     ("TRL, padded or packed", 0.69, 2.1, 8),
     ("TRL, reward", 0.01, 5.7, 5),
     ("TRL, dpo and kto", 0.01, 0.6, 9),
-    ("TRL, with generation", 0.69, 1.4, 6),
+    ("TRL, with generation", 0.69, 0.84, 6),
     ("TRL, nf4", 0.0001, 0.0001, 3),
     ("TRL, nf4, FSDP2", 0.011, 1.3, 1),
     ("TRL, DoRA", 0.005, 0.64, 3),

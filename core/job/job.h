@@ -202,6 +202,7 @@ bool job_has_windows(const struct job *p);         // that are no longer than th
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 bool job_masks_always(const struct job *p);        // or their family makes a mask whatever there is
+bool job_computes_wide(const struct job *p);       // nothing in bf16
 bool job_autocasts(const struct job *p);           // products are narrow, whatever the weights are
 bool job_loads_wide(const struct job *p);          // weights come to the card in fp32
 bool job_is_prepared(const struct job *p);         // what is not packed becomes fp32 (peft)

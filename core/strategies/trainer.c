@@ -35,7 +35,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .owner = t,
                           .autocast = job_autocasts(p),
                           .flash = job_attention_kernel(p) == KERNEL_FLASH,
-                          .wide = p->precision == PRECISION_FP32,
+                          .wide = job_computes_wide(p),
                           .efficient = job_attention_kernel(p) >= KERNEL_EFFICIENT,
                           .exchange_ranks = p->ulysses,
                           .flash3 = job_attention(p) == ATTENTION_FLASH3,
