@@ -325,8 +325,8 @@ static bool is_other_adapter(const struct job *job)
     static const char anywhere[] = "llama|qwen2|qwen3";
     static const char in_trl[] =
         "bloom|cohere2|ernie4_5|exaone4|falcon|gemma|gemma2|gemma3_text|glm|glm4|gpt2|gpt_bigcode|"
-        "gpt_neox|gptj|hunyuan_v1_dense|ministral3|nemotron|olmo2|olmo3|opt|phi|phi3|qwen3_5_text|"
-        "qwen2_moe|qwen3_moe|qwen3_vl|seed_oss|stablelm|starcoder2";
+        "gpt_neox|gptj|hunyuan_v1_dense|ministral3|nemotron|olmo2|olmo3|olmoe|opt|phi|phi3|"
+        "qwen2_moe|qwen3_5_text|qwen3_moe|qwen3_vl|seed_oss|stablelm|starcoder2";
     struct str type = str_from(job->model.family->model_type);
     bool family = words_have(anywhere, '|', type) ||
                   (job->recipe == RECIPE_TRL && words_have(in_trl, '|', type));

@@ -42,4 +42,6 @@ condition has_no_context, is_trinity, is_verls, is_not_verls, is_not_policy, is_
     has_precision_aware_elsewhere, evaluates_at_all, deals_experts_unevenly, has_odd_last_stage,
     cuts_experts_otherwise, talks_otherwise, deals_latent_heads, deals_heads_unevenly;
 
+condition names_experts_elsewhere;
+
 #endif

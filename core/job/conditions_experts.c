@@ -18,8 +18,14 @@ bool has_other_experts(const struct job *j)
 
 bool folds_experts(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_EXPERTS) && model_folds_experts(&j->model) &&
-           (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER));
+    return job_folds_experts(j) && (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER));
+}
+
+// With peft 0.20 (axolotl 0.19) and 0.18 (LLaMA-Factory 0.9.5).
+bool names_experts_elsewhere(const struct job *j)
+{
+    return model_folds_experts(&j->model) && !job_folds_experts(j) &&
+           j->lora_targets != LORA_ALL_TARGETS && (j->lora_targets & OF_EXPERTS);
 }
 
 // utils/transformers_weight_conversion.py, _convert_peft_config_moe: "Cannot convert PEFT target(s)

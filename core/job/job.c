@@ -428,6 +428,15 @@ bool job_adds_router_loss(const struct job *p)
            model_has(&p->model, FEATURE_ROUTER_LOSS) && model_has(&p->model, FEATURE_EXPERTS);
 }
 
+// axolotl 0.19 (loaders/adapter.py, find_all_linear_names) and LLaMA-Factory 0.9.5
+// (model/model_utils/misc.py, find_all_linear_modules) hand peft the names of linear layers, which
+// transformers 5's experts are not.
+bool job_folds_experts(const struct job *p)
+{
+    bool lists = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
+    return p->lora_rank && model_folds_experts(&p->model) && !lists;
+}
+
 // torch 2.9 and later choose cuDNN on compute capability 9.0 and 10.0
 // (ATen/native/transformers/cuda/sdp_utils.cpp).
 // transformers 5.17, integrations/sdpa_attention.py: without a mask shared heads of keys and values

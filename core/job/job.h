@@ -221,6 +221,9 @@ bool job_shifts_logits(const struct job *p);
 bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
 bool job_checkpoints_reentrantly(const struct job *p);
+
+// Whether peft reaches the model's experts and their router with all-linear.
+bool job_folds_experts(const struct job *p);
 // transformers 4's sdpa: shared heads of keys and values are always repeated; with a mask, and from
 // 4.48 on without one, what attention is given is copied to lie head by head.
 bool job_repeats_heads(const struct job *p);

@@ -647,6 +647,9 @@ const struct rule rules[] = {
     {IS_LORA | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over the experts of Qwen, Mixtral, OLMoE, GLM-4.5 and "
      "MiniMax-M2 it is"},
+    {IS_LORA | IS_EXPERTS, 0, names_experts_elsewhere, 0, NOT_YET, "lora-targets",
+     "what the older peft of @recipe@ makes of gate, up and down beside experts is not modelled; "
+     "q,k,v,o is, and all-linear, which is that there"},
     {IS_LORA | IS_ZERO3, 0, folds_outside_leaves, 0, NOT_YET, "lora-targets",
      "adapters of experts are modelled under zero3 over Qwen3 and Mixtral; elsewhere q,k,v,o is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",

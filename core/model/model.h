@@ -481,8 +481,8 @@ bool model_numbers_experts(const struct model *m);
 // Whether its checkpoints have each expert's matrices by themselves.
 bool model_merges_experts(const struct model *m);
 
-// Whether there is one, with these targets.
-bool tensor_has_adapter(const struct tensor *t, const struct model *m, unsigned targets);
+// Whether there is one, with these targets, experts having theirs or not.
+bool tensor_has_adapter(const struct tensor *t, bool folds, unsigned targets);
 
 struct parameters {
     const struct tensor *tensors; // in the order of transformers' modules

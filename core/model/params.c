@@ -534,12 +534,11 @@ bool model_numbers_experts(const struct model *m)
     return words_have("mixtral|minimax_m2", '|', str_from(m->family->model_type));
 }
 
-// Beside experts of these families the names of an MLP's layers stand for theirs alone: dense
+// Beside experts that have adapters the names of an MLP's layers stand for theirs alone: dense
 // layers and shared experts get none.
-bool tensor_has_adapter(const struct tensor *t, const struct model *m, unsigned targets)
+bool tensor_has_adapter(const struct tensor *t, bool folds, unsigned targets)
 {
     const unsigned of_mlp = 1u << TARGET_GATE | 1u << TARGET_UP | 1u << TARGET_DOWN;
-    bool folds = model_folds_experts(m);
     bool left_out = tensor_is_folded(t) ? !folds : folds && (t->target & of_mlp);
     return (t->target & targets) && !left_out;
 }

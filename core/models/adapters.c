@@ -224,7 +224,7 @@ static void add_in_layer(struct trainer *t, int layer)
     const struct job *job = t->job;
     for (ptrdiff_t i = 0; i < job->parameters.tensor_count; i++) {
         const struct tensor *row = &job->parameters.tensors[i];
-        if (!tensor_has_adapter(row, &job->model, job->lora_targets))
+        if (!tensor_has_adapter(row, job_folds_experts(job), job->lora_targets))
             continue;
         int weight = parameter_of(&t->layers[layer], row);
         if (weight >= 0 && tensor_is_folded(row))

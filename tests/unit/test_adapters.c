@@ -59,6 +59,30 @@ TEST(adapters_alone_have_gradients_and_state)
     }
 }
 
+// Qwen3-30B-A3B: 128 experts of 768 beside a hidden width of 2048, queries 4096, keys and values
+// 512. A stack of experts has the rank for each of them, gate and up twice.
+TEST(adapters_of_experts_are_stacks)
+{
+    enum { RANK = 16, ATTENTION = 2 * (2048 + 4096) + 2 * (2048 + 512), ROUTER = 2048 + 128 };
+    enum { STACKS = 128 * (2 * (2048 + 1536) + 768 + 2048) };
+    static const struct {
+        const char *settings;
+        uint64_t widths, tensors;
+    } rows[] = {
+        {"lora-targets=q,k,v,o", ATTENTION, 8},
+        {"lora-targets=q,k,v,o,gate,up,down", ATTENTION + STACKS, 12},
+        {"lora-targets=all-linear", ATTENTION + STACKS + ROUTER, 14},
+        {"recipe=axolotl", ATTENTION, 8}, // hands peft the names of linear layers
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        const char *model = "model=Qwen3-30B-A3B lora=16 optimizer=adamw-fused";
+        predicted_beside(a, str_z(a, str_format(a, "%s %s", model, rows[i].settings)));
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER),
+                  2 * (RANK * rows[i].widths * 8 + rows[i].tensors * 4));
+    }
+}
+
 TEST(packed_weights_take_a_quarter_and_their_scales)
 {
     static const char adapters[] = "lora=16 optimizer=sgd";
@@ -410,6 +434,8 @@ static const char *const bad_steps[][2] = {
     {"lora=16 model=Qwen3-30B-A3B dora=on", "peft has no DoRA for experts"},
     {"lora=16 model=Qwen3-30B-A3B gpu=8xH200 strategy=fsdp1 recipe=trl",
      "adapters of experts do not run under fsdp1"},
+    {"lora=16 model=Qwen3-30B-A3B recipe=axolotl lora-targets=q,gate,up,down",
+     "the older peft of axolotl"},
     {"lora=16 model=OLMoE-1B-7B-0924 gpu=8xH200 strategy=zero3 recipe=trl",
      "modelled under zero3 over Qwen3 and Mixtral"},
     {"lora=16 gpu=2xH200 strategy=zero2 offload=optimizer", "offload is not modelled with"},
