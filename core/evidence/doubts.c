@@ -322,7 +322,7 @@ static bool is_odd_sequence_parallel(const struct job *job)
 // real_trainers.jsonl and h200_family_trainers.jsonl (TRL's own loss).
 static bool is_other_adapter(const struct job *job)
 {
-    static const char anywhere[] = "llama|qwen2|qwen3";
+    static const char anywhere[] = "llama|qwen2|qwen3|qwen3_vl";
     static const char in_trl[] =
         "bloom|cohere2|ernie4_5|exaone4|falcon|gemma|gemma2|gemma3_text|glm|glm4|gpt2|gpt_bigcode|"
         "gpt_neox|gptj|hunyuan_v1_dense|ministral3|nemotron|olmo2|olmo3|olmoe|opt|phi|phi3|"

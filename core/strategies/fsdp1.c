@@ -454,17 +454,18 @@ static void reduce_thin(struct trainer *t, struct unit *u)
 
 // The layer before is there first: both hooks are on the same tensor, and its own is the older one.
 // Each adapter's gathering has waited for the last but one before it (limit_all_gathers), so that
-// the host is not ahead of the card.
+// the card is done with this layer when it is let go.
 static void leave_frozen(struct trainer *t, int unit)
 {
-    struct unit *u = &shards_of(t)->units[unit];
+    struct shards *s = shards_of(t);
+    struct unit *u = &s->units[unit];
     if (!t->keeps_gradients)
         reduce_thin(t, u);
     let_thin_go(t, u);
-    if (unit > 0 && unit < shards_of(t)->root) {
-        machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
+    if (unit > 0 && unit < s->root)
         bring(t, u - 1);
-    }
+    machine_drop(t->machine, u->full);
+    u->full = NULL;
     let_go(t, u, STREAM_COMPUTE);
 }
 
