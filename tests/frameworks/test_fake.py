@@ -150,9 +150,12 @@ class Fake(unittest.TestCase):
             self.compare(peaks_of(folder), {"allocated": peak}, 4)
 
     def test_fathom_asks_for_a_card(self):
-        for words, said in ((["--engine", "torch"], "--as H100-80G says which is meant"),
-                            (["--as", "H100-80G", "--engine", "accelerate"], "the accelerate engine has no fake")):
-            done = subprocess.run([FATHOM, "probe", "--fake", "--model", "Qwen3-0.6B", "--gpus", "1", *words],
+        offload = ["--as", "H100-80G", "--gpus", "8", "--strategy", "fsdp2", "--offload", "all"]
+        for words, said in ((["--gpus", "1", "--engine", "torch"], "--as H100-80G says which is meant"),
+                            (["--gpus", "1", "--as", "H100-80G", "--engine", "accelerate"],
+                             "the accelerate engine has no fake"),
+                            ([*offload, "--engine", "trl"], "what is offloaded there could not be told")):
+            done = subprocess.run([FATHOM, "probe", "--fake", "--model", "Qwen3-0.6B", *words],
                                   capture_output=True, text=True, cwd=tempfile.gettempdir())
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
