@@ -3,7 +3,7 @@ results take memory that the kernel never does. Here the fallback takes what the
 
 
 def play_trl_head(module):
-    """trl.kernels.chunked_logprob (TRL 1.15, 1.16): Triton's kernels turn a tile of logits into its gradient in place, and
+    """trl.kernels.chunked_logprob (TRL 1.16.0): Triton's kernels turn a tile of logits into its gradient in place, and
     cuBLAS adds a product in bf16 to a sum in fp32 without casting the factors."""
 
     def in_place(*ignored, **more):
