@@ -47,7 +47,7 @@ class Recorder(TorchDispatchMode):
 
     def __init__(self, workspace_bytes=0):
         super().__init__()
-        self.events, self.live, self.made, self.of_stream = [], {}, 0, {}
+        self.events, self.live, self.made, self.of_stream = [], {}, 0, {0: 0}
         self.workspace_bytes, self.handles = workspace_bytes, set()
         self.paused, self.replaced, self.inherited, self.streams = 0, [], None, {}
 
@@ -173,6 +173,9 @@ class Recorder(TorchDispatchMode):
         """What is there when recording begins: a sharded model is built without memory."""
         for tensor in [*model.parameters(), *model.buffers()]:
             self.see(tensor.to_local() if hasattr(tensor, "to_local") else tensor)
+
+    def empty_cache(self):
+        self.events.append(("empty_cache", 0, 0))
 
     def lines(self):
         for action, number, size in self.events:

@@ -33,3 +33,8 @@ def play_shards(module):
 def play_deepspeed(module):
     """deepspeed.ops: on the CPU it would compile a way of its own to send between processes, for minutes."""
     module.__compatible_ops__["deepspeed_shm_comm"] = False
+
+
+def play_accelerator(module):
+    """deepspeed.accelerator.cpu_accelerator: after its optimizer is made, DeepSpeed gives back what the card does not need."""
+    module.CPU_Accelerator.empty_cache = lambda self: fathom_fake.recorder.empty_cache()

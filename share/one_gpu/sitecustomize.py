@@ -348,6 +348,7 @@ CHANGES_OF_FAKE = {
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
     "torch.nn.parallel.distributed": play_replicas,
+    "deepspeed.accelerator.cpu_accelerator": of_fake("fathom_fake_ranks", "play_accelerator"),
     "deepspeed.ops": of_fake("fathom_fake_ranks", "play_deepspeed"),
     "torch.distributed.fsdp._fully_shard._fsdp_init": of_fake("fathom_fake_ranks", "play_shards"),
 }

@@ -43,6 +43,14 @@ for step in range(2):
     optimizer.step()
     optimizer.zero_grad()
 """
+GIVEN_BACK = """
+import torch
+from deepspeed.accelerator import get_accelerator
+first = torch.randn(1 << 26)
+del first
+get_accelerator().empty_cache()
+second = torch.randn(1 << 27)
+"""
 # Of an H200, whose cuBLAS takes 32 MiB a thread; Fathom tells a trial so.
 H200 = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "ACCELERATE_TORCH_DEVICE": "cpu", "DS_ACCELERATOR": "cpu",
         "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -96,7 +104,12 @@ class Ranks(unittest.TestCase):
         self.repeat("v20", EXPERTS, {"allocated": 0.01, "reserved": 7}, **FSDP2)
 
     def test_zero3(self):
-        self.repeat("u40", QWEN25, {"allocated": 0.5}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
+        self.repeat("u40", QWEN25, {"allocated": 0.02}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
+
+    def test_what_deepspeed_gives_back(self):
+        done, found = run_script(GIVEN_BACK, **H200)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.assertEqual(found["reserved_bytes"], 4 << 27)
 
     def test_replicas(self):
         config = {**QWEN3, "num_hidden_layers": 6, "tie_word_embeddings": True}
