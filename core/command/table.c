@@ -25,6 +25,7 @@ static const struct option_alias published_options[] = {
 #define NO_ADAPTERS "adapters beside the weights are not modelled"
 #define NO_SPREAD   "whole experts on each GPU are not modelled; --tp divides every expert"
 #define NO_OFFLOAD  "weights in host memory are not modelled"
+#define NO_HANDING  "keys and values that go to another server or to host memory are not modelled"
 static const struct option_alias server_options[] = {
     {.name = "max-model-len", .setting = "context"},
     {.name = "context-length", .setting = "context"},
@@ -39,8 +40,14 @@ static const struct option_alias server_options[] = {
     {.name = "cpu-offload-gb", .refused = NO_OFFLOAD},
     {.name = "speculative-config", .refused = NO_DRAFTS},
     {.name = "speculative-algorithm", .refused = NO_DRAFTS},
+    {.name = "speculative-model", .refused = NO_DRAFTS},
+    {.name = "kv-transfer-config", .refused = NO_HANDING},
+    {.name = "kv-offloading-size", .refused = NO_HANDING},
+    {.name = "disaggregation-mode", .refused = NO_HANDING},
+    {.name = "enable-hierarchical-cache", .refused = NO_HANDING},
     {.name = "data-parallel-size", .refused = NO_REPLICAS},
     {.name = "dp-size", .refused = NO_REPLICAS},
+    {.name = "enable-dp-attention", .refused = NO_REPLICAS},
     {.name = "enable-expert-parallel", .refused = NO_SPREAD},
     {.name = "ep-size", .refused = NO_SPREAD},
     {0},
