@@ -68,6 +68,7 @@ REFUSED = [
 PACKED = [(["--model", "Qwen3-8B", "--quantization", "bnb-8bit"], 8.8),
           (["--model", "Qwen3-8B", "--quantization", "bnb-4bit"], 5.58),
           (["--model", "unsloth/Qwen3-8B-bnb-8bit"], 8.8), (["--model", "Qwen3-8B", "--quantization", "fp8"], 8.8),
+          (["--model", "mistralai/Pixtral-12B-2409"], 23.87),
           (["--model", "Moonlight-16B-A3B"], 29.9), (["--model", "DeepSeek-V3", "--tp", "16"], 40.3)]
 CONFIG_8BIT = {"model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 36, "num_attention_heads": 32,
                "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 12288, "vocab_size": 151936,
@@ -239,7 +240,7 @@ others.
 Not modelled, and refused by name: NVFP4, GGUF, HQQ, EXL2, Quark, TorchAO; adapters (`--enable-lora`), weights in host
 memory (`--cpu-offload-gb`), drafts of speculative decoding, keys and values that go to another server or to host memory
 (`--kv-transfer-config`), replicas (`--data-parallel-size`: each is a server by
-itself) and whole experts on each GPU (`--enable-expert-parallel`). Mistral Small 3.1 and 3.2 and Kimi-VL are known to
+itself) and whole experts on each GPU (`--enable-expert-parallel`). Mistral Small 3.1 and 3.2, Pixtral 12B and Kimi-VL are known to
 `serve` alone: their text models under towers of which the weights are counted. What profiling takes for images stands
 on Gemma 3, Mistral Small 3.1, Kimi-VL and one log of Qwen3-VL. Speeds come from the rates of training's kernels
 ([speed.md](speed.md)) and are a range that three published figures lie in.

@@ -102,7 +102,6 @@ const struct known_model known_models[] = {
     {"internvl", 15120, "OpenGVLab/InternVL3_5-14B OpenGVLab/InternVL3_5-14B-HF"},
     {"internvl", 30848, "OpenGVLab/InternVL3_5-30B-A3B OpenGVLab/InternVL3_5-30B-A3B-HF"},
     {"internvl", 38400, "OpenGVLab/InternVL3_5-38B OpenGVLab/InternVL3_5-38B-HF"},
-    {"pixtral", 12682, "mistral-community/pixtral-12b mistralai/Pixtral-12B-2409"},
     {"mistral3", 24011,
      "mistralai/Mistral-Small-3.1-24B-Base-2503 mistralai/Mistral-Small-3.1-24B-Instruct-2503 "
      "mistralai/Mistral-Small-3.2-24B-Instruct-2506 mistralai/Magistral-Small-2509"},

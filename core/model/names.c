@@ -248,7 +248,14 @@ const ptrdiff_t named_model_count = COUNT_OF(named_models);
     .like = "Mistral-Small-24B", .positions = 131072, .whole = 4847616, .shared = 434110464, \
     .image_tokens = 3025, .patch_width = 4 * 1024 + 2 * 4096, .patches = 4
 
+// The same tower of patches of 16 x 16 without a merger, under Mistral-Nemo.
+#define PIXTRAL_12B                                                                               \
+    .like = "Mistral-Nemo-Base-2407", .positions = 1024000, .whole = 846848, .shared = 434110464, \
+    .image_tokens = 4096, .patch_width = 4 * 1024 + 2 * 4096, .patches = 1
+
 const struct served_model served_models[] = {
+    {"Pixtral-12B-2409", "mistralai", PIXTRAL_12B},
+    {"pixtral-12b", "mistral-community", PIXTRAL_12B},
     {"Mistral-Small-3.1-24B-Instruct-2503", "mistralai", PIXTRAL_24B},
     {"Mistral-Small-3.1-24B-Base-2503", "mistralai", PIXTRAL_24B},
     {"Mistral-Small-3.2-24B-Instruct-2506", "mistralai", PIXTRAL_24B},
