@@ -196,13 +196,17 @@ static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
+struct sharing_ranks {
+    uint64_t cp, rest; // ranks that share a sequence, and that are left for stages
+};
+
 // Stages of a pipeline, in doublings that divide the layers, where whoever shares a sequence has
 // enough of it to be busy.
-static bool add_stages(struct plan *p, struct arena *a, struct plan_family f, uint64_t cp,
-                       uint64_t most, struct error *e)
+static bool add_stages(struct plan *p, struct arena *a, struct plan_family f,
+                       struct sharing_ranks r, struct error *e)
 {
-    uint64_t first = p->job.pipeline,
-             last = is_given(p, "pp") ? first : u64_least(most, MOST_STAGES);
+    uint64_t first = p->job.pipeline, cp = r.cp;
+    uint64_t last = is_given(p, "pp") ? first : u64_least(r.rest, MOST_STAGES);
     for (uint64_t n = first; n <= last; n *= 2) {
         bool wanted = n == first || (p->job.model.layers % n == 0 &&
                                      (cp == 1 || p->job.context / cp >= LEAST_SHARED_TOKENS));
@@ -228,7 +232,8 @@ static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, 
             struct str words =
                 str_format(a, "tp=%llu cp=%llu", (unsigned long long)t, (unsigned long long)c);
             int trouble = (t > 1 ? SHARING_TROUBLE : 0) + (c > 1 ? SHARING_TROUBLE : 0);
-            if (!add_stages(p, a, placed(a, f, words, trouble), c, gpus / (t * c), e))
+            struct sharing_ranks r = {c, gpus / (t * c)};
+            if (!add_stages(p, a, placed(a, f, words, trouble), r, e))
                 return false;
         }
     return true;

@@ -367,20 +367,21 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     return true;
 }
 
-// How a stage is simulated.
+// How a stage is simulated, and where what was seen of it goes.
 struct manner {
     bool plays, untimed;
+    struct seen_stage *seen;
 };
 
 static bool fit_stage(struct prediction *p, struct arena *a, const struct job *job,
-                      const struct manner *how, struct seen_stage *seen, struct error *e)
+                      const struct manner *how, struct error *e)
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
     struct simulation s = {.plays = how->plays, .untimed = how->untimed, .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
-    *seen = (struct seen_stage){s.time->passing, p->time, s.time->network};
+    *how->seen = (struct seen_stage){s.time->passing, p->time, s.time->network};
     if (!how->plays)
         return true;
     take_over(p, &s);
@@ -411,11 +412,13 @@ static void join_stages(struct prediction *p, struct prediction *other)
 // has most. What is allocated is the most of any. Their step takes as long as they wait for each
 // other.
 static bool fit(struct prediction *p, struct arena *a, const struct job *job,
-                const struct manner *how, struct error *e)
+                const struct manner *asked, struct error *e)
 {
     struct seen_stage seen[SEEN_STAGES] = {0};
+    struct manner how = *asked;
+    how.seen = seen;
     if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank")) {
-        bool ok = fit_stage(p, a, job, how, &seen[0], e);
+        bool ok = fit_stage(p, a, job, &how, e);
         p->time.reading = seen->passing.forward[STAGE_FIRST] * (double)job->accumulation;
         return ok;
     }
@@ -425,14 +428,15 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
         one.stage = seen_rank(job, i);
         if (!is_seen(job, i))
             continue;
-        if (!fit_stage(&stage, a, &one, how, &seen[i], e))
+        how.seen = &seen[i];
+        if (!fit_stage(&stage, a, &one, &how, e))
             return false;
         if (i == SEEN_FIRST)
             *p = stage;
         else
             join_stages(p, &stage);
     }
-    if (!how->untimed)
+    if (!how.untimed)
         p->time = step_time_of_stages(*a, job, seen);
     return true;
 }

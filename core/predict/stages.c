@@ -14,7 +14,8 @@ bool is_seen(const struct job *job, int seen)
 // A stage's output goes to the next as this rank has it, in bf16.
 static double handed_bytes(const struct job *job)
 {
-    return 2 * (double)(job_tokens(job) / job->tensor) * (double)job->model.hidden;
+    uint64_t tokens = job_tokens(job) / job->tensor;
+    return 2 * (double)tokens * (double)job->model.hidden;
 }
 
 // What all ranks multiply, of what they could in that time.

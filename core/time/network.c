@@ -118,8 +118,8 @@ double handing_seconds(const struct network *n, uint64_t ranks, double bytes)
 // Of what a rank exchanges with all, the part for other nodes.
 static double exchanged_across(const struct network *n, struct ranks_apart g)
 {
-    double inside = (double)(n->per_node / g.stride);
-    return 1 - (inside > 1 ? inside : 1) / (double)g.ranks;
+    uint64_t inside = n->per_node / g.stride;
+    return 1 - (inside > 1 ? (double)inside : 1) / (double)g.ranks;
 }
 
 double group_seconds(const struct network *n, enum collective kind, struct ranks_apart g,
