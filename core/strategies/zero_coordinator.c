@@ -389,7 +389,7 @@ static void search_ahead(struct coordinator *c)
         return;
     if (!c->visits)
         look_ahead(c);
-    ptrdiff_t end = c->step;
+    int64_t end = c->step;
     while (end < c->module_count && c->passed[0][end] - c->passed[0][c->step] < MOST_REUSE_DISTANCE)
         end++;
     machine_host(m, (double)(end - c->step) * machine_rates(m)->zero_search);
