@@ -49,8 +49,8 @@ static bool is_other_ring(const struct job *job)
 // Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    bool whole =
-        !job->checkpointing && job->strategy != STRATEGY_SINGLE && job->strategy != STRATEGY_FSDP2;
+    bool whole = !job->checkpointing && !job_is_zero(job) && job->strategy != STRATEGY_SINGLE &&
+                 job->strategy != STRATEGY_FSDP2;
     return job->recipe == RECIPE_TRL &&
            (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED || whole);
 }
@@ -106,7 +106,8 @@ static bool has_other_overlap(const struct job *job)
 // t11 of real_trainers.jsonl was on one GPU, dz3 under zero3.
 static bool is_distilled_spread(const struct job *job)
 {
-    return job->teacher != NULL && job_ranks(job) > 1 && job->strategy != STRATEGY_ZERO3;
+    bool measured = job->strategy == STRATEGY_ZERO1 || job->strategy == STRATEGY_ZERO3;
+    return job->teacher != NULL && job_ranks(job) > 1 && !measured;
 }
 
 static bool has_fused_kernels_spread(const struct job *job)
@@ -200,9 +201,13 @@ static bool is_muon(const struct job *job)
 }
 
 // Unlike t14 of real_trainers.jsonl.
+// Unlike w2, x19, x30 and y6 of real_trainers.jsonl.
 static bool is_other_adafactor(const struct job *job)
 {
-    return job->optimizer == OPTIMIZER_ADAFACTOR && job->strategy != STRATEGY_SINGLE;
+    bool measured = job->strategy == STRATEGY_SINGLE ||
+                    (job->recipe == RECIPE_TRL &&
+                     (job->strategy == STRATEGY_ZERO2 || job->strategy == STRATEGY_ZERO3));
+    return job->optimizer == OPTIMIZER_ADAFACTOR && !measured;
 }
 
 static bool is_paged(const struct job *job)
@@ -339,18 +344,17 @@ static bool is_adapter_spread(const struct job *job)
 {
     bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
     bool known = job->recipe == RECIPE_TRL || is_of_trainer(job);
-    bool other = job->strategy == STRATEGY_ZERO1 ||
-                 (job->strategy == STRATEGY_ZERO2 && job->recipe != RECIPE_TRL) ||
-                 ((job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO3) && !known);
+    bool other = !known && (job_is_zero(job) || job->strategy == STRATEGY_FSDP1);
     return job->lora_rank && (own_loop || other);
 }
 
-// Unlike do1 to do3 of real_trainers.jsonl.
+// Unlike do1 to do3, w21, w55, y4, y7, y20 and y26 of real_trainers.jsonl.
 static bool is_other_dora(const struct job *job)
 {
-    bool measured = job->recipe == RECIPE_TRL &&
-                    (job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
-                     job->strategy == STRATEGY_ZERO3);
+    bool sharded = job->strategy == STRATEGY_FSDP2 || job->strategy == STRATEGY_ZERO2 ||
+                   job->strategy == STRATEGY_ZERO3;
+    bool measured = (job->recipe == RECIPE_TRL && job->strategy == STRATEGY_SINGLE) ||
+                    ((job->recipe == RECIPE_TRL || is_of_trainer(job)) && sharded);
     return job->dora && !measured;
 }
 

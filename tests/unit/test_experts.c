@@ -285,10 +285,8 @@ TEST(a_delta_net_keeps_the_state_of_every_chunk)
 TEST(hybrids_are_refused_where_they_are_not_modelled)
 {
     static const char *const rows[][2] = {
-        {"precision=autocast", "is not modelled under autocast"},
         {"gpu=8xH200 cp=2 strategy=fsdp2", "is not modelled under context parallel"},
         {"gpu=8xH200 sp=2 strategy=fsdp2", "is not modelled under sequence parallel"},
-        {"lora=16", "is not modelled"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();

@@ -420,7 +420,7 @@ TEST(a_step_that_is_left_out_is_as_if_it_was_played)
 {
     static const char *const jobs[] = {
         "model=Qwen3-8B gpu=H200 context=4096 layers=6", // the second step grows
-        "model=Mistral-7B-v0.3 gpu=B200 context=2048", // the third does
+        "model=Mistral-7B-v0.3 gpu=B200 context=2048",   // the third does
         "model=Llama-3.2-1B gpu=H200 context=8192 accum=2",
         "model=Qwen3-0.6B gpu=H200 context=4096 lora=8 checkpointing=off",
     };
@@ -747,8 +747,8 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=H200 context=4k loss=chunked:0",
      "loss must be one of full|chunked:N|none"},
     {"model=Qwen3-8B gpu=H200 context=4k strategy=zero4", "strategy must be one of"},
-    {"model=DeepSeek-V3 layers=1 gpu=H200 context=4k precision=autocast",
-     "latent attention is not modelled under autocast"},
+    {"model=DeepSeek-V3 layers=1 gpu=H200 context=4k precision=fp32",
+     "latent attention is not modelled in fp32"},
     {"model=Qwen3-8B gpu=H200 context=256M batch=64k", "are more than can be counted"},
     {"model=Qwen3-8B gpu=H200 context=1M loss=chunked:16", "are more than 2048 chunks"},
     {"model=Qwen3-8B gpu=2xH200 context=4k save-hf=never", "only trinity's checkpoint is modelled"},

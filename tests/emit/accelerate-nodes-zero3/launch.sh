@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-14B, 16384 tokens a sequence; sequences a step: 32.
-# Predicted: safe. Peak 59.26 GiB reserved, 43.59 GiB allocated, of the 77.63 GiB that torch may take. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 71.38 GiB reserved, 43.59 GiB allocated, of the 77.63 GiB that torch may take. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-4B, 16384 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 22.71 GiB reserved, 16.29 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 24.34 GiB reserved, 16.29 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-8B, 16384 tokens a sequence; sequences a step: 4.
-# Predicted: safe. Peak 43.43 GiB reserved, 33.64 GiB allocated, of the 75.54 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 44.83 GiB reserved, 33.64 GiB allocated, of the 75.54 GiB that torch may take. Not measured: jobs of this kind.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-VL-4B-Instruct, 4096 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 14.98 GiB reserved, 11.54 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 15.04 GiB reserved, 11.54 GiB allocated, of the 77.63 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 # Predicted with --images 2
 # Predicted with --image-size 1024x768
