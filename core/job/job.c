@@ -85,6 +85,16 @@ static bool spread_tokens(struct job *j, struct error *e)
     return true;
 }
 
+// All of peft's linear layers where none is named, or all that have a name; beside experts those
+// are fewer.
+static void conclude_targets(struct job *j)
+{
+    if (j->lora_rank && !j->lora_targets)
+        j->lora_targets = LORA_ALL_TARGETS;
+    if (j->lora_targets == LORA_NAMED_TARGETS && !model_has(&j->model, FEATURE_EXPERTS))
+        j->lora_targets = LORA_ALL_TARGETS;
+}
+
 // Fields that depend on others where nothing is given.
 static void conclude(struct job *j)
 {
@@ -100,10 +110,7 @@ static void conclude(struct job *j)
         j->has_kl = true;
     if (!j->image_width)
         j->image_width = j->image_height = USUAL_IMAGE;
-    if (j->lora_rank && !j->lora_targets)
-        j->lora_targets = LORA_ALL_TARGETS;
-    if (j->lora_targets == LORA_NAMED_TARGETS && !model_has(&j->model, FEATURE_EXPERTS))
-        j->lora_targets = LORA_ALL_TARGETS;
+    conclude_targets(j);
     // Accelerate's YAML has no word for it, and DeepSpeed's own default in stage 2 is off.
     bool is_said = !j->target || settings_find_z(j->given, "overlap-comm");
     j->overlap_comm &=

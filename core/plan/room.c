@@ -100,34 +100,46 @@ static void look(void *context, ptrdiff_t index, struct arena scratch)
     (void)plan_look(r->plan, look, scratch, &r->errors[index]);
 }
 
-// One of each family, as long as anything is open.
+// One of each family, where it has any that is open.
+static ptrdiff_t choose_groups(struct room *r)
+{
+    const struct plan *p = r->plan;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t i = 0; i < p->family_count; i++) {
+        const struct plan_family *f = &p->families[i];
+        bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
+        if (leanest == r->leanest && f->gpus == r->gpus)
+            choose_group(r, f, &count);
+    }
+    return count;
+}
+
+static bool settle_groups(struct room *r, ptrdiff_t count, struct error *e)
+{
+    for (ptrdiff_t i = 0; i < count; i++) {
+        plan_settle_group(r->plan, r->groups[i]);
+        if (r->errors[i].code != ERROR_NONE) {
+            *e = r->errors[i];
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool find_ends(struct room *r, struct arena *a, const struct runner *runner, struct error *e)
 {
     struct plan *p = r->plan;
-    for (;;) {
-        ptrdiff_t count = 0;
-        for (ptrdiff_t i = 0; i < p->family_count; i++) {
-            const struct plan_family *f = &p->families[i];
-            bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-            if (leanest == r->leanest && f->gpus == r->gpus)
-                choose_group(r, f, &count);
-        }
-        if (!count)
-            return true;
+    for (ptrdiff_t count; (count = choose_groups(r));) {
         struct tasks tasks = {
             .count = count, .run = look, .context = r, .before = p->predicted, .of = p->all};
         r->errors = NEW(a, struct error, count);
         for (ptrdiff_t i = 0; i < count; i++)
             plan_prepare_group(p, a, r->groups[i]);
         runner_run(runner, *a, &tasks);
-        for (ptrdiff_t i = 0; i < count; i++) {
-            plan_settle_group(p, r->groups[i]);
-            if (r->errors[i].code != ERROR_NONE) {
-                *e = r->errors[i];
-                return false;
-            }
-        }
+        if (!settle_groups(r, count, e))
+            return false;
     }
+    return true;
 }
 
 // Families without any that is leaner first: where those have no room, others have none.

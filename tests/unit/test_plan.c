@@ -215,30 +215,38 @@ static const struct plan_candidate *tried_at(const struct plan_group *g, const s
     return NULL;
 }
 
+struct floors_seen {
+    ptrdiff_t compared, above, timed;
+};
+
+static void check_floor(struct floors_seen *seen, const struct plan_floor *f,
+                        const struct plan_candidate *c)
+{
+    CHECK(c && f->bytes <= c->prediction.floor_bytes);
+    CHECK(c && (f->bytes <= f->family->limit_bytes || !c->prediction.fits));
+    CHECK(c && f->seconds <= c->prediction.time.seconds);
+    seen->above += f->bytes > f->family->limit_bytes;
+    seen->timed += f->seconds > 0;
+    seen->compared++;
+}
+
 // What is found without an allocator, of memory alone in fewer steps and no further than the limit,
 // is never more than what the whole prediction has alive, and never longer than what it takes; and
 // nothing of it is called hopeless that fits.
 TEST(floors_are_floors)
 {
     static const enum plan_goal goals[] = {GOAL_COST, GOAL_MEMORY, GOAL_SPEED};
-    ptrdiff_t compared = 0, above = 0, timed = 0;
+    struct floors_seen seen = {0};
     for (ptrdiff_t n = 0; n < COUNT_OF(goals); n++) {
         struct arena *a = test_arena();
         const struct plan *all = plan_of(a, spaces[n], goals[n], true);
         const struct plan *p = plan_made(a, spaces[n], goals[n], false, true);
         for (ptrdiff_t g = 0; g < p->group_count; g++)
-            for (ptrdiff_t i = 0; i < p->groups[g].floor_count; i++) {
-                const struct plan_floor *f = &p->groups[g].floors[i];
-                const struct plan_candidate *c = tried_at(&all->groups[g], f);
-                CHECK(c && f->bytes <= c->prediction.floor_bytes);
-                CHECK(c && (f->bytes <= f->family->limit_bytes || !c->prediction.fits));
-                CHECK(c && f->seconds <= c->prediction.time.seconds);
-                above += f->bytes > f->family->limit_bytes;
-                timed += f->seconds > 0;
-                compared++;
-            }
+            for (ptrdiff_t i = 0; i < p->groups[g].floor_count; i++)
+                check_floor(&seen, &p->groups[g].floors[i],
+                            tried_at(&all->groups[g], &p->groups[g].floors[i]));
     }
-    CHECK(compared > 100 && above > 10 && timed > 20);
+    CHECK(seen.compared > 100 && seen.above > 10 && seen.timed > 20);
 }
 
 // "strategy=zero3 cp=2" of "strategy=zero2 cp=2", where there is one with the same dials.

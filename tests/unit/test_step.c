@@ -416,6 +416,21 @@ static void play_steps(struct step_peak peaks[PREDICT_STEPS], struct arena scrat
     }
 }
 
+static void check_steps(struct arena *a, const char *settings)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct step_peak peaks[PREDICT_STEPS] = {0};
+    struct prediction memory = {0}, timed = {0};
+    struct error e;
+    CHECK(job_of(job, a, settings, &e) && predict_memory(&memory, a, job, &e));
+    CHECK(predict_fit(&timed, a, job, &e));
+    struct trace t = history_in(a, settings);
+    play_steps(peaks, *a, &t, memory.limit_bytes);
+    CHECK(memory.steps_done == PREDICT_STEPS && timed.steps_done == PREDICT_STEPS);
+    CHECK(!memcmp(memory.steps, peaks, sizeof peaks));
+    CHECK(!memcmp(timed.steps, peaks, sizeof peaks));
+}
+
 TEST(a_step_that_is_left_out_is_as_if_it_was_played)
 {
     static const char *const jobs[] = {
@@ -424,20 +439,8 @@ TEST(a_step_that_is_left_out_is_as_if_it_was_played)
         "model=Llama-3.2-1B gpu=H200 context=8192 accum=2",
         "model=Qwen3-0.6B gpu=H200 context=4096 lora=8 checkpointing=off",
     };
-    for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++) {
-        struct arena *a = test_arena();
-        struct job *job = NEW(a, struct job, 1);
-        struct step_peak peaks[PREDICT_STEPS] = {0};
-        struct prediction memory, timed;
-        struct error e;
-        CHECK(job_of(job, a, jobs[i], &e) && predict_memory(&memory, a, job, &e));
-        CHECK(predict_fit(&timed, a, job, &e));
-        struct trace t = history_in(a, jobs[i]);
-        play_steps(peaks, *a, &t, memory.limit_bytes);
-        CHECK(memory.steps_done == PREDICT_STEPS && timed.steps_done == PREDICT_STEPS);
-        CHECK(!memcmp(memory.steps, peaks, sizeof peaks));
-        CHECK(!memcmp(timed.steps, peaks, sizeof peaks));
-    }
+    for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++)
+        check_steps(test_arena(), jobs[i]);
 }
 
 struct counter {
