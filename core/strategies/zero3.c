@@ -1,10 +1,12 @@
 // DeepSpeed's ZeRO-3 (0.19.8, deepspeed/runtime/zero/stage3.py): every parameter is cut into equal
 // parts, one a rank; rank 0 is followed here.
 //
-// Gradients, the step and building. Three streams: parameters are gathered on one, gradients
-// reduced on another. What one stream made and another used comes back when that use is over
-// (Tensor.record_stream), by the clocks of host and card. DeepSpeed's hooks keep the host busy, so
-// that few blocks wait; but one that does can keep the embedding from its place.
+// Gradients and the step (zero3_build.c: what stands before them). Three streams: parameters are
+// gathered on one, gradients reduced on another. What one stream made and another used comes back
+// when that use is over (Tensor.record_stream), by the clocks of host and card. DeepSpeed's hooks
+// keep the host busy, so that few blocks wait; but one that does can keep the embedding from its
+// place.
+#include "core/strategies/zero3.h"
 #include "core/base/num.h"
 #include "core/models/adapters.h"
 #include "core/models/tower.h"
@@ -12,50 +14,8 @@
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
 #include "core/strategies/zero.h"
-#include "core/strategies/zero_coordinator.h"
-#include "core/strategies/zero_pending.h"
 
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8 };
-
-#define SUB_GROUP_ELEMENTS UINT64_C(1000000000) // sub_group_size, deepspeed/runtime/zero/config.py
-
-// Modules without parameters that are called before and after a module in a pass; each is a moment
-// at which more parameters are gathered ahead.
-struct neighbours {
-    int before, after;
-};
-
-struct zero3 {
-    struct coordinator *coordinator;
-    struct neighbours *forward, *backward; // by module
-    int *uses_left;
-    struct storage *buffer; // of gradients on their way
-    int *bucket;
-    int bucket_count;
-    uint64_t bucket_filled, bucket_elements, ranks;
-    bool *in_block;        // a parameter of experts, or of their router where that is in the block
-    bool has_leaf_blocks;  // see is_leaf
-    int *weights;          // of a thin matrix: the weight it stands beside; -1
-    int base_count;        // parameters before the thin ones
-    bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
-    int holder;            // which that was: weights to run it again are held for it; -1
-    uint64_t micro_batch;  // of the step, from 1
-    bool is_whole;         // hooks are taken off, all parameters are there
-    struct pending reductions;
-    struct storage **wide; // gradients on their way to files, by their place in the bucket
-};
-
-static struct zero3 *zero3_of(const struct trainer *t)
-{
-    return t->state;
-}
-
-// Without overlap_comm all is on the stream of the products (stage3.py and parameter_offload.py,
-// default_stream).
-static uint16_t gather_stream(const struct trainer *t)
-{
-    return t->job->overlap_comm ? t->first_stream : STREAM_COMPUTE;
-}
 
 static uint16_t reduce_stream(const struct trainer *t)
 {
@@ -66,12 +26,6 @@ static uint64_t elements_of(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
     return p->rows * p->columns;
-}
-
-static bool is_frozen(const struct trainer *t, int parameter)
-{
-    const struct parameter *p = &t->graph.parameters[parameter];
-    return p->frozen && !p->idle; // what is idle is flat with what is trained
 }
 
 static void drop(struct trainer *t, struct storage **s)
@@ -118,13 +72,6 @@ static int first_block(const struct trainer *t)
 static int first_of_tower(const struct trainer *t)
 {
     return first_block(t) + (int)t->job->model.layers;
-}
-
-// The families whose whole block of experts DeepSpeed takes as one module without children
-// (deepspeed/runtime/zero/leaf_module_config.py); of others the experts are a module by themselves.
-static bool is_leaf(const struct model *m)
-{
-    return words_have("mixtral|qwen2_moe|qwen3_moe", '|', str_from(m->family->model_type));
 }
 
 static int block_of(const struct trainer *t, int layer, bool with_router)
@@ -183,7 +130,7 @@ static void hold_frozen(struct trainer *t, int module)
     while (z->in_block[module] && z->in_block[end] && all[end].layer == all[module].layer)
         end++;
     for (int i = module; i < end; i++)
-        if (is_frozen(t, i))
+        if (zero3_freezes(t, i))
             coordinator_hold(z->coordinator, i);
 }
 
@@ -478,7 +425,7 @@ static void leave_backward(struct trainer *t, int unit)
     while (!z->in_block[end])
         end++;
     for (; z->has_leaf_blocks && z->in_block[end]; end++)
-        if (!is_frozen(t, end))
+        if (!zero3_freezes(t, end))
             add_to_bucket(t, end);
     const int folded[] = {l->gate_up, l->experts_down, l->router};
     for (int i = 0; z->has_leaf_blocks && i < COUNT_OF(folded); i++)
@@ -538,7 +485,7 @@ static void update(struct trainer *t)
     if (!t->job->offload) {
         check_overflow(t);
         for (int i = 0; i < t->graph.parameter_count; i++)
-            if (!is_frozen(t, i))
+            if (!zero3_freezes(t, i))
                 machine_scratch(t->machine, coordinator_shard(z->coordinator, i) * NORM_WIDTH);
         for (int i = 0; i < t->trained_count; i++)
             step_group(t, &t->trained[i]);
@@ -600,351 +547,6 @@ static void make_whole(struct trainer *t, bool whole)
     coordinator_gather_persistent(z->coordinator);
 }
 
-// ------------------------------------------------------------------ building
-
-// A block without children is called where an MLP would be; else its router, its experts and their
-// activation are, and an MLP beside them with its own.
-static void find_neighbours_of_experts(struct zero3 *z, const struct layer_parameters *l)
-{
-    int inside = !z->has_leaf_blocks;
-    z->forward[l->before_mlp_norm].after = inside;
-    z->forward[l->gate_up].after = inside;
-    z->backward[l->gate_up] = (struct neighbours){1 + inside, inside};
-    if (l->shared_gate < 0)
-        return;
-    z->backward[l->gate_up].before = 0;
-    z->forward[l->shared_gate] = (struct neighbours){1, 1};
-    z->backward[l->shared_down].before = 3; // the layer, the block, the MLP
-    z->backward[l->shared_up].after = 1;
-}
-
-// An adapter that is added to a weight of the block is in the block.
-static void add_folded(struct trainer *t, struct zero3 *z, int block, int weight)
-{
-    const struct parameter *p = &t->graph.parameters[weight];
-    for (int i = 0; p->folds && i < adapter_tensors(p); i++) {
-        coordinator_add(z->coordinator, block, p->adapter + i);
-        z->in_block[p->adapter + i] = true;
-    }
-}
-
-static void find_blocks(struct trainer *t, struct zero3 *z)
-{
-    z->has_leaf_blocks = is_leaf(&t->job->model);
-    for (int i = 0; i < (int)t->job->model.layers; i++) {
-        const struct layer_parameters *l = &t->layers[i];
-        const int theirs[] = {l->gate_up_bias, l->experts_down, l->experts_down_bias,
-                              z->has_leaf_blocks ? l->router : -1};
-        if (l->router < 0)
-            continue;
-        const int folded[] = {l->gate_up, l->experts_down, l->router};
-        z->in_block[l->gate_up] = true;
-        if (z->has_leaf_blocks)
-            coordinator_set_leaf(z->coordinator, l->gate_up);
-        for (int j = 0; j < COUNT_OF(theirs); j++) {
-            coordinator_add(z->coordinator, l->gate_up, theirs[j]);
-            if (theirs[j] >= 0)
-                z->in_block[theirs[j]] = true;
-        }
-        for (int j = 0; j < COUNT_OF(folded); j++)
-            add_folded(t, z, l->gate_up, folded[j]);
-    }
-}
-
-static void find_neighbours_of_mlp(struct zero3 *z, const struct layer_parameters *l, bool tiled)
-{
-    int first = l->gate >= 0 ? l->gate : l->gate_up >= 0 ? l->gate_up : l->up;
-    if (l->before_mlp_norm >= 0)
-        z->forward[l->before_mlp_norm].after = 1; // the MLP
-    else
-        z->forward[first].before = 1;
-    z->forward[first].after = 1;                       // its activation
-    z->backward[l->down].before = tiled ? 0 : 2;       // the layer, the MLP
-    z->backward[l->up >= 0 ? l->up : first].after = 1; // the activation
-}
-
-static void join_biases(struct coordinator *c, const struct vision_parameters *p)
-{
-    coordinator_add(c, p->patch, p->patch_bias);
-    coordinator_add(c, p->norm, p->norm_bias);
-    coordinator_add(c, p->norm2, p->norm2_bias);
-    coordinator_add(c, p->qkv, p->qkv_bias);
-    coordinator_add(c, p->proj, p->proj_bias);
-    coordinator_add(c, p->fc1, p->fc1_bias);
-    coordinator_add(c, p->fc2, p->fc2_bias);
-    coordinator_add(c, p->q, p->q_bias);
-    coordinator_add(c, p->k, p->k_bias);
-    coordinator_add(c, p->v, p->v_bias);
-    coordinator_add(c, p->gate, p->gate_bias);
-    coordinator_add(c, p->up, p->up_bias);
-}
-
-// Not every tower has each of these modules.
-static void put_neighbours(struct neighbours *all, int module, struct neighbours n)
-{
-    if (module >= 0)
-        all[module] = n;
-}
-
-static void find_neighbours_of_merger(struct zero3 *z, const struct vision_parameters *p)
-{
-    put_neighbours(z->forward, p->norm, (struct neighbours){1, 0}); // the merger
-    put_neighbours(z->forward, p->fc1, (struct neighbours){0, 1});  // its activation
-    put_neighbours(z->backward, p->fc2, (struct neighbours){1, 1});
-    join_biases(z->coordinator, p);
-}
-
-static void find_neighbours_of_block(struct zero3 *z, const struct vision_parameters *p)
-{
-    int first = p->gate >= 0 ? p->gate : p->fc1;
-    put_neighbours(z->forward, p->norm, (struct neighbours){1, 1});  // the block; attention
-    put_neighbours(z->forward, p->norm2, (struct neighbours){0, 1}); // the MLP
-    put_neighbours(z->forward, first, (struct neighbours){0, 1});    // its activation
-    put_neighbours(z->backward, p->fc2, (struct neighbours){2, 1});  // the block, the MLP; that
-    put_neighbours(z->backward, p->proj, (struct neighbours){1, 0}); // attention
-    join_biases(z->coordinator, p);
-}
-
-// modeling_qwen3_vl.py. The tower comes between the embedding and the language model, and its many
-// small modules let the parameters of that be gathered far ahead.
-static void find_neighbours_of_tower(struct trainer *t, struct zero3 *z)
-{
-    const struct tower *w = t->tower;
-    const struct vision *v = &t->job->model.vision;
-    z->forward[t->embedding].after = 0;
-    z->forward[t->layers[0].input_norm].before += 2; // the language model, its rotary embedding
-    z->backward[t->final_norm].before++;
-    put_neighbours(z->forward, w->stem.patch,
-                   (struct neighbours){2, 0}); // the tower, its embedding
-    put_neighbours(z->forward, w->stem.positions, (struct neighbours){0, 1}); // rotary embedding
-    find_neighbours_of_merger(z, &w->stem);
-    for (uint64_t i = 0; i < v->deepstack; i++)
-        find_neighbours_of_merger(z, &w->mergers[i]);
-    for (uint64_t i = 0; i < v->depth; i++)
-        find_neighbours_of_block(z, &w->blocks[i]);
-}
-
-static void find_neighbours(struct trainer *t, struct zero3 *z)
-{
-    z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
-    z->backward[t->final_norm].before = 1;                // the model
-    for (int i = 0; i < (int)t->job->model.layers; i++) {
-        const struct layer_parameters *l = &t->layers[i];
-        if (l->input_norm >= 0)
-            z->forward[l->input_norm] = (struct neighbours){1, 1}; // the layer; attention
-        else
-            z->forward[l->qkv >= 0 ? l->qkv : l->q].before = 2;
-        z->backward[l->o].before = 1; // attention
-        if (l->router >= 0) {
-            find_neighbours_of_experts(z, l);
-            continue;
-        }
-        find_neighbours_of_mlp(z, l, t->job->tiled_mlp);
-    }
-    if (t->tower)
-        find_neighbours_of_tower(t, z);
-}
-
-// A group of the optimizer's that is too large is cut; the last cut may be where it ends.
-static void group_parts(struct trainer *t, const struct zero3 *z)
-{
-    t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count + 1);
-    for (int number = 0; number < ZERO_GROUPS; number++) {
-        struct trained *group = &t->trained[t->trained_count];
-        for (int i = 0; i < t->graph.parameter_count; i++) {
-            if (zero_group_of(t, i) != number || is_frozen(t, i))
-                continue;
-            group->width = MASTER_WIDTH;
-            group->elements += coordinator_shard(z->coordinator, i);
-            group += group->elements >= SUB_GROUP_ELEMENTS;
-        }
-        group += group->elements > 0;
-        t->trained_count = (int)(group - t->trained);
-    }
-}
-
-// Each trained parameter, whole for a moment; from the host comes this rank's part of it.
-static void pass_through(struct trainer *t, const struct zero3 *z, bool from_host)
-{
-    for (int i = 0; i < t->graph.parameter_count; i++) {
-        if (is_frozen(t, i))
-            continue;
-        uint64_t part = coordinator_shard(z->coordinator, i) * t->width;
-        struct storage *whole = machine_take(t->machine, part * z->ranks, MEMORY_WORKSPACE);
-        if (from_host)
-            machine_scratch(t->machine, part);
-        drop(t, &whole);
-    }
-}
-
-// Parts of parameters, then fp32 copies of them, which are cast and then copied once more.
-static uint64_t take_parts(struct trainer *t)
-{
-    struct machine *m = t->machine;
-    uint64_t all = 0, largest = 0;
-    for (int i = 0; i < t->trained_count; i++) {
-        all += t->trained[i].elements;
-        largest = t->trained[i].elements > largest ? t->trained[i].elements : largest;
-    }
-    if (t->job->offload == OFFLOAD_ALL)
-        return all;
-    machine_take(m, all * t->width, MEMORY_PARAMETERS);
-    for (int i = 0; i < t->trained_count && !t->job->offload; i++) {
-        uint64_t bytes = t->trained[i].elements * MASTER_WIDTH;
-        struct storage *cast = machine_take(m, bytes, MEMORY_OPTIMIZER);
-        t->trained[i].weight = machine_take(m, bytes, MEMORY_OPTIMIZER);
-        drop(t, &cast);
-    }
-    if (!t->job->offload)
-        machine_scratch(m, largest * MASTER_WIDTH); // a gradient, to see its size
-    return all;
-}
-
-// The model as zero.Init makes it: each parameter cut at once, the head too that is tied later;
-// then filled, one after another. TRL asks for fp32, which is cast (deepspeed/runtime/zero/
-// partition_parameters.py, zero_wrapper_for_fp_tensor_constructor). Gives the parts.
-static struct storage **make_parts(struct trainer *t, const struct zero3 *z, bool wide)
-{
-    struct machine *m = t->machine;
-    int count = z->base_count, last = t->head == t->embedding ? count : count - 1;
-    struct storage **parts = NEW(m->arena, struct storage *, count + 1);
-    for (int i = 0; i <= last; i++) {
-        uint64_t elements = coordinator_shard(z->coordinator, i < count ? i : t->head);
-        struct storage *made = NULL;
-        if (wide)
-            made = machine_take(m, elements * z->ranks * MASTER_WIDTH, MEMORY_WORKSPACE);
-        struct storage *whole = machine_take(m, elements * z->ranks * t->width, MEMORY_WORKSPACE);
-        drop(t, &made);
-        parts[i] = machine_take(m, elements * t->width,
-                                t->is_reference ? MEMORY_REFERENCE : MEMORY_PARAMETERS);
-        drop(t, &whole);
-    }
-    for (int i = 0; i < count; i++)
-        machine_scratch(m, coordinator_shard(z->coordinator, i) * z->ranks * t->width);
-    drop(t, &parts[count]);
-    return parts;
-}
-
-// A reference, in bf16, is made beside a policy whose parts are not yet joined.
-static void take_reference(struct trainer *t, const struct zero3 *z)
-{
-    struct storage **theirs = make_parts(t, z, true);
-    make_parts(t, z, false);
-    for (int i = 0; i < z->base_count; i++)
-        drop(t, &theirs[i]);
-    machine_mark(t->machine, EVENT_EMPTY_CACHE);
-}
-
-// A quantised model is no business of zero.Init (transformers 5.17, modeling_utils.py: not
-// is_quantized): every rank loads all of it, packed as bf16 (bnb_4bit_quant_storage), and DeepSpeed
-// cuts one parameter after another (runtime/zero/parameter_offload.py,
-// _convert_to_zero_parameters). Scales and tables are no parameters and stay whole.
-static void take_packed(struct trainer *t, const struct zero3 *z)
-{
-    struct graph *g = &t->graph;
-    device_map_load(t);
-    take_adapters(t, t->width);
-    machine_mark(t->machine, EVENT_EMPTY_CACHE); // transformers/trainer.py, free_memory()
-    for (int i = 0; i < g->parameter_count; i++) {
-        uint64_t bytes = coordinator_shard(z->coordinator, i) * t->width;
-        struct storage *part = machine_take(t->machine, bytes, MEMORY_PARAMETERS);
-        drop(t, &g->parameters[i].weight);
-        if (!is_frozen(t, i)) // joined with others below
-            drop(t, &part);
-    }
-}
-
-static bool has_frozen_parts(const struct trainer *t)
-{
-    for (int i = 0; i < t->graph.parameter_count; i++)
-        if (is_frozen(t, i))
-            return true;
-    return false;
-}
-
-// What is not trained stays as it was cut.
-static void take_frozen(struct trainer *t, const struct zero3 *z)
-{
-    if (!has_frozen_parts(t))
-        return;
-    if (t->job->packed) {
-        take_packed(t, z);
-        return;
-    }
-    struct storage **parts = make_parts(t, z, t->job->recipe == RECIPE_TRL);
-    for (int i = 0; i < z->base_count; i++)
-        if (!is_frozen(t, i)) // joined with others below
-            drop(t, &parts[i]);
-    machine_mark(t->machine, EVENT_EMPTY_CACHE);
-}
-
-// Parameters are made on the card, cut and filled; unless their parts go to the host, the cache is
-// emptied then. Each is gathered once more when its hook is set.
-static void take_state(struct trainer *t, struct zero3 *z)
-{
-    struct machine *m = t->machine;
-    bool from_host = t->job->offload == OFFLOAD_ALL;
-    take_frozen(t, z);
-    if (from_host) {
-        pass_through(t, z, false);
-        pass_through(t, z, true);
-    }
-    uint64_t all = take_parts(t);
-    z->buffer = machine_take(m, z->bucket_elements * t->width, MEMORY_GRADIENTS);
-    if (!t->job->offload)
-        machine_take(m, all * t->width, MEMORY_GRADIENTS);
-    pass_through(t, z, from_host);
-}
-
-// TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py), as
-// transformers 4 has all. What moves a layer's input to the host under DeepSpeed stands in for
-// torch's CheckpointFunction, which is reentrant too (ArcticTraining b28638e, monkey_patches.py).
-static void find_adapters(struct trainer *t, struct zero3 *z)
-{
-    struct graph *g = &t->graph;
-    for (int i = 0; i < g->parameter_count; i++)
-        z->weights[i] = -1;
-    z->base_count = g->parameter_count;
-    for (int i = 0; i < g->parameter_count; i++) {
-        int adapter = g->parameters[i].adapter;
-        for (int j = 0; adapter && !g->parameters[i].folds && j < 2; j++)
-            z->weights[adapter + j] = i;
-        if (adapter && adapter < z->base_count)
-            z->base_count = adapter;
-    }
-    bool asked =
-        job_checkpoints_reentrantly(t->job) || (t->job->lora_rank && t->job->recipe == RECIPE_TRL);
-    g->reentrant = t->job->checkpointing && (asked || t->job->checkpoint_offload);
-}
-
-static void load(struct trainer *t)
-{
-    struct arena *a = t->machine->arena;
-    int modules = t->graph.parameter_count + 1;
-    struct zero3 *z = NEW(a, struct zero3, 1);
-    *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
-                        .forward = NEW(a, struct neighbours, modules),
-                        .backward = NEW(a, struct neighbours, modules),
-                        .uses_left = NEW(a, int, modules),
-                        .bucket = NEW(a, int, modules),
-                        .wide = NEW(a, struct storage *, modules),
-                        .weights = NEW(a, int, modules),
-                        .in_block = NEW(a, bool, modules),
-                        .bucket_elements = zero_bucket_elements(t->job),
-                        .holder = -1,
-                        .ranks = job_ranks(t->job)};
-    t->state = z;
-    find_blocks(t, z);
-    find_neighbours(t, z);
-    find_adapters(t, z);
-    if (t->is_reference) {
-        take_reference(t, z);
-        return;
-    }
-    group_parts(t, z);
-    take_state(t, z);
-}
-
 static int unit_of(const struct trainer *t, enum part part)
 {
     if (part == PART_HEAD)
@@ -955,7 +557,7 @@ static int unit_of(const struct trainer *t, enum part part)
 }
 
 const struct strategy_kind zero3_strategy = {
-    .load = load,
+    .load = zero3_load,
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
     .at_module = at_module,
