@@ -42,6 +42,7 @@ WRITTEN_OUT = {"bloom": 150000, "gptj": 70000, "mpt": 3200}
 
 def compare_operators():
     path = os.path.join(ROOT, "scripts", "compare_operators.py")
+    sys.path.insert(0, os.path.dirname(path))    # as Python does for a script that it runs
     spec = importlib.util.spec_from_file_location("compare_operators", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
