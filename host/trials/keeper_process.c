@@ -138,6 +138,8 @@ static bool reap(struct kept *k)
     for (;;) {
         int status;
         pid_t pid = waitpid(-1, &status, WNOHANG);
+        if (pid < 0 && errno == EINTR)
+            continue; // the signal that told of it was read: nothing would tell again
         if (pid < 0)
             return errno != ECHILD;
         if (pid == 0)
