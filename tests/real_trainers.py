@@ -295,6 +295,10 @@ def main():
     print(f"{count} of {count + len(unasked)} rows asked: allocated {every[0][int(0.9 * count)]:.3f} % at the 90th "
           f"percentile, {every[0][-1]:.2f} % at worst; reserved {every[1][int(0.95 * count)]:.1f} % at the 95th, "
           f"{every[1][-1]:.1f} % at worst")
+    last = [sorted(abs(row[i]) for rows in errors.values() for row in rows if row[0][0] == "y") for i in (1, 2)]
+    print(f"predicted before they were measured, by the program as it is (y1 to y44): {len(last[0])} rows, allocated "
+          f"{last[0][int(0.9 * len(last[0]))]:.1f} % at the 90th percentile, {last[0][-1]:.1f} % at worst; reserved "
+          f"{last[1][int(0.95 * len(last[1]))]:.1f} % at the 95th, {last[1][-1]:.1f} % at worst")
     missed = 0
     for name, allocated, reserved, count in BARS:
         rows = errors.pop(name, [])

@@ -24,8 +24,12 @@ bool has_other_layers(const struct job *j)
 // peft finds no q_proj where one module computes queries, keys and values.
 bool names_parts_of_a_layer(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_FUSED_PROJECTIONS | FEATURE_FUSED_MLP) &&
-           j->lora_targets != LORA_ALL_TARGETS;
+    unsigned parts = 0;
+    if (model_has(&j->model, FEATURE_FUSED_PROJECTIONS))
+        parts |= 1u << TARGET_Q | 1u << TARGET_K | 1u << TARGET_V;
+    if (model_has(&j->model, FEATURE_FUSED_MLP))
+        parts |= 1u << TARGET_GATE | 1u << TARGET_UP;
+    return j->lora_targets != LORA_ALL_TARGETS && (j->lora_targets & parts);
 }
 
 bool is_special_family(const struct job *j)
