@@ -34,7 +34,7 @@ random: ## random jobs: emit and read back, max, guide and remedies against pred
 SECONDS ?= 60
 torture: ## random command lines, deaths and hostile names under sanitizers; SECONDS=60 (an hour: 3600), SEED=
 	@scripts/build dev
-	@python3 tests/torture.py build/dev $(SECONDS) $(SEED)
+	@python3 tests/hostile/torture.py build/dev $(SECONDS) $(SEED)
 
 portable: build ## the program needs nothing but the C library
 	@needed=$$(readelf -d build/release/fathom | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' | grep -v -x -e libc.so.6 -e libm.so.6); \
@@ -74,15 +74,15 @@ test-frameworks: page ## the real loaders read what emit writes, a real browser 
 
 accuracy: build ## predicts every measured run and writes docs/accuracy.md; STORE=logs/probe.db: prints your own trials
 ifdef STORE
-	@python3 tests/accuracy.py build/release "$(STORE)"
+	@python3 tests/measured/accuracy.py build/release "$(STORE)"
 else
-	@python3 tests/accuracy.py build/release tests/runs/h200_*.jsonl --write docs
-	@python3 tests/real_trainers.py build/release
-	@python3 tests/public_jobs.py build/release
-	@python3 tests/public_reports.py build/release
-	@python3 tests/alst.py build/release
-	@python3 tests/published.py build/release
-	@python3 tests/trinity.py build/release
+	@python3 tests/measured/accuracy.py build/release tests/runs/h200_*.jsonl --write docs
+	@python3 tests/measured/real_trainers.py build/release
+	@python3 tests/measured/public_jobs.py build/release
+	@python3 tests/measured/public_reports.py build/release
+	@python3 tests/measured/alst.py build/release
+	@python3 tests/measured/published.py build/release
+	@python3 tests/measured/trinity.py build/release
 endif
 
 peers: build ## the estimators that PyPI has, on the same measured jobs as ours: docs/peers.md (minutes)

@@ -339,7 +339,7 @@ static bool is_other_adapter(const struct job *job)
     return job->lora_rank && (!family || !loss);
 }
 
-// What is allocated then was seen in one public job of fsdp1 (tests/public_jobs.py).
+// What is allocated then was seen in one public job of fsdp1 (tests/measured/public_jobs.py).
 static bool is_adapter_spread(const struct job *job)
 {
     bool own_loop = job->recipe == RECIPE_HF && job->strategy == STRATEGY_FSDP2;
@@ -363,7 +363,8 @@ static bool is_packed_and_short(const struct job *job)
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
 }
 
-// What is allocated then was seen in two public jobs (tests/public_jobs.py), which were prepared.
+// What is allocated then was seen in two public jobs (tests/measured/public_jobs.py), which were
+// prepared.
 static bool is_packed_in_fp32(const struct job *job)
 {
     return job->packed && job->precision == PRECISION_AUTOCAST;

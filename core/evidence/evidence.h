@@ -1,6 +1,7 @@
 // What stands behind a prediction: which kinds of job were measured and how far off their
 // predictions were, how surely it is known what lives on the card outside torch, and what
-// nobody measured. All of it is rows; tests/accuracy.py holds those of kinds against the runs.
+// nobody measured. All of it is rows; tests/measured/accuracy.py holds those of kinds against the
+// runs.
 #ifndef FATHOM_EVIDENCE_EVIDENCE_H
 #define FATHOM_EVIDENCE_EVIDENCE_H
 

@@ -1,5 +1,5 @@
-// The kinds of job that were measured. Figures are those of `python3 tests/accuracy.py`, which
-// fails where a run is further off than its row says, and prints the row as it should be.
+// The kinds of job that were measured. Figures are those of `python3 tests/measured/accuracy.py`,
+// which fails where a run is further off than its row says, and prints the row as it should be.
 #include "core/evidence/evidence.h"
 
 #include "core/base/num.h"

@@ -11,7 +11,7 @@
 // without preparing anything (axolotl, LLaMA-Factory), adapters stay in fp32 over a packed base.
 // What is cast and unpacked around a packed product was seen operator by operator with peft 0.21.0
 // and bitsandbytes 0.50.2 on a CPU; public jobs of trl 0.13 on A100s say the same
-// (tests/public_jobs.py).
+// (tests/measured/public_jobs.py).
 #include "core/models/adapters.h"
 
 #include "core/base/num.h"

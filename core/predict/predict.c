@@ -36,7 +36,7 @@ static uint64_t near_peers(const struct job *job)
 // Where a switch multiplies (NVLS), each communicator has 16 channels of 1 MiB (32 on
 // Blackwell), both ways, for each rank of the node (nccl 2.30, transport/nvls.cc,
 // ncclNvlsBufferSetup). Counted under DeepSpeed's Ulysses, where with it the published figures of
-// NVML are met (tests/alst.py); what is fitted to A100s has none.
+// NVML are met (tests/measured/alst.py); what is fitted to A100s has none.
 static uint64_t multicast(const struct job *job)
 {
     enum { HOPPER = 90, BLACKWELL = 100 };

@@ -105,8 +105,8 @@ static const char *bound_of(double seconds, const struct elapsed *s)
     return seconds - counted > parts[best].seconds ? "launch" : parts[best].name;
 }
 
-// By how much predictions were off: tests/step_times.py, 109 steps on one H200; and
-// tests/public_speeds.py, 200 published speeds on A100 and H100. Hosts differ more than
+// By how much predictions were off: tests/measured/step_times.py, 109 steps on one H200; and
+// tests/measured/public_speeds.py, 200 published speeds on A100 and H100. Hosts differ more than
 // cards: some launch twice as fast as the one that was measured.
 enum basis {
     ON_H200,

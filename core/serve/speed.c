@@ -12,7 +12,7 @@
 // GB card makes 144 tokens a second, as SGLang's published log has it.
 static const double LAYER_KERNELS = 8, KERNEL_START = 5.3e-6, READ_PART = 0.9;
 
-// Published speeds (tests/servers.py) lie within these parts of what is computed.
+// Published speeds (tests/measured/servers.py) lie within these parts of what is computed.
 static const double LOW = 0.6, HIGH = 1.35;
 
 // Seconds of the products that a token needs on one GPU: each expert has a matrix of its own.

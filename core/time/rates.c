@@ -1,9 +1,10 @@
 // See rates.h. What kernels reach was measured on one H200, shape by shape (torch 2.11,
 // share/torch_kernels.py; tests/runs/kernels_h200.jsonl); what a host takes was fitted to every
-// other row of tests/step_times.py. Other cards have the H200's parts of their own peaks, changed
-// where public measurements say so; nothing was measured there. Which constants there are, and
-// their last changes, were chosen seeing all 109 rows of the H200 and the public pairs: only the
-// rows called unseen in tests/step_times.py came after all but two, zero_gradient and new_shape.
+// other row of tests/measured/step_times.py. Other cards have the H200's parts of their own peaks,
+// changed where public measurements say so; nothing was measured there. Which constants there are,
+// and their last changes, were chosen seeing all 109 rows of the H200 and the public pairs: only
+// the rows called unseen in tests/measured/step_times.py came after all but two, zero_gradient and
+// new_shape.
 #include "core/time/rates.h"
 
 // Of 989.5e12 products a second a burst of ten milliseconds reaches 785e12, and a second of them

@@ -17,7 +17,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(os.path.dirname(HERE), "measured"))
 import accuracy  # noqa: E402
 import real_trainers  # noqa: E402
 from estimators import CannotSay, ESTIMATORS, MOST_ASKED  # noqa: E402

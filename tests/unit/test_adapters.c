@@ -1,11 +1,12 @@
 // Training less than everything: adapters, packed weights, 8-bit optimizer state, and the fused
-// loss. How close they are to real runs is tests/accuracy.py's business (tests/runs/h200_lora).
+// loss. How close they are to real runs is tests/measured/accuracy.py's business
+// (tests/runs/h200_lora).
 #include <string.h>
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 static struct trace history; // of the last prediction
 

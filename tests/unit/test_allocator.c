@@ -2,7 +2,7 @@
 // each path that gives memory back, the options, and the out-of-memory message.
 #include "core/allocator/allocator.h"
 #include "core/base/num.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static const uint64_t stream_numbers[] = {0, 900, 100}; // not in order: releases go by number
 

@@ -7,7 +7,7 @@
 #include "core/base/num.h"
 #include "core/base/view.h"
 #include "core/settings/settings.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 TEST(arena_gives_zeroed_aligned_memory)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "core/base/units.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 enum { POINTS = 4, WIDTH = 960, LETTER = 8 }; // a letter of DejaVu Sans at 13 is 7.7 on average
 

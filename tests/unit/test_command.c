@@ -4,7 +4,7 @@
 
 #include "core/command/command.h"
 #include "fathom/fathom.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct str ask(int wanted_status, const char *question)
 {

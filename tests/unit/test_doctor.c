@@ -5,7 +5,7 @@
 #include "core/base/buf.h"
 #include "core/base/units.h"
 #include "core/doctor/internal.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct doctor_result read_pieces(struct arena *a, struct str text, ptrdiff_t piece)
 {

@@ -1,5 +1,5 @@
 // The writers of documents, read back by libyaml and jansson, and the tables behind targets.
-#include "tests/t.h"
+#include "tests/support/t.h"
 #include "core/emit/emit.h"
 #include "core/foreign/foreign.h"
 #include "host/formats/json_in.h"

@@ -3,7 +3,7 @@
 
 #include "core/base/buf.h"
 #include "core/probe/options.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static char block[4 << 20];
 

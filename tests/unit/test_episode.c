@@ -2,7 +2,7 @@
 // served by the same sizes of blocks without the driver.
 #include "core/allocator/allocator.h"
 #include "core/base/num.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 enum { MOST_EVENTS = 48, MOST_OLDER = 24 };
 

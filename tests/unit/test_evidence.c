@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/predict/predict.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct job *job_of(struct arena *a, const char *text)
 {

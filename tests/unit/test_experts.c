@@ -1,11 +1,11 @@
 // Mixtures of experts under every strategy, and what sets them apart in a step. How close they are
-// to real runs is tests/accuracy.py's business.
+// to real runs is tests/measured/accuracy.py's business.
 #include <string.h>
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 static struct trace history_of(const char *settings)
 {

@@ -18,8 +18,8 @@
 #include "host/files/encoding.h"
 #include "host/files/folder.h"
 #include "host/system/memory.h"
-#include "tests/t.h"
-#include "tests/temp.h"
+#include "tests/support/t.h"
+#include "tests/support/temp.h"
 
 static void put(struct arena a, struct str path, struct str content)
 {

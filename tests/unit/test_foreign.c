@@ -2,7 +2,7 @@
 #include "core/foreign/foreign.h"
 #include "core/job/job.h"
 #include "host/formats/variables.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 #include <stdlib.h>
 

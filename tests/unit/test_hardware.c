@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/hardware/hardware.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static bool read_spec(struct hardware *h, const char *text, struct error *e)
 {

@@ -1,4 +1,5 @@
-// The hub against a real HTTP server (tests/hub_server.py), and the cache against a real folder.
+// The hub against a real HTTP server (tests/support/hub_server.py), and the cache against a real
+// folder.
 #include "host/sources/hub.h"
 
 #include <errno.h>
@@ -13,11 +14,11 @@
 #include <unistd.h>
 
 #include "host/files/file.h"
-#include "tests/t.h"
-#include "tests/temp.h"
+#include "tests/support/t.h"
+#include "tests/support/temp.h"
 
 #ifndef HUB_SERVER
-#define HUB_SERVER "tests/hub_server.py"
+#define HUB_SERVER "tests/support/hub_server.py"
 #endif
 
 static pid_t server;

@@ -1,5 +1,5 @@
 // One resolved job: what --for implies, which rules hold where, and what the rows of the table do.
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 #include <string.h>
 

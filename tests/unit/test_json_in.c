@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 struct result {
     struct settings settings;

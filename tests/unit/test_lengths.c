@@ -1,7 +1,7 @@
 // Real lengths: what batches of them are padded to, and what steps of them take.
 #include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static bool is_near(double a, double b)
 {

@@ -5,7 +5,7 @@
 
 #include "core/command/command.h"
 #include "fathom/fathom.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 enum { NO_MEMORY = 70, SMALLEST = 1 << 10, LARGEST = 1 << 26 };
 

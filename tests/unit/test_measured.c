@@ -1,7 +1,7 @@
 // Trials of a store beside predictions: which mean the same.
 #include "core/probe/measured.h"
 #include "core/probe/options.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 // The cell that an H200 played: fathom probe --engine torch --one-gpu --as A100-80G ...
 static struct cell_record played_cell(void)

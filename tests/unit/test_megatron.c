@@ -1,12 +1,12 @@
 // Megatron's step: what a rank has of a model, and what the stages of a pipeline hold. How close it
-// is to real runs is tests/megatron.py's business.
+// is to real runs is tests/measured/megatron.py's business.
 #include <stdio.h>
 
 #include "core/models/megatron.h"
 #include "core/predict/predict.h"
 #include "core/recipes/run.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 static struct prediction predicted(const char *settings)
 {

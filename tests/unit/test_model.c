@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "core/model/model.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 // Totals as safetensors files and model cards state them, or as computed by others from the stated
 // shapes; DeepSeek-V3's leaves out the multi-token-prediction layer.

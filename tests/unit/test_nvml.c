@@ -1,12 +1,12 @@
-// The list of GPUs from libraries built from tests/fake_nvml.c. FAKE_NVML is the path of the whole
-// one; beside it lie libfake-no-v2.so and libfake-no-name.so, each without one symbol.
+// The list of GPUs from libraries built from tests/support/fake_nvml.c. FAKE_NVML is the path of
+// the whole one; beside it lie libfake-no-v2.so and libfake-no-name.so, each without one symbol.
 #include "host/sources/nvml.h"
 
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 struct listed {
     struct nvml_report report;

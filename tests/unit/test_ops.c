@@ -3,7 +3,7 @@
 // accuracy.py).
 #include "core/base/units.h"
 #include "core/ops/ops.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 struct stage {
     struct trace trace;

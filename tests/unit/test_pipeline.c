@@ -1,7 +1,7 @@
 // The schedules of a pipeline: by what is known of them in closed form, and by what must not change
 // their time.
 #include "core/time/pipeline.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct passing passing(double forward, double backward, double rest)
 {

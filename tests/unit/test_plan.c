@@ -3,7 +3,7 @@
 
 #include "core/plan/epoch.h"
 #include "core/plan/story.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct settings *settings_of(struct arena *a, const char *text)
 {

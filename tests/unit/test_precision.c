@@ -5,7 +5,7 @@
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static bool job_of(struct job *p, struct arena *a, const char *more, struct error *e)
 {

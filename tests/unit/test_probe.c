@@ -1,7 +1,7 @@
 // The hunt, the outcomes and the run, without any process: every transition as a row.
 #include "core/base/buf.h"
 #include "core/probe/tell.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 enum { MOST_TRIALS = 200 };
 

@@ -3,8 +3,8 @@
 #include "core/replay/moment.h"
 #include "core/replay/replay.h"
 #include "core/trace/text.h"
-#include "tests/following.h"
-#include "tests/t.h"
+#include "tests/support/following.h"
+#include "tests/support/t.h"
 
 static struct trace parse(struct arena *a, const char *text)
 {

@@ -1,10 +1,10 @@
 // Ring context parallelism, checkpoints in host memory, and recipes. How close they are to real
-// runs is tests/accuracy.py's business.
+// runs is tests/measured/accuracy.py's business.
 #include <string.h>
 
 #include "core/predict/predict.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 static struct job planned(struct arena *a, const char *settings)
 {

@@ -8,8 +8,8 @@
 
 #include "core/base/buf.h"
 #include "host/files/file.h"
-#include "tests/t.h"
-#include "tests/temp.h"
+#include "tests/support/t.h"
+#include "tests/support/temp.h"
 
 #define TENSOR(dtype, shape, offsets) \
     "{\"dtype\": \"" dtype "\", \"shape\": " shape ", \"data_offsets\": " offsets "}"

@@ -1,7 +1,7 @@
 // Python's lifetimes in a forward: what goes when, told by the sizes of what is taken and let go.
 #include "core/base/buf.h"
 #include "core/models/calls.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 struct run {
     struct trace trace;

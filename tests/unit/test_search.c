@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/search/guide.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct settings *settings_of(struct arena *a, const char *text)
 {

@@ -3,7 +3,7 @@
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct trace history; // of the last prediction
 

@@ -5,7 +5,7 @@
 #include "core/replay/snapshot.h"
 #include "core/trace/pickle.h"
 #include "core/trace/pickle_out.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 #define PROTO "\x80\x04"
 

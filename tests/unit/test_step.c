@@ -1,13 +1,13 @@
 // The simulated training step: properties over random plans, and combinations that must be refused.
-// How close it is to real runs is tests/accuracy.py's business.
+// How close it is to real runs is tests/measured/accuracy.py's business.
 #include <string.h>
 
 #include "core/allocator/allocator.h"
 #include "core/predict/predict.h"
 #include "core/replay/moment.h"
 #include "core/replay/player.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 static uint64_t next(uint64_t *state)
 {

@@ -8,8 +8,8 @@
 #include "host/files/file.h"
 #include "host/trials/descendants.h"
 #include "host/trials/store.h"
-#include "tests/t.h"
-#include "tests/temp.h"
+#include "tests/support/t.h"
+#include "tests/support/temp.h"
 
 static char block[8 << 20];
 

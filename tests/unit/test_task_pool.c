@@ -1,7 +1,7 @@
 // Tasks on threads: each runs once, with memory of its own, and the end is told.
 #include "host/system/task_pool.h"
 
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 enum { TASKS = 500 };
 

@@ -2,7 +2,7 @@
 // constants are right is for measured steps to say (step_times.py).
 #include "core/ops/ops.h"
 #include "core/time/timeline.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct timeline on(const char *card, const struct network *n)
 {

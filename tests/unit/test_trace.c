@@ -2,7 +2,7 @@
 #include "core/trace/address_map.h"
 #include "core/trace/tape.h"
 #include "core/trace/text.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static struct trace parse(struct str text, struct error *e, bool *ok)
 {

@@ -17,8 +17,8 @@
 #include "host/formats/json_tree.h"
 #include "host/formats/safetensors.h"
 #include "host/formats/variables.h"
-#include "tests/t.h"
-#include "tests/temp.h"
+#include "tests/support/t.h"
+#include "tests/support/temp.h"
 
 void __sanitizer_cov_trace_pc(void);
 void *counted_memchr(const void *text, int byte, size_t n);

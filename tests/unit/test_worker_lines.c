@@ -5,7 +5,7 @@
 #include "core/base/units.h"
 #include "host/trials/last_line.h"
 #include "host/trials/worker_lines.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 static char block[4 << 20];
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/buf.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 struct result {
     struct settings settings;

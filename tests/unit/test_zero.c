@@ -1,11 +1,11 @@
 // DeepSpeed's stages: what is kept after a step, what a pass takes on the way, and what is refused.
-// How close they are to real runs is tests/accuracy.py's business.
+// How close they are to real runs is tests/measured/accuracy.py's business.
 #include <string.h>
 
 #include "core/base/units.h"
 #include "core/predict/predict.h"
-#include "tests/jobs.h"
-#include "tests/t.h"
+#include "tests/support/jobs.h"
+#include "tests/support/t.h"
 
 enum { ALL = 596049920 }; // parameters of Qwen3-0.6B
 
