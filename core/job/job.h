@@ -1,6 +1,6 @@
 // One resolved job: settings, recipe, model and machine become one value, once, and every command
 // receives it. What the user did not say is what the recipe's framework does (recipe.h), what
-// cannot be or is not modelled is a row of rules.c, and which setting fills which field is a row of
+// cannot be or is not modelled is a row (rules.h), and which setting fills which field is a row of
 // table.c.
 #ifndef FATHOM_JOB_JOB_H
 #define FATHOM_JOB_JOB_H

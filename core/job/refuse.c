@@ -11,9 +11,11 @@ static bool breaks(const struct job *j, const struct rule *r)
 
 const struct rule *rule_broken(const struct job *j, enum error_code code)
 {
-    for (ptrdiff_t i = 0; i < rule_count; i++)
-        if (rules[i].code == code && breaks(j, &rules[i]))
-            return &rules[i];
+    static const struct rule *const lists[] = {needed_rules, target_rules, unmodelled_rules};
+    for (ptrdiff_t i = 0; i < COUNT_OF(lists); i++)
+        for (const struct rule *r = lists[i]; r->why; r++)
+            if (r->code == code && breaks(j, r))
+                return r;
     return NULL;
 }
 

@@ -15,8 +15,12 @@ struct rule {
     const char *why;                   // a sentence; "@gpus@" stands for a number of the job
 };
 
-extern const struct rule rules[];
-extern const ptrdiff_t rule_count;
+#define CANNOT  ERROR_BAD_INPUT
+#define NOT_YET ERROR_UNSUPPORTED
+#define SHARDED (IS_FSDP | IS_ZERO)
+
+// In the order in which they are looked at; a row without a reason ends each list.
+extern const struct rule needed_rules[], target_rules[], unmodelled_rules[];
 
 // The first rule of this kind that the job breaks; NULL where it keeps them all.
 const struct rule *rule_broken(const struct job *j, enum error_code code);

@@ -1,5 +1,5 @@
 // The frameworks that files are written for, each a row: whose training step it runs, and what its
-// launcher is. What a target cannot run is rows of rules.c.
+// launcher is. What a target cannot run is rows of rules_targets.c.
 #ifndef FATHOM_JOB_TARGET_H
 #define FATHOM_JOB_TARGET_H
 

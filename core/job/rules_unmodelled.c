@@ -1,0 +1,273 @@
+// What could be, and is not modelled. It stops predictions; files are written all the same.
+#include "core/job/rules.h"
+
+#include "core/job/conditions.h"
+
+#define OTHER_FP32                                                                               \
+    "fp32 is modelled in the steps of hf and transformers, on one GPU and under ddp and fsdp2, " \
+    "without Liger's kernels"
+#define OTHER_FP16 "fp16 is not modelled under fsdp1 and in the steps of axolotl and LLaMA-Factory"
+#define PLAIN_SPLIT                                                                              \
+    "split sequences are modelled with FlashAttention and cuDNN, which need half precision and " \
+    "compute capability 8.0"
+#define ZERO3_LOSS                                                                             \
+    "zero3 is modelled with the full loss, Liger's and TRL 1.16's fused head only; zero1 and " \
+    "zero2 with chunks too"
+#define FSDP1_LOSS "fsdp1 is modelled with the full loss and TRL's in its step; fsdp2 with any"
+#define SHARDED_LORA                                                                             \
+    "LoRA is modelled on one GPU, under ddp, fsdp2 and DeepSpeed, under fsdp1 as transformers' " \
+    "Trainer runs it, in TRL over shards as 1.16 does"
+#define OTHER_MUON \
+    "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
+#define PACKED_DORA        "DoRA over packed weights is not modelled where they are shards"
+#define SPREAD_ACTIVATIONS "activation-offload is not modelled under DeepSpeed and context parallel"
+#define SPREAD_KERNELS                                                                          \
+    "Liger's layer kernels are not modelled under zero1, zero2 and sequence parallel, but for " \
+    "zero3 in the step of deepspeed"
+// liger_kernel 0.8.5, transformers/model/qwen3.py: lm_head_weight=self.lm_head.weight, a DTensor
+// where fully_shard has had the head by itself.
+#define APART_LIGER                                                                                \
+    "liger's loss reads the head's weight, which hf's loop, and accelerate under adapters, shard " \
+    "by itself where it is not tied; transformers' Trainer without adapters has it whole there"
+
+const struct rule unmodelled_rules[] = {
+    {0, 0, is_verl, 0, NOT_YET, "recipe",
+     "the training step of verl's own trainer is not modelled yet; that of trinity is"},
+    {IS_MEGATRON, IS_SFT | IS_GRPO | IS_OPD, NULL, 0, NOT_YET, "task",
+     "of slime's tasks grpo and opd are modelled, and of Megatron's sft"},
+    {0, 0, leaves_sizes_open, IN(SLIME), NOT_YET, "tp",
+     "launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are "
+     "predicted"},
+    {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
+     "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
+     "windows"},
+    {IS_SELECTIVE | IS_CP, 0, NULL, 0, NOT_YET, "checkpointing",
+     "selective recomputation is not modelled with context parallel; on and off are"},
+    {IS_MEGATRON | IS_LORA, 0, NULL, 0, NOT_YET, "lora", "Megatron has no adapters of its own"},
+    {IS_MEGATRON, 0, is_ragged, 0, NOT_YET, "batching",
+     "Megatron is modelled with sequences of one length, and slime with them packed"},
+    {IS_MEGATRON, 0, evaluates_at_all, 0, NOT_YET, "eval-batch",
+     "Megatron's evaluation is not modelled"},
+    {IS_MEGATRON, 0, saves, 0, NOT_YET, "save", "Megatron's checkpoints are not modelled"},
+    {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
+     "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
+     "dpo, kto, grpo, rloo and distill are"},
+    {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
+     "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
+    {IS_REPLICATED | IS_FSDP1, 0, NULL, 0, NOT_YET, "replicate",
+     "fsdp1's HYBRID_SHARD is not modelled; replicas of fsdp2's shards are"},
+    {IS_REPLICATED, 0, is_verls, 0, NOT_YET, "replicate",
+     "replicas of shards are not modelled under @recipe@; in the steps of hf, trl and transformers "
+     "they are"},
+    {0, 0, saves_elsewhere, 0, NOT_YET, "save",
+     "saving is modelled as transformers' Trainer and TRL do it"},
+    {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
+     "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {0, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
+     "evaluation that generates answers is not modelled"},
+    {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
+     "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
+     "and llamafactory; elsewhere every sequence is full"},
+    {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
+     "padded and packed rows are modelled with sdpa, which needs a mask of them"},
+    {0, 0, keeps_wide_embeddings, 0, NOT_YET, "attention",
+     "with this attention axolotl keeps norms, embedding and head in fp32 beside bf16 layers, "
+     "which "
+     "is not modelled; with --attention flash2, adapters, fsdp or DeepSpeed it does not"},
+    {IS_CP, 0, is_ragged, 0, NOT_YET, "batching",
+     "padded and packed rows are not modelled under context parallel"},
+    {0, 0, generates_in_shards, 0, NOT_YET, "strategy",
+     "TRL's grpo and rloo are modelled on one GPU, under ddp, fsdp2 and DeepSpeed, with "
+     "transformers generating"},
+    {0, 0, is_older_task, 0, NOT_YET, "recipe",
+     "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
+    {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
+     "of Trinity's tasks the step of grpo is modelled"},
+    {IS_TP, IS_MEGATRON, NULL, 0, NOT_YET, "tp",
+     "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
+     "and --replicate is"},
+    {0, IS_MEGATRON, spreads_experts, 0, NOT_YET, "ep",
+     "expert parallel is modelled as Megatron's: --recipe megatron"},
+    {IS_NVME, IS_ZERO3, NULL, 0, NOT_YET, "nvme",
+     "offload to NVMe is DeepSpeed's, in stage 3: --strategy zero3"},
+    {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, 0, NOT_YET, "nvme",
+     "nothing goes to nvme without --offload"},
+    {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
+     "the trinity recipe is modelled with checkpointing only"},
+    {0, 0, strays_from_plain_opt, 0, NOT_YET, "model",
+     "@family@ with norms behind its sums or words of another width is modelled on one GPU or "
+     "under "
+     "ddp, with the whole loss and outside TRL only"},
+    {0, 0, is_counted_only, 0, NOT_YET, "model",
+     "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
+     "with --fake without a GPU"},
+    {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
+     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
+    {IS_VISION | IS_ZERO3 | IS_FROZEN_LANGUAGE, 0, NULL, 0, NOT_YET, "freeze",
+     "a frozen language model is not modelled under zero3 (what is reserved was 10 % more)"},
+    {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
+     "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
+     "without freeze"},
+    {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
+     "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
+    {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
+     "adapters on an idle vision tower are not modelled: --freeze vision"},
+    {IS_VISION | IS_LORA, 0, names_no_layer, 0, CANNOT, "lora-targets",
+     "these are layers of the language model, which is frozen; all-linear has the tower's"},
+    {IS_VISION | IS_SP, 0, NULL, 0, NOT_YET, "sp",
+     "sequence parallel is not modelled over @family@"},
+    {IS_VISION | IS_CP, 0, NULL, 0, NOT_YET, "cp",
+     "context parallel is not modelled over @family@"},
+    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
+     "a vision tower in four bits is not modelled"},
+    {0, 0, has_other_attention, 0, NOT_YET, "attention",
+     "a vision tower is modelled with sdpa only"},
+    {0, 0, has_odd_batches, 0, NOT_YET, "images",
+     "images are modelled in full rows that are trained on: no padding, packing or evaluation"},
+    {0, 0, keeps_images_elsewhere, 0, NOT_YET, "images",
+     "images are not modelled with activations in host memory"},
+    {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
+     "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
+     "are"},
+    {0, 0, is_before_grouped_experts, 0, NOT_YET, "recipe",
+     "experts are modelled as transformers 5 runs them, all at once; this @recipe@ comes with one "
+     "that calls each by itself"},
+    {IS_SP, 0, has_own_attention, 0, NOT_YET, "sp",
+     "@family@ is not modelled under sequence parallel; without it, it is"},
+    {0, 0, is_latent_and_another, 0, NOT_YET, "attention",
+     "latent attention is modelled with sdpa only"},
+    {IS_SP, 0, is_asked_eager, 0, NOT_YET, "attention",
+     "eager attention is not modelled under sequence parallel; sdpa is"},
+    {IS_LORA, 0, is_asked_eager, 0, NOT_YET, "attention",
+     "eager attention is not modelled under LoRA; sdpa is"},
+    {IS_CP, 0, is_hybrid, 0, NOT_YET, "cp",
+     "linear attention is not modelled under context parallel; fsdp2 without it is"},
+    {IS_AUTOCAST, 0, multiplies_outside_linear, 0, NOT_YET, "precision",
+     "@family@ is not modelled under autocast; bf16 is"},
+    // fsdp2 casts a layer's fp32 positions, recomputation gets them as they were (torch 2.11).
+    {IS_FSDP2 | IS_MIXED, 0, has_wide_rotary, 0, NOT_YET, "precision",
+     "@family@ in fsdp2's mixed precision is not modelled, and with checkpointing torch fails; "
+     "fsdp1 and bf16 work"},
+    {IS_FSDP | IS_AUTOCAST, 0, NULL, 0, NOT_YET, "precision",
+     "autocast under fsdp is not modelled; mixed is its policy for bf16 compute"},
+    {IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL | IS_ZERO2 | IS_ZERO3 | IS_MEGATRON, NULL, 0, NOT_YET,
+     "offload", "an optimizer in host memory is modelled under zero2 and zero3 only"},
+    {IS_OFFLOAD_ALL, IS_FSDP2 | IS_ZERO3, NULL, 0, NOT_YET, "offload",
+     "offload of everything is modelled under fsdp2 and zero3, on several GPUs"},
+    {IS_SP | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "sp",
+     "of DeepSpeed's stages, sequence parallel is modelled under zero3"},
+    {IS_SP | IS_ZERO, 0, is_special_family, 0, NOT_YET, "sp",
+     "sequence parallel under zero3 is not modelled over @family@; over Qwen, Llama and Mistral "
+     "without experts and windows it is"},
+    {IS_SP | IS_ZERO, 0, is_trainers, 0, NOT_YET, "sp",
+     "sequence parallel under zero3 is modelled in the step of deepspeed: --recipe deepspeed"},
+    {IS_SP, IS_FSDP2 | IS_ZERO3, is_not_verls, 0, NOT_YET, "sp",
+     "sequence parallel is modelled under fsdp2 and zero3"},
+    {IS_SP, 0, is_trl, 0, NOT_YET, "sp",
+     "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context "
+     "parallel is --cp"},
+    {IS_CP, IS_FSDP2 | IS_MEGATRON, NULL, 0, NOT_YET, "cp",
+     "context parallel is modelled under fsdp2, as in accelerate"},
+    {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",
+     "DeepSpeed is modelled in mixed precision only: bf16 with fp32 master copies"},
+    {IS_ZERO, 0, is_special_under_zero, 0, NOT_YET, "strategy",
+     "@family@ is not modelled under DeepSpeed; fsdp2 is"},
+    {IS_ZERO3 | IS_CHUNKED, 0, calls_its_head, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO3 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", ZERO3_LOSS},
+    {IS_ZERO, IS_RESHARD, NULL, 0, NOT_YET, "reshard",
+     "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
+    {IS_FSDP1, IS_POLICY | IS_RESHARD, NULL, 0, NOT_YET, "reshard",
+     "fsdp1 is modelled with FULL_SHARD only; fsdp2 also keeps its layers"},
+    {IS_FSDP1 | IS_CHUNKED, 0, is_chunked_by_hand, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {0, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
+     "nf4 is modelled on one GPU, under ddp, zero1 and zero2, and in mixed precision under fsdp2 "
+     "and zero3 as TRL 1.16 and transformers' Trainer run it and under fsdp1 as the latter does"},
+    {IS_NF4 | IS_DORA | IS_ZERO3, 0, NULL, 0, NOT_YET, "dora", PACKED_DORA},
+    {IS_NF4 | IS_FSDP2 | IS_OFFLOAD_ALL, 0, NULL, 0, NOT_YET, "offload",
+     "packed weights under fsdp2 are not modelled with offload; without it they are"},
+    {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP16 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP32, 0, has_other_step_in_fp32, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_ZERO, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32 | IS_LIGER, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, has_liger_layers, 0, NOT_YET, "precision", OTHER_FP32},
+    {IS_FP32, 0, is_latent, 0, NOT_YET, "precision",
+     "latent attention is not modelled in fp32; bf16 is"},
+    {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
+    {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
+    {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
+     "SigLIP's tower it is"},
+    {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
+     "a layer of @family@ computes several of these at once, and peft finds none of that name: "
+     "--lora-targets all-linear"},
+    {IS_LORA | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over the experts of Qwen, Mixtral, OLMoE, GLM-4.5 and "
+     "MiniMax-M2 it is"},
+    {IS_LORA | IS_EXPERTS, 0, names_experts_elsewhere, 0, NOT_YET, "lora-targets",
+     "what the older peft of @recipe@ makes of gate, up and down beside experts is not modelled; "
+     "q,k,v,o is, and all-linear, which is that there"},
+    {IS_LORA | IS_ZERO3, 0, folds_outside_leaves, 0, NOT_YET, "lora-targets",
+     "adapters of experts are modelled under zero3 over Qwen3 and Mixtral; elsewhere q,k,v,o is"},
+    {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
+     "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
+    {IS_LORA | IS_CP, 0, NULL, 0, NOT_YET, "lora", "LoRA is not modelled under context parallel"},
+    {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_FSDP2, IS_MIXED, NULL, 0, NOT_YET, "precision",
+     "LoRA under fsdp2 is modelled in mixed precision only"},
+    // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
+    {IS_LORA | IS_OFFLOAD_ALL, 0, has_untied_head, 0, NOT_YET, "offload",
+     "over adapters TRL computes a head in host memory there, which is not modelled; without "
+     "offload it is"},
+    {IS_LORA | IS_ZERO3, 0, has_older_head, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_LORA | IS_ZERO, 0, is_offloaded, 0, NOT_YET, "offload",
+     "offload is not modelled with LoRA under DeepSpeed"},
+    {IS_BNB | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "bitsandbytes' optimizers are not modelled under fsdp1; under single, ddp and DeepSpeed they "
+     "are"},
+    {IS_ADAFACTOR | IS_FSDP1, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled under fsdp1; under single, ddp and DeepSpeed it is"},
+    {IS_MUON | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON | IS_LORA, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
+    {IS_MUON, 0, is_older_than_muon, 0, NOT_YET, "optimizer", "torch has muon since 2.9"},
+    {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled over experts; adamw-fused is"},
+    {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with checkpointing only, which TRL turns on by itself"},
+    {0, 0, offloads_another_loss, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled with TRL 1.16's own loss only"},
+    {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",
+     "activation-offload takes the inputs of recomputed layers along; leave checkpoint-offload "
+     "out"},
+    {IS_ZERO, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {IS_CP, 0, offloads_activations, 0, NOT_YET, "activation-offload", SPREAD_ACTIVATIONS},
+    {0, IS_ZERO, has_own_buckets, 0, CANNOT, "zero-buckets",
+     "zero-buckets is a setting of DeepSpeed: --strategy zero3"},
+    {0, IS_ZERO3, tiles_mlp, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is modelled under zero3, as DeepSpeed's TiledMLP"},
+    {0, 0, tiles_elsewhere, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is modelled in the step of deepspeed: --recipe deepspeed"},
+    {0, 0, tiles_special_mlp, 0, NOT_YET, "tiled-mlp",
+     "a tiled MLP is not modelled over @family@; over Qwen, Llama and Mistral without experts and "
+     "windows it is"},
+    {IS_LORA, 0, tiles_mlp, 0, NOT_YET, "tiled-mlp", "a tiled MLP is not modelled with LoRA"},
+    {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "
+     "experts and windows they are"},
+    {IS_ZERO, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {IS_SP, 0, has_spread_liger_layers, 0, NOT_YET, "layer-kernels", SPREAD_KERNELS},
+    {0, 0, has_other_liger_layers, 0, NOT_YET, "layer-kernels",
+     "Liger's layer kernels are modelled with sdpa in the steps of hf, transformers and trl"},
+    {IS_LIGER | IS_FSDP2, 0, cuts_head_apart, 0, NOT_YET, "loss", APART_LIGER},
+    {IS_LIGER, 0, is_trl, 0, NOT_YET, "loss",
+     "with use_liger_kernel TRL 1.16 keeps its own fused loss, which is modelled: leave --loss "
+     "out; --layer-kernels liger has the rest"},
+    {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
+     "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
+    {0},
+};
