@@ -13,6 +13,12 @@ static bool is_made_on_meta(const struct trainer *t)
     return t->habits->sends_parameters && !is_whole(t) && t->head != t->embedding;
 }
 
+// Accelerate 1.15 (utils/dataclasses.py) sets sync_module_states where one rank reads the weights.
+static bool is_sent(const struct trainer *t)
+{
+    return t->habits->sends_parameters || (t->job->loads_once && !t->habits->one_unit);
+}
+
 static void take_whole(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
@@ -70,7 +76,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
         take_whole(t, u->parameters[i]);
     for (int i = 0; i < first; i++)
         take_whole(t, u->parameters[i]);
-    if (t->habits->sends_parameters) // the root has two buffers of rotary frequencies
+    if (is_sent(t)) // the root has two buffers of rotary frequencies
         broadcast_unit(
             t, u, u == &shards_of(t)->units[shards_of(t)->root] ? 4 * t->job->model.head_dim : 0);
     u->trained->weight = machine_take(m, u->elements * width, kind);

@@ -420,7 +420,7 @@ static void add_unit(struct trainer *t, struct unit *u, int first, int count)
 // Behind peft's model, and inside one with vision, accelerate 1.15 (utils/fsdp_utils.py,
 // _find_final_norm) finds no last norm, which stays with the root; the tail is the head alone. TRL
 // never calls it: a tied one is gathered as the embedding, another one by TRL itself; transformers'
-// Trainer does.
+// Trainer does, and so does who generates, after which it stays whole to the end of the step.
 static void make_units_without_norm(struct trainer *t)
 {
     struct shards *s = shards_of(t);
@@ -436,7 +436,7 @@ static void make_units_without_norm(struct trainer *t)
     s->head = s->unit_count++;
     add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = true;
-    if (!job_fuses_head(t->job))
+    if (!job_fuses_head(t->job) || job_generates(t->job))
         return;
     s->read = s->head;
     t->graph.parameters[t->head].width = stored_width(t, t->head);
