@@ -4,12 +4,22 @@
 
 #include "core/base/num.h"
 #include "core/model/draft.h"
+#include "core/model/family.h"
+
+static const struct family *family_at(ptrdiff_t i)
+{
+    if (i < dense_family_count)
+        return &dense_families[i];
+    i -= dense_family_count;
+    return i < expert_family_count ? &expert_families[i] : NULL;
+}
 
 static const struct family *family_named(struct str model_type)
 {
-    for (ptrdiff_t i = 0; i < family_count; i++)
-        if (str_is(model_type, families[i].model_type))
-            return &families[i];
+    const struct family *f;
+    for (ptrdiff_t i = 0; (f = family_at(i)); i++)
+        if (str_is(model_type, f->model_type))
+            return f;
     return NULL;
 }
 
@@ -22,8 +32,9 @@ static bool find_family(struct origin *o, struct str model_type, struct error *e
                              str_from(o->family->title), e);
     }
     struct str_nearest nearest = str_nearest_to(model_type);
-    for (ptrdiff_t i = 0; i < family_count; i++)
-        str_nearest_offer(&nearest, str_from(families[i].model_type));
+    const struct family *f;
+    for (ptrdiff_t i = 0; (f = family_at(i)); i++)
+        str_nearest_offer(&nearest, str_from(f->model_type));
     FAIL(e, UNSUPPORTED, o->label, "the model family '%.*s' is not known",
          STR_ARGS(str_short(model_type)));
     if (nearest.best.n)
@@ -130,21 +141,20 @@ static bool is_alike(const struct family *f, const struct settings *s)
 // has; of several the first that was measured.
 static const struct family *nearest_family(const struct origin *o, uint64_t stored)
 {
-    const struct family *best = NULL;
+    const struct family *best = NULL, *f;
     uint64_t least = UINT64_MAX;
-    for (ptrdiff_t i = 0; i < family_count; i++) {
+    for (ptrdiff_t i = 0; (f = family_at(i)); i++) {
         struct arena scratch = *o->arena;
         struct origin inner = *o;
         inner.arena = &scratch;
         struct model m;
         uint64_t total;
-        if (!is_alike(&families[i], o->given) || families[i].counted_only ||
-            !build_as(&m, &total, &inner, &families[i]))
+        if (!is_alike(f, o->given) || f->counted_only || !build_as(&m, &total, &inner, f))
             continue;
         uint64_t distance = stored ? apart(stored, total) : 0;
-        bool surer = best && best->unmeasured && !families[i].unmeasured;
+        bool surer = best && best->unmeasured && !f->unmeasured;
         if (distance < least || (distance == least && surer)) {
-            best = &families[i];
+            best = f;
             least = distance;
         }
     }

@@ -169,8 +169,6 @@ struct family {
     const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
     const char *defaults;   // "key=value ..." that transformers assumes
 };
-extern const struct family families[];
-extern const ptrdiff_t family_count;
 
 struct layer_kind {
     bool sliding;   // attends to a window only
