@@ -16,7 +16,7 @@
 
 #include "core/base/num.h"
 #include "core/models/parameters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/ops/ops.h"
 
 // bitsandbytes/functional.py: the scale for a block of elements is itself packed to 8 bits, with a

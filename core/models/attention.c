@@ -2,7 +2,7 @@
 // modeling_gemma2.py), which is how soft-capped scores are computed: no fused kernel caps them. And
 // the masks (masking_utils.py): one value for each pair of tokens, made anew in every forward pass.
 #include "core/models/forward.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 
 // ------------------------------------------------------------------ masks
 

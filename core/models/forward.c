@@ -3,7 +3,7 @@
 #include "core/models/forward.h"
 
 #include "core/models/units.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/ops/scratch.h"
 
 static const struct model *model_of(const struct graph *g)

@@ -5,7 +5,7 @@
 
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 
 int parameter_add(struct trainer *t, const struct tensor *row)
 {

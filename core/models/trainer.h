@@ -38,7 +38,7 @@ struct scaler {
     struct storage *scale, *growth, *found;
 };
 
-struct tower; // vision.c: what a vision tower has of its own
+struct tower; // vision/tower.h: what a vision tower has of its own
 
 struct trainer {
     const struct job *job;

@@ -10,7 +10,7 @@
 
 #include "core/base/units.h"
 #include "core/models/adapters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/strategies/strategies.h"
 
 static void take(struct trainer *t, int parameter)

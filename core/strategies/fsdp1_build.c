@@ -2,7 +2,7 @@
 // other ranks, unit by unit (torch/distributed/fsdp/_init_utils.py and _flat_param.py, 2.11).
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/strategies/fsdp1.h"
 
 // verl makes an untied model on the meta device on every rank but the first. There each module is

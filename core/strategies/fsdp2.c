@@ -14,7 +14,7 @@
 // original_sd, which holds the whole weights). Scales and tables are no parameters and stay whole.
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/strategies/strategies.h"
 
 struct unit {

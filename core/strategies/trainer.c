@@ -4,7 +4,7 @@
 #include "core/losses/losses.h"
 #include "core/models/adapters.h"
 #include "core/models/parameters.h"
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 #include "core/strategies/strategies.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.

@@ -9,7 +9,7 @@
 #include "core/strategies/zero3.h"
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/models/tower.h"
+#include "core/models/vision/tower.h"
 #include "core/ops/ops.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"

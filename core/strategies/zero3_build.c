@@ -3,7 +3,7 @@
 // stage3.py, 0.19.8).
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/models/tower.h"
+#include "core/models/vision/tower.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/zero.h"
 #include "core/strategies/zero3.h"

@@ -4,7 +4,7 @@
 // The convolution's channels come before its patches, and every sum with a residual keeps that
 // layout, so that each norm copies its input first.
 #include "core/models/forward.h"
-#include "core/models/tower.h"
+#include "core/models/vision/tower.h"
 
 static struct var siglip_attention(struct graph *g, struct var x, const struct block_call *call)
 {

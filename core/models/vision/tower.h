@@ -2,7 +2,7 @@
 #ifndef FATHOM_MODELS_TOWER_H
 #define FATHOM_MODELS_TOWER_H
 
-#include "core/models/vision.h"
+#include "core/models/vision/vision.h"
 
 struct block_call {
     struct trainer *trainer;

@@ -6,7 +6,7 @@
 //
 // The convolution over patches has its kernel for a stride, so that it is a product; what cuDNN
 // takes for it meanwhile is not known.
-#include "core/models/tower.h"
+#include "core/models/vision/tower.h"
 
 #include <string.h>
 
