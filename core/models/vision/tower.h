@@ -19,7 +19,7 @@ struct tower_kind {
     void (*run)(struct trainer *t); // to `merged`, and what else it has
     void (*block)(struct graph *g, struct var *out, struct var in, void *what);
 };
-extern const struct tower_kind siglip_tower;
+extern const struct tower_kind deep_tower, windowed_tower, siglip_tower;
 
 struct tower {
     const struct tower_kind *kind;
@@ -36,6 +36,13 @@ struct tower {
     struct var last, merged, features[MOST_DEEPSTACK], tokens, mask, no_video, positions;
 };
 
+static inline const struct vision *vision_of(const struct trainer *t)
+{
+    return &t->job->model.vision;
+}
+
+bool has_windows(const struct trainer *t); // attention to squares of an image, as Qwen2.5-VL's
+bool has_leaf(const struct trainer *t);    // its embedded patches require a gradient
 struct var embed_pixels(struct trainer *t);
 struct var tower_norm(struct graph *g, struct var x, int weight, int bias);
 struct var tower_mlp(struct graph *g, struct var x, const struct vision_parameters *p);
