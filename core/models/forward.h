@@ -15,7 +15,27 @@ void model_let_go(struct trainer *t, struct output o);
 
 // ------------------------------------------------------------------ parts of a layer
 
-struct var rms_norm(struct graph *g, struct var x, int weight);
+static inline const struct model *model_of(const struct graph *g)
+{
+    const struct trainer *t = g->owner;
+    return &t->job->model;
+}
+
+static inline bool runs_liger_layers(const struct graph *g)
+{
+    const struct trainer *t = g->owner;
+    return t->job->layer_kernels == KERNELS_OF_LIGER;
+}
+
+// heads.c: queries, keys and values up to attention itself.
+struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call);
+struct heads project_gated(struct graph *g, struct var x, const struct layer_parameters *p,
+                           struct var *gate);
+struct heads rotate_heads(struct scope *f, struct heads h, const struct layer_call *call);
+void finish_heads(struct scope *f, struct heads *h, const struct layer_call *call);
+bool is_masked(const struct layer_call *call);
+bool lays_values_out(const struct layer_call *call);
+
 struct var rotate_half(struct graph *g, struct var x);
 struct var rotate(struct graph *g, struct var x, const struct layer_arguments *also);
 struct var rotate_pair(struct graph *g, struct var first, struct var second,
@@ -34,15 +54,18 @@ struct heads rotate_parts_late(struct scope *attention, struct heads h,
                                const struct layer_arguments *also);
 struct var scale_queries(struct graph *g, struct var q, uint64_t positions);
 
-// norms.c: those that are not a root mean square. x stays the caller's.
-struct var other_norm(struct graph *g, struct var x, int weight);
+// norms.c
+struct var rms_norm(struct graph *g, struct var x, int weight);
+struct var norm_if_any(struct graph *g, struct var x, int norm); // norm < 0: none
 
-// Attention with its output projection, its weights where they are handed out, and the MLP or
-// experts, with whatever is left out at random.
+// layer.c: attention with its output projection, its weights where they are handed out, and the MLP
+// or experts, with whatever is left out at random.
 struct var attention(struct graph *g, struct var x, const struct layer_call *call,
                      struct var *weights);
 struct var feed_forward(struct scope *layer, struct var x, const struct layer_call *call);
 struct var add_last(struct graph *g, struct var residual, struct var hidden);
+
+void decoder_layer(struct graph *g, struct var *out, struct var in, void *what);
 
 // classic.c: attention without a fused kernel.
 struct pair {
