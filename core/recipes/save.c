@@ -35,6 +35,13 @@ static void split_experts(struct trainer *t)
         machine_drop(m, copies[--count]);
 }
 
+// Adapters under ZeRO-3 are gathered whether or not the file asks for it, and what is frozen beside
+// them too (save_model; deepspeed 0.19.8, engine.py, _zero3_consolidated_16bit_state_dict).
+static bool saves_whole(const struct job *p)
+{
+    return p->saving == SAVING_WHOLE || (p->lora_rank && p->strategy == STRATEGY_ZERO3);
+}
+
 void run_save(struct run *r)
 {
     struct trainer *t = &r->trainer;
@@ -42,5 +49,5 @@ void run_save(struct run *r)
     if (splits_experts(t->job))
         split_experts(t);
     if (t->strategy->save)
-        t->strategy->save(t, t->job->saving == SAVING_WHOLE);
+        t->strategy->save(t, saves_whole(t->job));
 }

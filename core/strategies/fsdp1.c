@@ -263,6 +263,23 @@ static void gather_state(struct trainer *t)
     machine_drop(t->machine, root);
 }
 
+// torch 2.11, FullStateDictConfig with offload_to_cpu: gradients that nobody sees go first
+// (_state_dict_utils.py), a unit goes to the host once it is whole and comes back before it is let
+// go (_flat_param.py, to_cpu), the root after its layers.
+static void gather_to_host(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    if (s->is_zeroed)
+        drop_gradients(t);
+    for (int i = 0; i <= s->unit_count; i++) {
+        const struct unit *u = &s->units[unit_in_order(s, i % s->unit_count)];
+        uint64_t bytes = padded_elements(t, u) * s->stored_width;
+        machine_scratch(t->machine, bytes);
+        if (i % s->unit_count)
+            machine_scratch(t->machine, bytes);
+    }
+}
+
 // On one rank a state dict clones every parameter on the card, and a thread writes the clones.
 static struct storage **clone_state(struct trainer *t, uint32_t width)
 {
@@ -280,13 +297,14 @@ static void drop_state(struct trainer *t, struct storage **clones)
 }
 
 // trinity/trainer/verl/fsdp_checkpoint_manager.py: the shards, then with `hf` all of it, cast to
-// bf16 at the end.
+// bf16 at the end. transformers' Trainer writes the one or the other.
 static void save(struct trainer *t, bool hf)
 {
     if (!is_whole(t)) {
-        gather_state(t);
-        if (hf)
+        if (!hf || !t->habits->keeps_parameters)
             gather_state(t);
+        if (hf)
+            gather_to_host(t);
         return;
     }
     struct storage **shards = clone_state(t, shards_of(t)->stored_width);
