@@ -217,6 +217,8 @@ struct output model_forward(struct trainer *t)
     assign(&f, &hidden, unit_mark(t, hidden, tail, true));
     if (t->norm_count)
         assign(&f, &hidden, rms_norm(g, hidden, t->final_norm));
+    if (t->job->task == TASK_REWARD) // the tail is this norm alone
+        assign(&f, &hidden, unit_mark(t, hidden, tail, false));
     if (model_has(&t->job->model, FEATURE_WORDS_PROJECTED))
         assign(&f, &hidden, linear(g, hidden, t->positions + 1, -1));
     var_drop(g, &t->layer_weights);

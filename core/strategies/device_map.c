@@ -181,14 +181,19 @@ bool device_map_loads(const struct trainer *t)
     return t->habits->device_map && whole;
 }
 
-// Half a byte for each element that is to be packed.
+// Half a byte for each element that is to be packed. Beside other ranks a matrix counts as if it
+// were cut for tensor parallelism, whether or not it is (get_total_byte_count).
 static uint64_t bytes_to_load(const struct trainer *t)
 {
-    uint64_t bytes = 0;
-    for (int i = 0; i < t->graph.parameter_count; i++) {
+    uint64_t bytes = 0, ranks = job_ranks(t->job);
+    int count = t->graph.parameter_count;
+    for (int i = 0; i < count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
+        if (p->adapter && p->adapter < count)
+            count = p->adapter; // those come later
         uint64_t elements = p->rows * p->columns;
-        bytes += p->packed ? elements / 2 : elements * p->width;
+        uint64_t each = p->packed ? elements / 2 : elements * p->width;
+        bytes += p->columns > 1 ? each / ranks : each;
     }
     return bytes;
 }

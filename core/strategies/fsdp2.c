@@ -180,7 +180,8 @@ static void note_passed(const struct trainer *t, int unit)
 static int tail_before_root(const struct trainer *t)
 {
     const struct shards *s = shards_of(t);
-    return job_fuses_head(t->job) || s->tail == s->root ? -1 : s->tail;
+    bool ends_early = job_fuses_head(t->job) && t->job->task != TASK_REWARD;
+    return ends_early || s->tail == s->root ? -1 : s->tail;
 }
 
 static void leave_unit(struct trainer *t, int unit)

@@ -115,9 +115,14 @@ static void make_units_of_text(struct trainer *t)
         return;
     }
     bool head_in_root = t->habits->head_unit == HEAD_IN_ROOT;
+    bool scores = has_tail && t->job->task == TASK_REWARD; // no output embedding to be found
     int both = t->norm_count + t->head_count;
     int in_root = head_in_root ? both : has_tail ? 0 : t->norm_count;
-    add_unit(t, &s->units[s->root], t->final_norm, in_root);
+    if (scores)
+        add_unit(t, &s->units[s->root], t->head, t->head_count);
+    else
+        add_unit(t, &s->units[s->root], t->final_norm, in_root);
+    s->units[s->root].stays = scores;
     add_loose(t, &s->units[s->root]);
     s->embedding = s->unit_count++;
     add_unit(t, &s->units[s->embedding], t->embedding, 1);
@@ -125,7 +130,7 @@ static void make_units_of_text(struct trainer *t)
         return;
     s->head = s->unit_count++;
     if (has_tail)
-        add_unit(t, &s->units[s->head], t->final_norm, both);
+        add_unit(t, &s->units[s->head], t->final_norm, scores ? t->norm_count : both);
     else
         add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = has_tail;

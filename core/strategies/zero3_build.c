@@ -268,6 +268,7 @@ static void take_packed(struct trainer *t, const struct zero3 *z)
         if (!zero3_freezes(t, i)) // joined with others below
             drop(t, &part);
     }
+    machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
 static bool has_frozen_parts(const struct trainer *t)
