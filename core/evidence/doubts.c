@@ -229,7 +229,7 @@ static bool is_fsdp1_whole(const struct job *job)
 // (tests/runs/public_jobs.jsonl).
 static bool is_older_trainer(const struct job *job)
 {
-    return job_shifts_logits(job);
+    return job_stands_on_4(job);
 }
 
 static bool is_fsdp1_in_bf16(const struct job *job)

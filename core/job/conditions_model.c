@@ -63,7 +63,7 @@ bool is_special_under_trinity(const struct job *j)
 bool is_before_grouped_experts(const struct job *j)
 {
     return model_has(&j->model, FEATURE_EXPERTS) &&
-           (job_shifts_logits(j) || (is_verls(j) && j->version == 0));
+           (job_stands_on_4(j) || (is_verls(j) && j->version == 0));
 }
 
 bool has_images(const struct job *j)

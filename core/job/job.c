@@ -453,7 +453,7 @@ static bool shares_heads(const struct job *p)
 {
     enum { MOST_SHARED_DIM = 256 };
     return p->model.heads != p->model.kv_heads && p->model.head_dim <= MOST_SHARED_DIM &&
-           !job_masks_rows(p) && !job_shifts_logits(p);
+           !job_masks_rows(p) && !job_repeats_heads(p);
 }
 
 // FlashAttention and cuDNN need half precision and compute capability 8.0.

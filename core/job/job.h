@@ -217,6 +217,7 @@ bool job_has_bitsandbytes(const struct job *p); // as its optimizer
 bool job_is_trainers(const struct job *p);      // transformers' Trainer, or one that stands on it
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
+bool job_stands_on_4(const struct job *p); // transformers 4
 bool job_shifts_logits(const struct job *p);
 bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);

@@ -19,7 +19,8 @@ const char *const recipe_words[RECIPES] = {
 
 const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_HF] = {"a loop of one's own around transformers", {"5.17"}},
-    [RECIPE_TRANSFORMERS] = {"transformers' Trainer", {"4.41", "4.45", "4.48", "5.17"}},
+    [RECIPE_TRANSFORMERS] = {"transformers' Trainer",
+                             {"4.41", "4.45", "4.46", "4.48", "4.49", "4.57", "5.17"}},
     [RECIPE_TRL] = {"TRL", {"1.13", "1.16"}},
     [RECIPE_DEEPSPEED] = {"DeepSpeed", {"0.19"}},
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
@@ -113,8 +114,8 @@ const struct recipe_row recipe_rows[] = {
     {.recipe = "transformers",
      .setting = "optimizer",
      .value = "adamw",
-     .versions = "4.41|4.45|4.48",
-     .evidence = "transformers/training_args.py of 4.41 to 4.48: default_optim is adamw_torch"},
+     .versions = "4.41|4.45|4.46|4.48|4.49",
+     .evidence = "transformers/training_args.py of 4.41 to 4.53: default_optim is adamw_torch"},
     {.recipe = "transformers",
      .setting = "optimizer",
      .value = "adamw-fused",
@@ -356,34 +357,83 @@ static bool unknown_version(enum recipe recipe, struct str version, struct str w
     const char *const *versions = recipe_defs[recipe].versions;
     for (int i = 0; i < RECIPE_MOST_VERSIONS && versions[i]; i++)
         buf_printf(&known, "%s%s", i ? ", " : "", versions[i]);
-    return FAIL(e, BAD_INPUT, where, "of %s the versions %.*s are known, not '%.*s'",
+    return FAIL(e, BAD_INPUT, where,
+                "of %s the versions %.*s are known, each up to the next, not '%.*s'",
                 recipe_defs[recipe].title, STR_ARGS(buf_str(&known)), STR_ARGS(str_short(version)));
+}
+
+// "4.46.1" to 4046001, or -1.
+static int version_number(struct str s)
+{
+    enum { PARTS = 3, PART = 1000 };
+    int number = 0;
+    for (int i = 0; i < PARTS; i++) {
+        struct str_cut cut = str_cut(s, '.');
+        int part = 0;
+        for (ptrdiff_t k = 0; k < cut.head.n; k++) {
+            if (!char_is_digit(cut.head.p[k]) || k > 2)
+                return -1;
+            part = part * 10 + (cut.head.p[k] - '0');
+        }
+        if (i > 0 ? s.n == 0 && s.p : cut.head.n == 0)
+            return -1;
+        number = number * PART + part;
+        s = cut.tail;
+    }
+    return s.n ? -1 : number;
+}
+
+static int newest_of(int recipe)
+{
+    const char *const *versions = recipe_defs[recipe].versions;
+    int newest = 0;
+    while (newest + 1 < RECIPE_MOST_VERSIONS && versions[newest + 1])
+        newest++;
+    return newest;
+}
+
+// The last that is not newer than what is asked for, or -1; of the newest only its patches.
+static int version_reaching(int recipe, struct str asked)
+{
+    enum { PATCHES = 1000 };
+    const char *const *versions = recipe_defs[recipe].versions;
+    int wanted = version_number(asked), newest = newest_of(recipe), found = -1;
+    for (int i = 0; i <= newest && version_number(str_from(versions[i])) <= wanted; i++)
+        found = i;
+    bool later = wanted / PATCHES > version_number(str_from(versions[newest])) / PATCHES;
+    return later ? -1 : found;
+}
+
+static int recipe_named(struct str name)
+{
+    int found = 0;
+    while (found < RECIPES && !str_is(name, recipe_words[found]))
+        found++;
+    return found;
 }
 
 bool recipe_parse(enum recipe *recipe, int *version, const struct setting *item, struct error *e)
 {
     struct str_cut cut = str_cut(item->value, '@');
-    int found = 0, newest = 0;
-    while (found < RECIPES && !str_is(cut.head, recipe_words[found]))
-        found++;
+    int found = recipe_named(cut.head);
     ASSERT(found < RECIPES); // the table's check has been there
-    const char *const *versions = recipe_defs[found].versions;
-    while (newest + 1 < RECIPE_MOST_VERSIONS && versions[newest + 1])
-        newest++;
-    int asked = cut.found ? 0 : newest;
-    while (cut.found && asked <= newest && !str_is(cut.tail, versions[asked]))
-        asked++;
-    if (asked > newest)
+    int asked = cut.found ? version_reaching(found, cut.tail) : newest_of(found);
+    if (asked < 0)
         return unknown_version((enum recipe)found, cut.tail, item->where, e);
     *recipe = (enum recipe)found;
     *version = asked;
     return true;
 }
 
+// As the rows have it.
 static struct str recipe_version(const struct settings *s)
 {
     const struct setting *item = settings_find_z(s, "recipe");
-    return item ? str_cut(item->value, '@').tail : STR("");
+    struct str_cut cut = str_cut(item ? item->value : STR(""), '@');
+    int found = recipe_named(cut.head), at = -1;
+    if (cut.found && found < RECIPES)
+        at = version_reaching(found, cut.tail);
+    return at < 0 ? STR("") : str_from(recipe_defs[found].versions[at]);
 }
 
 static struct str recipe_name(const struct settings *s)

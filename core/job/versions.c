@@ -6,7 +6,8 @@ enum { TRANSFORMERS_5 = 500 };
 
 static int transformers_of(const struct job *p)
 {
-    const int trainers[] = {441, 445, 448}, factories[] = {446}; // versions of recipe.c
+    const int trainers[] = {441, 445, 446, 448, 449, 457},
+              factories[] = {446}; // versions of recipe.c
     if (p->recipe == RECIPE_TRANSFORMERS && p->version < COUNT_OF(trainers))
         return trainers[p->version];
     if (p->recipe == RECIPE_LLAMAFACTORY && p->version < COUNT_OF(factories))
@@ -17,6 +18,11 @@ static int transformers_of(const struct job *p)
 static bool is_family(const struct job *p, const char *type)
 {
     return str_is(str_from(p->model.family->model_type), type);
+}
+
+bool job_stands_on_4(const struct job *p)
+{
+    return transformers_of(p) < TRANSFORMERS_5;
 }
 
 bool job_shifts_logits(const struct job *p)
@@ -44,13 +50,14 @@ bool job_casts_logits_in_place(const struct job *p)
     return transformers_of(p) < 446;
 }
 
-// modeling_llama.py of 4.46.1, LlamaSdpaAttention, and integrations/sdpa_attention.py of 4.48; for
-// the package flash-attn too modeling_mistral.py of 4.45.2 and modeling_qwen2.py of 4.46.1.
+// modeling_llama.py of 4.46.1, LlamaSdpaAttention, and integrations/sdpa_attention.py of 4.48 to
+// 4.53 (4.57 leaves it to the kernel); for the package flash-attn too modeling_mistral.py
+// of 4.45.2 and modeling_qwen2.py of 4.46.1.
 bool job_repeats_heads(const struct job *p)
 {
     bool package = job_attends_by_package(p) && transformers_of(p) < 448 &&
                    (is_family(p, "mistral") || is_family(p, "qwen2"));
-    return package || (transformers_of(p) < TRANSFORMERS_5 && job_attention(p) == ATTENTION_SDPA);
+    return package || (transformers_of(p) < 454 && job_attention(p) == ATTENTION_SDPA);
 }
 
 bool job_lays_heads_out(const struct job *p)

@@ -206,7 +206,7 @@ void prepare_packed(struct trainer *t)
 {
     for (int i = 0; i < t->graph.parameter_count; i++)
         cast_parameter(t, i, 4);
-    if (!job_shifts_logits(t->job)) // peft since 0.19
+    if (!job_stands_on_4(t->job)) // peft since 0.19
         machine_mark(t->machine, EVENT_EMPTY_CACHE);
     t->width = 4;
 }
