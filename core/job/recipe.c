@@ -20,7 +20,7 @@ const char *const recipe_words[RECIPES] = {
 const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_HF] = {"a loop of one's own around transformers", {"5.17"}},
     [RECIPE_TRANSFORMERS] = {"transformers' Trainer",
-                             {"4.41", "4.45", "4.46", "4.48", "4.49", "4.57", "5.17"}},
+                             {"4.41", "4.45", "4.46", "4.48", "4.49", "4.57", "5.0", "5.17"}},
     [RECIPE_TRL] = {"TRL", {"1.13", "1.16"}},
     [RECIPE_DEEPSPEED] = {"DeepSpeed", {"0.19"}},
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
