@@ -407,7 +407,7 @@ static void print_savings(struct buf *out, const struct view *v, const struct do
                                             {"peak", .right = true},
                                             {"saves", .right = true},
                                             {""},
-                                            {"option", .priority = 1}};
+                                            {"option", .priority = 1, .wraps = true}};
     uint64_t now = s->need->prediction.allocated_bytes;
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     for (int i = 0; i < s->job->remedies.count; i++) {

@@ -142,8 +142,10 @@ static void print_alive(struct buf *out, const struct prediction *p)
 
 static void print_remedies(struct buf *out, const struct view *v, const struct predict_story *s)
 {
-    static const struct column columns[] = {
-        {"  what would help"}, {"reserved", .right = true}, {""}, {"option", .priority = 1}};
+    static const struct column columns[] = {{"  what would help"},
+                                            {"reserved", .right = true},
+                                            {""},
+                                            {"option", .priority = 1, .wraps = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     for (int i = 0; i < s->remedies.count; i++) {
         const struct remedy *r = &s->remedies.items[i];

@@ -13,6 +13,8 @@
 enum computed {
     AS_WRITTEN,
     ONE_SEQUENCE,       // a micro-batch of one sequence, and the accumulation that keeps the batch
+    MORE_RANKS,         // share a sequence: `times`, where fewer do
+    SHORTER,            // `times` quarters of the length
     MORE_GPUS,          // `times` as many
     ONE_EVALUATED,      // a sequence at a time in evaluation, where there is one
     NO_WHOLE_GRADIENTS, // between micro-batches, where they are kept
@@ -46,17 +48,20 @@ static const struct remedy_row {
     {"or gradients reduced each time", "", OF(TRL) | OF(TRANSFORMERS), NO_WHOLE_GRADIENTS},
     {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL) | OF_YAML},
     {"or stage 3", "strategy=zero3", OF(DEEPSPEED) | OF_YAML},
-    {"or context parallel 2", "cp=2"},
-    {"or context parallel 4", "cp=4"},
-    {"or context parallel 8", "cp=8"},
-    {"or sequence parallel 2", "sp=2"},
-    {"or sequence parallel 4", "sp=4"},
-    {"or sequence parallel 8", "sp=8"},
+    {"or context parallel 2", "cp=2", EVERY_RECIPE, MORE_RANKS, 2},
+    {"or context parallel 4", "cp=4", EVERY_RECIPE, MORE_RANKS, 4},
+    {"or context parallel 8", "cp=8", EVERY_RECIPE, MORE_RANKS, 8},
+    {"or sequence parallel 2", "sp=2", EVERY_RECIPE, MORE_RANKS, 2},
+    {"or sequence parallel 4", "sp=4", EVERY_RECIPE, MORE_RANKS, 4},
+    {"or sequence parallel 8", "sp=8", EVERY_RECIPE, MORE_RANKS, 8},
     {"or the optimizer in host memory", "offload=optimizer"},
     {"or all in host memory", "offload=all", OF(HF) | OF(TRL) | OF(DEEPSPEED)},
     {"or stage 3, all in host memory", "strategy=zero3 offload=all", OF_YAML},
     {"or all in host memory", "strategy=fsdp2 offload=all save-hf=never", OF(TRINITY)},
-    {"or all there, and sp 4", "strategy=fsdp2 offload=all save-hf=never sp=4", OF(TRINITY)},
+    {"or all there, and sp 4", "strategy=fsdp2 offload=all save-hf=never sp=4", OF(TRINITY),
+     MORE_RANKS, 4},
+    {"or three quarters as long", "", EVERY_RECIPE, SHORTER, 3},
+    {"or half as long", "", EVERY_RECIPE, SHORTER, 2},
     {"or twice the GPUs", "", EVERY_RECIPE, MORE_GPUS, 2},
     {"or four times the GPUs", "", EVERY_RECIPE, MORE_GPUS, 4},
 };
@@ -72,6 +77,14 @@ static struct str one_sequence(struct arena *a, const struct job *j)
         return str_format(a, "max-token-len=%llu",
                           (unsigned long long)u64_divide_up(j->context, j->ulysses));
     return str_format(a, "batch=1 accum=%llu", (unsigned long long)accum);
+}
+
+// Ranks that share a sequence still get equal parts.
+static struct str shorter(struct arena *a, const struct job *j, int quarters)
+{
+    uint64_t shared = 2 * j->ring * j->ulysses;
+    uint64_t tokens = j->context / 4 * (uint64_t)quarters / shared * shared;
+    return tokens ? str_format(a, "context=%llu", (unsigned long long)tokens) : STR_NONE;
 }
 
 // More nodes where one is full.
@@ -116,6 +129,10 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
         return str_from(row->settings);
     case ONE_SEQUENCE:
         return one_sequence(a, j);
+    case MORE_RANKS:
+        return j->ring * j->ulysses < (uint64_t)row->times ? str_from(row->settings) : STR_NONE;
+    case SHORTER:
+        return shorter(a, j, row->times);
     case MORE_GPUS:
         return more_gpus(a, j, row->times);
     case ONE_EVALUATED:
@@ -272,7 +289,10 @@ bool remedies_find(struct remedies *r, struct arena *a, const struct job *job, s
             continue;
         if (!read_change(&c, a, job, i == 0, e))
             return false;
-        struct remedy found = {.what = rows[i].what, .options = c.options};
+        bool pairs =
+            rows[i].computed == ONE_SEQUENCE && (job->task == TASK_REWARD || job->task == TASK_DPO);
+        struct remedy found = {.what = pairs ? "or one pair at a time" : rows[i].what,
+                               .options = c.options};
         if (*c.options && !try_change(r, a, base, found, c.all))
             return FAIL(e, BUG, STR_NONE, "a remedy cannot be predicted");
     }
