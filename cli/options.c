@@ -66,7 +66,9 @@ static bool set_global(struct options *o, const struct global_option *g, struct 
     return true;
 }
 
-static bool unknown_option(const struct options *o, struct str name, struct error *e)
+// As it was written: "--contxt", "-m".
+static bool unknown_option(const struct options *o, const char *dashes, struct str name,
+                           struct error *e)
 {
     const struct setting_def *elsewhere = setting_def_find(name);
     struct str_nearest nearest = str_nearest_to(name);
@@ -76,8 +78,8 @@ static bool unknown_option(const struct options *o, struct str name, struct erro
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         str_nearest_offer(&nearest, str_from(global_options[i].name));
     FAIL(e, BAD_INPUT, STR_NONE,
-         elsewhere ? "'fathom %s' takes no --%.*s" : "'fathom %s' has no option --%.*s",
-         o->command->name, STR_ARGS(str_short(name)));
+         elsewhere ? "'fathom %s' takes no %s%.*s" : "'fathom %s' has no option %s%.*s",
+         o->command->name, dashes, STR_ARGS(str_short(name)));
     if (nearest.best.n && !elsewhere)
         return HINT(e, "did you mean --%.*s?", STR_ARGS(nearest.best));
     return HINT(e, "'fathom %s --help' lists its options", o->command->name);
@@ -129,10 +131,13 @@ static bool read_option(struct options *o, struct str text, struct arguments *ar
         return read_alias(o, alias, pair, args, e);
     const struct setting_def *def = setting_def_find(pair.head);
     if (!def || !command_takes(o->command, pair.head))
-        return unknown_option(o, pair.head, e);
+        return unknown_option(o, "--", pair.head, e);
     struct str value = STR("on");
     bool alone = def->kind == SETTING_FLAG && !pair.found;
-    return (alone || take_value(&value, def->name, pair, args, e)) && add(o, def->name, value, e);
+    if (!alone && !take_value(&value, def->name, pair, args, e))
+        return str_cut(str_from(def->values), '|').found ? HINT(e, "one of %s", def->values)
+                                                         : false;
+    return add(o, def->name, value, e);
 }
 
 // "-o value" or "-ovalue".
@@ -146,7 +151,7 @@ static bool read_letter(struct options *o, struct str text, struct arguments *ar
         struct str value;
         return take_value(&value, def->name, pair, args, e) && add(o, def->name, value, e);
     }
-    return unknown_option(o, text, e);
+    return unknown_option(o, "-", text, e);
 }
 
 static bool read_operand(struct options *o, struct str text, struct error *e)

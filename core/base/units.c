@@ -88,7 +88,7 @@ enum unit_result unit_parse(uint64_t *value, enum unit_kind kind, struct str tex
         return d.result;
     for (ptrdiff_t i = 0; i < kinds[kind].count; i++) {
         const struct suffix *s = &kinds[kind].suffixes[i];
-        if (!str_is(d.rest, s->text))
+        if (!str_equal_nocase(d.rest, str_from(s->text)))
             continue;
         if (s->factor == 1 && d.fraction)
             return UNIT_NOT_A_NUMBER;

@@ -135,6 +135,10 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
     if (gpu_is_other_make(name))
         return HINT(e, "only torch's allocator for CUDA and ROCm is modelled, and this accelerator "
                        "has another");
+    uint64_t count;
+    if (unit_parse(&count, UNIT_PLAIN, name) == UNIT_OK)
+        return HINT(e, "a card's name is wanted too, as in %.*sxH100-80G",
+                    STR_ARGS(str_short(name)));
     struct arena scratch = *r->arena;
     struct buf alike = buf_in(&scratch);
     name = plain_name(name);
@@ -393,7 +397,7 @@ bool hardware_from_settings(struct hardware *h, struct arena *a, const struct se
 {
     const struct setting *spec = settings_find_z(s, "gpu");
     if (!spec)
-        return FAIL(e, BAD_INPUT, STR("--gpu"), "no GPU is given");
+        return FAIL(e, BAD_INPUT, STR("--gpu"), "no GPU is given; --gpu 8xH100-80G is an example");
     return hardware_from_spec(h, a, spec, e);
 }
 

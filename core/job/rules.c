@@ -201,6 +201,10 @@ const struct rule needed_rules[] = {
      "@family@ is modelled with sdpa only, and without context parallel"},
     {IS_CP, IS_MEGATRON, asks_for_no_sdpa, 0, CANNOT, "attention",
      "torch's context parallel goes round with sdpa only"},
+    // trl 1.16, trainer/sft_trainer.py:1404.
+    {IS_CP | IS_PACKED, IS_MEGATRON, NULL, 0, CANNOT, "batching",
+     "context parallel drops the mask that keeps packed sequences apart, and TRL refuses the two "
+     "together: leave --batching out"},
     {IS_CP, 0, job_attends_eagerly, 0, CANNOT, "cp",
      "torch's context parallel goes round with sdpa only, and @family@ attends eagerly"},
     {0, 0, passes_learned_positions, 0, CANNOT, "context",

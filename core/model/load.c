@@ -262,7 +262,8 @@ bool served_model_from_settings(struct model *m, struct arena *a, const struct s
     } else {
         const struct setting *like = settings_find_z(s, "like");
         if (!name)
-            return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+            return FAIL(e, BAD_INPUT, STR("--model"),
+                        "no model is given; --model Qwen3-8B is an example");
         if (like)
             return FAIL(e, BAD_INPUT, like->where, "'%.*s' is known itself and needs no likeness",
                         STR_ARGS(str_short(name->value)));

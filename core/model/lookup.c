@@ -296,8 +296,24 @@ const char *model_name_unmodelled(struct str name)
     return NULL;
 }
 
+enum { NAMES_SHOWN = 3 };
+
+// The first rows whose names begin so: "llama".
+static bool first_names(struct str found[NAMES_SHOWN], struct str name)
+{
+    int count = 0;
+    const struct catalog_model *row;
+    for (ptrdiff_t i = 0; count < NAMES_SHOWN && (row = catalog_model_at(i)); i++) {
+        struct str whole = str_from(row->name);
+        if (whole.n > name.n && str_equal_nocase(str_slice(whole, 0, name.n), name))
+            found[count++] = whole;
+    }
+    return count == NAMES_SHOWN;
+}
+
 bool catalog_model_unknown(struct str name, struct str where, struct error *e)
 {
+    struct str alike[NAMES_SHOWN];
     struct str_nearest nearest = str_nearest_to(without_owner(name));
     const struct known_model *known = known_model_find(name);
     const struct catalog_model *row;
@@ -318,6 +334,9 @@ bool catalog_model_unknown(struct str name, struct str where, struct error *e)
         return HINT(e, "and %s not modelled", unmodelled);
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
+    if (first_names(alike, name))
+        return HINT(e, "names that begin so are %.*s, %.*s, %.*s; 'fathom models' lists them all",
+                    STR_ARGS(alike[0]), STR_ARGS(alike[1]), STR_ARGS(alike[2]));
     return HINT(e, "'fathom models' lists the catalogue; a config.json, a model folder or a "
                    "Hugging Face id (owner/name) works too");
 }

@@ -160,7 +160,8 @@ static bool read_engine(struct probe_options *o, const struct settings *s, struc
         return FAIL(e, BAD_INPUT, recipe->where, "the %s engine trains the %s recipe only",
                     o->engine->name, o->engine->recipe);
     if (o->engine->needs_model && !settings_find_z(s, "model"))
-        return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+        return FAIL(e, BAD_INPUT, STR("--model"),
+                    "no model is given; --model Qwen3-8B is an example");
     return true;
 }
 

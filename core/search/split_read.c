@@ -202,9 +202,11 @@ bool split_read(struct split_request *r, struct arena *a, const struct settings 
     const struct setting *gpu = settings_find_z(s, "gpu");
     *r = (struct split_request){.arena = a};
     if (!settings_find_z(s, "teacher"))
-        return FAIL(e, BAD_INPUT, STR("--teacher"), "no teacher is given");
+        return FAIL(e, BAD_INPUT, STR("--teacher"),
+                    "no teacher is given; --teacher Qwen3-32B is an example");
     if (!settings_find_z(s, "model"))
-        return FAIL(e, BAD_INPUT, STR("--student"), "no student is given");
+        return FAIL(e, BAD_INPUT, STR("--student"),
+                    "no student is given; --student Qwen3-4B is an example");
     read_framework(r, s);
     if (!read_layout(r, s, e) || !read_batches(r, s, e) ||
         !hardware_from_settings(&r->hardware, a, s, e))

@@ -92,7 +92,7 @@ static bool read_machines(struct sweep *s, struct arena *a, const struct setting
     const struct setting *gpu = settings_find_z(settings, "gpu");
     struct setting *items;
     if (!gpu)
-        return FAIL(e, BAD_INPUT, STR("--gpu"), "no GPU is given");
+        return FAIL(e, BAD_INPUT, STR("--gpu"), "no GPU is given; --gpu 8xH100-80G is an example");
     if (!list_split(&items, &s->machine_count, a, gpu, e) ||
         !spell_out(items, s->machine_count, a, e))
         return false;
@@ -125,7 +125,8 @@ static bool read_models(struct sweep *s, struct arena *a, const struct settings 
     bool whole = settings_find_z(settings, "config.model_type") ||
                  (model && catalog_model_find(model->value));
     if (!model && !whole)
-        return FAIL(e, BAD_INPUT, STR("--model"), "no model is given");
+        return FAIL(e, BAD_INPUT, STR("--model"),
+                    "no model is given; --model Qwen3-8B is an example");
     if (whole) {
         s->models = NEW(a, struct setting, 1);
         s->model_numbers = NEW(a, ptrdiff_t, 1);

@@ -264,8 +264,12 @@ static bool out_of_range(const struct setting *item, enum unit_kind kind, struct
     put_unit(&limits, kind, range.min);
     buf_put_z(&limits, " and ");
     put_unit(&limits, kind, range.max);
-    return FAIL(e, BAD_INPUT, item->where, "%.*s must be between %.*s, not '%.*s'",
-                STR_ARGS(item->key), STR_ARGS(buf_str(&limits)), STR_ARGS(str_short(item->value)));
+    uint64_t number;
+    FAIL(e, BAD_INPUT, item->where, "%.*s must be between %.*s, not '%.*s'", STR_ARGS(item->key),
+         STR_ARGS(buf_str(&limits)), STR_ARGS(str_short(item->value)));
+    if (kind != UNIT_BYTES || unit_parse(&number, UNIT_PLAIN, item->value) != UNIT_OK)
+        return false;
+    return HINT(e, "a number alone is bytes: %.*sGiB", STR_ARGS(str_short(item->value)));
 }
 
 bool setting_number(uint64_t *value, const struct setting *item, enum unit_kind kind,
