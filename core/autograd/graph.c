@@ -1,9 +1,8 @@
-// The tape of nodes and the engine that runs it backwards.
-#include "core/autograd/graph.h"
-
+// The tape of nodes and the engine that runs it backwards. Nodes that are run again before they
+// give a gradient are in checkpoint.c and tiled.c.
 #include <string.h>
 
-#include "core/base/num.h"
+#include "core/autograd/backward.h"
 
 enum { FIRST_PARAMETER = -2 };
 
@@ -24,13 +23,10 @@ static void pass(struct graph *g, struct node *n, struct outcome *out)
 }
 
 const struct operation operation_pass = {KERNELS_PASS, pass};
-static const struct operation checkpoint = {.kernels = KERNELS_CHECKPOINT}; // see run_checkpoint
-static const struct operation tiled = {.kernels = KERNELS_TILED};           // see run_tiled
-
 // CUDA loads a kernel when it is first used, for which the host may have to wait until the card is
 // idle. That it does is inferred: without it FSDP1's deferred frees of a first step end later than
 // in the recording t07.
-static void load_kernels(struct graph *g, const struct operation *operation, bool backward)
+void graph_load_kernels(struct graph *g, const struct operation *operation, bool backward)
 {
     uint64_t theirs = UINT64_C(1) << operation->kernels;
     if (g->loaded[backward] & theirs)
@@ -39,7 +35,7 @@ static void load_kernels(struct graph *g, const struct operation *operation, boo
     g->loaded[backward] |= theirs;
 }
 
-static struct node *add_node(struct graph *g, const struct operation *operation)
+struct node *graph_add_node(struct graph *g, const struct operation *operation)
 {
     if (g->count == g->capacity)
         g->nodes =
@@ -63,8 +59,8 @@ void graph_called(struct graph *g)
 struct node *graph_add(struct graph *g, const struct operation *operation)
 {
     graph_called(g);
-    load_kernels(g, operation, false);
-    return g->recording ? add_node(g, operation) : NULL;
+    graph_load_kernels(g, operation, false);
+    return g->recording ? graph_add_node(g, operation) : NULL;
 }
 
 struct node *graph_add_for(struct graph *g, const struct operation *operation, struct var x)
@@ -72,7 +68,7 @@ struct node *graph_add_for(struct graph *g, const struct operation *operation, s
     if (x.node != NO_NODE)
         return graph_add(g, operation);
     graph_called(g);
-    load_kernels(g, operation, false);
+    graph_load_kernels(g, operation, false);
     return NULL;
 }
 
@@ -121,13 +117,6 @@ struct var var_share(struct var v)
     return v;
 }
 
-static void drop_arguments(struct graph *g, struct frame *f)
-{
-    for (int i = FRAME_ALSO - 1; i >= 0; i--)
-        var_drop(g, &f->also[i]);
-    var_drop(g, &f->input);
-}
-
 void graph_hold_cast(struct graph *g, struct storage *s)
 {
     g->casts =
@@ -143,171 +132,6 @@ void graph_end_autocast(struct graph *g)
         machine_drop(g->machine, g->casts[--g->cast_count]);
     for (int i = 0; i < g->parameter_count; i++)
         g->parameters[i].cast = NULL;
-}
-
-// ------------------------------------------------------------------ checkpoints, forward
-
-// How many inputs of the nodes from `first` on lie before it.
-static int32_t inputs_before(const struct graph *g, int32_t first)
-{
-    int32_t count = 0;
-    for (int32_t i = first; i < g->count; i++)
-        for (int j = 0; j < NODE_INPUTS; j++)
-            count += g->nodes[i].inputs[j] > NO_NODE && g->nodes[i].inputs[j] < first;
-    return count;
-}
-
-// Where a node is in a tail that begins at `first`; one before it gets a node that stands for it.
-static int32_t place_in(struct tail *t, int32_t first, int32_t leaf, int32_t node)
-{
-    if (node <= NO_NODE)
-        return node;
-    if (node >= first)
-        return node - first;
-    for (int32_t i = t->count; i < t->all; i++)
-        if (t->nodes[i].inputs[0] == node - leaf)
-            return i;
-    t->nodes[t->all] = (struct node){.inputs = {node - leaf, NO_NODE, NO_NODE}};
-    return t->all++;
-}
-
-static void note_tail(struct graph *g, struct frame *f, int32_t leaf, int32_t out)
-{
-    struct tail *t = &f->tail;
-    int32_t first = f->last_keeper + 1;
-    t->count = t->all = g->count - first;
-    t->nodes = NEW(g->machine->arena, struct node, t->count + inputs_before(g, first) + 1);
-    for (int32_t i = 0; i < t->count; i++) {
-        t->nodes[i] = g->nodes[first + i];
-        for (int j = 0; j < NODE_INPUTS; j++)
-            t->nodes[i].inputs[j] = place_in(t, first, leaf, t->nodes[i].inputs[j]);
-    }
-    t->out = place_in(t, first, leaf, out);
-}
-
-// The first run of a frame: nodes are added only to see which of them are its tail.
-static struct var run_first(struct graph *g, struct frame *f, struct var in)
-{
-    int32_t leaf = g->count;
-    struct var out;
-    if (g->recording) {
-        add_node(g, &operation_pass);
-        in.node = leaf;
-    }
-    bool keeping = g->keeping;
-    g->keeping = false;
-    g->frame = f;
-    f->last_keeper = f->leaf = leaf;
-    f->forward(g, &out, in, f->what);
-    g->frame = NULL;
-    g->keeping = keeping;
-    if (g->recording)
-        note_tail(g, f, leaf, out.node);
-    g->count = leaf;
-    return out;
-}
-
-struct var graph_checkpoint(struct graph *g, struct var in,
-                            void (*forward)(struct graph *g, struct var *out, struct var in,
-                                            void *what),
-                            void *what)
-{
-    struct frame *f = NEW(g->machine->arena, struct frame, 1);
-    machine_host(g->machine, machine_rates(g->machine)->frame);
-    *f = (struct frame){
-        .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
-    if (g->offload.on) {
-        offload_skip(&g->offload); // _NoopSaveInputs keeps an empty tensor first
-        f->input.storage = offload_pack(&g->offload, g->machine, in.storage);
-    } else if (f->input_on_host) {
-        f->input.storage = NULL;
-    } else {
-        storage_share(in.storage);
-    }
-    for (int i = 0; i < FRAME_ALSO; i++)
-        f->also[i] = var_share(g->shared_arguments[i]);
-    struct var out = run_first(g, f, in);
-    if (f->exposes && g->recording)
-        add_node(g, &operation_pass);
-    struct node *n = graph_add(g, &checkpoint);
-    if (!n) {
-        drop_arguments(g, f);
-        return out;
-    }
-    n->inputs[0] = in.node;
-    n->frame = f;
-    out.node = (int32_t)(n - g->nodes);
-    return out;
-}
-
-struct var graph_expose(struct graph *g, struct var x)
-{
-    struct frame *f = g->frame;
-    if (!f)
-        return var_share(x);
-    if (g->keeping) {
-        f->exposed = x.node;
-        return (struct var){NULL, NO_NODE, x.width, x.elements};
-    }
-    f->exposes = true;
-    x.node = g->recording ? f->leaf : NO_NODE;
-    return var_share(x);
-}
-
-// ------------------------------------------------------------------ pieces, forward
-
-struct pieces {
-    void (*forward)(struct graph *g, struct var *out, struct var in, void *what);
-    void *what;
-    struct var whole;  // without storage
-    uint64_t elements; // of one piece
-};
-
-struct tiling {
-    const struct pieces *pieces;
-};
-
-static uint64_t piece_of(uint64_t all, uint64_t at, uint64_t most)
-{
-    return all - at < most ? all - at : most;
-}
-
-// Without a graph, all pieces kept until they are joined.
-static struct storage *join_pieces(struct graph *g, struct var in, const struct pieces *p)
-{
-    int count = (int)u64_divide_up(in.elements, p->elements), made = 0;
-    struct var *out = NEW(g->machine->arena, struct var, count);
-    struct frame *frame = g->frame;
-    bool recording = g->recording, keeping = g->keeping;
-    g->frame = NULL;
-    g->recording = g->keeping = false;
-    for (uint64_t at = 0; at < in.elements; at += p->elements) {
-        struct var piece = {in.storage, NO_NODE, in.width, piece_of(in.elements, at, p->elements)};
-        p->forward(g, &out[made++], piece, p->what);
-    }
-    g->frame = frame;
-    g->recording = recording;
-    g->keeping = keeping;
-    struct var joined = graph_output(g, NULL, in.elements, in.width);
-    for (int i = 0; i < made; i++)
-        var_drop(g, &out[i]);
-    return joined.storage;
-}
-
-struct var graph_tiled(struct graph *g, struct var in, uint64_t elements,
-                       void (*forward)(struct graph *g, struct var *out, struct var in, void *what),
-                       void *what)
-{
-    struct pieces *p = NEW(g->machine->arena, struct pieces, 1);
-    *p = (struct pieces){forward, what, {.width = in.width, .elements = in.elements}, elements};
-    struct storage *joined = join_pieces(g, in, p);
-    struct node *n = graph_add(g, &tiled);
-    if (n) {
-        n->inputs[0] = in.node;
-        NODE_DETAIL(n, struct tiling)->pieces = p;
-    }
-    graph_keep(g, n, in.storage);
-    return (struct var){joined, n ? (int32_t)(n - g->nodes) : NO_NODE, in.width, in.elements};
 }
 
 // ------------------------------------------------------------------ gradients
@@ -343,7 +167,7 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
     drop_used_on(g->machine, s, stream);
 }
 
-static void hand_on(struct graph *g, int32_t input, const struct outcome *o)
+void graph_hand_on(struct graph *g, int32_t input, const struct outcome *o)
 {
     if (input <= FIRST_PARAMETER) {
         give_to_parameter(g, FIRST_PARAMETER - input, o);
@@ -371,7 +195,7 @@ static void hand_on(struct graph *g, int32_t input, const struct outcome *o)
     machine_drop(g->machine, o->gradient);
 }
 
-static void let_go(struct graph *g, struct node *n)
+void graph_let_go(struct graph *g, struct node *n)
 {
     for (int i = 0; i < n->saved_count; i++)
         machine_drop(g->machine, n->saved[i]);
@@ -381,7 +205,7 @@ static void let_go(struct graph *g, struct node *n)
 void graph_forget_recomputed(struct graph *g, struct node *n)
 {
     if (n->frame)
-        let_go(g, n);
+        graph_let_go(g, n);
 }
 
 static void reduce(struct graph *g, struct outcome *o)
@@ -404,167 +228,23 @@ static void cast(struct graph *g, struct outcome *o)
     o->gradient = narrow;
 }
 
-// ------------------------------------------------------------------ checkpoints, backward
-
-static void run_nodes(struct graph *g, int32_t from, int32_t down_to);
-
-// Leaves the gradients at the nodes that stand for others.
-static void run_tail(struct graph *g, struct tail *t, const struct outcome *seed)
-{
-    int32_t first = g->count;
-    for (int32_t i = 0; i < t->all; i++) {
-        struct node *n = add_node(g, &operation_pass);
-        *n = t->nodes[i];
-        for (int j = 0; j < NODE_INPUTS; j++)
-            n->inputs[j] += i < t->count && n->inputs[j] > NO_NODE ? first : 0;
-    }
-    hand_on(g, t->out > NO_NODE ? first + t->out : t->out, seed);
-    run_nodes(g, first + t->count - 1, first);
-    for (int32_t i = t->count; i < t->all; i++)
-        t->nodes[i] = g->nodes[first + i];
-    g->count = first;
-}
-
-// And from there to the recomputed nodes.
-static void hand_over(struct graph *g, const struct tail *t, int32_t leaf)
-{
-    for (int32_t i = t->count; i < t->all; i++) {
-        const struct node *n = &t->nodes[i];
-        struct outcome o = {.gradient = n->gradient, .view = n->gradient_is_view};
-        if (n->has_gradient)
-            hand_on(g, leaf + n->inputs[0], &o);
-    }
-}
-
-static void hold_leaf(struct graph *g, struct storage *s)
-{
-    g->leaves = arena_grow(g->machine->arena, g->leaves, sizeof *g->leaves, g->leaf_count,
-                           &g->leaf_capacity);
-    g->leaves[g->leaf_count++] = storage_share(s);
-}
-
-static void drop_leaves(struct graph *g)
-{
-    while (g->leaf_count)
-        machine_drop(g->machine, g->leaves[--g->leaf_count]);
-}
-
-// What came for a tensor that was used outside, before the recomputed gradients do.
-static void hand_in(struct graph *g, const struct frame *f, int32_t waiting)
-{
-    struct node *n = &g->nodes[waiting];
-    if (!f->exposes || !n->has_gradient)
-        return;
-    struct outcome o = {.gradient = n->gradient, .view = n->gradient_is_view};
-    n->has_gradient = false;
-    n->gradient = NULL;
-    hand_on(g, f->exposed, &o);
-}
-
-static void note_recomputation(struct graph *g, bool recomputes)
-{
-    if (g->machine->time)
-        g->machine->time->recomputes = recomputes;
-}
-
-static void recompute(struct graph *g, struct frame *f, struct var *out, struct var in)
-{
-    machine_host(g->machine, machine_rates(g->machine)->frame);
-    note_recomputation(g, true);
-    g->kind = MEMORY_SAVED;
-    f->forward(g, out, in, f->what);
-    g->kind = MEMORY_WORKING;
-    note_recomputation(g, false);
-}
-
-static void bring_input(struct graph *g, struct frame *f)
-{
-    if (f->input_on_host)
-        f->input.storage =
-            machine_take(g->machine, f->input.elements * f->input.width, MEMORY_CHECKPOINTS);
-}
-
-// torch/utils/checkpoint.py, CheckpointFunction (use_reentrant): all of the call, then a backward
-// pass of its own, while its output and the gradient that came for it are still held.
-static void run_reentrant(struct graph *g, int32_t index)
-{
-    struct node n = g->nodes[index];
-    struct frame *f = n.frame;
-    int32_t leaf = g->count;
-    bring_input(g, f);
-    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
-    add_node(g, &operation_pass);
-    recompute(g, f, &out, in);
-    struct outcome seed = {.gradient = storage_share(n.gradient), .view = n.gradient_is_view};
-    hand_on(g, out.node, &seed);
-    run_nodes(g, g->count - 1, leaf + 1);
-    struct outcome result = {.gradient = g->nodes[leaf].gradient};
-    g->count = leaf;
-    if (g->holds_leaves) {
-        hold_leaf(g, f->input.storage);
-        hold_leaf(g, result.gradient);
-    }
-    var_drop(g, &out);
-    drop_arguments(g, f);
-    machine_drop(g->machine, n.gradient);
-    hand_on(g, n.inputs[0], &result);
-}
-
-static void run_checkpoint(struct graph *g, int32_t index)
-{
-    struct node n = g->nodes[index]; // the array may move while nodes are added
-    struct frame *f = n.frame;
-    int32_t leaf = g->count;
-    bring_input(g, f);
-    struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
-    run_tail(g, &f->tail, &seed);
-    bool offloaded = f->input.storage && f->input.storage->on_host;
-    f->input.storage = offload_unpack(&g->offload, g->machine, f->input.storage);
-    struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
-    add_node(g, &operation_pass);
-    g->frame = f;
-    g->keeping = true;
-    f->kept_so_far = 0;
-    recompute(g, f, &out, in);
-    if (offloaded) {
-        g->offload.input = f->input.storage;
-        f->input.storage = NULL;
-    } else if (f->input_on_host) {
-        var_drop(g, &f->input);
-    }
-    var_drop(g, &out);
-    graph_end_autocast(g);
-    g->frame = NULL;
-    g->stopped = false;
-    f->releases_left = 0;
-    for (int32_t i = leaf + 1; i < g->count; i++)
-        f->releases_left += g->nodes[i].saved_count > 0;
-    hand_in(g, f, index - 1);
-    hand_over(g, &f->tail, leaf);
-    run_nodes(g, g->count - 1, leaf + 1);
-    struct outcome result = {.gradient = g->nodes[leaf].gradient,
-                             .view = g->nodes[leaf].gradient_is_view};
-    g->count = leaf;
-    hand_on(g, n.inputs[0], &result);
-}
-
 // ------------------------------------------------------------------ nodes, backward
 
-static void release(struct graph *g, struct node *n, bool had_kept)
+void graph_release(struct graph *g, struct node *n, bool had_kept)
 {
     if (!n->frame) {
-        let_go(g, n);
+        graph_let_go(g, n);
         return;
     }
     if (had_kept && --n->frame->releases_left == 0)
-        drop_arguments(g, n->frame);
+        frame_drop_arguments(g, n->frame);
 }
 
 static void hand_on_inputs(struct graph *g, const struct node *n, const struct outcome *out)
 {
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] > FIRST_PARAMETER)
-            hand_on(g, n->inputs[i], &out[i]);
+            graph_hand_on(g, n->inputs[i], &out[i]);
 }
 
 static void give_to_parameters(struct graph *g, const struct node *n, const struct outcome *out)
@@ -615,7 +295,7 @@ static void run_node(struct graph *g, int32_t index)
     struct outcome out[NODE_INPUTS] = {0};
     bool had_kept = n->saved_count > 0;
     machine_host(g->machine, machine_rates(g->machine)->engine);
-    load_kernels(g, n->operation, true);
+    graph_load_kernels(g, n->operation, true);
     for (int i = 0; i < n->saved_count; i++)
         n->saved[i] = offload_unpack(&g->offload, g->machine, n->saved[i]);
     n->operation->backward(g, n, out);
@@ -630,7 +310,7 @@ static void run_node(struct graph *g, int32_t index)
         offload_settle(&g->offload, g->machine, n->saved, n->saved_count);
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
-    release(g, n, had_kept);
+    graph_release(g, n, had_kept);
     if (!g->module) // else a hook comes between a module and its input
         hand_on_inputs(g, n, out);
     give_to_parameters(g, n, out);
@@ -639,63 +319,24 @@ static void run_node(struct graph *g, int32_t index)
     at_module_of(g, n, MOMENT_BACKWARD_DONE);
 }
 
-// One piece, again and backwards; its gradient is added to its place in that of the whole. Its
-// output has a name until the next one's has it.
-static void run_piece(struct graph *g, struct var *out, const struct pieces *p, struct var in,
-                      struct storage *gradient)
-{
-    int32_t leaf = g->count;
-    struct var before = *out;
-    in.node = leaf;
-    add_node(g, &operation_pass);
-    note_recomputation(g, true);
-    g->kind = MEMORY_SAVED;
-    p->forward(g, out, in, p->what);
-    g->kind = MEMORY_WORKING;
-    note_recomputation(g, false);
-    var_drop(g, &before);
-    struct outcome seed = {.gradient = storage_share(gradient), .view = true};
-    hand_on(g, out->node, &seed);
-    run_nodes(g, g->count - 1, leaf + 1);
-    machine_drop(g->machine, g->nodes[leaf].gradient);
-    g->count = leaf;
-}
-
-static void run_tiled(struct graph *g, int32_t index)
-{
-    struct node n = g->nodes[index]; // the array may move while nodes are added
-    const struct pieces *p = NODE_DETAIL(&n, struct tiling)->pieces;
-    struct outcome result = {.gradient =
-                                 machine_take(g->machine, var_bytes(p->whole), MEMORY_WORKING)};
-    struct var in = p->whole, out = {0};
-    load_kernels(g, &tiled, true);
-    in.storage = n.saved[0];
-    for (uint64_t at = 0; at < p->whole.elements; at += p->elements) {
-        in.elements = piece_of(p->whole.elements, at, p->elements);
-        run_piece(g, &out, p, in, n.gradient);
-    }
-    var_drop(g, &out);
-    struct node *now = &g->nodes[index];
-    if (now->frame)
-        let_go(g, now);
-    machine_drop(g->machine, now->gradient);
-    now->gradient = NULL;
-    release(g, now, true);
-    hand_on(g, n.inputs[0], &result);
-}
-
-static void run_nodes(struct graph *g, int32_t from, int32_t down_to)
+void graph_run_nodes(struct graph *g, int32_t from, int32_t down_to)
 {
     for (int32_t i = from; i >= down_to; i--) {
         if (!g->nodes[i].has_gradient)
             continue;
-        if (g->nodes[i].operation == &checkpoint)
-            (g->reentrant ? run_reentrant : run_checkpoint)(g, i);
-        else if (g->nodes[i].operation == &tiled)
-            run_tiled(g, i);
+        if (g->nodes[i].operation == &operation_checkpoint)
+            checkpoint_run(g, i);
+        else if (g->nodes[i].operation == &operation_tiled)
+            tiled_run(g, i);
         else
             run_node(g, i);
     }
+}
+
+static void drop_leaves(struct graph *g)
+{
+    while (g->leaf_count)
+        machine_drop(g->machine, g->leaves[--g->leaf_count]);
 }
 
 // torch/csrc/autograd/functions/accumulate_grad.h: what an earlier backward pass left is added to,
@@ -732,8 +373,8 @@ void graph_backward_from(struct graph *g, struct var out, struct storage *gradie
     g->kind = MEMORY_WORKING;
     struct outcome seed = {.gradient = storage_share(gradient)};
     set_earlier_aside(g);
-    hand_on(g, out.node, &seed);
-    run_nodes(g, g->count - 1, 0);
+    graph_hand_on(g, out.node, &seed);
+    graph_run_nodes(g, g->count - 1, 0);
     drop_leaves(g);
     add_to_earlier(g);
     machine_drop(m, gradient);
