@@ -16,7 +16,7 @@ static bool is_made_on_meta(const struct trainer *t)
 // Accelerate 1.15 (utils/dataclasses.py) sets sync_module_states where one rank reads the weights.
 static bool is_sent(const struct trainer *t)
 {
-    return t->habits->sends_parameters || (t->job->loads_once && !t->habits->one_unit);
+    return t->habits->sends_parameters || (t->habits->cuts_on_card && t->job->loads_once);
 }
 
 static void take_whole(struct trainer *t, int parameter)

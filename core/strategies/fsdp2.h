@@ -3,6 +3,7 @@
 #define FATHOM_STRATEGIES_FSDP2_H
 
 #include "core/base/num.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 
 struct unit {
