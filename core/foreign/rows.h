@@ -21,6 +21,8 @@ enum effect {
     "from 32.7 to 21.1 GiB, so that the prediction without this key is an upper bound: take it " \
     "out and ask again"
 
+#define NO_REPLICAS "shards that are replicated are not modelled"
+
 struct foreign_row {
     const char *key;
     const char *value; // NULL: any
@@ -45,13 +47,13 @@ extern const ptrdiff_t foreign_format_count;
     "is not modelled; of transformers' optimizers adamw_torch, adamw_torch_fused, adamw_8bit, " \
     "paged_adamw_8bit, paged_adamw_32bit, adafactor and sgd are"
 
-// Of trainers that are driven by one YAML (foreign_trainers.c), and of the Trainer's arguments.
+// Of trainers that are driven by one YAML (trainers.c), and of the Trainer's arguments.
 extern const struct foreign_row llamafactory_rows[], axolotl_rows[], trainer_rows[];
 extern const ptrdiff_t llamafactory_row_count, axolotl_row_count, trainer_row_count;
 
-// Keys of verl's workers: actor, ref, rollout, model and critic.
-extern const struct foreign_row worker_rows[];
-extern const ptrdiff_t worker_row_count;
+// Of RL (rows_rl.c); keys of verl's workers are actor, ref, rollout, model and critic.
+extern const struct foreign_row trinity_rows[], verl_rows[], worker_rows[];
+extern const ptrdiff_t trinity_row_count, verl_row_count, worker_row_count;
 
 // What launch scripts export, in whichever format the rest is.
 extern const struct foreign_row script_rows[];
