@@ -18,7 +18,7 @@ bool has_other_experts(const struct job *j)
 
 bool folds_experts(const struct job *j)
 {
-    return job_folds_experts(j) && (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER));
+    return job_folds_experts(j) && (j->lora_targets & (OF_EXPERTS | 1u << TARGET_UNNAMED));
 }
 
 // With peft 0.20 (axolotl 0.19) and 0.18 (LLaMA-Factory 0.9.5).
@@ -48,6 +48,6 @@ bool folds_outside_leaves(const struct job *j)
 {
     const char *leaves = "mixtral|qwen3_moe";
     return model_has(&j->model, FEATURE_EXPERTS) &&
-           (j->lora_targets & (OF_EXPERTS | 1u << TARGET_ROUTER)) &&
+           (j->lora_targets & (OF_EXPERTS | 1u << TARGET_UNNAMED)) &&
            !words_have(leaves, '|', str_from(j->model.family->model_type));
 }

@@ -448,8 +448,8 @@ enum lora_target {
     TARGET_GATE,
     TARGET_UP,
     TARGET_DOWN,
-    TARGET_COUNT,                                     // that have a name
-    TARGET_ROUTER = TARGET_COUNT,                     // of experts, as one of all
+    TARGET_COUNT,                  // that have a name
+    TARGET_UNNAMED = TARGET_COUNT, // routers, linear attention: all-linear alone reaches them
     LORA_NAMED_TARGETS = (1 << TARGET_COUNT) - 1,     // as bits
     LORA_ALL_TARGETS = (1 << (TARGET_COUNT + 1)) - 1, // likewise: all-linear
 };
