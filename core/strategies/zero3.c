@@ -225,11 +225,13 @@ static bool reads_patches(const struct trainer *t, int module)
 }
 
 // The embedding's gradients go nowhere, so that nothing says when its backward pass is over; so
-// with what reads an image.
+// with what reads an image. A module that was called without a graph since counts its inputs from 0
+// again (parameter_offload.py, ds_grads_remaining) and never comes to the last.
 static void leave_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
-    if (module != t->embedding && module != t->positions && !reads_patches(t, module))
+    bool ends = module != t->embedding && module != t->positions && !reads_patches(t, module);
+    if (ends && !z->is_unseen[module])
         coordinator_leave(z->coordinator, module);
     if (module == z->holder) {
         coordinator_let_held_go(z->coordinator);
@@ -237,7 +239,7 @@ static void leave_module_backward(struct trainer *t, int module)
     }
     if (is_first_thin(t, module))
         enter_others(z->coordinator, 1);
-    if (adapter_of(t, module))
+    if (adapter_of(t, module) && !z->is_unseen[module])
         coordinator_leave(z->coordinator, module_around(t, module));
     if (weight_beside(t, module) < 0)
         enter_others(z->coordinator, z->backward[module].after);
@@ -255,6 +257,7 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
     case MOMENT_FORWARD:
+        z->is_unseen[module] = !g->recording;
         enter_forward(t, module);
         break;
     case MOMENT_FORWARD_DONE:
@@ -434,6 +437,18 @@ static void leave_backward(struct trainer *t, int unit)
     leave_module_backward(t, l->gate_up);
 }
 
+static void drop_leftovers(struct trainer *t)
+{
+    const struct zero3 *z = zero3_of(t);
+    for (int i = 0; i < t->graph.parameter_count; i++) {
+        if (!z->is_unseen[i])
+            continue;
+        coordinator_drop_leftover(z->coordinator, i);
+        if (adapter_of(t, i))
+            coordinator_drop_leftover(z->coordinator, adapter_of(t, i)); // which peft's reads
+    }
+}
+
 static void end_backward(struct trainer *t)
 {
     reduce(t);
@@ -444,6 +459,7 @@ static void end_backward(struct trainer *t)
         coordinator_leave(zero3_of(t)->coordinator, t->tower->stem.positions);
     }
     coordinator_end_backward(zero3_of(t)->coordinator);
+    drop_leftovers(t);
 }
 
 // ------------------------------------------------------------------ the step

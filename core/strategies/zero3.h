@@ -15,6 +15,7 @@ struct neighbours {
 struct zero3 {
     struct coordinator *coordinator;
     struct neighbours *forward, *backward; // by module
+    bool *is_unseen; // by module: the end of its backward pass, see leave_module_backward
     int *uses_left;
     struct storage *buffer; // of gradients on their way
     int *bucket;

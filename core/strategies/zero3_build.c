@@ -342,6 +342,7 @@ void zero3_load(struct trainer *t)
     *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
                         .forward = NEW(a, struct neighbours, modules),
                         .backward = NEW(a, struct neighbours, modules),
+                        .is_unseen = NEW(a, bool, modules),
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
                         .wide = NEW(a, struct storage *, modules),

@@ -512,6 +512,15 @@ void coordinator_end_backward(struct coordinator *c)
     coordinator_let_held_go(c);
 }
 
+void coordinator_drop_leftover(struct coordinator *c, int parameter)
+{
+    struct piece *p = &c->pieces[parameter];
+    if (p->persists)
+        return;
+    p->users = 0;
+    let_go(c, parameter);
+}
+
 void coordinator_let_all_go(struct coordinator *c)
 {
     for (int i = 0; i < c->trainer->graph.parameter_count; i++) {

@@ -39,6 +39,8 @@ void coordinator_read(struct coordinator *c, int parameter);
 void coordinator_hold(struct coordinator *c, int parameter);
 void coordinator_let_held_go(struct coordinator *c);
 void coordinator_end_backward(struct coordinator *c);
+// Of a module whose backward pass ended unseen (release_backward_leftovers).
+void coordinator_drop_leftover(struct coordinator *c, int parameter);
 
 void coordinator_let_all_go(struct coordinator *c);
 void coordinator_forget(struct coordinator *c);            // what was written down of a pass
