@@ -132,7 +132,7 @@ const struct evidence_row evidence_rows[] = {
      REAL,
      16,
      {5500, 0, 4200, 200}},
-    {"TRL under zero3", TRL, BIT(STRATEGY_ZERO3), 0, 0, REAL, 25, {6800, 2700, 100000, 120000}},
+    {"TRL under zero3", TRL, BIT(STRATEGY_ZERO3), 0, 0, REAL, 25, {6800, 2700, 15000, 15000}},
     {"adapters in TRL under zero2",
      TRL,
      BIT(STRATEGY_ZERO2),

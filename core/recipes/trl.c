@@ -42,7 +42,7 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
     if (p->strategy == STRATEGY_ZERO3)
         r->reference_job.precision = p->precision;
     const struct habits *habits = job_is_zero(p) ? &whole_reference : &r->kind->habits;
-    trainer_build_reference(&r->reference, &r->reference_job, m, habits);
+    trainer_build_teacher(&r->reference, &r->reference_job, m, habits, p);
 }
 
 static void build(struct run *r, const struct job *p, struct machine *m)

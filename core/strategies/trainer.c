@@ -95,6 +95,16 @@ void trainer_build_reference(struct trainer *t, const struct job *p, struct mach
     build(t, p, m);
 }
 
+void trainer_build_teacher(struct trainer *t, const struct job *p, struct machine *m,
+                           const struct habits *habits, const struct job *learner)
+{
+    *t = (struct trainer){.habits = habits,
+                          .is_reference = true,
+                          .learner = learner,
+                          .first_stream = FIRST_SIDE_STREAM + MODEL_STREAMS};
+    build(t, p, m);
+}
+
 static void wait_where(const struct trainer *t, bool habit)
 {
     if (habit)

@@ -15,6 +15,10 @@ void trainer_build(struct trainer *t, const struct job *p, struct machine *m,
 void trainer_build_reference(struct trainer *t, const struct job *p, struct machine *m,
                              const struct habits *habits);
 
+// One of another shape, which `learner` learns from.
+void trainer_build_teacher(struct trainer *t, const struct job *p, struct machine *m,
+                           const struct habits *habits, const struct job *learner);
+
 // What its graphs know of the job.
 struct graph trainer_graph(struct trainer *t, const struct job *p);
 

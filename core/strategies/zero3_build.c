@@ -241,12 +241,34 @@ static struct storage **make_parts(struct trainer *t, const struct zero3 *z, boo
     return parts;
 }
 
+// What learns from a teacher has another shape.
+static struct trainer *learner_of(struct trainer *t)
+{
+    if (!t->learner)
+        return t;
+    struct trainer *other = NEW(t->machine->arena, struct trainer, 1);
+    *other = (struct trainer){.job = t->learner,
+                              .machine = t->machine,
+                              .habits = t->habits,
+                              .strategy = t->strategy,
+                              .width = t->width};
+    other->graph = trainer_graph(other, t->learner);
+    parameters_build(other);
+    return other;
+}
+
 // A reference, in bf16, is made beside a policy whose parts are not yet joined.
 static void take_reference(struct trainer *t, const struct zero3 *z)
 {
-    struct storage **theirs = make_parts(t, z, true);
+    struct trainer *first = learner_of(t);
+    struct zero3 its = *z;
+    if (first != t) {
+        its.coordinator = coordinator_for(first, gather_stream(t));
+        its.base_count = first->graph.parameter_count;
+    }
+    struct storage **theirs = make_parts(first, &its, true);
     make_parts(t, z, false);
-    for (int i = 0; i < z->base_count; i++)
+    for (int i = 0; i < its.base_count; i++)
         drop(t, &theirs[i]);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
