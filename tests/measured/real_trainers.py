@@ -1,12 +1,20 @@
 #!/usr/bin/env python3
 """Sets predictions beside unmodified jobs of TRL and transformers' Trainer that were measured on one H200.
 
-Usage: real_trainers.py BUILD-FOLDER
+Usage: real_trainers.py BUILD-FOLDER [--write]
 
 tests/runs/real_trainers.jsonl: rank 0 of `world` over torch's fake process group, through Accelerate's own FSDP2 (or,
 `fsdp`: 1, FSDP1) and DeepSpeed (`zero`); peaks of each step. A row is asked as its user would ask; the largest peaks
-of its steps are compared, since the batches of padded and packed rows differ. Every row is in a group whose bars are what is reached, so that none gets worse unseen; a row that
-cannot be asked is counted too.
+of its steps are compared, since the batches of padded and packed rows differ. Each row's bar is what is reached
+(real_trainers_reached.json, which --write draws in), so that none gets worse unseen.
+
+What is far off is known. a12's events are the simulated ones, but of blocks of one size torch takes the one at the
+lowest address, and where the driver puts them depends on what the host has mapped, with offload gigabytes. How far the
+host is ahead of the card decides under ZeRO-2 (z4), with Liger's kernels under ZeRO-3 (lg2), and in several later rows.
+z2a was run twice: 16.82 GiB, and 17.54 as predicted, when a block that waited for the card kept the embedding from its
+place; so were jobs of LoRA beside experts (pe12 and pe12h, pe9 and pe9h), of which one left the threads that load
+experts with another segment, and s7, which took a block more in its third step than when it was run again (tr1).
+lz1's script loads all of the model on the card. Of packed rows (b23, w3, x7, y10) the worst batch is predicted.
 """
 import json
 import os
@@ -14,122 +22,15 @@ import subprocess
 import sys
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+REACHED = os.path.join(TESTS, "runs", "real_trainers_reached.json")
 MODELS = {"OLMoE-1B-7B": "OLMoE-1B-7B-0924", "Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 
 OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "adamw-8bit",
               "paged_adamw_8bit": "adamw-paged-8bit"}
-TASKS = {"reward": "reward", "dpo": "dpo and kto", "kto": "dpo and kto"}
-
-# Group, worst allocated and reserved error in percent, rows predicted. What is far off is known:
-# a12's events are the simulated ones, but of blocks of one size torch takes the one at the lowest address, and where the
-# driver puts them depends on what the host has mapped, with offload gigabytes; how far the host is ahead of the card
-# decides under ZeRO-2 (z4) and with Liger's kernels under ZeRO-3 (lg2). z2a was run twice: 16.82 GiB, and 17.54 as
-# predicted, when a block that waited for the card kept the embedding from its place. lz1's script loads all of the
-# model on the card. s7 took a block more in its third step than the same job did when it was run again (tr1).
-BARS = [
-    ("transformers, one GPU", 0.002, 0.002, 5),
-    ("transformers, FSDP2", 0.002, 0.002, 5),
-    ("transformers, FSDP1", 0.002, 0.002, 2),
-    ("transformers, Gemma 2", 0.003, 0.005, 5),
-    ("TRL, FSDP2", 0.002, 0.002, 11),
-    ("TRL, FSDP2, whole gradients", 0.02, 6.7, 4),
-    ("FSDP2, weights read by one rank", 0.01, 0.02, 5),
-    ("TRL, ZeRO-3", 0.003, 0.41, 7),
-    ("TRL, ZeRO-3, run twice", 0.001, 4.4, 1),
-    ("TRL, ZeRO-3, LoRA", 0.0002, 0, 1),
-    ("TRL, ZeRO-2", 0.0002, 0.69, 4),
-    ("TRL, one GPU", 0.01, 0.23, 7),
-    ("TRL, one GPU, experts", 0.005, 0.68, 1),
-    ("LoRA beside experts, one GPU", 0.017, 0.0001, 6),
-    ("LoRA beside experts, sharded", 0.022, 1.8, 6),
-    ("LoRA beside experts, far off", 0.025, 7.1, 2),
-    ("TRL, LoRA", 0.0001, 1.2, 2),
-    ("TRL, FSDP2, LoRA", 0.0001, 2.2, 1),
-    ("TRL, other choices", 0.09, 0.54, 7),
-    ("TRL, Gemma 2", 0.01, 0.2, 1),
-    ("TRL, padded or packed", 0.69, 2.1, 8),
-    ("TRL, reward", 0.01, 5.7, 5),
-    ("TRL, dpo and kto", 0.01, 0.6, 9),
-    ("TRL, with generation", 0.69, 0.84, 6),
-    ("TRL, nf4", 0.0001, 0.0001, 3),
-    ("TRL, nf4, FSDP2", 0.011, 0.3, 1),
-    ("TRL, DoRA", 0.005, 0.64, 3),
-    ("TRL, ZeRO-1", 0.0001, 0.56, 1),
-    ("TRL, ZeRO-3, on one stream", 0.0002, 0.63, 3),
-    ("TRL, FSDP1", 0.0005, 0, 1),
-    ("transformers, FSDP1, LoRA", 0.0002, 0.02, 1),
-    ("transformers, ZeRO", 0.0001, 0, 2),
-    ("transformers, ZeRO, LoRA", 0.0094, 0.8, 1),
-    ("experts, sharded", 0.01, 0, 3),
-    ("Liger's kernels, sharded", 0.0004, 2.9, 4),
-    ("transformers, FSDP1, whole gradients", 0.0001, 0.02, 1),
-    ("TRL, dpo, FSDP1", 0.05, 1.6, 1),
-    ("TRL, distillation, ZeRO-3", 0.0001, 0.37, 1),
-    ("measured later", 0.25, 0.46, 165),
-    ("measured later, far off", 2.9, 8.9, 49),
-]
-NOT_MODELLED = ["w24"]    # Liger's kernels over Gemma 2 with adapters
-# Of the rows that were measured when the code had been written: packed rows, and where the host's lead over the card decides.
-# Of LoRA beside experts: the same jobs ran twice (pe12 and pe12h, pe9 and pe9h), and of each pair one left the threads
-# that load experts with another segment.
-FAR = ["pe9h", "pe12", "u5", "u7", "u17", "u37", "u20", "u34", "u40", "u45", "u46", "u55", "v21", "v18", "v22",
-       "w3", "w15", "w21", "w28", "w38", "w16", "w29", "w37", "w9", "w30", "w40", "w47", "w55", "w56", "x7", "x9",
-       "x15", "x25", "x4", "x16", "x18", "x22", "x26", "x34", "y10", "y16", "y34", "y40", "y4",
-       "y20", "y23", "y26", "y35", "y44", "y24", "y30"]
-
-
-def group_of(c):
-    who = "transformers" if c["trainer"] == "hf" else "TRL"
-    if c.get("later"):
-        return "measured later, far off" if c["id"] in FAR else "measured later"
-    if c["id"].startswith("pe"):
-        where = "far off" if c["id"] in FAR else "sharded" if c.get("world") else "one GPU"
-        return f"LoRA beside experts, {where}"
-    if c["model"].endswith("A3B") and c.get("world"):
-        return "experts, sharded"
-    if c["model"].endswith("A3B") and not c.get("lora"):
-        return "TRL, one GPU, experts"
-    if c["trainer"] == "hf" and c.get("fsdp") == 1 and c.get("accum", 1) > 1:
-        return "transformers, FSDP1, whole gradients"
-    if c["trainer"] == "dpo" and c.get("fsdp") == 1:
-        return "TRL, dpo, FSDP1"
-    if c["trainer"] == "distill" and c.get("zero") == 3:
-        return "TRL, distillation, ZeRO-3"
-    if c["trainer"] in ("grpo", "rloo", "distill"):
-        return "TRL, with generation"
-    if c.get("qlora"):
-        return "TRL, nf4, FSDP2" if c.get("world") else "TRL, nf4"
-    if c.get("dora"):
-        return "TRL, DoRA"
-    if c.get("args", {}).get("use_liger_kernel") and c.get("world"):
-        return "Liger's kernels, sharded"
-    if c.get("overlap") is False:
-        return "TRL, ZeRO-3, on one stream"
-    if c.get("fsdp") == 1 and (c.get("lora") or c["trainer"] != "hf"):
-        return f"{who}, FSDP1{', LoRA' if c.get('lora') else ''}"
-    if c.get("zero") and c["trainer"] == "hf":
-        return f"transformers, ZeRO{', LoRA' if c.get('lora') else ''}"
-    if c.get("efficient"):
-        return "FSDP2, weights read by one rank"
-    if c.get("lengths"):
-        return "TRL, padded or packed"
-    if not c.get("zero") and c["trainer"] in TASKS:
-        return f"TRL, {TASKS[c['trainer']]}"
-    if c["model"].startswith("Gemma"):
-        return f"{'transformers' if c['trainer'] == 'hf' else 'TRL'}, Gemma 2"
-    if c["trainer"] == "hf":
-        return f"transformers, FSDP{c.get('fsdp', 2)}" if c.get("world") else "transformers, one GPU"
-    if c["id"] == "z2a":
-        return "TRL, ZeRO-3, run twice"
-    if c.get("zero"):
-        return f"TRL, ZeRO-{c['zero']}" + (", LoRA" if c.get("lora") else "")
-    if c.get("world") and c.get("accum", 1) > 1 and "accelerator_config" not in c.get("args", {}):
-        return "TRL, FSDP2, whole gradients"
-    if c.get("args", {}).keys() & {"optim", "use_liger_kernel", "activation_offloading", "fp16"}:
-        return "TRL, other choices"
-    if c.get("lora"):
-        return "TRL, FSDP2, LoRA" if c.get("world") else "TRL, LoRA"
-    return "TRL, FSDP2" if c.get("world") else "TRL, one GPU"
+# What all rows together must stay within: allocated at the 90th percentile and at worst, reserved at the 95th.
+WANTED = (1, 4, 5)
+# Liger's kernels over Gemma 2 with adapters and under ZeRO-1 and 2, eager attention with adapters.
+NOT_MODELLED = ["w24", "b11", "b20", "b59"]
 
 
 def settings_of(c):
@@ -170,13 +71,15 @@ def settings_of(c):
         asked["precision"] = "fp16"
     if args.get("use_liger_kernel"):
         asked["layer-kernels"] = "liger"
+    if args.get("model_init_kwargs", {}).get("attn_implementation"):
+        asked["attention"] = args["model_init_kwargs"]["attn_implementation"]
     if args.get("activation_offloading"):
         asked["activation-offload"] = "on"
     if c.get("layers"):
         asked["layers"] = c["layers"]
     if c["trainer"] == "hf":
         asked["checkpointing"] = "on" if args.get("gradient_checkpointing") or c.get("fsdp_ac") else "off"
-        asked["optimizer"] = "adamw" if args.get("optim") == "adamw_torch" else "adamw-fused"
+        asked["optimizer"] = OPTIMIZERS.get(args.get("optim"), "adamw-fused")
         if args.get("use_liger_kernel"):
             asked["loss"] = "liger"
         if c.get("dtype") == "float32" and not c.get("world"):
@@ -200,14 +103,6 @@ def settings_of(c):
 DOUBTED = ["m2", "m3", "pe2", "pe6", "pe10", "pe14", "w3", "w19", "w21", "w28", "w2", "w4", "w10", "w37", "w9", "x7",
            "x9", "x17", "x19", "x8", "x22", "x30", "x32", "x34", "y6", "y10", "y16", "y28", "y34", "y4", "y7", "y17",
            "y12", "y30"]
-# Of evaluation and saving: worst allocated and reserved error, and how many.
-PHASES = (0.095, 0.31, 35)
-# A step's reserved memory is what a phase after it has; x7's rows are packed.
-FAR_PHASES = (0.33, 7.1, 8)
-FAR_OFF = ["w3 save", "w19 evaluate", "w28 evaluate", "w30 save", "x7 evaluate", "x7 save", "x25 evaluate",
-           "y26 save"]
-
-
 def ask(program, asked):
     options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
     done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
@@ -276,48 +171,57 @@ def markdown(program):
     return "\n".join(lines)
 
 
+def errors_of(program):
+    """Of every row that can be asked, and of its evaluation and saving: allocated and reserved, in percent."""
+    errors, unasked = {}, []
+    for row in rows_of_file():
+        name = row["cfg"]["id"]
+        steps = ask(program, settings_of(row["cfg"]))
+        if not steps:
+            unasked.append(name)
+            continue
+        errors[name] = [100 * (max(step[f"{kind}_bytes"] for step in steps) / max(step[kind] for step in row["steps"]) - 1)
+                        for kind in ("allocated", "reserved")]
+    return errors, {name: pair for name, *pair in phases(program)}, unasked
+
+
+def told(title, pairs):
+    allocated, reserved = (sorted(abs(pair[i]) for pair in pairs) for i in (0, 1))
+    count = len(allocated)
+    reached = allocated[int(0.9 * count)], allocated[-1], reserved[int(0.95 * count)]
+    print(f"{title}: {count}, allocated {reached[0]:.3f} % at the 90th percentile, {reached[1]:.2f} % at worst; reserved "
+          f"{reached[2]:.1f} % at the 95th, {reserved[-1]:.1f} % at worst")
+    return reached
+
+
+def further_off(errors, reached):
+    """Rows that are further off than they were, or that have no bar."""
+    slack = 0.0051    # bars are written with two places
+    return [f"{name} {errors[name][0]:+.2f}/{errors[name][1]:+.2f}, was {reached.get(name)}" for name in errors
+            if name not in reached or any(abs(seen) > abs(bar) + slack for seen, bar in zip(errors[name], reached[name]))]
+
+
 def main():
     program = os.path.join(sys.argv[1], "fathom")
-    errors, unasked = {}, []
-    for line in open(os.path.join(TESTS, "runs", "real_trainers.jsonl")):
-        row = json.loads(line)
-        asked, measured = settings_of(row["cfg"]), row["steps"]
-        steps = ask(program, asked)
-        if not steps:
-            unasked.append(row["cfg"]["id"])
-            continue
-        pair = [100 * (max(step[f"{kind}_bytes"] for step in steps) / max(step[kind] for step in measured) - 1)
-                for kind in ("allocated", "reserved")]
-        errors.setdefault(group_of(row["cfg"]), []).append((row["cfg"]["id"], *pair))
-    every = [sorted(abs(row[i]) for rows in errors.values() for row in rows) for i in (1, 2)]
-    count = len(every[0])
-    print(f"{count} of {count + len(unasked)} rows asked: allocated {every[0][int(0.9 * count)]:.3f} % at the 90th "
-          f"percentile, {every[0][-1]:.2f} % at worst; reserved {every[1][int(0.95 * count)]:.1f} % at the 95th, "
-          f"{every[1][-1]:.1f} % at worst")
-    last = [sorted(abs(row[i]) for rows in errors.values() for row in rows if row[0][0] == "y") for i in (1, 2)]
-    print(f"predicted before they were measured, by the program as it is (y1 to y44): {len(last[0])} rows, allocated "
-          f"{last[0][int(0.9 * len(last[0]))]:.1f} % at the 90th percentile, {last[0][-1]:.1f} % at worst; reserved "
-          f"{last[1][int(0.95 * len(last[1]))]:.1f} % at the 95th, {last[1][-1]:.1f} % at worst")
-    missed = 0
-    for name, allocated, reserved, count in BARS:
-        rows = errors.pop(name, [])
-        worst = [max((abs(row[i]) for row in rows), default=0) for i in (1, 2)]
-        met = worst[0] <= allocated and worst[1] <= reserved and len(rows) == count
-        missed += not met
-        print(f"{'met   ' if met else 'MISSED'} {name:30} {len(rows)} of {count} rows, allocated {worst[0]:.2f} % "
-              f"(bar {allocated}), reserved {worst[1]:.2f} % (bar {reserved})")
-        if not met:
-            print("      ", ", ".join(f"{i} {a:+.2f}/{r:+.2f}" for i, a, r in rows))
-    others = phases(program)
-    for bars, far in ((PHASES, False), (FAR_PHASES, True)):
-        rows = [row for row in others if (row[0] in FAR_OFF) == far]
-        worst = [max(abs(row[i]) for row in rows) for i in (1, 2)]
-        missed += worst[0] > bars[0] or worst[1] > bars[1] or len(rows) != bars[2]
-        print(f"{len(rows)} phases: allocated {worst[0]:.3f} % (bar {bars[0]}), reserved {worst[1]:.2f} % (bar {bars[1]})")
+    errors, others, unasked = errors_of(program)
+    every = {**errors, **others}
+    if "--write" in sys.argv:
+        with open(REACHED, "w", encoding="utf-8") as file:
+            lines = [f"{json.dumps(name)}: [{pair[0]:.2f}, {pair[1]:.2f}]" for name, pair in every.items()]
+            file.write("{" + ",\n ".join(lines) + "}\n")
+    with open(REACHED, encoding="utf-8") as file:
+        worse = further_off(every, json.load(file))
+    met = all(seen <= bar for seen, bar in zip(told("real jobs", errors.values()), WANTED))
+    for letter in ("y", "b"):
+        told(f"predicted before they were measured, by the program as it is ({letter})",
+             [pair for name, pair in errors.items() if name[0] == letter])
+    told("evaluations and saves", others.values())
     print(f"not modelled yet: {', '.join(unasked)}")
-    missed += sorted(unasked) != sorted(NOT_MODELLED) or bool(errors)
-    print(f"{len(BARS) + 1 - missed} passed, {missed} failed")
-    return 1 if missed else 0
+    failed = len(worse) + (not met) + (sorted(unasked) != sorted(NOT_MODELLED))
+    for line in worse:
+        print("further off:", line)
+    print(f"{len(every) + 2 - failed} passed, {failed} failed")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
