@@ -7,6 +7,7 @@
 #define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
 #define RING       "ring attention, N GPUs share one sequence by context"
 #define KERNELS    "verl's fused kernels, which make no logits of all tokens"
+#define CHUNKS     "verl's entropy in chunks, which are recomputed"
 #define ULYSSES    "Ulysses sequence parallel, N GPUs share one sequence"
 
 const struct guide_part guide_parts[] = {
@@ -21,6 +22,12 @@ const struct guide_part guide_parts[] = {
     {"Fused",
      {KERNELS, KERNELS, KERNELS},
      {"-", "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels: true", "-"}},
+    {"Entropy",
+     {CHUNKS, CHUNKS, CHUNKS},
+     {"-",
+      "trainer.trainer_config.actor_rollout_ref.actor.entropy_from_logits_with_chunking: true, "
+      "entropy_checkpointing: true",
+      "-"}},
     {"Offload",
      {"FSDP2 with parameters, gradients and optimizer in host memory",
       "FSDP2 with parameters, gradients and optimizer in host memory",
