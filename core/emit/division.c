@@ -204,10 +204,13 @@ static struct str python_text(struct arena *a, struct str text)
 
 static struct str server_says(struct arena *a, const struct split_part *p)
 {
-    return str_format(a, "%llu engine%s of %llu GPU%s, room for %llu sequences each, %.1f s",
-                      (unsigned long long)p->engines, p->engines > 1 ? "s" : "",
-                      (unsigned long long)p->tp, p->tp > 1 ? "s" : "",
-                      (unsigned long long)p->sequences, p->seconds);
+    struct buf says = buf_in(a);
+    buf_printf(&says, "%llu engine%s of %llu GPU%s, ", (unsigned long long)p->engines,
+               p->engines > 1 ? "s" : "", (unsigned long long)p->tp, p->tp > 1 ? "s" : "");
+    put_gib(&says, p->reserved);
+    buf_printf(&says, " of each card, room for %llu sequences each, %.1f s",
+               (unsigned long long)p->sequences, p->seconds);
+    return buf_str(&says);
 }
 
 // Megatron's tensor parallelism where its step is not modelled: 6 bytes a parameter on each of the
