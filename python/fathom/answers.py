@@ -6,6 +6,11 @@ from typing import Any, Optional
 GIB = 2**30
 
 
+def alone(what):
+    """A remedy without the word that joins it to those above it in the program's table."""
+    return what.removeprefix("or ").removeprefix("and ")
+
+
 @dataclasses.dataclass(frozen=True)
 class Answer:
     json: dict[str, Any] = dataclasses.field(repr=False)
@@ -90,7 +95,7 @@ class Prediction(Answer):
                  f"it needs {needs:.2f} GiB of {capacity:.2f} GiB a GPU"]
         if self.decided_by and self.decided_by != "train":
             lines.append(f"decided while it is to {self.decided_by}")
-        lines += [f"would fit: {remedy['what']} ({remedy['options']})" for remedy in self.remedies if remedy["fits"]]
+        lines += [f"would fit: {alone(remedy['what'])} ({remedy['options']})" for remedy in self.remedies if remedy["fits"]]
         return "\n".join(lines)
 
     def _repr_html_(self):

@@ -58,8 +58,9 @@ class Wheel(unittest.TestCase):
     def test_answers_are_the_programs(self):
         said = self.run_python("import fathom, json\n"
                                "a = fathom.predict(model='Qwen3-8B', gpu='8xH100-80G', context=32768)\n"
-                               "print(json.dumps(a.json)); print(a.verdict, a.peak.reserved_bytes, len(a.steps))")
-        reply, short = said.splitlines()
+                               "print(json.dumps(a.json)); print(a.verdict, a.peak.reserved_bytes, len(a.steps)); print(a)")
+        reply, short, *words = said.splitlines()
+        self.assertIn("would fit: TRL's chunked loss (--expandable on --recipe trl)", words)
         settings = {"model": "Qwen3-8B", "gpu": "8xH100-80G", "context": 32768}
         self.assertEqual(json.loads(reply), predicted(settings))
         self.assertEqual(short.split()[0], "no")
