@@ -3,6 +3,7 @@
 // stage3.py, 0.19.8).
 #include "core/base/num.h"
 #include "core/models/adapters.h"
+#include "core/models/parameters.h"
 #include "core/models/vision/tower.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/zero.h"
