@@ -11,6 +11,15 @@ bool job_of(struct job *p, struct arena *a, const char *settings, struct error *
            job_from_settings(p, a, &s, e);
 }
 
+struct job *job_in(struct arena *a, const char *settings)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct error e;
+    if (!job_of(job, a, settings, &e))
+        test_failed(__FILE__, __LINE__, "%s: %s", settings, e.message);
+    return job;
+}
+
 struct prediction predicted_in(struct arena *a, const char *settings)
 {
     struct job *job = NEW(a, struct job, 1);

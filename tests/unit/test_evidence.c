@@ -1,28 +1,12 @@
 // Verdicts by their rule, the rows behind them, and what is known of the card outside torch.
 #include <string.h>
 
-#include "core/predict/predict.h"
+#include "tests/support/jobs.h"
 #include "tests/support/t.h"
-
-static struct job *job_of(struct arena *a, const char *text)
-{
-    struct job *job = NEW(a, struct job, 1);
-    struct settings s = settings_in(a);
-    struct error e = {0};
-    if (!settings_read(&s, str_from(text), ' ', STR("test"), &e) || !settings_check(&s, &e) ||
-        !job_from_settings(job, a, &s, &e))
-        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
-    return job;
-}
 
 static struct prediction predicted(const char *text)
 {
-    struct arena *a = test_arena();
-    struct prediction p = {0};
-    struct error e = {0};
-    if (!predict(&p, a, job_of(a, text), &e))
-        test_failed(__FILE__, __LINE__, "%s: %s", text, e.message);
-    return p;
+    return predicted_in(test_arena(), text);
 }
 
 // Outside the test's arena, which each prediction begins anew.
@@ -74,7 +58,7 @@ TEST(a_margin_replaces_the_evidence)
 static struct verdict judged(struct outcome_figures f, const char *more)
 {
     struct arena *a = test_arena();
-    struct job *job = job_of(a, str_format(a, SMALL "%s", more).p);
+    struct job *job = job_in(a, str_format(a, SMALL "%s", more).p);
     struct outside outside = outside_of(job);
     struct wanted w;
     struct error e = {0};
@@ -110,13 +94,13 @@ TEST(the_driver_shows_what_is_reserved_and_what_lives_outside)
     struct outcome_figures full = {true, 100 * GIB, 139 * GIB, 0, 0, 0};
     struct verdict v = judged(full, "");
     struct arena *a = test_arena();
-    CHECK_U64(v.driver_high_bytes, job_of(a, SMALL)->hardware.card.memory.value);
+    CHECK_U64(v.driver_high_bytes, job_in(a, SMALL)->hardware.card.memory.value);
 }
 
 static uint64_t kind_runs(const char *text, const char *kind)
 {
     struct arena *a = test_arena();
-    struct evidence v = evidence_of(job_of(a, text));
+    struct evidence v = evidence_of(job_in(a, text));
     if (strcmp(v.kind, kind) != 0)
         test_failed(__FILE__, __LINE__, "%s: %s, not %s", text, v.kind, kind);
     return v.runs;
@@ -156,7 +140,7 @@ static void check_row(const struct evidence_row *row, uint64_t widest_bytes)
 TEST(what_nothing_measured_is_given_the_widest_error)
 {
     struct arena *a = test_arena();
-    struct evidence none = evidence_of(job_of(a, SMALL "recipe=trl loss=full"));
+    struct evidence none = evidence_of(job_in(a, SMALL "recipe=trl loss=full"));
     for (ptrdiff_t i = 0; i < evidence_row_count; i++)
         check_row(&evidence_rows[i], evidence_short_bytes(&none, 80 * GIB));
 }
@@ -164,7 +148,7 @@ TEST(what_nothing_measured_is_given_the_widest_error)
 static uint64_t more_outside(const char *text)
 {
     struct arena *a = test_arena();
-    return spread_of(job_of(a, text)).more_bytes;
+    return spread_of(job_in(a, text)).more_bytes;
 }
 
 // Where it is not known, more may live there.
@@ -181,11 +165,11 @@ TEST(doubts_are_told_once)
 {
     struct arena *a = test_arena();
     struct buf b = buf_in(a);
-    doubts_put(&b, job_of(a, SMALL));
+    doubts_put(&b, job_in(a, SMALL));
     CHECK_U64((uint64_t)b.n, 0);
-    CHECK(!is_doubted(job_of(a, "model=Qwen3-30B-A3B gpu=8xH200 context=4k")));
-    CHECK(is_doubted(job_of(a, "model=Qwen3-30B-A3B gpu=8xH200 context=4k offload=all")));
-    doubts_put(&b, job_of(a, "model=Qwen3-8B gpu=8xA100-80G context=4k offload=all"));
+    CHECK(!is_doubted(job_in(a, "model=Qwen3-30B-A3B gpu=8xH200 context=4k")));
+    CHECK(is_doubted(job_in(a, "model=Qwen3-30B-A3B gpu=8xH200 context=4k offload=all")));
+    doubts_put(&b, job_in(a, "model=Qwen3-8B gpu=8xA100-80G context=4k offload=all"));
     CHECK_STR(buf_str(&b), "NCCL's buffers; the scratch of attention and sums on this card (taken "
                            "as on an H200); host memory");
 }

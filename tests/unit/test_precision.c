@@ -4,16 +4,12 @@
 #include <string.h>
 
 #include "core/base/units.h"
-#include "core/predict/predict.h"
+#include "tests/support/jobs.h"
 #include "tests/support/t.h"
 
-static bool job_of(struct job *p, struct arena *a, const char *more, struct error *e)
+static const char *with(struct arena *a, const char *more)
 {
-    struct settings s = settings_in(a);
-    struct str text = str_format(a, "model=Qwen3-0.6B layers=2 context=2048 %s", more);
-    *e = (struct error){0};
-    return settings_read(&s, text, ' ', STR("test"), e) && settings_check(&s, e) &&
-           job_from_settings(p, a, &s, e);
+    return str_format(a, "model=Qwen3-0.6B layers=2 context=2048 %s", more).p;
 }
 
 static struct trace history; // of the last prediction
@@ -21,12 +17,9 @@ static struct trace history; // of the last prediction
 static struct prediction predicted(const char *more)
 {
     struct arena *a = test_arena();
-    struct job *job = NEW(a, struct job, 1);
-    struct prediction p = {0};
-    struct error e;
-    if (!job_of(job, a, more, &e) || !predict(&p, a, job, &e) ||
-        !predict_history(&history, a, job, &e))
-        test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
+    const char *settings = with(a, more);
+    struct prediction p = predicted_in(a, settings);
+    history = history_in(a, settings);
     return p;
 }
 
@@ -108,7 +101,8 @@ TEST(what_a_precision_cannot_do_is_refused)
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct job p;
         struct error e;
-        CHECK(!job_of(&p, test_arena(), rows[i][0], &e));
+        struct arena *a = test_arena();
+        CHECK(!job_of(&p, a, with(a, rows[i][0]), &e));
         if (!strstr(e.message, rows[i][1]))
             test_failed(__FILE__, __LINE__, "%s: %s", rows[i][0], e.message);
     }

@@ -2,29 +2,24 @@
 #include <string.h>
 
 #include "core/base/units.h"
-#include "core/predict/predict.h"
+#include "tests/support/jobs.h"
 #include "tests/support/t.h"
 
 static struct trace history; // of the last prediction
 
 // Of Qwen3-0.6B with two layers on eight H200.
-static struct prediction predicted_in(struct arena *a, const char *more)
+static struct prediction played_in(struct arena *a, const char *more)
 {
-    struct settings s = settings_in(a);
-    struct job *job = NEW(a, struct job, 1);
-    struct str text = str_format(a, "model=Qwen3-0.6B layers=2 gpu=8xH200 context=2048 %s", more);
-    struct prediction p = {0};
-    struct error e = {0};
-    if (!settings_read(&s, text, ' ', STR("test"), &e) || !settings_check(&s, &e) ||
-        !job_from_settings(job, a, &s, &e) || !predict(&p, a, job, &e) ||
-        !predict_history(&history, a, job, &e))
-        test_failed(__FILE__, __LINE__, "%s: %s", more, e.message);
+    const char *settings =
+        str_format(a, "model=Qwen3-0.6B layers=2 gpu=8xH200 context=2048 %s", more).p;
+    struct prediction p = predicted_in(a, settings);
+    history = history_in(a, settings);
     return p;
 }
 
 static struct prediction predicted(const char *more)
 {
-    return predicted_in(test_arena(), more);
+    return played_in(test_arena(), more);
 }
 
 static uint64_t allocated_as(enum memory_kind kind)
@@ -56,8 +51,8 @@ static uint64_t saved_by_packing(const char *job)
     struct arena *a = test_arena();
     struct str whole = str_format(a, "lora=16 optimizer=sgd %s", job);
     struct str packed = str_format(a, "%s quantize=nf4", whole.p);
-    uint64_t before = predicted_in(a, whole.p).steps[2].end_allocated_bytes;
-    struct prediction p = predicted_in(a, packed.p);
+    uint64_t before = played_in(a, whole.p).steps[2].end_allocated_bytes;
+    struct prediction p = played_in(a, packed.p);
     CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
     CHECK(requests_of(gate / 2 / RANKS) > 0);
     CHECK(requests_of(gate / 2) > 0); // all of it, before it is cut
@@ -122,7 +117,7 @@ TEST(zero3_trains_adapters_in_every_trainer)
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
         struct str text = str_format(a, "lora=16 optimizer=adamw-fused strategy=zero3 %s", rows[i]);
-        struct prediction p = predicted_in(a, text.p);
+        struct prediction p = played_in(a, text.p);
         uint64_t state = allocated_as(MEMORY_OPTIMIZER);
         CHECK(state >= adapters * 12 && state < adapters * 20 + MIB);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
@@ -148,8 +143,8 @@ TEST(ligers_loss_runs_over_shards)
         struct arena *a = test_arena();
         struct str full = str_format(a, "context=16k %s", rows[i]);
         struct str fused = str_format(a, "%s loss=liger", full.p);
-        struct prediction all = predicted_in(a, full.p);
-        struct prediction p = predicted_in(a, fused.p);
+        struct prediction all = played_in(a, full.p);
+        struct prediction p = played_in(a, fused.p);
         uint64_t tokens = strstr(rows[i], "cp=4") ? 4096 : 16384;
         CHECK(p.allocated_bytes + tokens * 151936 * 4 < all.allocated_bytes);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
@@ -198,13 +193,13 @@ TEST(under_fsdp2_a_reference_is_one_unit)
         struct str job = str_format(a, "strategy=fsdp2 recipe=trl task=%s", tasks[i]);
         struct str alone = str_format(a, "%s precompute-reference=on", job.p);
         struct str adapted = str_format(a, "%s lora=16", job.p);
-        struct prediction held = predicted_in(a, job.p);
+        struct prediction held = played_in(a, job.p);
         CHECK_U64(requests_of(all * 2), UINT64_C(1) * (i ? 2 : 1) * PREDICT_STEPS);
         uint64_t with = held.steps[2].end_allocated_bytes;
         CHECK_U64(with, held.steps[1].end_allocated_bytes);
-        uint64_t more = with - predicted_in(a, alone.p).steps[2].end_allocated_bytes;
+        uint64_t more = with - played_in(a, alone.p).steps[2].end_allocated_bytes;
         CHECK(more + 3 * MIB > all * 4 / RANKS && more < all * 4 / RANKS + 3 * MIB);
-        struct prediction p = predicted_in(a, adapted.p);
+        struct prediction p = played_in(a, adapted.p);
         CHECK_U64(requests_of(all * 2), 0);
         CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
     }
