@@ -117,8 +117,8 @@ struct var latent_attention(struct graph *g, struct var x, const struct layer_ca
 
 struct var mlp(struct graph *g, struct var x, const struct layer_parameters *p);
 
-// experts.c: the router, what it gives named in the caller's scope, and the experts it chooses;
-// shared_experts.c: with one that sees every token where there is such.
+// experts/: the router, what it gives named in the caller's scope, and the experts it chooses;
+// in shared_experts.c with one that sees every token where there is such.
 struct var experts_in(struct scope *f, struct var x, const struct layer_call *call);
 struct var sparse_block(struct scope *layer, struct var x, const struct layer_call *call);
 

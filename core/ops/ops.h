@@ -169,7 +169,7 @@ struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct va
 struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64_t chosen);
 struct var op_masked_scatter(struct graph *g, struct var x, struct var mask);
 
-// ------------------------------------------------------------------ losses.c
+// ------------------------------------------------------------------ loss/losses.c
 
 // Cross entropy of fp32 logits: log-softmax and negative log-likelihood, to a scalar. `labels` is
 // kept.
@@ -185,7 +185,7 @@ struct var op_divide_view(struct graph *g, struct var x);
 // of the logits' size: cross entropy, or the entropy.
 struct var op_token_loss(struct graph *g, struct var logits, uint64_t tokens);
 
-// liger.c: head and cross entropy in one, gradients and all, to a scalar.
+// loss/liger.c: head and cross entropy in one, gradients and all, to a scalar.
 struct var op_fused_loss(struct graph *g, struct var hidden, int head);
 
 // liger_layers.c: a norm, heads that are turned in place, and the activation of one tensor times
@@ -206,8 +206,8 @@ struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t token
 // fused_policy.c: one value a token straight from the last hidden state.
 struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 
-// log_probs.c: the log-probability of each target straight from the last hidden state. `targets` is
-// kept.
+// loss/log_probs.c: the log-probability of each target straight from the last hidden state.
+// `targets` is kept.
 struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
 
 // divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is

@@ -1,6 +1,6 @@
 // The routers, each as its modeling file of transformers 5.17 reads. Qwen3's chances are assumed to
 // be normed (norm_topk_prob), as in every released checkpoint.
-#include "core/models/routers.h"
+#include "core/models/experts/routers.h"
 
 // The chosen experts' chances, which come to one for each token.
 static struct var normed_choice(struct scope *f, struct var chances, struct routing *r)

@@ -6,8 +6,8 @@
 // which has all of them, so there are tokens * per_token rows however they are spread, and the
 // products take one buffer for all groups. Rows are assumed to be more than the 4096 that torch
 // sorts without cub.
+#include "core/models/experts/routers.h"
 #include "core/models/forward.h"
-#include "core/models/routers.h"
 #include "core/models/units.h"
 #include "core/ops/scratch.h"
 
