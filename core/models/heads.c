@@ -100,18 +100,6 @@ struct heads project_gated(struct graph *g, struct var x, const struct layer_par
     return h;
 }
 
-// modeling_qwen2_5_vl.py: all three projections, then the heads are told apart.
-static struct heads project_apart(struct graph *g, struct var x, const struct layer_parameters *p)
-{
-    struct heads h;
-    h.q = linear(g, x, p->q, p->q_bias);
-    h.k = linear(g, x, p->k, p->k_bias);
-    h.v = linear(g, x, p->v, p->v_bias);
-    h.q = relayout(g, h.q);
-    h.k = relayout(g, h.k);
-    return h;
-}
-
 struct heads project_heads(struct graph *g, struct var x, const struct layer_call *call)
 {
     const struct layer_parameters *p = &call->trainer->layers[call->layer];
@@ -124,8 +112,8 @@ struct heads project_heads(struct graph *g, struct var x, const struct layer_cal
         return project_scaled(g, x, p);
     if (model_has(m, FEATURE_PARTS_HELD) && !model_has(m, FEATURE_PARALLEL))
         return project_first(g, x, p);
-    if (model_has(m, FEATURE_VISION_WINDOWS))
-        return project_apart(g, x, p);
+    if (model_has(m, FEATURE_VISION_WINDOWS)) // modeling_qwen2_5_vl.py, likewise
+        return project_first(g, x, p);
     if (model_has(m, FEATURE_QK_NORM_LATE))
         return project_then_norm(g, x, call);
     if (model_has(m, FEATURE_QK_NORM_WIDE))

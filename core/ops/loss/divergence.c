@@ -3,10 +3,7 @@
 // fp32, that are never whole. Backward makes each tile again and adds up the gradients of the
 // student's hidden states and head in fp32; the teacher has none. Under ZeRO-3 the teacher's head
 // is put together for each (maybe_gather_lm_head_ctx).
-#include "core/base/num.h"
-#include "core/ops/operation.h"
-
-enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
+#include "core/ops/loss/tiles.h"
 
 struct divergence {
     uint64_t tokens;
@@ -14,14 +11,9 @@ struct divergence {
     uint64_t gathered; // bytes of the teacher's head
 };
 
-// Products of hidden states and head, tile by tile, and what is read and written of the tiles.
-static void head_products(struct graph *g, const struct divergence *d, int count)
+static struct head_size size_of(const struct divergence *d)
 {
-    uint64_t tiles = u64_divide_up(d->tokens, TILE_TOKENS) * u64_divide_up(d->words, TILE_WORDS);
-    for (int i = 0; i < count; i++)
-        multiplies(g, (struct product_shape){d->tokens, d->words, d->columns, 1, COMPUTE_WIDTH});
-    moves(g, 3 * d->tokens * d->words * COMPUTE_WIDTH);
-    machine_host(g->machine, (double)tiles * machine_rates(g->machine)->call * 4);
+    return (struct head_size){d->tokens, d->columns, d->words};
 }
 
 // Both models' tiles, and a part of a head in the compute type where it has another.
@@ -76,7 +68,7 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
     machine_drop(m, for_hidden);
     machine_drop(m, for_weight);
     drop_tiles(m, &t);
-    head_products(g, d, trained ? 3 : 2);
+    head_products(g, size_of(d), trained ? 3 : 2);
 }
 
 static const struct operation divergence = {KERNELS_LOG_PROBS, divergence_backward};
@@ -108,6 +100,6 @@ struct var op_divergence(struct graph *g, struct var hidden, int head, struct va
     node_parameter(g, n, 1, head);
     if (n)
         *NODE_DETAIL(n, struct divergence) = size;
-    head_products(g, &size, 1);
+    head_products(g, size_of(&size), 1);
     return out;
 }

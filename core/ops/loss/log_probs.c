@@ -4,29 +4,12 @@
 // again, turns it into its gradient in place, and adds up the gradients of hidden states and head
 // in fp32. Read from the source, every local variable dropped where Python drops it; measured in
 // tests/runs/real_trainers.jsonl.
-#include "core/base/num.h"
-#include "core/ops/operation.h"
-
-enum { TILE_TOKENS = 4096, TILE_WORDS = 32768, COMPUTE_WIDTH = 2 };
-
-struct log_probs {
-    uint64_t tokens, columns, words;
-};
-
-// Products of hidden states and head, tile by tile, and what is read and written of the tiles.
-static void head_products(struct graph *g, const struct log_probs *d, int count)
-{
-    uint64_t tiles = u64_divide_up(d->tokens, TILE_TOKENS) * u64_divide_up(d->words, TILE_WORDS);
-    for (int i = 0; i < count; i++)
-        multiplies(g, (struct product_shape){d->tokens, d->words, d->columns, 1, COMPUTE_WIDTH});
-    moves(g, 3 * d->tokens * d->words * COMPUTE_WIDTH);
-    machine_host(g->machine, (double)tiles * machine_rates(g->machine)->call * 4);
-}
+#include "core/ops/loss/tiles.h"
 
 // A pass over all tiles: their types, and what is alive of it.
 struct tiles {
     struct machine *machine;
-    struct log_probs size;
+    struct head_size size;
     uint32_t hidden_width, weight_width;
     bool named; // the head's part is a variable, else let go at once
     struct storage *logits, *hidden, *weight;
@@ -87,7 +70,7 @@ static struct storage *in_type(struct machine *m, struct storage *sum, uint64_t 
 
 static void log_probs_backward(struct graph *g, struct node *n, struct outcome *out)
 {
-    const struct log_probs *d = NODE_DETAIL(n, struct log_probs);
+    const struct head_size *d = NODE_DETAIL(n, struct head_size);
     struct machine *m = g->machine;
     uint64_t hidden = d->tokens * d->columns, weight = d->words * d->columns;
     struct tiles t = {.machine = m, .size = *d, .named = true};
@@ -104,7 +87,7 @@ static void log_probs_backward(struct graph *g, struct node *n, struct outcome *
     machine_drop(m, for_hidden);
     machine_drop(m, for_weight);
     end_tiles(&t);
-    head_products(g, d, trained ? 3 : 2);
+    head_products(g, *d, trained ? 3 : 2);
 }
 
 static const struct operation log_probs = {KERNELS_LOG_PROBS, log_probs_backward};
@@ -135,7 +118,7 @@ static struct var conclude(struct graph *g, struct node *n, uint64_t tokens)
 struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets)
 {
     const struct parameter *p = &g->parameters[head];
-    struct log_probs size = {hidden.elements / p->columns, p->columns, p->rows};
+    struct head_size size = {hidden.elements / p->columns, p->columns, p->rows};
     struct node *n = p->frozen ? graph_add_for(g, &log_probs, hidden) : graph_add(g, &log_probs);
     struct tiles t = {.machine = g->machine, .size = size};
     t.hidden_width = hidden.width;
@@ -155,7 +138,7 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
     node_input(n, 0, hidden);
     node_parameter(g, n, 1, head);
     if (n)
-        *NODE_DETAIL(n, struct log_probs) = size;
-    head_products(g, &size, 1);
+        *NODE_DETAIL(n, struct head_size) = size;
+    head_products(g, size, 1);
     return out;
 }
