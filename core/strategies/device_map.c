@@ -182,7 +182,8 @@ bool device_map_loads(const struct trainer *t)
 }
 
 // Half a byte for each element that is to be packed. Beside other ranks a matrix counts as if it
-// were cut for tensor parallelism, whether or not it is (get_total_byte_count).
+// were cut for tensor parallelism, whether or not it is (get_total_byte_count); an embedding that
+// is not the head is none of those.
 static uint64_t bytes_to_load(const struct trainer *t)
 {
     uint64_t bytes = 0, ranks = job_ranks(t->job);
@@ -193,7 +194,8 @@ static uint64_t bytes_to_load(const struct trainer *t)
             count = p->adapter; // those come later
         uint64_t elements = p->rows * p->columns;
         uint64_t each = p->packed ? elements / 2 : elements * p->width;
-        bytes += p->columns > 1 ? each / ranks : each;
+        bool whole = p->columns == 1 || (i == t->embedding && t->head != i);
+        bytes += whole ? each : each / ranks;
     }
     return bytes;
 }
