@@ -8,10 +8,13 @@
 static bool conclude_accelerate(struct conclusion *c)
 {
     const struct setting *kind = fact(c, "kind"), *mixed = fact(c, "mixed");
-    const struct setting *file = fact(c, "deepspeed-file");
-    if (file && !fact(c, "DeepSpeed"))
+    const struct setting *file = fact(c, "deepspeed-file"), *launched = fact(c, "accelerate-file");
+    if (launched && !fact(c, "Accelerate"))
+        file = launched;
+    if (file && (file == launched || !fact(c, "DeepSpeed")))
         return FAIL(c->error, UNSUPPORTED, file->where,
-                    "what matters is in that file: give it to --from too");
+                    "what matters is in '%.*s': give it to --from too",
+                    STR_ARGS(str_short(file->value)));
     if (kind && !put_unless_there(c, "strategy", kind->value, kind->where))
         return false;
     const struct setting *strategy = effective(c, "strategy");

@@ -33,8 +33,8 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
 // A bare card's name becomes as many of them as the file has processes; another number is refused.
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e) MUST_USE;
 
-// A launch script as a document: overrides of verl as they are, emit's own arguments, what is
-// exported, and the model that yarn.py copies.
+// A launch script as a document: overrides of verl as they are, emit's own arguments, what a
+// trainer gets on its command line, what is exported, and the model that yarn.py copies.
 bool script_flatten(struct settings *s, struct str text, struct str source,
                     struct error *e) MUST_USE;
 

@@ -314,6 +314,8 @@ static const ptrdiff_t trl_row_count = COUNT_OF(trl_rows);
 #define OTHER_ALLOCATOR "of the allocator's options expandable_segments is read"
 
 // What emit's own launch scripts hand to train.py, and what any script exports.
+#define LAUNCHED "what accelerate launch shards is read from its file (--config_file) only"
+
 const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
     {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
@@ -346,6 +348,16 @@ const struct foreign_row script_rows[] = {
     {"predicted.images", NULL, SETS, "images"},
     {"predicted.image-size", NULL, SETS, "image-size"},
     {"predicted.freeze", NULL, SETS, "freeze"},
+    {"launcher.task", NULL, SETS, "task"},
+    {"launcher.config_file", NULL, FACT, "accelerate-file"},
+    {"launcher.num_processes", NULL, FACT, "processes"},
+    {"launcher.num_machines", NULL, FACT, "machines"},
+    {"launcher.use_deepspeed", NULL, REFUSED, NULL, LAUNCHED},
+    {"launcher.use_fsdp", NULL, REFUSED, NULL, LAUNCHED},
+    {"launcher.fsdp*", NULL, REFUSED, NULL, LAUNCHED},
+    {"launcher.zero*", NULL, REFUSED, NULL, LAUNCHED},
+    {"launcher.offload*", NULL, REFUSED, NULL, LAUNCHED},
+    {"launcher.*", NULL, NOTHING},
     {"yarn.model", NULL, FACT, "yarn-model"},
     {"yarn.copy", NULL, FACT, "yarn-copy"},
 };

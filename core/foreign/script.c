@@ -1,12 +1,15 @@
 // Launch scripts, as far as they say what is trained: words "section.key=value" are overrides of
 // verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets, and its
-// comments "# Predicted with --name value" are what no word of the frameworks says.
+// comments "# Predicted with --name value" are what no word of the frameworks says; what a trainer
+// gets on its command line are keys of its files (trainer_command).
 // Variables that the script sets, or gives a default, are put in; others stay as they are.
 #include "core/foreign/foreign.h"
+#include "core/foreign/trainer_command.h"
 
 struct script {
     struct settings *settings;
     struct settings variables;
+    struct trainer_command trainer;
     struct str source;
     struct error *error;
     int line;
@@ -190,6 +193,36 @@ static bool read_prediction(struct script *s, struct str text)
     return put(s, key, str_copy(s->settings->arena, str_trim(pair.tail)));
 }
 
+static bool end_command(struct script *s)
+{
+    struct settings *said = &s->trainer.said;
+    bool meant;
+    if (!trainer_command_is_meant(&s->trainer, &meant, s->error))
+        return false;
+    for (ptrdiff_t i = 0; meant && i < said->count; i++) {
+        struct setting item = said->items[i];
+        item.value = expanded(s, item.value);
+        if (!set(s, s->settings, item, MOST_VALUES))
+            return false;
+    }
+    s->trainer = trainer_command_in(s->settings->arena);
+    return true;
+}
+
+// A line that ends with a backslash goes on, and "&&", ";", "|" and ">" end a command.
+static bool read_trainer(struct script *s, struct str line)
+{
+    struct arena *a = s->settings->arena;
+    struct str word, rest = line;
+    struct str where = str_format(a, "%.*s:%d", STR_ARGS(s->source), s->line);
+    while (next_word(&word, &rest, a)) {
+        bool ends = words_have("&& ; | || > >> & 2>&1", ' ', word);
+        if (ends ? !end_command(s) : !trainer_command_word(&s->trainer, word, where, s->error))
+            return false;
+    }
+    return str_ends(str_trim(line), STR("\\")) || end_command(s);
+}
+
 static bool read_line(struct script *s, struct str line)
 {
     struct str word, rest = line, said = STR("# Predicted with --");
@@ -205,7 +238,7 @@ static bool read_line(struct script *s, struct str line)
         if (!read_command(s, word, &rest))
             return false;
     }
-    return true;
+    return s->in_arguments || read_trainer(s, line);
 }
 
 bool script_flatten(struct settings *out, struct str text, struct str source, struct error *e)
@@ -213,6 +246,7 @@ bool script_flatten(struct settings *out, struct str text, struct str source, st
     enum { SOME = 64 << 10, AGAIN = 8 };
     struct script s = {.settings = out,
                        .variables = settings_in(out->arena),
+                       .trainer = trainer_command_in(out->arena),
                        .source = source,
                        .error = e,
                        .most_put = SOME + AGAIN * text.n};

@@ -113,7 +113,7 @@ TEST(accelerate)
         {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD",
          "!shards that are replicated are not modelled"},
         {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json",
-         "!what matters is in that file: give it to --from too"},
+         "!what matters is in 'ds.json': give it to --from too"},
         {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json;"
          "zero_optimization.stage=3 bf16.enabled=true zero_optimization.reduce_bucket_size=auto",
          "strategy=zero3 precision=mixed"},
@@ -390,7 +390,7 @@ static const struct reading trl_rows[] = {
     {TRL "optim=paged_adamw_8bit", "optimizer=adamw-paged-8bit"},
     {TRL "optim=adamw_bnb_8bit", "optimizer=adamw-8bit"},
     {TRL "optim=paged_adamw_32bit", "optimizer=adamw-paged"},
-    {TRL "deepspeed=ds.json", "!what matters is in that file: give it to --from too"},
+    {TRL "deepspeed=ds.json", "!what matters is in 'ds.json': give it to --from too"},
     {TRL "per_device_train_batch_size=2;" STAGE "train_micro_batch_size_per_gpu=4",
      "batch=4?run/file.yaml:1:1: batch 4, in place of 2 at run/file.yaml:1:1"},
 };
@@ -438,7 +438,7 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
             "deepspeed=examples/deepspeed/ds_z3_config.json",
          "strategy=zero3"},
-        {LF "bf16=true deepspeed=my.json", "!what matters is in that file: give it to --from too"},
+        {LF "bf16=true deepspeed=my.json", "!what matters is in 'my.json': give it to --from too"},
         {"model_name_or_path=m stage=dpo bf16=true use_reentrant_gc=false", "task=dpo"},
         {"model_name_or_path=m stage=ppo", "!of the stages sft, pt, rm, dpo and kto are read"},
         {LF "bf16=true use_reentrant_gc=false;environment.OPTIM_TORCH=0", "expandable=off"},
@@ -492,7 +492,7 @@ TEST(axolotl_is_read)
         {AXOLOTL "torch_compile=auto", COMPILED},
         {AXOLOTL "tiled_mlp=true",
          "!tiled_mlp 'true' of axolotl is not read, and may change memory"},
-        {AXOLOTL "deepspeed=zero3.json", "!what matters is in that file: give it to --from too"},
+        {AXOLOTL "deepspeed=zero3.json", "!what matters is in 'zero3.json': give it to --from too"},
     };
 #undef AXOLOTL
 #undef KERNELS

@@ -238,7 +238,13 @@ TEST(every_byte_of_a_script_costs_a_constant)
     static const struct {
         const char *first, *again;
     } scripts[] = {
-        {"", "a\n"}, {"", "A=$A$A\n"}, {"", "$ "}, {"", "${"}, {"", "B=$A$A$A$A A=$B$B$B$B\n"},
+        {"", "a\n"},
+        {"", "A=$A$A\n"},
+        {"", "$ "},
+        {"", "${"},
+        {"", "B=$A$A$A$A A=$B$B$B$B\n"},
+        {"trl sft --model_name_or_path x ", "--a${A} $B "},
+        {"a.py --model_name_or_path x ", "y "},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(scripts); i++) {
         struct arena *a = test_arena();
