@@ -50,8 +50,12 @@ static struct str key_of(const struct trainer_command *c, struct str name)
 {
     struct buf key = buf_in(c->said.arena);
     buf_put_z(&key, c->runs ? "" : "launcher.");
-    for (ptrdiff_t i = 0; i < name.n; i++)
-        buf_char(&key, name.p[i] == '-' ? '_' : name.p[i]);
+    for (ptrdiff_t i = 0; i < name.n; i++) {
+        if (name.p[i] == '-')
+            buf_char(&key, '_');
+        else
+            buf_char(&key, name.p[i]);
+    }
     return buf_str(&key);
 }
 

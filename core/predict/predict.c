@@ -242,8 +242,10 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->machine.makes_all = !s->trace->passes || s->activity;
     s->machine.time = s->untimed ? NULL : s->time;
     struct allocator_options options = options_of(job, p->limit_bytes);
-    if (s->boundless)
-        options.limited = false, options.device_bytes = 0;
+    if (s->boundless) {
+        options.limited = false;
+        options.device_bytes = 0;
+    }
     if (s->plays)
         played_start(&s->played, scratch, &s->machine, &options);
     make_history(p, s, job);
