@@ -488,18 +488,34 @@ static bool is_at(const struct plan_candidate *c, const struct plan_floor *f)
     return true;
 }
 
+// The first of a strategy of which nothing had to be looked at, since what is leaner has no room.
+static struct plan_group *first_group(const struct plan *p, const char *strategy)
+{
+    for (ptrdiff_t i = 0; i < p->group_count; i++)
+        if (str_is(str_from(p->groups[i].family->strategy), strategy))
+            return &p->groups[i];
+    return NULL;
+}
+
 // With segments that grow, if any: those need least.
 bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, struct error *e)
 {
     const struct plan_floor *least = NULL;
     struct plan_group *g = leanest_group(p, strategy, &least);
+    if (!g && (g = first_group(p, strategy)))
+        plan_prepare_group(p, a, g);
     for (ptrdiff_t n = g ? g->family->nodes - 1 : -1; n >= 0; n--) {
         struct plan_candidate *c = &g->candidates[g->candidate_count];
+        struct error refusal = {0};
         *c = plan_node(g, n);
-        if (!is_at(c, least) || g->refused >> n & 1)
+        if ((least && !is_at(c, least)) || g->refused >> n & 1)
             continue;
-        if (!try_candidate(p, c, *a, e))
-            return false;
+        if (!try_candidate(p, c, *a, &refusal)) {
+            plan_note_refusal(g, n, &refusal, e);
+            if (e->code != ERROR_NONE)
+                return false;
+            continue;
+        }
         g->candidate_count++;
         return true;
     }
