@@ -1,6 +1,6 @@
 // Command lines that start trainers, as settings.
 #include "core/foreign/foreign.h"
-#include "tests/t.h"
+#include "tests/support/t.h"
 
 #include <string.h>
 
