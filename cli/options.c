@@ -1,6 +1,8 @@
 // Reading arguments. An option takes its value as "--name value" or "--name=value"; "--" ends them.
 #include "cli/options.h"
 
+#include "cli/elsewhere.h"
+
 struct arguments {
     const char *const *values;
     int count, next;
@@ -66,6 +68,14 @@ static bool set_global(struct options *o, const struct global_option *g, struct 
     return true;
 }
 
+// "--gpu, as in ...": whether the command takes what it begins with.
+static bool takes_meant(const struct options *o, const char *meant)
+{
+    struct str text = str_from(meant), name = str_cut(str_slice(text, 2, text.n), ' ').head;
+    name = str_cut(name, ',').head;
+    return command_takes(o->command, name) || find_global(name);
+}
+
 // As it was written: "--contxt", "-m".
 static bool unknown_option(const struct options *o, const char *dashes, struct str name,
                            struct error *e)
@@ -77,9 +87,12 @@ static bool unknown_option(const struct options *o, const char *dashes, struct s
             str_nearest_offer(&nearest, str_from(def->name));
     for (ptrdiff_t i = 0; i < global_option_count; i++)
         str_nearest_offer(&nearest, str_from(global_options[i].name));
+    const char *meant = option_elsewhere(name);
     FAIL(e, BAD_INPUT, STR_NONE,
          elsewhere ? "'fathom %s' takes no %s%.*s" : "'fathom %s' has no option %s%.*s",
          o->command->name, dashes, STR_ARGS(str_short(name)));
+    if (meant && takes_meant(o, meant))
+        return HINT(e, "here that is %s", meant);
     if (nearest.best.n && !elsewhere)
         return HINT(e, "did you mean --%.*s?", STR_ARGS(nearest.best));
     return HINT(e, "'fathom %s --help' lists its options", o->command->name);
@@ -156,9 +169,11 @@ static bool read_letter(struct options *o, struct str text, struct arguments *ar
 
 static bool read_operand(struct options *o, struct str text, struct error *e)
 {
-    if (!o->command->operand)
-        return FAIL(e, BAD_INPUT, STR_NONE, "'fathom %s' takes no argument '%.*s'",
-                    o->command->name, STR_ARGS(str_short(text)));
+    if (!o->command->operand) {
+        FAIL(e, BAD_INPUT, STR_NONE, "'fathom %s' takes no argument '%.*s'", o->command->name,
+             STR_ARGS(str_short(text)));
+        return HINT(e, "'fathom %s --help' lists its options", o->command->name);
+    }
     return add(o, o->command->operand, text, e);
 }
 
