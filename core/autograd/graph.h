@@ -164,6 +164,7 @@ struct graph {
     bool in_backward;          // on autograd's thread
     bool checkpoints_on_host;  // inputs of checkpointed calls wait there
     bool reentrant;            // checkpointed calls are run again as a graph of their own
+    bool adapters_drop;        // before each adapter
     uint32_t adapter_rest;     // width of adapters when peft asks for it, before FSDP1 gathers them
     bool holds_leaves;         // their inputs and the gradients of these stay until the end
     bool embedding_is_leaf;    // the frozen embedding's output requires a gradient

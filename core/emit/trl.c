@@ -118,8 +118,9 @@ static const struct row rows[] = {
     {"report_to", ROW_TEXT, "none"},
     {"use_peft", ROW_LITERAL, "true", IS_LORA},
     {"lora_r", ROW_LITERAL, "@lora@", IS_LORA},
-    {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA, 0,
-     "Not TRL's 0.05: a mask for every adapted layer is not in the prediction."},
+    {"lora_dropout", ROW_LITERAL, "0.0", IS_LORA, IS_LORA_DROPOUT,
+     "Not TRL's 0.05, which --lora-dropout on is."},
+    {"lora_dropout", ROW_LITERAL, "0.05", IS_LORA_DROPOUT},
     {"use_dora", ROW_LITERAL, "true", IS_DORA},
     {"lora_task_type", ROW_TEXT, "SEQ_CLS", IS_LORA | IS_REWARD},
 };

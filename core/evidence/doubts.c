@@ -358,6 +358,12 @@ static bool is_other_dora(const struct job *job)
     return job->dora && !measured;
 }
 
+// Others measured four such jobs (tests/runs/public_jobs.jsonl): what torch allocated.
+static bool drops_before_adapters(const struct job *job)
+{
+    return job->lora_dropout;
+}
+
 static bool is_packed_and_short(const struct job *job)
 {
     return job->packed && job_tokens(job) <= PACKED_MEASURED_TOKENS;
@@ -479,6 +485,7 @@ const struct doubt doubt_rows[] = {
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
+    {drops_before_adapters, "what adapters with dropout reserve", true},
     {is_other_dora, "DoRA in this step or strategy (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},

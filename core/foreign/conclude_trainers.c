@@ -109,10 +109,8 @@ static bool conclude_adapters(struct conclusion *c, const struct setting *adapte
         return true;
     bool drops = dropout ? !fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0")
                          : fact(c, "TRL") != NULL;
-    if (drops)
-        foreign_note(c->found,
-                     str_format(c->out->arena, "%.*s: the dropout of adapters is not in the answer",
-                                STR_ARGS(adapters->where)));
+    if (drops && !put(c, "lora-dropout", STR("on"), (dropout ? dropout : adapters)->where))
+        return false;
     return fact_count(c, &rank, "rank") && put_count(c, "lora", rank, adapters->where) &&
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }

@@ -59,11 +59,22 @@ bool is_special_under_trinity(const struct job *j)
     return is_trinity(j) && is_special_but_for_experts(j);
 }
 
+// Frozen, and called by the same lines in modeling_mixtral.py and modeling_qwen3_moe.py.
+static bool has_experts_in_turn(const struct job *j)
+{
+    const unsigned attention = 1u << TARGET_Q | 1u << TARGET_K | 1u << TARGET_V | 1u << TARGET_O;
+    bool known = words_have("mixtral|qwen3_moe", '|', str_from(j->model.family->model_type));
+    bool held = j->packed ? j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP ||
+                                j->strategy == STRATEGY_FSDP1
+                          : j->strategy != STRATEGY_ZERO3;
+    return known && held && j->lora_rank && !(j->lora_targets & ~attention);
+}
+
 // transformers before 5 has each expert as a module of its own and calls one after another.
 bool is_before_grouped_experts(const struct job *j)
 {
-    return model_has(&j->model, FEATURE_EXPERTS) &&
-           (job_stands_on_4(j) || (is_verls(j) && j->version == 0));
+    bool older = job_stands_on_4(j) || (is_verls(j) && j->version == 0);
+    return model_has(&j->model, FEATURE_EXPERTS) && older && !has_experts_in_turn(j);
 }
 
 bool has_images(const struct job *j)

@@ -151,6 +151,7 @@ struct job {
     uint64_t replicas;        // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;       // 0: every parameter is trained
     unsigned lora_targets;    // bits by enum lora_target
+    bool lora_dropout;        // before adapters
     bool dora;                // and a magnitude for each output of an adapted layer
     enum quantize packed;     // linear layers in four bits, and how their scales are
     uint64_t token_limit;     // of a micro-batch on one GPU, where the user set it; else 0

@@ -20,7 +20,8 @@ const char *const recipe_words[RECIPES] = {
 const struct recipe_def recipe_defs[RECIPES] = {
     [RECIPE_HF] = {"a loop of one's own around transformers", {"5.17"}},
     [RECIPE_TRANSFORMERS] = {"transformers' Trainer",
-                             {"4.41", "4.45", "4.46", "4.48", "4.49", "4.57", "5.0", "5.17"}},
+                             {"4.41", "4.42", "4.45", "4.46", "4.48", "4.49", "4.57", "5.0",
+                              "5.17"}},
     [RECIPE_TRL] = {"TRL", {"1.13", "1.16"}},
     [RECIPE_DEEPSPEED] = {"DeepSpeed", {"0.19"}},
     [RECIPE_TRINITY] = {"Trinity-RFT", {"0.4", "0.6"}}, // on verl 0.5, on verl 0.8
@@ -114,7 +115,7 @@ const struct recipe_row recipe_rows[] = {
     {.recipe = "transformers",
      .setting = "optimizer",
      .value = "adamw",
-     .versions = "4.41|4.45|4.46|4.48|4.49",
+     .versions = "4.41|4.42|4.45|4.46|4.48|4.49",
      .evidence = "transformers/training_args.py of 4.41 to 4.53: default_optim is adamw_torch"},
     {.recipe = "transformers",
      .setting = "optimizer",

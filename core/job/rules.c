@@ -241,6 +241,12 @@ const struct rule needed_rules[] = {
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},
     {IS_DORA | IS_FSDP1, 0, NULL, 0, CANNOT, "dora", FSDP1_DORA},
+    {IS_LORA_DROPOUT, IS_LORA, NULL, 0, CANNOT, "lora-dropout",
+     "a dropout before adapters needs a rank; --lora 16 is an example"},
+    // peft 0.21.0, tuners/lora/layer.py, ParamWrapper.__init__.
+    {IS_LORA_DROPOUT, 0, folds_experts, 0, CANNOT, "lora-dropout",
+     "peft has no dropout for adapters over experts; --lora-targets q,k,v,o leaves them as they "
+     "are"},
     {IS_LORA, 0, names_numbered_experts, 0, CANNOT, "lora-targets",
      "@family@'s experts are w1, w2 and w3 to peft: all-linear reaches them, gate, up and down do "
      "not; q,k,v,o leaves them as they are"},

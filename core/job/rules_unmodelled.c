@@ -269,5 +269,7 @@ const struct rule unmodelled_rules[] = {
      "out; --layer-kernels liger has the rest"},
     {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
      "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
+    {IS_LORA_DROPOUT | IS_DORA, 0, NULL, 0, NOT_YET, "lora-dropout",
+     "a dropout before adapters is not modelled with DoRA, which runs the base once more for it"},
     {0},
 };

@@ -400,6 +400,17 @@ const struct setting_def training_settings[] = {
      .values = "TARGETS",
      .usual = "all-linear",
      .text = "the layers that get adapters: all-linear, or some of q,k,v,o,gate,up,down"},
+    {.name = "lora-dropout",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(lora_dropout),
+     .phrase = "dropout before adapters",
+     .written_by = IN(TRL) | IN_YAML_FAMILY,
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text =
+         "adapters have a dropout that is not 0, for which each keeps a mask and an input of its "
+         "own (peft's lora_dropout)"},
     {.name = "dora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(dora),

@@ -91,6 +91,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_NF4_SINGLE   TRAIT(126) // and their scales in fp32
 #define IS_LORA_TARGETS TRAIT(67)  // adapters on some layers only
 #define IS_DORA         TRAIT(90)  // adapters with magnitudes
+#define IS_LORA_DROPOUT TRAIT(118) // adapters with a dropout
 #define IS_KTO          TRAIT(68)
 #define IS_OVERLAP      TRAIT(70) // of gradients' reduction, and of gathering in stage 3
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for

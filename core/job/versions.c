@@ -6,7 +6,7 @@ enum { TRANSFORMERS_5 = 500 };
 
 static int transformers_of(const struct job *p)
 {
-    const int trainers[] = {441, 445, 446, 448, 449, 457},
+    const int trainers[] = {441, 442, 445, 446, 448, 449, 457},
               factories[] = {446}; // versions of recipe.c
     if (p->recipe == RECIPE_TRANSFORMERS && p->version < COUNT_OF(trainers))
         return trainers[p->version];
@@ -52,11 +52,11 @@ bool job_casts_logits_in_place(const struct job *p)
 
 // modeling_llama.py of 4.46.1, LlamaSdpaAttention, and integrations/sdpa_attention.py of 4.48 to
 // 4.53 (4.57 leaves it to the kernel); for the package flash-attn too modeling_mistral.py
-// of 4.45.2 and modeling_qwen2.py of 4.46.1.
+// of 4.45.2 modeling_mixtral.py of 4.47.1 and modeling_qwen2.py of 4.46.1.
 bool job_repeats_heads(const struct job *p)
 {
     bool package = job_attends_by_package(p) && transformers_of(p) < 448 &&
-                   (is_family(p, "mistral") || is_family(p, "qwen2"));
+                   words_have("mistral|mixtral|qwen2", '|', str_from(p->model.family->model_type));
     return package || (transformers_of(p) < 454 && job_attention(p) == ATTENTION_SDPA);
 }
 
@@ -66,9 +66,16 @@ bool job_lays_heads_out(const struct job *p)
            (job_masks_rows(p) || transformers_of(p) >= 448);
 }
 
-// modeling_qwen2.py of 4.41 to 4.44 and modeling_mistral.py of 4.41: every layer has cosines and
-// sines of all positions, _set_cos_sin_cache.
+// _set_cos_sin_cache in the modeling files of 4.41 to 4.48: every layer has cosines and sines of
+// all positions, up to the version before.
 bool job_caches_positions(const struct job *p)
 {
-    return transformers_of(p) < 445 && (is_family(p, "qwen2") || is_family(p, "mistral"));
+    static const struct {
+        const char *families;
+        int until;
+    } rows[] = {{"mistral", 442}, {"qwen2|qwen2_moe|starcoder2", 445}, {"mixtral", 448}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (words_have(rows[i].families, '|', str_from(p->model.family->model_type)))
+            return transformers_of(p) < rows[i].until;
+    return false;
 }

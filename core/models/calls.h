@@ -187,6 +187,18 @@ static inline struct var grouped_product(struct graph *g, struct var x, int para
     return after(g, op_grouped_product(g, x, parameter, columns, offsets), x);
 }
 
+static inline struct var part_product(struct graph *g, struct var x, int parameter,
+                                      uint64_t columns, uint64_t outputs)
+{
+    return after(g, op_part_product(g, x, parameter, columns, outputs), x);
+}
+
+static inline struct var add_to_rows(struct graph *g, struct var base, struct var x,
+                                     struct var numbers)
+{
+    return after(g, unnamed(op_add_to_rows(g, taken(base), x, numbers)), x);
+}
+
 static inline struct var product(struct graph *g, struct var a, struct var b, uint64_t elements,
                                  uint64_t depth)
 {

@@ -7,6 +7,12 @@
 #include "core/models/adapters.h"
 #include "core/models/vision/vision.h"
 
+// What bitsandbytes knows: transformers 4 has each expert as linear layers.
+static bool is_linear(const struct trainer *t, const struct tensor *row)
+{
+    return !tensor_is_folded(row) || job_stands_on_4(t->job);
+}
+
 int parameter_add(struct trainer *t, const struct tensor *row)
 {
     struct graph *g = &t->graph;
@@ -14,7 +20,7 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .rows = row->shape[0],
                           .columns = row->shape[1],
                           .width = t->width,
-                          .packed = row->target && t->job->packed && !tensor_is_folded(row),
+                          .packed = row->target && t->job->packed && is_linear(t, row),
                           .single = t->job->packed == QUANTIZE_NF4_SINGLE};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;
     if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16 &&

@@ -42,13 +42,19 @@ static void packed_linear_backward(struct graph *g, struct node *n, struct outco
 
 static const struct operation packed_linear = {KERNELS_PACKED_LINEAR, packed_linear_backward};
 
+// Of a linear layer: its outputs and inputs.
+struct weight_shape {
+    uint64_t rows, columns;
+};
+
 // More than 1536 rows: the scales and the weight are unpacked, then multiplied as any other
 // (bitsandbytes/backends/cuda/ops.py; with fewer some cards have a kernel that needs no copy).
 // Nothing is kept: the weight is unpacked again in the backward pass.
-static struct var packed_product(struct graph *g, struct var x, int parameter, int bias)
+static struct var packed_product(struct graph *g, struct var x, int parameter,
+                                 struct weight_shape shape, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
-    uint64_t elements = p->rows * p->columns;
+    uint64_t elements = shape.rows * shape.columns;
     struct node *n = graph_add_for(g, &packed_linear, x);
     struct var scales = {NULL, NO_NODE, 0, 0}, shifted = {NULL, NO_NODE, 0, 0};
     if (!p->single) {
@@ -56,15 +62,15 @@ static struct var packed_product(struct graph *g, struct var x, int parameter, i
         shifted = graph_output(g, NULL, u64_divide_up(elements, PACKED_BLOCK), 4);
     }
     struct var weight = graph_output(g, NULL, elements, COMPUTE_WIDTH);
-    struct var out = graph_output(g, n, x.elements / p->columns * p->rows, x.width);
+    uint64_t rows = x.elements / shape.columns;
+    struct var out = graph_output(g, n, rows * shape.rows, x.width);
     node_input(n, 0, x);
     node_of_frozen(g, n, parameter);
     moves(g, var_bytes(weight) + elements / 2);
-    multiplies(
-        g, (struct product_shape){x.elements / p->columns, p->rows, p->columns, 1, COMPUTE_WIDTH});
+    multiplies(g, (struct product_shape){rows, shape.rows, shape.columns, 1, COMPUTE_WIDTH});
     if (n)
         *NODE_DETAIL(n, struct packed_linear) =
-            (struct packed_linear){elements, p->rows, p->width, p->single};
+            (struct packed_linear){elements, shape.rows, p->width, p->single};
     if (!g->stopped && bias >= 0)
         fused_bias_workspace(g);
     else if (!g->stopped)
@@ -94,7 +100,9 @@ struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bi
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD);
     struct var narrow = op_cast(g, x, COMPUTE_WIDTH);
     narrow_bias(g, bias);
-    struct var product = packed_product(g, narrow, parameter, bias);
+    const struct parameter *p = &g->parameters[parameter];
+    struct weight_shape whole = {p->rows, p->columns};
+    struct var product = packed_product(g, narrow, parameter, whole, bias);
     struct var out = op_cast(g, product, x.width);
     graph_at_module(g, parameter, &operation_linear, MOMENT_FORWARD_DONE);
     var_drop(g, &product);
@@ -102,11 +110,28 @@ struct var op_packed_linear(struct graph *g, struct var x, int parameter, int bi
     return out;
 }
 
-// lora_B(lora_A(x)) * scaling. What was made as wide as the adapter at rest autocast makes as
-// narrow as it is when gathered.
+struct var packed_part(struct graph *g, struct var x, int parameter, uint64_t columns,
+                       uint64_t outputs)
+{
+    struct var narrow = op_cast(g, x, COMPUTE_WIDTH);
+    struct weight_shape part = {outputs, columns};
+    struct var product = packed_product(g, narrow, parameter, part, -1);
+    struct var out = op_cast(g, product, x.width);
+    var_drop(g, &product);
+    var_drop(g, &narrow);
+    return out;
+}
+
+// lora_B(lora_A(dropout(x))) * scaling. What was made as wide as the adapter at rest autocast makes
+// as narrow as it is when gathered.
 static struct var thin_product(struct graph *g, struct var x, int adapter)
 {
     struct var in = op_cast(g, x, g->adapter_rest ? g->parameters[adapter].width : x.width);
+    if (g->adapters_drop) {
+        struct var kept = op_dropout(g, in);
+        var_drop(g, &in);
+        in = kept;
+    }
     struct var low = op_linear(g, in, adapter, -1);
     var_drop(g, &in);
     struct var high = op_linear(g, low, adapter + 1, -1);

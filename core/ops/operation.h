@@ -121,6 +121,10 @@ struct storage *make_working(struct graph *g, uint64_t bytes, uint64_t read);
 
 uint64_t gradient_bytes(const struct node *n); // of what came to it
 
+// op_part_product over packed weights.
+struct var packed_part(struct graph *g, struct var x, int parameter, uint64_t columns,
+                       uint64_t outputs);
+
 // The gradient is a new tensor of the first input's size, made of the one that came and what was
 // kept first.
 void gradient_like_input(struct graph *g, struct node *n, struct outcome *out);

@@ -109,6 +109,11 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
 // Row by row with the matrix of its expert, out of `columns` values into other ones.
 struct var op_grouped_product(struct graph *g, struct var x, int parameter, uint64_t columns,
                               struct var offsets);
+// By what one expert of them has of a frozen weight, of so many columns and outputs; and rows added
+// to those of base that the numbers say, in place.
+struct var op_part_product(struct graph *g, struct var x, int parameter, uint64_t columns,
+                           uint64_t outputs);
+struct var op_add_to_rows(struct graph *g, struct var base, struct var x, struct var numbers);
 
 // ------------------------------------------------------------------ adapters.c
 

@@ -110,11 +110,13 @@ void run_evaluate(struct run *r)
     t->ring.shape.tokens = job_tokens(t->job);
     machine_phase(t->machine, PHASE_EVALUATE);
     t->without_graph = true;
+    t->graph.adapters_drop = false; // model.eval()
     struct var loss = read_batch(t);
     var_drop(&t->graph, &loss);
     if (t->job->keeps_logits)
         keep_logits(t);
     t->without_graph = false;
+    t->graph.adapters_drop = trained->lora_dropout;
     t->ids = ids;
     t->ring = ring;
     t->job = trained;

@@ -87,7 +87,7 @@ SWIFT_OVERLAP_OFF = "2025-03-24"  # overlap_comm in its zero3.json
 
 EXPANDABLE_AXOLOTL = "2024-12-16"  # utils/__init__.py, set_pytorch_cuda_alloc_conf, as found at least since
 # When transformers' versions came out; what is older than the first that is known is asked as that.
-RELEASES = (("4.41", ""), ("4.45", "2024-09-25"), ("4.46", "2024-10-24"), ("4.48", "2025-01-10"), ("4.49", "2025-02-17"),
+RELEASES = (("4.41", ""), ("4.42", "2024-06-27"), ("4.45", "2024-09-25"), ("4.46", "2024-10-24"), ("4.48", "2025-01-10"), ("4.49", "2025-02-17"),
             ("4.57", "2025-10-03"), ("5.17", "2026-01-26"))
 NO_SDPA = "2023-12-11"  # transformers 4.36, the first that calls torch's attention
 FACTORY_OVERLAP_OFF = "2025-03-07"  # overlap_comm in examples/deepspeed/*.json (LLaMA-Factory db113f690)

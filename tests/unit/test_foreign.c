@@ -348,7 +348,7 @@ static const struct reading trl_rows[] = {
          "lora_target_modules.1=v_proj",
      "lora=16 lora-targets=q,v"},
     {TRL "use_peft=true",
-     "lora=16?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
+     "lora=16 lora-dropout=on"},
     {TRL "lora_r=32", "lora=-"},
     {TRL "use_peft=true lora_dropout=0.0 use_dora=true", "lora=16 dora=on"},
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
@@ -412,7 +412,7 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false lora_rank=32 lora_target=q_proj,v_proj",
          "lora=32 lora-targets=q,v"},
         {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
-         "lora=8?run/file.yaml:1:1: the dropout of adapters is not in the answer"},
+         "lora=8 lora-dropout=on"},
         {LF "bf16=true",
          "checkpointing=-?run/file.yaml:1:1: reentrant checkpoints are not modelled: predicted as "
          "with use_reentrant false"},

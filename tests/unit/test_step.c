@@ -713,7 +713,8 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=fsdp1 offload=all",
      "is modelled under fsdp2 and zero3"},
     {"model=Qwen3-8B gpu=H200 context=4k recipe=transformers@4.40",
-     "of transformers' Trainer the versions 4.41, 4.45, 4.46, 4.48, 4.49, 4.57, 5.0, 5.17 are "
+     "of transformers' Trainer the versions 4.41, 4.42, 4.45, 4.46, 4.48, 4.49, 4.57, 5.0, 5.17 "
+     "are "
      "known, "
      "each up to the next, not '4.40'"},
     {"model=Qwen3-8B gpu=H200 context=4k recipe=transformers@5.18", "not '5.18'"},

@@ -6,6 +6,7 @@
 // which has all of them, so there are tokens * per_token rows however they are spread, and the
 // products take one buffer for all groups. Rows are assumed to be more than the 4096 that torch
 // sorts without cub.
+#include "core/models/experts/expert_loop.h"
 #include "core/models/experts/routers.h"
 #include "core/models/forward.h"
 #include "core/models/units.h"
@@ -113,7 +114,8 @@ static struct var run_experts(struct graph *g, struct var x, const struct routin
     struct folded down, up;
     op_fold(g, p->experts_down, &down);
     op_fold(g, p->gate_up, &up);
-    struct var out = all_experts(g, x, r, call);
+    bool in_turn = job_stands_on_4(call->trainer->job);
+    struct var out = (in_turn ? experts_in_turn : all_experts)(g, x, r, call);
     op_unfold(g, p->gate_up);
     op_unfold(g, p->experts_down);
     return out;
