@@ -455,7 +455,7 @@ const struct doubt doubt_rows[] = {
     {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},
     {is_fsdp1_whole, "fsdp1 without checkpointing", true},
     {is_fsdp1_in_bf16, "what fsdp1 reserves in bf16", true},
-    {is_older_trainer, "what transformers before 4.49 reserves", true},
+    {is_older_trainer, "what transformers 4 reserves", true},
     {is_sgd, "SGD", true},
     {has_odd_experts, "experts under sequence parallel or offload", true},
     {has_sharded_experts,

@@ -72,6 +72,10 @@ const struct foreign_row llamafactory_rows[] = {
     {"pure_bf16", "true", FACT, "pure"},
     {"pure_bf16", "false", NOTHING},
     {"use_galore", "false", NOTHING},
+    {"galore_rank", NULL, NOTHING}, // of what use_galore turns on
+    {"galore_scale", NULL, NOTHING},
+    {"galore_target", NULL, NOTHING},
+    {"galore_update_interval", NULL, NOTHING},
     {"use_apollo", "false", NOTHING},
     {"use_badam", "false", NOTHING},
     {"use_adam_mini", "false", NOTHING},

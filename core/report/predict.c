@@ -215,8 +215,10 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         const char *text;
     } rows[] = {
         {job->lora_rank && !job->packed,
-         "Adapters are peft 0.21's, in fp32 as it makes them, without dropout; under "
-         "checkpointing the embedding's output requires a gradient, as TRL sees to."},
+         "Adapters are peft 0.21's, in fp32 as it makes them; under checkpointing the embedding's "
+         "output requires a gradient, as TRL sees to."},
+        {job->lora_dropout, "A dropout before adapters leaves each a mask of a byte a value and an "
+                            "input of its own."},
         {job->packed == QUANTIZE_NF4_SINGLE,
          "Packed weights are bitsandbytes 0.50's nf4: half a byte an element, a scale in fp32 for "
          "64 of them; products are in bf16. With no more than 1536 tokens a kernel may need no "

@@ -93,8 +93,8 @@ NO_SDPA = "2023-12-11"  # transformers 4.36, the first that calls torch's attent
 FACTORY_OVERLAP_OFF = "2025-03-07"  # overlap_comm in examples/deepspeed/*.json (LLaMA-Factory db113f690)
 PADDED_ALONE = "llama-factory"  # train/sft/workflow.py: to a multiple of eight tokens
 
-WORDS = {"seq": "the length", "batch": "the batch", "lora_rank": "the adapters' rank",
-         "optimizer": "an optimizer that is modelled", "step": "another framework's step"}
+WORDS = {"seq": "the length not stated", "batch": "the batch not stated", "lora_rank": "the adapters' rank not stated",
+         "optimizer": "another optimizer", "step": "another framework's step"}
 LEAST = {"seq": 16, "batch": 1, "lora_rank": 1}  # what is asked where nothing is stated
 
 # Reports asked, and right. Wanted are nine of ten.
@@ -352,7 +352,7 @@ def results(program):
         if refusal:
             reasons[f"refused: {refusal}"] += 1
         elif missing and answer["verdict"] != "no":
-            reasons[f"{' and '.join(WORDS[key] for key in missing)} not stated, and the least fits"] += 1
+            reasons[f"{' and '.join(WORDS[key] for key in missing)}, and the least fits"] += 1
         else:
             found.append((row, settings, *judged(row, answer)))
     return found, reasons
