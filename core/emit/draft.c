@@ -50,6 +50,8 @@ static void take_model(struct draft *j)
     struct str name = str_cut_last(weights, '/').found ? str_cut_last(weights, '/').tail : weights;
     draft_fact(j, "weights", weights);
     draft_fact(j, "teacher", model_weights_place(j->arena, j->settings, "teacher"));
+    const char *wrapped = job_wrapped_classes(j->job);
+    draft_fact(j, "wrapped", wrapped ? str_from(wrapped) : STR_NONE);
     draft_fact(j, "name", name.n ? name : STR("model"));
     bool longer = draft_is(j, IS_YARN, 0);
     draft_fact(j, "model", longer ? STR("model-yarn") : weights);

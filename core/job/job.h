@@ -39,6 +39,7 @@ enum optimizer {
     OPTIMIZER_PAGED_8BIT,    // bitsandbytes, in unified memory
     OPTIMIZER_PAGED,         // the same in 32 bits
     OPTIMIZER_MUON,          // torch's, and its AdamW for what is no matrix of a layer
+    OPTIMIZER_ADAM_DS,       // DeepSpeed's FusedAdam
 };
 enum offload { OFFLOAD_OFF, OFFLOAD_OPTIMIZER, OFFLOAD_ALL };
 enum loss {
@@ -82,7 +83,7 @@ enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
 enum {
     STRATEGIES = STRATEGY_MEGATRON + 1,
     PRECISIONS = PRECISION_FP32 + 1,
-    OPTIMIZERS = OPTIMIZER_MUON + 1,
+    OPTIMIZERS = OPTIMIZER_ADAM_DS + 1,
     OFFLOADS = OFFLOAD_ALL + 1,
     LOSSES = LOSS_FUSED + 1,
     SAVES = SAVE_ALWAYS + 1,
@@ -209,8 +210,11 @@ bool job_loads_wide(const struct job *p);          // weights come to the card i
 bool job_is_prepared(const struct job *p);         // what is not packed becomes fp32 (peft)
 bool job_narrows_adapters(const struct job *p);    // over packed weights, by TRL
 bool job_is_wide(const struct job *p);             // weights are fp32, but for packed ones
-bool job_is_mixed(const struct job *p);            // shards or masters are fp32, weights in use not
-bool job_scales_loss(const struct job *p);         // torch's GradScaler
+// Of the layers that FSDP wraps, where Accelerate does not find them by itself; else NULL.
+const char *job_wrapped_classes(const struct job *p);
+bool job_shards_wide(const struct job *p); // all of the shards, frozen ones too, are fp32
+bool job_is_mixed(const struct job *p);    // shards or masters are fp32, weights in use not
+bool job_scales_loss(const struct job *p); // torch's GradScaler
 bool job_is_sharded(const struct job *p);
 bool job_has_8bit_optimizer(const struct job *p);
 bool job_pages_optimizer(const struct job *p);  // its state is unified memory

@@ -40,6 +40,16 @@
 #define FSDP1_DORA                                                                                \
     "DoRA does not run under fsdp1: peft asks a shard for its layer's width; single, ddp, fsdp2 " \
     "and DeepSpeed run it"
+// Seen with trl 1.16 and deepspeed 0.19.8 (trainer/utils.py, maybe_gather_lm_head_ctx): 'Tensor'
+// object has no attribute 'ds_status'.
+#define ZERO3_ACTIVATIONS                                                                         \
+    "activation-offload does not run under zero3: TRL looks for DeepSpeed's marks on the head's " \
+    "weight that comes back from the host; zero1, zero2, fsdp2 and one GPU run it"
+// Seen with torch 2.11 (distributed/fsdp/sharded_grad_scaler.py, found_inf of one element): output
+// with shape [] doesn't match the broadcast shape [1].
+#define FSDP1_FUSED_FP16 \
+    "in fp16 fsdp1's scaler hands torch's fused Adam a tensor that it refuses: --optimizer adamw"
+
 #define MEGATRON_LOSS                                                                   \
     "Megatron computes its loss over the vocabulary's parts: --loss full, or fused as " \
     "TransformerEngine does it"
@@ -261,6 +271,12 @@ const struct rule needed_rules[] = {
      "ddp, fsdp2 and DeepSpeed run them, and q,k,v,o runs here"},
     {0, 0, has_targets_without_adapters, 0, CANNOT, "lora-targets",
      "lora-targets needs a rank; --lora 16 is an example"},
+    {IS_ZERO3, 0, offloads_activations, 0, CANNOT, "activation-offload", ZERO3_ACTIVATIONS},
+    {IS_FP16 | IS_FSDP1 | IS_FUSED, 0, NULL, 0, CANNOT, "optimizer", FSDP1_FUSED_FP16},
+    {IS_ADAM_DS, IS_ZERO, NULL, 0, CANNOT, "optimizer",
+     "adam-ds is DeepSpeed's: --strategy zero2; elsewhere adamw-fused keeps the same"},
+    {IS_ADAM_DS, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",
+     "files hand torch's AdamW to DeepSpeed: --optimizer adamw-fused, which keeps the same"},
     {IS_BNB | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_BNB},
     {IS_ADAFACTOR | IS_FSDP2, 0, NULL, 0, CANNOT, "optimizer", FSDP2_ADAFACTOR},
     {IS_BNB | IS_ZERO | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, CANNOT, "optimizer", HOST_BNB},

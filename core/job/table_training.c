@@ -21,6 +21,7 @@ static const char *const optimizer_words[] = {
     [OPTIMIZER_PAGED_8BIT] = "adamw-paged-8bit",
     [OPTIMIZER_PAGED] = "adamw-paged",
     [OPTIMIZER_MUON] = "muon",
+    [OPTIMIZER_ADAM_DS] = "adam-ds",
 };
 static const char *const offload_words[] = {
     [OFFLOAD_OFF] = "off", [OFFLOAD_OPTIMIZER] = "optimizer", [OFFLOAD_ALL] = "all"};
@@ -377,7 +378,7 @@ const struct setting_def training_settings[] = {
              "embedding's state in 32 bits where transformers' Trainer sets it up (adamw-8bit-hf: "
              "in hf's step too), adamw-paged-8bit and adamw-paged those whose state is unified "
              "memory; adafactor is transformers', as its Trainer sets it up; muon is torch's, with "
-             "adamw for what is no matrix of a layer"},
+             "adamw for what is no matrix of a layer; adam-ds is DeepSpeed's own, fused"},
     {.name = "lora",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(lora_rank),

@@ -34,6 +34,7 @@ static const trait_set by_optimizer[OPTIMIZERS] = {
     [OPTIMIZER_PAGED_8BIT] = IS_BNB | IS_8BIT | IS_PAGED,
     [OPTIMIZER_PAGED] = IS_BNB | IS_PAGED,
     [OPTIMIZER_MUON] = IS_MUON,
+    [OPTIMIZER_ADAM_DS] = IS_ADAMW | IS_FUSED | IS_ADAM_DS,
 };
 
 static const trait_set by_loss[LOSSES] = {
@@ -108,6 +109,7 @@ static trait_set of_switches(const struct job *j)
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
            if_so(j->dora, IS_DORA) | if_so(j->lora_dropout, IS_LORA_DROPOUT) |
+           if_so(job_wrapped_classes(j) != NULL, IS_NAMED) |
            if_so(j->sync_each_batch, IS_SYNCED) | if_so(j->backward_prefetch, IS_PREFETCHED) |
            if_so(j->overlap_comm, IS_OVERLAP) | if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
            if_so(j->precomputed, IS_PRECOMPUTED) | if_so(j->has_kl, IS_KL) |

@@ -92,6 +92,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_LORA_TARGETS TRAIT(67)  // adapters on some layers only
 #define IS_DORA         TRAIT(90)  // adapters with magnitudes
 #define IS_LORA_DROPOUT TRAIT(118) // adapters with a dropout
+#define IS_NAMED        TRAIT(74)  // layers that FSDP does not find by itself
 #define IS_KTO          TRAIT(68)
 #define IS_OVERLAP      TRAIT(70) // of gradients' reduction, and of gathering in stage 3
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for
@@ -113,11 +114,12 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_REPLICATED   TRAIT(124) // shards, as HSDP has them
 #define IS_LOADED_ONCE  TRAIT(123) // by a node's first rank
 // Again of the step: optimizers and precisions.
-#define IS_BNB   TRAIT(96) // optimizer of bitsandbytes
-#define IS_PAGED TRAIT(97) // in unified memory
-#define IS_FP16  TRAIT(94) // and autocast or mixed
-#define IS_FP32  TRAIT(95) // all of it
-#define IS_MUON  TRAIT(98) // optimizer
+#define IS_BNB     TRAIT(96) // optimizer of bitsandbytes
+#define IS_PAGED   TRAIT(97) // in unified memory
+#define IS_FP16    TRAIT(94) // and autocast or mixed
+#define IS_FP32    TRAIT(95) // all of it
+#define IS_MUON    TRAIT(98) // optimizer
+#define IS_ADAM_DS TRAIT(75) // the same, DeepSpeed's
 
 struct job;
 

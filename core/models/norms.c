@@ -68,12 +68,20 @@ static struct var norm_forward(struct graph *g, struct var x, int weight)
     return returns(&f, multiply_weight(g, weight, cast(g, hidden, x.width)));
 }
 
+// monkey_patch.py, _patch_rms_norm_module_for_gemma2: in_place=False; Gemma's is.
+static struct var liger_norm(struct graph *g, struct var x, int weight)
+{
+    const struct trainer *t = g->owner;
+    bool apart = model_has(&t->job->model, FEATURE_ATTENTION_CAP);
+    return unnamed(op_liger_norm(g, x, weight, apart));
+}
+
 struct var rms_norm(struct graph *g, struct var x, int weight)
 {
     bool other =
         model_has(model_of(g), FEATURE_NORM_CENTERED | FEATURE_LAYER_NORM | FEATURE_NORM_UNBIASED);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD);
-    struct var out = runs_liger_layers(g) ? unnamed(op_liger_norm(g, x, weight))
+    struct var out = runs_liger_layers(g) ? liger_norm(g, x, weight)
                      : other              ? other_norm(g, borrowed(x), weight)
                                           : norm_forward(g, borrowed(x), weight);
     graph_at_module(g, weight, &operation_multiply_weight, MOMENT_FORWARD_DONE);

@@ -1,13 +1,14 @@
 // liger_kernel 0.8.5's kernels for a layer (ops/rms_norm.py, rope.py and swiglu.py), which
 // use_liger_kernel puts into a model: a norm keeps its input and one number a row and makes its
-// gradient in place; positions turn heads in place, both ways; the gated product keeps its two
-// factors and writes their gradients over them.
+// gradient in place, but for Gemma 2's (in_place=False); positions turn heads in place, both ways;
+// the gated product keeps its two factors and writes their gradients over them.
 #include "core/ops/operation.h"
 
 // ------------------------------------------------------------------ norms
 
 struct liger_norm {
     uint64_t columns;
+    bool apart; // its gradient is a tensor of its own
 };
 
 // Each multiprocessor sums up a row for the weight's gradient.
@@ -15,13 +16,14 @@ static void norm_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     struct machine *m = g->machine;
     uint64_t columns = NODE_DETAIL(n, struct liger_norm)->columns;
-    out[0].gradient = storage_share(n->gradient);
+    bool apart = NODE_DETAIL(n, struct liger_norm)->apart, trained = n->inputs[1] != NO_NODE;
+    struct storage *rows = trained ? take_working(g, 4 * g->multiprocessors * columns) : NULL;
+    out[0].gradient = apart ? take_working(g, gradient_bytes(n)) : storage_share(n->gradient);
     out[0].view = true;              // dX.view(*shape)
     moves(g, 3 * gradient_bytes(n)); // the gradient in place, and the input
     slower(g, MOVING_FUSED, 3 * gradient_bytes(n));
-    if (n->inputs[1] == NO_NODE)
+    if (!trained)
         return;
-    struct storage *rows = take_working(g, 4 * g->multiprocessors * columns);
     out[1].gradient = machine_take(m, 4 * columns, MEMORY_GRADIENTS);
     if (n->input_bytes[1] != 4 * columns)
         out[1].cast_bytes = n->input_bytes[1];
@@ -30,7 +32,7 @@ static void norm_backward(struct graph *g, struct node *n, struct outcome *out)
 
 static const struct operation liger_norm = {KERNELS_LIGER_NORM, norm_backward};
 
-struct var op_liger_norm(struct graph *g, struct var x, int weight)
+struct var op_liger_norm(struct graph *g, struct var x, int weight, bool apart)
 {
     const struct parameter *p = &g->parameters[weight];
     struct node *n = p->frozen ? graph_add_for(g, &liger_norm, x) : graph_add(g, &liger_norm);
@@ -38,7 +40,7 @@ struct var op_liger_norm(struct graph *g, struct var x, int weight)
     struct var scales = graph_output(g, NULL, x.elements / p->rows, 4);
     node_parameter(g, n, 1, weight);
     if (n)
-        NODE_DETAIL(n, struct liger_norm)->columns = p->rows;
+        *NODE_DETAIL(n, struct liger_norm) = (struct liger_norm){p->rows, apart};
     graph_keep(g, n, x.storage);
     graph_keep(g, n, NULL); // the weight
     graph_keep(g, n, scales.storage);

@@ -195,7 +195,7 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head);
 
 // liger_layers.c: a norm, heads that are turned in place, and the activation of one tensor times
 // another.
-struct var op_liger_norm(struct graph *g, struct var x, int weight);
+struct var op_liger_norm(struct graph *g, struct var x, int weight, bool apart);
 struct var op_liger_turn(struct graph *g, struct var x, struct var cosine, struct var sine);
 struct var op_liger_gate(struct graph *g, struct var gate, struct var up);
 

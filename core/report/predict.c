@@ -230,7 +230,8 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
         {job->dora, "DoRA is peft 0.21's: each forward pass makes the whole product of an adapter, "
                     "over a unit "
                     "matrix as wide as the layer's input, and the norms of the weight with it."},
-        {job->packed && (job->strategy == STRATEGY_FSDP2 || job->strategy == STRATEGY_ZERO3),
+        {job->packed && job->strategy >= STRATEGY_FSDP1 && job->strategy != STRATEGY_ZERO1 &&
+             job->strategy != STRATEGY_ZERO2,
          "Packed weights are stored as bf16 (bnb_4bit_quant_storage), so that they can be cut; "
          "every rank has all of them while it loads, and of scales and tables to the end."},
         {job_narrows_adapters(job) && !job_autocasts(job) &&
@@ -381,11 +382,29 @@ static struct str job_warning(struct arena *a, const struct job *job)
     return native_warning(a, m->name, m->max_position, &m->native, job->context);
 }
 
-static void print_warning(struct buf *out, const struct view *v, const struct job *job)
+static struct str wrapping_warning(struct arena *a, const struct job *job)
 {
-    struct str warning = job_warning(out->arena, job);
+    const char *classes = job_wrapped_classes(job);
+    if (!classes)
+        return STR_NONE;
+    return str_format(
+        a,
+        "Accelerate 1.15 stops before training, since transformers 5.17 has it wrap a "
+        "class that this model lacks, unless fsdp_transformer_layer_cls_to_wrap "
+        "names %s, as emit does",
+        classes);
+}
+
+static void print_warning(struct buf *out, const struct view *v, struct str warning)
+{
     if (warning.n)
         buf_wrapped(out, str_format(out->arena, "warning: %.*s", STR_ARGS(warning)), 2, v->width);
+}
+
+static void warning_json(struct json_out *j, struct str warning)
+{
+    if (warning.n)
+        json_out_str(j, warning);
 }
 
 // What rows that are not full mean here.
@@ -425,7 +444,8 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     print_rows(out, v, s->job);
     if (p->fits)
         report_time(out, v, &p->time);
-    print_warning(out, v, s->job);
+    print_warning(out, v, job_warning(out->arena, s->job));
+    print_warning(out, v, wrapping_warning(out->arena, s->job));
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
     if (s->explain)
@@ -567,8 +587,7 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
     report_time_json(j, &p->time);
     json_out_key(j, "warnings");
     json_out_array(j);
-    struct str warning = job_warning(j->out->arena, s->job);
-    if (warning.n)
-        json_out_str(j, warning);
+    warning_json(j, job_warning(j->out->arena, s->job));
+    warning_json(j, wrapping_warning(j->out->arena, s->job));
     json_out_array_end(j);
 }

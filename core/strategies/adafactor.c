@@ -53,10 +53,10 @@ static void factor(struct trainer *t, const struct parameter *p, struct locals *
     assign(t, &l->update, product);
 }
 
-// DeepSpeed's parts are flat: vectors.
+// DeepSpeed's parts and FSDP1's are flat: vectors.
 static struct parameter shape_of(const struct trainer *t, const struct trained *tensor)
 {
-    if (job_is_zero(t->job))
+    if (job_is_zero(t->job) || t->job->strategy == STRATEGY_FSDP1)
         return (struct parameter){.rows = tensor->elements, .columns = 1};
     return t->graph.parameters[tensor->parameter];
 }

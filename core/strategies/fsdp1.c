@@ -68,8 +68,11 @@ static void gather(struct trainer *t, struct unit *u)
     handle_unit(t);
     if (is_parked(t) || s->stored_width != t->width)
         machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + t->width));
-    if (is_parked(t) || s->stored_width != t->width)
+    if (is_parked(t) || is_offloaded(t) || s->stored_width != t->width)
         part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
+    if (is_offloaded(t)) // _flat_param.py, _use_low_precision_shard: as it is stored, then cast
+        machine_drop(m, machine_take_on(m, s->cast_stream, u->shard_elements * s->stored_width,
+                                        MEMORY_GATHERED));
     machine_wait(m, s->gather_stream, s->cast_stream);
     if (u->full) {
         machine_drop(m, part);
@@ -125,8 +128,20 @@ static void let_thin_go(struct trainer *t, struct unit *u)
     }
 }
 
+// SHARD_GRAD_OP, which verl does not ask for: from its forward pass to its backward pass a unit is
+// there.
+static bool stays_gathered(const struct trainer *t)
+{
+    bool asked = !t->job->reshard && !(t->job->traits & IS_POLICY);
+    return asked && !is_whole(t) && !t->is_reference && !t->without_graph;
+}
+
 static void bring(struct trainer *t, struct unit *u)
 {
+    if (u->full && stays_gathered(t)) {
+        limit_gatherings(t);
+        return;
+    }
     (is_whole(t) ? make_whole : gather)(t, u);
     gather_thin(t, u);
 }
@@ -184,7 +199,7 @@ static void enter_unit(struct trainer *t, int unit)
     struct shards *s = shards_of(t);
     struct machine *m = t->machine;
     if (unit == s->root) {
-        if (s->is_zeroed)
+        if (s->is_zeroed && !s->summoned)
             drop_gradients(t);
         make_ready(t);
         machine_wait(m, s->gather_stream, STREAM_COMPUTE);
@@ -192,15 +207,17 @@ static void enter_unit(struct trainer *t, int unit)
     }
     if (unit == 0) // transformers has looked at a value on the card to choose a mask
         machine_synchronize(m, m->clock[STREAM_COMPUTE]);
-    bring(t, &s->units[unit]);
+    if (unit != s->root || !s->summoned)
+        bring(t, &s->units[unit]);
     machine_follow(m, STREAM_COMPUTE, s->gather_stream);
 }
 
 static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    bool stays = is_whole(t) ? is_parked(t) : unit == s->root;
-    let_thin_go(t, &s->units[unit]);
+    bool stays = is_whole(t) ? is_parked(t) : unit == s->root || stays_gathered(t);
+    if (!stays_gathered(t))
+        let_thin_go(t, &s->units[unit]);
     if (!stays)
         let_go(t, &s->units[unit], STREAM_COMPUTE);
 }
@@ -248,6 +265,26 @@ static void publish(struct trainer *t)
         const struct unit *u = &s->units[unit_in_order(s, i)];
         machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
     }
+}
+
+// trl 1.16, trainer/grpo_trainer.py and rloo_trainer.py: summon_full_params of the root alone while
+// answers are generated. What is under its wrapper is called then: gradients wait for the next
+// step, the root is not gathered, and its head in fp32 is cast for each token.
+static void summon(struct trainer *t, bool whole)
+{
+    struct shards *s = shards_of(t);
+    const struct parameter *head = &t->graph.parameters[t->head];
+    machine_drop(t->machine, s->cast_head);
+    machine_drop(t->machine, s->summoned);
+    s->summoned = s->cast_head = NULL;
+    if (!whole || is_whole(t))
+        return;
+    make_ready(t);
+    s->summoned = machine_take(t->machine, padded_elements(t, &s->units[s->root]) * s->stored_width,
+                               MEMORY_GATHERED);
+    if (s->stored_width != t->width)
+        s->cast_head =
+            machine_take(t->machine, head->rows * head->columns * t->width, MEMORY_WORKSPACE);
 }
 
 // A state dict of several ranks: the root is there while each layer comes and goes.
@@ -460,6 +497,8 @@ static void end_backward(struct trainer *t)
             leave_frozen(t, i);
     leave_backward(t, s->root);
     machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
+    if (is_offloaded(t) && !t->keeps_gradients) // their copies are in the host
+        drop_gradients(t);
 }
 
 // ------------------------------------------------------------------ clipping
@@ -554,5 +593,7 @@ const struct strategy_kind fsdp1_strategy = {
     .unit_of = unit_of,
     .end_reading = end_reading,
     .publish = publish,
+    .make_whole = summon,
+    .host_bytes = shards_host_bytes,
     .save = save,
 };

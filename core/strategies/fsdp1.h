@@ -26,6 +26,8 @@ struct shards {
     bool is_ready;                    // the first forward pass has begun
     bool is_zeroed;                   // gradients that nobody sees wait for the next one
     struct storage *zero;             // a scalar of clipping, kept
+    struct storage *summoned;         // the root in its own type, while answers are generated,
+    struct storage *cast_head;        // and its head in the compute type
     uint64_t releases[MOST_RELEASES]; // when gathered units were let go, oldest first
     int release_count;
 };
@@ -53,6 +55,12 @@ static inline bool is_whole(const struct trainer *t)
 static inline bool is_parked(const struct trainer *t)
 {
     return t->is_reference && t->job->recipe != RECIPE_TRL;
+}
+
+// CPUOffload: shards wait in host memory, and the optimizer's step is there.
+static inline bool is_offloaded(const struct trainer *t)
+{
+    return t->job->offload == OFFLOAD_ALL && !t->is_reference && !is_whole(t);
 }
 
 // And units have gradients that are no trained tensor's.

@@ -85,7 +85,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
         u->trained->weight = machine_take(m, u->shard_elements * width, kind);
         machine_drop(m, flat);
     }
-    if (is_parked(t) && !is_whole(t)) {
+    if ((is_parked(t) && !is_whole(t)) || is_offloaded(t)) {
         machine_drop(m, u->trained->weight);
         u->trained->weight = NULL;
     }

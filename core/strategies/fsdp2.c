@@ -361,16 +361,6 @@ static int tail_of(const struct trainer *t)
     return s->head == s->tail ? s->tail : -1; // a tied one is the root, in use from the beginning
 }
 
-// With offload, host memory holds fp32 shards, gradients and two moments (not measured); of frozen
-// ones the shards. Adapters are too few to count.
-static uint64_t host_bytes(const struct job *p)
-{
-    enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_FROZEN = 4 };
-    uint64_t part = u64_divide_up(p->parameters.total, job_shards(p));
-    uint64_t each = p->lora_rank ? HOST_BYTES_PER_FROZEN : HOST_BYTES_PER_PARAMETER;
-    return p->offload ? sat_mul(part, each) : 0;
-}
-
 const struct strategy_kind fsdp2_strategy = {
     .load = fsdp2_load,
     .enter_unit = enter_unit,
@@ -385,5 +375,5 @@ const struct strategy_kind fsdp2_strategy = {
     .publish = publish,
     .save = save,
     .tail_of = tail_of,
-    .host_bytes = host_bytes,
+    .host_bytes = shards_host_bytes,
 };

@@ -79,8 +79,9 @@ static void time_step(struct trainer *t)
         time_lists(t, job_has_bitsandbytes(t->job) ? EIGHT_BIT_PASSES : FUSED_PASSES, 1);
 }
 
-// torch/optim/adamw.py: state at the first step; the foreach form keeps the square roots of all
-// second moments at once.
+// torch/optim/adamw.py: state at the first step (deepspeed/ops/adam/fused_adam.py: the same, but
+// for a step that is a number); the foreach form keeps the square roots of all second moments at
+// once.
 void optimizer_step(struct trainer *t)
 {
     struct machine *m = t->machine;
@@ -100,7 +101,7 @@ void optimizer_step(struct trainer *t)
     for (int i = 0; i < t->trained_count; i++)
         if (!t->trained[i].state.first)
             make_state(t, &t->trained[i]);
-    if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED)
+    if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED || t->job->optimizer == OPTIMIZER_ADAM_DS)
         return;
     struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
     machine_module(m, NULL, 0, true);

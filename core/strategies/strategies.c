@@ -1,6 +1,8 @@
 // The strategies by name.
 #include "core/strategies/strategies.h"
 
+#include "core/base/num.h"
+
 const struct strategy_kind *strategy_kind_of(enum strategy strategy)
 {
     static const struct strategy_kind *const kinds[] = {
@@ -12,8 +14,19 @@ const struct strategy_kind *strategy_kind_of(enum strategy strategy)
     return kinds[strategy];
 }
 
+// With offload, host memory holds fp32 shards, gradients and two moments (not measured); of frozen
+// ones the shards. Adapters are too few to count.
+uint64_t shards_host_bytes(const struct job *p)
+{
+    enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_FROZEN = 4 };
+    uint64_t part = u64_divide_up(p->parameters.total, job_shards(p));
+    uint64_t each = p->lora_rank ? HOST_BYTES_PER_FROZEN : HOST_BYTES_PER_PARAMETER;
+    return p->offload ? sat_mul(part, each) : 0;
+}
+
 uint32_t trainer_frozen_width(const struct trainer *t, uint32_t wide)
 {
-    bool loads_wide = t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF;
+    bool loads_wide =
+        t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF || job_shards_wide(t->job);
     return loads_wide && !t->job->packed ? wide : t->width;
 }

@@ -14,6 +14,8 @@ const struct strategy_kind *strategy_kind_of(enum strategy strategy);
 // loads all of it in fp32, which packed weights are not stored as. `wide` is then its width.
 uint32_t trainer_frozen_width(const struct trainer *t, uint32_t wide);
 
+uint64_t shards_host_bytes(const struct job *p); // of FSDP's, on a node
+
 // single.c: whole parameters with whole gradients, each trained by itself.
 void whole_build(struct trainer *t);
 void whole_update(struct trainer *t);

@@ -536,7 +536,7 @@ static void build_stage1(struct trainer *t)
 {
     build(t);
     struct zero *z = zero_of(t);
-    z->overlaps = t->job->overlap_comm && !t->job->offload;
+    z->overlaps = t->job->overlap_comm;
     z->stream = z->overlaps ? t->first_stream : STREAM_COMPUTE;
 }
 
@@ -553,6 +553,7 @@ const struct strategy_kind zero1_strategy = {
     .before_forward = before_forward,
     .end_backward = end_backward_of_all,
     .update = update,
+    .host_bytes = zero2_host_bytes,
 };
 
 const struct strategy_kind zero2_strategy = {

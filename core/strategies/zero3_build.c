@@ -302,10 +302,10 @@ static bool has_frozen_parts(const struct trainer *t)
     return false;
 }
 
-// What is not trained stays as it was cut.
+// What is not trained stays as it was cut, be it in the host.
 static void take_frozen(struct trainer *t, const struct zero3 *z)
 {
-    if (!has_frozen_parts(t))
+    if (!has_frozen_parts(t) || t->job->offload == OFFLOAD_ALL)
         return;
     if (t->job->packed) {
         take_packed(t, z);

@@ -39,8 +39,11 @@ static uint64_t one_by_one(const struct job *p, uint64_t ranks)
     return bytes;
 }
 
+// Of what is trained; adapters are too few to count.
 static uint64_t rows_bytes(const struct job *p, bool zero3)
 {
+    if (p->lora_rank)
+        return 0;
     uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p)), bytes = 0;
     for (ptrdiff_t i = 0; i < COUNT_OF(host_rows); i++) {
         const struct host_row *r = &host_rows[i];
@@ -58,7 +61,7 @@ static uint64_t head_elements(const struct job *p)
 // A place for the largest gradient, and for those of earlier micro-batches.
 uint64_t zero2_host_bytes(const struct job *p)
 {
-    if (!p->offload)
+    if (!p->offload || p->lora_rank)
         return 0;
     uint64_t bytes = rows_bytes(p, false) + pinned(2 * head_elements(p));
     return p->accumulation > 1 ? bytes + one_by_one(p, 1) / job_ranks(p) : bytes;

@@ -26,11 +26,10 @@ REACHED = os.path.join(TESTS, "runs", "real_trainers_reached.json")
 MODELS = {"OLMoE-1B-7B": "OLMoE-1B-7B-0924", "Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 
 OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "adamw-8bit",
-              "paged_adamw_8bit": "adamw-paged-8bit"}
+              "paged_adamw_8bit": "adamw-paged-8bit", "sgd": "sgd"}
 # What all rows together must stay within: allocated at the 90th percentile and at worst, reserved at the 95th.
 WANTED = (1, 4, 5)
-# Liger's kernels over Gemma 2 with adapters and under ZeRO-1 and 2, eager attention with adapters.
-NOT_MODELLED = ["w24", "b11", "b20", "b59"]
+NOT_MODELLED = []
 
 
 def settings_of(c):
@@ -69,6 +68,8 @@ def settings_of(c):
         asked["optimizer"] = OPTIMIZERS[args["optim"]]
     if args.get("fp16"):
         asked["precision"] = "fp16"
+    elif args.get("bf16") is False:
+        asked["precision"] = "bf16" if c["trainer"] == "hf" else "fp32"
     if args.get("use_liger_kernel"):
         asked["layer-kernels"] = "liger"
     if args.get("model_init_kwargs", {}).get("attn_implementation"):
@@ -82,7 +83,8 @@ def settings_of(c):
         asked["optimizer"] = OPTIMIZERS.get(args.get("optim"), "adamw-fused")
         if args.get("use_liger_kernel"):
             asked["loss"] = "liger"
-        if c.get("dtype") == "float32" and not c.get("world"):
+        wide_adapters = c.get("lora") and not c.get("zero")
+        if c.get("dtype") == "float32" and (not c.get("world") or wide_adapters):
             asked["precision"] = "autocast"
     if c.get("world"):
         asked["network"] = "none"    # the other ranks are played, which moves nothing
@@ -91,8 +93,14 @@ def settings_of(c):
             asked["load-once"] = "off"
         if c.get("zero") in (1, 2) and c["trainer"] == "hf":
             asked["overlap-comm"] = "on"
-    if c.get("offload"):
-        asked["offload"] = "all"
+    if c.get("shard") == "SHARD_GRAD_OP":
+        asked["reshard"] = "off"
+    if c.get("offload") or c.get("zoff"):
+        asked["offload"] = c.get("zoff", "all")
+    if c.get("cp"):
+        asked["cp"] = c["cp"]
+    if c.get("eager"):
+        asked["attention"] = "eager"
     if "accelerator_config" in args:
         asked["sync-each-batch"] = "on"
     return asked
