@@ -354,8 +354,13 @@ double machine_when(const struct machine *m, uint16_t stream)
 
 void machine_await(struct machine *m, double time)
 {
+    machine_await_on(m, STREAM_COMPUTE, time);
+}
+
+void machine_await_on(struct machine *m, uint16_t stream, double time)
+{
     if (m->time)
-        timeline_await(m->time, STREAM_COMPUTE, time);
+        timeline_await(m->time, stream, time);
 }
 
 void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,

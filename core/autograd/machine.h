@@ -195,6 +195,7 @@ void machine_multiply(struct machine *m, const struct product_shape *p);
 void machine_attend(struct machine *m, const struct attending_shape *a);
 double machine_when(const struct machine *m, uint16_t stream); // its work so far is done
 void machine_await(struct machine *m, double time);            // the compute stream, for that
+void machine_await_on(struct machine *m, uint16_t stream, double time);
 void machine_collect(struct machine *m, uint16_t stream, enum collective kind, uint64_t ranks,
                      uint64_t bytes);
 void machine_collect_in(struct machine *m, struct ranks_apart g, enum collective kind,

@@ -8,10 +8,12 @@ static void drop_stash(struct host_stash *o, struct machine *m, uint64_t up_to)
 {
     int kept = 0;
     for (int i = 0; i < o->stash_count; i++) {
-        if (o->stash[i].number <= up_to)
-            machine_drop(m, o->stash[i].storage);
-        else
+        if (o->stash[i].number > up_to) {
             o->stash[kept++] = o->stash[i];
+            continue;
+        }
+        machine_await(m, o->stash[i].copied); // s0.wait_event
+        machine_drop(m, o->stash[i].storage);
     }
     o->stash_count = kept;
 }
@@ -38,7 +40,11 @@ struct storage *offload_pack(struct host_stash *o, struct machine *m, struct sto
         return storage_share(s);
     drop_stash(o, m, number > OFFLOAD_STASH ? number - OFFLOAD_STASH : 0);
     ASSERT(o->stash_count < OFFLOAD_STASH);
-    o->stash[o->stash_count++] = (struct stashed){number, storage_share(s)};
+    machine_host(m, machine_rates(m)->keep);
+    machine_follow(m, o->stream, STREAM_COMPUTE);
+    machine_host_copy(m, o->stream, s->bytes);
+    o->stash[o->stash_count++] =
+        (struct stashed){number, storage_share(s), machine_when(m, o->stream)};
     return machine_take_host(m, s->bytes, number);
 }
 
@@ -50,8 +56,12 @@ struct storage *offload_unpack(struct host_stash *o, struct machine *m, struct s
     for (int i = 0; i < o->stash_count; i++)
         if (o->stash[i].number == s->number)
             back = storage_share(o->stash[i].storage);
-    if (!back)
+    machine_host(m, machine_rates(m)->keep);
+    if (!back) {
         back = machine_take_on(m, o->stream, s->bytes, MEMORY_CHECKPOINTS);
+        machine_host_copy(m, o->stream, s->bytes);
+        machine_follow(m, STREAM_COMPUTE, o->stream);
+    }
     machine_drop(m, s);
     o->asked = true;
     return back;
@@ -83,6 +93,8 @@ void offload_settle(struct host_stash *o, struct machine *m, struct storage **sa
         return;
     o->asked = false;
     drop_stash(o, m, o->numbers);
+    machine_await_on(m, o->stream, o->used); // s1.wait_event, of the node before
+    o->used = machine_when(m, STREAM_COMPUTE);
     drop_back(o, m);
     if (o->input)
         put_back(o, m, o->input);

@@ -11,6 +11,7 @@ enum { OFFLOAD_STASH = 5, OFFLOAD_BACK = 9 };
 struct stashed {
     uint64_t number;
     struct storage *storage;
+    double copied; // when its copy is there
 };
 
 struct host_stash {
@@ -23,6 +24,7 @@ struct host_stash {
     int back_count;
     struct storage *input; // brought back for the layer that is recomputed
     bool asked;            // since the last node was done
+    double used;           // when the last node that asked was through with what came back for it
 };
 
 // What is kept instead of s: itself, or what stands for it in host memory.

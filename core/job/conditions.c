@@ -376,6 +376,13 @@ bool offloads_elsewhere(const struct job *j)
     return j->activation_offload && !is_trl(j);
 }
 
+// trl 1.16: sft_, reward_, dpo_ and kto_config.py have it, the others not.
+bool offloads_in_another_trainer(const struct job *j)
+{
+    return j->activation_offload && j->task != TASK_SFT && j->task != TASK_REWARD &&
+           j->task != TASK_DPO && j->task != TASK_KTO;
+}
+
 bool offloads_another_loss(const struct job *j)
 {
     return j->activation_offload && !job_fuses_head(j);

@@ -139,6 +139,7 @@ condition never_saves;
 condition offloads_activations;
 condition offloads_another_loss;
 condition offloads_elsewhere;
+condition offloads_in_another_trainer;
 condition offloads_twice;
 condition packs_without_bf16;
 condition passes_file_buffer;

@@ -68,8 +68,8 @@ const char *step_update_unknown(const struct job *job)
     const struct gpu *card = &job->hardware.card;
     if (job_attention_kernel(job) >= KERNEL_EFFICIENT || job->precision == PRECISION_FP32)
         return "the time of attention without cuDNN or FlashAttention is not modelled";
-    if (job->activation_offload || job->checkpoint_offload)
-        return "the time of activations' way to the host is not modelled";
+    if (job->checkpoint_offload)
+        return "the time of checkpoints' way to the host is not modelled";
     if (job->traits & IS_NVME)
         return "the time of files on NVMe is not modelled";
     if (job->precision == PRECISION_FP32)
@@ -113,6 +113,7 @@ enum basis {
     PUBLISHED,
     UNCOMPARED,
     UPDATE_ALONE,
+    HOST_COPIES,
     OTHER_HOST,
     OWN_CARD,
     MEGATRON_B200,
@@ -126,6 +127,7 @@ static const struct {
     [PUBLISHED] = {1.21, 1.21, "as near as 9 of 10 published speeds on A100 and H100"},
     [UNCOMPARED] = {1.3, 1.3, "from the card's rates; no speed on it was compared"},
     [UPDATE_ALONE] = {1.3, 1.3, "from the card's rates; no update of this kind was compared"},
+    [HOST_COPIES] = {1.3, 1.3, "from the host link's rate; no step with such copies was compared"},
     [OTHER_HOST] = {2, 1.21, "a host may launch twice as fast as the measured one"},
     [OWN_CARD] = {1.15, 1.15,
                   "by the rates that probe --kernels measured on your card; as near as 19 of 20 "
@@ -142,6 +144,8 @@ static enum basis basis_of(const struct job *job, const struct timeline *line, c
     bool h200 = str_is(card, "H200");
     if (held_beside(job))
         return UPDATE_ALONE;
+    if (job->activation_offload)
+        return HOST_COPIES;
     if (line->measured)
         return OWN_CARD;
     if (job->hardware.custom)

@@ -163,7 +163,7 @@ def kind(row):
 UNVERIFIED = """Not verified: cards other than H200, H100 and A100; collectives on several GPUs other than through the published
 rows above; other hosts (launches of the same operators differ by half between runs on the same one, and one host of the
 published rows launched twice as fast); several ranks of TRL and DeepSpeed where the host bounds them (`unseen, others`);
-PEFT's adapters each as a unit of FSDP1; compiled models, fp8, generation, activations on their way to the host."""
+PEFT's adapters each as a unit of FSDP1; compiled models, fp8, generation, checkpoints on their way to the host."""
 
 
 def tables(rows, fresh, public):

@@ -358,6 +358,21 @@ static struct prediction *predicted(struct arena *a, const struct settings *s)
     return p;
 }
 
+// What is kept for the backward pass goes to the host and comes back: of many layers less is alive,
+// and a step takes longer, but by no more than both copies one after the other.
+TEST(activations_go_to_the_host_and_back)
+{
+    struct arena *a = test_arena();
+    const char *at = "recipe=trl model=Qwen3-1.7B gpu=H200 context=16384 layers=24 batch=2";
+    const struct prediction *off = predicted(a, settings_of(a, at));
+    const struct prediction *on =
+        predicted(a, settings_of(a, str_z(a, str_format(a, "%s activation-offload=on", at))));
+    double inputs = 2.0 * 16384 * 2048 * 2 * 24, link = 55e9;
+    CHECK(on->floor_bytes < off->floor_bytes);
+    CHECK(on->time.seconds > off->time.seconds);
+    CHECK(on->time.seconds < off->time.seconds + 2.5 * inputs / link);
+}
+
 // Sequences of a batch attend to themselves, in a ring as elsewhere: twice as many take twice as
 // long, not four times.
 TEST(rings_read_sequences_one_by_one)
