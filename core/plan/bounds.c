@@ -52,6 +52,9 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
     for (ptrdiff_t i = 0; i < count; i++)
         if (g->floors[i].seconds > seconds && is_no_faster(c, &g->floors[i]))
             seconds = g->floors[i].seconds;
+    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
+        if (g->estimates[i].seconds > seconds && is_no_faster(c, &g->estimates[i]))
+            seconds = g->estimates[i].seconds;
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);

@@ -27,6 +27,11 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings, 
     return true;
 }
 
+bool plan_says(const struct plan_family *f, int dial)
+{
+    return f->values[dial] > 1 || f->dials[dial][0] > 0;
+}
+
 struct str plan_words(struct arena *a, const struct plan_candidate *c)
 {
     struct buf b = buf_in(a);
@@ -34,8 +39,8 @@ struct str plan_words(struct arena *a, const struct plan_candidate *c)
     buf_printf(&b, "%sbatch=%llu accum=%llu", b.n ? " " : "", (unsigned long long)c->batch,
                (unsigned long long)c->accum);
     for (int i = 0; i < PLAN_DIALS; i++)
-        if (c->family->values[i] > 1)
-            buf_printf(&b, " %s=%s", plan_dials[i].setting, plan_dials[i].values[c->dial[i]]);
+        if (plan_says(c->family, i))
+            buf_printf(&b, " %s=%s", plan_dials[i].setting, plan_dials[i].values[c->dial[i]].words);
     return buf_str(&b);
 }
 
@@ -48,12 +53,18 @@ static bool lay_over(struct settings *out, const struct settings *base, struct s
     return settings_change(out, words, e);
 }
 
-bool plan_job(struct job *job, struct arena *a, const struct plan *p,
-              const struct plan_candidate *c, struct error *e)
+bool plan_job_of(struct job *job, struct arena *a, const struct plan *p, struct str words,
+                 struct error *e)
 {
     struct settings *s = NEW(a, struct settings, 1);
     *s = settings_in(a);
-    return lay_over(s, &p->base, plan_words(a, c), e) && job_from_settings(job, a, s, e);
+    return lay_over(s, &p->base, words, e) && job_from_settings(job, a, s, e);
+}
+
+bool plan_job(struct job *job, struct arena *a, const struct plan *p,
+              const struct plan_candidate *c, struct error *e)
+{
+    return plan_job_of(job, a, p, plan_words(a, c), e);
 }
 
 // Whether the job is the same without one of its settings.

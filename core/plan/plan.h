@@ -1,6 +1,7 @@
 // The best way to train, and not only one that fits: every configuration that the framework runs,
 // `emit` writes and that trains the same (strategy, ranks that share a sequence, micro-batch,
-// checkpointing, loss, offload, segments), of which those are kept that are safe, best first.
+// checkpointing, loss, offload, segments; of Megatron tensor, context, pipeline and expert parallel
+// sizes), of which those are kept that are safe, best first.
 //
 // A family is what has no order in time (strategy, loss, when gradients are reduced, ranks that
 // share a sequence); a group is a family with one size of its micro-batches. Inside a group dials
@@ -23,12 +24,17 @@ extern const char *const plan_goal_words[PLAN_GOALS];
 
 enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 3, PLAN_MOST_MICRO = 64 };
 
+struct plan_value {
+    const char *words;
+    int trouble;
+    const char *strategies; // only of these, "|" between them; NULL: all
+};
+
 struct plan_dial {
     const char *setting;
-    const char *values[PLAN_MOST_VALUES]; // in the order of time; NULL: no more
-    int trouble[PLAN_MOST_VALUES];
-    const char *strategies; // only of these, "|" between them; NULL: all
-    bool same_memory;       // its values are all the same to live memory
+    struct plan_value values[PLAN_MOST_VALUES]; // in the order of time; no words: no more
+    const char *strategies;                     // of these only; NULL: all
+    bool same_memory;                           // its values are all the same to live memory
 };
 extern const struct plan_dial plan_dials[PLAN_DIALS];
 
@@ -43,18 +49,20 @@ struct plan_family {
     uint64_t limit_bytes;                // what torch may take
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced;
+    bool hosted;  // what is kept for the backward pass waits in host memory
     bool ordered; // dials are in the order of time: not where a ring leaves its node
     int trouble;
     uint64_t gpus;
     uint64_t data_parallel;          // as the framework counts it
     uint64_t stages;                 // of a pipeline that nobody asked for, or one
+    uint64_t pipeline;               // stages, whoever asked
     uint64_t micro[PLAN_MOST_MICRO]; // sequences of a micro-batch that make up the global batch
     ptrdiff_t micro_count;           // 0: none do
-    int first[PLAN_DIALS];           // value of each dial,
-    int values[PLAN_DIALS];          // and how many there are from it on
-    ptrdiff_t nodes;                 // all values of all dials
-    bool refused;                    // by a rule
-    const char *untimed;             // why no time is known of any; NULL where it is
+    int dials[PLAN_DIALS][PLAN_MOST_VALUES]; // the values that each has here, in order
+    int values[PLAN_DIALS];                  // how many
+    ptrdiff_t nodes;                         // all values of all dials
+    bool refused;                            // by a rule
+    const char *untimed;                     // why no time is known of any; NULL where it is
     struct error refusal;
 };
 
@@ -71,6 +79,8 @@ struct plan_group {
     ptrdiff_t settled; // of them, which tasks of other groups may look at
     struct plan_floor *floors;
     ptrdiff_t floor_count, floors_settled;
+    struct plan_floor *estimates; // of seconds alone (estimate.h)
+    ptrdiff_t estimate_count;
     struct error refusal; // the first
 };
 
@@ -131,6 +141,9 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings,
 bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e) MUST_USE;
 
+// Whether the plan says a dial: one that is given, or that a family does not have, it leaves alone.
+bool plan_says(const struct plan_family *f, int dial);
+
 // "batch=2 accum=8 strategy=zero3 ...": what is laid over the base.
 struct str plan_words(struct arena *a, const struct plan_candidate *c);
 
@@ -143,6 +156,8 @@ struct str plan_options(struct arena *a, const struct plan *p, struct str words)
 
 bool plan_job(struct job *job, struct arena *a, const struct plan *p,
               const struct plan_candidate *c, struct error *e) MUST_USE;
+bool plan_job_of(struct job *job, struct arena *a, const struct plan *p, struct str words,
+                 struct error *e) MUST_USE;
 
 // Of safe candidates, what the goal counts: seconds, seconds of all GPUs, bytes, trouble.
 double plan_measure(enum plan_goal goal, const struct plan_candidate *c);

@@ -5,6 +5,7 @@
 #include "core/plan/room.h"
 
 #include "core/plan/bounds.h"
+#include "core/plan/estimate.h"
 
 enum { MOST_SHARDS = 2 };
 
@@ -25,7 +26,7 @@ struct room {
 static bool is_end(unsigned ends, const struct plan_family *f, const struct plan_candidate *c)
 {
     for (int i = 0; i < PLAN_DIALS; i++)
-        if ((ends & 1u << i) && c->dial[i] != f->first[i])
+        if ((ends & 1u << i) && c->dial[i] != f->dials[i][0])
             return false;
     return true;
 }
@@ -73,18 +74,28 @@ static void put_first(struct plan_candidate *c)
 {
     for (int i = 0; i < PLAN_DIALS; i++)
         if (plan_dials[i].same_memory)
-            c->dial[i] = c->family->first[i];
+            c->dial[i] = c->family->dials[i][0];
+}
+
+// What is asked of a candidate without an allocator.
+static bool find_floor(struct plan_candidate *c, const struct plan *p, bool timed,
+                       struct arena scratch, struct error *e)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    if (!plan_job(job, &scratch, p, c, e) || !plan_bucket(&c->bucket_bytes, scratch, job, e))
+        return false;
+    if (!timed && plan_can_estimate(p, c->family))
+        return plan_estimate_room(&c->prediction.floor_bytes, scratch, p, c, e);
+    return (timed ? predict_time : predict_room)(&c->prediction, &scratch, job, e);
 }
 
 bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch,
                struct error *failure)
 {
     struct plan_candidate *c = NEW(&scratch, struct plan_candidate, 1);
-    struct job *job = NEW(&scratch, struct job, 1);
     struct error e = {0};
     *c = plan_node(look.group, look.node);
-    if (plan_job(job, &scratch, p, c, &e) && plan_bucket(&c->bucket_bytes, scratch, job, &e) &&
-        (look.timed ? predict_time : predict_room)(&c->prediction, &scratch, job, &e)) {
+    if (find_floor(c, p, look.timed, scratch, &e)) {
         put_first(c);
         plan_add_floor(look.group, c, look.timed);
         return true;

@@ -6,6 +6,7 @@
 #include "core/base/num.h"
 #include "core/emit/emit.h"
 #include "core/plan/bounds.h"
+#include "core/plan/estimate.h"
 #include "core/plan/room.h"
 #include "core/predict/real_time.h"
 
@@ -145,6 +146,13 @@ static bool is_left_out(const struct search *s, const struct plan_group *g,
                                        (found > 0 && bound_of(p, g, c) > found * PLAN_SAME));
 }
 
+// Whether the search asks for time: of the front always.
+static bool counts_time(const struct search *s)
+{
+    enum plan_goal goal = s->plan->request.goal;
+    return s->phase != SEARCH_BEST || goal == GOAL_SPEED || goal == GOAL_COST;
+}
+
 // Looks at a node without an allocator, where that may spare the rest: at its memory, and at its
 // time where the goal counts that. False where rules refuse it.
 static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t node,
@@ -155,8 +163,18 @@ static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t n
     struct plan_candidate c = plan_node(g, node);
     struct plan_look look = {g, node, best && !memory && !s->plan->real_lengths};
     bool counts = best ? r->goal != GOAL_SIMPLICITY : s->phase == SEARCH_FRONT;
-    return r->exhaustive || !counts || plan_has_floor(g, &c, look.timed) ||
+    bool known = look.timed && plan_has_estimate(g, &c);
+    return r->exhaustive || !counts || known || plan_has_floor(g, &c, look.timed) ||
            plan_look(s->plan, look, scratch, failure);
+}
+
+// How long it takes at least by few of its layers, which takes little.
+static bool estimate_first(const struct search *s, struct plan_group *g, ptrdiff_t node,
+                           struct arena scratch, struct error *failure)
+{
+    struct plan_candidate c = plan_node(g, node);
+    return !counts_time(s) || !plan_can_estimate(s->plan, g->family) || plan_has_estimate(g, &c) ||
+           plan_estimate(s->plan, (struct plan_look){g, node, true}, scratch, failure);
 }
 
 // False where something failed that is no refusal.
@@ -168,7 +186,8 @@ static bool try_node(const struct search *s, struct plan_group *g, ptrdiff_t nod
     *c = plan_node(g, node);
     if (g->refused >> node & 1 || is_left_out(s, g, c))
         return true;
-    if (!look_first(s, g, node, scratch, failure) || is_left_out(s, g, c))
+    if (!estimate_first(s, g, node, scratch, failure) || is_left_out(s, g, c) ||
+        !look_first(s, g, node, scratch, failure) || is_left_out(s, g, c))
         return failure->code == ERROR_NONE;
     if (try_candidate(s->plan, c, scratch, &refusal)) {
         plan_add_floor(g, c, true);
@@ -211,6 +230,22 @@ static bool look_at_first(const struct search *s, struct plan_group *g, struct a
     return true;
 }
 
+// The same of few layers.
+static bool estimate_fastest(const struct search *s, struct plan_group *g, struct arena scratch,
+                             struct error *failure)
+{
+    for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
+        struct plan_candidate c = plan_node(g, n);
+        if (g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
+            continue;
+        if (plan_estimate(s->plan, (struct plan_look){g, n, true}, scratch, failure))
+            return true;
+        if (failure->code != ERROR_NONE)
+            return false;
+    }
+    return true;
+}
+
 static bool try_all(const struct search *s, struct plan_group *g, struct arena scratch,
                     struct error *failure)
 {
@@ -227,9 +262,10 @@ static void search_group(void *context, ptrdiff_t index, struct arena scratch)
     struct plan_group *g = s->groups[index];
     bool fewer = g->family->gpus < hardware_gpus(&s->plan->job.hardware);
     bool first = s->phase == SEARCH_SECONDS;
-    (void)(!first                            ? try_all
-           : fewer && !s->plan->real_lengths ? look_at_first
-                                             : try_first)(s, g, scratch, &s->failed[index]);
+    (void)(!first                                  ? try_all
+           : plan_can_estimate(s->plan, g->family) ? estimate_fastest
+           : fewer && !s->plan->real_lengths       ? look_at_first
+                                                   : try_first)(s, g, scratch, &s->failed[index]);
 }
 
 void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
@@ -240,6 +276,8 @@ void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
     }
     if (!g->floors)
         g->floors = NEW(a, struct plan_floor, 3 * g->family->nodes);
+    if (!g->estimates && plan_can_estimate(p, g->family))
+        g->estimates = NEW(a, struct plan_floor, g->family->nodes);
     if (!g->candidates)
         g->candidates = NEW(a, struct plan_candidate, g->family->nodes + 1);
 }

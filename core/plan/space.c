@@ -14,10 +14,15 @@ const char *const plan_goal_words[PLAN_GOALS] = {
 // Gathering once more, computing once more and moving to the host take time; segments take none.
 // Whether layers are gathered once or twice is no trouble to anybody.
 const struct plan_dial plan_dials[PLAN_DIALS] = {
-    {"reshard", {"off", "on"}, {0, 0}, "fsdp2", false},
-    {"checkpointing", {"off", "on"}, {0, 1}, NULL, false},
-    {"offload", {"off", "optimizer", "all"}, {0, 4, 5}, NULL, false},
-    {"expandable", {"off", "on"}, {0, 1}, NULL, true},
+    {"reshard", {{"off", 0}, {"on", 0}}, "fsdp2", false},
+    {"checkpointing", {{"off", 0}, {"selective", 1, "megatron"}, {"on", 1}}, NULL, false},
+    {"offload",
+     {{"off", 0},
+      {"optimizer", 4, "zero2|zero3|megatron"}, // what rules refuse elsewhere is not asked for
+      {"all", 5, "fsdp1|fsdp2|zero3"}},
+     NULL,
+     false},
+    {"expandable", {{"off", 0}, {"on", 1}}, NULL, true},
 };
 
 // What has no order in time. Trouble: what has to be installed, understood and watched.
@@ -38,10 +43,9 @@ static const struct {
 static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
 
-enum { SHARING_TROUBLE = 3, PIPELINE_TROUBLE = 4, REPLICA_TROUBLE = 1, MOST_SHARING = 64 };
-enum { MOST_STAGES = 16, LEAST_SHARED_TOKENS = 4096 };
+enum { REPLICA_TROUBLE = 1, HOSTED_TROUBLE = 3, MOST_SHARING = 64 };
 
-static bool is_given(const struct plan *p, const char *setting)
+bool plan_is_given(const struct plan *p, const char *setting)
 {
     return settings_find_z(p->request.settings, setting) != NULL;
 }
@@ -62,7 +66,8 @@ static void find_micro(struct plan_family *f, const struct plan_request *r)
 
 static bool has_dial(const struct plan *p, const struct plan_family *f, const struct plan_dial *d)
 {
-    return !is_given(p, d->setting) &&
+    bool said = f->hosted && str_is(str_from(d->setting), "checkpointing");
+    return !said && !plan_is_given(p, d->setting) &&
            (!d->strategies || words_have(d->strategies, '|', str_from(f->strategy)));
 }
 
@@ -76,24 +81,26 @@ static bool needs_offload(const struct plan *p, const struct plan_family *f,
            !words_have("single|ddp", '|', str_from(f->strategy));
 }
 
+static bool has_value(const struct plan_family *f, const struct plan_value *v)
+{
+    return !v->strategies || words_have(v->strategies, '|', str_from(f->strategy));
+}
+
 static void find_dials(const struct plan *p, struct plan_family *f)
 {
     for (int i = 0; i < PLAN_DIALS; i++) {
         const struct plan_dial *d = &plan_dials[i];
-        f->values[i] = 1;
-        f->first[i] = 0;
-        if (!has_dial(p, f, d))
-            continue;
-        f->first[i] = needs_offload(p, f, d);
-        while (f->first[i] + f->values[i] < PLAN_MOST_VALUES &&
-               d->values[f->first[i] + f->values[i]])
-            f->values[i]++;
+        bool has = has_dial(p, f, d);
+        f->values[i] = 0;
+        for (int v = has && needs_offload(p, f, d); v < PLAN_MOST_VALUES && d->values[v].words; v++)
+            if (has_value(f, &d->values[v]) && (has || !v))
+                f->dials[i][f->values[i]++] = v;
     }
 }
 
 // Data parallel ranks are what is left of the GPUs after those that share a sequence, as
 // transformers' Trainer, accelerate and DeepSpeed count them (trainer.py, dp world size).
-static bool add_family(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     struct arena scratch = *a;
     struct settings s = settings_in(&scratch);
@@ -111,13 +118,16 @@ static bool add_family(struct plan *p, struct arena *a, struct plan_family f, st
         f.limit_bytes = limit_of(job, &outside);
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
-        f.stages = is_given(p, "pp") ? 1 : job->pipeline;
+        f.pipeline = job->pipeline;
+        f.stages = plan_is_given(p, "pp") ? 1 : job->pipeline;
         find_micro(&f, &p->request);
     }
     find_dials(p, &f);
     f.nodes = 1;
     for (int i = 0; i < PLAN_DIALS; i++)
         f.nodes *= f.values[i];
+    f.refused |= !f.nodes;
+    f.micro_count = f.nodes ? f.micro_count : 0;
     ASSERT(f.nodes <= 64); // bits of plan_group.hope
     p->all += f.nodes * f.micro_count;
     f.group = p->group_count;
@@ -140,8 +150,7 @@ static struct plan_family with(struct arena *a, struct plan_family f, struct str
 }
 
 // The same with words that say where: families are compared in one place.
-static struct plan_family placed(struct arena *a, struct plan_family f, struct str words,
-                                 int trouble)
+struct plan_family plan_placed(struct arena *a, struct plan_family f, struct str words, int trouble)
 {
     f.place = f.place.n ? str_format(a, "%.*s %.*s", STR_ARGS(f.place), STR_ARGS(words)) : words;
     return with(a, f, words, trouble);
@@ -155,20 +164,20 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     ptrdiff_t alone = p->family_count;
     uint64_t gpus = hardware_gpus(&p->job.hardware), nodes = p->job.hardware.nodes;
     f.alone = -1;
-    if (!add_family(p, a, f, e))
+    if (!plan_add_family(p, a, f, e))
         return false;
-    if (nodes > 1 && !is_given(p, "replicate")) {
+    if (nodes > 1 && !plan_is_given(p, "replicate")) {
         struct str words = str_format(a, "replicate=%llu", (unsigned long long)nodes);
-        if (!add_family(p, a, placed(a, f, words, REPLICA_TROUBLE), e))
+        if (!plan_add_family(p, a, plan_placed(a, f, words, REPLICA_TROUBLE), e))
             return false;
     }
-    if (f.other_loss || is_given(p, "cp") || is_given(p, "sp"))
+    if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
         return true;
     for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
         f.alone = alone;
         for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
             struct str words = str_format(a, "%s=%llu", ways[w], (unsigned long long)n);
-            if (!add_family(p, a, placed(a, f, words, SHARING_TROUBLE), e))
+            if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
                 return false;
             if (!p->families[p->family_count - 1].refused)
                 f.alone = p->family_count - 1;
@@ -177,63 +186,36 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
+// TRL's activation offloading, with layers that are recomputed. It is compared with no other: of
+// few layers it has more alive.
+static bool add_hosted(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    const struct setting *recomputes = settings_find_z(p->request.settings, "checkpointing");
+    if (p->job.recipe != RECIPE_TRL || f.other_loss || plan_is_given(p, "activation-offload") ||
+        (recomputes && !str_is(recomputes->value, "on")) ||
+        !words_have("single|ddp|fsdp2", '|', str_from(f.strategy)))
+        return true;
+    struct str words =
+        recomputes ? STR("activation-offload=on") : STR("checkpointing=on activation-offload=on");
+    f.alone = -1;
+    f.hosted = true;
+    return plan_add_family(p, a, plan_placed(a, f, words, HOSTED_TROUBLE), e);
+}
+
 static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     for (ptrdiff_t l = 0; l < COUNT_OF(losses); l++)
         for (ptrdiff_t s = 0; s < COUNT_OF(syncs); s++) {
             bool other_loss = *losses[l].words, synced = *syncs[s].words;
             bool sharded = str_is(str_from(f.strategy), "fsdp2");
-            if ((other_loss && (is_given(p, "loss") || p->job.task != TASK_SFT)) ||
-                (synced && (is_given(p, "sync-each-batch") || !sharded)))
+            if ((other_loss && (plan_is_given(p, "loss") || p->job.task != TASK_SFT)) ||
+                (synced && (plan_is_given(p, "sync-each-batch") || !sharded)))
                 continue;
             struct plan_family g = with(a, f, str_from(losses[l].words), losses[l].trouble);
             g = with(a, g, str_from(syncs[s].words), syncs[s].trouble);
             g.other_loss = other_loss;
             g.synced = synced;
-            if (!add_shared(p, a, g, e))
-                return false;
-        }
-    return true;
-}
-
-struct sharing_ranks {
-    uint64_t cp, rest; // ranks that share a sequence, and that are left for stages
-};
-
-// Stages of a pipeline, in doublings that divide the layers, where whoever shares a sequence has
-// enough of it to be busy.
-static bool add_stages(struct plan *p, struct arena *a, struct plan_family f,
-                       struct sharing_ranks r, struct error *e)
-{
-    uint64_t first = p->job.pipeline, cp = r.cp;
-    uint64_t last = is_given(p, "pp") ? first : u64_least(r.rest, MOST_STAGES);
-    for (uint64_t n = first; n <= last; n *= 2) {
-        bool wanted = n == first || (p->job.model.layers % n == 0 &&
-                                     (cp == 1 || p->job.context / cp >= LEAST_SHARED_TOKENS));
-        struct str words = str_format(a, "pp=%llu", (unsigned long long)n);
-        if (wanted && !add_family(p, a, placed(a, f, words, n > 1 ? PIPELINE_TROUBLE : 0), e))
-            return false;
-    }
-    return true;
-}
-
-// Megatron's tensor, context and pipeline parallel, in doublings, the first within a node; all are
-// always said, as its files choose by a rule of thumb what is not.
-static bool add_megatron(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
-{
-    uint64_t gpus = hardware_gpus(&p->job.hardware), node = p->job.hardware.gpus_per_node;
-    uint64_t tp = p->job.tensor, cp = p->job.ring;
-    uint64_t most_tp = is_given(p, "tp") ? tp : node, most_cp = is_given(p, "cp") ? cp : gpus;
-    f.strategy = "megatron";
-    f.alone = -1;
-    f.shards = -1;
-    for (uint64_t t = tp; t <= most_tp; t *= 2)
-        for (uint64_t c = cp; c <= most_cp && t * c <= gpus; c *= 2) {
-            struct str words =
-                str_format(a, "tp=%llu cp=%llu", (unsigned long long)t, (unsigned long long)c);
-            int trouble = (t > 1 ? SHARING_TROUBLE : 0) + (c > 1 ? SHARING_TROUBLE : 0);
-            struct sharing_ranks r = {c, gpus / (t * c)};
-            if (!add_stages(p, a, placed(a, f, words, trouble), r, e))
+            if (!add_shared(p, a, g, e) || !add_hosted(p, a, g, e))
                 return false;
         }
     return true;
@@ -250,7 +232,7 @@ bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i)
 static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     if (p->job.recipe == RECIPE_MEGATRON)
-        return add_megatron(p, a, f, e);
+        return plan_megatron_families(p, a, f, e);
     const struct setting *given = settings_find_z(p->request.settings, "strategy");
     if (given) {
         f.strategy = str_z(a, given->value);
@@ -281,7 +263,7 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e)
                                  .trouble = p->request.like->trouble,
                                  .shards = -1,
                                  .alone = -1};
-        return add_family(p, a, f, e);
+        return plan_add_family(p, a, f, e);
     }
     if (!add_strategies(p, a, f, e))
         return false;
@@ -350,7 +332,7 @@ static int trouble_of(const struct plan_candidate *c)
 {
     int trouble = c->family->trouble;
     for (int i = 0; i < PLAN_DIALS; i++)
-        trouble += c->family->values[i] > 1 ? plan_dials[i].trouble[c->dial[i]] : 0;
+        trouble += plan_says(c->family, i) ? plan_dials[i].values[c->dial[i]].trouble : 0;
     return trouble;
 }
 
@@ -358,7 +340,7 @@ struct plan_candidate plan_node(const struct plan_group *g, ptrdiff_t node)
 {
     struct plan_candidate c = {.family = g->family, .batch = g->batch, .accum = g->accum};
     for (int i = PLAN_DIALS - 1; i >= 0; i--) {
-        c.dial[i] = g->family->first[i] + (int)(node % g->family->values[i]);
+        c.dial[i] = g->family->dials[i][node % g->family->values[i]];
         node /= g->family->values[i];
     }
     c.trouble = trouble_of(&c);

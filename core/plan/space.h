@@ -6,6 +6,16 @@
 
 bool plan_families(struct plan *p, struct arena *a, struct error *e) MUST_USE;
 
+// What a family is made of: its words with those of another axis, which say where, and its job.
+enum { PLAN_SHARING_TROUBLE = 3 };
+struct plan_family plan_placed(struct arena *a, struct plan_family f, struct str words,
+                               int trouble);
+bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f,
+                     struct error *e) MUST_USE;
+bool plan_megatron_families(struct plan *p, struct arena *a, struct plan_family f,
+                            struct error *e) MUST_USE;
+bool plan_is_given(const struct plan *p, const char *setting);
+
 // As near as this, times are the same, and the simpler one is the better.
 #define PLAN_SAME 1.01
 

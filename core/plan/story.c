@@ -32,16 +32,27 @@ static bool row_is_safe(const struct plan_row *row)
     return row->possible && plan_grade(&row->prediction, row->bucket_bytes) == GRADE_SAFE;
 }
 
+// One configuration, however its words are ordered.
+static bool is_same(const struct plan_row *row, const struct plan_row *other)
+{
+    const struct prediction *p = &row->prediction, *q = &other->prediction;
+    return row->possible && other->possible && p->fits && q->fits && row->batch == other->batch &&
+           row->gpus == other->gpus && p->reserved_bytes == q->reserved_bytes &&
+           p->time.seconds == q->time.seconds;
+}
+
 // Not the best itself, and no row twice.
 static bool is_known(const struct plan_story *s, const struct plan_row *row)
 {
     const struct plan_candidate *best = s->plan.best;
-    const struct prediction *p = &row->prediction, *q = &best->prediction;
-    if (row->batch == best->batch && row->gpus == best->family->gpus &&
-        p->reserved_bytes == q->reserved_bytes && p->time.seconds == q->time.seconds)
+    struct plan_row chosen = {.batch = best->batch,
+                              .gpus = best->family->gpus,
+                              .possible = true,
+                              .prediction = best->prediction};
+    if (is_same(row, &chosen))
         return true;
     for (int i = 0; i < s->row_count; i++)
-        if (str_equal(s->rows[i].options, row->options))
+        if (str_equal(s->rows[i].options, row->options) || is_same(row, &s->rows[i]))
             return true;
     return false;
 }
@@ -104,10 +115,9 @@ static void add_largest_batch(struct plan_story *s, struct arena *a)
     buf_put(&b, f->words);
     for (int i = 0; i < PLAN_DIALS; i++) {
         bool checkpointing = str_is(str_from(plan_dials[i].setting), "checkpointing");
-        if (f->values[i] > 1)
+        if (plan_says(f, i))
             buf_printf(&b, " %s=%s", plan_dials[i].setting,
-                       plan_dials[i]
-                           .values[checkpointing ? f->first[i] + f->values[i] - 1 : best->dial[i]]);
+                       checkpointing ? "on" : plan_dials[i].values[best->dial[i]].words);
     }
     add_largest(s, a, "the largest micro-batch", buf_str(&b), f);
 }

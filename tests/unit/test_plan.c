@@ -54,6 +54,10 @@ static const char *const spaces[] = {
     "memory-limit=6GiB loss=full",
     "recipe=megatron model=Qwen3-4B gpu=4xH100-80G layers=2 context=4096 global-batch=4 "
     "memory-limit=6GiB",
+    "recipe=megatron model=Qwen3-4B gpu=4xH100-80G layers=12 context=4096 global-batch=8 "
+    "memory-limit=14GiB",
+    "recipe=megatron model=Qwen3-30B-A3B gpu=4xH100-80G layers=6 context=2048 global-batch=4 "
+    "memory-limit=24GiB tp=1",
     "recipe=trinity model=Qwen3-0.6B gpu=4xA100-80G layers=2 context=8192 global-batch=8 "
     "memory-limit=20GiB",
     "recipe=trl task=grpo model=Qwen3-0.6B gpu=2xA100-80G layers=2 prompt=512 response=3584 "
