@@ -269,7 +269,7 @@ static bool has_sharded_experts(const struct job *job)
     bool waits = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_ZERO3;
     bool other = job_is_zero(job) && job->recipe != RECIPE_TRANSFORMERS;
     return model_has(&job->model, FEATURE_EXPERTS) &&
-           (waits || other || job->recipe == RECIPE_TRINITY);
+           (waits || other || job->recipe == RECIPE_TRINITY || job->recipe == RECIPE_VERL);
 }
 
 static bool is_hybrid(const struct job *job)
@@ -410,9 +410,15 @@ static bool is_other_eager_attention(const struct job *job)
     return job->attention == ATTENTION_EAGER && !seen && !(job->model.features & measured);
 }
 
+static bool is_of_verl(const struct job *job)
+{
+    return job->recipe == RECIPE_VERL;
+}
+
 static bool is_packaged_attention(const struct job *job)
 {
-    return job->attention >= ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY;
+    return job->attention >= ATTENTION_FLASH2 && job->recipe != RECIPE_TRINITY &&
+           job->recipe != RECIPE_VERL;
 }
 
 // Read from the sources of DeepSpeed 0.19.8 and ArcticTraining b28638e; its published lengths and
@@ -455,6 +461,7 @@ const struct doubt doubt_rows[] = {
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {is_generated_in_units, "generation under fsdp1, but for a run that reserved 11 % more", true},
+    {is_of_verl, "verl's own trainer (read from its source, played as Trinity's, which was)", true},
     {evaluates, "evaluation (read from the Trainer's source)", false},
     {keeps_logits, "logits that are kept in it", true},
     {uses_files, "offload to NVMe, and host memory beside it (read from DeepSpeed's source)", true},

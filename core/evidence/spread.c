@@ -11,9 +11,14 @@ static bool is_trinity(const struct job *job)
     return job->recipe == RECIPE_TRINITY;
 }
 
+static bool is_verl(const struct job *job)
+{
+    return job->recipe == RECIPE_VERL;
+}
+
 static bool is_spread(const struct job *job)
 {
-    return job_ranks(job) > 1 || is_trinity(job);
+    return job_ranks(job) > 1 || is_trinity(job) || is_verl(job);
 }
 
 static bool is_alone(const struct job *job)
@@ -72,6 +77,9 @@ const struct spread_row spread_rows[] = {
      "unmodified trainers"},
     {is_trinity, 56 * MIB, 99 * MIB,
      "1.45 to 1.60 GiB outside torch agree with Trinity's published capacities"},
+    {is_verl, 0, 404 * MIB,
+     "an engine that sleeps beside it keeps 774 MiB (NeMo-RL, a model of 1B) to 1.15 GiB "
+     "(vLLM, a model of 8 GiB)"},
     {is_ddp_alone, MIB, MIB, "NCCL took 558 MiB with ddp on one H200"},
     // A connection has 10 MiB of buffers with its receiver and 2 with its sender (6 and 6 where an
     // A100 reads), a channel one connection in its ring and, where all are made at once, one or two

@@ -280,7 +280,7 @@ bool saves_elsewhere(const struct job *j)
 
 bool saves_under_trinity(const struct job *j)
 {
-    return saves(j) && is_trinity(j);
+    return saves(j) && is_verls(j);
 }
 
 bool never_saves(const struct job *j)
@@ -363,7 +363,7 @@ bool is_older_task(const struct job *j)
 
 bool is_unpredicted_policy_task(const struct job *j)
 {
-    return is_trinity(j) && j->task != TASK_GRPO && j->task != TASK_CAPACITY;
+    return is_verls(j) && j->task != TASK_GRPO && !(is_trinity(j) && j->task == TASK_CAPACITY);
 }
 
 bool offloads_activations(const struct job *j)

@@ -56,7 +56,7 @@ static bool is_special_but_for_experts(const struct job *j)
 
 bool is_special_under_trinity(const struct job *j)
 {
-    return is_trinity(j) && is_special_but_for_experts(j);
+    return is_verls(j) && is_special_but_for_experts(j);
 }
 
 // Frozen, and called by the same lines in modeling_mixtral.py and modeling_qwen3_moe.py.

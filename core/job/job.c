@@ -298,7 +298,7 @@ enum attention job_attention(const struct job *p)
 {
     if (p->attention != ATTENTION_AUTO)
         return p->attention;
-    if (p->recipe == RECIPE_TRINITY)
+    if (p->recipe == RECIPE_TRINITY || p->recipe == RECIPE_VERL)
         return ATTENTION_FLASH2;
     bool eager = model_has(&p->model, FEATURE_SINKS | FEATURE_ALIBI | FEATURE_WIDE_SCORES |
                                           FEATURE_SCORES_BIASED);

@@ -29,8 +29,6 @@
     "by itself where it is not tied; transformers' Trainer without adapters has it whole there"
 
 const struct rule unmodelled_rules[] = {
-    {0, 0, is_verl, 0, NOT_YET, "recipe",
-     "the training step of verl's own trainer is not modelled yet; that of trinity is"},
     {IS_MEGATRON, IS_SFT | IS_GRPO | IS_OPD, NULL, 0, NOT_YET, "task",
      "of slime's tasks grpo and opd are modelled, and of Megatron's sft"},
     {0, 0, leaves_sizes_open, IN(SLIME), NOT_YET, "tp",
@@ -77,7 +75,7 @@ const struct rule unmodelled_rules[] = {
     {0, 0, is_older_task, 0, NOT_YET, "recipe",
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
-     "of Trinity's tasks the step of grpo is modelled"},
+     "of the tasks of @recipe@ the step of grpo is modelled"},
     {IS_TP, IS_MEGATRON, NULL, 0, NOT_YET, "tp",
      "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
      "and --replicate is"},
@@ -87,8 +85,8 @@ const struct rule unmodelled_rules[] = {
      "offload to NVMe is DeepSpeed's, in stage 3: --strategy zero3"},
     {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, 0, NOT_YET, "nvme",
      "nothing goes to nvme without --offload"},
-    {0, IS_CHECKPOINTING, is_trinity, 0, NOT_YET, "checkpointing",
-     "the trinity recipe is modelled with checkpointing only"},
+    {0, IS_CHECKPOINTING, is_verls, 0, NOT_YET, "checkpointing",
+     "the step of @recipe@ is modelled with checkpointing only"},
     {0, 0, strays_from_plain_opt, 0, NOT_YET, "model",
      "@family@ with norms behind its sums or words of another width is modelled on one GPU or "
      "under "
@@ -122,7 +120,7 @@ const struct rule unmodelled_rules[] = {
     {0, 0, keeps_images_elsewhere, 0, NOT_YET, "images",
      "images are not modelled with activations in host memory"},
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
-     "@family@ is not modelled under the trinity recipe; Qwen, Llama and Mistral without windows "
+     "@family@ is not modelled as @recipe@ trains it; Qwen, Llama and Mistral without windows "
      "are"},
     {0, 0, is_before_grouped_experts, 0, NOT_YET, "recipe",
      "experts are modelled as transformers 5 runs them, all at once; this @recipe@ comes with one "

@@ -77,13 +77,20 @@ static void put_predicted(struct table *t, const struct batch_story *s, const st
         table_cell(t, timed ? str_format(t->arena, "%.2f", row->training.cost) : STR("-"));
 }
 
+// What a step holds beside the update, where that alone is timed; NULL where it holds nothing.
+static const char *beside_of(const struct batch_story *s)
+{
+    return s->row_count ? s->rows[0].prediction.time.beside : NULL;
+}
+
 static void put_rows(struct buf *out, const struct view *v, const struct batch_story *s)
 {
-    static const struct column columns[] = {
+    const char *timed = beside_of(s) ? "an update" : "a step";
+    const struct column columns[] = {
         {.title = "batch", .right = true},    {.title = "accum", .right = true},
         {.title = "ranks", .right = true},    {.title = "shared"},
         {.title = "reserved", .right = true}, {.title = ""},
-        {.title = "a step", .right = true},   {.title = "steps", .right = true},
+        {.title = timed, .right = true},      {.title = "steps", .right = true},
         {.title = "hours", .right = true},    {.title = "cost", .right = true}};
     static const struct column counts[] = {{.title = "batch", .right = true},
                                            {.title = "accum", .right = true},
@@ -132,10 +139,26 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
                                    : remainder_rows[s->job->recipe].text);
         buf_wrapped(out, buf_str(&b), 2, v->width);
     }
+    if (beside_of(s)) {
+        b = buf_in(out->arena);
+        buf_printf(&b, "Times are of the update alone: %s.", beside_of(s));
+        buf_wrapped(out, buf_str(&b), 2, v->width);
+    }
     if (s->best)
         buf_printf(out, "\n  The %s that is safe:\n  %.*s\n",
                    s->best->prediction.time.unknown ? "largest of these" : "fastest",
                    STR_ARGS(shown->predict));
+}
+
+// ", take --cp 2": where ranks share sequences that did not.
+static struct str shared_too(struct arena *a, const struct batch_story *s)
+{
+    uint64_t cp = s->best->cp, sp = s->best->sp;
+    if (cp != s->job->ring)
+        return str_format(a, ", take --cp %llu", (unsigned long long)cp);
+    if (sp != s->job->ulysses)
+        return str_format(a, ", take --sp %llu", (unsigned long long)sp);
+    return STR_NONE;
 }
 
 static void put_was(struct buf *out, const struct view *v, const struct batch_story *s)
@@ -152,10 +175,10 @@ static void put_was(struct buf *out, const struct view *v, const struct batch_st
     else if (s->best)
         buf_printf(
             &b,
-            "Change --batch to %llu and --accum to %llu, and leave the learning rate and the "
+            "Change --batch to %llu and --accum to %llu%.*s, and leave the learning rate and the "
             "schedule in steps: training is %s. ",
             (unsigned long long)s->best->batch, (unsigned long long)s->best->accum,
-            batch_rule_of(s->job)->equal);
+            STR_ARGS(shared_too(out->arena, s)), batch_rule_of(s->job)->equal);
     else if (!s->row_count)
         buf_put_z(&b, "It cannot be kept here: the batch, and with it the learning rate and the "
                       "number of steps, must change. ");
@@ -265,6 +288,8 @@ void report_batch_json(struct json_out *j, const struct batch_shown *shown)
         json_out_field_str(j, "unpredicted", str_from(s->job->unmodelled.message));
     else
         json_out_field_u64(j, "largest_batch", s->largest_batch);
+    if (beside_of(s))
+        json_out_field_str(j, "update_alone", str_from(beside_of(s)));
     if (s->best)
         json_out_field_str(j, "command", shown->predict);
     if (!s->row_count) {

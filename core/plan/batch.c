@@ -2,6 +2,7 @@
 #include "core/plan/batch.h"
 
 #include "core/base/num.h"
+#include "core/plan/plan.h"
 #include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
 
@@ -269,8 +270,7 @@ static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
         return;
     }
     row->possible = row->possible && job_is_modelled(job, &row->refusal) &&
-                    predict_fit(&row->prediction, &scratch, job, &row->refusal) &&
-                    real_time_find(&row->prediction.time, scratch, job, &row->refusal);
+                    plan_predict(&row->prediction, scratch, job, &row->refusal);
     if (row->possible && s->data.size)
         row->training = training_time_of(&s->data, job->recipe, split, job_ranks(job),
                                          row->prediction.time.seconds);

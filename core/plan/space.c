@@ -71,13 +71,17 @@ static bool has_dial(const struct plan *p, const struct plan_family *f, const st
            (!d->strategies || words_have(d->strategies, '|', str_from(f->strategy)));
 }
 
+static bool trains_with_verl(const struct plan *p)
+{
+    return p->job.recipe == RECIPE_TRINITY || p->job.recipe == RECIPE_VERL;
+}
+
 // One GPU has nothing to shard: what shards is for its offload there, and nothing else was
 // measured; but where verl trains, which knows nothing else.
 static bool needs_offload(const struct plan *p, const struct plan_family *f,
                           const struct plan_dial *d)
 {
-    return f->gpus == 1 && p->job.recipe != RECIPE_TRINITY &&
-           str_is(str_from(d->setting), "offload") &&
+    return f->gpus == 1 && !trains_with_verl(p) && str_is(str_from(d->setting), "offload") &&
            !words_have("single|ddp", '|', str_from(f->strategy));
 }
 
@@ -241,7 +245,7 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
     }
     struct str words;
     for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i); i++) {
-        if (strategies[i].verls && p->job.recipe != RECIPE_TRINITY)
+        if (strategies[i].verls && !trains_with_verl(p))
             continue;
         struct plan_family g = with(a, f, words, strategies[i].trouble);
         g.strategy = strategies[i].name;

@@ -54,6 +54,8 @@ static const char *held_beside(const struct job *job)
         return "a step holds generation, whose time is not modelled";
     if (job->recipe == RECIPE_TRINITY)
         return "trinity's step holds a rollout, whose time is not modelled";
+    if (job->recipe == RECIPE_VERL)
+        return "verl's step holds a rollout, whose time is not modelled";
     return NULL;
 }
 

@@ -11,6 +11,7 @@ const struct run_kind *run_kind_of(enum recipe recipe)
         [RECIPE_TRL] = &trl_run,
         [RECIPE_DEEPSPEED] = &deepspeed_run,
         [RECIPE_TRINITY] = &trinity_run,
+        [RECIPE_VERL] = &verl_run,
         [RECIPE_AXOLOTL] = &masked_run,
         [RECIPE_MEGATRON] = &megatron_run,
         [RECIPE_LLAMAFACTORY] = &masked_run,

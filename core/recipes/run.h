@@ -41,6 +41,6 @@ void plain_step(struct run *r);
 void generate_answers(struct trainer *t);
 
 extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run,
-    masked_run, megatron_run;
+    verl_run, masked_run, megatron_run;
 
 #endif

@@ -2,7 +2,7 @@
 // A step reads the reference's log-probabilities of every micro-batch, trains the policy on the
 // same micro-batches, and hands the weights to the rollout engine, which ends with empty_cache.
 // Read from trinity/trainer/verl/fsdp_workers.py and dp_actor.py; played on a GPU in the recordings
-// v0, v2 and v3.
+// v0, v2 and v3. And verl's own trainer, which does the same beside an engine that sleeps.
 #include "core/allocator/options.h"
 #include "core/base/num.h"
 #include "core/losses/losses.h"
@@ -10,6 +10,10 @@
 
 // What FlashAttention's and compiled kernels take; see predict.c for how it was fitted.
 #define KERNELS_BYTES (150 * MIB)
+
+// What stays on the card of vLLM, which sleeps while verl trains: its context, NCCL and graphs
+// (core/evidence/spread.c).
+#define ASLEEP_BYTES (774 * MIB)
 
 static void sync_weights(struct run *r)
 {
@@ -127,6 +131,33 @@ static void finish(struct run *r)
     machine_phase(t->machine, PHASE_SAVE);
     t->strategy->save(t, t->job->save_hf != SAVE_NEVER);
 }
+
+// verl 0.9 writes the shards alone, unless it is told otherwise (checkpoint.save_contents).
+static void finish_shards(struct run *r)
+{
+    struct trainer *t = &r->trainer;
+    machine_phase(t->machine, PHASE_SAVE);
+    t->strategy->save(t, false);
+}
+
+// verl's own trainer, read from verl 0.9.1, workers/engine/fsdp/transformer_impl.py and
+// workers/engine_workers.py: the same passes of the same two models, the reference's shards in host
+// memory, gradients reduced after each micro-batch (use_no_sync_for_gradient_accumulation is off in
+// its configuration). Its update computes no entropy where its weight is 0 and makes the logits'
+// gradient in their place; what is played here takes that much more. The pass that reads the
+// policy's own log-probabilities keeps nothing and takes less than the reference's.
+const struct run_kind verl_run = {
+    .steps = 2,
+    .habits = {.reads_values = true,
+               .reads_positions = true,
+               .sends_parameters = true,
+               .head_unit = HEAD_IN_ROOT}, // verl 0.9.1, utils/fsdp_utils.py
+    .build = build,
+    .step = step,
+    .finish = finish_shards,
+    .always_distributed = true,
+    .kernels_bytes = KERNELS_BYTES + ASLEEP_BYTES,
+};
 
 const struct run_kind trinity_run = {
     .steps = 2,

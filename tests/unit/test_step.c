@@ -738,7 +738,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xA100-80G context=4k recipe=trinity strategy=ddp",
      "Trinity-RFT trains under fsdp1 or fsdp2"},
     {"model=gemma-3-1b gpu=8xA100-80G context=4k recipe=trinity",
-     "is not modelled under the trinity recipe"},
+     "is not modelled as Trinity-RFT trains it"},
     {"model=Qwen3-8B gpu=H200 context=4k offload=all", "is modelled under fsdp and zero3"},
     {"model=Qwen3-8B gpu=H200 context=4k sp=2", "sequence parallel needs several GPUs"},
     {"model=Qwen3-8B gpu=6xH200 context=4k sp=4", "sp 4 does not divide the 6 GPUs"},

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, sft: Qwen3-8B, 8192 tokens a sequence.
-# Peak not predicted: of Trinity's tasks the step of grpo is modelled.
+# Peak not predicted: of the tasks of Trinity-RFT the step of grpo is modelled.
 set -euo pipefail
 cd "$(dirname "$0")"
 # Ray is started here unless a cluster is there already.
