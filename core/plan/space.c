@@ -40,7 +40,12 @@ static const struct {
                   {"zero2", 3, 2, false},   {"fsdp1", 3, -1, true}, {"fsdp2", 3, -1, false},
                   {"zero3", 4, -1, false}};
 
-static const struct axis_value losses[] = {{"", 0}, {"loss=full", 1}};
+// The framework's own; all tokens' at once, where that is another; and Liger's with its kernels,
+// which are turned on together, where the framework's own is whole (TRL's is fused already).
+enum { LOSS_OWN, LOSS_WHOLE, LOSS_OF_LIGER };
+static const struct axis_value losses[] = {[LOSS_OWN] = {"", 0},
+                                           [LOSS_WHOLE] = {"loss=full", 1},
+                                           [LOSS_OF_LIGER] = {"loss=liger layer-kernels=liger", 2}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
 
 enum { REPLICA_TROUBLE = 1, HOSTED_TROUBLE = 3, MOST_SHARING = 64 };
@@ -206,18 +211,30 @@ static bool add_hosted(struct plan *p, struct arena *a, struct plan_family f, st
     return plan_add_family(p, a, plan_placed(a, f, words, HOSTED_TROUBLE), e);
 }
 
+// What tasks other than sft compute is not told by this setting.
+static bool has_loss(const struct plan *p, ptrdiff_t loss)
+{
+    bool own_is_whole = p->job.loss == LOSS_FULL;
+    if (loss == LOSS_OWN)
+        return true;
+    if (plan_is_given(p, "loss") || p->job.task != TASK_SFT)
+        return false;
+    return loss == LOSS_WHOLE ? !own_is_whole : own_is_whole && !plan_is_given(p, "layer-kernels");
+}
+
+// Liger's is compared with no other: it keeps gradients of the head instead of logits.
 static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     for (ptrdiff_t l = 0; l < COUNT_OF(losses); l++)
         for (ptrdiff_t s = 0; s < COUNT_OF(syncs); s++) {
-            bool other_loss = *losses[l].words, synced = *syncs[s].words;
-            bool sharded = str_is(str_from(f.strategy), "fsdp2");
-            if ((other_loss && (plan_is_given(p, "loss") || p->job.task != TASK_SFT)) ||
-                (synced && (plan_is_given(p, "sync-each-batch") || !sharded)))
+            bool synced = *syncs[s].words, sharded = str_is(str_from(f.strategy), "fsdp2");
+            if (!has_loss(p, l) || (synced && (plan_is_given(p, "sync-each-batch") || !sharded)))
                 continue;
-            struct plan_family g = with(a, f, str_from(losses[l].words), losses[l].trouble);
+            struct str words = str_from(losses[l].words);
+            struct plan_family g = l == LOSS_OF_LIGER ? plan_placed(a, f, words, losses[l].trouble)
+                                                      : with(a, f, words, losses[l].trouble);
             g = with(a, g, str_from(syncs[s].words), syncs[s].trouble);
-            g.other_loss = other_loss;
+            g.other_loss = l == LOSS_WHOLE;
             g.synced = synced;
             if (!add_shared(p, a, g, e) || !add_hosted(p, a, g, e))
                 return false;

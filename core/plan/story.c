@@ -403,13 +403,15 @@ static void try_smaller(struct plan_story *s, struct arena *a, const struct runn
 // TRL's file has one type for all around packed weights (core/search/remedy.c).
 static void try_adapters(struct plan_story *s, struct arena *a, const struct runner *runner)
 {
-    static const char four_bits[] = "adapters, four bits";
-    if (is_given(&s->plan, "lora") || try_change(s, a, runner, "adapters", STR("lora=16")) ||
-        is_given(&s->plan, "quantize") ||
-        try_change(s, a, runner, four_bits, STR("lora=16 quantize=nf4")) ||
+    bool given = is_given(&s->plan, "lora");
+    const char *four_bits = given ? "weights in four bits" : "adapters, four bits";
+    if (!given && try_change(s, a, runner, "adapters", STR("lora=16")))
+        return;
+    struct str packed = given ? STR("quantize=nf4") : STR("lora=16 quantize=nf4");
+    if (is_given(&s->plan, "quantize") || try_change(s, a, runner, four_bits, packed) ||
         is_given(&s->plan, "precision"))
         return;
-    (void)try_change(s, a, runner, four_bits, STR("lora=16 quantize=nf4 precision=bf16"));
+    (void)try_change(s, a, runner, four_bits, str_join(a, packed, STR(" precision=bf16")));
 }
 
 // It does not train the same, and is the user's to choose.
