@@ -30,11 +30,12 @@ static void put_rule(struct buf *out, const struct view *v, const struct batch_s
     struct buf b = buf_in(out->arena);
     buf_printf(&b, "a batch is %s; %s", rule->equation, rule->checks);
     buf_wrapped(out, buf_str(&b), 2, v->width);
-    if (s->row_count)
+    if (!s->nearest_more)
         return;
     b = buf_in(out->arena);
-    buf_printf(&b, "%llu is no multiple of %llu data-parallel ranks; ",
-               (unsigned long long)s->global_batch, (unsigned long long)s->ranks);
+    buf_printf(&b, "%llu is no multiple of %llu data-parallel ranks%s; ",
+               (unsigned long long)s->global_batch, (unsigned long long)s->ranks,
+               s->row_count ? ", so that only ranks that share sequences make it up" : "");
     if (s->nearest_less)
         buf_printf(&b, "%llu and ", (unsigned long long)s->nearest_less);
     buf_printf(&b, "%llu %s", (unsigned long long)s->nearest_more,
@@ -292,7 +293,7 @@ void report_batch_json(struct json_out *j, const struct batch_shown *shown)
         json_out_field_str(j, "update_alone", str_from(beside_of(s)));
     if (s->best)
         json_out_field_str(j, "command", shown->predict);
-    if (!s->row_count) {
+    if (s->nearest_more) {
         json_out_field_u64(j, "nearest_less", s->nearest_less);
         json_out_field_u64(j, "nearest_more", s->nearest_more);
     }

@@ -307,14 +307,17 @@ static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t 
     struct job *job = NEW(&scratch, struct job, 1);
     struct prediction *p = NEW(&scratch, struct prediction, 1);
     struct error e = {0};
-    struct str words =
-        str_format(&scratch, "batch=%llu accum=%d", (unsigned long long)batch, SEVERAL);
+    uint64_t each = u64_divide_up(s->global_batch, s->ranks);
+    uint64_t accum = u64_most(SEVERAL, u64_divide_up(each, batch));
+    struct str words = str_format(&scratch, "batch=%llu accum=%llu", (unsigned long long)batch,
+                                  (unsigned long long)accum);
     return job_with(job, &scratch, s, words, &e) && job_is_modelled(job, &e) &&
            predict_memory(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
 }
 
-// Of several micro-batches a step, so that it is the same whatever the global batch: doubled while
-// it is safe, then between the last that was and the first that was not.
+// Of as many micro-batches a step as make up the global batch, and of several at least, so that it
+// says of a larger one, too: doubled while it is safe, then between the last that was and the first
+// that was not.
 static void find_largest(struct batch_story *s, struct arena scratch)
 {
     uint64_t safe = 0, not_safe = 1;
@@ -368,7 +371,7 @@ bool batch_make(struct batch_story *s, struct arena *a, const struct settings *s
     runner_run(runner, *a, &tasks);
     drop_refused(s);
     choose(s);
-    if (!s->row_count) {
+    if (!s->row_count || s->global_batch % s->ranks) {
         s->nearest_less = s->global_batch / s->ranks * s->ranks;
         s->nearest_more = s->nearest_less + s->ranks;
     }
