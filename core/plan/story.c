@@ -235,26 +235,38 @@ void plan_find_front(struct plan_front *f, const struct plan *p)
 
 // ------------------------------------------------------------------ other machines, other jobs
 
+// The changed settings, and of what is lean what takes least; but for segments that grow, where the
+// framework has none.
+static bool changed_settings(struct settings *changed, const struct plan_change *c,
+                             const struct plan *p, bool lean, bool grows)
+{
+    struct error e = {0};
+    for (ptrdiff_t i = 0; i < p->request.settings->count; i++)
+        if (!settings_add(changed, p->request.settings->items[i], &e))
+            return false;
+    bool recomputes = lean && !is_given(p, "checkpointing");
+    grows = grows && lean && !is_given(p, "expandable");
+    return settings_change(changed, c->words, &e) &&
+           (!recomputes || settings_change(changed, STR("checkpointing=on"), &e)) &&
+           (!grows || settings_change(changed, STR("expandable=on"), &e));
+}
+
 // The plan of changed settings; no best where nothing is safe or possible.
 static bool plan_with(struct plan_change *c, struct arena *a, const struct plan *p,
                       struct plan_request r, const struct runner *runner)
 {
-    struct settings *changed = NEW(a, struct settings, 1);
-    struct error e = {0};
-    c->plan = NEW(a, struct plan, 1);
-    *changed = settings_in(a);
-    for (ptrdiff_t i = 0; i < p->request.settings->count; i++)
-        if (!settings_add(changed, p->request.settings->items[i], &e))
+    for (int grows = true; grows >= false; grows--) {
+        struct settings *changed = NEW(a, struct settings, 1);
+        struct error e = {0};
+        *changed = settings_in(a);
+        c->plan = NEW(a, struct plan, 1);
+        if (!changed_settings(changed, c, p, r.lean, grows))
             return false;
-    if (!settings_change(changed, c->words, &e))
-        return false;
-    if (r.lean && !is_given(p, "checkpointing") &&
-        !settings_change(changed, STR("checkpointing=on"), &e))
-        return false;
-    if (r.lean && !is_given(p, "expandable") && !settings_change(changed, STR("expandable=on"), &e))
-        return false;
-    r.settings = changed;
-    c->found = plan_make(c->plan, a, &r, runner, &e) && c->plan->best;
+        r.settings = changed;
+        c->found = plan_make(c->plan, a, &r, runner, &e) && c->plan->best;
+        if (e.code == ERROR_NONE || !r.lean)
+            break;
+    }
     return c->found;
 }
 
