@@ -24,7 +24,7 @@ CASES = [
     "--recipe transformers --model Qwen3-4B --gpu 8xL40S --context 4096 --global-batch 64",
     "--recipe deepspeed --model Qwen3-8B --gpu 8xA100-80G --context 4096 --global-batch 64",
 ]
-GUIDE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "docs", "guides", "zero3-scaling.md")
+GUIDE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "guides", "zero3-scaling.md")
 FOLKLORE = ["ZeRO-3, checkpointing, offload", "the largest micro-batch"]
 
 
