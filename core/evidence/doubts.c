@@ -375,10 +375,13 @@ static bool is_other_dora(const struct job *job)
     return job->dora && !measured;
 }
 
-// Others measured four such jobs (tests/runs/public_jobs.jsonl): what torch allocated.
-static bool drops_before_adapters(const struct job *job)
+// Unlike dr1 to dr5 of real_trainers.jsonl; of what torch allocated under fsdp1 and over packed
+// weights others measured four jobs (tests/runs/public_jobs.jsonl).
+static bool drops_otherwise(const struct job *job)
 {
-    return job->lora_dropout;
+    bool measured = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
+                    job->strategy == STRATEGY_ZERO3;
+    return job->lora_dropout && (!measured || job->packed);
 }
 
 static bool is_packed_and_short(const struct job *job)
@@ -513,7 +516,7 @@ const struct doubt doubt_rows[] = {
     {is_packaged_attention, "the package flash-attn in this step", true},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
-    {drops_before_adapters, "what adapters with dropout reserve", true},
+    {drops_otherwise, "what adapters with dropout reserve here", true},
     {is_other_dora, "DoRA in this step or strategy (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},

@@ -83,7 +83,7 @@ NOT_MEASURED = (
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",
     "host memory under FSDP2's offload",
-    "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA with dropout (four of others' jobs are), without a full loss or "
+    "QLoRA with at most 1536 tokens, or as `from_pretrained` loads it; LoRA without a full loss or "
     "Liger's, or over Mistral and SmolLM3",
     "images under DDP and ZeRO-1, with LoRA under FSDP1; a tower without images but under FSDP2; what cuDNN takes to cut images into patches",
     "SGD; 8-bit AdamW and Liger's loss under DDP",

@@ -47,6 +47,8 @@ def settings_of(c):
         asked["quantize"] = "nf4" if c.get("double") else "nf4-single"
         if not c.get("world"):
             asked["precision"] = "bf16"
+    if c.get("dropout"):
+        asked["lora-dropout"] = "on"
     if c.get("dora"):
         asked["dora"] = "on"
     if c.get("teacher"):
