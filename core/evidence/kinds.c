@@ -550,9 +550,14 @@ static bool covers(const struct evidence_row *row, const struct job *job)
            (traits & row->needs) == row->needs && !(traits & ~(row->needs | row->allows));
 }
 
+// What nvidia-smi showed of jobs that others published was in 20 of 21 at most 12 % above
+// (tests/measured/public_jobs.py and public_reports.py): other cards, real groups, mixed lengths.
+enum { PUBLISHED_SHORT = 120000 };
+
 static struct evidence widest(void)
 {
     struct evidence v = {.kind = "not measured", .source = ""};
+    v.errors.reserved_short = PUBLISHED_SHORT;
     for (ptrdiff_t i = 0; i < evidence_row_count; i++) {
         const struct evidence_errors *e = &evidence_rows[i].errors;
         v.errors.allocated_worst = u64_most(v.errors.allocated_worst, e->allocated_worst);

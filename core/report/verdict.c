@@ -17,7 +17,7 @@ static void put_short(struct buf *b, const struct evidence *v)
     uint64_t parts = evidence_short(v);
     buf_printf(b, "%.2g %% ", (double)parts * 100 / (double)MILLION);
     if (!v->runs)
-        buf_put_z(b, "as in the worst run of any kind, as this kind was not measured");
+        buf_put_z(b, "as in 20 of 21 jobs that others published, as this kind was not measured");
     else if (parts > v->errors.reserved_short)
         buf_printf(b, "as of 95 in 100 runs of all kinds, with only %llu of this one (%s)",
                    (unsigned long long)v->runs, v->kind);
