@@ -112,6 +112,8 @@ def settings_of(c):
 # and later rows in which several choices meet that no group of rows has.
 DOUBTED = ["m2", "m3", "pe2", "pe6", "pe10", "pe14", "b16", "b24", "b28", "b52", "b5", "b21", "b37", "b6", "b26",
            "b11", "b27", "rf9", "rf21", "b10"]
+
+
 def ask(program, asked):
     options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
     done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
