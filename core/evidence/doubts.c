@@ -49,10 +49,8 @@ static bool is_other_ring(const struct job *job)
 // Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    bool whole = !job->checkpointing && !job_is_zero(job) && job->strategy != STRATEGY_SINGLE &&
-                 job->strategy != STRATEGY_FSDP2;
     return job->recipe == RECIPE_TRL &&
-           (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED || whole);
+           (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED);
 }
 
 // Of the run of real_trainers.jsonl that generates, s12, training needs more.
@@ -233,7 +231,8 @@ static bool is_ddp_spread(const struct job *job)
 
 static bool is_fsdp1_whole(const struct job *job)
 {
-    return job->strategy == STRATEGY_FSDP1 && !job->checkpointing && !is_of_trainer(job);
+    bool trainer = is_of_trainer(job) || job->recipe == RECIPE_TRL; // b6 and b24 there
+    return job->strategy == STRATEGY_FSDP1 && !job->checkpointing && !trainer;
 }
 
 // Others measured six such jobs on A100s: what torch allocated, and nvidia-smi's figure
@@ -405,11 +404,13 @@ static bool is_packed_spread(const struct job *job)
     return job->packed && job_ranks(job) > 1 && !measured;
 }
 
-// Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss; and rf15 of real_trainers.jsonl.
+// Unlike tests/runs/h200_models.jsonl: Gemma 2 and gpt-oss; and b11 and rf15 of
+// real_trainers.jsonl.
 static bool is_other_eager_attention(const struct job *job)
 {
     const feature_set measured = FEATURE_ATTENTION_CAP | FEATURE_SINKS;
-    bool seen = is_trl_alone(job) && str_is(str_from(job->model.family->model_type), "qwen3");
+    bool seen =
+        job->recipe == RECIPE_TRL && str_is(str_from(job->model.family->model_type), "qwen3");
     return job->attention == ATTENTION_EAGER && !seen && !(job->model.features & measured);
 }
 
