@@ -144,6 +144,22 @@ static void drop_used_on(struct machine *m, struct storage *s, uint16_t stream)
         machine_drop_after(m, s, stream);
 }
 
+// torch/distributed/tensor/_ops/_embedding_ops.py: the gradient of a cut embedding is made for all
+// words, and stays so (run tp18) but where it meets the head's: its own part is taken then, and the
+// sum is out of place (history of tp1).
+static void add_own_part(struct graph *g, struct parameter *p, struct storage *whole)
+{
+    struct machine *m = g->machine;
+    uint64_t bytes = whole->bytes / g->tensor_ranks;
+    struct storage *part = machine_take(m, bytes, MEMORY_GRADIENTS);
+    struct storage *sum = machine_take(m, bytes, MEMORY_GRADIENTS);
+    machine_move(m, 5 * bytes);
+    machine_drop(m, part);
+    machine_drop(m, p->gradient);
+    p->gradient = sum;
+    machine_drop(m, whole);
+}
+
 // A parameter that is used more than once gathers its gradients as any tensor does, on the stream
 // that it was made on.
 static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
@@ -151,6 +167,10 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
     struct parameter *p = &g->parameters[parameter];
     struct storage *s = o->gradient;
     p->ready = g->ready_count++;
+    if (p->gradient && p->cut == CUT_WORDS && s->bytes > p->rows * p->columns * p->width) {
+        add_own_part(g, p, s);
+        return;
+    }
     if (!p->gradient) {
         p->gradient = s;
         p->gradient_is_view = o->view;

@@ -14,6 +14,7 @@
 
 #include "core/autograd/machine.h"
 #include "core/autograd/offload.h"
+#include "core/model/cut.h"
 
 enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
 
@@ -126,6 +127,7 @@ struct parameter {
     int layer; // that it is in; 0 also where it is in none
     uint64_t rows, columns;
     uint32_t width;           // bytes an element of the weight in use
+    enum tensor_cut cut;      // over tensor parallel ranks: rows and columns are this rank's
     struct storage *weight;   // what operators use
     struct storage *cast;     // in bf16, while autocast's cache has it
     struct storage *gradient; // in `width`
@@ -177,6 +179,7 @@ struct graph {
     bool convolves;            // cuDNN cuts patches: without cuBLAS and its workspaces
     uint16_t parameter_stream; // that the parameters in use were made on
     uint64_t exchange_ranks;   // of Ulysses
+    uint64_t tensor_ranks;     // that share cut weights
     bool flash;                // attention by FlashAttention, else by cuDNN
     bool wide;                 // attention in fp32
     bool efficient;            // by torch's memory-efficient kernel, in place of both

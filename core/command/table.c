@@ -220,7 +220,7 @@ const struct command commands[] = {
          "test works as it is: its options are taken under their names, and mean --engine trinity "
          "on 1, 2, 4 and 6 GPUs where nothing else is said.",
      .uses = USE_JOB | USE_TRIAL | USE_HUNT,
-     .without = "gpu context max-token-len log-prob-max-token-len for around tp ep "
+     .without = "gpu context max-token-len log-prob-max-token-len for around ep "
                 "checkpoint-offload",
      .settings = "",
      .host = HOST_TRIALS,

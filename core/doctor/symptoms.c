@@ -350,6 +350,12 @@ const struct symptom symptoms[] = {
      "one of them: cp_size: 1 or sp_size: 1"},
     {"cannot be used with pure data parallelism", NULL, KIND_CONTEXT_PARALLEL, 0,
      "dp_replicate_size: 1, or dp_shard_size above 1"},
+    {"cannot import name 'ReplicateParallel'", NULL, KIND_CONFIGURATION, 0,
+     "tensor parallelism alone (tp_size of all GPUs), or FSDP2 without it: Accelerate 1.15 asks "
+     "transformers for what it has not had since 5.2"},
+    {") * fsdp_size (", NULL, KIND_CONFIGURATION, 0, "tp_size of all processes"},
+    {"must be divisible by the tensor parallel size", NULL, KIND_CONFIGURATION, 0,
+     "a tp_size that divides it"},
     {"ParallelismConfig total_size (", NULL, KIND_CONTEXT_PARALLEL, 0,
      "dp_replicate_size x dp_shard_size x tp_size x cp_size x sp_size = num_processes"},
     {"ParallelismConfig is only compatible", NULL, KIND_CONTEXT_PARALLEL, 0,

@@ -10,6 +10,9 @@ static const struct row accelerate_rows[] = {
     {"compute_environment", ROW_TEXT, "LOCAL_MACHINE"},
     {"distributed_type", ROW_TEXT, "NO", 0, IS_SEVERAL | IS_ZERO},
     {"distributed_type", ROW_TEXT, "MULTI_GPU", IS_DDP},
+    {"distributed_type", ROW_TEXT, "MULTI_GPU", IS_TP, IS_FSDP | IS_ZERO | IS_DDP,
+     "One process a GPU; that they share one model says the training script. Accelerate's launcher "
+     "takes a parallelism_config with FSDP2 only."},
     {"distributed_type", ROW_TEXT, "FSDP", IS_FSDP},
     {"distributed_type", ROW_TEXT, "DEEPSPEED", IS_ZERO},
     {"mixed_precision", ROW_TEXT, "no", IS_BF16, 0,
@@ -127,6 +130,7 @@ static const struct line run_lines[] = {
     {IS_EAGER, 0, "    --attention eager"},
     {IS_LIGER, 0, "    --liger-loss"},
     {IS_LIGER_LAYERS, 0, "    --liger-layers"},
+    {IS_TP, 0, "    --tp @tp@"},
     {0, IS_NO_DATASET, "    --dataset @dataset@"},
     {.text = "    --save-to @save-to@\n)\n"
              "accelerate launch --config_file accelerate.yaml \"${launch[@]}\" "

@@ -30,6 +30,8 @@ static const struct row rows[] = {
     {"attn_implementation", ROW_TEXT, "sdpa", 0, IS_FLASH2 | IS_EAGER},
     {"attn_implementation", ROW_TEXT, "flash_attention_2", IS_FLASH2},
     {"attn_implementation", ROW_TEXT, "eager", IS_EAGER, 0, "With scores of all pairs of tokens."},
+    {"model_init_kwargs.distributed_config.tp_size", ROW_LITERAL, "@tp@", IS_TP, 0,
+     "Every GPU has a part of each layer's matrices, and reads the same sequences."},
     {"teacher_model_name_or_path", ROW_TEXT, "@teacher@", IS_OPD, 0,
      "Beside the student, on every GPU."},
     {"teacher_model_init_kwargs.dtype", ROW_TEXT, "bfloat16", IS_OPD, 0,

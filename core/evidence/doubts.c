@@ -433,6 +433,17 @@ static bool is_long_deepspeed(const struct job *job)
                                 job->loss == LOSS_LIGER || job->zero_buckets);
 }
 
+// Unlike tp1 to tp30 of real_trainers.jsonl.
+static bool is_other_cut(const struct job *job)
+{
+    static const char measured[] = "llama|mistral|qwen2|qwen3|qwen3_moe|gemma2|ernie4_5";
+    bool narrow = job->precision == PRECISION_BF16 || job->precision == PRECISION_AUTOCAST;
+    return job_cuts_tensors(job) &&
+           (!words_have(measured, '|', str_from(job->model.family->model_type)) || !narrow ||
+            job_attention(job) != ATTENTION_SDPA || job->task == TASK_RLOO ||
+            job->batching == BATCHING_PACKED);
+}
+
 static bool is_of_axolotl(const struct job *job)
 {
     return job->recipe == RECIPE_AXOLOTL;
@@ -483,6 +494,7 @@ const struct doubt doubt_rows[] = {
     {is_distilled_spread, "distillation on several GPUs (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},
     {saves_entropy_spread, "entropy saving on several GPUs", true},
+    {is_other_cut, "tensor parallel of this family, type, task or attention", true},
     {is_ddp_spread, "ddp on several GPUs (taken as on one)", false},
     {is_fsdp1_whole, "fsdp1 without checkpointing", true},
     {is_fsdp1_in_bf16, "what fsdp1 reserves in bf16", true},

@@ -28,6 +28,8 @@ enum trait {
     SCORED = 1 << 14, // reward models
     VISION = 1 << 15, // a vision tower, be it idle
     BESIDE = 1 << 16, // adapters beside experts
+    CUT = 1 << 17,    // tensor parallel
+    CUT_EXPERTS = 1 << 18,
 };
 
 #define BIT(n)     (1u << (n))
@@ -107,6 +109,30 @@ const struct evidence_row evidence_rows[] = {
      19,
      {1400, 6700, 36000, 37000}},
     {"TRL on one GPU", TRL, BIT(STRATEGY_SINGLE), 0, 0, REAL, 53, {4600, 1400, 25000, 25000}},
+    {"tensor parallel",
+     TRL | TRAINER,
+     BIT(STRATEGY_SINGLE),
+     CUT,
+     SCORED | LIGER_LAYERS,
+     REAL,
+     19,
+     {2000, 0, 2100, 2200}},
+    {"experts under tensor parallel",
+     TRL | TRAINER,
+     BIT(STRATEGY_SINGLE),
+     CUT | CUT_EXPERTS,
+     0,
+     REAL,
+     3,
+     {51, 14000, 15000, 6000}},
+    {"padded and packed rows under tensor parallel",
+     TRL | TRAINER,
+     BIT(STRATEGY_SINGLE),
+     CUT | RAGGED,
+     0,
+     REAL,
+     1,
+     {1100, 69000, 69000, 74000}},
     {"TRL under zero2", TRL, BIT(STRATEGY_ZERO2), 0, 0, REAL, 20, {3, 0, 36000, 210}},
     {"adapters beside experts on one GPU",
      TRL,
@@ -550,6 +576,8 @@ static unsigned traits_of(const struct job *job)
         {job->model.labels > 0, SCORED},
         {job->model.vision.depth > 0, VISION},
         {job->lora_rank > 0 && model_has(&job->model, FEATURE_EXPERTS), BESIDE},
+        {job_cuts_tensors(job), CUT},
+        {job_cuts_tensors(job) && model_has(&job->model, FEATURE_EXPERTS), CUT_EXPERTS},
         {job->loss == LOSS_LIGER, LIGER},
         {job->ring > 1, RING},
         {job->ulysses > 1, ULYSSES},

@@ -15,7 +15,9 @@ static bool conclude_accelerate(struct conclusion *c)
         return FAIL(c->error, UNSUPPORTED, file->where,
                     "what matters is in '%.*s': give it to --from too",
                     STR_ARGS(str_short(file->value)));
-    if (kind && !put_unless_there(c, "strategy", kind->value, kind->where))
+    const struct setting *tp = effective(c, "tp");
+    bool alone = tp && !str_is(tp->value, "1") && kind && str_is(kind->value, "ddp");
+    if (kind && !put_unless_there(c, "strategy", alone ? STR("single") : kind->value, kind->where))
         return false;
     const struct setting *strategy = effective(c, "strategy");
     if (!fact(c, "Accelerate") || fact(c, "TRL") || fact(c, "LLaMA-Factory"))

@@ -6,8 +6,6 @@
 
 #include "core/base/arena.h"
 
-#define NO_TP "tensor parallel is not modelled"
-
 static const struct foreign_row accelerate_rows[] = {
     {"distributed_type", "NO", FACT, "kind", "single"},
     {"distributed_type", "MULTI_GPU", FACT, "kind", "ddp"},
@@ -75,7 +73,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"parallelism_config.parallelism_config_cp_size", NULL, SETS, "cp"},
     {"parallelism_config.parallelism_config_sp_size", NULL, SETS, "sp"},
     {"parallelism_config.parallelism_config_tp_size", "1", NOTHING},
-    {"parallelism_config.parallelism_config_tp_size", NULL, REFUSED, NULL, NO_TP},
+    {"parallelism_config.parallelism_config_tp_size", NULL, SETS, "tp"},
     {"parallelism_config.parallelism_config_dp_replicate_size", "1", NOTHING},
     {"parallelism_config.parallelism_config_dp_replicate_size", NULL, SETS, "replicate"},
     {"parallelism_config.parallelism_config_dp_shard_size", NULL, NOTHING},
@@ -257,6 +255,7 @@ static const struct foreign_row trl_rows[] = {
      "of the attentions sdpa, eager and flash-attn 2 are modelled"},
     {"teacher_model_name_or_path", NULL, SETS, "teacher"},
     {"teacher_model_init_kwargs.dtype", NULL, FACT, "teacher-dtype"},
+    {"model_init_kwargs.distributed_config.tp_size", NULL, SETS, "tp"},
     {"teacher_model_revision", NULL, NOTHING},
     {"packing", "false", NOTHING},
     {"packing", "true", SETS, "batching", "packed"},
@@ -340,6 +339,7 @@ const struct foreign_row script_rows[] = {
     {"arguments.attention", "flash_attention_2", SETS, "attention", "flash2"},
     {"arguments.liger-loss", NULL, SETS, "loss", "liger"},
     {"arguments.liger-layers", NULL, SETS, "layer-kernels", "liger"},
+    {"arguments.tp", NULL, SETS, "tp"},
     {"arguments.checkpointing", NULL, FACT, "recomputed", "true"},
     {"arguments.dataset", NULL, NOTHING},
     {"arguments.save-to", NULL, FACT, "own-script"},

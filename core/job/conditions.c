@@ -89,7 +89,7 @@ bool is_another_recipe(const struct job *j)
 
 bool is_single_on_several(const struct job *j)
 {
-    return j->strategy == STRATEGY_SINGLE && is_not_policy(j);
+    return j->strategy == STRATEGY_SINGLE && is_not_policy(j) && !job_cuts_tensors(j);
 }
 
 bool shards_over_nothing(const struct job *j)

@@ -166,4 +166,7 @@ condition tp_misses_gpus;
 condition tp_misses_heads;
 condition trains_nothing;
 
+condition is_cut_beside_others, is_cut_for_some, is_cut_through_heads, is_cut_unevenly,
+    is_cut_elsewhere, is_cut_otherwise, is_cut_in_parts, is_cut_for_another_task;
+
 #endif

@@ -240,6 +240,7 @@ static bool score_rows(struct job *j, struct arena *a, struct error *e)
     if (j->task != TASK_REWARD)
         return true;
     j->model.labels = 1;
+    j->model.unties_words = model_has(&j->model, FEATURE_TIED);
     j->model.features &= ~FEATURE_TIED;
     return parameters_of(&j->parameters, a, &j->model, e);
 }
@@ -420,6 +421,11 @@ bool job_scales_loss(const struct job *p)
 bool job_is_sharded(const struct job *p)
 {
     return p->strategy >= STRATEGY_FSDP1 && p->strategy <= STRATEGY_ZERO3;
+}
+
+bool job_cuts_tensors(const struct job *p)
+{
+    return p->tensor > 1 && p->strategy == STRATEGY_SINGLE;
 }
 
 bool job_is_zero(const struct job *p)

@@ -241,6 +241,7 @@ bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never 
 enum attention_kernel { KERNEL_CUDNN, KERNEL_FLASH, KERNEL_EFFICIENT, KERNEL_MATH };
 enum attention_kernel job_attention_kernel(const struct job *p);
 bool job_is_zero(const struct job *p); // DeepSpeed
+bool job_cuts_tensors(const struct job *p); // transformers' tensor parallel, of all GPUs
 uint64_t job_ranks(const struct job *p);
 uint64_t job_kept_logits(const struct job *p); // bytes of an evaluation's, on every GPU
 uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2

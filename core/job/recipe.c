@@ -32,7 +32,27 @@ const struct recipe_def recipe_defs[RECIPES] = {
                              {"0.9.1", "0.9.5"}}, // on transformers 4.41 to 4.46, 4.55 to 5.6
 };
 
+static const char cut_alone[] = "single"; // not the text of another row (recipe_row_holds)
+
 const struct recipe_row recipe_rows[] = {
+    {.recipe = "trl",
+     .setting = "strategy",
+     .value = cut_alone,
+     .several = true,
+     .cut = true,
+     .evidence = "transformers 5.17, distributed/mixin.py: tp_size times fsdp_size is all GPUs"},
+    {.recipe = "hf",
+     .setting = "strategy",
+     .value = cut_alone,
+     .several = true,
+     .cut = true,
+     .evidence = "transformers 5.17, distributed/mixin.py: tp_size times fsdp_size is all GPUs"},
+    {.recipe = "transformers",
+     .setting = "strategy",
+     .value = cut_alone,
+     .several = true,
+     .cut = true,
+     .evidence = "transformers 5.17, distributed/mixin.py: tp_size times fsdp_size is all GPUs"},
     {.recipe = "trl",
      .setting = "strategy",
      .value = "ddp",
@@ -493,6 +513,12 @@ static bool is_supervised(const struct settings *s)
     return item && (str_is(item->value, "sft") || str_is(item->value, "pretrain"));
 }
 
+static bool is_cut(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "tp");
+    return item && !str_is(item->value, "1");
+}
+
 static bool is_stretched(const struct settings *s)
 {
     return is_on(s, "tiled-mlp") || is_on(s, "checkpoint-offload");
@@ -506,7 +532,7 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
            (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) &&
-           (is_stretched(s) || !row->stretched) &&
+           (is_stretched(s) || !row->stretched) && (is_cut(s) || !row->cut) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

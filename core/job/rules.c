@@ -50,6 +50,18 @@
 #define FSDP1_FUSED_FP16 \
     "in fp16 fsdp1's scaler hands torch's fused Adam a tensor that it refuses: --optimizer adamw"
 
+// accelerate 1.15, accelerator.py, _prepare_tp: "from transformers.integrations.tensor_parallel
+// import ReplicateParallel", which 5.0 had and 5.2 has not (ImportError); parallelism_config.py,
+// __post_init__.
+#define LONELY_TENSORS                                                                          \
+    "tensor parallel runs alone: beside fsdp2 and cp Accelerate 1.15 dies of importing "        \
+    "ReplicateParallel, which transformers has not had since 5.2, beside replicas it refuses; " \
+    "--strategy single, or fsdp2 without --tp"
+// Seen with peft 0.21 and transformers 5.17 (tuners/lora/layer.py, forward): "The size of tensor a
+// (1024) must match the size of tensor b (2048)".
+#define CUT_LORA                                                                               \
+    "peft's adapters are whole beside layers that tensor parallel cuts, and their sum fails; " \
+    "fsdp2 shards both"
 #define MEGATRON_LOSS                                                                   \
     "Megatron computes its loss over the vocabulary's parts: --loss full, or fused as " \
     "TransformerEngine does it"
@@ -309,6 +321,14 @@ const struct rule needed_rules[] = {
      "tp @tp@ does not divide the GPUs that share a sequence"},
     {IS_TP, 0, tp_misses_heads, 0, CANNOT, "tp",
      "tp @tp@ does not divide the @heads@ attention heads"},
+    {IS_TP, 0, is_cut_beside_others, 0, CANNOT, "tp", LONELY_TENSORS},
+    {IS_TP, 0, is_cut_for_some, 0, CANNOT, "tp",
+     "transformers' tensor parallel is of all GPUs of the job: --tp @gpus@"},
+    {IS_TP, 0, is_cut_through_heads, 0, CANNOT, "tp",
+     "tp @tp@ does not divide the @kv_heads@ heads of keys and values"},
+    {IS_TP | IS_LORA, IS_MEGATRON, NULL, 0, CANNOT, "lora", CUT_LORA},
+    {IS_TP, 0, is_cut_unevenly, 0, CANNOT, "tp",
+     "tp @tp@ does not divide the words of the head or the MLP's inner values"},
     {0, 0, ep_misses_gpus, 0, CANNOT, "ep", "ep @ep@ does not divide the @gpus@ GPUs"},
     {IS_NF4, 0, packs_without_bf16, 0, CANNOT, "quantize", NO_BF16_ADAPTERS},
     {IS_NF4 | IS_FP16, 0, is_trl, 0, CANNOT, "precision", NO_SCALED_ADAPTERS},

@@ -76,9 +76,16 @@ const struct rule unmodelled_rules[] = {
      "this task is modelled as TRL 1.16 trains it: --recipe trl@1.16"},
     {0, 0, is_unpredicted_policy_task, 0, NOT_YET, "task",
      "of the tasks of @recipe@ the step of grpo is modelled"},
-    {IS_TP, IS_MEGATRON, NULL, 0, NOT_YET, "tp",
-     "tensor parallel, which Accelerate runs beside fsdp2 and cp, is not modelled; fsdp2 with --cp "
-     "and --replicate is"},
+    {IS_TP, 0, is_cut_elsewhere, 0, NOT_YET, "tp",
+     "tensor parallel is modelled as transformers 5.17 and TRL 1.16 run it, and Megatron: --recipe "
+     "trl, transformers or megatron"},
+    {IS_TP, 0, is_cut_otherwise, 0, NOT_YET, "tp",
+     "transformers cuts @family@ by a plan of its own, or has none, which is not modelled"},
+    {IS_TP, 0, is_cut_for_another_task, 0, NOT_YET, "tp",
+     "distillation under tensor parallel is not modelled"},
+    {IS_TP, 0, is_cut_in_parts, 0, NOT_YET, "tp",
+     "tensor parallel is modelled with torch's AdamW, without packed weights, Liger's loss and "
+     "activations in host memory"},
     {0, IS_MEGATRON, spreads_experts, 0, NOT_YET, "ep",
      "expert parallel is modelled as Megatron's: --recipe megatron"},
     {IS_NVME, IS_ZERO3, NULL, 0, NOT_YET, "nvme",

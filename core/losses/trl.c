@@ -80,15 +80,23 @@ static void take_logged(struct graph *g, struct var mask, uint64_t scored)
     ends(&f);
 }
 
+// trainer/utils.py, add_fused_lm_head: a head that is cut over ranks is gathered, as it is stored.
+static struct var head_weight(struct graph *g, int head)
+{
+    bool cut = g->parameters[head].cut == CUT_WORDS;
+    return cut ? unnamed(op_whole_weight(g, head)) : op_parameter(g, head);
+}
+
 static struct var placed_log_probs(struct trainer *t, struct var rows)
 {
     struct graph *g = &t->graph;
     struct scope f = scope_in(g);
     uint64_t tokens = labelled_tokens(t->job), scored = scored_tokens(t->job);
     struct var mask = local(&f, constant(g, tokens, 1)), labels = {NULL, NO_NODE, 8, tokens};
+    struct var weight = local(&f, head_weight(g, t->head));
     struct var hidden = masked_rows(g, rows, mask, scored);
     struct var targets = masked_rows(g, labels, mask, scored);
-    struct var values = local(&f, log_probs(g, hidden, t->head, targets));
+    struct var values = local(&f, log_probs(g, hidden, t->head, weight, targets));
     struct var placed = masked_scatter(g, values, mask);
     take_logged(g, mask, scored);
     return returns(&f, placed);

@@ -61,6 +61,8 @@ static void put_conditions(struct buf *b, const struct recipe_row *row)
         buf_put_z(b, " with adapters");
     if (row->packed)
         buf_put_z(b, " over packed weights");
+    if (row->cut)
+        buf_put_z(b, " with tensor parallel");
 }
 
 // What recipes set instead: "; trl: mixed with fsdp1|fsdp2".

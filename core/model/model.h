@@ -14,6 +14,7 @@
 #include "core/base/arena.h"
 #include "core/base/error.h"
 #include "core/base/str.h"
+#include "core/model/cut.h"
 #include "core/settings/settings.h"
 
 // What a model has, as bits of a set.
@@ -232,7 +233,8 @@ struct model {
     const struct family *family;
     feature_set features;
     uint64_t hidden, layers, heads, kv_heads, head_dim, intermediate, vocab;
-    uint64_t labels; // scores of a sequence, where they take the place of the head over words
+    uint64_t labels;   // scores of a sequence, where they take the place of the head over words
+    bool unties_words; // its embedding from a head that its configuration ties to it
     uint64_t max_position;
     struct native native;
     uint64_t sliding_window; // 0: none
@@ -462,9 +464,10 @@ struct tensor {
     uint64_t shape[2]; // a vector has shape[1] == 1
     uint64_t elements;
     uint64_t copies;
-    ptrdiff_t role;  // the member of struct layer_parameters, or struct vision_parameters
-    unsigned target; // its bits by enum lora_target; a linear layer's, quantisation packs
-    bool buffer;     // counted and kept, never trained
+    ptrdiff_t role;      // the member of struct layer_parameters, or struct vision_parameters
+    unsigned target;     // its bits by enum lora_target; a linear layer's, quantisation packs
+    bool buffer;         // counted and kept, never trained
+    enum tensor_cut cut; // of a rank's share; shape and elements are then the share's
 };
 
 bool tensor_is_in(const struct tensor *t, const struct layer_kind *layer);

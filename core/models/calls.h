@@ -163,9 +163,11 @@ static inline struct var masked_rows(struct graph *g, struct var x, struct var m
     return after_two(g, op_masked_rows(g, x, mask, chosen), x, mask);
 }
 
-static inline struct var log_probs(struct graph *g, struct var hidden, int head, struct var targets)
+static inline struct var log_probs(struct graph *g, struct var hidden, int head, struct var weight,
+                                   struct var targets)
 {
-    return after_two(g, op_log_probs(g, hidden, head, targets), hidden, targets);
+    struct var out = op_log_probs(g, hidden, head, weight, targets);
+    return after(g, after_two(g, out, hidden, targets), weight);
 }
 
 static inline struct var divergence(struct graph *g, struct var hidden, int head,

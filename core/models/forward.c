@@ -74,7 +74,9 @@ static struct var embed(struct trainer *t)
 {
     struct graph *g = &t->graph;
     bool scales = model_has(&t->job->model, FEATURE_EMBEDDING_SCALE); // within the embedding
-    struct var plain = unnamed(op_embedding(g, t->embedding, t->ids));
+    struct var rows = op_embedding(g, t->embedding, t->ids);
+    bool cut = g->parameters[t->embedding].cut == CUT_WORDS; // a rank has rows of its own words
+    struct var plain = unnamed(cut ? op_summed(g, rows) : rows);
     if (!scales)
         plain = op_leaf(g, plain, t->embedding);
     if (model_has(&t->job->model, FEATURE_ALIBI))

@@ -20,6 +20,7 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .rows = row->shape[0],
                           .columns = row->shape[1],
                           .width = t->width,
+                          .cut = row->cut,
                           .packed = row->target && t->job->packed && is_linear(t, row),
                           .single = t->job->packed == QUANTIZE_NF4_SINGLE};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;

@@ -79,8 +79,12 @@ struct var op_embedding(struct graph *g, int parameter, struct var ids)
     struct var out = graph_output(g, n, ids.elements * p->columns, p->width);
     moves(g, 2 * var_bytes(out));
     node_parameter(g, n, 0, parameter);
-    if (n)
-        *NODE_DETAIL(n, struct embedding) = (struct embedding){ids.elements, p->columns, p->rows};
+    uint64_t ranks = p->cut == CUT_WORDS ? g->tensor_ranks : 1; // all words have gradients there
+    if (n) {
+        n->input_bytes[0] *= ranks;
+        *NODE_DETAIL(n, struct embedding) =
+            (struct embedding){ids.elements, p->columns, p->rows * ranks};
+    }
     graph_at_module(g, parameter, &operation_embedding, MOMENT_FORWARD_DONE);
     return out;
 }

@@ -127,6 +127,7 @@ static const struct operation cast_of_weight = {KERNELS_CAST, gradient_like_inpu
 struct var cast_weight(struct graph *g, int parameter)
 {
     struct parameter *p = &g->parameters[parameter];
+    bool passes = p->frozen || (p->cut && !g->recording); // the latter a DTensor's local tensor
     struct node *n = p->frozen ? NULL : graph_add(g, &cast_of_weight);
     struct var out = op_parameter(g, parameter);
     node_input(n, 0, out);
@@ -138,7 +139,7 @@ struct var cast_weight(struct graph *g, int parameter)
         out.storage = machine_take(g->machine, var_bytes(out), MEMORY_PARAMETERS);
     if (!p->cast)
         moves(g, out.elements * p->width + var_bytes(out));
-    if (g->stopped || p->frozen || p->cast)
+    if (g->stopped || passes || p->cast)
         return out;
     p->cast = out.storage;
     graph_hold_cast(g, storage_share(out.storage));
@@ -171,13 +172,27 @@ static struct var autocast_linear(struct graph *g, struct var x, int parameter, 
     return out;
 }
 
-static struct var base_linear(struct graph *g, struct var x, int parameter, int bias)
+static struct var uncut_linear(struct graph *g, struct var x, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     if (p->packed)
         return op_packed_linear(g, x, parameter, bias);
     bool casts = g->autocast && (p->width != 2 || x.width != 2);
     return (casts ? autocast_linear : plain_linear)(g, x, parameter, bias);
+}
+
+static struct var base_linear(struct graph *g, struct var x, int parameter, int bias)
+{
+    enum tensor_cut cut = g->parameters[parameter].cut;
+    if (cut == CUT_NONE)
+        return uncut_linear(g, x, parameter, bias);
+    if (!g->stopped && g->recording)
+        machine_host(g->machine, machine_rates(g->machine)->cut_call);
+    if (cut == CUT_INPUTS)
+        return op_summed(g, uncut_linear(g, x, parameter, bias));
+    struct var in = op_shared(g, x), out = uncut_linear(g, in, parameter, bias);
+    var_drop(g, &in);
+    return cut == CUT_WORDS ? op_side_by_side(g, out) : out;
 }
 
 // DeepSpeed has a node at the input of each module (runtime/zero/parameter_offload.py,

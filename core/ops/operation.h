@@ -76,6 +76,7 @@ enum {
     KERNELS_FILL_ROWS,
     KERNELS_PUT_ROWS,
     KERNELS_FOLD,
+    KERNELS_CUT,
     KERNELS_COUNT,
 };
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");

@@ -115,6 +115,21 @@ struct var op_part_product(struct graph *g, struct var x, int parameter, uint64_
                            uint64_t outputs);
 struct var op_add_to_rows(struct graph *g, struct var base, struct var x, struct var numbers);
 
+// ------------------------------------------------------------------ tensor_parallel.c
+
+// What a cut weight is multiplied with: each rank has a part of its gradient.
+struct var op_shared(struct graph *g, struct var x);
+
+// What ranks have parts of: its sum, or all of it side by side. Take x over.
+struct var op_summed(struct graph *g, struct var x);
+struct var op_side_by_side(struct graph *g, struct var x);
+
+// The same sum in place, of what experts made.
+struct var op_summed_in_place(struct graph *g, struct var x);
+
+// A weight that is cut over ranks, whole for a while.
+struct var op_whole_weight(struct graph *g, int parameter);
+
 // ------------------------------------------------------------------ adapters.c
 
 // bitsandbytes/functional.py: a scale for so many four-bit elements; what the scales take in fp32.
@@ -212,8 +227,9 @@ struct var op_chunked_entropy(struct graph *g, struct var logits, uint64_t token
 struct var op_fused_policy(struct graph *g, struct var hidden, int head);
 
 // loss/log_probs.c: the log-probability of each target straight from the last hidden state.
-// `targets` is kept.
-struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets);
+// `weight` is the head's as it is used; `targets` is kept.
+struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var weight,
+                        struct var targets);
 
 // divergence.c: of each token's next words from the teacher's. `teacher`, its hidden states, is
 // kept; `gathered` is the bytes of its head where that has to be put together.

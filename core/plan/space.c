@@ -165,6 +165,14 @@ struct plan_family plan_placed(struct arena *a, struct plan_family f, struct str
     return with(a, f, words, trouble);
 }
 
+// transformers' tensor parallel, which is of all GPUs, within a node: its words are always all.
+static bool adds_tensors(const struct plan *p, const struct plan_family *f)
+{
+    const struct hardware *h = &p->job.hardware;
+    return h->nodes == 1 && h->gpus_per_node > 1 && str_is(str_from(f->strategy), "single") &&
+           !f->other_loss && !plan_is_given(p, "tp") && !str_starts(f->words, STR("gpu="));
+}
+
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller;
 // and replicas of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
@@ -178,6 +186,11 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     if (nodes > 1 && !plan_is_given(p, "replicate")) {
         struct str words = str_format(a, "replicate=%llu", (unsigned long long)nodes);
         if (!plan_add_family(p, a, plan_placed(a, f, words, REPLICA_TROUBLE), e))
+            return false;
+    }
+    if (adds_tensors(p, &f)) {
+        struct str words = str_format(a, "tp=%llu", (unsigned long long)gpus);
+        if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
             return false;
     }
     if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))

@@ -185,7 +185,9 @@ static void add_strategies(struct plan_story *s, struct arena *a, const struct r
         const struct plan_candidate *c = plan_best_of(p, a, strategy, runner);
         if (!c)
             continue;
-        struct plan_row row = {.what = strategy, .batch = c->batch, .accum = c->accum};
+        bool cut = c->family->gpus > 1 && str_is(str_from(strategy), "single");
+        struct plan_row row = {
+            .what = cut ? "tensor parallel" : strategy, .batch = c->batch, .accum = c->accum};
         row.words = plan_words(a, c);
         row.gpus = c->family->gpus;
         row.possible = true;

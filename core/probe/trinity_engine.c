@@ -42,7 +42,7 @@ static bool check_settings(const struct settings *s, struct error *e)
     static const char *const fixed[] = {"batch",     "accum",  "checkpointing", "reshard",
                                         "optimizer", "loss",   "precision",     "layers",
                                         "tied",      "device", "one-gpu",       "memory-limit",
-                                        "task",      "lora",   "quantize"};
+                                        "task",      "lora",   "quantize",      "tp"};
     const struct setting *cp = settings_find_z(s, "cp");
     if (cp)
         return FAIL(e, BAD_INPUT, cp->where, "the trinity engine has no cp; --sp splits sequences");

@@ -178,7 +178,7 @@ bool device_map_loads(const struct trainer *t)
 {
     bool whole =
         t->job->strategy == STRATEGY_SINGLE || (t->job->packed && t->job->strategy == STRATEGY_DDP);
-    return t->habits->device_map && whole;
+    return (t->habits->device_map && whole) || job_cuts_tensors(t->job);
 }
 
 // Half a byte for each element that is to be packed. Beside other ranks a matrix counts as if it
@@ -186,7 +186,7 @@ bool device_map_loads(const struct trainer *t)
 // is not the head is none of those.
 static uint64_t bytes_to_load(const struct trainer *t)
 {
-    uint64_t bytes = 0, ranks = job_ranks(t->job);
+    uint64_t bytes = 0, ranks = job_cuts_tensors(t->job) ? 1 : job_ranks(t->job); // cut already
     int count = t->graph.parameter_count;
     for (int i = 0; i < count; i++) {
         const struct parameter *p = &t->graph.parameters[i];
@@ -204,7 +204,8 @@ static uint64_t bytes_to_load(const struct trainer *t)
 // the request is smaller by; a map with one entry needs no look.
 void device_map_load(struct trainer *t)
 {
-    const uint64_t first_segment = t->job->strategy == STRATEGY_SINGLE ? 2 * MIB : 0;
+    bool looks = t->job->strategy == STRATEGY_SINGLE && !job_cuts_tensors(t->job);
+    const uint64_t first_segment = looks ? 2 * MIB : 0;
     uint64_t bytes = bytes_to_load(t);
     if (first_segment)
         machine_scratch(t->machine, 8);

@@ -96,6 +96,10 @@ void optimizer_step(struct trainer *t)
         bitsandbytes_step(t);
         return;
     }
+    if (job_cuts_tensors(t->job)) {
+        tensor_step(t);
+        return;
+    }
     if (t->job->optimizer == OPTIMIZER_MUON)
         muon_step(t);
     for (int i = 0; i < t->trained_count; i++)

@@ -6,7 +6,7 @@
 #include "core/models/trainer.h"
 
 extern const struct strategy_kind single_strategy, ddp_strategy, fsdp1_strategy, fsdp2_strategy,
-    zero1_strategy, zero2_strategy, zero3_strategy, megatron_strategy;
+    zero1_strategy, zero2_strategy, zero3_strategy, megatron_strategy, tensor_strategy;
 
 const struct strategy_kind *strategy_kind_of(enum strategy strategy);
 
@@ -19,6 +19,9 @@ uint64_t shards_host_bytes(const struct job *p); // of FSDP's, on a node
 // single.c: whole parameters with whole gradients, each trained by itself.
 void whole_build(struct trainer *t);
 void whole_update(struct trainer *t);
+
+// tensor_parallel.c: AdamW tensor by tensor, where some are DTensors and others are not.
+void tensor_step(struct trainer *t);
 
 // device_map.c: whether transformers brings the model to its one card by a device map, and how.
 bool device_map_loads(const struct trainer *t);

@@ -4,6 +4,7 @@
 #include "core/losses/losses.h"
 #include "core/models/adapters.h"
 #include "core/models/parameters.h"
+#include "core/models/tensor_share.h"
 #include "core/models/vision/vision.h"
 #include "core/strategies/strategies.h"
 
@@ -38,6 +39,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .wide = job_computes_wide(p),
                           .efficient = job_attention_kernel(p) >= KERNEL_EFFICIENT,
                           .exchange_ranks = p->ulysses,
+                          .tensor_ranks = job_cuts_tensors(p) ? p->tensor : 1,
                           .flash3 = job_attention(p) == ATTENTION_FLASH3,
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
@@ -53,10 +55,10 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
 static void build(struct trainer *t, const struct job *p, struct machine *m)
 {
     uint64_t tokens = job_tokens(p);
-    t->job = p;
+    t->job = p = job_share(p, m->arena);
     t->machine = m;
     t->width = job_loads_wide(p) ? 4 : 2;
-    t->strategy = strategy_kind_of(p->strategy);
+    t->strategy = job_cuts_tensors(p) ? &tensor_strategy : strategy_kind_of(p->strategy);
     t->graph = trainer_graph(t, p);
     struct attention_shape shape = {tokens, p->model.heads, p->model.kv_heads, p->model.head_dim};
     shape.sequence = job_sequence_tokens(p);

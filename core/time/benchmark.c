@@ -277,11 +277,11 @@ void benchmark_write(struct buf *out, const struct measured_constants *m)
 
 static void slow_host(struct rates *r, double part)
 {
-    double *const all[] = {&r->call,       &r->engine,      &r->launch,      &r->keep,
-                           &r->frame,      &r->unit,        &r->step,        &r->unit_tensor,
-                           &r->flat_unit,  &r->zero_module, &r->tensor,      &r->sharded_tensor,
-                           &r->flat_views, &r->adapter,     &r->zero_gather, &r->zero_search,
-                           &r->zero_pass};
+    double *const all[] = {&r->call,       &r->engine,      &r->launch,       &r->keep,
+                           &r->frame,      &r->unit,        &r->step,         &r->unit_tensor,
+                           &r->flat_unit,  &r->zero_module, &r->tensor,       &r->sharded_tensor,
+                           &r->flat_views, &r->adapter,     &r->zero_gather,  &r->zero_search,
+                           &r->zero_pass,  &r->cut_call,    &r->cut_gradient, &r->cut_tensor};
     for (int i = 0; i < COUNT_OF(all); i++)
         *all[i] *= part;
 }

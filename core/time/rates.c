@@ -80,10 +80,11 @@ static const struct architecture *architecture_of(const struct gpu *card)
 // v1, 0.18 of u17's). adapter is half of what peft 0.21 and transformers 5.17 took on a slower host
 // (196 linears of 28 layers: disable_adapter 38 ms, gradient_checkpointing_disable 19 ms, and as
 // much to undo them), zero_gradient to one of ZeRO-2 by transformers' Trainer (Qwen3-1.7B, 4096
-// tokens, 0.321 s), host_adam to four rows with offload (h91 to h94) on 16 cores, new_shape to what
-// two packed jobs of TRL's take beyond their operators, 0.14 and 0.17 s at 8192 and 4096 tokens:
-// their rows are never as long as those before, and cuDNN is taken to plan anew. The link:
-// ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
+// tokens, 0.321 s), cut_* to tp2, tp8 and tp10 of
+// tests/runs/real_trainers.jsonl (DTensors in Python, 196 modules), host_adam to four rows with
+// offload (h91 to h94) on 16 cores, new_shape to what two packed jobs of TRL's take beyond their
+// operators, 0.14 and 0.17 s at 8192 and 4096 tokens: their rows are never as long as those before,
+// and cuDNN is taken to plan anew. The link: ml-engineering 744d01e, PCIe Gen5 x16 on 8 x H200.
 static const struct rates host = {.call = 29e-6,
                                   .engine = 21e-6,
                                   .launch = 4.7e-6,
@@ -100,6 +101,9 @@ static const struct rates host = {.call = 29e-6,
                                   .zero_pass = 4.5e-6,
                                   .zero_search = 5.3e-6,
                                   .adapter = 0.15e-3,
+                                  .cut_call = 1.15e-3,
+                                  .cut_gradient = 0.6e-3,
+                                  .cut_tensor = 0.2e-3,
                                   .zero_gradient = 450e-6,
                                   .new_shape = 0.14,
                                   .step = 1e-3,

@@ -53,6 +53,9 @@ struct rates {
     double zero_pass;      // parameter, when a pass begins
     double zero_search;    // module that they look at for another, in the first pass they know
     double adapter;        // adapter that is switched off or on
+    double cut_call;       // forward of a module whose weight is a DTensor
+    double cut_gradient;   // and its backward
+    double cut_tensor;     // update of one, operator by operator
     double zero_gradient;  // gradient that ZeRO 1's and 2's hooks see
     double new_shape;      // batch of a shape that was not there before
     double step;           // step: the loop around it

@@ -79,7 +79,7 @@ NOT_MEASURED = (
     "DeepSpeed over other families than Qwen, Llama and Mistral",
     "latent attention on several GPUs",
     "DeepSpeed with sequence parallel, a tiled MLP, Liger's loss, its own buckets and optimizers, more than 32768 tokens or one GPU",
-    "tensor, pipeline and expert parallelism (`tp`, `pp`, `ep`) but for Megatron's, which is set beside 43 published peaks (docs/megatron.md)",
+    "pipeline and expert parallelism (`pp`, `ep`) and tensor parallelism beside anything else but for Megatron's, which is set beside 43 published peaks (docs/megatron.md)",
     "ring context parallelism (`cp`) with experts, offload, bf16 or several sequences; its keys and values that "
     "NCCL holds until they are sent",
     "host memory under FSDP2's offload",

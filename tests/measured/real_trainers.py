@@ -23,7 +23,7 @@ import sys
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 REACHED = os.path.join(TESTS, "runs", "real_trainers_reached.json")
-MODELS = {"OLMoE-1B-7B": "OLMoE-1B-7B-0924", "Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
+MODELS = {"ernie-4.5-0.3b": "ERNIE-4.5-0.3B-PT", "OLMoE-1B-7B": "OLMoE-1B-7B-0924", "Gemma-2-2B": "gemma-2-2b", "Mistral-7B": "Mistral-7B-v0.3"}
 
 OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "adamw-8bit",
               "paged_adamw_8bit": "adamw-paged-8bit", "sgd": "sgd"}
@@ -56,7 +56,7 @@ def settings_of(c):
     if c.get("eval"):  # of as many sequences as it trained on
         asked["eval-batch"] = min(c["eval"], 3 * c.get("batch", 1) * c.get("accum", 1) * c.get("world", 1))
     if c.get("save"):  # sharded unless the job's file asks for whole weights
-        whole = not c.get("world") or c.get("full_state") or c.get("gather") or c.get("zero") in (1, 2)
+        whole = not c.get("world") or c.get("tp") or c.get("full_state") or c.get("gather") or c.get("zero") in (1, 2)
         asked["save"] = "full" if whole else "sharded"
     if c.get("overlap") is False:
         asked["overlap-comm"] = "off"
@@ -86,12 +86,14 @@ def settings_of(c):
         if args.get("use_liger_kernel"):
             asked["loss"] = "liger"
         wide_adapters = c.get("lora") and not c.get("zero")
-        if c.get("dtype") == "float32" and (not c.get("world") or wide_adapters):
+        if c.get("dtype") == "float32" and (not c.get("world") or c.get("tp") or wide_adapters):
             asked["precision"] = "autocast"
     if c.get("world"):
         asked["network"] = "none"    # the other ranks are played, which moves nothing
         asked["strategy"] = f"zero{c['zero']}" if c.get("zero") else f"fsdp{c.get('fsdp', 2)}"
-        if not c.get("zero") and not c.get("efficient"):
+        if c.get("tp"):  # the whole job is cut, nothing else is spread
+            asked.update({"strategy": "single", "tp": c["tp"]})
+        elif not c.get("zero") and not c.get("efficient"):
             asked["load-once"] = "off"
         if c.get("zero") in (1, 2) and c["trainer"] == "hf":
             asked["overlap-comm"] = "on"

@@ -389,7 +389,8 @@ TEST(a_fused_head_makes_its_logits_again_in_tiles)
     parameters[0].width = 4;
     struct var in = leaf(g, UINT64_C(1) * TOKENS * COLUMNS, 4);
     struct var targets = graph_output(g, NULL, TOKENS, 8);
-    struct var values = op_log_probs(g, in, 0, targets), loss = op_sum_rows(g, values, 1);
+    struct var values = op_log_probs(g, in, 0, op_parameter(g, 0), targets);
+    struct var loss = op_sum_rows(g, values, 1);
     var_drop(g, &in);
     var_drop(g, &targets);
     var_drop(g, &values);
@@ -411,6 +412,82 @@ TEST(a_fused_head_makes_its_logits_again_in_tiles)
     check_allocations(&s.trace, from, wanted, COUNT_OF(wanted));
     CHECK_U64(parameters[0].gradient->bytes, UINT64_C(4) * WORDS * COLUMNS);
     CHECK_U64(s.machine.live_bytes, UINT64_C(4) * WORDS * COLUMNS);
+}
+
+// ------------------------------------------------------------------ tensor parallel
+
+// Four ranks: of 40 outputs and of 40 inputs each has 10. The sum of outputs is a new tensor, and
+// so is that of the input's gradients.
+TEST(cut_linear_layers_sum_outputs_and_gradients)
+{
+    enum { ROWS = 100, HIDDEN = 256, PART = 10 };
+    struct stage s;
+    struct parameter parameters[2] = {0};
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->tensor_ranks = 4;
+    g->kind = MEMORY_WORKING;
+    add_parameter(g, PART, HIDDEN);
+    add_parameter(g, HIDDEN, PART);
+    parameters[0].cut = CUT_OUTPUTS;
+    parameters[1].cut = CUT_INPUTS;
+    struct var in = leaf(g, ROWS * HIDDEN, 2), inner = op_linear(g, in, 0, -1);
+    CHECK_U64(inner.elements, ROWS * PART);
+    ptrdiff_t from = s.trace.count;
+    struct var out = op_linear(g, inner, 1, -1);
+    static const struct allocation forward[] = {{UINT64_C(2) * ROWS * HIDDEN, MEMORY_WORKING},
+                                                {UINT64_C(2) * ROWS * HIDDEN, MEMORY_WORKING}};
+    check_allocations(&s.trace, from, forward, COUNT_OF(forward));
+    struct var loss = op_sum_rows(g, out, 1);
+    var_drop(g, &in);
+    var_drop(g, &inner);
+    var_drop(g, &out);
+    from = s.trace.count;
+    graph_backward(g, loss);
+    CHECK_U64(parameters[0].gradient->bytes, UINT64_C(2) * PART * HIDDEN);
+    CHECK_U64(s.machine.live_bytes, UINT64_C(2) * 2 * PART * HIDDEN);
+    uint64_t sums = 0;
+    for (ptrdiff_t i = from; i < s.trace.count; i++)
+        sums += s.trace.events[i].kind == EVENT_ALLOC &&
+                s.trace.events[i].bytes == UINT64_C(2) * ROWS * HIDDEN;
+    CHECK_U64(sums, 2); // of the product, and of all ranks
+}
+
+// The head's gradient is this rank's part of a whole one, the embedding's stays whole until they
+// meet.
+TEST(a_cut_embedding_has_gradients_of_all_words_until_they_meet_the_heads)
+{
+    enum { WORDS = 128, HIDDEN = 128, TOKENS = 16, WHOLE = 4 * WORDS * HIDDEN };
+    struct stage s;
+    struct parameter parameters[1] = {0};
+    struct graph *g = stage_up(&s);
+    g->parameters = parameters;
+    g->tensor_ranks = 4;
+    g->kind = MEMORY_WORKING;
+    add_parameter(g, WORDS / 4, HIDDEN);
+    parameters[0].width = 4;
+    parameters[0].cut = CUT_WORDS;
+    struct var ids = graph_output(g, NULL, TOKENS, 8), rows = op_embedding(g, 0, ids);
+    struct var weight = op_whole_weight(g, 0);
+    CHECK_U64(weight.elements, WORDS * HIDDEN);
+    struct var both = op_product(g, rows, weight, TOKENS * WORDS, HIDDEN);
+    struct var loss = op_sum_rows(g, both, 1);
+    var_drop(g, &ids);
+    var_drop(g, &rows);
+    var_drop(g, &weight);
+    var_drop(g, &both);
+    ptrdiff_t from = s.trace.count;
+    graph_backward(g, loss);
+    uint64_t whole = 0, parts = 0;
+    for (ptrdiff_t i = from; i < s.trace.count; i++) {
+        const struct event *e = &s.trace.events[i];
+        whole += e->kind == EVENT_ALLOC && e->bytes == WHOLE;
+        parts += e->kind == EVENT_ALLOC && e->bytes == WHOLE / 4;
+    }
+    CHECK_U64(whole, 2); // the product's, of which a part is kept, and the embedding's
+    CHECK_U64(parts, 3); // of each, and their sum
+    CHECK_U64(parameters[0].gradient->bytes, WHOLE / 4);
+    CHECK_U64(s.machine.live_bytes, WHOLE / 4);
 }
 
 // ------------------------------------------------------------------ checkpoints

@@ -40,6 +40,7 @@ def read_arguments():
     parser.add_argument("--attention", default="sdpa")
     parser.add_argument("--liger-loss", action="store_true", help="liger_kernel's fused head and loss")
     parser.add_argument("--liger-layers", action="store_true", help="its norms, positions and MLPs")
+    parser.add_argument("--tp", type=int, default=1, help="GPUs that share one model, which is all of them")
     parser.add_argument("--learning-rate", type=float, default=1e-5)
     parser.add_argument("--epochs", type=float, default=1)
     parser.add_argument("--save-every", type=int, default=500, help="steps")
@@ -102,13 +103,25 @@ def packed_dataset(args):
     )
 
 
+def cut_over_gpus(model, size):
+    """What from_pretrained does with tensor parallel, of random weights."""
+    if size == 1:
+        return model
+    config, device, mesh = model.prepare_distribute_model({"tp_size": size})
+    model = model.maybe_distribute_model(model, config, mesh).to(device)
+    model.tie_weights()
+    return model
+
+
 def load_model(args):
     kind = {"attn_implementation": args.attention, "use_cache": False}
     dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
     if args.trial:
         config = AutoConfig.from_pretrained(args.model)
         config.use_cache = kind.pop("use_cache")
-        return AutoModelForCausalLM.from_config(config, dtype=dtype, **kind)
+        return cut_over_gpus(AutoModelForCausalLM.from_config(config, dtype=dtype, **kind), args.tp)
+    if args.tp > 1:
+        kind["distributed_config"] = {"tp_size": args.tp}
     return AutoModelForCausalLM.from_pretrained(args.model, dtype=dtype, **kind)
 
 

@@ -176,6 +176,7 @@ struct var experts_in(struct scope *f, struct var x, const struct layer_call *ca
     r.weights = local(f, r.weights);
     local(f, r.experts);
     struct var in = local(f, enter_block(g, x, call, false));
-    struct var out = leave_block(g, run_experts(g, in, &r, call), call, false);
+    struct var made = op_summed_in_place(g, run_experts(g, in, &r, call));
+    struct var out = leave_block(g, made, call, false);
     return leave_block(g, out, call, true);
 }

@@ -115,16 +115,18 @@ static struct var conclude(struct graph *g, struct node *n, uint64_t tokens)
     return out;
 }
 
-struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var targets)
+struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var weight,
+                        struct var targets)
 {
     const struct parameter *p = &g->parameters[head];
-    struct head_size size = {hidden.elements / p->columns, p->columns, p->rows};
+    struct head_size size = {hidden.elements / p->columns, p->columns,
+                             weight.elements / p->columns};
     struct node *n = p->frozen ? graph_add_for(g, &log_probs, hidden) : graph_add(g, &log_probs);
     struct tiles t = {.machine = g->machine, .size = size};
     t.hidden_width = hidden.width;
     t.weight_width = p->width;
     graph_keep(g, n, hidden.storage);
-    graph_keep(g, n, p->whole);
+    graph_keep(g, n, p->cut ? weight.storage : p->whole);
     graph_keep(g, n, targets.storage);
     struct var statistics[STATISTICS];
     for (int i = 0; i < STATISTICS; i++)
@@ -136,7 +138,7 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
         var_drop(g, &statistics[i]);
     end_tiles(&t);
     node_input(n, 0, hidden);
-    node_parameter(g, n, 1, head);
+    node_input(n, 1, weight);
     if (n)
         *NODE_DETAIL(n, struct head_size) = size;
     head_products(g, size, 1);
