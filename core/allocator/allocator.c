@@ -64,6 +64,12 @@ struct pool *pool_of(struct allocator *a, enum size_class size, uint16_t stream)
     return pool ? pool : pool_new(a, size, stream);
 }
 
+static inline void recycle(struct allocator *a, struct block *b)
+{
+    b->next = a->spare_blocks;
+    a->spare_blocks = b;
+}
+
 // A bijection of 32 bits: priorities look random, are unique and the same in every run.
 static uint32_t scramble(uint32_t x)
 {
@@ -74,25 +80,33 @@ static uint32_t scramble(uint32_t x)
     return x ^ x >> 16;
 }
 
-struct block *block_new(struct allocator *a)
+static void make_more_blocks(struct allocator *a)
 {
-    if (!a->spare_blocks) {
-        struct block *more = NEW(a->arena, struct block, BLOCKS_AT_ONCE);
-        for (int i = BLOCKS_AT_ONCE - 1; i >= 0; i--) {
-            more[i].priority = scramble(a->blocks_made + (uint32_t)i);
-            block_recycle(a, &more[i]);
-        }
-        a->blocks_made += BLOCKS_AT_ONCE;
+    struct block *more = NEW(a->arena, struct block, BLOCKS_AT_ONCE);
+    for (int i = BLOCKS_AT_ONCE - 1; i >= 0; i--) {
+        more[i].priority = scramble(a->blocks_made + (uint32_t)i);
+        recycle(a, &more[i]);
     }
+    a->blocks_made += BLOCKS_AT_ONCE;
+}
+
+static inline struct block *new_block(struct allocator *a)
+{
+    if (!a->spare_blocks)
+        make_more_blocks(a);
     struct block *b = a->spare_blocks;
     a->spare_blocks = b->next;
     return b;
 }
 
+struct block *block_new(struct allocator *a)
+{
+    return new_block(a);
+}
+
 void block_recycle(struct allocator *a, struct block *b)
 {
-    b->next = a->spare_blocks;
-    a->spare_blocks = b;
+    recycle(a, b);
 }
 
 struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes)
@@ -167,12 +181,12 @@ static bool suits(const struct allocator_options *o, uint64_t block_bytes, uint6
     return block_bytes < sat_add(bytes, o->max_non_split_rounding_bytes);
 }
 
-static struct block *find_free(const struct allocator *a, const struct search *s)
+static ALWAYS_INLINE struct block *find_free(const struct allocator *a, const struct search *s)
 {
     const struct allocator_options *o = &a->options;
-    struct block *b = block_set_find(&s->pool->free, s->bytes, 0);
+    struct block *b = block_set_first(&s->pool->free, s->bytes);
     if (!o->expandable)
-        while (b && b->segment->expandable)
+        while (a->has_expandable && b && b->segment->expandable)
             b = block_set_after(&s->pool->free, b);
     else if (b && b->segment->expandable && reach(b) != b->bytes)
         b = prefer_interior(s, b);
@@ -208,18 +222,7 @@ static struct block *get_memory(struct allocator *a, struct search *s)
     return from_driver(a, s);
 }
 
-static inline struct block *find_memory(struct allocator *a, struct search *s)
-{
-    if (a->collects)
-        ++*s->pool->searches;
-    struct block *b = find_free(a, s);
-    if (!b)
-        return get_memory(a, s);
-    pool_take(a, b);
-    return b;
-}
-
-static bool should_split(const struct allocator *a, const struct block *b, uint64_t bytes)
+static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct block *b, uint64_t bytes)
 {
     uint64_t rest = b->bytes - bytes;
     if (b->pool->size == CLASS_SMALL || a->options.expandable)
@@ -227,14 +230,14 @@ static bool should_split(const struct allocator *a, const struct block *b, uint6
     return bytes < a->options.max_split_bytes && rest > SMALL_MAX_BYTES;
 }
 
-static uint64_t rounded(const struct allocator *a, uint64_t bytes)
+static inline uint64_t rounded(const struct allocator *a, uint64_t bytes)
 {
     if (!a->rounds_plainly || bytes < BLOCK_MIN_BYTES)
         return options_round(&a->options, bytes);
     return (bytes + BLOCK_MIN_BYTES - 1) & ~(BLOCK_MIN_BYTES - 1);
 }
 
-static struct search search_for(struct allocator *a, const struct request *request)
+static inline struct search search_for(struct allocator *a, const struct request *request)
 {
     uint64_t bytes = rounded(a, request->bytes);
     enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
@@ -253,7 +256,7 @@ static void log_event(struct allocator *a, enum event_kind kind, const struct ev
         trace_add(a->driver.log, logged);
 }
 
-static void log_block(struct allocator *a, enum event_kind kind, const struct block *b)
+static inline void log_block(struct allocator *a, enum event_kind kind, const struct block *b)
 {
     if (a->driver.log)
         log_event(a, kind,
@@ -283,18 +286,60 @@ static void watch(struct episode *e, const struct search *s, const struct block 
     episode_served(e, b, s->bytes, is_cut);
 }
 
-struct block *allocator_serve(struct allocator *a, const struct request *request)
+// The lower part of a free block: what is left of it stays in its place of the set if it may.
+static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b, uint64_t bytes)
+{
+    struct block_set *set = &b->pool->free;
+    struct block *lower = new_block(a);
+    bool stays = block_set_may_keep(set, b, b->bytes - bytes);
+    count_out(a, b);
+    if (!stays)
+        block_set_remove(set, b);
+    lower->address = b->address;
+    lower->bytes = bytes;
+    lower->segment = b->segment;
+    lower->pool = b->pool;
+    lower->previous = b->previous;
+    lower->next = b;
+    *(b->previous ? &b->previous->next : &b->segment->first) = lower;
+    b->previous = lower;
+    b->address += bytes;
+    b->bytes -= bytes;
+    count_in(a, b);
+    if (stays)
+        b->key = b->bytes;
+    else
+        block_set_add(set, b);
+    return lower;
+}
+
+// From the free blocks, or new; NULL: there is none.
+static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search *s)
+{
+    if (a->collects)
+        ++*s->pool->searches;
+    struct block *found = find_free(a, s), *b = found ? found : get_memory(a, s);
+    if (!b)
+        return NULL;
+    bool is_cut = should_split(a, b, s->bytes);
+    if (a->episode)
+        watch(a->episode, s, b, is_cut);
+    if (found && is_cut)
+        return cut_from_free(a, b, s->bytes);
+    if (found)
+        pool_take(a, b);
+    else if (is_cut)
+        pool_put(a, block_cut(a, b, s->bytes));
+    return b;
+}
+
+static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct request *request)
 {
     ASSERT(request->bytes < EVENT_MAX_BYTES);
     struct search s = search_for(a, request);
-    struct block *b = find_memory(a, &s);
+    struct block *b = get_block(a, &s);
     if (!b)
         return out_of_memory(a, request);
-    bool is_cut = should_split(a, b, s.bytes);
-    if (a->episode)
-        watch(a->episode, &s, b, is_cut);
-    if (is_cut)
-        pool_put(a, block_cut(a, b, s.bytes));
     b->state = BLOCK_ALLOCATED;
     b->requested_bytes = request->bytes;
     b->tag = request->tag;
@@ -307,6 +352,11 @@ struct block *allocator_serve(struct allocator *a, const struct request *request
     stat_raise(&a->stats.requested_bytes, request->bytes);
     log_block(a, EVENT_ALLOC, b);
     return b;
+}
+
+struct block *allocator_serve(struct allocator *a, const struct request *request)
+{
+    return serve(a, request);
 }
 
 // Without making a pool: it is NULL where the stream never had one.
@@ -375,7 +425,48 @@ void allocator_free_request(struct allocator *a, struct block *b)
     log_block(a, EVENT_FREE_REQUESTED, b);
 }
 
-static void become_free(struct allocator *a, struct block *b)
+// With its free neighbours, of which one takes the others in and stays in its place of the set if
+// it may.
+static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
+{
+    struct block *lower = b->previous, *upper = b->next;
+    lower = lower && lower->state == BLOCK_FREE ? lower : NULL;
+    upper = upper && upper->state == BLOCK_FREE ? upper : NULL;
+    if (!lower && !upper) {
+        pool_put(a, b);
+        return;
+    }
+    struct block_set *set = &b->pool->free;
+    struct block *kept = lower ? lower : upper;
+    uint64_t bytes = b->bytes + kept->bytes + (lower && upper ? upper->bytes : 0);
+    bool stays = block_set_may_keep(set, kept, bytes);
+    count_out(a, kept);
+    if (!stays)
+        block_set_remove(set, kept);
+    if (lower) {
+        kept->next = upper ? upper->next : b->next;
+        if (kept->next)
+            kept->next->previous = kept;
+    } else {
+        kept->address = b->address;
+        kept->previous = b->previous;
+        *(b->previous ? &b->previous->next : &b->segment->first) = kept;
+    }
+    if (lower && upper) {
+        pool_take(a, upper);
+        recycle(a, upper);
+    }
+    kept->bytes = bytes;
+    b->state = BLOCK_FREE;
+    recycle(a, b);
+    count_in(a, kept);
+    if (stays)
+        kept->key = bytes;
+    else
+        block_set_add(set, kept);
+}
+
+static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b)
 {
     stat_lower(&a->stats.active_bytes, b->bytes);
     if (a->active_by_tag)
@@ -384,8 +475,7 @@ static void become_free(struct allocator *a, struct block *b)
     log_block(a, EVENT_FREE_COMPLETED, b);
     if (a->episode && !b->previous && !b->next)
         episode_returned(a->episode, b);
-    block_merge(a, b);
-    pool_put(a, b);
+    join_free(a, b);
 }
 
 void allocator_free_complete(struct allocator *a, struct block *b)
@@ -396,13 +486,45 @@ void allocator_free_complete(struct allocator *a, struct block *b)
     become_free(a, b);
 }
 
-void allocator_free(struct allocator *a, struct block *b)
+static ALWAYS_INLINE void free_at_once(struct allocator *a, struct block *b)
 {
     ASSERT(b->state == BLOCK_ALLOCATED);
     stat_lower(&a->stats.allocations, 1);
     stat_lower(&a->stats.allocated_bytes, b->bytes);
     log_block(a, EVENT_FREE_REQUESTED, b);
     become_free(a, b);
+}
+
+void allocator_free(struct allocator *a, struct block *b)
+{
+    free_at_once(a, b);
+}
+
+ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
+{
+    struct block **places = moves->places;
+    uint32_t handle = moves->handle;
+    for (ptrdiff_t i = 0; i < moves->count; i++) {
+        const struct move *m = &moves->all[i];
+        if (m->asks) {
+            struct request request = {m->bytes, m->tag, handle++, m->stream};
+            struct block *b = serve(a, &request);
+            if (!b)
+                return i;
+            places[m->place - 1] = b;
+            if (a->stats.allocated_bytes.current > most->bytes) {
+                most->bytes = a->stats.allocated_bytes.current;
+                most->at = i;
+                most->is_here = true;
+            }
+            continue;
+        }
+        if (most->is_here)
+            most->leaves(most->owner);
+        most->is_here = false;
+        free_at_once(a, places[m->place - 1]);
+    }
+    return moves->count;
 }
 
 static void reset(struct stat *s)

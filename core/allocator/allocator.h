@@ -42,6 +42,7 @@ struct allocator {
     struct allocator_options options;
     bool rounds_plainly; // without divisions of powers of two
     bool collects;       // garbage, so that the age of free blocks counts
+    bool has_expandable; // segments
     struct allocator_stats stats;
     struct driver driver;
     struct allocator_oom oom; // the last request that failed
@@ -66,6 +67,35 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
 
 // NULL is out of memory: allocator->oom says why.
 struct block *allocator_serve(struct allocator *a, const struct request *request);
+
+// Requests and frees in a row, of blocks that the row itself asks for.
+struct move {
+    uint64_t bytes;
+    int32_t place; // where its block is found, from 1
+    uint16_t stream;
+    uint8_t tag;
+    bool asks; // else frees
+};
+
+// What is seen of what is allocated meanwhile: the most, if that is more than it was, and at which
+// move; whether the last move was there; and who is told before what was there is left.
+struct summit {
+    uint64_t bytes;
+    ptrdiff_t at;
+    bool is_here;
+    void (*leaves)(void *owner);
+    void *owner;
+};
+
+struct moves {
+    const struct move *all;
+    ptrdiff_t count;
+    struct block **places;
+    uint32_t handle; // of the first that asks; the others count on
+};
+
+// How many of the moves were made: fewer where memory ran out.
+ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most);
 
 static inline struct block *allocator_alloc(struct allocator *a, struct request request)
 {

@@ -88,25 +88,13 @@ static struct block *treap_find_before(struct block *root, uint64_t key, uint64_
     return best;
 }
 
-// The first bucket at or after this one that holds anything; SET_CLASSES if none does.
-static unsigned next_bucket(const struct block_set *s, unsigned bucket)
-{
-    if (bucket >= SET_CLASSES)
-        return SET_CLASSES;
-    unsigned word = bucket / 64;
-    uint64_t bits = s->present[word] & (UINT64_MAX << bucket % 64);
-    while (!bits && ++word < SET_WORDS)
-        bits = s->present[word];
-    return bits ? word * 64 + (unsigned)__builtin_ctzll(bits) : SET_CLASSES;
-}
-
 struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address)
 {
     unsigned bucket = block_set_bucket(bytes);
     struct block *found = treap_find(s->roots[bucket], bytes, address);
     if (found)
         return found;
-    bucket = next_bucket(s, bucket + 1);
+    bucket = block_set_next_bucket(s, bucket + 1);
     if (bucket == SET_CLASSES)
         return NULL;
     for (found = s->roots[bucket]; found->left;)

@@ -51,6 +51,47 @@ static inline void block_set_remove(struct block_set *s, struct block *b)
     s->present[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
 }
 
+// To be asked before a block's bytes or address change: whether it may stay where it is, alone in
+// its bucket, and after: its key alone is set then.
+static inline bool block_set_may_keep(const struct block_set *s, const struct block *b,
+                                      uint64_t bytes)
+{
+    unsigned bucket = block_set_bucket(bytes);
+    return s->roots[bucket] == b && !b->left && !b->right;
+}
+
+// The first bucket at or after this one that holds anything; SET_CLASSES if none does.
+static inline unsigned block_set_next_bucket(const struct block_set *s, unsigned bucket)
+{
+    if (bucket >= SET_CLASSES)
+        return SET_CLASSES;
+    unsigned word = bucket / 64;
+    uint64_t bits = s->present[word] & (UINT64_MAX << bucket % 64);
+    while (!bits && ++word < SET_WORDS)
+        bits = s->present[word];
+    return bits ? word * 64 + (unsigned)__builtin_ctzll(bits) : SET_CLASSES;
+}
+
+// The first of at least so many bytes; NULL if there is none.
+static inline struct block *block_set_first(const struct block_set *s, uint64_t bytes)
+{
+    unsigned bucket = block_set_bucket(bytes);
+    struct block *best = NULL;
+    for (struct block *b = s->roots[bucket]; b;) {
+        bool fits = b->key >= bytes;
+        best = fits ? b : best;
+        b = fits ? b->left : b->right;
+    }
+    if (best)
+        return best;
+    bucket = block_set_next_bucket(s, bucket + 1);
+    if (bucket == SET_CLASSES)
+        return NULL;
+    for (best = s->roots[bucket]; best->left;)
+        best = best->left;
+    return best;
+}
+
 // The first at or after (bytes, address); NULL if there is none.
 struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address);
 struct block *block_set_after(const struct block_set *s, const struct block *b);

@@ -57,28 +57,38 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes);
 void block_merge(struct allocator *a, struct block *b);
 
 // To and from the set of free blocks, with the statistics of split blocks.
-static inline bool block_is_split_classic(const struct block *b)
+static inline bool block_is_split_classic(const struct allocator *a, const struct block *b)
 {
-    return (b->previous || b->next) && !b->segment->expandable;
+    return (b->previous || b->next) && !(a->has_expandable && b->segment->expandable);
 }
 
-static inline void pool_put(struct allocator *a, struct block *b)
+static inline void count_in(struct allocator *a, struct block *b)
 {
     b->state = BLOCK_FREE;
     if (a->collects)
         b->inserted_at = *b->pool->searches;
-    if (block_is_split_classic(b)) {
+    if (block_is_split_classic(a, b)) {
         stat_raise(&a->stats.inactive_split_bytes, b->bytes);
         if (a->episode)
             episode_piece(a->episode, b);
     }
+}
+
+static inline void count_out(struct allocator *a, const struct block *b)
+{
+    if (block_is_split_classic(a, b))
+        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
+}
+
+static inline void pool_put(struct allocator *a, struct block *b)
+{
+    count_in(a, b);
     block_set_add(&b->pool->free, b);
 }
 
 static inline void pool_take(struct allocator *a, struct block *b)
 {
-    if (block_is_split_classic(b))
-        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
+    count_out(a, b);
     block_set_remove(&b->pool->free, b);
 }
 

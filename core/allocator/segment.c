@@ -99,7 +99,7 @@ struct segment *segment_reserve(struct allocator *a, struct pool *pool, uint64_t
 {
     uint64_t page_bytes = page_bytes_of(a, pool->size);
     struct segment *s = segment_new(a, pool, reservation_bytes(a, page_bytes));
-    s->expandable = true;
+    s->expandable = a->has_expandable = true;
     s->page_bytes = page_bytes;
     s->address = address;
     if (!address)

@@ -7,6 +7,7 @@
 #define MUST_USE              __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, arg) __attribute__((format(printf, fmt, arg)))
 #define NO_RETURN             __attribute__((noreturn))
+#define ALWAYS_INLINE         inline __attribute__((always_inline)) // where it was measured
 
 #define COUNT_OF(array) ((ptrdiff_t)(sizeof(array) / sizeof((array)[0])))
 
