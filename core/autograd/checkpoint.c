@@ -74,6 +74,17 @@ static struct var run_first(struct graph *g, struct frame *f, struct var in)
     return out;
 }
 
+static struct var first_or_stamped(struct graph *g, struct frame *f, struct var in)
+{
+    struct stamp *s = stamp_of_forward(g, f, in);
+    if (stamp_is_made(s))
+        return stamp_play_forward(g, s, f);
+    stamp_begin_forward(g, s, f);
+    struct var out = run_first(g, f, in);
+    stamp_end_forward(g, s, f, out);
+    return out;
+}
+
 struct var graph_checkpoint(struct graph *g, struct var in,
                             void (*forward)(struct graph *g, struct var *out, struct var in,
                                             void *what),
@@ -83,6 +94,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     machine_host(g->machine, machine_rates(g->machine)->frame);
     *f = (struct frame){
         .forward = forward, .what = what, .input = in, .input_on_host = g->checkpoints_on_host};
+    f->kin = g->kin;
     if (g->offload.on) {
         offload_skip(&g->offload); // _NoopSaveInputs keeps an empty tensor first
         f->input.storage = offload_pack(&g->offload, g->machine, in.storage);
@@ -93,7 +105,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     }
     for (int i = 0; i < FRAME_ALSO; i++)
         f->also[i] = var_share(g->shared_arguments[i]);
-    struct var out = run_first(g, f, in);
+    struct var out = first_or_stamped(g, f, in);
     if (f->exposes && g->recording)
         graph_add_node(g, &operation_pass);
     struct node *n = graph_add(g, &operation_checkpoint);
@@ -213,9 +225,8 @@ static void run_reentrant(struct graph *g, int32_t index)
     graph_hand_on(g, n.inputs[0], &result);
 }
 
-static void run_checkpoint(struct graph *g, int32_t index)
+static struct outcome run_again(struct graph *g, struct node n, int32_t index)
 {
-    struct node n = g->nodes[index]; // the array may move while nodes are added
     struct frame *f = n.frame;
     int32_t leaf = g->count;
     bring_input(g, f);
@@ -248,6 +259,21 @@ static void run_checkpoint(struct graph *g, int32_t index)
     struct outcome result = {.gradient = g->nodes[leaf].gradient,
                              .view = g->nodes[leaf].gradient_is_view};
     g->count = leaf;
+    return result;
+}
+
+static void run_checkpoint(struct graph *g, int32_t index)
+{
+    struct node n = g->nodes[index]; // the array may move while nodes are added
+    struct stamp *s = stamp_of_backward(g, n.frame, &n);
+    struct outcome result;
+    if (stamp_is_made(s)) {
+        result = stamp_play_backward(g, s, n.frame, &n);
+    } else {
+        stamp_begin_backward(g, s, n.frame, &n);
+        result = run_again(g, n, index);
+        stamp_end_backward(g, s, n.frame, &result);
+    }
     graph_hand_on(g, n.inputs[0], &result);
 }
 

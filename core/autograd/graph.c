@@ -162,7 +162,7 @@ static void add_own_part(struct graph *g, struct parameter *p, struct storage *w
 
 // A parameter that is used more than once gathers its gradients as any tensor does, on the stream
 // that it was made on.
-static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
+void graph_give(struct graph *g, int parameter, const struct outcome *o)
 {
     struct parameter *p = &g->parameters[parameter];
     struct storage *s = o->gradient;
@@ -185,6 +185,20 @@ static void give_to_parameter(struct graph *g, int parameter, const struct outco
         p->gradient_is_view = false;
     }
     drop_used_on(g->machine, s, stream);
+}
+
+static void give_to_parameter(struct graph *g, int parameter, const struct outcome *o)
+{
+    struct stamp *noting = stamp_pause_to_give(g, parameter, o);
+    graph_give(g, parameter, o);
+    stamp_resume(g, noting);
+}
+
+static void tell_of_gradient(struct graph *g, int parameter)
+{
+    struct stamp *noting = stamp_pause_to_tell(g, parameter);
+    g->gradient_ready(g, parameter);
+    stamp_resume(g, noting);
 }
 
 void graph_hand_on(struct graph *g, int32_t input, const struct outcome *o)
@@ -274,7 +288,7 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
             give_to_parameter(g, FIRST_PARAMETER - n->inputs[i], &out[i]);
     for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
-            g->gradient_ready(g, FIRST_PARAMETER - n->inputs[i]);
+            tell_of_gradient(g, FIRST_PARAMETER - n->inputs[i]);
 }
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
@@ -286,8 +300,11 @@ void graph_at_module(struct graph *g, int parameter, const struct operation *ope
     if (parameter >= 0)
         machine_module(g->machine, g->parameters[parameter].name, g->parameters[parameter].layer,
                        done);
-    if (g->module)
-        g->module(g, parameter, operation, moment);
+    if (!g->module)
+        return;
+    struct stamp *noting = stamp_pause_for_module(g, parameter, operation, moment);
+    g->module(g, parameter, operation, moment);
+    stamp_resume(g, noting);
 }
 
 void graph_at_parameter(struct graph *g, int parameter)

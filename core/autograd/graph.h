@@ -14,6 +14,7 @@
 
 #include "core/autograd/machine.h"
 #include "core/autograd/offload.h"
+#include "core/autograd/stamp.h"
 #include "core/model/cut.h"
 
 enum { ARGUMENT_POSITIONS, ARGUMENT_COSINE, ARGUMENT_SINE, ARGUMENT_MASK, FRAME_ALSO };
@@ -112,6 +113,7 @@ struct frame {
     bool exposes;        // a tensor of it is used outside too: the node before its own waits for
     int32_t exposed;     // that one's gradient; its node, when it is run again
     struct tail tail;
+    struct kin kin;
 };
 
 // A weight with its change added, in its place while peft's wrapper around the module has it there
@@ -195,6 +197,8 @@ struct graph {
     uint64_t multiprocessors, threads_per_multiprocessor;
     enum memory_kind kind;                   // of what operators allocate
     struct var shared_arguments[FRAME_ALSO]; // of every checkpointed call
+    struct kin kin;                          // of the next
+    struct stamps *stamps;
     // Called where the gradient enters a sharded unit (false) and where it has left it (true).
     void (*boundary)(struct graph *g, int unit, bool left);
     // Called at a module's moments; may be NULL. While it is there, linear layers are DeepSpeed's.
@@ -245,6 +249,9 @@ struct var graph_expose(struct graph *g, struct var x);
 struct var graph_tiled(struct graph *g, struct var in, uint64_t elements,
                        void (*forward)(struct graph *g, struct var *out, struct var in, void *what),
                        void *what);
+
+// The gradient of a parameter, from one of its uses.
+void graph_give(struct graph *g, int parameter, const struct outcome *o);
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "core/allocator/allocator.h"
+#include "core/autograd/stamp.h"
 
 struct machine machine_with(struct arena *a, struct trace *trace)
 {
@@ -125,11 +126,8 @@ static bool is_done(const struct machine *m, uint64_t done_at, double done_time)
     return done_at <= m->host_clock || (m->time && done_time <= m->time->now.host);
 }
 
-// torch's allocator looks at every allocation for frees that it can complete.
-static void complete_waiting(struct machine *m)
+static void complete_those_done(struct machine *m)
 {
-    if (!m->first_waiting || !is_done(m, m->next_done, m->next_time))
-        return;
     struct storage **link = &m->first_waiting;
     m->last_waiting = NULL;
     m->next_done = UINT64_MAX;
@@ -152,15 +150,29 @@ static void complete_waiting(struct machine *m)
     }
 }
 
+// torch's allocator looks at every allocation for frees that it can complete.
+static inline void complete_waiting(struct machine *m)
+{
+    if (m->first_waiting && is_done(m, m->next_done, m->next_time))
+        complete_those_done(m);
+}
+
 // The driver queues 1024 launches a stream and makes the host wait beyond that. An allocation
 // stands for a launch here; the recording v0, where nothing else makes the host wait, comes out
 // with as many layers alive in the forward pass (19 of 28) and in the backward pass (6).
 
-void machine_launch(struct machine *m, uint64_t count)
+static inline void launch(struct machine *m, uint64_t count)
 {
     uint64_t now = m->clock[STREAM_COMPUTE] += count;
     if (now > m->host_clock + MOST_LAUNCHES_AHEAD)
         m->host_clock = now - MOST_LAUNCHES_AHEAD;
+}
+
+void machine_launch(struct machine *m, uint64_t count)
+{
+    if (m->stamp)
+        stamp_launched(m->stamp, count);
+    launch(m, count);
 }
 
 static struct storage *new_storage(struct machine *m)
@@ -175,6 +187,7 @@ static struct storage *new_storage(struct machine *m)
 struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number)
 {
     struct storage *s = new_storage(m);
+    stamp_spoil(m->stamp);
     *s = (struct storage){.bytes = bytes, .references = 1, .on_host = true, .number = number};
     return s;
 }
@@ -192,7 +205,7 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     complete_waiting(m);
     struct storage *s = new_storage(m);
     if (m->stream == STREAM_COMPUTE)
-        machine_launch(m, 1);
+        launch(m, 1);
     *s = (struct storage){
         .bytes = bytes, .block = take_block(m), .stream = m->stream, .references = 1};
     m->live_bytes += whole_units(bytes);
@@ -201,6 +214,8 @@ struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind
     note(m, s, EVENT_ALLOC, kind);
     serve(m, s, kind);
     watch(m, s, EVENT_ALLOC);
+    if (m->stamp)
+        stamp_took(m->stamp, s, kind);
     return s;
 }
 
@@ -221,8 +236,11 @@ void machine_drop(struct machine *m, struct storage *s)
     if (!s)
         return;
     ASSERT(s->references > 0);
-    if (--s->references)
+    if (--s->references) {
+        if (m->stamp)
+            stamp_dropped(m->stamp, s);
         return;
+    }
     if (s->on_host) {
         s->next = m->spare;
         m->spare = s;
@@ -232,6 +250,8 @@ void machine_drop(struct machine *m, struct storage *s)
         free_after(m, s, STREAM_COMPUTE);
         return;
     }
+    if (m->stamp)
+        stamp_freed(m->stamp, s);
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
     if (m->play)
@@ -240,17 +260,68 @@ void machine_drop(struct machine *m, struct storage *s)
     give_storage(m, s);
 }
 
+struct block *machine_use(struct machine *m, uint16_t stream, uint64_t bytes, enum memory_kind kind)
+{
+    complete_waiting(m);
+    if (stream == STREAM_COMPUTE)
+        launch(m, 1);
+    m->live_bytes += whole_units(bytes);
+    if (m->live_bytes > m->floor_bytes)
+        m->floor_bytes = m->live_bytes;
+    m->trace->count++;
+    m->grew = false;
+    struct request request = {bytes, (uint32_t)kind, m->blocks_made++, stream};
+    return m->play ? m->play->serve(m->player, &request, &m->grew) : NULL;
+}
+
+void machine_leave(struct machine *m, struct block *b, uint64_t bytes)
+{
+    m->live_bytes -= whole_units(bytes);
+    m->trace->count++;
+    m->grew = false;
+    if (m->play)
+        m->play->free(m->player, b);
+}
+
+void bout_add(struct bout *b, const struct move *next)
+{
+    uint64_t bytes = whole_units(next->bytes);
+    b->count++;
+    b->net_bytes += next->asks ? bytes : -bytes;
+    if (!next->asks)
+        return;
+    b->asked++;
+    b->launches += next->stream == STREAM_COMPUTE;
+    bool rises = (int64_t)b->net_bytes > (int64_t)b->most_bytes;
+    b->most_bytes = rises ? b->net_bytes : b->most_bytes;
+}
+
+void machine_make(struct machine *m, const struct bout *b, struct block **places)
+{
+    launch(m, b->launches);
+    if (m->live_bytes + b->most_bytes > m->floor_bytes)
+        m->floor_bytes = m->live_bytes + b->most_bytes;
+    m->live_bytes += b->net_bytes;
+    m->grew = false;
+    if (m->play)
+        m->play->run(m->player, b->moves, b->count, places);
+    m->trace->count += b->count;
+    m->blocks_made += b->asked;
+}
+
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
 {
     if (!s)
         return;
     ASSERT(s->references > 0);
+    stamp_spoil(m->stamp);
     if (!--s->references)
         free_after(m, s, stream);
 }
 
 static void free_after(struct machine *m, struct storage *s, uint16_t stream)
 {
+    stamp_spoil(m->stamp);
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
     if (m->play)
@@ -269,6 +340,7 @@ static void free_after(struct machine *m, struct storage *s, uint16_t stream)
 
 void machine_wait(struct machine *m, uint16_t stream, uint16_t other)
 {
+    stamp_spoil(m->stamp);
     if (m->clock[stream] < m->clock[other])
         m->clock[stream] = m->clock[other];
     if (m->time)
@@ -277,6 +349,7 @@ void machine_wait(struct machine *m, uint16_t stream, uint16_t other)
 
 void machine_synchronize(struct machine *m, uint64_t clock)
 {
+    stamp_spoil(m->stamp);
     if (m->time && clock >= m->clock[STREAM_COMPUTE])
         timeline_synchronize(m->time, STREAM_COMPUTE);
     if (m->host_clock < clock)
@@ -300,6 +373,7 @@ bool machine_is_done(const struct machine *m, struct stream_moment moment)
 
 void machine_await_moment(struct machine *m, struct stream_moment moment)
 {
+    stamp_spoil(m->stamp);
     if (m->time && m->time->now.host < moment.time)
         m->time->now.host = moment.time;
     if (moment.clock < UINT64_MAX && m->host_clock < moment.clock)
@@ -400,6 +474,7 @@ void machine_scratch(struct machine *m, uint64_t bytes)
 
 void machine_mark(struct machine *m, enum event_kind kind)
 {
+    stamp_spoil(m->stamp);
     m->grew = false;
     if (!trace_passes(m->trace))
         trace_add(m->trace, (struct event){.block = EVENT_NO_BLOCK, .kind = (uint8_t)kind});
@@ -426,6 +501,7 @@ const char *phase_name(enum phase phase)
 
 void machine_phase(struct machine *m, enum phase phase)
 {
+    stamp_spoil(m->stamp);
     m->phases =
         arena_grow(m->arena, m->phases, sizeof *m->phases, m->phase_count, &m->phase_capacity);
     m->phases[m->phase_count++] = (struct phase_mark){m->trace->count, phase, m->step};
@@ -449,6 +525,7 @@ static void begin_turn(struct machine *m)
 
 struct turns machine_turns(struct machine *m)
 {
+    stamp_spoil(m->stamp);
     m->watched = !m->makes_all;
     m->has_turns |= m->watched;
     m->alive = 0;

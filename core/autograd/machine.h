@@ -74,6 +74,7 @@ struct storage {
     double done_time;     // the same by the clock
     struct storage *next; // spare, or waiting
     uint64_t mark;        // where it is and who made it, while a loop is watched
+    int32_t stamped;      // its number in the notes that are being filled; 0: none
 };
 
 // A loop that makes the same calls over and over. Once the allocator is where it was after an
@@ -93,7 +94,18 @@ struct turns {
 };
 
 struct block;
+struct move;
 struct request;
+struct stamp;
+
+// A row of allocations and frees, of what nobody shares and no other stream uses.
+struct bout {
+    const struct move *moves;
+    ptrdiff_t count;
+    uint32_t asked;
+    uint64_t launches;              // allocations of the compute stream
+    uint64_t most_bytes, net_bytes; // what they add at most, and in the end: in whole units
+};
 
 // Whoever plays events as soon as they are made.
 struct playing {
@@ -104,6 +116,8 @@ struct playing {
     // Unless a flush came first.
     void (*free_at_last)(void *player, struct block *b, uint32_t handle);
     void (*mark)(void *player, enum event_kind kind);
+    // Many, of which the trace and the machine's handles are counted on by whoever asks.
+    void (*run)(void *player, const struct move *moves, ptrdiff_t count, struct block **places);
 };
 
 struct machine {
@@ -143,6 +157,9 @@ struct machine {
     int step;
     uint64_t managed_bytes; // in unified memory, never let go
     struct timeline *time;  // NULL: nobody asks when it happens
+    struct stamp *stamp;    // notes that are being filled (core/autograd/stamp.h); NULL: none are
+    bool each_layer;        // is made: none is played from notes
+    uint64_t layers_noted;  // that were
 };
 
 struct machine machine_with(struct arena *a, struct trace *trace);
@@ -162,6 +179,17 @@ static inline struct storage *storage_share(struct storage *s) // NULL passes th
     return s;
 }
 void machine_drop(struct machine *m, struct storage *s); // one reference less
+
+// The same of what nobody shares and no other stream uses, by its block alone, which is NULL where
+// nothing plays. Not while a loop is watched or a history kept.
+struct block *machine_use(struct machine *m, uint16_t stream, uint64_t bytes,
+                          enum memory_kind kind);
+void machine_leave(struct machine *m, struct block *b, uint64_t bytes);
+
+// Many of these at once, added up before, while no free that waits for another stream can come
+// between them.
+void bout_add(struct bout *b, const struct move *next);
+void machine_make(struct machine *m, const struct bout *b, struct block **places);
 
 // Tensor.record_stream, then one reference less: if it was the last, the block may be used again
 // from the first allocation that finds `stream`'s work so far done.

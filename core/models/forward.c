@@ -3,6 +3,7 @@
 // lifetimes (scope.h). What a layer is, is in layer.c and the files of other shapes.
 #include "core/models/forward.h"
 
+#include "core/models/kin.h"
 #include "core/models/units.h"
 #include "core/models/vision/vision.h"
 #include "core/ops/scratch.h"
@@ -131,6 +132,7 @@ static struct var layers_of(struct trainer *t, struct var embedded)
         g->kind = checkpointing || !g->recording ? MEMORY_WORKING : MEMORY_SAVED;
         unit_enter(t, i);
         assign(&f, &hidden, unit_mark(t, hidden, i, true));
+        g->kin = checkpointing ? kin_of(t, i) : (struct kin){0};
         if (checkpointing)
             next = graph_checkpoint(g, hidden, layer, &t->calls[i]);
         else
@@ -141,6 +143,7 @@ static struct var layers_of(struct trainer *t, struct var embedded)
             assign(&f, &output, hidden); // layer_outputs
         assign(&f, &hidden, with_deeper_features(t, hidden, i));
     }
+    g->kin = (struct kin){0};
     g->checkpoints_on_host = false;
     return returns(&f, hidden);
 }

@@ -18,6 +18,7 @@ struct layer_arguments {
 struct layer_call {
     struct trainer *trainer;
     int layer;
+    int like; // one more than the first layer that it is like, as kin_of found
 };
 
 struct optimizer_state {

@@ -71,6 +71,33 @@ static void free_now(void *player, struct block *b)
     allocator_free(p->allocator, b);
 }
 
+static void leave_summit(void *owner)
+{
+    struct played *p = owner;
+    note_alive(&p->there, p);
+}
+
+// None of what is freed is older than the step.
+static void run_moves(void *player, const struct move *moves, ptrdiff_t count,
+                      struct block **places)
+{
+    struct played *p = player;
+    struct trace *t = p->machine->trace;
+    struct summit most = {p->allocated_bytes, -1, p->rises, leave_summit, p};
+    ptrdiff_t done = allocator_run(
+        p->allocator, &(struct moves){moves, count, places, p->machine->blocks_made}, &most);
+    if (most.at >= 0)
+        p->peak_event = t->count + most.at;
+    p->allocated_bytes = most.bytes;
+    p->rises = most.is_here;
+    if (done == count)
+        return;
+    const struct move *failed = &moves[done];
+    t->count += done + 1;
+    note_failure(p, &(struct request){.bytes = failed->bytes, .tag = failed->tag});
+    t->count -= done + 1;
+}
+
 static void free_later(void *player, struct block *b)
 {
     struct played *p = player;
@@ -102,7 +129,8 @@ static void mark(void *player, enum event_kind kind)
 void played_start(struct played *p, struct arena *a, struct machine *m,
                   const struct allocator_options *options)
 {
-    static const struct playing playing = {serve, free_now, free_later, free_at_last, mark};
+    static const struct playing playing = {serve,        free_now, free_later,
+                                           free_at_last, mark,     run_moves};
     *p = (struct played){.machine = m};
     p->allocator = allocator_new(a, options, m->trace->streams, m->trace->stream_count);
     p->allocator->active_by_tag = p->now.by_kind;

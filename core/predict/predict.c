@@ -110,6 +110,7 @@ struct simulation {
     bool boundless;
     bool untimed; // nobody asks how long it takes
     bool only_room;
+    bool each_layer; // is made
     struct trace *trace;
     struct machine machine;
     struct timeline *time;
@@ -240,6 +241,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->machine = machine_with(scratch, s->trace);
     s->time->activity = s->activity;
     s->machine.makes_all = !s->trace->passes || s->activity;
+    s->machine.each_layer = s->each_layer;
     s->machine.time = s->untimed ? NULL : s->time;
     struct allocator_options options = options_of(job, p->limit_bytes);
     if (s->boundless) {
@@ -253,6 +255,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
         played_end(&s->played);
     p->floor_bytes = s->machine.floor_bytes;
     p->managed_bytes = s->machine.managed_bytes;
+    p->layers_noted = s->machine.layers_noted;
     return true;
 }
 
@@ -375,7 +378,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
 
 // How a stage is simulated, and where what was seen of it goes.
 struct manner {
-    bool plays, untimed;
+    bool plays, untimed, each_layer;
     struct seen_stage *seen;
 };
 
@@ -384,7 +387,10 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.plays = how->plays, .untimed = how->untimed, .trace = &trace};
+    struct simulation s = {.plays = how->plays,
+                           .untimed = how->untimed,
+                           .each_layer = how->each_layer,
+                           .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
     *how->seen = (struct seen_stage){s.time->passing, p->time, s.time->network};
@@ -450,6 +456,12 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     return fit(p, a, job, &(struct manner){.plays = true}, e);
+}
+
+bool predict_each_layer(struct prediction *p, struct arena *a, const struct job *job,
+                        struct error *e)
+{
+    return fit(p, a, job, &(struct manner){.plays = true, .each_layer = true}, e);
 }
 
 bool predict_memory(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

@@ -44,6 +44,7 @@ struct prediction {
     uint64_t managed_bytes;    // in unified memory, on the card while there is room
     struct step_time time;     // of the last step
     double evaluation_seconds; // of one batch, where there is an evaluation
+    uint64_t layers_noted;     // passes through layers that were played from another's notes
 };
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,
@@ -52,6 +53,11 @@ bool predict(struct prediction *p, struct arena *a, const struct job *job,
 // The same for less work: what it would need is left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
+
+// The same for more: every layer is made, also where one is like another (core/autograd/stamp.h),
+// whose notes are tested against it.
+bool predict_each_layer(struct prediction *p, struct arena *a, const struct job *job,
+                        struct error *e) MUST_USE;
 
 // And without the time.
 bool predict_memory(struct prediction *p, struct arena *a, const struct job *job,

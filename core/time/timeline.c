@@ -11,6 +11,11 @@ void timeline_start(struct timeline *t, const struct gpu *card, const struct net
     t->network = *network;
 }
 
+static void tell_other(const struct timeline *t)
+{
+    timeline_tell(t, (struct timed){.what = TIMED_OTHER});
+}
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -65,6 +70,7 @@ double timeline_latest(const struct timeline *t)
 void timeline_host_update(struct timeline *t, double parameters)
 {
     double seconds = parameters / (t->rates.host_adam * t->cores);
+    tell_other(t);
     note(t, WORK_HOST_UPDATE, t->now.host, t->now.host + seconds);
     t->now.host += seconds;
 }
@@ -72,6 +78,7 @@ void timeline_host_update(struct timeline *t, double parameters)
 void timeline_await(struct timeline *t, int stream, double time)
 {
     double before = larger(t->stream[stream], t->now.host);
+    tell_other(t);
     if (t->stream[stream] >= time)
         return;
     t->stream[stream] = time;
@@ -87,6 +94,7 @@ void timeline_wait(struct timeline *t, int stream, int other)
 
 void timeline_synchronize(struct timeline *t, int stream)
 {
+    tell_other(t);
     if (t->now.host < t->stream[stream])
         t->now.host = t->stream[stream];
 }
@@ -102,6 +110,7 @@ static void queue(struct timeline *t)
 
 void timeline_work(struct timeline *t, int stream, enum spent_on kind, double seconds)
 {
+    timeline_tell(t, (struct timed){TIMED_WORK, stream, kind, seconds});
     t->now.host += t->rates.launch;
     double start = t->stream[stream];
     if (start < t->now.host) {
@@ -122,7 +131,12 @@ void timeline_move(struct timeline *t, int stream, double bytes)
 
 void timeline_move_more(struct timeline *t, int stream, double bytes)
 {
-    double seconds = bytes / t->rates.bandwidth;
+    timeline_more(t, stream, bytes / t->rates.bandwidth);
+}
+
+void timeline_more(struct timeline *t, int stream, double seconds)
+{
+    timeline_tell(t, (struct timed){TIMED_MORE, stream, WORK_MEMORY, seconds});
     note(t, WORK_MEMORY, t->stream[stream], t->stream[stream] + seconds);
     t->stream[stream] += seconds;
     t->now.compute = t->stream[COMPUTE];
@@ -154,14 +168,14 @@ static double multiplying(struct timeline *t, const struct product_shape *p)
 
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p)
 {
-    t->now.flops += t->recomputes ? 0 : product_flops(p);
-    t->now.host += (double)p->more * t->rates.launch;
+    timeline_flops(t, t->recomputes ? 0 : product_flops(p));
+    timeline_host(t, (double)p->more * t->rates.launch);
     timeline_work(t, stream, WORK_PRODUCTS, multiplying(t, p));
 }
 
 void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a)
 {
-    t->now.flops += t->recomputes ? 0 : attending_flops(a);
+    timeline_flops(t, t->recomputes ? 0 : attending_flops(a));
     timeline_work(t, stream, WORK_ATTENTION, attending_seconds(&t->rates, a));
 }
 
@@ -178,6 +192,7 @@ void timeline_host_copy(struct timeline *t, int stream, double bytes)
 
 void timeline_repeat(struct timeline *t, const struct elapsed *before, double times)
 {
+    tell_other(t);
     double later = times * (t->now.compute - before->compute);
     double host = times * (t->now.host - before->host);
     later = later > host ? later : host;

@@ -26,6 +26,15 @@ struct known_product {
     double seconds; // 0: none is known here
 };
 
+// What was added to a timeline, for whoever adds it again.
+enum timed_kind { TIMED_HOST, TIMED_WORK, TIMED_MORE, TIMED_FLOPS, TIMED_OTHER };
+struct timed {
+    enum timed_kind what;
+    int stream;
+    enum spent_on kind;
+    double amount; // seconds, or what is counted
+};
+
 struct timeline {
     struct rates burst, rates; // rates: as the step has them
     bool measured;             // on the user's own card, by probe --kernels
@@ -41,6 +50,8 @@ struct timeline {
     struct activity *activity;                  // to be filled; NULL: nobody looks
     bool recomputes;                            // or else does what is no work of the model's
     struct passing passing;                     // of a rank of a pipeline, in the last step
+    void (*told)(void *listener, const struct timed *what); // NULL: nobody listens
+    void *listener;
 };
 
 // Of a timeline that is all zero.
@@ -52,9 +63,20 @@ double timeline_begin(struct timeline *t);
 double timeline_end(struct timeline *t);
 double timeline_latest(const struct timeline *t); // when the host and all streams will be done
 
+static inline void timeline_tell(const struct timeline *t, struct timed what)
+{
+    if (t->told)
+        t->told(t->listener, &what);
+}
 static inline void timeline_host(struct timeline *t, double seconds) // of the host alone
 {
     t->now.host += seconds;
+    timeline_tell(t, (struct timed){.what = TIMED_HOST, .amount = seconds});
+}
+static inline void timeline_flops(struct timeline *t, double count)
+{
+    t->now.flops += count;
+    timeline_tell(t, (struct timed){.what = TIMED_FLOPS, .amount = count});
 }
 void timeline_host_update(struct timeline *t, double parameters); // the optimizer on its cores
 void timeline_await(struct timeline *t, int stream, double time);
@@ -63,6 +85,7 @@ void timeline_synchronize(struct timeline *t, int stream); // the host waits for
 
 void timeline_move(struct timeline *t, int stream, double bytes);
 void timeline_move_more(struct timeline *t, int stream, double bytes); // in the last kernel
+void timeline_more(struct timeline *t, int stream, double seconds);    // the same by its time
 void timeline_slow(struct timeline *t, int stream, enum moving kind, double bytes); // of that
 void timeline_multiply(struct timeline *t, int stream, const struct product_shape *p);
 void timeline_attend(struct timeline *t, int stream, const struct attending_shape *a);

@@ -1,0 +1,103 @@
+// What the files of stamps share: the notes themselves. A storage that is made while notes are
+// filled has the number of its note's place, one that was there before and may be let go a negative
+// one; all others have none, and may be shared and dropped but not be let go.
+#ifndef FATHOM_AUTOGRAD_STAMP_NOTES_H
+#define FATHOM_AUTOGRAD_STAMP_NOTES_H
+
+#include "core/allocator/allocator.h"
+#include "core/autograd/graph.h"
+
+enum { OUTSIDE_GRADIENT, OUTSIDE_INPUT, OUTSIDE_ALSO, OUTSIDE_COUNT = OUTSIDE_ALSO + FRAME_ALSO };
+
+// NOTE_TAKE and NOTE_FREE: of what outlives the call, or was there before; NOTE_USE and NOTE_LEAVE:
+// of all else, which needs no storage when it is played.
+enum note_kind {
+    NOTE_USE,
+    NOTE_LEAVE,
+    NOTE_PHRASE,
+    NOTE_TAKE,
+    NOTE_FREE,
+    NOTE_LAUNCH,
+    NOTE_GIVE,
+    NOTE_TELL,
+    NOTE_MODULE,
+    NOTE_TIME
+};
+
+struct note {
+    uint8_t kind; // enum note_kind, or with NOTE_TIME added what of the timeline's
+    uint8_t of;   // enum memory_kind, spent_on or module_moment; of a gradient: it is a view
+    uint16_t stream;
+    int32_t place; // or a parameter's name, or a phrase's number
+    union {
+        uint64_t bytes; // or launches
+        double amount;
+        const struct operation *operation;
+    };
+};
+
+// What decides what a layer does, beyond what it is.
+struct occasion {
+    double begun; // the step, at whose rates kernels take their time
+    uint64_t loaded[2];
+    uint64_t elements, gradient_bytes;
+    uint64_t also_bytes[FRAME_ALSO];
+    uint32_t width, gradient_references, input_references;
+    int32_t memory;
+    uint16_t stream, parameter_stream;
+    bool gradient_is_view, ready[4];
+    bool autocast, without_adapters, in_backward, flat, keeping, timed, offers, tells, has_hooks;
+};
+
+// A storage that was there before.
+struct guest {
+    struct storage *storage;
+    uint32_t references, least; // before, and at least meanwhile; least 0: it was let go
+    uint32_t left;
+};
+
+// What was made.
+struct place {
+    struct storage *storage; // NULL: it is gone, or is only used
+    ptrdiff_t note;
+};
+
+// Notes in a row that are of time, or of what is only used: in their order, and told apart.
+struct phrase {
+    const struct note *notes, *times;
+    ptrdiff_t count, time_count;
+    struct bout bout;
+};
+
+struct stamp {
+    struct kin kin;
+    bool backward, made, spoilt;
+    int tries;
+    struct occasion when;
+    struct note *notes;
+    ptrdiff_t count, capacity;
+    struct place *places; // numbered from one
+    int32_t place_count;
+    ptrdiff_t place_capacity;
+    int32_t alive;
+    struct note *score; // the others, and phrases
+    ptrdiff_t score_count;
+    struct phrase *phrases;
+    struct block **blocks; // by place
+    struct guest guests[OUTSIDE_COUNT];
+    struct arena *arena;
+    struct var out; // forward
+    int kept;
+    struct tail tail;
+    int32_t result; // place, and how it is left
+    uint32_t result_references;
+    bool result_is_view;
+};
+
+// A name for a parameter that means the same in every layer of a kind: its place in the layer, an
+// adapter's by that of the weight; -1: it is in none.
+int32_t stamp_name_of(const struct graph *g, const struct kin *k, int parameter);
+
+struct tail stamp_copy_tail(struct arena *a, const struct tail *t);
+
+#endif
