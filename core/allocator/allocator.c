@@ -222,7 +222,8 @@ static struct block *get_memory(struct allocator *a, struct search *s)
     return from_driver(a, s);
 }
 
-static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct block *b, uint64_t bytes)
+static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct block *b,
+                                       uint64_t bytes)
 {
     uint64_t rest = b->bytes - bytes;
     if (b->pool->size == CLASS_SMALL || a->options.expandable)
@@ -287,7 +288,8 @@ static void watch(struct episode *e, const struct search *s, const struct block 
 }
 
 // The lower part of a free block: what is left of it stays in its place of the set if it may.
-static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b, uint64_t bytes)
+static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b,
+                                                 uint64_t bytes)
 {
     struct block_set *set = &b->pool->free;
     struct block *lower = new_block(a);
@@ -425,6 +427,21 @@ void allocator_free_request(struct allocator *a, struct block *b)
     log_block(a, EVENT_FREE_REQUESTED, b);
 }
 
+// A neighbour gets the space of a block and of the one behind that, if any is given.
+static ALWAYS_INLINE void take_in(struct block *kept, const struct block *b,
+                                  const struct block *upper)
+{
+    if (b->previous == kept) {
+        kept->next = upper ? upper->next : b->next;
+        if (kept->next)
+            kept->next->previous = kept;
+        return;
+    }
+    kept->address = b->address;
+    kept->previous = b->previous;
+    *(b->previous ? &b->previous->next : &b->segment->first) = kept;
+}
+
 // With its free neighbours, of which one takes the others in and stays in its place of the set if
 // it may.
 static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
@@ -443,15 +460,7 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
     count_out(a, kept);
     if (!stays)
         block_set_remove(set, kept);
-    if (lower) {
-        kept->next = upper ? upper->next : b->next;
-        if (kept->next)
-            kept->next->previous = kept;
-    } else {
-        kept->address = b->address;
-        kept->previous = b->previous;
-        *(b->previous ? &b->previous->next : &b->segment->first) = kept;
-    }
+    take_in(kept, b, lower && upper ? upper : NULL);
     if (lower && upper) {
         pool_take(a, upper);
         recycle(a, upper);
@@ -500,6 +509,15 @@ void allocator_free(struct allocator *a, struct block *b)
     free_at_once(a, b);
 }
 
+static ALWAYS_INLINE void look_around(struct summit *most, uint64_t bytes, ptrdiff_t at)
+{
+    if (bytes <= most->bytes)
+        return;
+    most->bytes = bytes;
+    most->at = at;
+    most->is_here = true;
+}
+
 ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
 {
     struct block **places = moves->places;
@@ -512,11 +530,7 @@ ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct s
             if (!b)
                 return i;
             places[m->place - 1] = b;
-            if (a->stats.allocated_bytes.current > most->bytes) {
-                most->bytes = a->stats.allocated_bytes.current;
-                most->at = i;
-                most->is_here = true;
-            }
+            look_around(most, a->stats.allocated_bytes.current, i);
             continue;
         }
         if (most->is_here)

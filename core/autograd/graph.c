@@ -302,7 +302,7 @@ void graph_at_module(struct graph *g, int parameter, const struct operation *ope
                        done);
     if (!g->module)
         return;
-    struct stamp *noting = stamp_pause_for_module(g, parameter, operation, moment);
+    struct stamp *noting = stamp_pause_for_module(g, parameter, operation, (int)moment);
     g->module(g, parameter, operation, moment);
     stamp_resume(g, noting);
 }

@@ -45,31 +45,45 @@ static struct stamp *row_of(struct graph *g, const struct kin *k, bool backward)
     return s;
 }
 
+static uint32_t bits_of(const bool *flags, int count)
+{
+    uint32_t bits = 0;
+    for (int i = 0; i < count; i++)
+        bits |= (uint32_t)flags[i] << i;
+    return bits;
+}
+
+static uint32_t ready_in(const struct graph *g)
+{
+    return bits_of(g->gemm_ready, 2) | bits_of(g->fused_bias_ready, 2) << 2;
+}
+
 static void occasion_of(struct occasion *o, const struct graph *g, const struct var *in,
                         const struct var *also)
 {
     const struct machine *m = g->machine;
+    const bool flags[] = {g->autocast,
+                          g->without_adapters,
+                          g->in_backward,
+                          g->flat,
+                          g->keeping,
+                          m->time,
+                          g->boundary != NULL,
+                          g->gradient_ready != NULL,
+                          g->module};
     memset(o, 0, sizeof *o);
-    o->begun = m->time ? m->time->begun : 0;
-    o->timed = m->time;
+    if (m->time)
+        memcpy(&o->begun, &m->time->begun, sizeof o->begun);
     memcpy(o->loaded, g->loaded, sizeof o->loaded);
     o->elements = in->elements;
     o->width = in->width;
     for (int i = 0; i < FRAME_ALSO; i++)
         o->also_bytes[i] = also[i].storage ? also[i].storage->bytes : 0;
-    o->memory = (int32_t)g->kind;
+    o->memory = (uint32_t)g->kind;
     o->stream = m->stream;
     o->parameter_stream = g->parameter_stream;
-    memcpy(o->ready, g->gemm_ready, sizeof g->gemm_ready);
-    memcpy(o->ready + 2, g->fused_bias_ready, sizeof g->fused_bias_ready);
-    o->autocast = g->autocast;
-    o->without_adapters = g->without_adapters;
-    o->in_backward = g->in_backward;
-    o->flat = g->flat;
-    o->keeping = g->keeping;
-    o->offers = g->boundary;
-    o->tells = g->gradient_ready;
-    o->has_hooks = g->module;
+    o->ready = ready_in(g);
+    o->flags = bits_of(flags, (int)COUNT_OF(flags));
 }
 
 static bool can_be_stamped(const struct graph *g, const struct frame *f)
@@ -121,7 +135,7 @@ struct stamp *stamp_of_backward(struct graph *g, const struct frame *f, const st
     now.gradient_bytes = n->gradient->bytes;
     now.gradient_references = n->gradient->references;
     now.input_references = f->input.storage->references;
-    now.gradient_is_view = n->gradient_is_view;
+    now.flags |= (uint32_t)n->gradient_is_view << 16;
     s = chosen(s, &now);
     return s && s->made && !is_left_alive(s, f) ? NULL : s;
 }
@@ -202,7 +216,7 @@ static void hear(void *listener, const struct timed *what)
     s->spoilt |= what->what == TIMED_OTHER;
     if (nothing)
         return;
-    *add(s) = (struct note){.kind = (uint8_t)(NOTE_TIME + what->what),
+    *add(s) = (struct note){.kind = (uint8_t)((int)NOTE_TIME + (int)what->what),
                             .of = (uint8_t)what->kind,
                             .stream = (uint16_t)what->stream,
                             .amount = what->amount};
@@ -268,9 +282,7 @@ static void end(struct graph *g, struct stamp *s)
             s->guests[i].left = s->guests[i].storage->references;
             s->guests[i].storage->stamped = 0;
         }
-    s->spoilt |= memcmp(o->loaded, g->loaded, sizeof o->loaded) != 0 ||
-                 memcmp(o->ready, g->gemm_ready, sizeof g->gemm_ready) != 0 ||
-                 memcmp(o->ready + 2, g->fused_bias_ready, sizeof g->fused_bias_ready) != 0;
+    s->spoilt |= memcmp(o->loaded, g->loaded, sizeof o->loaded) != 0 || o->ready != ready_in(g);
 }
 
 static struct move move_of(const struct note *n)

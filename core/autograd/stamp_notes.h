@@ -38,15 +38,13 @@ struct note {
 
 // What decides what a layer does, beyond what it is.
 struct occasion {
-    double begun; // the step, at whose rates kernels take their time
+    uint64_t begun; // the bits of when the step was, at whose rates kernels take their time
     uint64_t loaded[2];
     uint64_t elements, gradient_bytes;
     uint64_t also_bytes[FRAME_ALSO];
     uint32_t width, gradient_references, input_references;
-    int32_t memory;
-    uint16_t stream, parameter_stream;
-    bool gradient_is_view, ready[4];
-    bool autocast, without_adapters, in_backward, flat, keeping, timed, offers, tells, has_hooks;
+    uint32_t memory, stream, parameter_stream;
+    uint32_t ready, flags; // bits
 };
 
 // A storage that was there before.

@@ -68,6 +68,13 @@ static void play_phrase(struct machine *m, const struct phrase *p, struct block 
         add_time(m->time, &p->times[i]);
 }
 
+static void let_guest_go(struct machine *m, struct storage *s)
+{
+    ASSERT(s);
+    s->references = 1;
+    machine_drop(m, s);
+}
+
 static void play(struct graph *g, const struct stamp *s, const struct kin *k,
                  struct storage *const outside[OUTSIDE_COUNT])
 {
@@ -80,8 +87,7 @@ static void play(struct graph *g, const struct stamp *s, const struct kin *k,
             s->places[n->place - 1].storage =
                 machine_take_on(m, n->stream, n->bytes, (enum memory_kind)n->of);
         } else if (n->kind == NOTE_FREE) {
-            outside[-1 - n->place]->references = 1;
-            machine_drop(m, outside[-1 - n->place]);
+            let_guest_go(m, outside[-1 - n->place]);
         } else {
             play_other(g, s, k, n);
         }
@@ -91,7 +97,8 @@ static void play(struct graph *g, const struct stamp *s, const struct kin *k,
 struct var stamp_play_forward(struct graph *g, const struct stamp *s, struct frame *f)
 {
     struct var out = s->out;
-    play(g, s, &f->kin, NULL);
+    struct storage *none[OUTSIDE_COUNT] = {0};
+    play(g, s, &f->kin, none);
     out.storage = s->places[s->result - 1].storage;
     out.storage->references = s->result_references;
     f->kept = s->kept;
