@@ -35,7 +35,7 @@ MODELS = {"ibm/PowerLM-3b": os.path.join(TESTS, "runs", "configs", "PowerLM-3b.j
 PLUGINS = 156  # further rows of the same tables: fused kernels, GPTQ, ScatterMoE, padding-free batches and mixtures
 
 # Rows asked, median and 90th percentile of allocated, worst allocated in percent, rows inside nvidia-smi's range.
-BARS = {"asked": 15, "median": 0.04, "most": 0.65, "worst": 0.73, "inside": 13}
+BARS = {"asked": 15, "median": 0.04, "most": 0.65, "worst": 0.73, "inside": 14}
 REFUSED = {"the lengths are not stated": 3}
 
 
