@@ -188,12 +188,26 @@ static struct chunk *new_chunk(struct address_space *s, uint64_t bytes)
     return c;
 }
 
+// Where a chunk is said to be. Apart: its number from the top, turned by an odd factor, in the
+// upper bits, so that each has its own.
+static uint64_t shown(const struct address_space *s, const struct chunk *c)
+{
+    enum { CHUNK_BITS = 25, NUMBER_BITS = 22 };
+    uint64_t from_top = SPACE_CEILING - c->address - c->bytes;
+    if (s->placing == PLACED_BELOW)
+        return c->address;
+    if (s->placing == PLACED_ABOVE)
+        return from_top;
+    uint64_t number = (from_top >> CHUNK_BITS) * UINT64_C(0x9E3779B1);
+    return (number & ((UINT64_C(1) << NUMBER_BITS) - 1)) << (64 - NUMBER_BITS);
+}
+
 uint64_t address_take(struct address_space *s, uint64_t bytes, struct chunk **chunk)
 {
     *chunk = newest_with(s, bytes);
     if (!*chunk)
         *chunk = new_chunk(s, u64_align_up(bytes, CHUNK_BYTES));
-    return place(s, *chunk, bytes);
+    return place(s, *chunk, bytes) - (*chunk)->address + shown(s, *chunk);
 }
 
 // The space goes to the hole above the chunk below; what is below the lowest is no hole.
@@ -217,7 +231,8 @@ static void drop_chunk(struct address_space *s, struct chunk *c)
 void address_give(struct address_space *s, struct chunk *chunk, uint64_t address)
 {
     struct span **link = &chunk->spans;
-    while (*link && (*link)->address != address)
+    uint64_t own = address - shown(s, chunk) + chunk->address;
+    while (*link && (*link)->address != own)
         link = &(*link)->next;
     ASSERT(*link);
     struct span *span = *link;

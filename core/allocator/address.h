@@ -9,6 +9,10 @@
 
 #include "core/base/arena.h"
 
+// Which of two chunks lies lower depends on what else the process has mapped: the newer one as a
+// rule, but it may be the older one, or either (an H200's histories have all three).
+enum placing { PLACED_BELOW, PLACED_ABOVE, PLACED_APART };
+
 struct span { // one allocation inside a chunk, in ascending order
     struct span *next;
     uint64_t address, bytes;
@@ -26,6 +30,7 @@ struct chunk {                   // a stretch of address space the driver took f
 
 struct address_space {
     struct arena *arena;
+    enum placing placing;
     struct chunk *highest, *lowest;
     struct chunk *highest_hole, *lowest_hole;
     struct chunk **by_age; // [slots], oldest first, NULL where one is gone

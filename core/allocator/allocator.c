@@ -33,6 +33,7 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
         made->rounds_plainly &= options->divisions[i] <= 1;
     made->driver =
         (struct driver){.capacity_bytes = capacity_of(options), .addresses = address_space_in(a)};
+    made->driver.addresses.placing = options->placing;
     made->pools = NEW(a, struct pool_table, 1);
     made->pools->streams = streams;
     made->pools->stream_count = stream_count;

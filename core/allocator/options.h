@@ -4,6 +4,7 @@
 
 #include <stdint.h>
 
+#include "core/allocator/address.h"
 #include "core/allocator/torch.h"
 #include "core/base/units.h"
 
@@ -26,7 +27,8 @@ struct allocator_options {
     uint64_t max_split_bytes; // UINT64_MAX: unlimited
     uint64_t max_non_split_rounding_bytes;
     uint64_t large_segment_bytes;
-    double gc_threshold; // 0: off; works only with a limit, as in torch
+    enum placing placing; // of segments, where no recording says it
+    double gc_threshold;  // 0: off; works only with a limit, as in torch
     uint32_t divisions[OPTIONS_DIVISION_BUCKETS];
 };
 

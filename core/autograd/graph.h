@@ -69,8 +69,14 @@ enum { KERNELS_PASS, KERNELS_CHECKPOINT, KERNELS_TILED, FIRST_KERNELS, MOST_KERN
 extern const struct operation operation_pass;
 
 // A module with parameters of its own, named by its weight: when it is called and when that is
-// over, forward and backward.
-enum module_moment { MOMENT_FORWARD, MOMENT_FORWARD_DONE, MOMENT_BACKWARD, MOMENT_BACKWARD_DONE };
+// over, forward and backward; and when another reads that weight without calling it.
+enum module_moment {
+    MOMENT_FORWARD,
+    MOMENT_FORWARD_DONE,
+    MOMENT_BACKWARD,
+    MOMENT_BACKWARD_DONE,
+    MOMENT_READ
+};
 
 struct node {
     const struct operation *operation;

@@ -243,7 +243,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     s->job = job;
     if (!job_from_settings(job, q->arena, q->settings, e) || !lengths_check(job, e) ||
         (explain && !setting_switch(&s->explain, explain, e)) ||
-        !predict(&s->prediction, q->arena, job, e) ||
+        !predict_with_range(&s->prediction, q->arena, job, e) ||
         (s->prediction.verdict.grade == GRADE_NO &&
          !remedies_find(&s->remedies, q->arena, job, e)) ||
         !predict_unsharded(s, q, e) || !attach_history(a, q, s, e))

@@ -32,9 +32,13 @@ static void make_change(struct graph *g, struct whole *w, const struct parameter
     uint32_t computes = g->autocast ? 2 : thin->width;
     struct var unit = plain(g, p->columns * p->columns, thin->width);
     bool casts = computes != thin->width;
+    graph_at_module(g, p->adapter, &operation_linear, MOMENT_FORWARD);
     w->unit = casts ? plain(g, p->columns * p->columns, computes) : var_share(unit);
     w->low = plain(g, p->columns * thin->rows, computes);
+    graph_at_module(g, p->adapter, &operation_linear, MOMENT_FORWARD_DONE);
+    graph_at_module(g, p->adapter + 1, &operation_linear, MOMENT_FORWARD);
     w->change = plain(g, p->rows * p->columns, computes);
+    graph_at_module(g, p->adapter + 1, &operation_linear, MOMENT_FORWARD_DONE);
     var_drop(g, &unit);
     if (computes != width)
         replace(g, &w->change, p->rows * p->columns, width);
@@ -89,11 +93,22 @@ static struct var scaled_parts(struct graph *g, struct var base, struct var thin
     return sum;
 }
 
+// The layer's backward pass begins at what it gives.
+static struct var at_its_end(struct graph *g, struct var x, int magnitude)
+{
+    struct node *n = graph_add_for(g, &operation_pass, x);
+    if (n)
+        n->frozen_module = magnitude + 1;
+    return node_in_place(g, n, x);
+}
+
 struct var op_dora(struct graph *g, struct var x, struct var result, int parameter, int bias)
 {
     const struct parameter *p = &g->parameters[parameter];
     struct whole w = {0};
+    graph_at_module(g, p->magnitude, &operation_multiply_weight, MOMENT_FORWARD);
     make_change(g, &w, p, x.width);
+    graph_at_module(g, parameter, &operation_linear, MOMENT_READ);
     make_weight(g, &w, p, x.width);
     make_norm(g, &w, p, x.width);
     struct var scale = op_scale(g, op_parameter(g, p->magnitude)); // divided by the norm
@@ -102,7 +117,10 @@ struct var op_dora(struct graph *g, struct var x, struct var result, int paramet
     var_drop(g, &low);
     struct var base = bias < 0 ? var_share(result) : op_add_constant(g, result);
     struct var more = scaled_parts(g, base, thin, scale);
+    if (g->module)
+        more = at_its_end(g, more, p->magnitude);
     drop_whole(g, &w);
+    graph_at_module(g, p->magnitude, &operation_multiply_weight, MOMENT_FORWARD_DONE);
     var_drop(g, &scale);
     var_drop(g, &thin);
     var_drop(g, &base);

@@ -104,6 +104,12 @@ static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t 
 
 enum { ROOM_STEPS = 2 }; // the second has the optimizer's state from its beginning
 
+// Of what no setting says.
+struct chance {
+    enum placing placing;
+    double pace; // of the card, beside a host that is as it is
+};
+
 // A history in the making, and the allocator that plays it.
 struct simulation {
     bool plays; // else the history is only made
@@ -111,6 +117,7 @@ struct simulation {
     bool untimed; // nobody asks how long it takes
     bool only_room;
     bool each_layer; // is made
+    const struct chance *chance; // NULL: as a rule
     struct trace *trace;
     struct machine machine;
     struct timeline *time;
@@ -248,6 +255,10 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
         options.limited = false;
         options.device_bytes = 0;
     }
+    if (s->chance) {
+        options.placing = s->chance->placing;
+        s->time->pace = s->chance->pace;
+    }
     if (s->plays)
         played_start(&s->played, scratch, &s->machine, &options);
     make_history(p, s, job);
@@ -346,11 +357,11 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     struct wanted w;
     if (!wanted_read(&w, scratch, job, p->limit_bytes, e))
         return false;
-    p->host.train = sat_add(p->host.train, spilled_bytes(p, job));
-    p->host_bytes = p->host.train;
     struct outcome_figures f = {.fits = p->fits,
                                 .limit_bytes = p->limit_bytes,
                                 .reserved_bytes = p->reserved_bytes,
+                                .reserved_low_bytes = p->reserved_low_bytes,
+                                .reserved_high_bytes = p->reserved_high_bytes,
                                 .host_bytes = host_bytes_most(&p->host),
                                 .flushes = later_flushes(p),
                                 .outside_bytes = outside_bytes(&p->outside),
@@ -397,6 +408,8 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
     if (!how->plays)
         return true;
     take_over(p, &s);
+    p->host.train = sat_add(p->host.train, spilled_bytes(p, job));
+    p->host_bytes = p->host.train;
     return judge(p, scratch, job, e);
 }
 
@@ -473,6 +486,38 @@ bool predict(struct prediction *p, struct arena *a, const struct job *job, struc
 {
     return predict_fit(p, a, job, e) && real_time_find(&p->time, *a, job, e) &&
            find_needs(p, *a, job, e);
+}
+
+// Both at once, each another way: of 351 unmodified jobs the figure alone is within 0.5 % of 285
+// measurements, and what lies between the three has 312 of them; and both of two runs of one job
+// under FSDP1 that differ by 7 %.
+static bool find_range(struct prediction *p, const struct arena *a, const struct job *job,
+                       struct error *e)
+{
+    static const struct chance chances[] = {{PLACED_ABOVE, 0.5}, {PLACED_APART, 1.3}};
+    p->reserved_low_bytes = p->reserved_high_bytes = p->reserved_bytes;
+    for (ptrdiff_t i = 0; i < COUNT_OF(chances); i++) {
+        struct arena scratch = *a;
+        struct trace trace = trace_passing(&scratch);
+        struct simulation s = {
+            .plays = true, .untimed = !has_streams(job), .chance = &chances[i], .trace = &trace};
+        struct prediction other;
+        if (!simulate(&other, &s, &scratch, job, e))
+            return false;
+        uint64_t reserved = s.played.ran_out ? p->limit_bytes : s.played.reserved_bytes;
+        p->reserved_high_bytes = u64_most(p->reserved_high_bytes, reserved);
+        if (reserved < p->reserved_low_bytes)
+            p->reserved_low_bytes = reserved;
+    }
+    return true;
+}
+
+bool predict_with_range(struct prediction *p, struct arena *a, const struct job *job,
+                        struct error *e)
+{
+    if (!predict(p, a, job, e))
+        return false;
+    return !p->fits || job->pipeline > 1 || (find_range(p, a, job, e) && judge(p, *a, job, e));
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

@@ -31,6 +31,7 @@ struct prediction {
     struct outside outside;
     uint64_t limit_bytes;                                      // what torch may reserve
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
+    uint64_t reserved_low_bytes, reserved_high_bytes;          // by chance; 0: not looked for
     uint64_t needs_bytes;     // that torch would reserve if it could take all it wants
     uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
     struct allocator_oom oom; // where it does not fit
@@ -49,6 +50,12 @@ struct prediction {
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job,
              struct error *e) MUST_USE;
+
+// And what differs from run to run of one job: where the driver puts segments, which decides
+// between free blocks of one size, and how far the host is ahead of the card, which decides what
+// other streams are done with. The verdict is then by the most that is reached.
+bool predict_with_range(struct prediction *p, struct arena *a, const struct job *job,
+                        struct error *e) MUST_USE;
 
 // The same for less work: what it would need is left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,

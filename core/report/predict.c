@@ -116,6 +116,22 @@ static void print_other_phases(struct buf *out, const struct prediction *p)
                    STR_ARGS(bytes_text(out->arena, e->reserved_bytes)));
 }
 
+// Less than that is not worth a line.
+static void print_range(struct buf *out, const struct prediction *p)
+{
+    enum { HUNDREDTH = 100 };
+    uint64_t near = p->reserved_bytes / HUNDREDTH;
+    uint64_t low = p->reserved_low_bytes, high = p->reserved_high_bytes;
+    bool wide = high > p->reserved_bytes + near || low + near < p->reserved_bytes;
+    if (!high || !wide)
+        return;
+    struct str least = bytes_text(out->arena, low), most = bytes_text(out->arena, high);
+    buf_printf(out,
+               "  other runs of it may reserve %.*s to %.*s, by the driver's addresses and the "
+               "host's pace\n",
+               STR_ARGS(least), STR_ARGS(most));
+}
+
 static void print_alive(struct buf *out, const struct prediction *p)
 {
     uint64_t whole = p->limit_bytes + outside_bytes(&p->outside);
@@ -138,6 +154,7 @@ static void print_alive(struct buf *out, const struct prediction *p)
     struct str limit = bytes_text(out->arena, p->limit_bytes);
     buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
                p->fits ? "reserved at most" : "would need", STR_ARGS(reserved), STR_ARGS(limit));
+    print_range(out, p);
 }
 
 static void print_remedies(struct buf *out, const struct view *v, const struct predict_story *s)
@@ -543,6 +560,10 @@ void report_peak_json(struct json_out *j, const struct prediction *p)
     json_out_field_u64(j, "allocated_bytes", most.allocated_bytes);
     json_out_field_u64(j, "requested_bytes", most.requested_bytes);
     json_out_field_u64(j, "reserved_bytes", most.reserved_bytes);
+    if (p->reserved_high_bytes) {
+        json_out_field_u64(j, "reserved_low_bytes", p->reserved_low_bytes);
+        json_out_field_u64(j, "reserved_high_bytes", p->reserved_high_bytes);
+    }
     json_out_field_u64(j, "driver_bytes", most.reserved_bytes + outside_bytes(&p->outside));
     json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
     json_out_object_end(j);

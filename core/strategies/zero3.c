@@ -90,11 +90,11 @@ static bool is_fused_head(const struct trainer *t, int parameter, const struct o
     return parameter == t->head && o != &operation_embedding && reads_head(t->job);
 }
 
-// Around a model with adapters peft has another.
+// Around a model with adapters peft has two (seen in the order in which a known pass gathers).
 static void enter_root(struct trainer *t)
 {
     struct coordinator *c = zero3_of(t)->coordinator;
-    enter_others(c, t->job->lora_rank > 0);
+    enter_others(c, t->job->lora_rank ? 2 : 0);
     coordinator_enter(c, module_of_root(t));
 }
 
@@ -141,7 +141,8 @@ static void enter_forward(struct trainer *t, int module)
         enter_others(z->coordinator, z->forward[module].before);
     if (adapter_of(t, module))
         coordinator_enter(z->coordinator, module_around(t, module));
-    if (is_first_thin(t, module)) { // its type is asked for, and dropout called
+    bool plain = !zero3_has_magnitude(t, weight_beside(t, module));
+    if (is_first_thin(t, module) && plain) { // its type is asked for, and dropout called
         coordinator_read(z->coordinator, module);
         enter_others(z->coordinator, 1);
     }
@@ -155,6 +156,8 @@ static void leave_forward(struct trainer *t, int module)
     struct zero3 *z = zero3_of(t);
     int weight = weight_beside(t, module);
     coordinator_leave(z->coordinator, module);
+    if (zero3_has_magnitude(t, weight))
+        return;
     if (is_second_thin(t, module))
         coordinator_leave(z->coordinator, module_around(t, weight));
     if (is_second_thin(t, module))
@@ -205,13 +208,20 @@ static void leave_unit(struct trainer *t, int unit)
         leave_forward(t, module_of_block(t, unit));
 }
 
+static void enter_around_backward(struct trainer *t, int weight)
+{
+    struct zero3 *z = zero3_of(t);
+    enter_others(z->coordinator, z->backward[weight].before);
+    coordinator_enter(z->coordinator, module_around(t, weight));
+}
+
 static void enter_module_backward(struct trainer *t, int module)
 {
     struct zero3 *z = zero3_of(t);
     int weight = weight_beside(t, module);
     if (is_second_thin(t, module)) {
-        enter_others(z->coordinator, z->backward[weight].before);
-        coordinator_enter(z->coordinator, module_around(t, weight));
+        if (!zero3_has_magnitude(t, weight))
+            enter_around_backward(t, weight);
     } else if (weight < 0 && !adapter_of(t, module)) {
         enter_others(z->coordinator, z->backward[module].before);
     }
@@ -237,12 +247,32 @@ static void leave_module_backward(struct trainer *t, int module)
         coordinator_let_held_go(z->coordinator);
         z->holder = -1;
     }
-    if (is_first_thin(t, module))
+    int weight = weight_beside(t, module);
+    if (is_first_thin(t, module) && zero3_has_magnitude(t, weight))
+        coordinator_leave(z->coordinator, t->graph.parameters[weight].magnitude);
+    else if (is_first_thin(t, module))
         enter_others(z->coordinator, 1);
     if (adapter_of(t, module) && !z->is_unseen[module])
         coordinator_leave(z->coordinator, module_around(t, module));
     if (weight_beside(t, module) < 0)
         enter_others(z->coordinator, z->backward[module].after);
+}
+
+static void at_dora(struct trainer *t, int weight, const struct operation *operation,
+                    enum module_moment moment)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    if (moment == MOMENT_FORWARD)
+        zero3_enter_dora(t, weight);
+    if (moment == MOMENT_BACKWARD && operation == &operation_pass) {
+        enter_around_backward(t, weight);
+        coordinator_enter(c, t->graph.parameters[weight].magnitude);
+    }
+    if (moment != MOMENT_FORWARD_DONE)
+        return;
+    coordinator_leave(c, t->graph.parameters[weight].magnitude);
+    coordinator_leave(c, module_around(t, weight));
+    enter_others(c, zero3_of(t)->forward[weight].after);
 }
 
 static void at_module(struct graph *g, int parameter, const struct operation *operation,
@@ -253,6 +283,11 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
     if (is_fused_head(t, parameter, operation) || z->in_block[parameter] || z->is_whole)
         return;
     spend(t, moment == MOMENT_FORWARD_DONE ? 2 : 1);
+    int with_magnitude = zero3_weight_of_magnitude(t, parameter);
+    if (with_magnitude >= 0) {
+        at_dora(t, with_magnitude, operation, moment);
+        return;
+    }
     bool is_head = parameter == t->head && operation == &operation_linear;
     int module = is_head ? module_of_head(t) : parameter;
     switch (moment) {
@@ -270,6 +305,9 @@ static void at_module(struct graph *g, int parameter, const struct operation *op
         break;
     case MOMENT_BACKWARD_DONE:
         leave_module_backward(t, module);
+        break;
+    case MOMENT_READ:
+        zero3_read_in_dora(t, module);
         break;
     }
 }
@@ -509,60 +547,6 @@ static void update(struct trainer *t)
     coordinator_gather_persistent(z->coordinator);
 }
 
-// ------------------------------------------------------------------ saving
-
-static struct storage *take_whole(struct trainer *t, int parameter)
-{
-    const struct zero3 *z = zero3_of(t);
-    uint64_t elements = coordinator_shard(z->coordinator, parameter) * z->ranks;
-    return machine_take(t->machine, elements * t->width, MEMORY_GATHERED);
-}
-
-// deepspeed/runtime/engine.py, _zero3_consolidated_16bit_state_dict: one module's parameters after
-// another's, for the first rank to copy; those of all experts of a layer are one module's.
-static void gather_state(struct trainer *t)
-{
-    for (int i = 0; i < t->graph.parameter_count; i++)
-        machine_drop(t->machine, take_whole(t, i));
-    for (uint64_t i = 0; i < t->job->model.layers; i++) {
-        const struct layer_parameters *p = &t->layers[i];
-        if (p->experts_down < 0)
-            continue;
-        struct storage *up = take_whole(t, p->gate_up); // of one module
-        machine_drop(t->machine, take_whole(t, p->experts_down));
-        machine_drop(t->machine, up);
-    }
-}
-
-// What was gathered goes first; small parameters that stay are gathered again in the end.
-static void save(struct trainer *t, bool hf)
-{
-    coordinator_let_all_go(zero3_of(t)->coordinator);
-    if (hf)
-        gather_state(t);
-    coordinator_gather_persistent(zero3_of(t)->coordinator);
-}
-
-// trl 1.16, models/utils.py, unwrap_model_for_generation (ds3_gather_for_generation): without
-// hooks, and under deepspeed.zero.GatheredParameters.
-static void make_whole(struct trainer *t, bool whole)
-{
-    struct zero3 *z = zero3_of(t);
-    z->is_whole = whole;
-    if (whole)
-        coordinator_let_all_go(z->coordinator);
-    for (int i = 0; i < t->graph.parameter_count; i++) {
-        if (whole)
-            t->graph.parameters[i].weight = take_whole(t, i);
-        else
-            drop(t, &t->graph.parameters[i].weight);
-    }
-    if (whole)
-        return;
-    coordinator_forget(z->coordinator); // the same, add_hooks
-    coordinator_gather_persistent(z->coordinator);
-}
-
 static int unit_of(const struct trainer *t, enum part part)
 {
     if (part == PART_HEAD)
@@ -584,8 +568,8 @@ const struct strategy_kind zero3_strategy = {
     .end_backward = end_backward,
     .update = update,
     .unit_of = unit_of,
-    .save = save,
-    .make_whole = make_whole,
+    .save = zero3_save,
+    .make_whole = zero3_make_whole,
     .block_of = block_of,
     .host_bytes = zero3_host_bytes,
 };

@@ -15,6 +15,7 @@ struct neighbours {
 struct zero3 {
     struct coordinator *coordinator;
     struct neighbours *forward, *backward; // by module
+    bool *is_read;                         // by DoRA's layer: a base's weight
     bool *is_unseen; // by module: the end of its backward pass, see leave_module_backward
     int *uses_left;
     struct storage *buffer; // of gradients on their way
@@ -59,5 +60,17 @@ static inline bool zero3_is_leaf(const struct model *m)
 }
 
 void zero3_load(struct trainer *t);
+
+// zero3_save.c
+void zero3_save(struct trainer *t, bool hf);
+void zero3_make_whole(struct trainer *t, bool whole);
+
+// zero3_dora.c: of a parameter the weight whose magnitude it is, -1; whether a thin matrix stands
+// beside one that has a magnitude; what happens at that layer's moments.
+int zero3_weight_of_magnitude(const struct trainer *t, int parameter);
+bool zero3_has_magnitude(const struct trainer *t, int weight);
+void zero3_enter_dora(struct trainer *t, int weight);
+void zero3_read_in_dora(struct trainer *t, int weight);
+void zero3_make_magnitudes(struct trainer *t);
 
 #endif

@@ -315,6 +315,8 @@ static void take_frozen(struct trainer *t, const struct zero3 *z)
     for (int i = 0; i < z->base_count; i++)
         if (!zero3_freezes(t, i)) // joined with others below
             drop(t, &parts[i]);
+    if (t->job->recipe == RECIPE_TRL)
+        zero3_make_magnitudes(t);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
 
@@ -365,6 +367,7 @@ void zero3_load(struct trainer *t)
     *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
                         .forward = NEW(a, struct neighbours, modules),
                         .backward = NEW(a, struct neighbours, modules),
+                        .is_read = NEW(a, bool, modules),
                         .is_unseen = NEW(a, bool, modules),
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),

@@ -9,6 +9,7 @@ void timeline_start(struct timeline *t, const struct gpu *card, const struct net
 {
     t->rates = t->burst = rates_of(card);
     t->network = *network;
+    t->pace = 1;
 }
 
 static void tell_other(const struct timeline *t)
@@ -111,6 +112,7 @@ static void queue(struct timeline *t)
 void timeline_work(struct timeline *t, int stream, enum spent_on kind, double seconds)
 {
     timeline_tell(t, (struct timed){TIMED_WORK, stream, kind, seconds});
+    seconds *= t->pace;
     t->now.host += t->rates.launch;
     double start = t->stream[stream];
     if (start < t->now.host) {
@@ -137,6 +139,7 @@ void timeline_move_more(struct timeline *t, int stream, double bytes)
 void timeline_more(struct timeline *t, int stream, double seconds)
 {
     timeline_tell(t, (struct timed){TIMED_MORE, stream, WORK_MEMORY, seconds});
+    seconds *= t->pace;
     note(t, WORK_MEMORY, t->stream[stream], t->stream[stream] + seconds);
     t->stream[stream] += seconds;
     t->now.compute = t->stream[COMPUTE];

@@ -40,6 +40,7 @@ struct timeline {
     bool measured;             // on the user's own card, by probe --kernels
     struct network network;
     double cores; // of the host, for each GPU
+    double pace;  // what the card takes, of what its rates say
     struct elapsed now;
     double begun;                     // the step
     double beside;                    // seconds of it that are not the update's

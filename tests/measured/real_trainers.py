@@ -14,6 +14,7 @@ host is ahead of the card decides under ZeRO-2 (z4), with Liger's kernels under 
 z2a was run twice: 16.82 GiB, and 17.54 as predicted, when a block that waited for the card kept the embedding from its
 place; so were jobs of LoRA beside experts (pe12 and pe12h, pe9 and pe9h), of which one left the threads that load
 experts with another segment, and s7, which took a block more in its third step than when it was run again (tr1).
+y26's and do3's modules come in the order of histories (y26, y34); what other streams hold then is by the clocks.
 lz1's script loads all of the model on the card. Of packed rows (b23, w3, x7, y10) the worst batch is predicted.
 """
 import json
@@ -29,6 +30,8 @@ OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "a
               "paged_adamw_8bit": "adamw-paged-8bit", "sgd": "sgd"}
 # What all rows together must stay within: allocated at the 90th percentile and at worst, reserved at the 95th.
 WANTED = (1, 4, 5)
+# How many lie in the range of what other runs may reserve; the others' batches differ, for the most part.
+HELD = 379
 NOT_MODELLED = []
 
 
@@ -115,18 +118,27 @@ def settings_of(c):
 DOUBTED = ["m2", "m3", "pe2", "pe6", "pe10", "pe14", "b28", "b52", "b21", "rf9", "rf21"]
 
 
-def ask(program, asked):
+def ask_whole(program, asked):
     options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
     done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, timeout=120)
-    return json.loads(done.stdout)["steps"] if done.returncode == 0 else None
+    return json.loads(done.stdout) if done.returncode == 0 else None
+
+
+def ask(program, asked):
+    answer = ask_whole(program, asked)
+    return answer["steps"] if answer else None
 
 
 def ask_phase(program, asked, name):
-    options = [word for key, value in asked.items() for word in (f"--{key}", str(value))]
-    done = subprocess.run([program, "predict", *options, "--json"], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=120)
-    return next(phase for phase in json.loads(done.stdout)["phases"] if phase["name"] == name)
+    return next(phase for phase in ask_whole(program, asked)["phases"] if phase["name"] == name)
+
+
+def in_range(answer, measured):
+    """Whether what was reserved lies between what is said of other runs, give or take 0.5 %."""
+    reserved = max(step["reserved"] for step in measured)
+    return (answer["peak"]["reserved_low_bytes"] * 0.995 <= reserved <=
+            answer["peak"]["reserved_high_bytes"] * 1.005)
 
 
 def phases(program):
@@ -185,16 +197,18 @@ def markdown(program):
 
 def errors_of(program):
     """Of every row that can be asked, and of its evaluation and saving: allocated and reserved, in percent."""
-    errors, unasked = {}, []
+    errors, unasked, held = {}, [], 0
     for row in rows_of_file():
         name = row["cfg"]["id"]
-        steps = ask(program, settings_of(row["cfg"]))
-        if not steps:
+        answer = ask_whole(program, settings_of(row["cfg"]))
+        if not answer:
             unasked.append(name)
             continue
+        steps = answer["steps"]
+        held += in_range(answer, row["steps"])
         errors[name] = [100 * (max(step[f"{kind}_bytes"] for step in steps) / max(step[kind] for step in row["steps"]) - 1)
                         for kind in ("allocated", "reserved")]
-    return errors, {name: pair for name, *pair in phases(program)}, unasked
+    return errors, {name: pair for name, *pair in phases(program)}, unasked, held
 
 
 def told(title, pairs):
@@ -215,7 +229,7 @@ def further_off(errors, reached):
 
 def main():
     program = os.path.join(sys.argv[1], "fathom")
-    errors, others, unasked = errors_of(program)
+    errors, others, unasked, held = errors_of(program)
     every = {**errors, **others}
     if "--write" in sys.argv:
         with open(REACHED, "w", encoding="utf-8") as file:
@@ -228,11 +242,12 @@ def main():
         told(f"predicted before they were measured, by the program as it is ({letter})",
              [pair for name, pair in errors.items() if name[0] == letter])
     told("evaluations and saves", others.values())
+    print(f"{held} measurements of what is reserved lie in the range of their prediction (bar {HELD})")
     print(f"not modelled yet: {', '.join(unasked)}")
-    failed = len(worse) + (not met) + (sorted(unasked) != sorted(NOT_MODELLED))
+    failed = len(worse) + (not met) + (held < HELD) + (sorted(unasked) != sorted(NOT_MODELLED))
     for line in worse:
         print("further off:", line)
-    print(f"{len(every) + 2 - failed} passed, {failed} failed")
+    print(f"{len(every) + 3 - failed} passed, {failed} failed")
     return 1 if failed else 0
 
 

@@ -520,6 +520,45 @@ TEST(predicted_addresses_go_down_and_fill_tails)
     CHECK_U64(address_take(&s, 64 * MIB, &again), first); // the highest hole, from its top
 }
 
+TEST(chunks_may_lie_the_other_way_round)
+{
+    struct arena *a = test_arena();
+    struct address_space s = address_space_in(a);
+    struct chunk *chunks[3], *tail;
+    uint64_t at[3];
+    s.placing = PLACED_ABOVE;
+    for (int i = 0; i < 3; i++)
+        at[i] = address_take(&s, 40 * MIB, &chunks[i]);
+    CHECK_U64(at[1], at[0] + 64 * MIB);
+    CHECK_U64(at[2], at[1] + 64 * MIB);
+    CHECK_U64(address_take(&s, 10 * MIB, &tail), at[2] + 40 * MIB); // within one: upwards
+    address_give(&s, chunks[0], at[0]);
+    CHECK_U64(address_take(&s, 40 * MIB, &chunks[0]), at[0]);
+}
+
+TEST(chunks_may_lie_anywhere)
+{
+    enum { CHUNKS = 1000 };
+    struct arena *a = test_arena();
+    struct address_space s = address_space_in(a);
+    struct chunk *chunks[CHUNKS];
+    uint64_t at[CHUNKS];
+    int below = 0;
+    s.placing = PLACED_APART;
+    for (int i = 0; i < CHUNKS; i++)
+        at[i] = address_take(&s, 40 * MIB, &chunks[i]);
+    for (int i = 0; i < CHUNKS; i++)
+        for (int j = 0; j < i; j++) {
+            CHECK(at[i] != at[j]);
+            below += at[i] < at[j];
+        }
+    CHECK(below > CHUNKS * CHUNKS / 5 &&
+          below < 3 * CHUNKS * CHUNKS / 10); // about half of the pairs
+    for (int i = 0; i < CHUNKS; i++)
+        address_give(&s, chunks[i], at[i]);
+    CHECK(!s.highest);
+}
+
 // ---- predicted addresses against the policy written down plainly ----
 
 enum { TAKEN_MOST = 200, PLAIN_CHUNKS = 400 };
