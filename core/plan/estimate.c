@@ -57,16 +57,18 @@ static struct str words_with(struct arena *a, const struct plan_candidate *c, ui
         if (!str_is(str_cut(cut.head, '=').head, "last-stage-layers"))
             buf_printf(&b, "%.*s ", STR_ARGS(cut.head));
     }
-    buf_printf(&b, "layers=%llu", (unsigned long long)(layers * c->family->pipeline));
+    uint64_t all = layers * c->family->pipeline;
+    buf_printf(&b, "layers=%llu", (unsigned long long)all);
     return buf_str(&b);
 }
 
 struct few_layers {
+    bool timed;                  // else room is looked for
     double seconds[2], bytes[2]; // of the two
 };
 
 static bool try_few(struct few_layers *found, struct arena scratch, const struct plan *p,
-                    const struct plan_candidate *c, bool timed, struct error *e)
+                    const struct plan_candidate *c, struct error *e)
 {
     static const uint64_t layers[2] = {FEW_LAYERS, MORE_LAYERS};
     for (int i = 0; i < 2; i++) {
@@ -74,7 +76,7 @@ static bool try_few(struct few_layers *found, struct arena scratch, const struct
         struct job *job = NEW(&own, struct job, 1);
         struct prediction *q = NEW(&own, struct prediction, 1);
         if (!plan_job_of(job, &own, p, words_with(&own, c, layers[i]), e) ||
-            !(timed ? predict_time : predict_room)(q, &own, job, e))
+            !(found->timed ? predict_time : predict_room)(q, &own, job, e))
             return false;
         found->seconds[i] = q->time.seconds;
         found->bytes[i] = (double)q->floor_bytes;
@@ -95,9 +97,9 @@ bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scr
     struct plan_group *g = look.group;
     struct plan_candidate c = plan_node(g, look.node);
     uint64_t layers = least_layers(p, g->family);
-    struct few_layers found;
+    struct few_layers found = {.timed = true};
     struct error e = {0};
-    if (!try_few(&found, scratch, p, &c, true, &e)) {
+    if (!try_few(&found, scratch, p, &c, &e)) {
         plan_note_refusal(g, look.node, &e, failure);
         return false;
     }
@@ -114,8 +116,8 @@ bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scr
 bool plan_estimate_room(uint64_t *bytes, struct arena scratch, const struct plan *p,
                         const struct plan_candidate *c, struct error *e)
 {
-    struct few_layers found;
-    if (!try_few(&found, scratch, p, c, false, e))
+    struct few_layers found = {.timed = false};
+    if (!try_few(&found, scratch, p, c, e))
         return false;
     double most = NEAR * extended(found.bytes, least_layers(p, c->family));
     *bytes = (uint64_t)(found.bytes[0] > most ? found.bytes[0] : most);

@@ -18,7 +18,7 @@ import tempfile
 RECIPES = [("trl", "sft"), ("trl", "reward"), ("trl", "dpo"), ("trl", "grpo"), ("transformers", "sft"), ("hf", "sft"),
            ("deepspeed", "sft"), ("axolotl", "sft"), ("llamafactory", "sft"), ("trinity", "grpo"), ("verl", "grpo"),
            ("megatron", "grpo")]
-MODELS = ["Qwen3-0.6B", "Qwen3-1.7B", "Llama-3.2-1B", "Qwen3-4B"]
+MODELS = ["Qwen3-0.6B", "Qwen3-1.7B", "Llama-3.2-1B"]
 GPUS = ["RTX4090", "2xRTX4090", "H200", "4xA100-80G", "8xH100-80G", "2xL40S"]
 
 
