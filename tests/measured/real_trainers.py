@@ -115,7 +115,7 @@ def settings_of(c):
 
 # Measured, but one or two of their kind, which is still said not to be: what experts reserve under FSDP1 and DeepSpeed,
 # generation and fp16 under FSDP1 (rf9, rf21), and a few rows in which several choices meet.
-DOUBTED = ["m2", "m3", "pe2", "pe6", "pe10", "pe14", "b28", "b52", "b21", "rf9", "rf21"]
+DOUBTED = ["m2", "m3", "pe2", "pe6", "pe10", "pe14", "b28", "b52", "b21", "rf9", "rf21", "b10"]
 
 
 def ask_whole(program, asked):
