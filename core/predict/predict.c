@@ -360,8 +360,6 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     struct outcome_figures f = {.fits = p->fits,
                                 .limit_bytes = p->limit_bytes,
                                 .reserved_bytes = p->reserved_bytes,
-                                .reserved_low_bytes = p->reserved_low_bytes,
-                                .reserved_high_bytes = p->reserved_high_bytes,
                                 .host_bytes = host_bytes_most(&p->host),
                                 .flushes = later_flushes(p),
                                 .outside_bytes = outside_bytes(&p->outside),
@@ -517,7 +515,7 @@ bool predict_with_range(struct prediction *p, struct arena *a, const struct job 
 {
     if (!predict(p, a, job, e))
         return false;
-    return !p->fits || job->pipeline > 1 || (find_range(p, a, job, e) && judge(p, *a, job, e));
+    return !p->fits || job->pipeline > 1 || find_range(p, a, job, e);
 }
 
 bool predict_floor(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

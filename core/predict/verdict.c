@@ -63,8 +63,6 @@ static void find_driver_range(struct verdict *v, const struct job *job,
     struct spread spread = spread_of(job);
     uint64_t worst = v->evidence.errors.reserved_worst;
     uint64_t over = sat_mul(reserved, worst) / (MILLION + worst);
-    if (f->reserved_low_bytes)
-        over = u64_most(over, reserved - f->reserved_low_bytes);
     v->driver_low_bytes = less(reserved + outside, over + spread.less_bytes);
     v->driver_high_bytes =
         reserved + outside + v->error_bytes + spread.more_bytes + f->managed_bytes;
@@ -84,8 +82,7 @@ struct verdict verdict_of(const struct job *job, const struct wanted *w,
         .spread_bytes = job->limit_bytes ? 0 : spread_of(job).more_bytes,
         .flushes = f->flushes,
     };
-    v.chance_bytes = less(f->reserved_high_bytes, f->reserved_bytes);
-    v.error_bytes = u64_most(v.chance_bytes, evidence_short_bytes(&v.evidence, f->reserved_bytes));
+    v.error_bytes = evidence_short_bytes(&v.evidence, f->reserved_bytes);
     v.grade = grade_of(&v, f->fits);
     if (f->fits)
         find_driver_range(&v, job, f);

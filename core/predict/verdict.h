@@ -25,7 +25,6 @@ bool wanted_read(struct wanted *w, struct arena scratch, const struct job *job,
 struct outcome_figures {
     bool fits; // the card
     uint64_t limit_bytes, reserved_bytes, host_bytes;
-    uint64_t reserved_low_bytes, reserved_high_bytes; // by chance; 0: not looked for
     uint64_t flushes; // in steps 2 and 3, of the cache, before a request could be served
     uint64_t outside_bytes;
     uint64_t managed_bytes; // in unified memory: on the card while there is room
@@ -38,7 +37,6 @@ struct verdict {
     struct evidence evidence;
     uint64_t free_bytes;   // of what torch may take, at the peak
     uint64_t error_bytes;  // that torch may reserve more than predicted
-    uint64_t chance_bytes; // of that: what another run of the same job may
     uint64_t spread_bytes; // that may live outside torch beyond what is counted
     uint64_t flushes;
     uint64_t driver_low_bytes, driver_high_bytes; // of the card, as the driver shows it; 0 for no

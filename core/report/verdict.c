@@ -12,14 +12,9 @@ enum ink verdict_ink(const struct verdict *v)
 
 // "0.32 % as in the worst of 76 measured runs (plain step under fsdp2)": by how much more torch may
 // reserve.
-static void put_short(struct buf *b, const struct verdict *verdict)
+static void put_short(struct buf *b, const struct evidence *v)
 {
-    const struct evidence *v = &verdict->evidence;
     uint64_t parts = evidence_short(v);
-    if (verdict->chance_bytes && verdict->chance_bytes == verdict->error_bytes) {
-        buf_put_z(b, "as another run of it may");
-        return;
-    }
     buf_printf(b, "%.2g %% ", (double)parts * 100 / (double)MILLION);
     if (!v->runs)
         buf_put_z(b, "as in 20 of 21 jobs that others published, as this kind was not measured");
@@ -44,7 +39,7 @@ static void put_little_is_free(struct buf *b, const struct verdict *v)
     buf_put_z(b, " should be: torch may reserve ");
     put_bytes(b, v->error_bytes);
     buf_put_z(b, " more than predicted, ");
-    put_short(b, v);
+    put_short(b, &v->evidence);
     if (!v->spread_bytes)
         return;
     buf_put_z(b, ", and ");
@@ -90,7 +85,7 @@ void put_confidence(struct buf *b, const struct verdict *v)
     if (v->free_bytes < verdict_margin_bytes(v) && !v->wanted.margin_given)
         return; // the rest is said there
     buf_put_z(b, "; torch may reserve more than predicted, ");
-    put_short(b, v);
+    put_short(b, &v->evidence);
 }
 
 // ------------------------------------------------------------------ JSON
