@@ -267,7 +267,7 @@ static bool out_of_range(const struct setting *item, enum unit_kind kind, struct
     uint64_t number;
     FAIL(e, BAD_INPUT, item->where, "%.*s must be between %.*s, not '%.*s'", STR_ARGS(item->key),
          STR_ARGS(buf_str(&limits)), STR_ARGS(str_short(item->value)));
-    if (kind != UNIT_BYTES || unit_parse(&number, UNIT_PLAIN, item->value) != UNIT_OK)
+    if (kind != UNIT_BYTES || unit_parse(&number, UNIT_PLAIN, item->value) != UNIT_OK || !number)
         return false;
     return HINT(e, "a number alone is bytes: %.*sGiB", STR_ARGS(str_short(item->value)));
 }
