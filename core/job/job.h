@@ -222,7 +222,7 @@ bool job_has_bitsandbytes(const struct job *p); // as its optimizer
 bool job_is_trainers(const struct job *p);      // transformers' Trainer, or one that stands on it
 // transformers before 4.49 shifts logits, not labels; before 4.48 a cast takes their place.
 bool job_adds_router_loss(const struct job *p); // TRL balances experts by a loss of their routers
-bool job_stands_on_4(const struct job *p); // transformers 4
+bool job_stands_on_4(const struct job *p);      // transformers 4
 bool job_shifts_logits(const struct job *p);
 bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
@@ -240,7 +240,7 @@ bool job_fuses_head(const struct job *p); // TRL's head, whose logits are never 
 // Which of its kernels torch's sdpa chooses, or the package flash-attn's.
 enum attention_kernel { KERNEL_CUDNN, KERNEL_FLASH, KERNEL_EFFICIENT, KERNEL_MATH };
 enum attention_kernel job_attention_kernel(const struct job *p);
-bool job_is_zero(const struct job *p); // DeepSpeed
+bool job_is_zero(const struct job *p);      // DeepSpeed
 bool job_cuts_tensors(const struct job *p); // transformers' tensor parallel, of all GPUs
 uint64_t job_ranks(const struct job *p);
 uint64_t job_kept_logits(const struct job *p); // bytes of an evaluation's, on every GPU

@@ -116,7 +116,7 @@ struct simulation {
     bool boundless;
     bool untimed; // nobody asks how long it takes
     bool only_room;
-    bool each_layer; // is made
+    bool each_layer;             // is made
     const struct chance *chance; // NULL: as a rule
     struct trace *trace;
     struct machine machine;

@@ -346,8 +346,7 @@ static const struct reading trl_rows[] = {
     {TRL "use_peft=true lora_dropout=0.0 lora_target_modules.0=q_proj "
          "lora_target_modules.1=v_proj",
      "lora=16 lora-targets=q,v"},
-    {TRL "use_peft=true",
-     "lora=16 lora-dropout=on"},
+    {TRL "use_peft=true", "lora=16 lora-dropout=on"},
     {TRL "lora_r=32", "lora=-"},
     {TRL "use_peft=true lora_dropout=0.0 use_dora=true", "lora=16 dora=on"},
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "

@@ -53,7 +53,7 @@ TEST(dropout_is_off_where_nothing_is_trained)
               requests_of(LORA "recipe=trl eval-batch=5", wide));
 }
 
-#define MIXTRAL                                                                            \
+#define MIXTRAL                                                                           \
     "model=Mixtral-8x7B-v0.1 layers=2 gpu=H200 context=768 lora=16 lora-targets=q,k,v,o " \
     "precision=bf16 optimizer=adamw "
 
