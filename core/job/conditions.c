@@ -33,6 +33,11 @@ bool is_not_policy(const struct job *j) // whose trainers compute a policy gradi
     return !is_verls(j) && !is_of(j, RECIPE_MEGATRON);
 }
 
+bool mixes_nothing(const struct job *j)
+{
+    return is_not_policy(j) && !(is_of(j, RECIPE_TRANSFORMERS) && j->lora_rank && !j->packed);
+}
+
 bool is_policy(const struct job *j)
 {
     return is_verls(j) || (is_of(j, RECIPE_MEGATRON) && j->task != TASK_SFT);

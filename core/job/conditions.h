@@ -130,6 +130,7 @@ condition limits_tokens_elsewhere;
 condition limits_tokens_twice;
 condition loss_is_given;
 condition misses_megatrons_gpus;
+condition mixes_nothing;
 condition multiplies_outside_linear;
 condition names_experts_elsewhere;
 condition names_no_layer;

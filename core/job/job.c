@@ -371,6 +371,14 @@ bool job_shards_wide(const struct job *p)
     return p->precision == PRECISION_AUTOCAST && job_is_sharded(p);
 }
 
+// transformers' Trainer with bf16: true over weights loaded in bf16, beside which peft's adapters
+// are fp32; without it all is bf16 but them.
+static bool mixes_adapters(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS && p->lora_rank && !p->packed &&
+           p->precision == PRECISION_MIXED && !job_is_sharded(p);
+}
+
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
 // under the Trainer's autocast. Over bf16 weights alone autocast casts nothing.
 bool job_autocasts(const struct job *p)
@@ -378,7 +386,7 @@ bool job_autocasts(const struct job *p)
     bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
     return (p->precision == PRECISION_AUTOCAST && !loses_autocast(p) && !job_shards_wide(p)) ||
            (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
-           (theirs && p->lora_rank && p->precision == PRECISION_BF16);
+           (theirs && p->lora_rank && p->precision == PRECISION_BF16) || mixes_adapters(p);
 }
 
 // With peft's prepare_model_for_kbit_training a model is loaded in bf16, packed, and the rest of it
@@ -408,7 +416,7 @@ bool job_is_wide(const struct job *p)
 
 bool job_is_mixed(const struct job *p)
 {
-    return p->precision == PRECISION_MIXED || job_shards_wide(p) ||
+    return (p->precision == PRECISION_MIXED && !mixes_adapters(p)) || job_shards_wide(p) ||
            (p->precision == PRECISION_FP16 && job_is_sharded(p));
 }
 

@@ -129,6 +129,12 @@ const struct recipe_row recipe_rows[] = {
      .evidence =
          "peft/utils/other.py, prepare_model_for_kbit_training: what is not packed to fp32"},
     {.recipe = "transformers",
+     .setting = "precision",
+     .value = "mixed",
+     .strategies = "single|ddp",
+     .adapted = true,
+     .evidence = "weights as they are saved, bf16: true; five jobs on an H200 that ran so"},
+    {.recipe = "transformers",
      .setting = "checkpointing",
      .value = "off",
      .evidence = "transformers/training_args.py: gradient_checkpointing = False"},

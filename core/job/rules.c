@@ -248,9 +248,9 @@ const struct rule needed_rules[] = {
      "single trains on one GPU, not on @gpus@; fsdp2 shards over them"},
     {IS_FSDP, IS_SEVERAL, shards_over_nothing, 0, CANNOT, "strategy",
      "@strategy@ has nothing to shard over on one GPU; single trains there"},
-    {IS_MIXED, SHARDED, is_not_policy, 0, CANNOT, "precision",
-     "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16 or "
-     "autocast"},
+    {IS_MIXED, SHARDED, mixes_nothing, 0, CANNOT, "precision",
+     "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed, and of adapters in transformers' "
+     "Trainer; single and ddp train in bf16 or autocast"},
     {0, IS_RESHARD | SHARDED, is_not_policy, 0, CANNOT, "reshard",
      "nothing is sharded here; reshard is a policy of fsdp2"},
     {IS_DDP | IS_NO_LOSS, 0, has_untied_head, 0, CANNOT, "loss",
@@ -287,6 +287,12 @@ const struct rule needed_rules[] = {
      "lora-targets needs a rank; --lora 16 is an example"},
     {IS_ZERO3, 0, offloads_activations, 0, CANNOT, "activation-offload", ZERO3_ACTIVATIONS},
     {IS_FP16 | IS_FSDP1 | IS_FUSED, 0, NULL, 0, CANNOT, "optimizer", FSDP1_FUSED_FP16},
+    // Seen with trl 1.16 and torch 2.11: "expected mat1 and mat2 to have the same dtype, but got:
+    // float != c10::BFloat16", of two jobs.
+    {IS_FSDP1 | IS_LORA, 0, job_generates, 0, CANNOT, "lora",
+     "TRL cannot generate with adapters under fsdp1: the head gets fp32 states beside bf16 "
+     "weights; "
+     "fsdp2 and DeepSpeed run it"},
     {IS_ADAM_DS, IS_ZERO, NULL, 0, CANNOT, "optimizer",
      "adam-ds is DeepSpeed's: --strategy zero2; elsewhere adamw-fused keeps the same"},
     {IS_ADAM_DS, 0, NULL, IN_EVERY_TARGET, CANNOT, "optimizer",

@@ -72,6 +72,7 @@ struct trainer {
     bool keeps_gradients;      // of this micro-batch, whole until a later one is reduced
     struct trainer *reference; // read beside it, for a loss that compares; NULL: none
     bool without_graph;        // this forward pass is only read, by the model that is trained
+    bool generating;           // answers: the head is called, as a module
     bool is_reference;         // only read: no gradients, no optimizer, its shards in host memory
     const struct job *learner; // of a teacher: the job that it teaches; else NULL
     uint16_t first_stream;     // of its strategy's own

@@ -44,11 +44,12 @@ static struct output read_tokens(struct trainer *t)
     uint64_t tokens = job_tokens(t->job);
     struct storage *ids = machine_take(t->machine, 8 * tokens, MEMORY_INPUTS);
     t->ids = (struct var){ids, NO_NODE, 8, tokens};
-    t->without_graph = true;
+    t->without_graph = t->generating = true;
     struct output o = model_forward(t);
     unit_enter(t, unit_number(t, PART_HEAD));
     unit_leave(t, unit_number(t, PART_HEAD));
-    t->without_graph = false;
+    unit_leave(t, unit_of_tail(t));
+    t->without_graph = t->generating = false;
     return o;
 }
 

@@ -175,8 +175,8 @@ static void note_passed(const struct trainer *t, int unit)
         s->order[s->order_count++] = unit;
 }
 
-// A unit has passed when all of its modules have been called; TRL never calls the head, which ends
-// the tail.
+// A unit has passed when all of its modules have been called; TRL calls the head, which ends the
+// tail, only to generate. Backwards the pass before is gathered ahead too, as torch notes it.
 static int tail_before_root(const struct trainer *t)
 {
     const struct shards *s = shards_of(t);
@@ -195,7 +195,7 @@ static void leave_unit(struct trainer *t, int unit)
         let_go(t, &s->units[unit]);
     if (unit == s->root)
         note_passed(t, tail_before_root(t));
-    if (unit != s->tail)
+    if (unit != s->tail || t->generating)
         note_passed(t, unit);
     if (unit == s->root)
         drop(t, &s->last_flat);

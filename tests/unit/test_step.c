@@ -689,6 +689,8 @@ TEST(layers_with_and_without_experts_mix)
 
 static const char *const refusals[][2] = {
     {"model=gpt-oss-20b gpu=H200 context=4096 attention=sdpa", "only eager knows"},
+    {"model=Qwen3-8B gpu=8xH200 context=4096 recipe=trl task=grpo strategy=fsdp1 lora=16",
+     "cannot generate with adapters under fsdp1"},
     {"model=gpt-oss-20b gpu=H200 context=4096 attention=flash2", "only eager knows"},
     {"model=Qwen3-8B gpu=8xH200 cp=2 context=4096 attention=eager", "goes round with sdpa only"},
     {"model=Qwen3-8B gpu=8xH200 sp=2 context=4096 attention=eager", "under sequence parallel"},
