@@ -2,6 +2,7 @@
 #include "core/overview/plan.h"
 #include "core/command/command.h"
 #include "core/command/line.h"
+#include "core/emit/emit.h"
 
 static bool show_best(struct plan_shown *shown, const struct query *q, const struct plan *p,
                       struct error *e)
@@ -16,7 +17,9 @@ static bool show_best(struct plan_shown *shown, const struct query *q, const str
     shown->predict = command_line(q->arena, "predict", settings);
     struct str files =
         job->target == FOR_SLIME ? STR(" --dataset prompts.jsonl -o run") : STR(" -o run");
-    shown->emit = str_join(q->arena, command_line(q->arena, "emit", settings), files);
+    bool is_written = job->target != FOR_SLIME || slime_model_script(job->model.name);
+    shown->emit =
+        is_written ? str_join(q->arena, command_line(q->arena, "emit", settings), files) : STR_NONE;
     return true;
 }
 

@@ -114,7 +114,9 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     put_split(out, s);
     report_job(out, v, s->job);
     report_indivisible(out, v, p);
-    buf_printf(out, "\n  %.*s\n  %.*s\n\n", STR_ARGS(s->predict), STR_ARGS(s->emit));
+    struct str emit =
+        s->emit.n ? s->emit : STR("no files: slime ships no arguments for this model");
+    buf_printf(out, "\n  %.*s\n  %.*s\n\n", STR_ARGS(s->predict), STR_ARGS(emit));
     report_time(out, v, &best->time);
     b = buf_in(out->arena);
     buf_put_z(&b, "memory: ");

@@ -50,7 +50,8 @@ static void best_json(struct json_out *j, const struct plan_shown *s)
     prediction_json(j, &c->prediction, c->bucket_bytes);
     training_json(j, s);
     json_out_field_str(j, "command", s->predict);
-    json_out_field_str(j, "emit", s->emit);
+    if (s->emit.n)
+        json_out_field_str(j, "emit", s->emit);
     json_out_object_end(j);
 }
 

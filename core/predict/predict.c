@@ -76,15 +76,12 @@ uint64_t limit_of(const struct job *job, const struct outside *o)
     return card > taken ? card - taken : 0;
 }
 
-// A limit that was asked for is torch's memory fraction, which an expandable segment's last page
-// may pass; a card has no such page.
 static struct allocator_options options_of(const struct job *job, uint64_t limit_bytes)
 {
     struct allocator_options o = allocator_options_default(job->torch_minor);
     o.expandable = job->expandable;
     o.limited = true;
     o.limit_bytes = limit_bytes;
-    o.device_bytes = job->limit_bytes ? 0 : limit_bytes;
     return o;
 }
 
@@ -251,10 +248,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->machine.each_layer = s->each_layer;
     s->machine.time = s->untimed ? NULL : s->time;
     struct allocator_options options = options_of(job, p->limit_bytes);
-    if (s->boundless) {
-        options.limited = false;
-        options.device_bytes = 0;
-    }
+    options.limited = !s->boundless;
     if (s->chance) {
         options.placing = s->chance->placing;
         s->time->pace = s->chance->pace;

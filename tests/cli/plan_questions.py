@@ -68,10 +68,13 @@ def words_of(command):
 
 def check_emit(judge, what, best):
     with tempfile.TemporaryDirectory() as folder:
-        words = words_of(best["emit"])
+        words = words_of(best.get("emit", best["command"] + " --dataset prompts.jsonl -o run"))
         words[words.index("-o") + 1] = os.path.join(folder, "run")
         done = subprocess.run([judge.program, "emit", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
                               timeout=600)
+        if "emit" not in best:  # then there is none
+            judge.check("%s: no files are named, and they are written" % what, done.returncode == 2)
+            return
         found = re.search(r"Peak ([\d.]+) GiB reserved", " ".join((done.stdout + done.stderr).split()))
         fine = done.returncode == 0 and found and abs(float(found.group(1)) - best["reserved_bytes"] / 2**30) < 0.006
         judge.check("%s: its files say %s" % (what, found.group(0) if found else done.stderr[-200:]), bool(fine))

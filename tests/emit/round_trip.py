@@ -20,7 +20,7 @@ TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl", "transformers", 
 # What no file of the frameworks says, or --from does not read: the user's own choice of names, the
 # engines beside the trainer, and torch's version.
 NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")
-NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme")
+NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme", "samples")
 
 # What one file cannot say: TRL's distillation cuts no rows, nor does training on images.
 UNSAID = {"trl-distill": ["context"], "trl-grpo": ["context"], "trl-sft-vision": ["context"],
