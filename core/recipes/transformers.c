@@ -9,7 +9,7 @@
                .cuts_on_card = true,         \
                .keeps_parameters = true,     \
                .decays_matrices = true,      \
-               .batch_columns = columns,     \
+               .batch_columns = (columns),   \
                .head_unit = HEAD_WITH_NORM}, \
     .build = plain_build, .step = plain_step
 

@@ -224,13 +224,23 @@ static struct str attention_evidence(const struct job *job)
                "10.0.");
 }
 
-// Whose behaviour stands behind what torch and transformers have no part in.
-static void print_libraries(struct buf *out, const struct view *v, const struct job *job)
+// What stands behind a job that torch and transformers have no part in.
+struct library_note {
+    bool used;
+    const char *text;
+};
+
+static void print_notes(struct buf *out, const struct view *v, const struct library_note *rows,
+                        ptrdiff_t count)
 {
-    const struct {
-        bool used;
-        const char *text;
-    } rows[] = {
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (rows[i].used)
+            buf_wrapped(out, str_from(rows[i].text), 2, v->width);
+}
+
+static void print_adapters(struct buf *out, const struct view *v, const struct job *job)
+{
+    const struct library_note rows[] = {
         {job->lora_rank && !job->packed,
          "Adapters are peft 0.21's, in fp32 as it makes them; under checkpointing the embedding's "
          "output requires a gradient, as TRL sees to."},
@@ -259,6 +269,13 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
          "told otherwise, and adapters bf16; prepare_model_for_kbit_training is not called."},
         {job_is_prepared(job), "Around packed weights norms, embedding and head are fp32, as "
                                "prepare_model_for_kbit_training makes them, and so are adapters."},
+    };
+    print_notes(out, v, rows, COUNT_OF(rows));
+}
+
+static void print_libraries(struct buf *out, const struct view *v, const struct job *job)
+{
+    const struct library_note rows[] = {
         {job_has_8bit_optimizer(job),
          "8-bit state is bitsandbytes 0.50's: two bytes an element and two scales of four bytes "
          "for 256, fp32 below 4096 elements."},
@@ -285,9 +302,8 @@ static void print_libraries(struct buf *out, const struct view *v, const struct 
          "each other number of tokens it is compiled anew; after four of them Dynamo runs it "
          "uncompiled, which is not modelled."},
     };
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
-        if (rows[i].used)
-            buf_wrapped(out, str_from(rows[i].text), 2, v->width);
+    print_adapters(out, v, job);
+    print_notes(out, v, rows, COUNT_OF(rows));
 }
 
 static void print_deepspeed(struct buf *out, const struct view *v, const struct job *job)

@@ -91,29 +91,20 @@ static void make_units_of_tower(struct trainer *t)
             add_with_adapter(t, root, i);
 }
 
-static void make_units_of_text(struct trainer *t)
+static void make_tied_root(struct trainer *t, bool has_tail)
 {
     struct shards *s = shards_of(t);
-    int layers = (int)t->job->model.layers;
-    bool has_tail = t->habits->head_unit == HEAD_WITH_NORM;
-    for (int i = 0; i < layers; i++) {
-        int first = t->layers[i].first;
-        int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
-        add_unit(t, &s->units[i], first, end - first);
-    }
-    if ((t->job->lora_rank || s->block_count) && has_tail) {
-        make_units_without_norm(t);
-        return;
-    }
-    if (t->head == t->embedding) {
-        add_unit(t, &s->units[s->root], t->embedding, 1);
-        add_loose(t, &s->units[s->root]);
-        for (int i = 0; i < t->norm_count; i++)
-            add_to_unit(t, &s->units[s->root], t->final_norm + i);
-        s->units[s->root].stays = has_tail;
-        s->tail = has_tail ? s->root : -1;
-        return;
-    }
+    add_unit(t, &s->units[s->root], t->embedding, 1);
+    add_loose(t, &s->units[s->root]);
+    for (int i = 0; i < t->norm_count; i++)
+        add_to_unit(t, &s->units[s->root], t->final_norm + i);
+    s->units[s->root].stays = has_tail;
+    s->tail = has_tail ? s->root : -1;
+}
+
+static void make_untied(struct trainer *t, bool has_tail)
+{
+    struct shards *s = shards_of(t);
     bool head_in_root = t->habits->head_unit == HEAD_IN_ROOT;
     bool scores = has_tail && t->job->task == TASK_REWARD; // no output embedding to be found
     int both = t->norm_count + t->head_count;
@@ -135,6 +126,24 @@ static void make_units_of_text(struct trainer *t)
         add_unit(t, &s->units[s->head], t->head, t->head_count);
     s->units[s->head].stays = has_tail;
     s->tail = has_tail ? s->head : -1;
+}
+
+static void make_units_of_text(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    int layers = (int)t->job->model.layers;
+    bool has_tail = t->habits->head_unit == HEAD_WITH_NORM;
+    for (int i = 0; i < layers; i++) {
+        int first = t->layers[i].first;
+        int end = i + 1 < layers ? t->layers[i + 1].first : t->final_norm;
+        add_unit(t, &s->units[i], first, end - first);
+    }
+    if ((t->job->lora_rank || s->block_count) && has_tail)
+        make_units_without_norm(t);
+    else if (t->head == t->embedding)
+        make_tied_root(t, has_tail);
+    else
+        make_untied(t, has_tail);
 }
 
 // Passes of a step that are noted: kto reads twice with the model it trains, a reference that is
