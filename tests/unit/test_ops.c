@@ -431,8 +431,8 @@ TEST(cut_linear_layers_sum_outputs_and_gradients)
     add_parameter(g, HIDDEN, PART);
     parameters[0].cut = CUT_OUTPUTS;
     parameters[1].cut = CUT_INPUTS;
-    struct var in = leaf(g, ROWS * HIDDEN, 2), inner = op_linear(g, in, 0, -1);
-    CHECK_U64(inner.elements, ROWS * PART);
+    struct var in = leaf(g, (uint64_t)ROWS * HIDDEN, 2), inner = op_linear(g, in, 0, -1);
+    CHECK_U64(inner.elements, (uint64_t)ROWS * PART);
     ptrdiff_t from = s.trace.count;
     struct var out = op_linear(g, inner, 1, -1);
     static const struct allocation forward[] = {{UINT64_C(2) * ROWS * HIDDEN, MEMORY_WORKING},
@@ -469,8 +469,8 @@ TEST(a_cut_embedding_has_gradients_of_all_words_until_they_meet_the_heads)
     parameters[0].cut = CUT_WORDS;
     struct var ids = graph_output(g, NULL, TOKENS, 8), rows = op_embedding(g, 0, ids);
     struct var weight = op_whole_weight(g, 0);
-    CHECK_U64(weight.elements, WORDS * HIDDEN);
-    struct var both = op_product(g, rows, weight, TOKENS * WORDS, HIDDEN);
+    CHECK_U64(weight.elements, (uint64_t)WORDS * HIDDEN);
+    struct var both = op_product(g, rows, weight, (uint64_t)TOKENS * WORDS, HIDDEN);
     struct var loss = op_sum_rows(g, both, 1);
     var_drop(g, &ids);
     var_drop(g, &rows);
