@@ -28,7 +28,7 @@ def environment(program_folder, home):
 def run(command, folder, env):
     done = subprocess.run(
         ["bash", "-c", command], cwd=folder, env=env, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=300,
     )
     lines = done.stdout.decode("utf-8", "replace").replace("\r\n", "\n").splitlines()
     return lines + ([f"[exit {done.returncode}]"] if done.returncode else [])
