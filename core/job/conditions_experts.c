@@ -42,8 +42,8 @@ bool names_numbered_experts(const struct job *j)
            j->lora_targets != LORA_ALL_TARGETS;
 }
 
-// DeepSpeed gathers what is in a module without children (core/strategies/zero3.c, is_leaf); what
-// becomes of adapters there that are layers of their own, and elsewhere, nobody has seen.
+// DeepSpeed gathers what is in a module without children (core/strategies/zero/zero3.c, is_leaf);
+// what becomes of adapters there that are layers of their own, and elsewhere, nobody has seen.
 bool folds_outside_leaves(const struct job *j)
 {
     const char *leaves = "mixtral|qwen3_moe";

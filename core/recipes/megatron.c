@@ -1,6 +1,6 @@
 // Megatron-LM's training step: micro-batches go through the stages of a pipeline, one forward and
 // one backward in turn once it is full (core/pipeline_parallel/schedules.py of core 0.13).
-#include "core/models/megatron.h"
+#include "core/models/megatron/megatron.h"
 #include "core/base/num.h"
 #include "core/base/units.h"
 #include "core/recipes/run.h"

@@ -1,7 +1,7 @@
 // Megatron-LM's data parallelism with its distributed optimizer (core 0.13, 23e00ed): weights in
 // bf16 and gradients in fp32 lie in one buffer each, of which every data parallel rank updates its
 // part (core/distributed/param_and_grad_buffer.py, core/optimizer/distrib_optimizer.py).
-#include "core/models/megatron.h"
+#include "core/models/megatron/megatron.h"
 #include "core/base/num.h"
 #include "core/strategies/strategies.h"
 

@@ -2,7 +2,7 @@
 // is to real runs is tests/measured/megatron.py's business.
 #include <stdio.h>
 
-#include "core/models/megatron.h"
+#include "core/models/megatron/megatron.h"
 #include "core/predict/predict.h"
 #include "core/recipes/run.h"
 #include "tests/support/jobs.h"

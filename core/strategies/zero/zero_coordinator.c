@@ -1,11 +1,11 @@
 // Gathering ahead and letting go, step by step as DeepSpeed decides it. Sizes are elements. The
 // limits are what transformers puts in for "auto" (transformers/integrations/deepspeed.py) and
 // DeepSpeed's defaults (deepspeed/runtime/zero/config.py).
-#include "core/strategies/zero_coordinator.h"
+#include "core/strategies/zero/zero_coordinator.h"
 
 #include "core/base/num.h"
 #include "core/models/adapters.h"
-#include "core/strategies/zero_pending.h"
+#include "core/strategies/zero/zero_pending.h"
 
 enum { MOST_MODULE_PARAMETERS = 12, NEVER = -1 };
 

@@ -6,14 +6,14 @@
 // when that use is over (Tensor.record_stream), by the clocks of host and card. DeepSpeed's hooks
 // keep the host busy, so that few blocks wait; but one that does can keep the embedding from its
 // place.
-#include "core/strategies/zero3.h"
+#include "core/strategies/zero/zero3.h"
 #include "core/base/num.h"
 #include "core/models/adapters.h"
 #include "core/models/vision/tower.h"
 #include "core/ops/ops.h"
 #include "core/strategies/strategies.h"
 #include "core/strategies/trainer.h"
-#include "core/strategies/zero.h"
+#include "core/strategies/zero/zero.h"
 
 enum { MASTER_WIDTH = 4, NORM_WIDTH = 8 };
 

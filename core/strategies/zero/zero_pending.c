@@ -1,5 +1,5 @@
 // See zero_pending.h.
-#include "core/strategies/zero_pending.h"
+#include "core/strategies/zero/zero_pending.h"
 
 static void forget_oldest(struct pending *p)
 {

@@ -5,7 +5,7 @@
 // again. Seen in the history of an unmodified job (Qwen3-14B, three layers).
 #include "core/ops/ops.h"
 #include "core/ops/scratch.h"
-#include "core/strategies/zero3.h"
+#include "core/strategies/zero/zero3.h"
 
 int zero3_weight_of_magnitude(const struct trainer *t, int parameter)
 {

@@ -3,7 +3,7 @@
 // of zero2) and are not given back; the optimizer is taken to be DeepSpeedCPUAdam, with two fp32
 // moments in memory that is not pinned.
 #include "core/base/num.h"
-#include "core/strategies/zero.h"
+#include "core/strategies/zero/zero.h"
 
 // Bytes for each element of a rank's part.
 static const struct host_row {

@@ -1,5 +1,5 @@
 // The forward pass of a stage, as core/models/gpt/gpt_model.py and core/transformer read.
-#include "core/models/megatron.h"
+#include "core/models/megatron/megatron.h"
 
 #include "core/models/forward.h"
 

@@ -1,6 +1,6 @@
 // What ZeRO-3 makes whole: parameters for a checkpoint, one module's after another's, and all of
 // them for generation.
-#include "core/strategies/zero3.h"
+#include "core/strategies/zero/zero3.h"
 
 static void drop_weight(struct trainer *t, int parameter)
 {

@@ -8,7 +8,7 @@
 // are two buckets and a stream for reductions, and stage 1 reduces in the last pass's hooks, too
 // (its gradients stay until the end). Each of the optimizer's groups has its own flat tensor and
 // its own parts. What is frozen stays as it came: only what is trained is flat.
-#include "core/strategies/zero.h"
+#include "core/strategies/zero/zero.h"
 
 #include "core/base/num.h"
 #include "core/models/adapters.h"

@@ -3,8 +3,8 @@
 #define FATHOM_STRATEGIES_ZERO3_H
 
 #include "core/strategies/trainer.h"
-#include "core/strategies/zero_coordinator.h"
-#include "core/strategies/zero_pending.h"
+#include "core/strategies/zero/zero_coordinator.h"
+#include "core/strategies/zero/zero_pending.h"
 
 // Modules without parameters that are called before and after a module in a pass; each is a moment
 // at which more parameters are gathered ahead.

@@ -6,8 +6,8 @@
 #include "core/models/parameters.h"
 #include "core/models/vision/tower.h"
 #include "core/strategies/strategies.h"
-#include "core/strategies/zero.h"
-#include "core/strategies/zero3.h"
+#include "core/strategies/zero/zero.h"
+#include "core/strategies/zero/zero3.h"
 
 enum { MASTER_WIDTH = 4 };
 

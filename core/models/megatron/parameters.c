@@ -1,7 +1,7 @@
 // The parameters of one rank, as Megatron-LM's modules have them: projections that are one product
 // are one matrix, cut over tensor parallel ranks.
 #include "core/base/num.h"
-#include "core/models/megatron.h"
+#include "core/models/megatron/megatron.h"
 
 #include <string.h>
 
