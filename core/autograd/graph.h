@@ -192,6 +192,7 @@ struct graph {
     bool wide;                 // attention in fp32
     bool efficient;            // by torch's memory-efficient kernel, in place of both
     bool flash3;               // by its third version
+    uint64_t sample_tokens;    // that FlashAttention knows apart; 0: a sequence is one sample
     bool attention_waits;      // the host looks at the positions on the card before each attention
     bool autocast;             // fp32 weights, products in bf16: each weight is cast once
     bool without_adapters;     // those of its weights are switched off

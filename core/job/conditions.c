@@ -403,6 +403,12 @@ bool has_own_buckets(const struct job *j)
     return j->zero_buckets == BUCKETS_OF_DEEPSPEED;
 }
 
+bool packs_samples_elsewhere(const struct job *j)
+{
+    return j->sample_tokens && (j->recipe != RECIPE_DEEPSPEED || !job_attends_by_package(j) ||
+                                j->batching != BATCHING_FULL);
+}
+
 bool tiles_mlp(const struct job *j)
 {
     return j->tiled_mlp;

@@ -142,6 +142,7 @@ condition offloads_another_loss;
 condition offloads_elsewhere;
 condition offloads_in_another_trainer;
 condition offloads_twice;
+condition packs_samples_elsewhere;
 condition packs_without_bf16;
 condition passes_file_buffer;
 condition passes_learned_positions;

@@ -114,6 +114,7 @@ struct job {
     enum batching batching;
     uint64_t response;         // where it was given; the prompt is then the rest
     uint64_t prompt;           // tokens of a sequence that carry no loss
+    uint64_t sample_tokens;    // of the samples a sequence is packed from; 0: it is one
     uint64_t evaluation_batch; // sequences a GPU that are evaluated at once; 0: none
     uint64_t evaluation_rows;  // of all GPUs; 0: not said
     bool keeps_logits;         // of all of them, for metrics

@@ -242,6 +242,9 @@ const struct rule unmodelled_rules[] = {
     {0, 0, tiles_special_mlp, 0, NOT_YET, "tiled-mlp",
      "a tiled MLP is not modelled over @family@; over Qwen, Llama and Mistral without experts and "
      "windows it is"},
+    {0, 0, packs_samples_elsewhere, 0, NOT_YET, "sample-tokens",
+     "samples within a sequence are modelled in the step of deepspeed, with the package "
+     "flash-attn: --recipe deepspeed --attention flash2"},
     {IS_LORA, 0, tiles_mlp, 0, NOT_YET, "tiled-mlp", "a tiled MLP is not modelled with LoRA"},
     {0, 0, has_special_liger_layers, 0, NOT_YET, "layer-kernels",
      "Liger's layer kernels are not modelled over @family@; over Qwen, Llama and Mistral without "

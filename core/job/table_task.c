@@ -77,6 +77,17 @@ const struct setting_def task_settings[] = {
      .fallback = "full",
      .text = "full: every sequence is as long as the context; padded: mixed lengths, padded to the "
              "longest, with a mask; packed: several sequences in a row, with a mask"},
+    {.name = "sample-tokens",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(sample_tokens),
+     .phrase = "packed from samples of @ tokens",
+     .kind = SETTING_COUNT,
+     .values = "TOKENS",
+     .min = 1,
+     .max = 1 << 28,
+     .usual = "a sequence is one sample",
+     .text = "mean length of the samples that a sequence is packed from by their positions: the "
+             "package flash-attn pads each in its backward pass"},
     {.name = "eval-batch",
      .uses = USE_JOB | USE_PREDICTION,
      .field = FIELD(evaluation_batch),

@@ -31,12 +31,21 @@ static void attends(struct graph *g, const struct attention *d, bool backward)
         machine_attend(g->machine, &a);
 }
 
+// What is summed up in fp32 has so many rows more for each sample of a packed sequence.
+static uint64_t with_rows(const struct graph *g, uint64_t bytes, uint64_t rows)
+{
+    return bytes + (g->sample_tokens ? sat_mul(bytes, rows) / g->sample_tokens : 0);
+}
+
 // FlashAttention 2 (recording v2): row sums, q's gradient in fp32, and where heads share keys the
-// gradients of keys and values for every query head.
+// gradients of keys and values for every query head. Rows of samples: flash-attn 2.7.4,
+// flash_api.cpp, mha_varlen_bwd, total_q + 128 * batch_size.
 static void flash_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
 {
+    enum { SAMPLE_ROWS = 128 };
     uint64_t shared = q_bytes != k_bytes ? q_bytes : 0;
-    struct storage *sums = take_working(g, row_bytes), *wide = take_working(g, 2 * q_bytes);
+    struct storage *sums = take_working(g, with_rows(g, row_bytes, SAMPLE_ROWS));
+    struct storage *wide = take_working(g, with_rows(g, 2 * q_bytes, SAMPLE_ROWS));
     struct storage *keys = take_working(g, shared), *values = take_working(g, shared);
     machine_drop(g->machine, values);
     machine_drop(g->machine, keys);
@@ -45,11 +54,15 @@ static void flash_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, u
 }
 
 // FlashAttention 3 (hopper/flash_api.cpp, mha_bwd): row sums and the sums' logarithms, gradients in
-// fp32 of q, and where heads share keys of keys and values.
+// fp32 of q, and where heads share keys of keys and values. Rows of samples are those of its tiles
+// for causal heads of 65 to 128.
 static void flash3_scratch(struct graph *g, uint64_t q_bytes, uint64_t k_bytes, uint64_t row_bytes)
 {
-    const uint64_t shared = q_bytes != k_bytes ? 2 * k_bytes : 0;
-    const uint64_t bytes[] = {row_bytes, row_bytes, 2 * q_bytes, shared, shared};
+    enum { SAMPLE_QUERIES = 64, SAMPLE_KEYS = 128 };
+    const uint64_t shared = q_bytes != k_bytes ? with_rows(g, 2 * k_bytes, SAMPLE_KEYS) : 0;
+    const uint64_t sums = with_rows(g, row_bytes, SAMPLE_QUERIES);
+    const uint64_t bytes[] = {sums, sums, with_rows(g, 2 * q_bytes, SAMPLE_QUERIES), shared,
+                              shared};
     struct storage *taken[COUNT_OF(bytes)];
     for (int i = 0; i < COUNT_OF(bytes); i++)
         taken[i] = take_working(g, bytes[i]);
@@ -144,6 +157,8 @@ static void note_work(struct graph *g, struct node *n, const struct attended *ma
 {
     uint64_t spread = shape->spread ? shape->spread : 1;
     uint64_t sequence = shape->sequence ? shape->sequence : shape->tokens * spread;
+    if (g->sample_tokens && g->sample_tokens < sequence)
+        sequence = g->sample_tokens;
     const struct attention d = {.row_bytes = var_bytes(made->log_sum),
                                 .rows = (uint32_t)(shape->tokens * spread / sequence),
                                 .tokens = (uint32_t)sequence,

@@ -43,6 +43,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .flash3 = job_attention(p) == ATTENTION_FLASH3,
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
+                          .sample_tokens = p->sample_tokens,
                           .attention_waits = t->habits->reads_positions,
                           .gemm_workspace_bytes = cublas_workspace_bytes(card),
                           .multiprocessors = card->multiprocessors,

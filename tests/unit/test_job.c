@@ -59,6 +59,7 @@ TEST(a_job_differs_in_every_field_that_trains)
         "checkpoint-offload=on",
         "tiled-mlp=on",
         "layer-kernels=liger",
+        "sample-tokens=1k",
     };
     struct job plain, other;
     struct error e = {0};

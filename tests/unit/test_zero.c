@@ -211,6 +211,16 @@ TEST(ulysses_spreads_a_sequence)
     CHECK_U64(wide.outside.nccl_bytes, all.outside.nccl_bytes); // other nodes' share their buffers
 }
 
+// 128 rows more for each sample, of q's gradient in fp32 and of the row sums.
+TEST(flash_attention_pads_samples_of_a_sequence)
+{
+    struct prediction whole = predicted(LONG "gpu=8xH200 tiled-mlp=on checkpoint-offload=on");
+    struct prediction packed = predicted(LONG "gpu=8xH200 tiled-mlp=on checkpoint-offload=on "
+                                              "sample-tokens=1024");
+    uint64_t rows = UINT64_C(128) * LONG_TOKENS / 1024;
+    CHECK_U64(packed.allocated_bytes - whole.allocated_bytes, rows * 16 * (4 * 128 + 4));
+}
+
 // One layer's input is on the card, those of all ranks' layers in host memory.
 TEST(checkpoints_wait_in_host_memory)
 {
@@ -265,6 +275,10 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 tiled-mlp=on", "is modelled under zero3"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 tiled-mlp=on recipe=trl",
          "a tiled MLP is modelled in the step of deepspeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sample-tokens=1k",
+         "samples within a sequence are modelled in the step of deepspeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=deepspeed sample-tokens=1k",
+         "with the package flash-attn: --recipe deepspeed --attention flash2"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 zero-buckets=deepspeed",
          "zero-buckets is a setting of DeepSpeed"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 offload=optimizer",
