@@ -828,11 +828,36 @@ full or shows 70 GB or more, and that the host ends what it ended.
 
 {alst}
 
+Every recipe packs HuggingFaceH4/ultrachat_200k, 207,865 samples of 1200 tokens in the mean (an epoch of the alignment
+handbook, which packs to 2048, is 950 steps of 128 with Llama 3's tokenizer and 956 with Qwen2's, by the cards of two models),
+and is asked with `--sample-tokens 1200`: FlashAttention's backward pass has 128 rows more for each sample. That is 0.4 to
+2.0 GiB where the peak is in attention; NVML's figures of Llama-70B on 32 and 64 GPUs were off by 1.1 and 2.6 % without it,
+and the two limits beyond 1.25 at 1.36 and 1.28.
+
 Not in it: with `--sp`, DeepSpeed's default is to reduce gradients in fp32 (the published files say bf16, and so does the
-prediction); the loader puts a step's sequences of all ranks on the card before the step and takes them off again; packed
-sequences give FlashAttention 2 128 more rows each. Two rows lie beyond 1.25: both show 71 of 79.1 GiB, and torch could
-flush 5 to 7 GiB of what it holds there, so that their lengths need not be limits; the one of torch 2.4 is also the one
-whose figure is off by more than 3 %, and why is not known.
+prediction); the loader puts the sequences of all ranks on the card before the first step and takes them off again, at 15M
+tokens on 64 ranks 23 GB and a buffer of 7.7, less than a step takes.
+
+Two limits lie beyond 1.25. No tensor was found that is missing there; for each the sources give another reason why its
+length is no limit of the card:
+
+- Qwen3-32B on 64 GPUs, 15M tokens: no longer sequence can be made of the data. ArcticTraining packs within each of 16
+  processes (`data/sft_factory.py`, `pack_dataset`; `num_proc` is 16), 12,992 samples or 15.7M tokens; the other length of
+  15M and more, Llama-8B's 15.5M, ends there too. The card's figure is met within 1.3 %. For a limit at 1.25 the step would
+  have to take 0.8 GiB more.
+- Qwen3-32B on 32 GPUs, 7M tokens, "w/ pt-2.4": before torch 2.8 NCCL's process group records what it sends and receives
+  on its own stream (pytorch#150398 removed it), and their blocks come back only when the host finds the exchange over.
+  With DeepSpeed's exchanges simulated so, 6M tokens reserve 66.3 GiB, and 7M would reserve 75 of the 71.2 that are left,
+  against 59.0 without: the card fills up, and torch flushes some 30 times a step. NVML's figure, of a moment and no peak,
+  lies between the two. A flush gives these blocks back, so that the limit stays where it is; what lies at the published
+  length is then where the card begins to flush, not where it ends. This is not in the predictions: one figure does not
+  measure how far the host runs ahead.
+
+What else was looked for in these two, in DeepSpeed of May 2025 (4d00b38) and ArcticTraining, and is counted as it is
+there: keys and values repeated to a head a rank before the exchange; the layer's output and the gradient handed to it,
+which a reentrant checkpoint keeps until its layer is done (2.4 GB each at 15M); the head's weight, whole in every layer's
+backward pass, and the embedding's in the last; the gigabyte of gradients; `overlap_comm`, on in stage 3. NCCL's network
+buffers are not counted: 64 MiB each way, eight times that to send through other ranks' cards (PXN), at most 1 % of a limit.
 
 ## Step times
 
