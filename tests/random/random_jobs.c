@@ -81,7 +81,6 @@ static const struct {
     {"sync-each-batch", {"on", "off"}},
     {"task", {"sft", "reward", "dpo", "kto"}},
     {"batching", {"full", "packed"}},
-    {"sample-tokens", {"1", "1k"}},
     {"precompute-reference", {"on", "off"}},
     {"save-hf", {"last", "never", "always"}},
     {"max-token-len", {"16k", "64k"}},
