@@ -19,26 +19,32 @@ static uint64_t chunk_of(uint64_t tokens, uint64_t vocabulary, uint64_t hidden)
     return chunk < tokens ? chunk : tokens;
 }
 
+// In bf16; what is so already is taken as it is.
+static struct var cast(struct graph *g, uint64_t elements, uint32_t width)
+{
+    return width == 2 ? (struct var){NULL, NO_NODE, 2, elements}
+                      : graph_output(g, NULL, elements, 2);
+}
+
 // One chunk under autocast, where nothing is reused: inputs are cast for each product. The weight
 // as it is autocast caches where it is trained; its transpose, a view, it does not.
-static void chunk_under_autocast(struct graph *g, uint64_t tokens, int head, bool cached)
+static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t tokens, int head,
+                                 bool cached)
 {
     const struct parameter *p = &g->parameters[head];
     uint64_t size = p->rows * p->columns, inputs = tokens * p->columns;
-    struct var in = graph_output(g, NULL, inputs, 2), transposed = graph_output(g, NULL, size, 2);
+    struct var in = cast(g, inputs, hidden.width), transposed = cast(g, size, p->width);
     struct var logits = graph_output(g, NULL, tokens * p->rows, 2);
     drop(g, transposed);
     drop(g, in);
-    struct var weight = {NULL, NO_NODE, 2, size};
-    if (!cached)
-        weight = graph_output(g, NULL, size, 2);
+    struct var weight = cast(g, size, cached ? 2 : p->width);
     drop(g, graph_output(g, NULL, inputs, 2)); // copied into the gradient
     if (p->frozen)
         drop(g, weight);
-    else if (!cached)
+    else if (weight.storage)
         graph_hold_cast(g, weight.storage);
     if (!p->frozen)
-        drop(g, graph_output(g, NULL, inputs, 2)); // the input once more
+        drop(g, cast(g, inputs, hidden.width)); // the input once more
     drop(g, logits);
 }
 
@@ -69,9 +75,9 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     machine_synchronize(m, m->clock[STREAM_COMPUTE]);
     uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
     gemm_workspace(g);
-    if (g->autocast)
+    if (g->autocast && (hidden.width != 2 || p->width != 2))
         for (uint64_t done = 0; done < tokens; done += chunk)
-            chunk_under_autocast(g, tokens - done < chunk ? tokens - done : chunk, head,
+            chunk_under_autocast(g, hidden, tokens - done < chunk ? tokens - done : chunk, head,
                                  done && !p->frozen);
     else
         drop(g, graph_output(g, NULL, chunk * p->rows, hidden.width)); // one buffer for all chunks
