@@ -223,8 +223,8 @@ const struct rule unmodelled_rules[] = {
     {IS_MUON | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
     {IS_MUON | IS_LORA, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
     {IS_MUON, 0, is_older_than_muon, 0, NOT_YET, "optimizer", "torch has muon since 2.9"},
-    {IS_ADAFACTOR | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer",
-     "adafactor is not modelled over experts; adamw-fused is"},
+    {IS_ADAFACTOR | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "optimizer",
+     "adafactor is not modelled over the experts of @family@; adamw-fused is"},
     // Two runs took 3 and 5 % less than would be predicted, other steps of theirs up to 9 %.
     {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",
      "activation-offload is modelled with checkpointing only, which TRL turns on by itself"},

@@ -4,6 +4,11 @@
 // keeps the last one's update until the next is there.
 #include "core/strategies/strategies.h"
 
+// Of experts' weights each expert's matrix is one of a stack.
+struct shape {
+    uint64_t stack, rows, columns;
+};
+
 struct locals {
     struct storage *update;
     struct storage *gradient, *weight; // in fp32, where they are bf16
@@ -28,42 +33,57 @@ static struct storage *root_mean_square(const struct trainer *t)
     return divided;
 }
 
-static void make_state(const struct trainer *t, struct trained *tensor, const struct parameter *p)
+static void make_state(const struct trainer *t, struct trained *tensor, const struct shape *p)
 {
     bool factored = p->columns > 1;
-    tensor->state.first = take(t, 4 * p->rows);
-    tensor->state.second = factored ? take(t, 4 * p->columns) : NULL;
+    tensor->state.first = take(t, 4 * p->stack * p->rows);
+    tensor->state.second = factored ? take(t, 4 * p->stack * p->columns) : NULL;
 }
 
 // The means, then what the update is divided by: the product of their reciprocal roots.
-static void factor(struct trainer *t, const struct parameter *p, struct locals *l)
+static void factor(struct trainer *t, const struct shape *p, struct locals *l)
 {
     struct machine *m = t->machine;
-    const struct reduction columns = {p->columns, p->rows};
-    machine_scratch(m, 4 * p->rows);
-    struct storage *means = take(t, 4 * p->columns);
+    uint64_t row_bytes = 4 * p->stack * p->rows, column_bytes = 4 * p->stack * p->columns;
+    const struct reduction columns = {p->stack * p->columns, p->rows};
+    machine_scratch(m, row_bytes);
+    struct storage *means = take(t, column_bytes);
     reduction_scratch(&t->graph, &columns);
     machine_drop(m, means);
-    struct storage *mean = take(t, 4), *by_row = take(t, 4 * p->rows);
+    struct storage *mean = take(t, 4 * p->stack), *by_row = take(t, row_bytes);
     machine_drop(m, mean);
-    struct storage *by_column = take(t, 4 * p->columns);
-    struct storage *product = take(t, 4 * p->rows * p->columns);
+    struct storage *by_column = take(t, column_bytes);
+    struct storage *product = take(t, row_bytes * p->columns);
     machine_drop(m, by_column);
     machine_drop(m, by_row);
     assign(t, &l->update, product);
 }
 
+static uint64_t columns_of_experts(const struct trainer *t, int parameter)
+{
+    const struct model *model = &t->job->model;
+    int layer = t->graph.parameters[parameter].layer;
+    if (!model->layer[layer].experts)
+        return 0;
+    return parameter == t->layers[layer].gate_up        ? model->hidden
+           : parameter == t->layers[layer].experts_down ? model->experts.intermediate
+                                                        : 0;
+}
+
 // DeepSpeed's parts and FSDP1's are flat: vectors.
-static struct parameter shape_of(const struct trainer *t, const struct trained *tensor)
+static struct shape shape_of(const struct trainer *t, const struct trained *tensor)
 {
     if (job_is_zero(t->job) || t->job->strategy == STRATEGY_FSDP1)
-        return (struct parameter){.rows = tensor->elements, .columns = 1};
-    return t->graph.parameters[tensor->parameter];
+        return (struct shape){1, tensor->elements, 1};
+    const struct parameter *p = &t->graph.parameters[tensor->parameter];
+    uint64_t columns = columns_of_experts(t, tensor->parameter);
+    return columns ? (struct shape){p->rows, p->columns / columns, columns}
+                   : (struct shape){1, p->rows, p->columns};
 }
 
 static void update_one(struct trainer *t, struct trained *tensor, struct locals *l)
 {
-    const struct parameter shape = shape_of(t, tensor), *p = &shape;
+    const struct shape shape = shape_of(t, tensor), *p = &shape;
     uint64_t bytes = 4 * tensor->elements;
     bool narrow = tensor->width < 4;
     assign(t, &l->gradient, NULL);
