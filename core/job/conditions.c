@@ -246,6 +246,11 @@ bool is_trls_own_task(const struct job *j)
     return j->task == TASK_KTO || j->task == TASK_RLOO;
 }
 
+bool compares_a_row_alone(const struct job *j)
+{
+    return is_trl(j) && j->batch == 1;
+}
+
 bool has_no_teacher(const struct job *j)
 {
     return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;

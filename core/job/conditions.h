@@ -17,6 +17,7 @@ condition asks_written_for_another;
 condition attends_plainly;
 condition calls_its_head;
 condition changes_logits;
+condition compares_a_row_alone;
 condition computes_no_reference;
 condition cp_misses_context;
 condition cp_misses_gpus;

@@ -80,6 +80,11 @@ const struct recipe_row recipe_rows[] = {
      .value = "on",
      .evidence = "trl/trainer/base_config.py: gradient_checkpointing = True"},
     {.recipe = "trl",
+     .setting = "batch",
+     .value = "2",
+     .compared = true,
+     .evidence = "trl 1.16, kto_trainer.py: a batch of one row is refused; such a job died"},
+    {.recipe = "trl",
      .setting = "optimizer",
      .value = "adamw-fused",
      .evidence = "transformers/training_args.py: adamw_torch_fused since torch 2.8"},
@@ -519,6 +524,12 @@ static bool is_supervised(const struct settings *s)
     return item && (str_is(item->value, "sft") || str_is(item->value, "pretrain"));
 }
 
+static bool is_compared(const struct settings *s)
+{
+    const struct setting *item = settings_find_z(s, "task");
+    return item && str_is(item->value, "kto");
+}
+
 static bool is_cut(const struct settings *s)
 {
     const struct setting *item = settings_find_z(s, "tp");
@@ -538,7 +549,8 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
            (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) &&
-           (is_stretched(s) || !row->stretched) && (is_cut(s) || !row->cut) &&
+           (is_compared(s) || !row->compared) && (is_stretched(s) || !row->stretched) &&
+           (is_cut(s) || !row->cut) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

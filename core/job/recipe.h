@@ -42,6 +42,7 @@ struct recipe_row {
     bool fused;             // only with Liger's loss
     bool stretched;         // only with a tiled MLP or checkpoints in host memory
     bool supervised;        // only where texts are trained on
+    bool compared;          // only where a row is compared with its neighbour, in KTO
     bool cut;               // only with tensor parallel
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any

@@ -157,6 +157,9 @@ const struct rule needed_rules[] = {
     {IS_MEGATRON | IS_OFFLOAD_ALL, 0, NULL, 0, CANNOT, "offload",
      "Megatron offloads the optimizer: --offload optimizer"},
     {IS_CP, 0, is_verls, 0, CANNOT, "cp", "@recipe@ has no context parallel; --sp is Ulysses"},
+    // trl 1.16.0, trainer/kto_trainer.py:845; a job of one row died so on an H200.
+    {IS_KTO, 0, compares_a_row_alone, 0, CANNOT, "batch",
+     "TRL's KTO compares each row with its neighbour in the batch: --batch 2 at least"},
     // trl 1.14.2, trainer/grpo_config.py:1055, rloo_config.py:626, distillation_config.py:398.
     {IS_CP, 0, job_generates, 0, CANNOT, "cp",
      "TRL refuses context parallel where the trainer generates (grpo, rloo, distill): its inputs "

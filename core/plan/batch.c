@@ -193,6 +193,12 @@ static bool has_own_arithmetic(const struct job *job)
     return job->recipe == RECIPE_VERL || job->recipe == RECIPE_MEGATRON;
 }
 
+// The smallest batch there is: of one row, or the recipe's own where that is refused.
+static bool read_job(struct batch_story *s, struct arena *a, struct error *e)
+{
+    return job_with(s->job, a, s, STR("batch=1"), e) || job_with(s->job, a, s, STR(""), e);
+}
+
 static bool read_request(struct batch_story *s, struct arena *a, struct error *e)
 {
     static const char own[] =
@@ -202,7 +208,7 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         if (!words_have(own, ' ', s->settings->items[i].key) &&
             !settings_add(&s->base, s->settings->items[i], e))
             return false;
-    if (!job_with(s->job, a, s, STR("batch=1"), e) || !data_read(&s->data, s->settings, e) ||
+    if (!read_job(s, a, e) || !data_read(&s->data, s->settings, e) ||
         !read_count(&s->global_batch, s->settings, "global-batch", e) || !read_was(s, a, e) ||
         !read_count(&s->evaluation.size, s->settings, "eval-size", e) ||
         !read_count(&s->evaluation.every, s->settings, "eval-every", e))
@@ -320,7 +326,7 @@ static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t 
 // that was not.
 static void find_largest(struct batch_story *s, struct arena scratch)
 {
-    uint64_t safe = 0, not_safe = 1;
+    uint64_t safe = 0, not_safe = s->job->batch;
     while (not_safe <= MOST_BATCH && is_safe(scratch, s, not_safe)) {
         safe = not_safe;
         not_safe *= 2;

@@ -79,6 +79,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xH200 context=4k save-hf=never", "only trinity's checkpoint is modelled"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=deepspeed strategy=fsdp2",
      "DeepSpeed's strategies are zero1, zero2 and zero3"},
+    {"model=Qwen3-8B gpu=H200 context=4k recipe=trl task=kto batch=1", "--batch 2 at least"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=trl sp=2", "Accelerate runs Ulysses through"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp reshard=off", "nothing is sharded here"},
 };
