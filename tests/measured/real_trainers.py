@@ -241,7 +241,7 @@ def main():
     with open(REACHED, encoding="utf-8") as file:
         worse = further_off(every, json.load(file))
     met = all(seen <= bar for seen, bar in zip(told("real jobs", errors.values()), WANTED))
-    for letter in ("y", "b", "c", "j"):
+    for letter in ("y", "b", "c", "j", "o"):
         told(f"predicted before they were measured, by the program as it is ({letter})",
              [pair for name, pair in errors.items() if name[0] == letter])
     told("evaluations and saves", others.values())
