@@ -248,6 +248,26 @@ struct var forward_to_logits(struct trainer *t)
     return taken(returns(&f, logits));
 }
 
+struct var forward_to_next_logits(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    struct output o = model_forward(t);
+    model_let_go(t, o);
+    g->kind = MEMORY_LOGITS;
+    struct var hidden = local(&f, o.last);
+    struct var last = slice(g, hidden, job_rows(t->job) * t->job->model.hidden);
+    struct var logits = local(&f, finished(t, g, logits_of(t, last)));
+    unit_leave(t, unit_of_tail(t));
+    forget(&f, &hidden);
+    graph_end_autocast(g);
+    bool wrapped = !job_is_zero(t->job) && !t->job->lora_rank; // by accelerate, as above
+    if (wrapped && t->job->precision != PRECISION_BF16)
+        assign(&f, &logits, cast(g, logits, 4));
+    g->kind = MEMORY_WORKING;
+    return taken(returns(&f, logits));
+}
+
 struct var forward_to_loss(struct trainer *t)
 {
     bool reads = t->is_reference || (t->without_graph && job_generates(t->job));

@@ -10,4 +10,7 @@ struct var forward_to_loss(struct trainer *t);
 // The same to the logits of all tokens, as the model's caller gets them, without a loss.
 struct var forward_to_logits(struct trainer *t);
 
+// The same to those of each row's last token, as generate asks for them.
+struct var forward_to_next_logits(struct trainer *t);
+
 #endif

@@ -46,9 +46,9 @@ static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *t
 // Everything that layers are given besides their input.
 static struct var make_arguments(struct trainer *t)
 {
-    // without padding, sequences follow each other in one row
-    uint64_t tokens =
-        t->job->loss == LOSS_POLICY ? job_tokens(t->job) : job_sequence_tokens(t->job);
+    // without padding, sequences follow each other in one row; generate numbers those of each row
+    bool each = t->job->loss == LOSS_POLICY || t->cache;
+    uint64_t tokens = each ? job_tokens(t->job) : job_sequence_tokens(t->job);
     struct layer_arguments *full = &t->arguments[LAYER_FULL];
     struct layer_arguments *sliding = &t->arguments[LAYER_SLIDING];
     struct var positions =

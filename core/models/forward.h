@@ -106,6 +106,7 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
 struct var math_attention(struct graph *g, struct heads h, const struct layer_call *call);
 // Keys or values for every head of queries: a copy, but of a single head a view.
 struct var repeat_heads(struct graph *g, struct var x, uint64_t elements);
+uint64_t repeated_elements(const struct model *m, struct var x);
 const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 
 // ulysses.c: attention over all tokens with this rank's share of the heads.

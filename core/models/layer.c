@@ -31,6 +31,32 @@ static void lay_heads_out(struct scope *f, struct heads *h, const struct model *
     h->v = local(f, copy(f->graph, h->v));
 }
 
+// cache_utils.py, DynamicLayer.update: a copy of what was there and what is new, the values in the
+// type of the keys that came first. A window keeps one token less than it is long.
+static void join_tokens(struct graph *g, struct var *kept, struct var fresh, uint64_t before)
+{
+    uint32_t width = kept->width > fresh.width ? kept->width : fresh.width;
+    struct var joined = taken(constant(g, before + fresh.elements, width));
+    var_drop(g, kept);
+    *kept = joined;
+}
+
+static void join_cache(struct scope *f, struct heads *h, const struct layer_call *call)
+{
+    struct cache *c = call->trainer->cache;
+    const struct job *job = call->trainer->job;
+    bool slides = job->model.layer[call->layer].sliding;
+    uint64_t window = slides ? job->model.sliding_window : UINT64_MAX;
+    uint64_t tokens = c->tokens < window ? c->tokens : window - 1;
+    uint64_t fresh = job_sequence_tokens(job);
+    struct var *keys = &c->keys[call->layer], *values = &c->values[call->layer];
+    values->width = c->tokens ? values->width : h->k.width;
+    join_tokens(f->graph, keys, h->k, h->k.elements / fresh * tokens);
+    join_tokens(f->graph, values, h->v, h->v.elements / fresh * tokens);
+    assign(f, &h->k, same(*keys));
+    assign(f, &h->v, same(*values));
+}
+
 // The kernel's output lies as its queries do, which a join has brought into the heads' order; the
 // efficient kernel's as the layer wants it. A mask excludes shared heads of keys and values: they
 // are repeated.
@@ -42,8 +68,9 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
     struct scope f = scope_in(g);
     bool masked = is_masked(call), apart = job_lays_heads_out(job);
     if (masked || job_repeats_heads(job)) {
-        h.k = local(&f, repeat_heads(g, h.k, h.q.elements));
-        h.v = local(&f, repeat_heads(g, h.v, h.q.elements));
+        uint64_t elements = repeated_elements(&job->model, h.k);
+        h.k = local(&f, repeat_heads(g, h.k, elements));
+        h.v = local(&f, repeat_heads(g, h.v, elements));
     }
     if (apart)
         lay_heads_out(&f, &h, &job->model);
@@ -108,6 +135,8 @@ struct var attention(struct graph *g, struct var x, const struct layer_call *cal
     assign(&f, &h.q, turned.q);
     assign(&f, &h.k, turned.k);
     finish_heads(&f, &h, call);
+    if (t->cache)
+        join_cache(&f, &h, call);
     struct var mixed = ulysses > 1         ? ulysses_attention(g, h, &shape, t->job)
                        : t->ring.ranks > 1 ? ringed_attention(g, h, &t->ring)
                        : eager             ? eager_attention(g, h, call, weights)

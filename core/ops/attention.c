@@ -152,6 +152,12 @@ struct attended {
     struct var out, log_sum, seed, offset;
 };
 
+// ATen/native/transformers/attention.cpp, should_compute_logsumexp: FlashAttention always makes it.
+static bool wants_log_sum(const struct graph *g)
+{
+    return g->recording;
+}
+
 static void note_work(struct graph *g, struct node *n, const struct attended *made,
                       const struct attention_shape *shape)
 {
@@ -195,8 +201,9 @@ static struct var attend(struct graph *g, const struct queries *in,
         keep_last(g, n, mask.storage);
     struct attended made = {.seed = graph_output(g, NULL, 1, 8)};
     made.offset = graph_output(g, NULL, 1, 8);
-    made.out = graph_output(g, n, in->q.elements / in->k.elements * in->v.elements, in->q.width);
-    made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
+    made.out = graph_output(g, n, in->q.elements * in->v.elements / in->k.elements, in->q.width);
+    if (wants_log_sum(g))
+        made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     if (!g->stopped)
         machine_scratch(g->machine, 256);
     note_work(g, n, &made, shape);
@@ -248,7 +255,8 @@ static struct var attend_efficient(struct graph *g, const struct queries *in,
     count_inputs(g);
     struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
     uint64_t queries = u64_align_up(shape->tokens, ALIGNED_QUERIES);
-    made.log_sum = graph_output(g, NULL, queries * shape->heads, 4);
+    if (wants_log_sum(g))
+        made.log_sum = graph_output(g, NULL, queries * shape->heads, 4);
     note_work(g, n, &made, shape);
     if (n)
         NODE_DETAIL(n, struct attention)->is_half = in->q.width == 2;

@@ -195,7 +195,7 @@ static void leave_unit(struct trainer *t, int unit)
         let_go(t, &s->units[unit]);
     if (unit == s->root)
         note_passed(t, tail_before_root(t));
-    if (unit != s->tail || t->generating)
+    if (unit != s->tail || t->cache)
         note_passed(t, unit);
     if (unit == s->root)
         drop(t, &s->last_flat);

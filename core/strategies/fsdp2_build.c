@@ -148,7 +148,7 @@ static void make_units_of_text(struct trainer *t)
 
 // Passes of a step that are noted: kto reads twice with the model it trains, a reference that is
 // this model without its adapters twice more; rloo generates, reads with both, and trains.
-enum { MOST_PASSES = 6 };
+enum { MOST_PASSES = 6 + PLAYED_TOKENS };
 
 static void make_units(struct trainer *t)
 {

@@ -205,6 +205,18 @@ struct var repeat_heads(struct graph *g, struct var x, uint64_t elements)
     return (one ? expand : repeat)(g, x, elements);
 }
 
+// Tokens that a row's queries see, with those that were read before.
+static uint64_t seen_tokens(const struct trainer *t)
+{
+    return job_sequence_tokens(t->job) + (t->cache ? t->cache->tokens : 0);
+}
+
+// Elements of keys or values once every head of queries has its own.
+uint64_t repeated_elements(const struct model *m, struct var x)
+{
+    return x.elements / m->kv_heads * m->heads;
+}
+
 // Sequences and heads become one dimension, which takes a copy where they do not lie together.
 static struct var flattened(struct graph *g, struct var x, bool apart)
 {
@@ -221,7 +233,7 @@ static struct var scores_of(struct graph *g, struct var q, struct var k, const s
 {
     const struct model *m = &t->job->model;
     bool several = job_rows(t->job) > 1, shared = m->heads != m->kv_heads;
-    uint64_t pairs = q.elements / m->head_dim * job_sequence_tokens(t->job);
+    uint64_t pairs = q.elements / m->head_dim * seen_tokens(t);
     struct scope f = scope_in(g);
     struct var k_low = local(&f, narrowed(g, k)), q_low = local(&f, narrowed(g, q));
     struct var q_flat = flattened(g, q_low, several);
@@ -246,7 +258,7 @@ static struct var weights_with_sinks(struct scope *caller, struct var scores, st
 {
     struct graph *g = caller->graph;
     const struct trainer *t = g->owner;
-    uint64_t rows = scores.elements / job_sequence_tokens(t->job);
+    uint64_t rows = scores.elements / seen_tokens(t);
     struct scope f = scope_in(g);
     struct var masked = local(&f, add_mask(g, scores, mask));
     struct var sink = expand(g, op_parameter(g, sinks), rows);
@@ -262,8 +274,8 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
     const struct model *m = &t->job->model;
     bool several = job_rows(t->job) > 1, shared = m->heads != m->kv_heads;
     struct scope f = scope_in(g);
-    struct var k = local(&f, repeat_heads(g, h.k, h.q.elements));
-    struct var v = local(&f, repeat_heads(g, h.v, h.q.elements));
+    struct var k = local(&f, repeat_heads(g, h.k, repeated_elements(m, h.k)));
+    struct var v = local(&f, repeat_heads(g, h.v, repeated_elements(m, h.v)));
     struct var scores = scores_of(g, h.q, k, t);
     struct var mask = arguments_of(t, call->layer)->mask;
     int sinks = t->layers[call->layer].sinks;
@@ -272,8 +284,7 @@ struct var eager_attention(struct graph *g, struct heads h, const struct layer_c
     if (m->dropouts.attention)
         assign(&f, &named, dropout(g, named));
     struct var v_flat = flattened(g, v, several && !shared);
-    uint64_t tokens = job_sequence_tokens(t->job);
-    struct var mixed = product(g, narrowed(g, named), v_flat, h.q.elements, tokens);
+    struct var mixed = product(g, narrowed(g, named), v_flat, h.q.elements, seen_tokens(t));
     *weights = same(named);
     return returns(&f, copy(g, several ? relayout(g, mixed) : mixed));
 }
@@ -312,35 +323,36 @@ static struct var for_all_heads(struct graph *g, struct var x, uint64_t elements
 }
 
 // A mask that the model gives is made numbers before anything else; then keys of one head are
-// scaled before all see them.
+// scaled before all see them. A single query sees all.
 struct var math_attention(struct graph *g, struct heads h, const struct layer_call *call)
 {
     const struct trainer *t = call->trainer;
     const struct model *m = &t->job->model;
-    uint64_t tokens = job_sequence_tokens(t->job), pairs = h.q.elements / m->head_dim * tokens;
+    uint64_t tokens = job_sequence_tokens(t->job), seen = seen_tokens(t);
+    uint64_t pairs = h.q.elements / m->head_dim * seen, all = repeated_elements(m, h.k);
     bool several = job_rows(t->job) > 1, given = job_masks_always(t->job);
     struct scope f = scope_in(g);
     struct var mask = local(&f, (struct var){NULL, NO_NODE, 0, 0});
     if (given)
         assign(&f, &mask,
-               constant(g, job_rows(t->job) * tokens * tokens, g->autocast ? 2 : h.q.width));
+               constant(g, job_rows(t->job) * tokens * seen, g->autocast ? 2 : h.q.width));
     struct var v_low = local(&f, narrowed(g, h.v)), k_low = local(&f, narrowed(g, h.k));
     struct var q_low = local(&f, narrowed(g, h.q));
     struct var q = local(&f, cast(g, q_low, 4)), k = local(&f, cast(g, k_low, 4));
     struct var v = local(&f, cast(g, v_low, 4)), q_scaled = local(&f, scale(g, q));
     struct var k_scaled = local(&f, given ? scale(g, k) : same(k));
-    if (!given)
+    if (!given && (tokens > 1 || !t->cache))
         assign(&f, &mask, causal_numbers(g, tokens * tokens));
-    struct var k_all = local(&f, given ? same(k_scaled) : repeat_heads(g, k_scaled, q.elements));
-    struct var v_all = local(&f, given ? same(v) : repeat_heads(g, v, q.elements));
+    struct var k_all = local(&f, given ? same(k_scaled) : repeat_heads(g, k_scaled, all));
+    struct var v_all = local(&f, given ? same(v) : repeat_heads(g, v, all));
     struct var q_flat = flattened(g, q_scaled, several);
-    struct var k_flat = given ? for_all_heads(g, k_all, q.elements) : scale(g, k_all);
+    struct var k_flat = given ? for_all_heads(g, k_all, all) : scale(g, k_all);
     struct var scores = product(g, q_flat, k_flat, pairs, m->head_dim);
-    struct var masked = add_in_place(g, scores, mask);
-    struct var weights = local(&f, safe_softmax(g, masked, tokens));
+    struct var masked = mask.storage ? add_in_place(g, scores, mask) : scores;
+    struct var weights = local(&f, safe_softmax(g, masked, seen));
     if (q_low.width != 4)
         local(&f, constant(g, pairs, q_low.width)); // handed out, and used by nobody
-    struct var v_flat = for_all_heads(g, v_all, q.elements);
-    struct var mixed = product(g, weights, v_flat, q.elements, tokens);
+    struct var v_flat = for_all_heads(g, v_all, all);
+    struct var mixed = product(g, weights, v_flat, q.elements, seen);
     return returns(&f, cast(g, several ? relayout(g, mixed) : mixed, q_low.width));
 }
