@@ -138,6 +138,7 @@ struct parameter {
     enum tensor_cut cut;      // over tensor parallel ranks: rows and columns are this rank's
     struct storage *weight;   // what operators use
     struct storage *cast;     // in bf16, while autocast's cache has it
+    bool is_view;             // of something larger, which autocast's cache never has
     struct storage *gradient; // in `width`
     bool gradient_is_view;    // its first sum with another is out of place
     int ready;                // when its gradient came, among those of a backward pass

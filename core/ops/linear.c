@@ -127,7 +127,8 @@ static const struct operation cast_of_weight = {KERNELS_CAST, gradient_like_inpu
 struct var cast_weight(struct graph *g, int parameter)
 {
     struct parameter *p = &g->parameters[parameter];
-    bool passes = p->frozen || (p->cut && !g->recording); // the latter a DTensor's local tensor
+    // of those that are cut a DTensor's local tensor
+    bool passes = p->frozen || p->is_view || (p->cut && !g->recording);
     struct node *n = p->frozen ? NULL : graph_add(g, &cast_of_weight);
     struct var out = op_parameter(g, parameter);
     node_input(n, 0, out);

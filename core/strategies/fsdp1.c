@@ -66,10 +66,10 @@ static void gather(struct trainer *t, struct unit *u)
     const struct shards *s = shards_of(t);
     struct storage *part = NULL;
     handle_unit(t);
-    if (is_parked(t) || s->stored_width != t->width)
-        machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + t->width));
-    if (is_parked(t) || is_offloaded(t) || s->stored_width != t->width)
-        part = machine_take_on(m, s->cast_stream, u->shard_elements * t->width, MEMORY_GATHERED);
+    if (is_parked(t) || s->stored_width != shards_of(t)->width)
+        machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + shards_of(t)->width));
+    if (is_parked(t) || is_offloaded(t) || s->stored_width != shards_of(t)->width)
+        part = machine_take_on(m, s->cast_stream, u->shard_elements * shards_of(t)->width, MEMORY_GATHERED);
     if (is_offloaded(t)) // _flat_param.py, _use_low_precision_shard: as it is stored, then cast
         machine_drop(m, machine_take_on(m, s->cast_stream, u->shard_elements * s->stored_width,
                                         MEMORY_GATHERED));
@@ -79,9 +79,9 @@ static void gather(struct trainer *t, struct unit *u)
         return;
     }
     limit_gatherings(t);
-    machine_collect(m, s->gather_stream, GATHER, s->ranks, padded_elements(t, u) * t->width);
+    machine_collect(m, s->gather_stream, GATHER, s->ranks, padded_elements(t, u) * shards_of(t)->width);
     u->full =
-        machine_take_on(m, s->gather_stream, padded_elements(t, u) * t->width, MEMORY_GATHERED);
+        machine_take_on(m, s->gather_stream, padded_elements(t, u) * shards_of(t)->width, MEMORY_GATHERED);
     machine_drop_after(m, part, s->gather_stream);
 }
 
@@ -91,9 +91,9 @@ static void make_whole(struct trainer *t, struct unit *u)
 {
     struct machine *m = t->machine;
     machine_move_on(m, shards_of(t)->cast_stream,
-                    u->elements * (shards_of(t)->stored_width + t->width));
+                    u->elements * (shards_of(t)->stored_width + shards_of(t)->width));
     struct storage *former = u->full ? u->full : is_parked(t) ? u->trained->weight : NULL;
-    u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * t->width,
+    u->full = machine_take_on(m, shards_of(t)->cast_stream, u->elements * shards_of(t)->width,
                               is_parked(t) ? MEMORY_REFERENCE : MEMORY_GATHERED);
     machine_wait(m, STREAM_COMPUTE, shards_of(t)->cast_stream);
     machine_drop(m, former);
@@ -172,12 +172,12 @@ static void make_ready(struct trainer *t)
         return;
     for (int i = 0; i < s->unit_count; i++) {
         const struct unit *u = &s->units[unit_in_order(s, i)];
-        bool cast = s->stored_width != t->width;
+        bool cast = s->stored_width != shards_of(t)->width;
         if (cast)
-            machine_scratch(t->machine, u->shard_elements * t->width);
+            machine_scratch(t->machine, u->shard_elements * shards_of(t)->width);
         if (is_whole(t))
             continue;
-        machine_scratch(t->machine, padded_elements(t, u) * t->width);
+        machine_scratch(t->machine, padded_elements(t, u) * shards_of(t)->width);
         if (cast)
             machine_scratch(t->machine, padded_elements(t, u) * s->stored_width);
     }
@@ -267,24 +267,45 @@ static void publish(struct trainer *t)
     }
 }
 
+// What is under the root's wrapper is called then: nobody casts what its layers are given, and
+// accelerate's autocast is around all of it. In peft's generate it is not.
+static void call_under_wrapper(struct trainer *t, bool whole)
+{
+    const struct shards *s = shards_of(t);
+    const struct unit *root = &s->units[s->root];
+    if (t->job->lora_rank || s->stored_width == s->width)
+        return;
+    t->width = whole ? s->stored_width : s->width;
+    t->graph.autocast = whole;
+    for (int i = 0; i < root->count; i++) {
+        struct parameter *p = &t->graph.parameters[root->parameters[i]];
+        p->width = t->width;
+        p->is_view = whole;
+    }
+}
+
 // trl 1.16, trainer/grpo_trainer.py and rloo_trainer.py: summon_full_params of the root alone while
-// answers are generated. What is under its wrapper is called then: gradients wait for the next
-// step, the root is not gathered, and its head in fp32 is cast for each token.
+// answers are generated. The root's gradients go then (_unshard_param_utils.py,
+// _unshard_fsdp_state_params), those of layers wait for the next step; the root is not gathered, and
+// its head in fp32 is cast for each token.
 static void summon(struct trainer *t, bool whole)
 {
     struct shards *s = shards_of(t);
-    const struct parameter *head = &t->graph.parameters[t->head];
-    machine_drop(t->machine, s->cast_head);
     machine_drop(t->machine, s->summoned);
-    s->summoned = s->cast_head = NULL;
-    if (!whole || is_whole(t))
+    s->summoned = NULL;
+    if (is_whole(t))
+        return;
+    call_under_wrapper(t, whole);
+    if (!whole)
         return;
     make_ready(t);
+    struct trained *root = s->units[s->root].trained;
+    if (s->is_zeroed) {
+        machine_drop(t->machine, root->gradient);
+        root->gradient = NULL;
+    }
     s->summoned = machine_take(t->machine, padded_elements(t, &s->units[s->root]) * s->stored_width,
                                MEMORY_GATHERED);
-    if (s->stored_width != t->width)
-        s->cast_head =
-            machine_take(t->machine, head->rows * head->columns * t->width, MEMORY_WORKSPACE);
 }
 
 // A state dict of several ranks: the root is there while each layer comes and goes.
@@ -364,8 +385,8 @@ static struct storage *join_gradients(struct trainer *t, struct unit *u)
     uint16_t stream = shards_of(t)->gather_stream;
     machine_wait(m, stream, STREAM_COMPUTE);
     handle_unit(t);
-    machine_move_on(m, stream, 2 * u->elements * t->width);
-    struct storage *flat = machine_take_on(m, stream, u->elements * t->width, MEMORY_GRADIENTS);
+    machine_move_on(m, stream, 2 * u->elements * shards_of(t)->width);
+    struct storage *flat = machine_take_on(m, stream, u->elements * shards_of(t)->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {
         struct parameter *p = &t->graph.parameters[u->parameters[i]];
         machine_drop_after(m, p->gradient, stream);
@@ -392,9 +413,9 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     uint64_t padded = padded_elements(t, u);
     uint32_t width = shards_of(t)->reduce_width;
     struct storage *wide = NULL, *padding = NULL;
-    if (width != t->width)
-        machine_move_on(m, stream, u->elements * (width + t->width));
-    if (width != t->width)
+    if (width != shards_of(t)->width)
+        machine_move_on(m, stream, u->elements * (width + shards_of(t)->width));
+    if (width != shards_of(t)->width)
         wide = machine_take_on(m, stream, u->elements * width, MEMORY_GRADIENTS);
     // Where the driver has to make this buffer, the card catches up meanwhile: frees of the layers'
     // gradients follow at once (recordings t07 and one of Gemma 2). Smaller ones take too little.

@@ -20,14 +20,13 @@ struct shards {
     struct unit *units; // the layers, then the root, then the blocks of a vision tower
     int root, blocks, block_count, unit_count;
     uint64_t ranks;
-    uint32_t stored_width, reduce_width;
+    uint32_t width, stored_width, reduce_width; // of what is gathered, of shards, of gradients
     uint16_t cast_stream, gather_stream, reduce_stream;
     int first_thin, thin_count;       // the adapters' parameters, and how many a layer has
     bool is_ready;                    // the first forward pass has begun
     bool is_zeroed;                   // gradients that nobody sees wait for the next one
     struct storage *zero;             // a scalar of clipping, kept
-    struct storage *summoned;         // the root in its own type, while answers are generated,
-    struct storage *cast_head;        // and its head in the compute type
+    struct storage *summoned;         // the root in its own type, while answers are generated
     uint64_t releases[MOST_RELEASES]; // when gathered units were let go, oldest first
     int release_count;
 };

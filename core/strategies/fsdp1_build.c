@@ -232,6 +232,7 @@ void fsdp1_load(struct trainer *t)
     s->blocks = s->root + 1;
     s->block_count = (int)t->job->model.vision.depth;
     s->unit_count = s->blocks + s->block_count;
+    s->width = t->width;
     s->stored_width = is_parked(t) || t->job->precision == PRECISION_BF16 ? t->width : 4;
     s->reduce_width = t->habits->sums_narrow && !is_whole(t) ? t->width : s->stored_width;
     s->cast_stream = t->first_stream;
