@@ -24,6 +24,7 @@ struct strategy_kind {
     void (*leave_backward)(struct trainer *t, int unit); // and has passed
     void (*at_module)(struct graph *g, int parameter, const struct operation *operation,
                       enum module_moment moment);
+    void (*at_adapter)(struct graph *g, int parameter, bool done);
     void (*gradient_ready)(struct graph *g, int parameter);
 
     void (*before_forward)(struct trainer *t); // of a micro-batch

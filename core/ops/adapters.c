@@ -122,6 +122,16 @@ struct var packed_part(struct graph *g, struct var x, int parameter, uint64_t co
     return out;
 }
 
+static struct var factor(struct graph *g, struct var x, int parameter)
+{
+    if (g->adapter)
+        g->adapter(g, parameter, false);
+    struct var out = op_linear(g, x, parameter, -1);
+    if (g->adapter)
+        g->adapter(g, parameter, true);
+    return out;
+}
+
 // lora_B(lora_A(dropout(x))) * scaling. What was made as wide as the adapter at rest autocast makes
 // as narrow as it is when gathered.
 static struct var thin_product(struct graph *g, struct var x, int adapter)
@@ -132,9 +142,9 @@ static struct var thin_product(struct graph *g, struct var x, int adapter)
         var_drop(g, &in);
         in = kept;
     }
-    struct var low = op_linear(g, in, adapter, -1);
+    struct var low = factor(g, in, adapter);
     var_drop(g, &in);
-    struct var high = op_linear(g, low, adapter + 1, -1);
+    struct var high = factor(g, low, adapter + 1);
     var_drop(g, &low);
     struct var out = op_scale(g, high);
     var_drop(g, &high);

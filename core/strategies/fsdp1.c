@@ -102,30 +102,39 @@ static void make_whole(struct trainer *t, struct unit *u)
 }
 
 // Cast first where the policy is mixed.
-static void gather_thin(struct trainer *t, struct unit *u)
+static void gather_factor(struct trainer *t, struct unit *u, int i)
 {
     struct machine *m = t->machine;
     const struct shards *s = shards_of(t);
+    int first = 0;
+    thin_of(t, u, &first);
+    uint64_t elements = t->trained[first + i].elements;
+    uint32_t width = t->graph.parameters[s->first_thin + first + i].width;
+    struct storage *part = NULL;
+    if (width != THIN_WIDTH)
+        part = machine_take_on(m, s->cast_stream, elements * width, MEMORY_GATHERED);
+    u->thin[i] = machine_take_on(m, s->gather_stream, elements * s->ranks * width, MEMORY_GATHERED);
+    machine_drop_after(m, part, s->gather_stream);
+}
+
+static void gather_thin(struct trainer *t, struct unit *u)
+{
     int first, count = thin_of(t, u, &first);
-    for (int i = 0; i < count && !u->thin[i]; i++) {
-        uint64_t elements = t->trained[first + i].elements;
-        uint32_t width = t->graph.parameters[s->first_thin + first + i].width;
-        struct storage *part = NULL;
-        if (width != THIN_WIDTH)
-            part = machine_take_on(m, s->cast_stream, elements * width, MEMORY_GATHERED);
-        u->thin[i] =
-            machine_take_on(m, s->gather_stream, elements * s->ranks * width, MEMORY_GATHERED);
-        machine_drop_after(m, part, s->gather_stream);
-    }
+    for (int i = 0; i < count && !u->thin[i]; i++)
+        gather_factor(t, u, i);
+}
+
+static void let_factor_go(struct trainer *t, struct unit *u, int i)
+{
+    machine_drop_after(t->machine, u->thin[i], STREAM_COMPUTE);
+    u->thin[i] = NULL;
 }
 
 static void let_thin_go(struct trainer *t, struct unit *u)
 {
     int first, count = thin_of(t, u, &first);
-    for (int i = 0; i < count; i++) {
-        machine_drop_after(t->machine, u->thin[i], STREAM_COMPUTE);
-        u->thin[i] = NULL;
-    }
+    for (int i = 0; i < count; i++)
+        let_factor_go(t, u, i);
 }
 
 // SHARD_GRAD_OP, which verl does not ask for: from its forward pass to its backward pass a unit is
@@ -136,14 +145,28 @@ static bool stays_gathered(const struct trainer *t)
     return asked && !is_whole(t) && !t->is_reference && !t->without_graph;
 }
 
-static void bring(struct trainer *t, struct unit *u)
+static void bring_unit(struct trainer *t, struct unit *u)
 {
     if (u->full && stays_gathered(t)) {
         limit_gatherings(t);
         return;
     }
     (is_whole(t) ? make_whole : gather)(t, u);
-    gather_thin(t, u);
+}
+
+static void bring(struct trainer *t, struct unit *u)
+{
+    bool stays = u->full && stays_gathered(t);
+    bring_unit(t, u);
+    if (!stays)
+        gather_thin(t, u);
+}
+
+static void note_release(struct trainer *t, uint16_t stream)
+{
+    struct shards *s = shards_of(t);
+    ASSERT(s->release_count < MOST_RELEASES);
+    s->releases[s->release_count++] = t->machine->clock[stream];
 }
 
 static void let_go(struct trainer *t, struct unit *u, uint16_t stream)
@@ -155,10 +178,36 @@ static void let_go(struct trainer *t, struct unit *u, uint16_t stream)
     else
         machine_drop_after(t->machine, u->full, stream);
     u->full = NULL;
-    if (is_whole(t))
+    if (!is_whole(t))
+        note_release(t, stream);
+}
+
+// Whether a forward pass calls each adapter's factors, and not weights with adapters in them.
+static bool calls_factors(const struct trainer *t)
+{
+    return shards_of(t)->thin_count && !is_whole(t) && !job_folds_experts(t->job);
+}
+
+// A factor comes and goes like any unit, and the host waits for the release before the last: for
+// that of the layer before at the second factor (a history of b29). What is recomputed finds it.
+static void at_adapter(struct graph *g, int parameter, bool done)
+{
+    struct trainer *t = g->owner;
+    const struct shards *s = shards_of(t);
+    if (!calls_factors(t) || g->in_backward || g->stopped)
         return;
-    ASSERT(s->release_count < MOST_RELEASES);
-    s->releases[s->release_count++] = t->machine->clock[stream];
+    int number = parameter - s->first_thin, i = number % s->thin_count;
+    struct unit *u = &s->units[number / s->thin_count];
+    if (!done) {
+        handle_unit(t);
+        limit_gatherings(t);
+        if (!u->thin[i])
+            gather_factor(t, u, i);
+        machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
+    } else if (!stays_gathered(t)) {
+        let_factor_go(t, u, i);
+        note_release(t, STREAM_COMPUTE);
+    }
 }
 
 // Buffers are made once to get their sizes, root first, and freed at once (_lazy_init).
@@ -208,7 +257,7 @@ static void enter_unit(struct trainer *t, int unit)
     if (unit == 0) // transformers has looked at a value on the card to choose a mask
         machine_synchronize(m, m->clock[STREAM_COMPUTE]);
     if (unit != s->root || !s->summoned)
-        bring(t, &s->units[unit]);
+        (calls_factors(t) ? bring_unit : bring)(t, &s->units[unit]);
     machine_follow(m, STREAM_COMPUTE, s->gather_stream);
 }
 
@@ -462,9 +511,20 @@ static void reduce_thin(struct trainer *t, struct unit *u)
     }
 }
 
+// In the backward pass too each factor has come and gone by itself, and its gathering has waited for
+// the last but one before it (limit_all_gathers): the host is where the card is.
+static void wait_for_factors(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    for (int i = 0; i < s->release_count; i++)
+        machine_synchronize(t->machine, s->releases[i]);
+    s->release_count = 0;
+    for (int i = 0; i < GATHERINGS_AHEAD; i++)
+        note_release(t, STREAM_COMPUTE);
+}
+
 // The layer before is there first: both hooks are on the same tensor, and its own is the older one.
-// Each adapter's gathering has waited for the last but one before it (limit_all_gathers), so that
-// the card is done with this layer when it is let go.
+// The card is done with this layer when it is let go.
 static void leave_frozen(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
@@ -472,6 +532,8 @@ static void leave_frozen(struct trainer *t, int unit)
     if (!t->keeps_gradients)
         reduce_thin(t, u);
     let_thin_go(t, u);
+    if (calls_factors(t) && unit < s->root)
+        wait_for_factors(t);
     if (unit > 0 && unit < s->root)
         bring(t, u - 1);
     machine_drop(t->machine, u->full);
@@ -607,6 +669,7 @@ const struct strategy_kind fsdp1_strategy = {
     .leave_unit = leave_unit,
     .enter_backward = enter_backward,
     .leave_backward = leave_backward,
+    .at_adapter = at_adapter,
     .end_backward = end_backward,
     .clip = clip,
     .update = optimizer_update,

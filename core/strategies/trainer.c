@@ -50,6 +50,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .threads_per_multiprocessor = card->threads_per_multiprocessor,
                           .boundary = cross_boundary,
                           .module = t->strategy->at_module,
+                          .adapter = p->lora_rank ? t->strategy->at_adapter : NULL,
                           .gradient_ready = t->strategy->gradient_ready};
 }
 
