@@ -101,24 +101,26 @@ static bool names_next(struct row_names *n)
     return true;
 }
 
-static const struct catalog_model *find_spelt(struct str name, enum spelling spelling)
-{
-    const struct catalog_model *row;
-    struct str owner = owner_of(name), wanted = without_owner(name);
-    for (ptrdiff_t i = 0; (row = catalog_model_at(i)); i++) {
-        struct row_names names = names_of(row);
-        while (names_next(&names))
-            if (same_name(wanted, without_owner(names.name), spelling) &&
-                is_owned(names.name, str_from(row->owner), owner))
-                return row;
-    }
-    return NULL;
-}
-
+// The first row of the name's own spelling, else the first of a loose one.
 const struct catalog_model *catalog_model_find(struct str name)
 {
-    const struct catalog_model *row = name.n ? find_spelt(name, SPELLING_EXACT) : NULL;
-    return row || !name.n ? row : find_spelt(name, SPELLING_LOOSE);
+    const struct catalog_model *row, *loosely = NULL;
+    struct str owner = owner_of(name), wanted = without_owner(name);
+    for (ptrdiff_t i = 0; name.n && (row = catalog_model_at(i)); i++) {
+        struct row_names names = names_of(row);
+        while (names_next(&names)) {
+            struct str bare = without_owner(names.name);
+            bool exact = same_name(wanted, bare, SPELLING_EXACT);
+            if (!exact && (loosely || !same_name(wanted, bare, SPELLING_LOOSE)))
+                continue;
+            if (!is_owned(names.name, str_from(row->owner), owner))
+                continue;
+            if (exact)
+                return row;
+            loosely = row;
+        }
+    }
+    return loosely;
 }
 
 static const struct known_model *find_known(struct str name, enum spelling spelling)
