@@ -309,6 +309,60 @@ void machine_make(struct machine *m, const struct bout *b, struct block **places
     m->blocks_made += b->asked;
 }
 
+struct errand errand_of(struct machine *m, ptrdiff_t takes)
+{
+    return (struct errand){.machine = m, .moves = NEW(m->arena, struct move, 2 * takes)};
+}
+
+int32_t errand_take(struct errand *e, uint64_t bytes, enum memory_kind kind)
+{
+    if (!bytes)
+        return 0;
+    e->moves[e->count++] =
+        (struct move){bytes, ++e->places, e->machine->stream, (uint8_t)kind, true};
+    return e->places;
+}
+
+void errand_drop(struct errand *e, int32_t place)
+{
+    if (place)
+        e->moves[e->count++] = (struct move){.place = place};
+}
+
+// Everybody who looks at single events is shown them.
+static bool needs_each(const struct machine *m)
+{
+    return !m->trace->passes || m->each_layer || m->watched || m->stamp || m->first_waiting;
+}
+
+static void run_each(const struct errand *e)
+{
+    struct storage **taken = NEW(e->machine->arena, struct storage *, e->places);
+    for (const struct move *n = e->moves, *end = n + e->count; n < end; n++) {
+        if (n->asks)
+            taken[n->place - 1] = machine_take(e->machine, n->bytes, (enum memory_kind)n->tag);
+        else
+            machine_drop(e->machine, taken[n->place - 1]);
+    }
+}
+
+void errand_run(const struct errand *e)
+{
+    if (needs_each(e->machine)) {
+        run_each(e);
+        return;
+    }
+    struct bout bout = {.moves = e->moves};
+    uint64_t *bytes = NEW(e->machine->arena, uint64_t, e->places);
+    for (struct move *n = e->moves, *end = n + e->count; n < end; n++) {
+        if (n->asks)
+            bytes[n->place - 1] = n->bytes;
+        n->bytes = bytes[n->place - 1];
+        bout_add(&bout, n);
+    }
+    machine_make(e->machine, &bout, NEW(e->machine->arena, struct block *, e->places));
+}
+
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
 {
     if (!s)

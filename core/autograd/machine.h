@@ -191,6 +191,19 @@ void machine_leave(struct machine *m, struct block *b, uint64_t bytes);
 void bout_add(struct bout *b, const struct move *next);
 void machine_make(struct machine *m, const struct bout *b, struct block **places);
 
+// What is taken and let go again before anyone else asks for anything: said first, in its order,
+// and then done at once if it may be.
+struct errand {
+    struct machine *machine;
+    struct move *moves;
+    ptrdiff_t count;
+    int32_t places;
+};
+struct errand errand_of(struct machine *m, ptrdiff_t takes);                  // at most
+int32_t errand_take(struct errand *e, uint64_t bytes, enum memory_kind kind); // its place
+void errand_drop(struct errand *e, int32_t place);
+void errand_run(const struct errand *e);
+
 // Tensor.record_stream, then one reference less: if it was the last, the block may be used again
 // from the first allocation that finds `stream`'s work so far done.
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream);

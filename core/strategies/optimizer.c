@@ -30,26 +30,26 @@ void optimizer_clip(struct trainer *t)
 {
     time_lists(t, 1, 1);
     time_lists(t, 2, 1);
-    struct machine *m = t->machine;
     uint64_t largest = 0, count = (uint64_t)t->trained_count;
     for (int i = 0; i < t->trained_count; i++)
         if (t->trained[i].elements > largest)
             largest = t->trained[i].elements;
-    struct storage **norms = NEW(m->arena, struct storage *, t->trained_count);
-    struct storage *partial =
-        machine_take(m, 4 * count * u64_divide_up(largest, 65536), MEMORY_WORKSPACE);
+    struct errand e = errand_of(t->machine, t->trained_count + 6);
+    int32_t *norms = NEW(t->machine->arena, int32_t, t->trained_count);
+    int32_t partial = errand_take(&e, 4 * count * u64_divide_up(largest, 65536), MEMORY_WORKSPACE);
     for (int i = 0; i < t->trained_count; i++)
-        norms[i] = machine_take(m, t->trained[i].width, MEMORY_WORKSPACE);
-    machine_drop(m, partial);
+        norms[i] = errand_take(&e, t->trained[i].width, MEMORY_WORKSPACE);
+    errand_drop(&e, partial);
     uint32_t width = t->trained[0].width;
-    struct storage *stacked = machine_take(m, count * width, MEMORY_WORKSPACE);
-    struct storage *norm = machine_take(m, width, MEMORY_WORKSPACE);
-    machine_drop(m, stacked);
+    int32_t stacked = errand_take(&e, count * width, MEMORY_WORKSPACE);
+    int32_t norm = errand_take(&e, width, MEMORY_WORKSPACE);
+    errand_drop(&e, stacked);
     for (int i = t->trained_count - 1; i >= 0; i--)
-        machine_drop(m, norms[i]);
+        errand_drop(&e, norms[i]);
     for (int i = 0; i < 3; i++)
-        machine_scratch(m, width);
-    machine_drop(m, norm);
+        errand_drop(&e, errand_take(&e, width, MEMORY_WORKSPACE));
+    errand_drop(&e, norm);
+    errand_run(&e);
 }
 
 static void make_state(struct trainer *t, struct trained *tensor)
@@ -107,15 +107,16 @@ void optimizer_step(struct trainer *t)
             make_state(t, &t->trained[i]);
     if (t->job->optimizer == OPTIMIZER_ADAMW_FUSED || t->job->optimizer == OPTIMIZER_ADAM_DS)
         return;
-    struct storage **roots = NEW(m->arena, struct storage *, t->trained_count);
     machine_module(m, NULL, 0, true);
+    struct errand e = errand_of(m, t->trained_count);
     for (int i = 0; i < t->trained_count; i++) {
         const struct trained *tensor = &t->trained[i];
         uint64_t bytes = muon_takes(t, tensor) ? 0 : tensor->elements * tensor->width;
-        roots[i] = machine_take(m, bytes, MEMORY_OPTIMIZER);
+        (void)errand_take(&e, bytes, MEMORY_OPTIMIZER);
     }
-    for (int i = t->trained_count - 1; i >= 0; i--)
-        machine_drop(m, roots[i]);
+    for (int32_t place = e.places; place > 0; place--)
+        errand_drop(&e, place);
+    errand_run(&e);
 }
 
 // transformers/trainer.py, get_decay_parameter_names: matrices are decayed and come first, norms
