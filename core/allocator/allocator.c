@@ -126,10 +126,10 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes)
     return upper;
 }
 
-static void leave_set(struct allocator *a, struct block *b)
+static void leave_set(struct block *b)
 {
     if (b->state == BLOCK_FREE)
-        pool_take(a, b);
+        pool_take(b);
     else
         treap_remove(&b->pool->unmapped, b);
 }
@@ -139,7 +139,7 @@ void block_merge(struct allocator *a, struct block *b)
     uint8_t kind = b->state == BLOCK_UNMAPPED ? BLOCK_UNMAPPED : BLOCK_FREE;
     struct block *lower = b->previous;
     if (lower && lower->state == kind) {
-        leave_set(a, lower);
+        leave_set(lower);
         b->address = lower->address;
         b->bytes += lower->bytes;
         b->previous = lower->previous;
@@ -148,7 +148,7 @@ void block_merge(struct allocator *a, struct block *b)
     }
     struct block *upper = b->next;
     if (upper && upper->state == kind) {
-        leave_set(a, upper);
+        leave_set(upper);
         b->bytes += upper->bytes;
         b->next = upper->next;
         if (b->next)
@@ -185,7 +185,7 @@ static bool suits(const struct allocator_options *o, uint64_t block_bytes, uint6
 static ALWAYS_INLINE struct block *find_free(const struct allocator *a, const struct search *s)
 {
     const struct allocator_options *o = &a->options;
-    struct block *b = block_set_first(&s->pool->free, s->bytes);
+    struct block *b = block_set_first(&s->pool->free, s->bytes, s->bucket);
     if (!o->expandable)
         while (a->has_expandable && b && b->segment->expandable)
             b = block_set_after(&s->pool->free, b);
@@ -203,10 +203,20 @@ static struct block *from_driver(struct allocator *a, const struct search *s)
     return o->expandable ? segment_expand(a, s) : segment_allocate(a, s);
 }
 
+// Nothing but a request raises what is counted: peaks may wait until something else happens.
+static inline void raise_peaks(struct allocator_stats *s)
+{
+    stat_raise(&s->allocations, 0);
+    stat_raise(&s->allocated_bytes, 0);
+    stat_raise(&s->active_bytes, 0);
+    stat_raise(&s->requested_bytes, 0);
+}
+
 // What the cache has no room for.
 static struct block *get_memory(struct allocator *a, struct search *s)
 {
     const struct allocator_options *o = &a->options;
+    raise_peaks(&a->stats); // before frees complete
     s->segment_bytes = options_segment_bytes(o, s->bytes);
     if (a->missed)
         a->missed(a->owner);
@@ -246,7 +256,8 @@ static inline struct search search_for(struct allocator *a, const struct request
     ASSERT(request->stream < a->pools->stream_count);
     struct pool *pool = a->pools->by_stream[size][request->stream];
     return (struct search){.pool = pool ? pool : pool_new(a, size, request->stream),
-                           .bytes = bytes};
+                           .bytes = bytes,
+                           .bucket = block_set_bucket(bytes)};
 }
 
 // The history torch would have recorded.
@@ -285,19 +296,14 @@ static void watch(struct episode *e, const struct search *s, const struct block 
 {
     if (s->segment_bytes)
         episode_grew(e, b);
-    episode_served(e, b, s->bytes, is_cut);
+    episode_served(e, b, s, is_cut);
 }
 
-// The lower part of a free block: what is left of it stays in its place of the set if it may.
+// The lower part of a free block.
 static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b,
                                                  uint64_t bytes)
 {
-    struct block_set *set = &b->pool->free;
     struct block *lower = new_block(a);
-    bool stays = block_set_may_keep(set, b, b->bytes - bytes);
-    count_out(a, b);
-    if (!stays)
-        block_set_remove(set, b);
     lower->address = b->address;
     lower->bytes = bytes;
     lower->segment = b->segment;
@@ -306,13 +312,8 @@ static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct blo
     lower->next = b;
     *(b->previous ? &b->previous->next : &b->segment->first) = lower;
     b->previous = lower;
-    b->address += bytes;
-    b->bytes -= bytes;
-    count_in(a, b);
-    if (stays)
-        b->key = b->bytes;
-    else
-        block_set_add(set, b);
+    block_set_change(&b->pool->free, b, b->address + bytes, b->bytes - bytes);
+    became_free(a, b);
     return lower;
 }
 
@@ -330,12 +331,13 @@ static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search 
     if (found && is_cut)
         return cut_from_free(a, b, s->bytes);
     if (found)
-        pool_take(a, b);
+        pool_take(b);
     else if (is_cut)
         pool_put(a, block_cut(a, b, s->bytes));
     return b;
 }
 
+// Without a look at the peaks.
 static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct request *request)
 {
     ASSERT(request->bytes < EVENT_MAX_BYTES);
@@ -347,25 +349,28 @@ static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct reque
     b->requested_bytes = request->bytes;
     b->tag = request->tag;
     b->handle = request->handle;
-    stat_raise(&a->stats.allocations, 1);
-    stat_raise(&a->stats.allocated_bytes, b->bytes);
-    stat_raise(&a->stats.active_bytes, b->bytes);
+    a->stats.allocations.current++;
+    a->stats.allocated_bytes.current += b->bytes;
+    a->stats.active_bytes.current += b->bytes;
     if (a->active_by_tag)
         a->active_by_tag[b->tag] += b->bytes;
-    stat_raise(&a->stats.requested_bytes, request->bytes);
+    a->stats.requested_bytes.current += request->bytes;
     log_block(a, EVENT_ALLOC, b);
     return b;
 }
 
 struct block *allocator_serve(struct allocator *a, const struct request *request)
 {
-    return serve(a, request);
+    struct block *b = serve(a, request);
+    raise_peaks(&a->stats);
+    return b;
 }
 
 // Without making a pool: it is NULL where the stream never had one.
 static struct search search_in(const struct allocator *a, struct request request)
 {
     struct search s = {.bytes = options_round(&a->options, request.bytes)};
+    s.bucket = block_set_bucket(s.bytes);
     s.segment_bytes = options_segment_bytes(&a->options, s.bytes);
     ASSERT(request.stream < a->pools->stream_count);
     enum size_class size = s.bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
@@ -438,13 +443,11 @@ static ALWAYS_INLINE void take_in(struct block *kept, const struct block *b,
             kept->next->previous = kept;
         return;
     }
-    kept->address = b->address;
     kept->previous = b->previous;
     *(b->previous ? &b->previous->next : &b->segment->first) = kept;
 }
 
-// With its free neighbours, of which one takes the others in and stays in its place of the set if
-// it may.
+// With its free neighbours, of which one takes the others in.
 static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
 {
     struct block *lower = b->previous, *upper = b->next;
@@ -454,26 +457,17 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
         pool_put(a, b);
         return;
     }
-    struct block_set *set = &b->pool->free;
     struct block *kept = lower ? lower : upper;
     uint64_t bytes = b->bytes + kept->bytes + (lower && upper ? upper->bytes : 0);
-    bool stays = block_set_may_keep(set, kept, bytes);
-    count_out(a, kept);
-    if (!stays)
-        block_set_remove(set, kept);
     take_in(kept, b, lower && upper ? upper : NULL);
     if (lower && upper) {
-        pool_take(a, upper);
+        pool_take(upper);
         recycle(a, upper);
     }
-    kept->bytes = bytes;
+    block_set_change(&b->pool->free, kept, kept == lower ? lower->address : b->address, bytes);
     b->state = BLOCK_FREE;
     recycle(a, b);
-    count_in(a, kept);
-    if (stays)
-        kept->key = bytes;
-    else
-        block_set_add(set, kept);
+    became_free(a, kept);
 }
 
 static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b)
@@ -510,8 +504,11 @@ void allocator_free(struct allocator *a, struct block *b)
     free_at_once(a, b);
 }
 
-static ALWAYS_INLINE void look_around(struct summit *most, uint64_t bytes, ptrdiff_t at)
+// After requests in a row, of which the last is the highest.
+static ALWAYS_INLINE void look_around(struct allocator *a, struct summit *most, ptrdiff_t at)
 {
+    uint64_t bytes = a->stats.allocated_bytes.current;
+    raise_peaks(&a->stats);
     if (bytes <= most->bytes)
         return;
     most->bytes = bytes;
@@ -519,27 +516,37 @@ static ALWAYS_INLINE void look_around(struct summit *most, uint64_t bytes, ptrdi
     most->is_here = true;
 }
 
+static ALWAYS_INLINE void leave(struct summit *most)
+{
+    if (most->is_here)
+        most->leaves(most->owner);
+    most->is_here = false;
+}
+
 ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
 {
+    const struct move *m = moves->all, *end = m + moves->count;
     struct block **places = moves->places;
     uint32_t handle = moves->handle;
-    for (ptrdiff_t i = 0; i < moves->count; i++) {
-        const struct move *m = &moves->all[i];
-        if (m->asks) {
+    while (m < end) {
+        const struct move *first = m;
+        for (; m < end && m->asks; m++) {
             struct request request = {m->bytes, m->tag, handle++, m->stream};
             struct block *b = serve(a, &request);
             if (!b)
-                return i;
+                break;
             places[m->place - 1] = b;
-            look_around(most, a->stats.allocated_bytes.current, i);
-            continue;
         }
-        if (most->is_here)
-            most->leaves(most->owner);
-        most->is_here = false;
-        free_at_once(a, places[m->place - 1]);
+        if (m > first)
+            look_around(a, most, m - 1 - moves->all);
+        if (m < end && m->asks)
+            break;
+        if (m < end)
+            leave(most);
+        for (; m < end && !m->asks; m++)
+            free_at_once(a, places[m->place - 1]);
     }
-    return moves->count;
+    return m - moves->all;
 }
 
 static void reset(struct stat *s)
@@ -553,7 +560,6 @@ void allocator_reset_peaks(struct allocator *a)
     reset(&a->stats.requested_bytes);
     reset(&a->stats.active_bytes);
     reset(&a->stats.reserved_bytes);
-    reset(&a->stats.inactive_split_bytes);
     reset(&a->stats.allocations);
     reset(&a->stats.segments);
 }

@@ -22,7 +22,6 @@ struct stat {
 // As torch.cuda.memory_stats counts them.
 struct allocator_stats {
     struct stat allocated_bytes, requested_bytes, active_bytes, reserved_bytes;
-    struct stat inactive_split_bytes; // free parts of classic segments that are in use
     struct stat allocations, segments;
     uint64_t retries; // cache flushes because memory was refused
     uint64_t ooms;
@@ -131,6 +130,9 @@ void allocator_free(struct allocator *a, struct block *b);          // both
 void allocator_flush(struct allocator *a, enum flush_reason reason);
 
 void allocator_reset_peaks(struct allocator *a);
+
+// Free parts of classic segments that are in use (torch's inactive_split_bytes). Walks everything.
+uint64_t allocator_inactive_split_bytes(const struct allocator *a);
 
 // Adds a segment of a snapshot with its blocks; `made` has room for one pointer a block and gets
 // NULL for the inactive ones. Segments come in ascending order of address, before the first

@@ -28,6 +28,7 @@ struct block {
         uint64_t inserted_at;     // free: the pool's count of searches when it became so
     };
     uint32_t tag;
+    uint16_t bucket; // of the set that it is in
     uint8_t state;
 };
 

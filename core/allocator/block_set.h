@@ -19,18 +19,19 @@ struct block_set {
 static inline unsigned block_set_bucket(uint64_t bytes)
 {
     uint64_t units = bytes >> 9;
-    unsigned shift = 60 - (unsigned)__builtin_clzll(units | 8); // so that four bits are left
+    unsigned highest = 63 ^ (unsigned)__builtin_clzll(units | 8);
+    unsigned shift = highest - 3; // so that four bits are left
     return shift * 8 + (unsigned)(units >> shift);
 }
 
 void treap_add(struct block **root, struct block *b);
 void treap_remove(struct block **root, struct block *b);
 
-// Sets b->key from its bytes.
-static inline void block_set_add(struct block_set *s, struct block *b)
+// The bucket is that of its bytes; sets b->key and b->bucket.
+static inline void block_set_add_to(struct block_set *s, struct block *b, unsigned bucket)
 {
-    unsigned bucket = block_set_bucket(b->bytes);
     b->key = b->bytes;
+    b->bucket = (uint16_t)bucket;
     if (s->roots[bucket]) {
         treap_add(&s->roots[bucket], b);
         return;
@@ -40,10 +41,20 @@ static inline void block_set_add(struct block_set *s, struct block *b)
     b->left = b->right = NULL;
 }
 
+static inline void block_set_add(struct block_set *s, struct block *b)
+{
+    block_set_add_to(s, b, block_set_bucket(b->bytes));
+}
+
+static inline bool block_set_is_alone(const struct block_set *s, const struct block *b)
+{
+    return s->roots[b->bucket] == b && !b->left && !b->right;
+}
+
 static inline void block_set_remove(struct block_set *s, struct block *b)
 {
-    unsigned bucket = block_set_bucket(b->key);
-    if (s->roots[bucket] != b || b->left || b->right) {
+    unsigned bucket = b->bucket;
+    if (!block_set_is_alone(s, b)) {
         treap_remove(&s->roots[bucket], b);
         return;
     }
@@ -51,13 +62,20 @@ static inline void block_set_remove(struct block_set *s, struct block *b)
     s->present[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
 }
 
-// To be asked before a block's bytes or address change: whether it may stay where it is, alone in
-// its bucket, and after: its key alone is set then.
-static inline bool block_set_may_keep(const struct block_set *s, const struct block *b,
-                                      uint64_t bytes)
+// Another address and other bytes for a block of the set; alone in its bucket it may stay there.
+static inline void block_set_change(struct block_set *s, struct block *b, uint64_t address,
+                                    uint64_t bytes)
 {
     unsigned bucket = block_set_bucket(bytes);
-    return s->roots[bucket] == b && !b->left && !b->right;
+    bool stays = bucket == b->bucket && block_set_is_alone(s, b);
+    if (!stays)
+        block_set_remove(s, b);
+    b->address = address;
+    b->bytes = bytes;
+    if (stays)
+        b->key = bytes;
+    else
+        block_set_add_to(s, b, bucket);
 }
 
 // The first bucket at or after this one that holds anything; SET_CLASSES if none does.
@@ -72,10 +90,10 @@ static inline unsigned block_set_next_bucket(const struct block_set *s, unsigned
     return bits ? word * 64 + (unsigned)__builtin_ctzll(bits) : SET_CLASSES;
 }
 
-// The first of at least so many bytes; NULL if there is none.
-static inline struct block *block_set_first(const struct block_set *s, uint64_t bytes)
+// The first of at least so many bytes, which are of this bucket; NULL if there is none.
+static inline struct block *block_set_first(const struct block_set *s, uint64_t bytes,
+                                            unsigned bucket)
 {
-    unsigned bucket = block_set_bucket(bytes);
     struct block *best = NULL;
     for (struct block *b = s->roots[bucket]; b;) {
         bool fits = b->key >= bytes;

@@ -53,12 +53,13 @@ void episode_grew(struct episode *e, const struct block *b)
     }
 }
 
-void episode_served(struct episode *e, const struct block *b, uint64_t bytes, bool is_cut)
+void episode_served(struct episode *e, const struct block *b, const struct search *search,
+                    bool is_cut)
 {
     struct episode_class *c = &e->classes[b->pool->size];
-    struct served *s = &c->served[block_set_bucket(bytes)];
-    if (!s->most_bytes || bytes < s->least_bytes)
-        s->least_bytes = bytes;
+    struct served *s = &c->served[search->bucket];
+    if (!s->most_bytes || search->bytes < s->least_bytes)
+        s->least_bytes = search->bytes;
     if (!is_before(b->bytes, b->address, s)) {
         s->most_bytes = b->bytes;
         s->most_address = b->address;

@@ -38,8 +38,9 @@ struct allocator;
 // Watches what the allocator does from now on.
 void episode_begin(struct episode *e, struct allocator *a);
 
-// The free block that a request of `bytes` got; `is_cut`: only the beginning of it.
-void episode_served(struct episode *e, const struct block *b, uint64_t bytes, bool is_cut);
+// The free block that a request got; `is_cut`: only the beginning of it.
+struct search;
+void episode_served(struct episode *e, const struct block *b, const struct search *s, bool is_cut);
 void episode_grew(struct episode *e, const struct block *b); // before that: for this request
 void episode_piece(struct episode *e, const struct block *b);
 void episode_returned(struct episode *e, const struct block *b); // a whole segment, by a request

@@ -30,6 +30,7 @@ struct pool_table {
 struct search {
     struct pool *pool;
     uint64_t bytes;         // rounded
+    unsigned bucket;        // of these
     uint64_t segment_bytes; // what cudaMalloc would be asked for
 };
 
@@ -56,39 +57,30 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes);
 // Takes in free (or, for an unmapped block, unmapped) neighbours; the block is in no set meanwhile.
 void block_merge(struct allocator *a, struct block *b);
 
-// To and from the set of free blocks, with the statistics of split blocks.
-static inline bool block_is_split_classic(const struct allocator *a, const struct block *b)
+// A part of a classic segment.
+static inline bool block_is_piece(const struct allocator *a, const struct block *b)
 {
     return (b->previous || b->next) && !(a->has_expandable && b->segment->expandable);
 }
 
-static inline void count_in(struct allocator *a, struct block *b)
+// To and from the set of free blocks.
+static inline void became_free(struct allocator *a, struct block *b)
 {
     b->state = BLOCK_FREE;
     if (a->collects)
         b->inserted_at = *b->pool->searches;
-    if (block_is_split_classic(a, b)) {
-        stat_raise(&a->stats.inactive_split_bytes, b->bytes);
-        if (a->episode)
-            episode_piece(a->episode, b);
-    }
-}
-
-static inline void count_out(struct allocator *a, const struct block *b)
-{
-    if (block_is_split_classic(a, b))
-        stat_lower(&a->stats.inactive_split_bytes, b->bytes);
+    if (a->episode && block_is_piece(a, b))
+        episode_piece(a->episode, b);
 }
 
 static inline void pool_put(struct allocator *a, struct block *b)
 {
-    count_in(a, b);
     block_set_add(&b->pool->free, b);
+    became_free(a, b);
 }
 
-static inline void pool_take(struct allocator *a, struct block *b)
+static inline void pool_take(struct block *b)
 {
-    count_out(a, b);
     block_set_remove(&b->pool->free, b);
 }
 

@@ -67,7 +67,7 @@ void segment_release(struct allocator *a, struct block *b)
 {
     struct segment *s = b->segment;
     ASSERT(!s->expandable && !b->previous && !b->next);
-    pool_take(a, b);
+    pool_take(b);
     driver_free(&a->driver, s);
     stat_lower(&a->stats.segments, 1);
     stat_lower(&a->stats.reserved_bytes, s->bytes);
@@ -206,7 +206,7 @@ struct block *segment_expand(struct allocator *a, const struct search *s)
         b = map_pages(a, next, missing < next->bytes ? missing : next->bytes);
     }
     if (b)
-        pool_take(a, b);
+        pool_take(b);
     else
         forget_untouched(a, s->pool);
     return b;
@@ -220,7 +220,7 @@ void segment_unmap(struct allocator *a, struct block *b)
     uint64_t to = (offset + b->bytes) / s->page_bytes * s->page_bytes;
     if (to <= from)
         return;
-    pool_take(a, b);
+    pool_take(b);
     if (to - offset < b->bytes)
         pool_put(a, block_cut(a, b, to - offset));
     if (from > offset) {
