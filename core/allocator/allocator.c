@@ -182,17 +182,24 @@ static bool suits(const struct allocator_options *o, uint64_t block_bytes, uint6
     return block_bytes < sat_add(bytes, o->max_non_split_rounding_bytes);
 }
 
-static ALWAYS_INLINE struct block *find_free(const struct allocator *a, const struct search *s)
+static struct block *of_the_kind(const struct allocator *a, const struct search *s, struct block *b)
 {
-    const struct allocator_options *o = &a->options;
-    struct block *b = block_set_first(&s->pool->free, s->bytes, s->bucket);
-    if (!o->expandable)
-        while (a->has_expandable && b && b->segment->expandable)
+    if (!a->options.expandable)
+        while (b && b->segment->expandable)
             b = block_set_after(&s->pool->free, b);
     else if (b && b->segment->expandable && reach(b) != b->bytes)
         b = prefer_interior(s, b);
+    return b;
+}
+
+static ALWAYS_INLINE struct block *find_free(const struct allocator *a, const struct search *s,
+                                             struct beside w)
+{
+    struct block *b = block_set_first(&s->pool->free, s->bytes, s->bucket);
+    if (w.expands)
+        b = of_the_kind(a, s, b);
     // torch looks at one candidate only, and gives up rather than try the next.
-    return b && suits(o, b->bytes, s->bytes) ? b : NULL;
+    return b && (!w.keeps_whole || suits(&a->options, b->bytes, s->bytes)) ? b : NULL;
 }
 
 static struct block *from_driver(struct allocator *a, const struct search *s)
@@ -234,24 +241,25 @@ static struct block *get_memory(struct allocator *a, struct search *s)
 }
 
 static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct block *b,
-                                       uint64_t bytes)
+                                       uint64_t bytes, struct beside w)
 {
     uint64_t rest = b->bytes - bytes;
-    if (b->pool->size == CLASS_SMALL || a->options.expandable)
+    if (b->pool->size == CLASS_SMALL || (w.expands && a->options.expandable))
         return rest >= BLOCK_MIN_BYTES;
-    return bytes < a->options.max_split_bytes && rest > SMALL_MAX_BYTES;
+    return (!w.keeps_whole || bytes < a->options.max_split_bytes) && rest > SMALL_MAX_BYTES;
 }
 
-static inline uint64_t rounded(const struct allocator *a, uint64_t bytes)
+static ALWAYS_INLINE uint64_t rounded(const struct allocator *a, uint64_t bytes, struct beside w)
 {
-    if (!a->rounds_plainly || bytes < BLOCK_MIN_BYTES)
+    if (w.divides || bytes < BLOCK_MIN_BYTES)
         return options_round(&a->options, bytes);
     return (bytes + BLOCK_MIN_BYTES - 1) & ~(BLOCK_MIN_BYTES - 1);
 }
 
-static inline struct search search_for(struct allocator *a, const struct request *request)
+static ALWAYS_INLINE struct search search_for(struct allocator *a, const struct request *request,
+                                              struct beside w)
 {
-    uint64_t bytes = rounded(a, request->bytes);
+    uint64_t bytes = rounded(a, request->bytes, w);
     enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
     ASSERT(request->stream < a->pools->stream_count);
     struct pool *pool = a->pools->by_stream[size][request->stream];
@@ -269,15 +277,14 @@ static void log_event(struct allocator *a, enum event_kind kind, const struct ev
         trace_add(a->driver.log, logged);
 }
 
-static inline void log_block(struct allocator *a, enum event_kind kind, const struct block *b)
+static void log_block(struct allocator *a, enum event_kind kind, const struct block *b)
 {
-    if (a->driver.log)
-        log_event(a, kind,
-                  &(struct event){.address = b->address,
-                                  .bytes = b->requested_bytes,
-                                  .block = b->handle,
-                                  .tag = b->tag,
-                                  .stream = b->segment->stream});
+    log_event(a, kind,
+              &(struct event){.address = b->address,
+                              .bytes = b->requested_bytes,
+                              .block = b->handle,
+                              .tag = b->tag,
+                              .stream = b->segment->stream});
 }
 
 static struct block *out_of_memory(struct allocator *a, const struct request *request)
@@ -292,16 +299,20 @@ static struct block *out_of_memory(struct allocator *a, const struct request *re
     return NULL;
 }
 
-static void watch(struct episode *e, const struct search *s, const struct block *b, bool is_cut)
+static ALWAYS_INLINE void watch(struct episode *e, const struct search *s, const struct block *b,
+                                bool is_cut)
 {
-    if (s->segment_bytes)
+    bool grew = s->segment_bytes;
+    if (grew)
         episode_grew(e, b);
-    episode_served(e, b, s, is_cut);
+    struct episode_service how = {s->bytes, s->bucket,
+                                  grew ? block_set_bucket(b->bytes) : b->bucket, is_cut};
+    episode_served(&e->classes[b->pool->size], b, &how);
 }
 
 // The lower part of a free block.
 static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b,
-                                                 uint64_t bytes)
+                                                 uint64_t bytes, struct beside w)
 {
     struct block *lower = new_block(a);
     lower->address = b->address;
@@ -313,23 +324,23 @@ static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct blo
     *(b->previous ? &b->previous->next : &b->segment->first) = lower;
     b->previous = lower;
     block_set_change(&b->pool->free, b, b->address + bytes, b->bytes - bytes);
-    became_free(a, b);
+    became_free(a, b, w);
     return lower;
 }
 
 // From the free blocks, or new; NULL: there is none.
-static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search *s)
+static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search *s, struct beside w)
 {
-    if (a->collects)
+    if (w.collects)
         ++*s->pool->searches;
-    struct block *found = find_free(a, s), *b = found ? found : get_memory(a, s);
+    struct block *found = find_free(a, s, w), *b = found ? found : get_memory(a, s);
     if (!b)
         return NULL;
-    bool is_cut = should_split(a, b, s->bytes);
-    if (a->episode)
+    bool is_cut = should_split(a, b, s->bytes, w);
+    if (w.watched)
         watch(a->episode, s, b, is_cut);
     if (found && is_cut)
-        return cut_from_free(a, b, s->bytes);
+        return cut_from_free(a, b, s->bytes, w);
     if (found)
         pool_take(b);
     else if (is_cut)
@@ -338,11 +349,12 @@ static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search 
 }
 
 // Without a look at the peaks.
-static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct request *request)
+static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct request *request,
+                                         struct beside w)
 {
     ASSERT(request->bytes < EVENT_MAX_BYTES);
-    struct search s = search_for(a, request);
-    struct block *b = get_block(a, &s);
+    struct search s = search_for(a, request, w);
+    struct block *b = get_block(a, &s, w);
     if (!b)
         return out_of_memory(a, request);
     b->state = BLOCK_ALLOCATED;
@@ -355,13 +367,14 @@ static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct reque
     if (a->active_by_tag)
         a->active_by_tag[b->tag] += b->bytes;
     a->stats.requested_bytes.current += request->bytes;
-    log_block(a, EVENT_ALLOC, b);
+    if (w.logs)
+        log_block(a, EVENT_ALLOC, b);
     return b;
 }
 
 struct block *allocator_serve(struct allocator *a, const struct request *request)
 {
-    struct block *b = serve(a, request);
+    struct block *b = serve(a, request, beside_of(a));
     raise_peaks(&a->stats);
     return b;
 }
@@ -381,7 +394,7 @@ static struct search search_in(const struct allocator *a, struct request request
 bool allocator_has_room(const struct allocator *a, struct request request)
 {
     struct search s = search_in(a, request);
-    return s.pool && find_free(a, &s);
+    return s.pool && find_free(a, &s, beside_of(a));
 }
 
 static uint64_t merged_bytes(const struct block *b)
@@ -430,7 +443,8 @@ void allocator_free_request(struct allocator *a, struct block *b)
     b->right = NULL;
     *(b->left ? &b->left->right : &a->pending) = b;
     a->pending_last = b;
-    log_block(a, EVENT_FREE_REQUESTED, b);
+    if (a->driver.log)
+        log_block(a, EVENT_FREE_REQUESTED, b);
 }
 
 // A neighbour gets the space of a block and of the one behind that, if any is given.
@@ -448,7 +462,7 @@ static ALWAYS_INLINE void take_in(struct block *kept, const struct block *b,
 }
 
 // With its free neighbours, of which one takes the others in.
-static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
+static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b, struct beside w)
 {
     struct block *lower = b->previous, *upper = b->next;
     lower = lower && lower->state == BLOCK_FREE ? lower : NULL;
@@ -467,19 +481,20 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b)
     block_set_change(&b->pool->free, kept, kept == lower ? lower->address : b->address, bytes);
     b->state = BLOCK_FREE;
     recycle(a, b);
-    became_free(a, kept);
+    became_free(a, kept, w);
 }
 
-static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b)
+static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b, struct beside w)
 {
     stat_lower(&a->stats.active_bytes, b->bytes);
     if (a->active_by_tag)
         a->active_by_tag[b->tag] -= b->bytes;
     stat_lower(&a->stats.requested_bytes, b->requested_bytes);
-    log_block(a, EVENT_FREE_COMPLETED, b);
-    if (a->episode && !b->previous && !b->next)
+    if (w.logs)
+        log_block(a, EVENT_FREE_COMPLETED, b);
+    if (w.watched && !b->previous && !b->next)
         episode_returned(a->episode, b);
-    join_free(a, b);
+    join_free(a, b, w);
 }
 
 void allocator_free_complete(struct allocator *a, struct block *b)
@@ -487,21 +502,22 @@ void allocator_free_complete(struct allocator *a, struct block *b)
     ASSERT(b->state == BLOCK_PENDING);
     *(b->left ? &b->left->right : &a->pending) = b->right;
     *(b->right ? &b->right->left : &a->pending_last) = b->left;
-    become_free(a, b);
+    become_free(a, b, beside_of(a));
 }
 
-static ALWAYS_INLINE void free_at_once(struct allocator *a, struct block *b)
+static ALWAYS_INLINE void free_at_once(struct allocator *a, struct block *b, struct beside w)
 {
     ASSERT(b->state == BLOCK_ALLOCATED);
     stat_lower(&a->stats.allocations, 1);
     stat_lower(&a->stats.allocated_bytes, b->bytes);
-    log_block(a, EVENT_FREE_REQUESTED, b);
-    become_free(a, b);
+    if (w.logs)
+        log_block(a, EVENT_FREE_REQUESTED, b);
+    become_free(a, b, w);
 }
 
 void allocator_free(struct allocator *a, struct block *b)
 {
-    free_at_once(a, b);
+    free_at_once(a, b, beside_of(a));
 }
 
 // After requests in a row, of which the last is the highest.
@@ -523,7 +539,8 @@ static ALWAYS_INLINE void leave(struct summit *most)
     most->is_here = false;
 }
 
-ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
+static ALWAYS_INLINE ptrdiff_t run(struct allocator *a, const struct moves *moves,
+                                   struct summit *most, struct beside w)
 {
     const struct move *m = moves->all, *end = m + moves->count;
     struct block **places = moves->places;
@@ -532,7 +549,7 @@ ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct s
         const struct move *first = m;
         for (; m < end && m->asks; m++) {
             struct request request = {m->bytes, m->tag, handle++, m->stream};
-            struct block *b = serve(a, &request);
+            struct block *b = serve(a, &request, w);
             if (!b)
                 break;
             places[m->place - 1] = b;
@@ -544,9 +561,21 @@ ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct s
         if (m < end)
             leave(most);
         for (; m < end && !m->asks; m++)
-            free_at_once(a, places[m->place - 1]);
+            free_at_once(a, places[m->place - 1], w);
     }
     return m - moves->all;
+}
+
+// The plain path has code of its own, without what is beside it.
+ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
+{
+    struct beside w = beside_of(a);
+    bool plain = !w.divides && !w.collects && !w.expands && !w.keeps_whole && !w.logs;
+    if (plain && !w.watched)
+        return run(a, moves, most, (struct beside){0});
+    if (plain)
+        return run(a, moves, most, (struct beside){.watched = true});
+    return run(a, moves, most, w);
 }
 
 static void reset(struct stat *s)

@@ -7,35 +7,14 @@
 
 _Static_assert((int)EPISODE_POOLS == (int)CLASS_COUNT, "a table for each class of sizes");
 
-static void mark(uint64_t words[SET_WORDS], uint64_t bytes)
-{
-    unsigned bucket = block_set_bucket(bytes);
-    words[bucket / 64] |= UINT64_C(1) << bucket % 64;
-}
-
-static bool is_whole(const struct block *b)
-{
-    return !b->previous && !b->next;
-}
-
 void episode_begin(struct episode *e, struct allocator *a)
 {
     memset(e, 0, sizeof *e);
     for (const struct segment *s = a->segments; s; s = s->next)
         for (const struct block *b = s->first; b; b = b->next)
-            if (b->state == BLOCK_FREE && !is_whole(b))
-                episode_piece(e, b);
+            if (b->state == BLOCK_FREE && (b->previous || b->next))
+                episode_mark(e->classes[b->pool->size].pieces, b->bucket);
     a->episode = e;
-}
-
-void episode_piece(struct episode *e, const struct block *b)
-{
-    mark(e->classes[b->pool->size].pieces, b->bytes);
-}
-
-static bool is_before(uint64_t bytes, uint64_t address, const struct served *s)
-{
-    return bytes != s->most_bytes ? bytes < s->most_bytes : address < s->most_address;
 }
 
 // A request so far could have got this block in place of its own: none that is larger, and of the
@@ -44,30 +23,15 @@ void episode_grew(struct episode *e, const struct block *b)
 {
     struct episode_class *c = &e->classes[b->pool->size];
     e->differs |= b->segment->expandable;
-    for (unsigned i = 0; i <= block_set_bucket(b->bytes); i++) {
+    unsigned bucket = block_set_bucket(b->bytes);
+    for (unsigned i = 0; i <= bucket; i++) {
         const struct served *s = &c->served[i];
-        if (!s->most_bytes || s->least_bytes > b->bytes || !is_before(b->bytes, b->address, s))
+        if (!s->most_bytes || s->least_bytes > b->bytes ||
+            !episode_is_before(b->bytes, b->address, s))
             continue;
         e->differs |= s->most_bytes != b->bytes;
-        mark(c->ties, b->bytes);
+        episode_mark(c->ties, bucket);
     }
-}
-
-void episode_served(struct episode *e, const struct block *b, const struct search *search,
-                    bool is_cut)
-{
-    struct episode_class *c = &e->classes[b->pool->size];
-    struct served *s = &c->served[search->bucket];
-    if (!s->most_bytes || search->bytes < s->least_bytes)
-        s->least_bytes = search->bytes;
-    if (!is_before(b->bytes, b->address, s)) {
-        s->most_bytes = b->bytes;
-        s->most_address = b->address;
-    }
-    if (is_cut)
-        mark(c->cut, b->bytes);
-    else if (is_whole(b))
-        c->lent[block_set_bucket(b->bytes)]++;
 }
 
 // All are free again, whichever had been taken.

@@ -38,11 +38,39 @@ struct allocator;
 // Watches what the allocator does from now on.
 void episode_begin(struct episode *e, struct allocator *a);
 
-// The free block that a request got; `is_cut`: only the beginning of it.
-struct search;
-void episode_served(struct episode *e, const struct block *b, const struct search *s, bool is_cut);
-void episode_grew(struct episode *e, const struct block *b); // before that: for this request
-void episode_piece(struct episode *e, const struct block *b);
+static inline void episode_mark(uint64_t words[SET_WORDS], unsigned bucket)
+{
+    words[bucket / 64] |= UINT64_C(1) << bucket % 64;
+}
+
+static inline bool episode_is_before(uint64_t bytes, uint64_t address, const struct served *s)
+{
+    return bytes != s->most_bytes ? bytes < s->most_bytes : address < s->most_address;
+}
+
+// The free block that a request got, and the buckets of both; `is_cut`: only the beginning of it.
+struct episode_service {
+    uint64_t bytes;
+    unsigned bucket, block_bucket;
+    bool is_cut;
+};
+static inline void episode_served(struct episode_class *c, const struct block *b,
+                                  const struct episode_service *how)
+{
+    struct served *s = &c->served[how->bucket];
+    if (!s->most_bytes || how->bytes < s->least_bytes)
+        s->least_bytes = how->bytes;
+    if (!episode_is_before(b->bytes, b->address, s)) {
+        s->most_bytes = b->bytes;
+        s->most_address = b->address;
+    }
+    if (how->is_cut)
+        episode_mark(c->cut, how->block_bucket);
+    else if (!b->previous && !b->next)
+        c->lent[how->block_bucket]++;
+}
+
+void episode_grew(struct episode *e, const struct block *b);     // before that: for this request
 void episode_returned(struct episode *e, const struct block *b); // a whole segment, by a request
 
 bool episode_repeats(const struct episode *e);

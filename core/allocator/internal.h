@@ -57,26 +57,46 @@ struct block *block_cut(struct allocator *a, struct block *b, uint64_t bytes);
 // Takes in free (or, for an unmapped block, unmapped) neighbours; the block is in no set meanwhile.
 void block_merge(struct allocator *a, struct block *b);
 
-// A part of a classic segment.
-static inline bool block_is_piece(const struct allocator *a, const struct block *b)
+// What an allocator may do beside the plain path; looked at once before many requests.
+struct beside {
+    bool divides;     // powers of two, when it rounds
+    bool collects;    // garbage
+    bool expands;     // segments, or has some that can be
+    bool keeps_whole; // blocks that are too large to be split
+    bool logs;
+    bool watched; // by an episode
+};
+
+static inline struct beside beside_of(const struct allocator *a)
 {
-    return (b->previous || b->next) && !(a->has_expandable && b->segment->expandable);
+    return (struct beside){.divides = !a->rounds_plainly,
+                           .collects = a->collects,
+                           .expands = a->options.expandable || a->has_expandable,
+                           .keeps_whole = a->options.max_split_bytes != UINT64_MAX,
+                           .logs = a->driver.log != NULL,
+                           .watched = a->episode != NULL};
+}
+
+// A part of a classic segment.
+static inline bool block_is_piece(const struct block *b)
+{
+    return (b->previous || b->next) && !b->segment->expandable;
 }
 
 // To and from the set of free blocks.
-static inline void became_free(struct allocator *a, struct block *b)
+static inline void became_free(struct allocator *a, struct block *b, struct beside w)
 {
     b->state = BLOCK_FREE;
-    if (a->collects)
+    if (w.collects)
         b->inserted_at = *b->pool->searches;
-    if (a->episode && block_is_piece(a, b))
-        episode_piece(a->episode, b);
+    if (w.watched && block_is_piece(b))
+        episode_mark(a->episode->classes[b->pool->size].pieces, b->bucket);
 }
 
 static inline void pool_put(struct allocator *a, struct block *b)
 {
     block_set_add(&b->pool->free, b);
-    became_free(a, b);
+    became_free(a, b, beside_of(a));
 }
 
 static inline void pool_take(struct block *b)
