@@ -259,6 +259,7 @@ static ALWAYS_INLINE uint64_t rounded(const struct allocator *a, uint64_t bytes,
 static ALWAYS_INLINE struct search search_for(struct allocator *a, const struct request *request,
                                               struct beside w)
 {
+    ASSERT(request->bytes < EVENT_MAX_BYTES);
     uint64_t bytes = rounded(a, request->bytes, w);
     enum size_class size = bytes <= SMALL_MAX_BYTES ? CLASS_SMALL : CLASS_LARGE;
     ASSERT(request->stream < a->pools->stream_count);
@@ -350,11 +351,9 @@ static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search 
 
 // Without a look at the peaks.
 static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct request *request,
-                                         struct beside w)
+                                         struct search *s, struct beside w)
 {
-    ASSERT(request->bytes < EVENT_MAX_BYTES);
-    struct search s = search_for(a, request, w);
-    struct block *b = get_block(a, &s, w);
+    struct block *b = get_block(a, s, w);
     if (!b)
         return out_of_memory(a, request);
     b->state = BLOCK_ALLOCATED;
@@ -374,7 +373,9 @@ static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct reque
 
 struct block *allocator_serve(struct allocator *a, const struct request *request)
 {
-    struct block *b = serve(a, request, beside_of(a));
+    struct beside w = beside_of(a);
+    struct search s = search_for(a, request, w);
+    struct block *b = serve(a, request, &s, w);
     raise_peaks(&a->stats);
     return b;
 }
@@ -539,6 +540,19 @@ static ALWAYS_INLINE void leave(struct summit *most)
     most->is_here = false;
 }
 
+void allocator_prepare(struct allocator *a, struct move *moves, ptrdiff_t count)
+{
+    for (struct move *m = moves, *end = m + count; m < end; m++) {
+        if (!m->asks)
+            continue;
+        struct request request = {.bytes = m->bytes, .stream = m->stream};
+        struct search s = search_for(a, &request, beside_of(a));
+        m->pool = s.pool;
+        m->rounded_bytes = s.bytes;
+        m->bucket = (uint16_t)s.bucket;
+    }
+}
+
 static ALWAYS_INLINE ptrdiff_t run(struct allocator *a, const struct moves *moves,
                                    struct summit *most, struct beside w)
 {
@@ -549,7 +563,8 @@ static ALWAYS_INLINE ptrdiff_t run(struct allocator *a, const struct moves *move
         const struct move *first = m;
         for (; m < end && m->asks; m++) {
             struct request request = {m->bytes, m->tag, handle++, m->stream};
-            struct block *b = serve(a, &request, w);
+            struct search s = {.pool = m->pool, .bytes = m->rounded_bytes, .bucket = m->bucket};
+            struct block *b = serve(a, &request, &s, w);
             if (!b)
                 break;
             places[m->place - 1] = b;

@@ -67,14 +67,20 @@ struct allocator *allocator_new(struct arena *a, const struct allocator_options 
 // NULL is out of memory: allocator->oom says why.
 struct block *allocator_serve(struct allocator *a, const struct request *request);
 
-// Requests and frees in a row, of blocks that the row itself asks for.
+// Requests and frees in a row, of blocks that the row itself asks for. What an allocator makes of
+// the sizes is worked out once (allocator_prepare), for a row that is run many times.
 struct move {
     uint64_t bytes;
     int32_t place; // where its block is found, from 1
     uint16_t stream;
     uint8_t tag;
     bool asks; // else frees
+    uint16_t bucket;
+    uint64_t rounded_bytes;
+    struct pool *pool;
 };
+
+void allocator_prepare(struct allocator *a, struct move *moves, ptrdiff_t count);
 
 // What is seen of what is allocated meanwhile: the most, if that is more than it was, and at which
 // move; whether the last move was there; and who is told before what was there is left.

@@ -15,6 +15,7 @@ enum block_state {
 
 struct block {
     struct block *left, *right; // children in a set; neighbours in the list of pending blocks
+    struct block *parent;       // in a set
     uint64_t key;               // order in a set before the address: bytes, or 0 where unmapped
     uint64_t address;
     uint32_t priority; // unique; heap order in a set

@@ -1,30 +1,30 @@
-// See block_set.h. The treap has no parent links: every operation walks down from the root, and
-// split and join turn pointers to links instead of recursing.
+// See block_set.h. Split and join turn pointers to links instead of recursing.
 #include "core/allocator/block_set.h"
 
 #include "core/base/compiler.h"
 
-// Priorities are unique, which keeps this a total order even if a recording overlaps itself.
-static bool before(const struct block *a, const struct block *b)
-{
-    if (a->key != b->key)
-        return a->key < b->key;
-    return a->address != b->address ? a->address < b->address : a->priority < b->priority;
-}
-
 void treap_add(struct block **root, struct block *b)
 {
-    while (*root && (*root)->priority > b->priority)
-        root = before(b, *root) ? &(*root)->left : &(*root)->right;
+    struct block *parent = NULL;
+    while (*root && (*root)->priority > b->priority) {
+        parent = *root;
+        root = block_is_before(b, parent) ? &parent->left : &parent->right;
+    }
     struct block *rest = *root, **left = &b->left, **right = &b->right;
+    struct block *left_parent = b, *right_parent = b;
     *root = b;
+    b->parent = parent;
     while (rest) {
-        if (before(rest, b)) {
+        if (block_is_before(rest, b)) {
             *left = rest;
+            rest->parent = left_parent;
+            left_parent = rest;
             left = &rest->right;
             rest = *left;
         } else {
             *right = rest;
+            rest->parent = right_parent;
+            right_parent = rest;
             right = &rest->left;
             rest = *right;
         }
@@ -32,25 +32,46 @@ void treap_add(struct block **root, struct block *b)
     *left = *right = NULL;
 }
 
+// Up from the first, which is nobody's right child and has no left one, nor has anyone on its way.
+void treap_add_first(struct block **root, struct block *first, struct block *b)
+{
+    struct block *parent = first, *below = NULL;
+    while (parent && parent->priority < b->priority) {
+        below = parent;
+        parent = parent->parent;
+    }
+    *(parent ? &parent->left : root) = b;
+    b->parent = parent;
+    b->left = NULL;
+    b->right = below;
+    if (below)
+        below->parent = b;
+}
+
 void treap_remove(struct block **root, struct block *b)
 {
-    while (*root != b) {
-        ASSERT(*root);
-        root = before(b, *root) ? &(*root)->left : &(*root)->right;
-    }
-    struct block *left = b->left, *right = b->right;
+    struct block *parent = b->parent, *left = b->left, *right = b->right;
+    if (parent)
+        root = parent->left == b ? &parent->left : &parent->right;
     while (left && right) {
-        if (left->priority > right->priority) {
-            *root = left;
-            root = &left->right;
-            left = *root;
-        } else {
-            *root = right;
-            root = &right->left;
-            right = *root;
-        }
+        struct block *upper = left->priority > right->priority ? left : right;
+        *root = upper;
+        upper->parent = parent;
+        parent = upper;
+        root = upper == left ? &left->right : &right->left;
+        *(upper == left ? &left : &right) = *root;
     }
     *root = left ? left : right;
+    if (*root)
+        (*root)->parent = parent;
+}
+
+struct block *treap_second(const struct block *first)
+{
+    struct block *next = first->right;
+    while (next && next->left)
+        next = next->left;
+    return next ? next : first->parent;
 }
 
 struct block *treap_find(struct block *root, uint64_t key, uint64_t address)
@@ -70,7 +91,7 @@ struct block *treap_find(struct block *root, uint64_t key, uint64_t address)
 bool treap_holds(const struct block *root, const struct block *b)
 {
     while (root && root != b)
-        root = before(b, root) ? root->left : root->right;
+        root = block_is_before(b, root) ? root->left : root->right;
     return root;
 }
 
@@ -95,11 +116,7 @@ struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t
     if (found)
         return found;
     bucket = block_set_next_bucket(s, bucket + 1);
-    if (bucket == SET_CLASSES)
-        return NULL;
-    for (found = s->roots[bucket]; found->left;)
-        found = found->left;
-    return found;
+    return bucket < SET_CLASSES ? s->first[bucket] : NULL;
 }
 
 struct block *block_set_after(const struct block_set *s, const struct block *b)

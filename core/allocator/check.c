@@ -73,6 +73,31 @@ static uint64_t count_treap(const struct block *root)
     return root ? 1 + count_treap(root->left) + count_treap(root->right) : 0;
 }
 
+static bool is_linked(const struct block *b, const struct block *parent)
+{
+    return !b || (b->parent == parent && is_linked(b->left, b) && is_linked(b->right, b));
+}
+
+static const struct block *first_of(const struct block *root)
+{
+    while (root && root->left)
+        root = root->left;
+    return root;
+}
+
+static bool sets_hold_together(const struct allocator *a)
+{
+    bool hold = true;
+    for (int size = 0; size < CLASS_COUNT; size++)
+        for (const struct pool *pool = a->pools->first[size]; pool; pool = pool->next) {
+            hold &= is_linked(pool->unmapped, NULL);
+            for (int i = 0; i < SET_CLASSES; i++)
+                hold &= is_linked(pool->free.roots[i], NULL) &&
+                        pool->free.first[i] == first_of(pool->free.roots[i]);
+        }
+    return hold;
+}
+
 static uint64_t count_sets(const struct allocator *a)
 {
     uint64_t count = 0;
@@ -122,6 +147,8 @@ const char *allocator_check(const struct allocator *a)
     }
     if (!stats_hold(&a->stats, &t))
         return "the statistics are not what the blocks sum up to";
+    if (!sets_hold_together(a))
+        return "a set has lost its first block, or a block its parent";
     if (count_sets(a) != count_free(a))
         return "the sets hold more than the free blocks";
     uint64_t pending = 0;

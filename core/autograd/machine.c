@@ -296,7 +296,15 @@ void bout_add(struct bout *b, const struct move *next)
     b->most_bytes = rises ? b->net_bytes : b->most_bytes;
 }
 
-void machine_make(struct machine *m, const struct bout *b, struct block **places)
+static void run_bout(struct machine *m, struct bout *b, struct block **places)
+{
+    if (!b->prepared)
+        m->play->prepare(m->player, b->moves, b->count);
+    b->prepared = true;
+    m->play->run(m->player, b->moves, b->count, places);
+}
+
+void machine_make(struct machine *m, struct bout *b, struct block **places)
 {
     launch(m, b->launches);
     if (m->live_bytes + b->most_bytes > m->floor_bytes)
@@ -304,7 +312,7 @@ void machine_make(struct machine *m, const struct bout *b, struct block **places
     m->live_bytes += b->net_bytes;
     m->grew = false;
     if (m->play)
-        m->play->run(m->player, b->moves, b->count, places);
+        run_bout(m, b, places);
     m->trace->count += b->count;
     m->blocks_made += b->asked;
 }
@@ -318,8 +326,11 @@ int32_t errand_take(struct errand *e, uint64_t bytes, enum memory_kind kind)
 {
     if (!bytes)
         return 0;
-    e->moves[e->count++] =
-        (struct move){bytes, ++e->places, e->machine->stream, (uint8_t)kind, true};
+    e->moves[e->count++] = (struct move){.bytes = bytes,
+                                         .place = ++e->places,
+                                         .stream = e->machine->stream,
+                                         .tag = (uint8_t)kind,
+                                         .asks = true};
     return e->places;
 }
 

@@ -100,8 +100,9 @@ struct stamp;
 
 // A row of allocations and frees, of what nobody shares and no other stream uses.
 struct bout {
-    const struct move *moves;
+    struct move *moves;
     ptrdiff_t count;
+    bool prepared; // by whoever plays
     uint32_t asked;
     uint64_t launches;              // allocations of the compute stream
     uint64_t most_bytes, net_bytes; // what they add at most, and in the end: in whole units
@@ -116,7 +117,9 @@ struct playing {
     // Unless a flush came first.
     void (*free_at_last)(void *player, struct block *b, uint32_t handle);
     void (*mark)(void *player, enum event_kind kind);
-    // Many, of which the trace and the machine's handles are counted on by whoever asks.
+    // Many, of which the trace and the machine's handles are counted on by whoever asks; prepared
+    // once.
+    void (*prepare)(void *player, struct move *moves, ptrdiff_t count);
     void (*run)(void *player, const struct move *moves, ptrdiff_t count, struct block **places);
 };
 
@@ -189,7 +192,7 @@ void machine_leave(struct machine *m, struct block *b, uint64_t bytes);
 // Many of these at once, added up before, while no free that waits for another stream can come
 // between them.
 void bout_add(struct bout *b, const struct move *next);
-void machine_make(struct machine *m, const struct bout *b, struct block **places);
+void machine_make(struct machine *m, struct bout *b, struct block **places);
 
 // What is taken and let go again before anyone else asks for anything: said first, in its order,
 // and then done at once if it may be.

@@ -287,7 +287,11 @@ static void end(struct graph *g, struct stamp *s)
 
 static struct move move_of(const struct note *n)
 {
-    return (struct move){n->bytes, n->place, n->stream, n->of, n->kind == NOTE_USE};
+    return (struct move){.bytes = n->bytes,
+                         .place = n->place,
+                         .stream = n->stream,
+                         .tag = n->of,
+                         .asks = n->kind == NOTE_USE};
 }
 
 static bool is_in_phrase(const struct note *n)

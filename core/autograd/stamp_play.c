@@ -57,7 +57,7 @@ static void play_in_order(struct machine *m, const struct phrase *p, struct bloc
 }
 
 // Where nobody plays, it does not matter when what waits is let go.
-static void play_phrase(struct machine *m, const struct phrase *p, struct block **blocks)
+static void play_phrase(struct machine *m, struct phrase *p, struct block **blocks)
 {
     if (m->play && m->first_waiting) {
         play_in_order(m, p, blocks);

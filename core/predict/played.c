@@ -77,6 +77,12 @@ static void leave_summit(void *owner)
     note_alive(&p->there, p);
 }
 
+static void prepare_moves(void *player, struct move *moves, ptrdiff_t count)
+{
+    struct played *p = player;
+    allocator_prepare(p->allocator, moves, count);
+}
+
 // None of what is freed is older than the step.
 static void run_moves(void *player, const struct move *moves, ptrdiff_t count,
                       struct block **places)
@@ -129,8 +135,8 @@ static void mark(void *player, enum event_kind kind)
 void played_start(struct played *p, struct arena *a, struct machine *m,
                   const struct allocator_options *options)
 {
-    static const struct playing playing = {serve,        free_now, free_later,
-                                           free_at_last, mark,     run_moves};
+    static const struct playing playing = {serve, free_now,      free_later, free_at_last,
+                                           mark,  prepare_moves, run_moves};
     *p = (struct played){.machine = m};
     p->allocator = allocator_new(a, options, m->trace->streams, m->trace->stream_count);
     p->allocator->active_by_tag = p->now.by_kind;
