@@ -135,10 +135,8 @@ static struct str_cut cut_at(struct str s, ptrdiff_t i)
 
 struct str_cut str_cut(struct str s, char at)
 {
-    ptrdiff_t i = 0;
-    while (i < s.n && s.p[i] != at)
-        i++;
-    return cut_at(s, i);
+    const char *found = s.n ? memchr(s.p, at, (size_t)s.n) : NULL;
+    return cut_at(s, found ? found - s.p : s.n);
 }
 
 struct str_cut str_cut_last(struct str s, char at)

@@ -556,7 +556,7 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
 
 static bool add_default(struct settings *s, const char *name, const char *value, struct error *e)
 {
-    struct str where = str_format(s->arena, "--%s", name);
+    struct str where = str_join(s->arena, STR("--"), str_from(name));
     struct setting item = {str_from(name), str_from(value), where};
     return setting_check(setting_def_find(item.key), &item, e) && settings_add(s, item, e);
 }

@@ -101,6 +101,13 @@ static bool names_next(struct row_names *n)
     return true;
 }
 
+// What no spelling changes, to pass over most names quickly.
+static bool begins_alike(struct str a, struct str b)
+{
+    struct loose of_a = {a, 0}, of_b = {b, 0};
+    return loose_next(&of_a) == loose_next(&of_b);
+}
+
 // The first row of the name's own spelling, else the first of a loose one.
 const struct catalog_model *catalog_model_find(struct str name)
 {
@@ -110,6 +117,8 @@ const struct catalog_model *catalog_model_find(struct str name)
         struct row_names names = names_of(row);
         while (names_next(&names)) {
             struct str bare = without_owner(names.name);
+            if (!begins_alike(wanted, bare))
+                continue;
             bool exact = same_name(wanted, bare, SPELLING_EXACT);
             if (!exact && (loosely || !same_name(wanted, bare, SPELLING_LOOSE)))
                 continue;
