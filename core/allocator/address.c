@@ -63,6 +63,8 @@ static uint64_t largest_gap(const struct chunk *c)
 static void set_gap(struct address_space *s, ptrdiff_t slot, uint64_t bytes)
 {
     ptrdiff_t i = s->slots + slot;
+    if (s->gaps[i] == bytes) // as of most new chunks, which are filled at once
+        return;
     s->gaps[i] = bytes;
     for (i /= 2; i > 0; i /= 2) {
         uint64_t left = s->gaps[2 * i], right = s->gaps[2 * i + 1];

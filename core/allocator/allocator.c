@@ -334,7 +334,12 @@ static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search 
 {
     if (w.collects)
         ++*s->pool->searches;
-    struct block *found = find_free(a, s, w), *b = found ? found : get_memory(a, s);
+    struct block *found = find_free(a, s, w), *b = found;
+    if (!found) {
+        struct search missed = *s; // a copy, so that the other lives in registers
+        b = get_memory(a, &missed);
+        s->segment_bytes = missed.segment_bytes;
+    }
     if (!b)
         return NULL;
     bool is_cut = should_split(a, b, s->bytes, w);
@@ -354,8 +359,10 @@ static ALWAYS_INLINE struct block *serve(struct allocator *a, const struct reque
                                          struct search *s, struct beside w)
 {
     struct block *b = get_block(a, s, w);
-    if (!b)
-        return out_of_memory(a, request);
+    if (!b) {
+        struct request failed = *request;
+        return out_of_memory(a, &failed);
+    }
     b->state = BLOCK_ALLOCATED;
     b->requested_bytes = request->bytes;
     b->tag = request->tag;
@@ -469,7 +476,8 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b, struct
     lower = lower && lower->state == BLOCK_FREE ? lower : NULL;
     upper = upper && upper->state == BLOCK_FREE ? upper : NULL;
     if (!lower && !upper) {
-        pool_put(a, b);
+        block_set_add(&b->pool->free, b);
+        became_free(a, b, w);
         return;
     }
     struct block *kept = lower ? lower : upper;

@@ -7,6 +7,8 @@
 
 static void emit(struct driver *d, enum event_kind kind, struct event event)
 {
+    if (!d->tape && !d->log)
+        return;
     event.kind = (uint8_t)kind;
     event.block = EVENT_NO_BLOCK;
     if (d->tape)

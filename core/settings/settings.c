@@ -210,12 +210,14 @@ static bool check_choice(const struct setting_def *def, const struct setting *it
     char block[240];
     struct buf listed = buf_over(block, sizeof block);
     struct setting bare = *item;
-    put_values(&listed, def);
     if (def->versioned)
         bare.value = str_cut(item->value, '@').head;
     for (const struct refused_word *r = def->refused; r && r->word; r++)
         if (str_is(bare.value, r->word))
             return FAIL(e, BAD_INPUT, item->where, "%s", r->why);
+    if (!def->values && def->words && setting_word(def, item->value) >= 0)
+        return true;
+    put_values(&listed, def);
     return setting_choice(&bare, buf_str(&listed), e);
 }
 
