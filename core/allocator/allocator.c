@@ -240,13 +240,13 @@ static struct block *get_memory(struct allocator *a, struct search *s)
     return from_driver(a, s);
 }
 
-static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct block *b,
-                                       uint64_t bytes, struct beside w)
+static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct search *s,
+                                       const struct block *b, struct beside w)
 {
-    uint64_t rest = b->bytes - bytes;
-    if (b->pool->size == CLASS_SMALL || (w.expands && a->options.expandable))
+    uint64_t rest = b->bytes - s->bytes;
+    if (s->pool->size == CLASS_SMALL || (w.expands && a->options.expandable))
         return rest >= BLOCK_MIN_BYTES;
-    return (!w.keeps_whole || bytes < a->options.max_split_bytes) && rest > SMALL_MAX_BYTES;
+    return (!w.keeps_whole || s->bytes < a->options.max_split_bytes) && rest > SMALL_MAX_BYTES;
 }
 
 static ALWAYS_INLINE uint64_t rounded(const struct allocator *a, uint64_t bytes, struct beside w)
@@ -312,19 +312,19 @@ static ALWAYS_INLINE void watch(struct episode *e, const struct search *s, const
 }
 
 // The lower part of a free block.
-static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, struct block *b,
-                                                 uint64_t bytes, struct beside w)
+static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, const struct search *s,
+                                                 struct block *b, struct beside w)
 {
     struct block *lower = new_block(a);
     lower->address = b->address;
-    lower->bytes = bytes;
+    lower->bytes = s->bytes;
     lower->segment = b->segment;
-    lower->pool = b->pool;
+    lower->pool = s->pool;
     lower->previous = b->previous;
     lower->next = b;
     *(b->previous ? &b->previous->next : &b->segment->first) = lower;
     b->previous = lower;
-    block_set_change(&b->pool->free, b, b->address + bytes, b->bytes - bytes);
+    block_set_change(&s->pool->free, b, b->address + s->bytes, b->bytes - s->bytes);
     became_free(a, b, w);
     return lower;
 }
@@ -342,11 +342,11 @@ static ALWAYS_INLINE struct block *get_block(struct allocator *a, struct search 
     }
     if (!b)
         return NULL;
-    bool is_cut = should_split(a, b, s->bytes, w);
+    bool is_cut = should_split(a, s, b, w);
     if (w.watched)
         watch(a->episode, s, b, is_cut);
     if (found && is_cut)
-        return cut_from_free(a, b, s->bytes, w);
+        return cut_from_free(a, s, b, w);
     if (found)
         pool_take(b);
     else if (is_cut)

@@ -17,10 +17,10 @@ struct block {
     struct block *left, *right; // children in a set; neighbours in the list of pending blocks
     struct block *parent;       // in a set
     uint64_t key;               // order in a set before the address: bytes, or 0 where unmapped
-    uint64_t address;
+    uint64_t address, bytes;
     uint32_t priority; // unique; heap order in a set
-    uint32_t handle;   // the request's, as the tag
-    uint64_t bytes;
+    uint16_t bucket;   // of the set that it is in
+    uint8_t state;
     struct block *previous, *next; // neighbours in the segment
     struct segment *segment;
     struct pool *pool;
@@ -28,9 +28,8 @@ struct block {
         uint64_t requested_bytes; // active
         uint64_t inserted_at;     // free: the pool's count of searches when it became so
     };
+    uint32_t handle; // the request's, as the tag
     uint32_t tag;
-    uint16_t bucket; // of the set that it is in
-    uint8_t state;
 };
 
 // cudaMalloc'd memory, or the reservation of an expandable segment.

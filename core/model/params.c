@@ -595,8 +595,10 @@ bool parameters_of(struct parameters *p, struct arena *a, const struct model *m,
     struct parameters sum = {0};
     struct tensor *tensors = NEW(a, struct tensor, COUNT_OF(rules));
     for (ptrdiff_t i = 0; i < COUNT_OF(rules); i++) {
+        if (!applies(&rules[i], m))
+            continue;
         struct tensor t = tensor_of(&rules[i], m);
-        if (!applies(&rules[i], m) || t.copies == 0)
+        if (t.copies == 0)
             continue;
         t.name = name_in(a, m->family, t.name);
         tensors[sum.tensor_count++] = t;

@@ -80,7 +80,8 @@ void parameters_build(struct trainer *t)
     const struct model *m = &t->job->model;
     struct arena *a = t->machine->arena;
     ptrdiff_t layers = (ptrdiff_t)m->layers;
-    ptrdiff_t most = t->job->parameters.tensor_count + ADAPTER_TENSORS;
+    ptrdiff_t adapters = t->job->lora_rank ? ADAPTER_TENSORS : 0;
+    ptrdiff_t most = t->job->parameters.tensor_count + adapters;
     ptrdiff_t parts = layers + (ptrdiff_t)(m->vision.depth + m->vision.deepstack) + 1;
     t->graph.parameters = NEW(a, struct parameter, most * parts);
     t->layers = NEW(a, struct layer_parameters, layers);
