@@ -47,8 +47,8 @@ static bool read_field(struct job *j, const struct setting_def *def, const struc
 bool job_read_settings(struct job *j, const struct settings *effective, struct error *e)
 {
     for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
-        const struct setting *item = settings_find_z(effective, def->name);
-        if (item && def->field.size && !read_field(j, def, item, e))
+        const struct setting *item = def->field.size ? settings_find_z(effective, def->name) : NULL;
+        if (item && !read_field(j, def, item, e))
             return false;
     }
     return true;

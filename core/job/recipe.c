@@ -554,11 +554,12 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 
-static bool add_default(struct settings *s, const char *name, const char *value, struct error *e)
+static bool add_default(struct settings *s, const struct setting_def *def, const char *value,
+                        struct error *e)
 {
-    struct str where = str_join(s->arena, STR("--"), str_from(name));
-    struct setting item = {str_from(name), str_from(value), where};
-    return setting_check(setting_def_find(item.key), &item, e) && settings_add(s, item, e);
+    struct str name = str_from(def->name);
+    struct setting item = {name, str_from(value), str_join(s->arena, STR("--"), name)};
+    return setting_check(def, &item, e) && settings_add(s, item, e);
 }
 
 bool recipe_fill(struct settings *effective, const struct settings *given, bool several,
@@ -570,11 +571,12 @@ bool recipe_fill(struct settings *effective, const struct settings *given, bool 
     struct str recipe = recipe_name(given);
     for (ptrdiff_t i = 0; i < recipe_row_count; i++)
         if (applies(&recipe_rows[i], recipe, effective, several) &&
-            !add_default(effective, recipe_rows[i].setting, recipe_rows[i].value, e))
+            !add_default(effective, setting_def_find(str_from(recipe_rows[i].setting)),
+                         recipe_rows[i].value, e))
             return false;
     for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
         if (def->uses & USE_JOB && def->fallback && !settings_find_z(effective, def->name) &&
-            !add_default(effective, def->name, def->fallback, e))
+            !add_default(effective, def, def->fallback, e))
             return false;
     }
     return true;
