@@ -98,6 +98,16 @@ enum {
     CONTEXT_COMMS = CONTEXT_DEALT + 1,
 };
 
+// Batches that differ in length, in the order in which they come.
+enum { VARIED_STEPS = 3, VARIED_BATCHES = 3 };
+struct varied_batch {
+    uint64_t tokens; // of its longest row; of packed rows together
+    bool even;       // its rows are all as long: none is padded, and no mask is made
+};
+struct varied {
+    struct varied_batch batch[VARIED_STEPS][VARIED_BATCHES]; // by step and micro-batch
+};
+
 struct job {
     struct model model;
     struct parameters parameters;
@@ -121,6 +131,7 @@ struct job {
     bool has_kl;               // grpo and rloo: a KL term, and with it a reference
     bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
+    const struct varied *varied;        // NULL: every batch is the longest that there can be
     uint64_t images;                    // of a sequence
     uint64_t image_width, image_height; // pixels, before the processor
     enum freeze freeze;

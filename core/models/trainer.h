@@ -53,6 +53,7 @@ struct tower; // vision/tower.h: what a vision tower has of its own
 
 struct trainer {
     const struct job *job;
+    const struct job *whole; // while `job` is that of one batch of several lengths; else NULL
     struct machine *machine;
     struct graph graph;
     const struct strategy_kind *strategy;

@@ -117,22 +117,27 @@ static void print_other_phases(struct buf *out, const struct prediction *p)
 }
 
 // Less than that is not worth a line.
-static void print_range(struct buf *out, const struct prediction *p)
+static void print_range(struct buf *out, const struct view *v, const struct job *job,
+                        const struct prediction *p)
 {
     enum { HUNDREDTH = 100 };
+    bool varies = job->batching != BATCHING_FULL;
     uint64_t near = p->reserved_bytes / HUNDREDTH;
     uint64_t low = p->reserved_low_bytes, high = p->reserved_high_bytes;
     bool wide = high > p->reserved_bytes + near || low + near < p->reserved_bytes;
     if (!high || !wide)
         return;
     struct str least = bytes_text(out->arena, low), most = bytes_text(out->arena, high);
-    buf_printf(out,
-               "  other runs of it may reserve %.*s to %.*s, by the driver's addresses and the "
-               "host's pace\n",
-               STR_ARGS(least), STR_ARGS(most));
+    struct str text = str_format(
+        out->arena, "other runs of it may reserve %.*s to %.*s, by the driver's addresses%s",
+        STR_ARGS(least), STR_ARGS(most),
+        varies ? ", the host's pace and how long the batches before the longest are"
+               : " and the host's pace");
+    buf_wrapped(out, text, 2, v->width);
 }
 
-static void print_alive(struct buf *out, const struct prediction *p)
+static void print_alive(struct buf *out, const struct view *v, const struct job *job,
+                        const struct prediction *p)
 {
     uint64_t whole = p->limit_bytes + outside_bytes(&p->outside);
     const char *what = p->fits ? "At the peak" : "When memory ran out";
@@ -154,7 +159,7 @@ static void print_alive(struct buf *out, const struct prediction *p)
     struct str limit = bytes_text(out->arena, p->limit_bytes);
     buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
                p->fits ? "reserved at most" : "would need", STR_ARGS(reserved), STR_ARGS(limit));
-    print_range(out, p);
+    print_range(out, v, job, p);
 }
 
 static void print_remedies(struct buf *out, const struct view *v, const struct predict_story *s)
@@ -448,8 +453,8 @@ static void print_rows(struct buf *out, const struct view *v, const struct job *
         return;
     bool packed = job->batching == BATCHING_PACKED;
     struct buf text = buf_in(out->arena);
-    buf_put_z(&text,
-              packed ? "packed: a batch is one row of " : "padded: the worst batch, rows of ");
+    buf_put_z(&text, packed ? "packed: every batch is one row of "
+                            : "padded: every batch is the worst, rows of ");
     buf_printf(&text, "%llu tokens%s; sdpa needs a mask of all their pairs, ",
                (unsigned long long)row, packed ? ", one sequence after another" : "");
     put_bytes(&text, sat_mul(sat_mul(row, row), job_rows(job)));
@@ -463,7 +468,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
     print_verdict(out, v, s);
     report_job(out, v, s->job);
     print_steps(out, v, p);
-    print_alive(out, p);
+    print_alive(out, v, s->job, p);
     print_confidence(out, v, p);
     if (p->host_bytes) {
         struct str host = bytes_text(out->arena, p->host_bytes);

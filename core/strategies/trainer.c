@@ -6,6 +6,7 @@
 #include "core/models/parameters.h"
 #include "core/models/tensor_share.h"
 #include "core/models/vision/vision.h"
+#include "core/strategies/batches.h"
 #include "core/strategies/strategies.h"
 
 // ATen/cuda/CublasHandlePool.cpp: 32 MiB on compute capability 9.0, else 2 x 4 MiB and 8 x 16 KiB.
@@ -154,53 +155,18 @@ uint64_t trainer_micro_batches(const struct job *p)
     return p->accumulation < DIFFERENT_MICRO_BATCHES ? p->accumulation : DIFFERENT_MICRO_BATCHES;
 }
 
-// Tokens and mask, with labels, or a mask of answers, or all of it twice for kto's KL term
-// (the collators of trl 1.16).
-static int batch_columns(const struct trainer *t)
-{
-    int columns = t->habits->batch_columns;
-    bool joined = job_generates(t->job); // prompts and answers, and their masks, as parts and whole
-    return t->job->task == TASK_REWARD ? 2
-           : t->job->task == TASK_KTO  ? 2 * columns
-           : joined                    ? 4
-                                       : columns;
-}
-
-// transformers/trainer.py, get_batch_samples: a step's batches come while the last step's are still
-// there. Those of micro-batches that are not simulated are one tensor.
-static void load_batches(struct trainer *t)
-{
-    enum { MOST_COLUMNS = 6 };
-    const struct job *p = t->job;
-    struct machine *m = t->machine;
-    uint64_t bytes = 8 * job_tokens(p), batches = trainer_micro_batches(p);
-    int columns = batch_columns(t), count = columns * (int)batches + 1;
-    ASSERT(columns <= MOST_COLUMNS);
-    struct storage *loaded[MOST_COLUMNS * DIFFERENT_MICRO_BATCHES + 1];
-    for (int i = 0; i + 1 < count; i++)
-        loaded[i] = machine_take(m, bytes, MEMORY_INPUTS);
-    loaded[count - 1] =
-        machine_take(m, bytes * (uint64_t)columns * (p->accumulation - batches), MEMORY_INPUTS);
-    load_pictures(t, batches);
-    if (!t->batches)
-        t->batches = NEW(m->arena, struct storage *, count);
-    for (int i = 0; i < count; i++) {
-        machine_drop(m, t->batches[i]);
-        t->batches[i] = loaded[i];
-    }
-    t->ids = (struct var){loaded[0], NO_NODE, 8, job_tokens(p)};
-}
-
 void trainer_step(struct trainer *t)
 {
     uint64_t count = trainer_micro_batches(t->job);
     if (t->habits->batch_columns && t->ring.ranks == 1)
-        load_batches(t);
+        batches_load(t);
     for (uint64_t i = 0; i < count; i++) {
         struct timeline *time = t->machine->time;
         struct elapsed before = time ? time->now : (struct elapsed){0};
         t->keeps_gradients = !t->job->sync_each_batch && i + 1 < count;
+        batch_enter(t, i);
         trainer_micro_batch(t);
+        batch_leave(t);
         if (time && i + 2 == count) // those that are not simulated are like this one
             timeline_repeat(time, &before, (double)(t->job->accumulation - count));
     }
