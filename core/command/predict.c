@@ -3,6 +3,7 @@
 #include "core/command/command.h"
 #include "core/overview/max.h"
 #include "core/predict/lengths.h"
+#include "core/predict/varied.h"
 #include "core/probe/outcome.h"
 #include "core/report/snapshot.h"
 #include "core/trace/text.h"
@@ -242,7 +243,7 @@ bool predict_answer(struct answer *a, const struct query *q, struct error *e)
     const struct setting *explain = settings_find_z(q->settings, "explain");
     s->job = job;
     if (!job_from_settings(job, q->arena, q->settings, e) || !lengths_check(job, e) ||
-        (explain && !setting_switch(&s->explain, explain, e)) ||
+        !varied_read(job, q->arena, e) || (explain && !setting_switch(&s->explain, explain, e)) ||
         !predict_with_range(&s->prediction, q->arena, job, e) ||
         (s->prediction.verdict.grade == GRADE_NO &&
          !remedies_find(&s->remedies, q->arena, job, e)) ||

@@ -70,8 +70,8 @@ const struct command commands[] = {
          "what they would need and what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
      .settings =
-         "margin host-memory host-cores network nvme mean-length data explain timeline trace "
-         "snapshot store",
+         "margin host-memory host-cores network nvme mean-length data batch-lengths explain "
+         "timeline trace snapshot store",
      .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},

@@ -48,6 +48,13 @@ const struct setting_def asked_settings[] = {
      .values = "FILE",
      .text = "the lengths of real sequences, for time and padding: a number on each line, or JSON "
              "lines with length, num_tokens or input_ids"},
+    {.name = "batch-lengths",
+     .kind = SETTING_TEXT,
+     .values = "TOKENS/TOKENS/...",
+     .usual = "every batch is the longest that there can be",
+     .text = "the batches of the first steps as they come, by the tokens of their longest row "
+             "(packed: of all rows): micro-batches with commas, = after rows that are all as "
+             "long; what is reserved then follows from them"},
     {.name = "global-batch",
      .kind = SETTING_COUNT,
      .values = "N",

@@ -475,10 +475,25 @@ bool predict_memory(struct prediction *p, struct arena *a, const struct job *job
     return fit(p, a, job, &(struct manner){.plays = true, .untimed = !has_streams(job)}, e);
 }
 
+// A step is as long as its longest batch lets it be, whichever comes last.
+static bool find_longest_time(struct prediction *p, struct arena scratch, const struct job *job,
+                              struct error *e)
+{
+    struct job longest = *job;
+    struct prediction other = {0};
+    if (!job->varied)
+        return true;
+    longest.varied = NULL;
+    if (!predict_time(&other, &scratch, &longest, e))
+        return false;
+    p->time = other.time;
+    return true;
+}
+
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    return predict_fit(p, a, job, e) && real_time_find(&p->time, *a, job, e) &&
-           find_needs(p, *a, job, e);
+    return predict_fit(p, a, job, e) && find_longest_time(p, *a, job, e) &&
+           real_time_find(&p->time, *a, job, e) && find_needs(p, *a, job, e);
 }
 
 // Once more, by another chance or with other batches.

@@ -7,7 +7,10 @@
 
 enum { VARIED_ORDERS = 2 };
 
-// How many there are to look at: none where all batches are alike.
+// How many there are to look at: none where all batches are alike, or known.
 int varied_orders(struct varied orders[VARIED_ORDERS], const struct job *job);
+
+// The job's batches, where they were said (--batch-lengths).
+bool varied_read(struct job *job, struct arena *a, struct error *e) MUST_USE;
 
 #endif

@@ -453,8 +453,10 @@ static void print_rows(struct buf *out, const struct view *v, const struct job *
         return;
     bool packed = job->batching == BATCHING_PACKED;
     struct buf text = buf_in(out->arena);
-    buf_put_z(&text, packed ? "packed: every batch is one row of "
-                            : "padded: every batch is the worst, rows of ");
+    buf_put_z(&text, packed ? "packed: " : "padded: ");
+    buf_put_z(&text, job->varied ? "batches as they were named, of up to "
+                     : packed    ? "every batch is one row of "
+                                 : "every batch is the worst, rows of ");
     buf_printf(&text, "%llu tokens%s; sdpa needs a mask of all their pairs, ",
                (unsigned long long)row, packed ? ", one sequence after another" : "");
     put_bytes(&text, sat_mul(sat_mul(row, row), job_rows(job)));

@@ -80,8 +80,10 @@ void batch_enter(struct trainer *t, uint64_t micro_batch)
     *one = job_of_batch(t, t->job, i);
     t->whole = t->job;
     t->job = one;
-    if (t->batches)
-        t->ids = (struct var){t->batches[i * batch_columns(t)], NO_NODE, 8, job_tokens(one)};
+    if (t->batches) {
+        struct storage **columns = t->batches + (ptrdiff_t)i * batch_columns(t);
+        t->ids = (struct var){columns[0], NO_NODE, 8, job_tokens(one)};
+    }
     if (t->reference)
         batch_enter(t->reference, micro_batch);
 }

@@ -776,8 +776,10 @@ PUBLIC = """\
 
 Unmodified trainers of TRL 1.16.0 and transformers 5.17.0 over accelerate 1.15.0, peft 0.21.0 and DeepSpeed 0.19.8, as
 their users start them, on one H200; rank 0 of several is played over torch's fake process group (`tests/measured/real_trainers.py`
-holds the bars). The largest peaks of the steps are compared. Rows of mixed lengths are predicted as if all were of the
-context's length, which is their worst batch. Traces of rows with ids in s, z, l, p, t and f were looked at when their
+holds the bars). The largest peaks of the steps are compared. Rows of mixed lengths are predicted as if every
+batch were the longest that there can be: what is allocated at most is that batch's, and of runs of these jobs whose lengths
+were drawn anew and played, half reserve no more; what others reserve is in the range that `predict` prints.
+{batches} Traces of rows with ids in s, z, l, p, t and f were looked at when their
 step was written: they are not unseen. The 61 of ids in u and rv, and q5, were measured when all was written: asked as the
 program then was, 5 were refused; of the other 56, 54 were within 1 % allocated (0.6 at worst, but LoRA under FSDP1 in TRL,
 two rows, 20 % too low), and reserved was within 10.2 % on 19 of 20. What they showed was mended since; the table has them as
@@ -895,7 +897,8 @@ def write_documents(folder, runs, others, program):
 
     file = " ".join(dict.fromkeys(run.file for run in runs))
     with open(os.path.join(folder, "accuracy.md"), "w", encoding="utf-8") as out:
-        public = PUBLIC.format(real=real_trainers.markdown(program), jobs=public_jobs.markdown(program), reports=public_reports.markdown(program),
+        public = PUBLIC.format(real=real_trainers.markdown(program), batches=real_trainers.batches_text(program),
+                               jobs=public_jobs.markdown(program), reports=public_reports.markdown(program),
                                alst=alst.markdown(program), time=step_times.section(program))
         sections = {"published": published.section(program), "public": public,
                     "trinity": trinity.section(program)[0].rstrip()}
