@@ -778,7 +778,7 @@ Unmodified trainers of TRL 1.16.0 and transformers 5.17.0 over accelerate 1.15.0
 their users start them, on one H200; rank 0 of several is played over torch's fake process group (`tests/measured/real_trainers.py`
 holds the bars). The largest peaks of the steps are compared. Rows of mixed lengths are predicted as if every
 batch were the longest that there can be: what is allocated at most is that batch's, and of runs of these jobs whose lengths
-were drawn anew and played, half reserve no more; what others reserve is in the range that `predict` prints.
+were drawn anew and played, about half reserve no more; what others reserve is in the range that `predict` prints.
 {batches} Traces of rows with ids in s, z, l, p, t and f were looked at when their
 step was written: they are not unseen. The 61 of ids in u and rv, and q5, were measured when all was written: asked as the
 program then was, 5 were refused; of the other 56, 54 were within 1 % allocated (0.6 at worst, but LoRA under FSDP1 in TRL,
