@@ -53,6 +53,11 @@ bool is_trl(const struct job *j)
     return is_of(j, RECIPE_TRL);
 }
 
+bool stands_on_accelerate(const struct job *j)
+{
+    return is_trl(j) || is_of(j, RECIPE_TRANSFORMERS);
+}
+
 bool calls_its_head(const struct job *j) // as a module
 {
     return !job_fuses_head(j);
@@ -322,6 +327,11 @@ bool has_parts_of_another(const struct job *j)
 bool evaluates_elsewhere(const struct job *j)
 {
     return evaluates(j) && !is_trl(j) && !is_trainers(j);
+}
+
+bool packs_rows(const struct job *j)
+{
+    return j->batching == BATCHING_PACKED;
 }
 
 bool is_ragged(const struct job *j)

@@ -512,6 +512,19 @@ uint64_t job_ranks(const struct job *p)
     return hardware_gpus(&p->hardware);
 }
 
+bool job_shifts_early(const struct job *p)
+{
+    bool accelerates = p->recipe == RECIPE_TRL || p->recipe == RECIPE_TRANSFORMERS;
+    return p->ring > 1 || (p->ulysses > 1 && job_is_zero(p) && accelerates);
+}
+
+// deepspeed 0.19.8, runtime/constants.py: fp32 unless the file says otherwise, as ArcticTraining's
+// recipes do (seq_parallel_communication_data_type).
+bool job_reduces_wide(const struct job *p)
+{
+    return p->ulysses > 1 && job_is_zero(p) && p->recipe != RECIPE_DEEPSPEED;
+}
+
 uint64_t job_sequence_tokens(const struct job *p)
 {
     uint64_t packed = p->batching == BATCHING_PACKED ? p->batch : 1;

@@ -262,6 +262,10 @@ bool job_generates(const struct job *p);       // answers, by the trainer itself
 uint64_t job_rows(const struct job *p);        // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU
 uint64_t job_tile_tokens(const struct job *p); // that an MLP sees at once
+// Accelerate's context and sequence parallel: labels are shifted before they are cut, and positions
+// come with them.
+bool job_shifts_early(const struct job *p);
+bool job_reduces_wide(const struct job *p);        // DeepSpeed's gradients, in fp32
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
 
 // Of a sequence's context: its images with the two markers of each.

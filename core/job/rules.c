@@ -311,6 +311,15 @@ const struct rule needed_rules[] = {
     {IS_SP | IS_CP, 0, NULL, 0, CANNOT, "cp",
      "cp and sp exclude each other in accelerate; choose one"},
     {IS_SP, IS_SEVERAL, NULL, 0, CANNOT, "sp", "sequence parallel needs several GPUs"},
+    {IS_SP, IS_ZERO, stands_on_accelerate, 0, CANNOT, "sp",
+     "Accelerate runs Ulysses through DeepSpeed only: --strategy zero3; under fsdp2 --cp splits "
+     "sequences"},
+    // deepspeed 0.19.8, runtime/sequence_parallel/ulysses_sp.py, refill: every batch needs
+    // positions and labels, which no other collator of TRL 1.16 makes; what is packed for
+    // FlashAttention has bounds of rows beside, which it cannot cut.
+    {IS_SP, IS_SFT, is_trl, 0, CANNOT, "sp", "TRL splits sequences for sft only"},
+    {IS_SP | IS_ZERO, 0, packs_rows, 0, CANNOT, "batching",
+     "DeepSpeed's sequence parallel cannot cut TRL's packed rows; padded ones it can"},
     {IS_CP, IS_SEVERAL, NULL, 0, CANNOT, "cp", "context parallel needs several GPUs"},
     {IS_SP, 0, sp_misses_gpus, 0, CANNOT, "sp", "sp @sp@ does not divide the @gpus@ GPUs"},
     {IS_SP, 0, sp_misses_heads, 0, CANNOT, "sp",

@@ -50,7 +50,6 @@ const struct rule target_rules[] = {
     {0, IS_SFT, loss_is_given, IN(TRL), CANNOT, "loss",
      "TRL takes a loss for sft only; this task has its own"},
     {IS_CP, IS_SFT, NULL, IN(TRL), CANNOT, "cp", "TRL splits sequences by context for sft only"},
-    {IS_SP, IS_SFT, NULL, IN(TRL), CANNOT, "sp", "TRL splits sequences for sft only"},
     {IS_DDP, IS_SEVERAL, NULL, IN_YAML_FAMILY, CANNOT, "strategy",
      "on one GPU @target@ trains without ddp: --strategy single"},
     // trl/trainer/utils.py, get_quantization_config: bnb_4bit_compute_dtype is dtype.

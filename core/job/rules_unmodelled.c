@@ -155,18 +155,17 @@ const struct rule unmodelled_rules[] = {
      "@recipe@ under fsdp1 is not modelled with offload; under fsdp2 it is"},
     {IS_OFFLOAD_ALL, IS_FSDP | IS_ZERO3, NULL, 0, NOT_YET, "offload",
      "offload of everything is modelled under fsdp and zero3, on several GPUs"},
-    {IS_SP | IS_ZERO, IS_ZERO3, NULL, 0, NOT_YET, "sp",
-     "of DeepSpeed's stages, sequence parallel is modelled under zero3"},
     {IS_SP | IS_ZERO, 0, is_special_family, 0, NOT_YET, "sp",
-     "sequence parallel under zero3 is not modelled over @family@; over Qwen, Llama and Mistral "
+     "sequence parallel under DeepSpeed is not modelled over @family@; over Qwen, Llama and "
+     "Mistral "
      "without experts and windows it is"},
-    {IS_SP | IS_ZERO, 0, is_trainers, 0, NOT_YET, "sp",
-     "sequence parallel under zero3 is modelled in the step of deepspeed: --recipe deepspeed"},
-    {IS_SP, IS_FSDP2 | IS_ZERO3, is_not_verls, 0, NOT_YET, "sp",
-     "sequence parallel is modelled under fsdp2 and zero3"},
-    {IS_SP, 0, is_trl, 0, NOT_YET, "sp",
-     "Accelerate runs Ulysses through DeepSpeed only, where it is not modelled; TRL's context "
-     "parallel is --cp"},
+    {IS_SP, 0, has_own_adapters, 0, NOT_YET, "sp",
+     "sequence parallel under DeepSpeed is modelled in the steps of trl, transformers, hf and "
+     "deepspeed"},
+    {IS_SP, IS_FSDP2 | IS_ZERO, is_not_verls, 0, NOT_YET, "sp",
+     "sequence parallel is modelled under fsdp2 and DeepSpeed"},
+    {IS_SP, 0, has_older_head, 0, NOT_YET, "sp",
+     "sequence parallel is modelled as TRL 1.16 trains: --recipe trl@1.16"},
     {IS_CP, IS_FSDP2 | IS_MEGATRON, NULL, 0, NOT_YET, "cp",
      "context parallel is modelled under fsdp2, as in accelerate"},
     {IS_ZERO, IS_MIXED, NULL, 0, NOT_YET, "precision",

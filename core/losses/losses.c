@@ -7,13 +7,13 @@
 #include "core/models/forward.h"
 #include "core/models/units.h"
 
-// Labels are padded by one and shifted; several sequences make that a copy. Context parallel's were
-// before they were dealt out.
+// Labels are padded by one and shifted; several sequences make that a copy. Those of split
+// sequences were before they were dealt out.
 static struct var shifted_labels(struct trainer *t)
 {
     struct graph *g = &t->graph;
     const struct job *p = t->job;
-    if (p->ring > 1)
+    if (job_shifts_early(p))
         return (struct var){NULL, NO_NODE, 8, 0};
     struct var padded = constant(g, job_rows(p) * (job_sequence_tokens(p) + 1), 8);
     return job_rows(p) == 1 ? padded : after(g, constant(g, job_tokens(p), 8), padded);

@@ -4,6 +4,7 @@
 // fused head that 1.16 has instead (trainer/utils.py, add_fused_lm_head).
 #include "core/losses/trl.h"
 
+#include "core/base/num.h"
 #include "core/losses/router.h"
 #include "core/models/forward.h"
 #include "core/models/units.h"
@@ -55,17 +56,21 @@ void trl_chunk(struct graph *g, struct var *out, struct var in, void *what)
 
 // ------------------------------------------------------------------ TRL 1.16
 
-// Each row's label is the next one's; context parallel's were shifted before they were dealt out.
+// Each row's label is the next one's; those of split sequences were shifted before they were dealt
+// out.
 static uint64_t labelled_tokens(const struct job *p)
 {
-    return job_tokens(p) - (p->ring > 1 ? 0 : job_rows(p));
+    return job_tokens(p) - (job_shifts_early(p) ? 0 : job_rows(p));
 }
 
-// A prompt's tokens have no label, nor has the first.
+// A prompt's tokens have no label, nor has the first. Of a split sequence a rank may have nothing
+// but answers.
 static uint64_t scored_tokens(const struct job *p)
 {
     uint64_t first = p->prompt < p->context ? p->prompt : p->context - 1;
     uint64_t without = first > 1 ? (first - 1) * job_rows(p) : 0;
+    if (job_shifts_early(p))
+        return u64_least(labelled_tokens(p), (p->context - first) * job_rows(p));
     return labelled_tokens(p) - without;
 }
 
@@ -110,7 +115,7 @@ static struct var head_log_probs(struct trainer *t, struct var hidden)
     int head = unit_number(t, PART_HEAD);
     unit_enter(t, head);
     struct var rows = unit_mark(t, hidden, head, true);
-    if (p->ring == 1)
+    if (!job_shifts_early(p))
         rows = slice(g, rows, labelled_tokens(p) * p->model.hidden);
     return placed_log_probs(t, rows);
 }

@@ -10,12 +10,14 @@
 
 // ------------------------------------------------------------------ what layers are given
 
-// Those of context parallel come with the batch.
+// Those of split sequences come with the batch.
 static struct var positions_of(struct trainer *t, uint64_t tokens)
 {
     struct graph *g = &t->graph;
     if (t->ring.ranks > 1)
         return same(ring_positions(&t->ring));
+    if (job_shifts_early(t->job))
+        return (struct var){NULL, NO_NODE, 8, tokens};
     return made_of(g, constant(g, tokens, 8));
 }
 

@@ -101,6 +101,8 @@ void run_evaluate(struct run *r)
     r->evaluation_job = *trained;
     r->evaluation_job.batch = trained->evaluation_batch;
     r->evaluation_job.ring = ring_of(trained);
+    if (job_is_zero(trained)) // accelerate 1.15, _prepare_deepspeed: disable_in_eval
+        r->evaluation_job.ulysses = 1;
     t->job = &r->evaluation_job;
     if (read)
         r->evaluation_reference_job = *read;

@@ -37,7 +37,7 @@ static uint64_t batch_tokens(const struct trainer *t, int i)
 // (the collators of trl 1.16).
 static int batch_columns(const struct trainer *t)
 {
-    int columns = t->habits->batch_columns;
+    int columns = t->habits->batch_columns + job_shifts_early(t->job); // positions
     bool joined = job_generates(t->job); // prompts and answers, and their masks, as parts and whole
     return t->job->task == TASK_REWARD ? 2
            : t->job->task == TASK_KTO  ? 2 * columns

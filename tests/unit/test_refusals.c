@@ -81,6 +81,7 @@ static const char *const refusals[][2] = {
      "DeepSpeed's strategies are zero1, zero2 and zero3"},
     {"model=Qwen3-8B gpu=H200 context=4k recipe=trl task=kto batch=1", "--batch 2 at least"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=trl sp=2", "Accelerate runs Ulysses through"},
+    {"model=Qwen3-8B gpu=2xH200 context=4k recipe=transformers sp=2", "Accelerate runs Ulysses"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp reshard=off", "nothing is sharded here"},
 };
 

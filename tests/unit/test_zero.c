@@ -255,6 +255,18 @@ TEST(deepspeeds_own_buckets_are_larger)
     CHECK(more < UINT64_C(2) * 500000000);
 }
 
+// deepspeed/runtime/constants.py, SEQ_PARALLEL_COMMUNICATION_DATA_TYPE_DEFAULT.
+TEST(sequence_parallel_reduces_gradients_in_fp32)
+{
+    struct prediction whole = predicted("model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3 "
+                                        "recipe=trl");
+    struct prediction split = predicted("model=Qwen3-0.6B gpu=8xH200 context=4096 strategy=zero3 "
+                                        "recipe=trl sp=2");
+    uint64_t more = split.steps[2].end_allocated_bytes - whole.steps[2].end_allocated_bytes;
+    CHECK(more >= UINT64_C(2) * HIDDEN * HIDDEN); // the bucket
+    CHECK(more < UINT64_C(2) * HIDDEN * HIDDEN + 131072);
+}
+
 TEST(what_is_not_modelled_is_refused_in_one_sentence)
 {
     static const char *const rows[][2] = {
@@ -268,10 +280,12 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=trl@1.13",
          "zero3 is modelled with the full loss, Liger's and"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 reshard=off", "reshard off is a policy of"},
-        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sp=2",
-         "sequence parallel is modelled under zero3"},
-        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=transformers",
-         "in the step of deepspeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=axolotl",
+         "in the steps of trl, transformers, hf"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=trl@1.13", "as TRL 1.16 trains"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=trl task=dpo", "for sft only"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero3 sp=2 recipe=trl batching=packed",
+         "cannot cut TRL's packed rows"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 tiled-mlp=on", "is modelled under zero3"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 tiled-mlp=on recipe=trl",
          "a tiled MLP is modelled in the step of deepspeed"},

@@ -44,6 +44,8 @@ static struct heads project_normed(struct graph *g, struct var x, const struct l
 bool is_masked(const struct layer_call *call)
 {
     const struct job *job = call->trainer->job;
+    if (job->ulysses > 1) // one is made, and left out (ulysses_sp.py, uattn_wrapper)
+        return false;
     return job_masks_rows(job) || job_masks_always(job) ||
            (job->model.layer[call->layer].sliding && job_masks_windows(job));
 }
@@ -54,8 +56,9 @@ bool lays_values_out(const struct layer_call *call)
     const struct trainer *t = call->trainer;
     const struct model *m = &t->job->model;
     uint64_t ulysses = t->job->ulysses;
-    // DeepSpeed's comes as it should lie, but for one head
-    bool copied = ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads);
+    // DeepSpeed's comes as it should lie, but for one head or several sequences
+    bool copied =
+        ulysses > 1 && (!job_is_zero(t->job) || ulysses == m->kv_heads || job_rows(t->job) > 1);
     bool older = job_repeats_heads(t->job) && m->kv_heads > 1 &&
                  (m->heads != m->kv_heads || job_lays_heads_out(t->job));
     return copied || older || t->ring.ranks > 1 || job_attends_eagerly(t->job) ||

@@ -35,28 +35,33 @@ static void lay_out(struct scope *f, struct var *x, bool several)
         assign(f, x, copy(f->graph, *x));
 }
 
-// Positions of all tokens are gathered and joined for each call. A tensor of one head needs no
-// other layout.
+// Positions of all tokens are gathered and joined for each call. A tensor of one head and one
+// sequence needs no other layout; several sequences come token by token and go back so, and the
+// layer lays its attention's output out once more (modeling_qwen3.py, .contiguous()).
 static struct var deepspeed_attention(struct graph *g, struct heads h,
                                       const struct attention_shape *shape, const struct job *job)
 {
     uint64_t ranks = job->ulysses;
     bool liger = job->layer_kernels == KERNELS_OF_LIGER;
     uint64_t kv_elements = shape->tokens * shape->kv_heads * shape->head_dim;
-    bool queries = shape->heads > ranks, keys = shape->kv_heads > ranks;
+    bool queries = shape->heads > ranks, keys = shape->kv_heads > ranks, rows = job_rows(job) > 1;
     struct scope f = scope_in(g);
     local(&f, constant(g, shape->tokens * ranks, 8));
     local(&f, constant(g, shape->tokens * ranks, 8));
     struct heads all;
-    all.q = local(&f, combined(g, h.q, h.q.elements, (struct sent){queries, queries || liger}));
-    all.k = local(&f, combined(g, h.k, kv_elements, (struct sent){keys, keys || liger}));
-    all.v = local(&f, combined(g, h.v, kv_elements, (struct sent){keys, keys}));
-    lay_out(&f, &all.q, queries);
-    lay_out(&f, &all.k, keys);
-    lay_out(&f, &all.v, keys);
+    all.q =
+        local(&f, combined(g, h.q, h.q.elements, (struct sent){queries || rows, queries || liger}));
+    all.k = local(&f, combined(g, h.k, kv_elements, (struct sent){keys || rows, keys || liger}));
+    all.v = local(&f, combined(g, h.v, kv_elements, (struct sent){keys || rows, keys}));
+    lay_out(&f, &all.q, queries || rows);
+    lay_out(&f, &all.k, keys || rows);
+    lay_out(&f, &all.v, keys || rows);
     struct var context = local(&f, attend(g, all, shape));
     lay_out(&f, &context, queries);
-    return returns(&f, copy(g, all_to_all(g, context, (struct sent){true, false})));
+    lay_out(&f, &context, rows);
+    struct var out = copy(g, all_to_all(g, context, (struct sent){true, false}));
+    out = returns(&f, out);
+    return rows ? copy(g, out) : out;
 }
 
 struct var ulysses_attention(struct graph *g, struct heads h, const struct attention_shape *shape,

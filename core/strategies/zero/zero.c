@@ -111,7 +111,8 @@ static uint64_t owned_elements(const struct trainer *t, int parameter)
 // ------------------------------------------------------------------ reducing
 
 // Stretches of the bucket that belong to one rank are reduced together, up to a bucket's elements
-// at a time; several stretches are joined in a copy first.
+// at a time; several stretches are joined in a copy first. Under sequence parallel they are reduced
+// in fp32 (allreduce_bucket), whatever the file says.
 struct joiner {
     uint64_t stretch, owner; // the one that may still grow
     uint64_t elements;       // of those before, not yet reduced
@@ -124,7 +125,12 @@ static void join(struct trainer *t, struct joiner *j)
     if (j->count > 1)
         joined = machine_take_on(t->machine, zero_of(t)->stream, j->elements * t->width,
                                  MEMORY_WORKSPACE);
+    struct storage *wide = NULL;
+    if (t->job->ulysses > 1 && j->count)
+        wide = machine_take_on(t->machine, zero_of(t)->stream, j->elements * MASTER_WIDTH,
+                               MEMORY_WORKSPACE);
     machine_drop(t->machine, joined);
+    machine_drop(t->machine, wide);
     j->elements = 0;
     j->count = 0;
 }
@@ -218,7 +224,8 @@ static void reduce(struct trainer *t)
     struct zero *z = t->state;
     struct bucket *b = &z->bucket;
     machine_follow(t->machine, z->stream, STREAM_COMPUTE);
-    machine_collect(t->machine, z->stream, REDUCE_SCATTER, z->ranks, b->elements * t->width);
+    uint32_t width = t->job->ulysses > 1 ? MASTER_WIDTH : t->width;
+    machine_collect(t->machine, z->stream, REDUCE_SCATTER, z->ranks, b->elements * width);
     if (!z->overlaps)
         machine_follow(t->machine, STREAM_COMPUTE, z->stream);
     average(t);

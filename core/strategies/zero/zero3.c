@@ -400,28 +400,58 @@ static void release_gradients(struct trainer *t)
         drop(t, &z->wide[i]);
 }
 
+// stage3.py, __avg_scatter_grads, where gradients travel in fp32: one that was too large for the
+// bucket is widened first.
+static void widen_gradients(struct trainer *t)
+{
+    struct zero3 *z = zero3_of(t);
+    for (int i = 0; i < z->bucket_count && z->reduces_wide; i++)
+        if (t->graph.parameters[z->bucket[i]].gradient != z->buffer)
+            z->widened[i] =
+                machine_take_on(t->machine, reduce_stream(t),
+                                elements_of(t, z->bucket[i]) * MASTER_WIDTH, MEMORY_GRADIENTS);
+}
+
+// And this rank's parts of them are narrowed at the end, before what was reduced goes.
+static void narrow_parts(struct trainer *t, struct storage **joined)
+{
+    struct zero3 *z = zero3_of(t);
+    if (!z->reduces_wide)
+        return;
+    for (int i = 0; i < z->bucket_count; i++)
+        z->narrowed[i] = machine_take_on(t->machine, reduce_stream(t),
+                                         coordinator_shard(z->coordinator, z->bucket[i]) * t->width,
+                                         MEMORY_GRADIENTS);
+    drop(t, joined);
+    for (int i = 0; i < z->bucket_count; i++)
+        drop(t, &z->widened[i]);
+}
+
 // deepspeed/runtime/comm/coalesced_collectives.py: one gradient that ranks divide is reduced where
 // it is, others are joined, padded.
 static void reduce(struct trainer *t)
 {
     struct zero3 *z = zero3_of(t);
     struct storage *joined = NULL;
-    uint64_t elements = 0;
+    uint64_t elements = 0, width = z->reduces_wide ? MASTER_WIDTH : t->width;
     if (!z->bucket_count)
         return;
     pending_limit(&z->reductions, t->machine);
     for (int i = 0; i < z->bucket_count; i++)
         elements += coordinator_shard(z->coordinator, z->bucket[i]) * z->ranks;
+    widen_gradients(t);
     if (z->bucket_count > 1 || elements != z->bucket_filled)
-        joined =
-            machine_take_on(t->machine, reduce_stream(t), elements * t->width, MEMORY_GRADIENTS);
+        joined = machine_take_on(t->machine, reduce_stream(t), elements * width, MEMORY_GRADIENTS);
     machine_follow(t->machine, reduce_stream(t), STREAM_COMPUTE);
-    machine_move_on(t->machine, reduce_stream(t), 2 * elements * t->width);
-    machine_collect(t->machine, reduce_stream(t), REDUCE_SCATTER, z->ranks, elements * t->width);
+    machine_move_on(t->machine, reduce_stream(t), 2 * elements * width);
+    machine_collect(t->machine, reduce_stream(t), REDUCE_SCATTER, z->ranks, elements * width);
     if (t->job->offload)
         machine_host_copy(t->machine, reduce_stream(t), elements / z->ranks * MASTER_WIDTH);
+    narrow_parts(t, &joined);
     release_gradients(t);
     drop(t, &joined);
+    for (int i = 0; i < z->bucket_count; i++)
+        drop(t, &z->narrowed[i]);
     if (reduce_stream(t) != STREAM_COMPUTE)
         pending_add(&z->reductions, machine_moment(t->machine, reduce_stream(t)));
     z->bucket_count = 0;

@@ -32,6 +32,8 @@ struct zero3 {
     bool is_whole;         // hooks are taken off, all parameters are there
     struct pending reductions;
     struct storage **wide; // gradients on their way to files, by their place in the bucket
+    bool reduces_wide;     // in fp32, whatever they are
+    struct storage **widened, **narrowed; // then, by their place: gradients, and this rank's parts
 };
 
 static inline struct zero3 *zero3_of(const struct trainer *t)

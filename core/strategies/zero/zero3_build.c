@@ -332,7 +332,8 @@ static void take_state(struct trainer *t, struct zero3 *z)
         pass_through(t, z, true);
     }
     uint64_t all = take_parts(t);
-    z->buffer = machine_take(m, z->bucket_elements * t->width, MEMORY_GRADIENTS);
+    z->buffer = machine_take(m, z->bucket_elements * (z->reduces_wide ? MASTER_WIDTH : t->width),
+                             MEMORY_GRADIENTS);
     if (!t->job->offload)
         machine_take(m, all * t->width, MEMORY_GRADIENTS);
     pass_through(t, z, from_host);
@@ -372,6 +373,9 @@ void zero3_load(struct trainer *t)
                         .uses_left = NEW(a, int, modules),
                         .bucket = NEW(a, int, modules),
                         .wide = NEW(a, struct storage *, modules),
+                        .reduces_wide = job_reduces_wide(t->job),
+                        .widened = NEW(a, struct storage *, modules),
+                        .narrowed = NEW(a, struct storage *, modules),
                         .weights = NEW(a, int, modules),
                         .in_block = NEW(a, bool, modules),
                         .bucket_elements = zero_bucket_elements(t->job),
