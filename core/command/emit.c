@@ -16,9 +16,9 @@ struct emission {
 
 // Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
 // (deepspeed/runtime/zero/config.py).
-#define BUCKET_NOTE                                                                             \
-    " DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a " \
-    "smaller one."
+#define BUCKET_NOTE(gib)                                                        \
+    " DeepSpeed's default bucket, up to " gib " GiB more, is not in it; --for " \
+    "deepspeed writes a smaller one."
 
 static void put_fit(struct buf *b, const struct prediction *p)
 {
@@ -58,7 +58,7 @@ static void say_peak(struct emission *m, struct arena *a)
     if (!p->verdict.evidence.runs)
         buf_put_z(&b, " Not measured: jobs of this kind.");
     if (draft_is(&m->draft, IS_ZERO, IS_CONFIG))
-        buf_put_z(&b, BUCKET_NOTE);
+        buf_put_z(&b, job_reduces_wide(&m->job) ? BUCKET_NOTE("1.86") : BUCKET_NOTE("0.93"));
     m->sentence = buf_str(&b);
 }
 

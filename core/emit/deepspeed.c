@@ -12,6 +12,9 @@ static const struct row rows[] = {
     {"gradient_clipping", ROW_LITERAL, "1.0"},
     {"bf16.enabled", ROW_LITERAL, "true", 0, IS_FP16},
     {"fp16.enabled", ROW_LITERAL, "true", IS_FP16},
+    // Without it, in fp32 (runtime/constants.py); ArcticTraining's recipes say this too.
+    {"seq_parallel_communication_data_type", ROW_TEXT, "bf16", IS_SP, IS_FP16},
+    {"seq_parallel_communication_data_type", ROW_TEXT, "fp16", IS_SP | IS_FP16},
     {"zero_optimization.stage", ROW_LITERAL, "1", IS_ZERO1},
     {"zero_optimization.stage", ROW_LITERAL, "2", IS_ZERO2},
     {"zero_optimization.stage", ROW_LITERAL, "3", IS_ZERO3},

@@ -132,6 +132,7 @@ static const struct foreign_row deepspeed_rows[] = {
     {"zero_optimization.stage3_gather_16bit_weights_on_model_save", "false", FACT, "save-shards"},
     {"zero_optimization.stage3_*", NULL, NOTHING},
     {"sequence_parallel_size", NULL, SETS, "sp"},
+    {"seq_parallel_communication_data_type", NULL, NOTHING},
     {"optimizer.type", "AdamW", FACT, "deepspeed-adam"},
     {"optimizer.type", "Adam", FACT, "deepspeed-adam"},
     {"optimizer.params.torch_adam", NULL, FACT, "torch-adam"},

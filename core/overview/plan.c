@@ -125,7 +125,8 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     put_gib(&b, best->limit_bytes);
     buf_put_z(&b, " that torch may take");
     if (p->best->bucket_bytes)
-        buf_put_z(&b, ", where there is room for DeepSpeed's default bucket, 0.93 GiB, too");
+        buf_printf(&b, ", where there is room for DeepSpeed's default bucket, %s GiB, too",
+                   job_reduces_wide(s->job) ? "1.86" : "0.93");
     if (best->host_bytes) {
         buf_put_z(&b, "; host ");
         put_gib(&b, best->host_bytes);

@@ -36,7 +36,8 @@ bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, s
         return true;
     if (!draft_from_job(draft, &scratch, job, e) || !emit_check(draft, e))
         return false;
-    *bytes = draft_is(draft, IS_ZERO, IS_CONFIG) ? DEFAULT_BUCKET_BYTES : 0;
+    uint64_t bucket = (uint64_t)DEFAULT_BUCKET_BYTES << job_reduces_wide(job);
+    *bytes = draft_is(draft, IS_ZERO, IS_CONFIG) ? bucket : 0;
     return true;
 }
 

@@ -112,6 +112,8 @@ def settings_of(c):
         asked["offload"] = c.get("zoff", "all")
     if c.get("cp"):
         asked["cp"] = c["cp"]
+    if c.get("sp"):
+        asked["sp"] = c["sp"]
     if c.get("eager"):
         asked["attention"] = "eager"
     if "accelerator_config" in args:
