@@ -426,10 +426,12 @@ static bool is_packaged_attention(const struct job *job)
 }
 
 // Read from the sources of DeepSpeed 0.19.8 and ArcticTraining b28638e; its published lengths and
-// NVML's figures agree (tests/runs/alst_h100.jsonl).
+// NVML's figures agree (tests/runs/alst_h100.jsonl). As Accelerate starts it, sequence parallel was
+// measured (sp1 to sp14 of real_trainers.jsonl).
 static bool is_long_deepspeed(const struct job *job)
 {
-    return job_is_zero(job) && (job->ulysses > 1 || job->tiled_mlp || job->checkpoint_offload ||
+    bool split = job->ulysses > 1 && !job_shifts_early(job);
+    return job_is_zero(job) && (split || job->tiled_mlp || job->checkpoint_offload ||
                                 job->loss == LOSS_LIGER || job->zero_buckets);
 }
 

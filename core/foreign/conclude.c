@@ -244,22 +244,12 @@ static bool count_processes(struct conclusion *c)
     return true;
 }
 
-// transformers/training_args.py: per_device_eval_batch_size = 8. Answers that evaluation generates
-// are not modelled.
+// transformers/training_args.py: per_device_eval_batch_size = 8.
 static bool conclude_evaluation(struct conclusion *c)
 {
     const struct setting *evaluates = fact(c, "evaluates"), *rows = fact(c, "eval-rows");
-    const struct setting *task = effective(c, "task");
-    bool generates = task && words_have("grpo|rloo|distill", '|', task->value);
-    if (!evaluates)
-        return true;
-    if (!generates)
-        return put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
-                                (rows ? rows : evaluates)->where);
-    foreign_note(c->found, str_format(c->out->arena,
-                                      "%.*s: evaluation generates answers and is not predicted",
-                                      STR_ARGS(evaluates->where)));
-    return true;
+    return !evaluates || put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
+                                          (rows ? rows : evaluates)->where);
 }
 
 // Said of the job only where its trainer is known to save as transformers' does.

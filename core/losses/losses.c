@@ -270,7 +270,8 @@ struct var forward_to_next_logits(struct trainer *t)
 
 struct var forward_to_loss(struct trainer *t)
 {
-    bool reads = t->is_reference || (t->without_graph && job_generates(t->job));
+    bool scores = job_generates(t->job) && t->job->task != TASK_DISTILL;
+    bool reads = t->is_reference || (t->without_graph && scores);
     if (trl_compares(t->job))
         return taken((reads ? trl_read : trl_comparing_loss)(t));
     struct output o = model_forward(t);

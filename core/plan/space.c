@@ -174,7 +174,8 @@ static bool adds_tensors(const struct plan *p, const struct plan_family *f)
 }
 
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller;
-// and replicas of the shards, one a node.
+// DeepSpeed's in its third stage, where long sequences are no trouble of the weights. And replicas
+// of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     static const char *const ways[] = {"cp", "sp"};
@@ -193,7 +194,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
         if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
             return false;
     }
-    if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
+    if (f.other_loss || f.shards > 0 || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
         return true;
     for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
         f.alone = alone;

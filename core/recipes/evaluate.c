@@ -101,6 +101,10 @@ void run_evaluate(struct run *r)
     r->evaluation_job = *trained;
     r->evaluation_job.batch = trained->evaluation_batch;
     r->evaluation_job.ring = ring_of(trained);
+    if (job_generates(trained)) { // a batch of it is answered by itself, and gives a loss alone
+        r->evaluation_job.accumulation = 1;
+        r->evaluation_job.keeps_logits = false;
+    }
     if (job_is_zero(trained)) // accelerate 1.15, _prepare_deepspeed: disable_in_eval
         r->evaluation_job.ulysses = 1;
     t->job = &r->evaluation_job;
@@ -111,8 +115,10 @@ void run_evaluate(struct run *r)
     t->ring.ranks = t->job->ring;
     t->ring.shape.tokens = job_tokens(t->job);
     machine_phase(t->machine, PHASE_EVALUATE);
-    t->without_graph = true;
     t->graph.adapters_drop = false; // model.eval()
+    if (job_generates(t->job))
+        answer_and_read(t, true);
+    t->without_graph = true;
     struct var loss = read_batch(t);
     var_drop(&t->graph, &loss);
     if (t->job->keeps_logits)

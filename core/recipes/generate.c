@@ -72,14 +72,14 @@ static void leave_autocast(struct trainer *t, struct job *prompts)
     t->graph.efficient = true;
 }
 
-void generate_answers(struct trainer *t)
+void generate_answers(struct trainer *t, enum phase phase)
 {
     const struct job *trained = t->job;
     struct job prompts = *trained; // of a whole step at once
     prompts.batch = trained->batch * trained->accumulation;
     prompts.context = trained->prompt ? trained->prompt : 1;
     prompts.prompt = 0;
-    machine_phase(t->machine, PHASE_GENERATE);
+    machine_phase(t->machine, phase);
     struct var ids = t->ids;
     struct cache c;
     make_cache(t, &c);

@@ -38,7 +38,10 @@ void plain_build(struct run *r, const struct job *p, struct machine *m);
 void plain_step(struct run *r);
 
 // generate.c: a step's answers, by the model that is trained.
-void generate_answers(struct trainer *t);
+void generate_answers(struct trainer *t, enum phase phase);
+
+// trl.c: the same, and what its trainers read of them before the loss, for a step or an evaluation.
+void answer_and_read(struct trainer *t, bool evaluates);
 
 extern const struct run_kind hf_run, transformers_run, trl_run, deepspeed_run, trinity_run,
     verl_run, masked_run, megatron_run;

@@ -66,7 +66,6 @@ static void build(struct run *r, const struct job *p, struct machine *m)
 static void read_answers(struct trainer *t, struct trainer *read, bool plainly)
 {
     struct var ids = read->ids;
-    machine_phase(t->machine, PHASE_REFERENCE);
     read->ids = (struct var){machine_take(t->machine, 8 * job_tokens(t->job), MEMORY_INPUTS),
                              NO_NODE, 8, job_tokens(t->job)};
     read->graph.gemm_ready[false] |= t->graph.gemm_ready[false];
@@ -80,20 +79,26 @@ static void read_answers(struct trainer *t, struct trainer *read, bool plainly)
     read->ids = ids;
 }
 
-static void step(struct run *r)
+void answer_and_read(struct trainer *t, bool evaluates)
 {
-    struct trainer *t = &r->trainer;
     struct timeline *time = t->machine->time;
     double begun = time ? timeline_latest(time) : 0;
-    if (job_generates(t->job)) {
-        generate_answers(t);
-        if (time) // a token of many is played
-            time->beside += timeline_latest(time) - begun;
-        if (t->job->task == TASK_RLOO)
-            read_answers(t, t, false);
-        if (job_reads_reference(t->job))
-            read_answers(t, t->reference ? t->reference : t, true);
-    }
+    generate_answers(t, evaluates ? PHASE_EVALUATE : PHASE_GENERATE);
+    if (time) // a token of many is played
+        time->beside += timeline_latest(time) - begun;
+    bool reads = t->job->task == TASK_RLOO || job_reads_reference(t->job);
+    if (reads && !evaluates)
+        machine_phase(t->machine, PHASE_REFERENCE);
+    if (t->job->task == TASK_RLOO)
+        read_answers(t, t, false);
+    if (job_reads_reference(t->job))
+        read_answers(t, t->reference ? t->reference : t, true);
+}
+
+static void step(struct run *r)
+{
+    if (job_generates(r->trainer.job))
+        answer_and_read(&r->trainer, false);
     plain_step(r);
 }
 

@@ -45,17 +45,37 @@ static int batch_columns(const struct trainer *t)
                                        : columns;
 }
 
+// deepspeed 0.19.8, ulysses_sp.py, UlyssesSPDataLoaderAdapter: this rank's parts come from host
+// memory, while Accelerate's data loader has its next batch, whole, on the card.
+bool batch_is_split(const struct trainer *t)
+{
+    return t->job->ulysses > 1 && job_shifts_early(t->job);
+}
+
+void batch_take_parts(struct trainer *t, struct storage **parts)
+{
+    uint64_t bytes = 8 * job_tokens(t->job);
+    int columns = batch_columns(t);
+    if (!t->batches) {
+        t->batches = NEW(t->machine->arena, struct storage *, columns);
+        for (int i = 0; i < columns; i++)
+            t->batches[i] = machine_take(t->machine, bytes * t->job->ulysses, MEMORY_INPUTS);
+    }
+    for (int i = 0; i < columns; i++)
+        parts[i] = machine_take(t->machine, bytes, MEMORY_INPUTS);
+    t->ids = (struct var){parts[0], NO_NODE, 8, job_tokens(t->job)};
+}
+
 // transformers/trainer.py, get_batch_samples: a step's batches come while the last step's are still
 // there. Those of micro-batches that are not simulated are one tensor.
 void batches_load(struct trainer *t)
 {
-    enum { MOST_COLUMNS = 6 };
     const struct job *p = t->job;
     struct machine *m = t->machine;
     uint64_t bytes = 8 * job_tokens(p), batches = trainer_micro_batches(p);
     int columns = batch_columns(t), count = columns * (int)batches + 1;
-    ASSERT(columns <= MOST_COLUMNS);
-    struct storage *loaded[MOST_COLUMNS * DIFFERENT_MICRO_BATCHES + 1];
+    ASSERT(columns <= MOST_BATCH_COLUMNS);
+    struct storage *loaded[MOST_BATCH_COLUMNS * DIFFERENT_MICRO_BATCHES + 1];
     for (int i = 0; i + 1 < count; i++)
         loaded[i] = machine_take(m, 8 * batch_tokens(t, i / columns), MEMORY_INPUTS);
     loaded[count - 1] =
@@ -80,7 +100,7 @@ void batch_enter(struct trainer *t, uint64_t micro_batch)
     *one = job_of_batch(t, t->job, i);
     t->whole = t->job;
     t->job = one;
-    if (t->batches) {
+    if (t->batches && !batch_is_split(t)) {
         struct storage **columns = t->batches + (ptrdiff_t)i * batch_columns(t);
         t->ids = (struct var){columns[0], NO_NODE, 8, job_tokens(one)};
     }

@@ -4,6 +4,13 @@
 
 #include "core/models/trainer.h"
 
+enum { MOST_BATCH_COLUMNS = 6 };
+
+// Whether each rank of a sequence parallel group takes its part of every batch, and the parts, a
+// column each.
+bool batch_is_split(const struct trainer *t);
+void batch_take_parts(struct trainer *t, struct storage **parts);
+
 // As transformers' Trainer loads them.
 void batches_load(struct trainer *t);
 

@@ -125,7 +125,10 @@ void trainer_read_value(struct trainer *t)
 void trainer_micro_batch(struct trainer *t)
 {
     bool sharded = job_is_sharded(t->job);
+    struct storage *parts[MOST_BATCH_COLUMNS] = {0};
     machine_phase(t->machine, PHASE_FORWARD);
+    if (batch_is_split(t))
+        batch_take_parts(t, parts);
     if (t->ring.ranks > 1) {
         ring_take_batch(&t->graph, &t->ring);
         t->ids = ring_tokens(&t->ring);
@@ -142,6 +145,8 @@ void trainer_micro_batch(struct trainer *t)
     wait_where(t, t->habits->checks_loss && sharded);
     if (t->ring.ranks > 1)
         ring_drop_batch(&t->graph, &t->ring);
+    for (int i = 0; i < MOST_BATCH_COLUMNS; i++)
+        machine_drop(t->machine, parts[i]);
 }
 
 void trainer_update(struct trainer *t)
@@ -158,7 +163,7 @@ uint64_t trainer_micro_batches(const struct job *p)
 void trainer_step(struct trainer *t)
 {
     uint64_t count = trainer_micro_batches(t->job);
-    if (t->habits->batch_columns && t->ring.ranks == 1)
+    if (t->habits->batch_columns && t->ring.ranks == 1 && !batch_is_split(t))
         batches_load(t);
     for (uint64_t i = 0; i < count; i++) {
         struct timeline *time = t->machine->time;
