@@ -97,7 +97,7 @@ struct var graph_checkpoint(struct graph *g, struct var in,
     f->kin = g->kin;
     if (g->offload.on) {
         offload_skip(&g->offload); // _NoopSaveInputs keeps an empty tensor first
-        f->input.storage = offload_pack(&g->offload, g->machine, in.storage);
+        f->input.storage = offload_pack(&g->offload, g->machine, in.storage, LAID_OUT);
     } else if (f->input_on_host) {
         f->input.storage = NULL;
     } else {

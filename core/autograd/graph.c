@@ -72,6 +72,22 @@ struct node *graph_add_for(struct graph *g, const struct operation *operation, s
     return NULL;
 }
 
+bool graph_offloads(const struct graph *g)
+{
+    return g->offload.on && !g->frame && g->keeping && !g->stopped;
+}
+
+struct storage *graph_packed(struct graph *g, struct storage *s, enum laid laid)
+{
+    return offload_pack(&g->offload, g->machine, s, laid);
+}
+
+void graph_keep_packed(struct node *n, struct storage *s)
+{
+    ASSERT(n->saved_count < NODE_SAVED);
+    n->saved[n->saved_count++] = s;
+}
+
 void graph_keep(struct graph *g, struct node *n, struct storage *s)
 {
     if (g->frame && !g->keeping) { // the first run counts what the second will keep
@@ -87,7 +103,7 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
         ASSERT(n->saved_count < NODE_SAVED);
         bool offloads = g->offload.on && !g->frame && n->operation != &operation_pass;
         n->saved[n->saved_count++] =
-            offloads ? offload_pack(&g->offload, g->machine, s) : storage_share(s);
+            offloads ? offload_pack(&g->offload, g->machine, s, LAID_OUT) : storage_share(s);
     }
     if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
         g->stopped = true;
@@ -96,6 +112,8 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
 struct var graph_output(struct graph *g, struct node *n, uint64_t elements, uint32_t width)
 {
     struct storage *s = g->stopped ? NULL : machine_take(g->machine, elements * width, g->kind);
+    if (s)
+        s->width = (uint8_t)width;
     return (struct var){s, n ? (int32_t)(n - g->nodes) : NO_NODE, width, elements};
 }
 

@@ -231,6 +231,12 @@ void graph_called(struct graph *g);
 struct node *graph_add(struct graph *g, const struct operation *operation);
 void graph_keep(struct graph *g, struct node *n, struct storage *s); // NULL nodes and storages pass
 
+// Whether what nodes keep goes to host memory; then in two moves, where a node packs what it keeps
+// in another order than it lets it go, or keeps views.
+bool graph_offloads(const struct graph *g);
+struct storage *graph_packed(struct graph *g, struct storage *s, enum laid laid);
+void graph_keep_packed(struct node *n, struct storage *s);
+
 // What was recomputed is the backward function's own: it goes when that has returned, before its
 // gradients are summed or cast to what they are for (engine.cpp, validate_outputs).
 void graph_forget_recomputed(struct graph *g, struct node *n);

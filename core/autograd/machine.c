@@ -6,6 +6,7 @@
 
 #include "core/allocator/allocator.h"
 #include "core/autograd/stamp.h"
+#include "core/base/num.h"
 
 struct machine machine_with(struct arena *a, struct trace *trace)
 {
@@ -184,7 +185,7 @@ static struct storage *new_storage(struct machine *m)
     return s;
 }
 
-struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number)
+static struct storage *take_elsewhere(struct machine *m, uint64_t bytes, uint64_t number)
 {
     struct storage *s = new_storage(m);
     stamp_spoil(m->stamp);
@@ -192,10 +193,17 @@ struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t nu
     return s;
 }
 
+struct storage *machine_take_host(struct machine *m, uint64_t bytes, uint64_t number)
+{
+    m->sent_bytes += bytes;
+    m->most_sent_bytes = u64_most(m->most_sent_bytes, m->sent_bytes);
+    return take_elsewhere(m, bytes, number);
+}
+
 struct storage *machine_take_managed(struct machine *m, uint64_t bytes)
 {
     m->managed_bytes += bytes;
-    return machine_take_host(m, bytes, 0);
+    return take_elsewhere(m, bytes, 0);
 }
 
 struct storage *machine_take(struct machine *m, uint64_t bytes, enum memory_kind kind)
@@ -242,6 +250,7 @@ void machine_drop(struct machine *m, struct storage *s)
         return;
     }
     if (s->on_host) {
+        m->sent_bytes -= s->bytes;
         s->next = m->spare;
         m->spare = s;
         return;

@@ -67,6 +67,7 @@ struct storage {
     uint32_t block;
     uint16_t stream;
     uint32_t references;
+    uint8_t width;        // of an element, where an operator made it
     bool on_host;         // no block: it stands for a tensor in host memory
     bool recorded;        // Tensor.record_stream of the compute stream
     uint64_t number;      // of one in host memory: its maker's
@@ -158,11 +159,12 @@ struct machine {
     struct module_mark *modules; // while all turns are made
     ptrdiff_t module_count, module_capacity;
     int step;
-    uint64_t managed_bytes; // in unified memory, never let go
-    struct timeline *time;  // NULL: nobody asks when it happens
-    struct stamp *stamp;    // notes that are being filled (core/autograd/stamp.h); NULL: none are
-    bool each_layer;        // is made: none is played from notes
-    uint64_t layers_noted;  // that were
+    uint64_t managed_bytes;               // in unified memory, never let go
+    uint64_t sent_bytes, most_sent_bytes; // that stand for tensors of the card in host memory
+    struct timeline *time;                // NULL: nobody asks when it happens
+    struct stamp *stamp;   // notes that are being filled (core/autograd/stamp.h); NULL: none are
+    bool each_layer;       // is made: none is played from notes
+    uint64_t layers_noted; // that were
 };
 
 struct machine machine_with(struct arena *a, struct trace *trace);

@@ -1,6 +1,8 @@
 // See offload.h.
 #include "core/autograd/offload.h"
 
+#include "core/allocator/block.h"
+
 // Smaller tensors stay on the card.
 enum { FEWEST_BYTES = 1024 };
 
@@ -18,10 +20,17 @@ static void drop_stash(struct host_stash *o, struct machine *m, uint64_t up_to)
     o->stash_count = kept;
 }
 
+// _get_unique_tensor_key: an address and a type. Another tensor that has come to lie there, where
+// only the copy of the first is left, is taken for it.
+static uint64_t key_of(const struct storage *s)
+{
+    return s->place ? s->place->address : (uint64_t)(uintptr_t)s;
+}
+
 static bool is_stashed(const struct host_stash *o, const struct storage *s)
 {
     for (int i = 0; i < o->stash_count; i++)
-        if (o->stash[i].storage == s)
+        if (o->stash[i].key == key_of(s) && o->stash[i].width == s->width)
             return true;
     return false;
 }
@@ -33,18 +42,21 @@ void offload_skip(struct host_stash *o)
 
 // The last five stay until their copies can be taken as done; what is kept once more meanwhile
 // stays for good.
-struct storage *offload_pack(struct host_stash *o, struct machine *m, struct storage *s)
+struct storage *offload_pack(struct host_stash *o, struct machine *m, struct storage *s,
+                             enum laid laid)
 {
     uint64_t number = ++o->numbers;
-    if (!s || s->bytes < FEWEST_BYTES || is_stashed(o, s))
+    if (!s || s->bytes < FEWEST_BYTES || laid == LAID_AS_WEIGHT || is_stashed(o, s))
         return storage_share(s);
+    struct storage *sent =
+        laid == LAID_AS_VIEW ? machine_take(m, s->bytes, MEMORY_WORKING) : storage_share(s);
     drop_stash(o, m, number > OFFLOAD_STASH ? number - OFFLOAD_STASH : 0);
     ASSERT(o->stash_count < OFFLOAD_STASH);
     machine_host(m, machine_rates(m)->keep);
     machine_follow(m, o->stream, STREAM_COMPUTE);
     machine_host_copy(m, o->stream, s->bytes);
     o->stash[o->stash_count++] =
-        (struct stashed){number, storage_share(s), machine_when(m, o->stream)};
+        (struct stashed){number, key_of(s), s->width, sent, machine_when(m, o->stream)};
     return machine_take_host(m, s->bytes, number);
 }
 

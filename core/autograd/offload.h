@@ -10,12 +10,15 @@ enum { OFFLOAD_STASH = 5, OFFLOAD_BACK = 9 };
 
 struct stashed {
     uint64_t number;
-    struct storage *storage;
-    double copied; // when its copy is there
+    uint64_t key;            // where what was asked to be kept lay, which may be gone,
+    uint8_t width;           // and of what type it was
+    struct storage *storage; // that, or its copy
+    double copied;           // when its copy is there
 };
 
 struct host_stash {
     bool on;
+    bool knows_weights; // where they are; those that are gathered are elsewhere
     uint16_t stream;
     uint64_t numbers; // given to what was kept so far
     struct stashed stash[OFFLOAD_STASH];
@@ -27,8 +30,13 @@ struct host_stash {
     double used;           // when the last node that asked was through with what came back for it
 };
 
+// How a tensor lies that is kept: as its storage does; as a view in another order, which is copied
+// first; and a parameter, which stays.
+enum laid { LAID_OUT, LAID_AS_VIEW, LAID_AS_WEIGHT };
+
 // What is kept instead of s: itself, or what stands for it in host memory.
-struct storage *offload_pack(struct host_stash *o, struct machine *m, struct storage *s);
+struct storage *offload_pack(struct host_stash *o, struct machine *m, struct storage *s,
+                             enum laid laid);
 
 // Numbers that something kept takes which is never offloaded.
 void offload_skip(struct host_stash *o);

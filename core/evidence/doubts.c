@@ -29,6 +29,13 @@ static bool uses_host(const struct job *job)
            job->activation_offload;
 }
 
+// Unlike ao1 to ao3 of real_trainers.jsonl: which of what is kept are views, families decide.
+static bool is_other_hosted(const struct job *job)
+{
+    return job->activation_offload && !job->checkpointing &&
+           !words_have("qwen3", '|', str_from(job->model.family->model_type));
+}
+
 static bool is_long_zero3(const struct job *job)
 {
     return job->strategy == STRATEGY_ZERO3 && job_tokens(job) > ZERO3_MEASURED_TOKENS;
@@ -472,6 +479,7 @@ const struct doubt doubt_rows[] = {
     {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
     {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
     {is_other_trl, "TRL's step with this strategy or loss", true},
+    {is_other_hosted, "activations in host memory without checkpointing over this family", true},
     {is_long_deepspeed, "DeepSpeed's ways to long contexts here (read from their sources)", true},
     {is_of_axolotl, "axolotl (taken as transformers' Trainer, which was)", true},
     {is_of_llamafactory, "LLaMA-Factory (taken as transformers' Trainer, which was)", true},

@@ -222,9 +222,6 @@ const struct rule unmodelled_rules[] = {
     {IS_MUON, 0, is_older_than_muon, 0, NOT_YET, "optimizer", "torch has muon since 2.9"},
     {IS_ADAFACTOR | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "optimizer",
      "adafactor is not modelled over the experts of @family@; adamw-fused is"},
-    // Two runs took 3 and 5 % less than would be predicted, other steps of theirs up to 9 %.
-    {0, IS_CHECKPOINTING, offloads_activations, 0, NOT_YET, "activation-offload",
-     "activation-offload is modelled with checkpointing only, which TRL turns on by itself"},
     {0, 0, offloads_another_loss, 0, NOT_YET, "activation-offload",
      "activation-offload is modelled with TRL 1.16's own loss only"},
     {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",

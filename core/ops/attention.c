@@ -130,8 +130,26 @@ static void count_inputs(struct graph *g)
         graph_keep(g, NULL, NULL);
 }
 
+// Kept in host memory they are packed before it runs, by their names, each a view that is copied.
+static struct queries packed_inputs(struct graph *g, const struct node *n, const struct queries *in)
+{
+    struct queries packed = *in;
+    if (!n || !graph_offloads(g))
+        return packed;
+    packed.k.storage = graph_packed(g, in->k.storage, LAID_AS_VIEW);
+    packed.q.storage = graph_packed(g, in->q.storage, LAID_AS_VIEW);
+    packed.v.storage = graph_packed(g, in->v.storage, LAID_AS_VIEW);
+    return packed;
+}
+
 static void keep_inputs(const struct graph *g, struct node *n, const struct queries *in)
 {
+    if (n && graph_offloads(g)) {
+        graph_keep_packed(n, in->v.storage);
+        graph_keep_packed(n, in->q.storage);
+        graph_keep_packed(n, in->k.storage);
+        return;
+    }
     keep_last(g, n, in->v.storage);
     keep_last(g, n, in->q.storage);
     keep_last(g, n, in->k.storage);
@@ -156,6 +174,26 @@ struct attended {
 static bool wants_log_sum(const struct graph *g)
 {
     return g->recording;
+}
+
+// The output lies as the layer's queries do, which is not as it is numbered. In host memory the
+// sums and it are packed first, by their names; the random state is let go first.
+static void keep_made(struct graph *g, struct node *n, const struct attended *made,
+                      const struct var *random, int count)
+{
+    if (!n || !graph_offloads(g)) {
+        for (int i = 0; i < count; i++)
+            graph_keep(g, n, random[i].storage);
+        graph_keep(g, n, made->out.storage);
+        graph_keep(g, n, made->log_sum.storage);
+        return;
+    }
+    struct storage *sums = graph_packed(g, made->log_sum.storage, LAID_OUT);
+    struct storage *out = graph_packed(g, made->out.storage, LAID_AS_VIEW);
+    for (int i = 0; i < count; i++)
+        graph_keep_packed(n, graph_packed(g, random[i].storage, LAID_OUT));
+    graph_keep_packed(n, out);
+    graph_keep_packed(n, sums);
 }
 
 static void note_work(struct graph *g, struct node *n, const struct attended *made,
@@ -195,6 +233,7 @@ static struct var attend(struct graph *g, const struct queries *in,
     if (shape->mask)
         graph_keep(g, n, shape->mask);
     count_inputs(g);
+    const struct queries packed = packed_inputs(g, n, in);
     if (mask.elements)
         graph_keep(g, NULL, NULL);
     if (!g->frame && mask.elements)
@@ -207,11 +246,9 @@ static struct var attend(struct graph *g, const struct queries *in,
     if (!g->stopped)
         machine_scratch(g->machine, 256);
     note_work(g, n, &made, shape);
-    graph_keep(g, n, made.seed.storage);
-    graph_keep(g, n, made.offset.storage);
-    graph_keep(g, n, made.out.storage);
-    graph_keep(g, n, made.log_sum.storage);
-    keep_inputs(g, n, in);
+    const struct var random[] = {made.seed, made.offset};
+    keep_made(g, n, &made, random, COUNT_OF(random));
+    keep_inputs(g, n, &packed);
     if (g->frame && mask.elements)
         keep_last(g, n, mask.storage);
     var_drop(g, &mask);
@@ -227,16 +264,15 @@ static struct var attend_flash(struct graph *g, const struct queries *in,
     if (g->attention_waits)
         machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
     count_inputs(g);
+    const struct queries packed = packed_inputs(g, n, in);
     struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
     made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     made.seed = graph_output(g, NULL, 2, 8);
     made.offset = graph_output(g, NULL, 1, 8);
     note_work(g, n, &made, shape);
-    graph_keep(g, n, made.offset.storage);
-    graph_keep(g, n, made.seed.storage);
-    graph_keep(g, n, made.out.storage);
-    graph_keep(g, n, made.log_sum.storage);
-    keep_inputs(g, n, in);
+    const struct var random[] = {made.offset, made.seed};
+    keep_made(g, n, &made, random, COUNT_OF(random));
+    keep_inputs(g, n, &packed);
     return output_of(g, &made);
 }
 
@@ -253,6 +289,7 @@ static struct var attend_efficient(struct graph *g, const struct queries *in,
     else if (shape->mask_elements)
         mask = graph_output(g, NULL, shape->mask_elements, in->q.width);
     count_inputs(g);
+    const struct queries packed = packed_inputs(g, n, in);
     struct attended made = {.out = graph_output(g, n, in->q.elements, in->q.width)};
     uint64_t queries = u64_align_up(shape->tokens, ALIGNED_QUERIES);
     if (wants_log_sum(g))
@@ -260,11 +297,10 @@ static struct var attend_efficient(struct graph *g, const struct queries *in,
     note_work(g, n, &made, shape);
     if (n)
         NODE_DETAIL(n, struct attention)->is_half = in->q.width == 2;
-    graph_keep(g, n, made.out.storage);
-    graph_keep(g, n, made.log_sum.storage);
+    keep_made(g, n, &made, NULL, 0);
     if (mask.elements)
         graph_keep(g, n, mask.storage);
-    keep_inputs(g, n, in);
+    keep_inputs(g, n, &packed);
     var_drop(g, &mask);
     return output_of(g, &made);
 }

@@ -174,7 +174,10 @@ static struct var weighed(struct graph *g, struct var weight, struct var x)
     struct node *n = graph_add_for(g, &operation_multiply_weight, either(weight, x));
     if (weight.node != NO_NODE)
         graph_keep(g, n, x.storage);
-    graph_keep(g, n, weight.storage);
+    if (n && graph_offloads(g) && g->offload.knows_weights)
+        graph_keep_packed(n, graph_packed(g, weight.storage, LAID_AS_WEIGHT));
+    else
+        graph_keep(g, n, weight.storage);
     struct var out = op_unary(g, n, x, x.elements, wider(x, weight));
     slower(g, MOVING_ROW, var_bytes(x) + var_bytes(out));
     node_input(n, 1, weight);

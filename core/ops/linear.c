@@ -86,6 +86,37 @@ static void linear_backward(struct graph *g, struct node *n, struct outcome *out
 
 const struct operation operation_linear = {KERNELS_LINEAR, linear_backward};
 
+struct kept_factors {
+    bool input, weight, is_own; // the parameter itself
+};
+
+// MmBackward0 keeps its second matrix first, a weight turned round.
+static void keep_offloaded(struct graph *g, struct node *n, struct var x, struct var weight,
+                           struct kept_factors kept)
+{
+    bool stays = kept.is_own && g->offload.knows_weights;
+    struct storage *turned = NULL;
+    if (kept.weight)
+        turned = graph_packed(g, weight.storage, stays ? LAID_AS_WEIGHT : LAID_AS_VIEW);
+    if (kept.input)
+        graph_keep_packed(n, graph_packed(g, x.storage, LAID_OUT));
+    if (kept.weight)
+        graph_keep_packed(n, turned);
+}
+
+static void keep_factors(struct graph *g, struct node *n, struct var x, struct var weight,
+                         struct kept_factors kept)
+{
+    if (n && graph_offloads(g)) {
+        keep_offloaded(g, n, x, weight, kept);
+        return;
+    }
+    if (kept.input)
+        graph_keep(g, n, x.storage);
+    if (kept.weight)
+        graph_keep(g, n, weight.storage);
+}
+
 static struct var linear_on(struct graph *g, struct var x, struct var weight, int parameter,
                             int bias)
 {
@@ -97,10 +128,9 @@ static struct var linear_on(struct graph *g, struct var x, struct var weight, in
     struct var out = {0};
     if (g->module) // keeps its inputs after it has run
         out = graph_output(g, n, rows * p->rows, x.width);
-    if (trains || g->module)
-        graph_keep(g, n, x.storage);
-    if (x.node != NO_NODE)
-        graph_keep(g, n, weight.storage);
+    keep_factors(
+        g, n, x, weight,
+        (struct kept_factors){trains || g->module, x.node != NO_NODE, weight.storage == p->weight});
     if (!g->module)
         out = graph_output(g, n, rows * p->rows, x.width);
     node_input(n, 0, x);
@@ -138,6 +168,8 @@ struct var cast_weight(struct graph *g, int parameter)
         out.storage = storage_share(p->cast);
     else if (!g->stopped)
         out.storage = machine_take(g->machine, var_bytes(out), MEMORY_PARAMETERS);
+    if (out.storage)
+        out.storage->width = 2;
     if (!p->cast)
         moves(g, out.elements * p->width + var_bytes(out));
     if (g->stopped || passes || p->cast)

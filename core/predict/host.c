@@ -17,11 +17,13 @@ static uint64_t bytes_per_checkpoint(const struct job *p)
     return job_is_wide(p) ? FP32 : BF16;
 }
 
-static uint64_t training(const struct job *p)
+static uint64_t training(const struct job *p, uint64_t sent)
 {
     const struct strategy_kind *strategy = strategy_kind_of(p->strategy);
     uint64_t state = strategy->host_bytes ? strategy->host_bytes(p) : 0, checkpoints = 0;
-    if (p->checkpoint_offload || p->activation_offload)
+    if (p->activation_offload && !p->checkpointing)
+        checkpoints = sent;
+    else if (p->checkpoint_offload || p->activation_offload)
         checkpoints =
             sat_mul(job_tokens(p) * p->model.hidden, bytes_per_checkpoint(p) * p->model.layers);
     return sat_mul(state + checkpoints, p->hardware.gpus_per_node);
@@ -116,9 +118,9 @@ static uint64_t evaluating(const struct job *p)
     return sat_mul(sat_mul(kept, widened), p->hardware.gpus_per_node);
 }
 
-struct host_bytes host_bytes_of(const struct job *job)
+struct host_bytes host_bytes_of(const struct job *job, uint64_t sent)
 {
-    struct host_bytes h = {.load = loading(job), .train = training(job)};
+    struct host_bytes h = {.load = loading(job), .train = training(job, sent)};
     uint64_t written = saving(job);
     h.evaluate = sat_add(h.train, evaluating(job));
     h.save = written ? sat_add(h.train, written) : 0;

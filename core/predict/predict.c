@@ -235,8 +235,6 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     uint16_t stream;
     *p = (struct prediction){.outside = outside_of(job)};
     p->limit_bytes = limit_of(job, &p->outside);
-    p->host = host_bytes_of(job);
-    p->host_bytes = p->host.train;
     s->time = NEW(scratch, struct timeline, 1);
     if (!timeline_for(s->time, job, e))
         return false;
@@ -259,6 +257,8 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     make_history(p, s, job);
     if (s->plays)
         played_end(&s->played);
+    p->host = host_bytes_of(job, s->machine.most_sent_bytes);
+    p->host_bytes = p->host.train;
     p->floor_bytes = s->machine.floor_bytes;
     p->managed_bytes = s->machine.managed_bytes;
     p->layers_noted = s->machine.layers_noted;

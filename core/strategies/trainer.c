@@ -43,6 +43,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .tensor_ranks = job_cuts_tensors(p) ? p->tensor : 1,
                           .flash3 = job_attention(p) == ATTENTION_FLASH3,
                           .offload = {.on = p->activation_offload && !t->is_reference,
+                                      .knows_weights = !job_is_sharded(p),
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
                           .sample_tokens = p->sample_tokens,
                           .attention_waits = t->habits->reads_positions,

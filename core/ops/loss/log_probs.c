@@ -97,8 +97,13 @@ static const struct operation log_probs = {KERNELS_LOG_PROBS, log_probs_backward
 // What each token's logits are folded into: largest, sums, the label's own.
 enum { STATISTICS = 7 };
 
+// What ctx.save_for_backward is given before.
+struct read {
+    struct storage *hidden, *weight, *targets;
+};
+
 // entropy, which is kept, and two comparisons. Gives the log-probabilities.
-static struct var conclude(struct graph *g, struct node *n, uint64_t tokens)
+static struct var conclude(struct graph *g, struct node *n, uint64_t tokens, struct read read)
 {
     struct var logs = graph_output(g, NULL, tokens, 4), norm = graph_output(g, NULL, tokens, 4);
     var_drop(g, &logs);
@@ -107,6 +112,9 @@ static struct var conclude(struct graph *g, struct node *n, uint64_t tokens)
     var_drop(g, &mean);
     struct var likeliest = graph_output(g, NULL, tokens, 1);
     machine_scratch(g->machine, tokens);
+    graph_keep(g, n, read.hidden);
+    graph_keep(g, n, read.weight);
+    graph_keep(g, n, read.targets);
     graph_keep(g, n, norm.storage);
     graph_keep(g, n, entropy.storage);
     var_drop(g, &likeliest);
@@ -125,15 +133,13 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
     struct tiles t = {.machine = g->machine, .size = size};
     t.hidden_width = hidden.width;
     t.weight_width = p->width;
-    graph_keep(g, n, hidden.storage);
-    graph_keep(g, n, p->cut ? weight.storage : p->whole);
-    graph_keep(g, n, targets.storage);
+    struct read read = {hidden.storage, p->cut ? weight.storage : p->whole, targets.storage};
     struct var statistics[STATISTICS];
     for (int i = 0; i < STATISTICS; i++)
         statistics[i] = graph_output(g, NULL, size.tokens, 4);
     begin_tiles(&t);
     run_tiles(g, &t);
-    struct var out = conclude(g, n, size.tokens);
+    struct var out = conclude(g, n, size.tokens, read);
     for (int i = 0; i < STATISTICS; i++)
         var_drop(g, &statistics[i]);
     end_tiles(&t);
