@@ -490,7 +490,7 @@ const struct doubt doubt_rows[] = {
     {evaluates, "evaluation (read from the Trainer's source)", false},
     {keeps_logits, "logits that are kept in it", true},
     {uses_files, "offload to NVMe, and host memory beside it (read from DeepSpeed's source)", true},
-    {is_replicated, "replicas of fsdp2's shards (read from torch's source)", true},
+    {is_replicated, "replicas of shards (read from torch's source)", true},
     {is_recomputed_by_megatron, "Megatron's recomputation (read from its source)", true},
     {has_megatrons_own_loss, "Megatron's own loss (read from its source)", true},
     {is_handed_round_by_megatron,

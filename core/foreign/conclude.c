@@ -244,6 +244,16 @@ static bool count_processes(struct conclusion *c)
     return true;
 }
 
+// FSDP1's HYBRID_SHARD: every node has all shards.
+static bool conclude_replicas(struct conclusion *c)
+{
+    const struct setting *hybrid = fact(c, "hybrid");
+    if (!hybrid || c->found->machines < 2)
+        return true;
+    struct str nodes = str_format(c->out->arena, "%llu", (unsigned long long)c->found->machines);
+    return put_unless_there(c, "replicate", nodes, hybrid->where);
+}
+
 // transformers/training_args.py: per_device_eval_batch_size = 8.
 static bool conclude_evaluation(struct conclusion *c)
 {
@@ -301,5 +311,5 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
            conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
            conclude_overlap(&c) && conclude_own_script(&c) && conclude_own_kernels(&c) &&
            conclude_recomputation(&c) && conclude_saving(&c) && conclude_evaluation(&c) &&
-           note_padding(&c);
+           conclude_replicas(&c) && note_padding(&c);
 }

@@ -277,6 +277,11 @@ bool keeps_beyond_counting(const struct job *j)
     return job_kept_logits(j) > UINT64_C(1) << 46;
 }
 
+bool replicates_across_nodes(const struct job *j)
+{
+    return j->replicas != j->hardware.nodes;
+}
+
 bool replicates_unevenly(const struct job *j)
 {
     uint64_t dealt = job_ranks(j) / j->ring;

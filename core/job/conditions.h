@@ -148,6 +148,7 @@ condition packs_without_bf16;
 condition passes_file_buffer;
 condition passes_learned_positions;
 condition reads_less_than_a_sequence;
+condition replicates_across_nodes;
 condition replicates_unevenly;
 condition saves;
 condition saves_elsewhere;

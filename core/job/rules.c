@@ -331,7 +331,10 @@ const struct rule needed_rules[] = {
     {IS_CP, 0, cp_misses_context, 0, CANNOT, "context",
      "the context is not a multiple of twice cp @cp@, in which it is dealt out"},
     {IS_REPLICATED, IS_FSDP, NULL, 0, CANNOT, "replicate",
-     "replicas are of fsdp2's shards; ddp replicates the whole model"},
+     "replicas are of fsdp's shards; ddp replicates the whole model"},
+    // torch/distributed/fsdp/_init_utils.py, _init_intra_and_inter_node_groups
+    {IS_REPLICATED | IS_FSDP1, 0, replicates_across_nodes, 0, CANNOT, "replicate",
+     "fsdp1's HYBRID_SHARD has one replica on each node; fsdp2 has as many as are asked for"},
     {IS_REPLICATED, 0, replicates_unevenly, 0, CANNOT, "replicate",
      "replicate divides the @gpus@ GPUs (by cp, where sequences are split) into groups of at least "
      "two, each with all shards; one GPU a group is ddp"},

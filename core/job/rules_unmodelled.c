@@ -50,8 +50,6 @@ const struct rule unmodelled_rules[] = {
      "dpo, kto, grpo, rloo and distill are"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
-    {IS_REPLICATED | IS_FSDP1, 0, NULL, 0, NOT_YET, "replicate",
-     "fsdp1's HYBRID_SHARD is not modelled; replicas of fsdp2's shards are"},
     {IS_REPLICATED, 0, is_verls, 0, NOT_YET, "replicate",
      "replicas of shards are not modelled under @recipe@; in the steps of hf, trl and transformers "
      "they are"},

@@ -471,6 +471,8 @@ static void reduce_gradient(struct trainer *t, struct unit *u, struct storage *f
     if (wide && m->grew)
         machine_synchronize(m, m->clock[shards_of(t)->gather_stream]);
     machine_collect(m, stream, REDUCE_SCATTER, shards_of(t)->ranks, padded * width);
+    if (t->job->replicas > 1) // HYBRID_SHARD; torch has a stream of its own for it
+        machine_collect(m, stream, REPLICA_REDUCE, t->job->replicas, u->shard_elements * width);
     if (padded != u->elements)
         padding = machine_take_on(m, stream, padded * width, MEMORY_GRADIENTS);
     struct storage *mine = machine_take_on(m, stream, u->shard_elements * width, MEMORY_GRADIENTS);

@@ -227,7 +227,7 @@ void fsdp1_load(struct trainer *t)
     enum { LAYER_NORMS = 2, HEAD = 1 };
     struct shards *s = NEW(t->machine->arena, struct shards, 1);
     t->state = s;
-    s->ranks = job_ranks(t->job);
+    s->ranks = job_shards(t->job);
     s->root = (int)t->job->model.layers;
     s->blocks = s->root + 1;
     s->block_count = (int)t->job->model.vision.depth;

@@ -109,8 +109,11 @@ TEST(accelerate)
         {"distributed_type=FSDP parallelism_config.parallelism_config_tp_size=2", "tp=2"},
         {"distributed_type=FSDP parallelism_config.parallelism_config_dp_replicate_size=2",
          "replicate=2"},
-        {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD",
-         "!shards that are replicated are not modelled"},
+        {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD num_machines=2 "
+         "num_processes=16",
+         "replicate=2"},
+        {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=NO_SHARD",
+         "!of the ways to shard FULL_SHARD, SHARD_GRAD_OP and HYBRID_SHARD are read"},
         {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json",
          "!what matters is in 'ds.json': give it to --from too"},
         {"distributed_type=DEEPSPEED deepspeed_config.deepspeed_config_file=ds.json;"

@@ -83,6 +83,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=trl sp=2", "Accelerate runs Ulysses through"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=transformers sp=2", "Accelerate runs Ulysses"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp reshard=off", "nothing is sharded here"},
+    {"model=Qwen3-8B gpu=8xH200 context=4k strategy=fsdp1 replicate=2", "one replica on each node"},
 };
 
 TEST(bad_combinations_are_refused_in_one_sentence)
