@@ -254,12 +254,23 @@ static bool conclude_replicas(struct conclusion *c)
     return put_unless_there(c, "replicate", nodes, hybrid->where);
 }
 
-// transformers/training_args.py: per_device_eval_batch_size = 8.
+// transformers/training_args.py: per_device_eval_batch_size = 8. Answers that adapters generate in
+// evaluation are not modelled.
 static bool conclude_evaluation(struct conclusion *c)
 {
     const struct setting *evaluates = fact(c, "evaluates"), *rows = fact(c, "eval-rows");
-    return !evaluates || put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
-                                          (rows ? rows : evaluates)->where);
+    const struct setting *task = effective(c, "task");
+    bool generates = task && words_have("grpo|rloo|distill", '|', task->value);
+    if (!evaluates)
+        return true;
+    if (!generates || !effective(c, "lora"))
+        return put_unless_there(c, "eval-batch", rows ? rows->value : STR("8"),
+                                (rows ? rows : evaluates)->where);
+    foreign_note(c->found,
+                 str_format(c->out->arena,
+                            "%.*s: evaluation generates answers with adapters and is not predicted",
+                            STR_ARGS(evaluates->where)));
+    return true;
 }
 
 // Said of the job only where its trainer is known to save as transformers' does.

@@ -318,6 +318,11 @@ static bool evaluates(const struct job *j)
     return j->evaluation_batch > 0;
 }
 
+bool evaluates_answers(const struct job *j)
+{
+    return evaluates(j) && job_generates(j);
+}
+
 // Files say it with their own figures (core/emit/rollout.c).
 bool has_parts_of_another(const struct job *j)
 {

@@ -30,6 +30,7 @@ condition deals_heads_unevenly;
 condition deals_latent_heads;
 condition distills;
 condition ep_misses_gpus;
+condition evaluates_answers;
 condition evaluates_at_all;
 condition evaluates_elsewhere;
 condition folds_experts;

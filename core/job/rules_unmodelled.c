@@ -57,6 +57,9 @@ const struct rule unmodelled_rules[] = {
      "saving is modelled as transformers' Trainer and TRL do it"},
     {0, 0, evaluates_elsewhere, 0, NOT_YET, "eval-batch",
      "evaluation is modelled as transformers' Trainer and TRL do it"},
+    {IS_LORA, 0, evaluates_answers, 0, NOT_YET, "eval-batch",
+     "evaluation that generates answers is not modelled with adapters, which PEFT runs without "
+     "autocast; without them it is"},
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
      "and llamafactory; elsewhere every sequence is full"},

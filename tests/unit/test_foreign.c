@@ -376,6 +376,9 @@ static const struct reading trl_rows[] = {
     {TRL "eval_strategy=epoch per_device_eval_batch_size=2", "eval-batch=2"},
     {TRL "eval_strategy=no per_device_eval_batch_size=2", "eval-batch=-"},
     {TRL "eval_strategy=steps num_generations=8", "task=grpo eval-batch=8"},
+    {TRL "eval_strategy=steps num_generations=8 use_peft=true lora_dropout=0.0",
+     "task=grpo eval-batch=-?run/file.yaml:1:1: evaluation generates answers with adapters and is "
+     "not predicted"},
     {TRL "torch_compile=true", COMPILED},
     {TRL "torch_compile_mode=default", COMPILED},
     {TRL "torch_compile=false", "task=sft"},
