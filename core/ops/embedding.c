@@ -150,10 +150,17 @@ struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct va
 
 // ------------------------------------------------------------------ rows that a mask picks
 
-// Indexing by a mask is indexing by what nonzero finds, two numbers a row; autograd keeps the mask
-// and looks again.
+// Indexing by a mask is indexing by what nonzero finds, two numbers a row, once the host knows how
+// many there are (ATen/native/cuda/Nonzero.cu, memcpy_and_sync); autograd keeps the mask and looks
+// again.
+static void await_count(struct graph *g)
+{
+    machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+}
+
 static struct storage *take_nonzero(struct graph *g, uint64_t rows)
 {
+    await_count(g);
     return machine_take(g->machine, 16 * rows, MEMORY_WORKING);
 }
 
@@ -177,6 +184,7 @@ struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64
     graph_keep(g, n, mask.storage);
     if (n)
         *NODE_DETAIL(n, struct index) = (struct index){chosen, mask.elements};
+    await_count(g);
     struct var places = graph_output(g, NULL, 2 * chosen, 8);
     struct var out = op_unary(g, n, x, x.elements / mask.elements * chosen, x.width);
     var_drop(g, &places);
