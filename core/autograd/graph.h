@@ -63,7 +63,15 @@ struct operation {
     void (*backward)(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS]);
 };
 
-enum { KERNELS_PASS, KERNELS_CHECKPOINT, KERNELS_TILED, FIRST_KERNELS, MOST_KERNELS = 64 };
+// Of those of operators so many come first that both passes load at once.
+enum {
+    KERNELS_PASS,
+    KERNELS_CHECKPOINT,
+    KERNELS_TILED,
+    FIRST_KERNELS,
+    SHARED_KERNELS = 12,
+    MOST_KERNELS = 64
+};
 
 // The gradient goes on as it is, to every input (a leaf has none).
 extern const struct operation operation_pass;

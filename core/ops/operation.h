@@ -28,9 +28,9 @@ enum {
     KERNELS_MULTIPLY_CONSTANT,
     KERNELS_NEGATE,
     KERNELS_SLICE,
-    KERNELS_LINEAR,
     KERNELS_COPY_LAYOUT,
     KERNELS_ACTIVATION,
+    KERNELS_LINEAR,
     KERNELS_ATTENTION,
     KERNELS_EMBEDDING,
     KERNELS_LOG_SOFTMAX,
@@ -79,6 +79,8 @@ enum {
     KERNELS_CUT,
     KERNELS_COUNT,
 };
+_Static_assert((int)KERNELS_LINEAR == (int)FIRST_KERNELS + (int)SHARED_KERNELS,
+               "what is done element by element comes first");
 _Static_assert((int)KERNELS_COUNT <= (int)MOST_KERNELS, "graph.loaded has a bit for each");
 
 // Where a parameter's gradient goes: nowhere if it is frozen.
