@@ -206,12 +206,15 @@ static uint64_t take_parts(struct trainer *t)
     if (t->job->offload == OFFLOAD_ALL)
         return all;
     machine_take(m, all * t->width, MEMORY_PARAMETERS);
+    struct storage *converted = NULL; // a name, which keeps a group's until the next one's is there
     for (int i = 0; i < t->trained_count && !t->job->offload; i++) {
         uint64_t bytes = t->trained[i].elements * MASTER_WIDTH;
-        struct storage *cast = machine_take(m, bytes, MEMORY_OPTIMIZER);
+        struct storage *next = machine_take(m, bytes, MEMORY_OPTIMIZER);
+        drop(t, &converted);
+        converted = next;
         t->trained[i].weight = machine_take(m, bytes, MEMORY_OPTIMIZER);
-        drop(t, &cast);
     }
+    drop(t, &converted);
     if (!t->job->offload)
         machine_scratch(m, largest * MASTER_WIDTH); // a gradient, to see its size
     return all;
