@@ -26,6 +26,7 @@ static void rotary(struct trainer *t, uint64_t tokens, struct layer_arguments *t
 {
     struct graph *g = &t->graph;
     const struct model *m = &t->job->model;
+    units_see_rotary(t);
     if (model_has(m, FEATURE_ROTARY_COMPLEX)) {
         complex_rotary(t, tokens, to);
         return;

@@ -20,6 +20,7 @@ struct strategy_kind {
     int (*block_of)(const struct trainer *t, int layer, bool with_router); // of experts; -1
     void (*enter_unit)(struct trainer *t, int unit);                       // in the forward pass
     void (*leave_unit)(struct trainer *t, int unit);
+    void (*enter_rotary)(struct trainer *t); // the module of the rotary embedding is called
     void (*enter_backward)(struct trainer *t, int unit); // its gradient comes
     void (*leave_backward)(struct trainer *t, int unit); // and has passed
     void (*at_module)(struct graph *g, int parameter, const struct operation *operation,

@@ -30,6 +30,12 @@ void unit_leave(struct trainer *t, int unit)
         t->strategy->leave_unit(t, unit);
 }
 
+void units_see_rotary(struct trainer *t)
+{
+    if (t->strategy->enter_rotary)
+        t->strategy->enter_rotary(t);
+}
+
 struct var unit_mark(struct trainer *t, struct var x, int unit, bool input)
 {
     if (!t->strategy->unit_of || unit < 0)

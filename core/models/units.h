@@ -11,6 +11,7 @@ int unit_of_tail(const struct trainer *t); // of the last norm and the head toge
 int unit_of_experts(const struct trainer *t, int layer, bool with_router);
 void unit_enter(struct trainer *t, int unit);
 void unit_leave(struct trainer *t, int unit);
+void units_see_rotary(struct trainer *t); // its module is called, which has no parameters
 
 // The same tensor, marked as the unit's input or output.
 struct var unit_mark(struct trainer *t, struct var x, int unit, bool input);

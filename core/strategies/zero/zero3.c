@@ -208,6 +208,13 @@ static void leave_unit(struct trainer *t, int unit)
         leave_forward(t, module_of_block(t, unit));
 }
 
+// After the mask, whose making the host waits for; a tower's is among its neighbours.
+static void enter_rotary(struct trainer *t)
+{
+    if (!zero3_of(t)->is_whole && !t->tower)
+        enter_others(zero3_of(t)->coordinator, 1);
+}
+
 static void enter_around_backward(struct trainer *t, int weight)
 {
     struct zero3 *z = zero3_of(t);
@@ -590,6 +597,7 @@ const struct strategy_kind zero3_strategy = {
     .load = zero3_load,
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
+    .enter_rotary = enter_rotary,
     .at_module = at_module,
     .gradient_ready = gradient_ready,
     .before_forward = before_forward,

@@ -128,7 +128,6 @@ static void find_neighbours_of_tower(struct trainer *t, struct zero3 *z)
 {
     const struct tower *w = t->tower;
     const struct vision *v = &t->job->model.vision;
-    z->forward[t->embedding].after = 0;
     z->forward[t->layers[0].input_norm].before += 2; // the language model, its rotary embedding
     z->backward[t->final_norm].before++;
     put_neighbours(z->forward, w->stem.patch,
@@ -143,8 +142,8 @@ static void find_neighbours_of_tower(struct trainer *t, struct zero3 *z)
 
 static void find_neighbours(struct trainer *t, struct zero3 *z)
 {
-    z->forward[t->embedding] = (struct neighbours){1, 1}; // the inner model; rotary embedding
-    z->backward[t->final_norm].before = 1;                // the model
+    z->forward[t->embedding].before = 1;   // the inner model
+    z->backward[t->final_norm].before = 1; // the model
     for (int i = 0; i < (int)t->job->model.layers; i++) {
         const struct layer_parameters *l = &t->layers[i];
         if (l->input_norm >= 0)
