@@ -174,7 +174,7 @@ struct job {
     bool entropy_saving;      // of verl: the entropy in chunks, under a checkpoint
     enum save save_hf;        // a checkpoint in Hugging Face's format
     enum saving saving;       // checkpoints of transformers' Trainer and TRL
-    bool loads_once;          // under fsdp only a node's first rank reads the weights
+    bool loads_once;          // under fsdp by a node's first rank, under zero3 by zero.Init
     int torch_minor;
     trait_set traits;        // what rules and files ask of it, traits.h
     struct error unmodelled; // why nothing is predicted of it; no code where it is

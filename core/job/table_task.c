@@ -132,8 +132,9 @@ const struct setting_def task_settings[] = {
      .kind = SETTING_SWITCH,
      .values = "on|off",
      .fallback = "on",
-     .text = "whether under fsdp only a node's first rank reads the weights: accelerate's "
-             "cpu_ram_efficient_loading"},
+     .text = "whether under fsdp only a node's first rank reads the weights (accelerate's "
+             "cpu_ram_efficient_loading), and under zero3 parameters are cut as they are made "
+             "(zero.Init, where TrainingArguments come before the model); off: each rank has all"},
     {.name = "beta",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(has_kl),

@@ -104,6 +104,8 @@ def settings_of(c):
             asked.update({"strategy": "single", "tp": c["tp"]})
         elif not c.get("zero") and not c.get("efficient"):
             asked["load-once"] = "off"
+        if c.get("zero") == 3 and c["trainer"] == "hf":  # the script made the model before TrainingArguments
+            asked["load-once"] = "off"
         if c.get("zero") in (1, 2) and c["trainer"] == "hf":
             asked["overlap-comm"] = "on"
     if c.get("shard") == "SHARD_GRAD_OP":

@@ -567,6 +567,22 @@ TEST(zero3_gathers_a_frozen_embedding_again)
     CHECK_U64((uint64_t)(requests_of(on, whole) - requests_of(off, whole)), 1);
 }
 
+// Where a script makes its model before TrainingArguments, all of it comes to each card and is cut
+// there: the embedding and two layers, whose parts are left as if each had been cut when made,
+// where a tied head is cut too.
+TEST(zero3_cuts_what_was_there_before_it)
+{
+    const uint64_t layer = UINT64_C(1024) * (2 * 2048 + 2 * 1024 + 3 * 3072);
+    const uint64_t head = 2 * UINT64_C(151936) * 1024;
+    const char *made = "lora=16 recipe=transformers strategy=zero3 gpu=8xH200";
+    const char *there = "lora=16 recipe=transformers strategy=zero3 gpu=8xH200 load-once=off";
+    struct prediction one = predicted(made);
+    uint64_t parts = allocated_as(MEMORY_PARAMETERS);
+    struct prediction other = predicted(there);
+    CHECK(allocated_as(MEMORY_PARAMETERS) + head / 8 > parts + head + 4 * layer);
+    CHECK_U64(other.steps[2].end_allocated_bytes, one.steps[2].end_allocated_bytes);
+}
+
 // transformers 4's checkpoints are reentrant, and FSDP1's hook on a frozen layer holds its input.
 TEST(fsdp1_holds_the_inputs_of_frozen_layers)
 {

@@ -295,6 +295,46 @@ static void take_packed(struct trainer *t, const struct zero3 *z)
     }
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
+// As named_parameters has them: peft's matrices behind their weight.
+static int put_in_order(const struct trainer *t, const struct zero3 *z, int *order)
+{
+    int count = 0;
+    for (int i = 0; i < z->base_count; i++) {
+        const struct parameter *p = &t->graph.parameters[i];
+        order[count++] = i;
+        for (int j = 0; j < adapter_tensors(p); j++)
+            order[count++] = p->adapter + j;
+    }
+    return count;
+}
+
+// A model that was there before DeepSpeed's configuration, as where TrainingArguments are made
+// after it: every rank has all of it, which goes to the card in bf16 (engine.py,
+// _configure_distributed_model), and is cut then, one parameter after another
+// (parameter_offload.py, _convert_to_zero_parameters). The parts of what is trained go to the host
+// before the cache is emptied (utils.py, defragment; histories of b21 and c16).
+static void take_whole(struct trainer *t, const struct zero3 *z)
+{
+    struct machine *m = t->machine;
+    struct parameter *all = t->graph.parameters;
+    bool stays = t->job->offload != OFFLOAD_ALL;
+    int *order = NEW(m->arena, int, t->graph.parameter_count);
+    int count = put_in_order(t, z, order);
+    for (int i = 0; i < count; i++) {
+        struct parameter *p = &all[order[i]];
+        p->weight = machine_take(m, p->rows * p->columns * t->width, MEMORY_PARAMETERS);
+    }
+    for (int i = 0; i < count; i++) {
+        uint64_t bytes = coordinator_shard(z->coordinator, order[i]) * t->width;
+        struct storage *part = stays ? machine_take(m, bytes, MEMORY_PARAMETERS) : NULL;
+        drop(t, &all[order[i]].weight);
+        if (!zero3_freezes(t, order[i]))
+            all[order[i]].weight = part;
+    }
+    for (int i = 0; i < count; i++)
+        drop(t, &all[order[i]].weight);
+    machine_mark(m, EVENT_EMPTY_CACHE);
+}
 
 static bool has_frozen_parts(const struct trainer *t)
 {
@@ -328,8 +368,12 @@ static void take_state(struct trainer *t, struct zero3 *z)
 {
     struct machine *m = t->machine;
     bool from_host = t->job->offload == OFFLOAD_ALL;
-    take_frozen(t, z);
-    if (from_host) {
+    bool is_whole = !t->job->loads_once && !t->job->packed;
+    if (is_whole)
+        take_whole(t, z);
+    else
+        take_frozen(t, z);
+    if (from_host && !is_whole) {
         pass_through(t, z, false);
         pass_through(t, z, true);
     }
