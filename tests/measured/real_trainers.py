@@ -17,7 +17,8 @@ experts with another segment, and s7, which took a block more in its third step 
 y26's and do3's modules come in the order of histories (y26, y34); what other streams hold then is by the clocks.
 lz1's script loads all of the model on the card. Of padded and packed rows the worst batch is predicted in every step;
 what they reserve depends on the batches before it (j5, j37, j80, w24, tp28, w16), and all of them are asked once more with the
-batches that they had (samplers.py). What is left then (j79, j35, j64, j65, b39) has other reasons.
+batches that they had (samplers.py). What is left then (j79, j35, j64, j65, b39) has other reasons. Rows of transformers' Trainer
+under ZeRO-3 made the model before TrainingArguments (load-once off).
 """
 import json
 import os

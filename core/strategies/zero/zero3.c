@@ -208,7 +208,7 @@ static void leave_unit(struct trainer *t, int unit)
         leave_forward(t, module_of_block(t, unit));
 }
 
-// After the mask, whose making the host waits for; a tower's is among its neighbours.
+// Once masks are made; a tower's is among its neighbours.
 static void enter_rotary(struct trainer *t)
 {
     if (!zero3_of(t)->is_whole && !t->tower)
