@@ -220,7 +220,8 @@ struct graph {
     // Called at a module's moments; may be NULL. While it is there, linear layers are DeepSpeed's.
     void (*module)(struct graph *g, int parameter, const struct operation *operation,
                    enum module_moment moment);
-    // Called before and after the forward pass of an adapter's factor; may be NULL.
+    // Called before and after an adapter's factor in a forward pass, not where that is recomputed;
+    // may be NULL.
     void (*adapter)(struct graph *g, int parameter, bool done);
     // Called once an operator's gradient has been given to a parameter; may be NULL.
     void (*gradient_ready)(struct graph *g, int parameter);

@@ -89,8 +89,10 @@ static void occasion_of(struct occasion *o, const struct graph *g, const struct 
 static bool can_be_stamped(const struct graph *g, const struct frame *f)
 {
     const struct machine *m = g->machine;
-    return f->kin.like && g->recording && !g->adapter && !g->reentrant && !g->engine && !g->offload.on &&
-           !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched && !m->stamp;
+    bool called_back = g->adapter && !g->in_backward;
+    return f->kin.like && g->recording && !called_back && !g->reentrant && !g->engine &&
+           !g->offload.on && !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched &&
+           !m->stamp;
 }
 
 // Those that are made, if they are of such an occasion; else to be made, unless that never ends

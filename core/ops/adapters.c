@@ -124,10 +124,11 @@ struct var packed_part(struct graph *g, struct var x, int parameter, uint64_t co
 
 static struct var factor(struct graph *g, struct var x, int parameter)
 {
-    if (g->adapter)
+    bool called_back = g->adapter && !g->in_backward;
+    if (called_back)
         g->adapter(g, parameter, false);
     struct var out = op_linear(g, x, parameter, -1);
-    if (g->adapter)
+    if (called_back)
         g->adapter(g, parameter, true);
     return out;
 }

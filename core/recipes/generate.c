@@ -60,25 +60,34 @@ static void answer(struct trainer *t, struct job *prompts, uint64_t length)
     var_drop(&t->graph, &s.chances);
 }
 
-// peft_model.py, generate: the base model's own, which accelerate's autocast is not around.
-static void leave_autocast(struct trainer *t, struct job *prompts)
+static void compute_as(struct trainer *t, const struct job *p)
 {
-    if (!prompts->lora_rank || prompts->packed || !t->graph.autocast)
-        return;
-    prompts->precision = PRECISION_FP32;
-    t->graph.autocast = false;
-    t->graph.wide = true;
-    t->graph.flash = false;
-    t->graph.efficient = true;
+    struct graph g = trainer_graph(t, p);
+    t->graph.autocast = g.autocast;
+    t->graph.wide = g.wide;
+    t->graph.flash = g.flash;
+    t->graph.efficient = g.efficient;
+}
+
+// A step's prompts at once. The model's own forward is called, as in no loss of distillation, under
+// accelerate's autocast; in peft's generate (peft_model.py) the base model's, which that is not
+// around.
+static struct job prompts_of(const struct job *trained)
+{
+    struct job prompts = *trained;
+    prompts.task = TASK_GRPO;
+    prompts.batch = trained->batch * trained->accumulation;
+    prompts.context = trained->prompt ? trained->prompt : 1;
+    prompts.prompt = 0;
+    if (prompts.lora_rank && !prompts.packed && job_autocasts(&prompts))
+        prompts.precision = PRECISION_FP32;
+    return prompts;
 }
 
 void generate_answers(struct trainer *t, enum phase phase)
 {
     const struct job *trained = t->job;
-    struct job prompts = *trained; // of a whole step at once
-    prompts.batch = trained->batch * trained->accumulation;
-    prompts.context = trained->prompt ? trained->prompt : 1;
-    prompts.prompt = 0;
+    struct job prompts = prompts_of(trained);
     machine_phase(t->machine, phase);
     struct var ids = t->ids;
     struct cache c;
@@ -86,20 +95,16 @@ void generate_answers(struct trainer *t, enum phase phase)
     t->job = &prompts;
     t->cache = &c;
     t->without_graph = true;
-    leave_autocast(t, &prompts);
+    compute_as(t, &prompts);
     if (t->strategy->make_whole)
         t->strategy->make_whole(t, true);
     answer(t, &prompts, trained->context);
     drop_cache(t, &c);
     if (t->strategy->make_whole)
         t->strategy->make_whole(t, false);
-    struct graph fresh = trainer_graph(t, trained);
-    t->graph.autocast = fresh.autocast;
-    t->graph.wide = fresh.wide;
-    t->graph.flash = fresh.flash;
-    t->graph.efficient = fresh.efficient;
     t->without_graph = false;
     t->cache = NULL;
     t->ids = ids;
     t->job = trained;
+    compute_as(t, trained);
 }

@@ -18,15 +18,16 @@
 // 1.3 GiB a step later).
 //
 // Adapters are units of their own beside a frozen layer, as transformers' Trainer asks for with
-// peft's fsdp_auto_wrap_policy (peft/utils/other.py): lora_A and lora_B each in fp32. They are so
-// small that here a layer's are gathered and let go together with it. A frozen unit has no gradient
-// to join and is let go where that of its input is there (torch/distributed/fsdp/_runtime_utils.py,
-// _post_backward_reshard_only_hook); the layer before it comes with the last of the adapters. That
-// hook is on the input's AccumulateGrad where checkpoints are reentrant, and holds it to the end of
-// the backward pass: no layer's input goes, nor its gradient. Three public jobs say so: allocated
-// peaks of Mistral-7B with 2 and 4 sequences, and with other kernels (fms-acceleration's tables).
-// Packed weights are flat with the rest of their layer, as bf16 of which each holds four of their
-// elements (bnb_4bit_quant_storage); their scales are not parameters, and every rank has them all.
+// peft's fsdp_auto_wrap_policy (peft/utils/other.py): lora_A and lora_B each in fp32. In a forward
+// pass each is gathered and let go by itself; in the backward pass, small as they are, here
+// together with their layer. A frozen unit has no gradient to join and is let go where that of its
+// input is there (torch/distributed/fsdp/_runtime_utils.py, _post_backward_reshard_only_hook); the
+// layer before it comes with the last of the adapters. That hook is on the input's AccumulateGrad
+// where checkpoints are reentrant, and holds it to the end of the backward pass: no layer's input
+// goes, nor its gradient. Three public jobs say so: allocated peaks of Mistral-7B with 2 and 4
+// sequences, and with other kernels (fms-acceleration's tables). Packed weights are flat with the
+// rest of their layer, as bf16 of which each holds four of their elements (bnb_4bit_quant_storage);
+// their scales are not parameters, and every rank has them all.
 #include "core/strategies/fsdp1.h"
 
 #include "core/base/num.h"
@@ -67,9 +68,11 @@ static void gather(struct trainer *t, struct unit *u)
     struct storage *part = NULL;
     handle_unit(t);
     if (is_parked(t) || s->stored_width != shards_of(t)->width)
-        machine_move_on(m, s->cast_stream, u->shard_elements * (s->stored_width + shards_of(t)->width));
+        machine_move_on(m, s->cast_stream,
+                        u->shard_elements * (s->stored_width + shards_of(t)->width));
     if (is_parked(t) || is_offloaded(t) || s->stored_width != shards_of(t)->width)
-        part = machine_take_on(m, s->cast_stream, u->shard_elements * shards_of(t)->width, MEMORY_GATHERED);
+        part = machine_take_on(m, s->cast_stream, u->shard_elements * shards_of(t)->width,
+                               MEMORY_GATHERED);
     if (is_offloaded(t)) // _flat_param.py, _use_low_precision_shard: as it is stored, then cast
         machine_drop(m, machine_take_on(m, s->cast_stream, u->shard_elements * s->stored_width,
                                         MEMORY_GATHERED));
@@ -79,9 +82,10 @@ static void gather(struct trainer *t, struct unit *u)
         return;
     }
     limit_gatherings(t);
-    machine_collect(m, s->gather_stream, GATHER, s->ranks, padded_elements(t, u) * shards_of(t)->width);
-    u->full =
-        machine_take_on(m, s->gather_stream, padded_elements(t, u) * shards_of(t)->width, MEMORY_GATHERED);
+    machine_collect(m, s->gather_stream, GATHER, s->ranks,
+                    padded_elements(t, u) * shards_of(t)->width);
+    u->full = machine_take_on(m, s->gather_stream, padded_elements(t, u) * shards_of(t)->width,
+                              MEMORY_GATHERED);
     machine_drop_after(m, part, s->gather_stream);
 }
 
@@ -194,7 +198,7 @@ static void at_adapter(struct graph *g, int parameter, bool done)
 {
     struct trainer *t = g->owner;
     const struct shards *s = shards_of(t);
-    if (!calls_factors(t) || g->in_backward || g->stopped)
+    if (!calls_factors(t))
         return;
     int number = parameter - s->first_thin, i = number % s->thin_count;
     struct unit *u = &s->units[number / s->thin_count];
@@ -335,8 +339,8 @@ static void call_under_wrapper(struct trainer *t, bool whole)
 
 // trl 1.16, trainer/grpo_trainer.py and rloo_trainer.py: summon_full_params of the root alone while
 // answers are generated. The root's gradients go then (_unshard_param_utils.py,
-// _unshard_fsdp_state_params), those of layers wait for the next step; the root is not gathered, and
-// its head in fp32 is cast for each token.
+// _unshard_fsdp_state_params), those of layers wait for the next step; the root is not gathered,
+// and its head in fp32 is cast for each token.
 static void summon(struct trainer *t, bool whole)
 {
     struct shards *s = shards_of(t);
@@ -435,7 +439,8 @@ static struct storage *join_gradients(struct trainer *t, struct unit *u)
     machine_wait(m, stream, STREAM_COMPUTE);
     handle_unit(t);
     machine_move_on(m, stream, 2 * u->elements * shards_of(t)->width);
-    struct storage *flat = machine_take_on(m, stream, u->elements * shards_of(t)->width, MEMORY_GRADIENTS);
+    struct storage *flat =
+        machine_take_on(m, stream, u->elements * shards_of(t)->width, MEMORY_GRADIENTS);
     for (int i = 0; i < u->count; i++) {
         struct parameter *p = &t->graph.parameters[u->parameters[i]];
         machine_drop_after(m, p->gradient, stream);
@@ -513,8 +518,8 @@ static void reduce_thin(struct trainer *t, struct unit *u)
     }
 }
 
-// In the backward pass too each factor has come and gone by itself, and its gathering has waited for
-// the last but one before it (limit_all_gathers): the host is where the card is.
+// In the backward pass too each factor has come and gone by itself, and its gathering has waited
+// for the last but one before it (limit_all_gathers): the host is where the card is.
 static void wait_for_factors(struct trainer *t)
 {
     struct shards *s = shards_of(t);

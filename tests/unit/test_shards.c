@@ -217,6 +217,25 @@ TEST(zero3_runs_dora)
     CHECK_U64(p.steps[2].end_allocated_bytes, p.steps[1].end_allocated_bytes);
 }
 
+// Keys and values of four rows, eight heads of 128, joined in fp32: all tokens but the last, of two
+// layers in each step that is played. The head is cast for each pass, whether autocast's cache has
+// it or not.
+TEST(answers_join_keys_and_values)
+{
+    static const char *const jobs[] = {
+        "recipe=trl task=grpo batch=4 prompt=256 context=320 strategy=fsdp1",
+        "recipe=trl task=grpo batch=4 prompt=256 context=320 gpu=H200",
+    };
+    const uint64_t token = UINT64_C(4) * 8 * 128 * 4, head = UINT64_C(151936) * 1024 * 2;
+    enum { LAYERS = 2, PASSES = 1 + 4, STEPS = 2 };
+    for (int i = 0; i < COUNT_OF(jobs); i++) {
+        struct prediction p = predicted(jobs[i]);
+        CHECK(requests_of(token * 319) >= LAYERS * 2 * STEPS);
+        CHECK(requests_of(head) >= PASSES * STEPS);
+        CHECK(p.steps[1].reserved_bytes >= p.steps[1].allocated_bytes);
+    }
+}
+
 // All parameters are whole while answers are generated; DeepSpeed then knows no pass by heart, and
 // nothing is gathered ahead: a later step needs the optimizer's state more than the first.
 TEST(zero3_generates_with_all_parameters)
