@@ -15,6 +15,9 @@ static const struct bench_row plans[] = {
     {"recipe=trl model=Qwen3-32B gpu=512x8xH100-80G context=16384 global-batch=8192 goal=memory",
      10},
     {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=cost", 1},
+    {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=simplicity", 1},
+    {"recipe=megatron model=Qwen3-30B-A3B gpu=64x8xH100-80G context=16384 global-batch=1024", 3},
+    {"recipe=megatron model=Qwen3-235B-A22B gpu=64x8xH100-80G context=16384 global-batch=1024", 3},
 };
 
 static bool plan(struct str *told, struct arena *a, const struct settings *s, struct error *e)

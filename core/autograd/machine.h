@@ -164,6 +164,7 @@ struct machine {
     struct timeline *time;                // NULL: nobody asks when it happens
     struct stamp *stamp;   // notes that are being filled (core/autograd/stamp.h); NULL: none are
     bool each_layer;       // is made: none is played from notes
+    bool brief;            // few micro-batches of a pipeline stand for all
     uint64_t layers_noted; // that were
 };
 

@@ -33,10 +33,11 @@ static struct str gib_text(struct arena *a, uint64_t bytes)
     return buf_str(&b);
 }
 
-// "+12 %", against the best.
+// "+12 %", against the best; nothing is "-0 %".
 static struct str against(struct arena *a, double seconds, double best)
 {
-    return str_format(a, "%+.0f %%", 100 * (seconds / best - 1));
+    double more = 100 * (seconds / best - 1);
+    return str_format(a, "%+.0f %%", more < 0 && more > -0.5 ? 0 : more);
 }
 
 // ------------------------------------------------------------------ the best
@@ -166,6 +167,20 @@ static const char *time_unit(const struct plan_story *s)
     return s->plan.best->prediction.time.beside ? "an update" : "a step";
 }
 
+// Whether something that trains the same and is safe is as fast: then the best is the simpler.
+static bool is_matched(const struct plan_story *s)
+{
+    double seconds = s->plan.best->prediction.time.seconds;
+    for (int i = 0; i < s->row_count; i++) {
+        const struct plan_row *row = &s->rows[i];
+        const struct prediction *p = &row->prediction;
+        if (row->possible && plan_grade(p, row->bucket_bytes) == GRADE_SAFE && !row->otherwise &&
+            p->time.seconds <= seconds * PLAN_SAME)
+            return s->plan.request.goal == GOAL_SPEED;
+    }
+    return false;
+}
+
 static void report_others(struct buf *out, const struct view *v, const struct plan_shown *s)
 {
     const struct column columns[] = {{.title = "why not"},
@@ -186,6 +201,11 @@ static void report_others(struct buf *out, const struct view *v, const struct pl
     }
     buf_char(out, '\n');
     table_print(&t, out, v);
+    if (is_matched(s->story))
+        buf_wrapped(
+            out,
+            STR("of what is as fast to 1 % the simplest is the best, and of those the fastest"), 2,
+            v->width);
 }
 
 static void report_pareto(struct buf *out, const struct view *v, const struct plan_shown *s)

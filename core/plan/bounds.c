@@ -70,7 +70,10 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
 
 static struct plan_floor floor_of(const struct plan_candidate *c)
 {
-    struct plan_floor f = {c->family, c->batch, c->accum, {0}, c->prediction.floor_bytes, 0};
+    struct plan_floor f = {.family = c->family,
+                           .batch = c->batch,
+                           .accum = c->accum,
+                           .bytes = c->prediction.floor_bytes};
     memcpy(f.dial, c->dial, sizeof f.dial);
     return f;
 }
@@ -119,6 +122,12 @@ static bool is_leaner(const struct plan_floor *o, const struct plan_floor *c)
     return (o->batch == c->batch || (several && o->batch < c->batch)) && is_leaner_family(o, c);
 }
 
+// Those that it can be compared with.
+static const struct plan_floor *floors_near(const struct plan *p, const struct plan_family *f)
+{
+    return p->families[f->same_place].floors;
+}
+
 static double least_bytes(const struct plan *p, const struct plan_group *own,
                           const struct plan_floor *c)
 {
@@ -127,9 +136,9 @@ static double least_bytes(const struct plan *p, const struct plan_group *own,
     for (ptrdiff_t i = 0; own && i < own->floor_count; i++)
         if (own->floors[i].bytes > bytes && is_leaner(&own->floors[i], c))
             bytes = own->floors[i].bytes;
-    for (ptrdiff_t i = 0; i < p->floor_count; i++)
-        if (p->floors[i]->bytes > bytes && is_leaner(p->floors[i], c))
-            bytes = p->floors[i]->bytes;
+    for (const struct plan_floor *f = floors_near(p, c->family); f; f = f->next)
+        if (f->bytes > bytes && is_leaner(f, c))
+            bytes = f->bytes;
     const struct plan_group *g = group_shared_less(p, c->family->alone, c->batch, 2);
     if (!g)
         return (double)bytes;
@@ -156,8 +165,8 @@ bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
 bool plan_has_room(const struct plan *p, const struct plan_candidate *c)
 {
     struct plan_floor f = floor_of(c);
-    for (ptrdiff_t i = 0; i < p->floor_count; i++)
-        if (p->floors[i]->bytes <= c->family->limit_bytes && is_leaner(&f, p->floors[i]))
+    for (const struct plan_floor *o = floors_near(p, c->family); o; o = o->next)
+        if (o->bytes <= c->family->limit_bytes && is_leaner(&f, o))
             return true;
     return false;
 }

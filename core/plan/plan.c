@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/num.h"
-#include "core/plan/space.h"
+#include "core/plan/search.h"
 #include "core/predict/lengths.h"
 
 bool plan_request_read(struct plan_request *r, const struct settings *settings, struct error *e)
@@ -174,8 +174,8 @@ static bool is_of(const struct plan_candidate *c, const char *strategy)
     return !strategy || str_is(str_from(c->family->strategy), strategy);
 }
 
-static const struct plan_candidate *choose_of(const struct plan *p, enum plan_goal goal,
-                                              const char *strategy)
+const struct plan_candidate *plan_choose_of(const struct plan *p, enum plan_goal goal,
+                                            const char *strategy)
 {
     const struct plan_candidate *best = NULL, *c;
     double least = 0;
@@ -194,7 +194,7 @@ static const struct plan_candidate *choose_of(const struct plan *p, enum plan_go
 
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
 {
-    return choose_of(p, goal, NULL);
+    return plan_choose_of(p, goal, NULL);
 }
 
 static bool is_nearer(const struct plan_candidate *c, const struct plan_candidate *than)
@@ -225,7 +225,7 @@ const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const
     struct error e = {0};
     if (!plan_search(p, a, strategy, runner, &e))
         return NULL;
-    const struct plan_candidate *best = choose_of(p, p->request.goal, strategy), *c;
+    const struct plan_candidate *best = plan_choose_of(p, p->request.goal, strategy), *c;
     bool safe = best != NULL;
     if (!safe && !is_predicted(p, strategy) && !plan_search_least(p, a, strategy, &e))
         return NULL;

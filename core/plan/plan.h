@@ -22,6 +22,9 @@
 enum plan_goal { GOAL_SPEED, GOAL_COST, GOAL_MEMORY, GOAL_SIMPLICITY, PLAN_GOALS };
 extern const char *const plan_goal_words[PLAN_GOALS];
 
+// As near as this, times are the same, and the simpler one is the better.
+#define PLAN_SAME 1.01
+
 enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 3, PLAN_MOST_MICRO = 64 };
 
 struct plan_value {
@@ -46,6 +49,7 @@ struct plan_family {
     ptrdiff_t synced_alone; // that one with gradients reduced at other times; -1: there is none
     ptrdiff_t group;        // its first
     ptrdiff_t same_strategy, same_place; // the first families that have them, too
+    const struct plan_floor *floors;     // settled ones of the place, of its first family
     uint64_t limit_bytes;                // what torch may take
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced;
@@ -69,11 +73,7 @@ struct plan_family {
 struct plan_group {
     const struct plan_family *family;
     uint64_t batch, accum;
-    uint64_t hope;    // nodes that may have room, as bits
-    uint64_t refused; // by a rule, as bits
-    double seconds;   // that no step of those is shorter than; 0: not known
-    double bound;     // of what the goal counts; 0: not known
-    bool done;
+    uint64_t refused;                  // by a rule, as bits
     struct plan_candidate *candidates; // that were predicted
     ptrdiff_t candidate_count;
     ptrdiff_t settled; // of them, which tasks of other groups may look at
@@ -92,7 +92,8 @@ struct plan_floor {
     uint64_t batch, accum;
     int dial[PLAN_DIALS];
     uint64_t bytes;
-    double seconds; // 0: not asked
+    double seconds;                // 0: not asked
+    const struct plan_floor *next; // of the same place, that was settled before
 };
 
 struct plan_candidate {
@@ -125,8 +126,7 @@ struct plan {
     ptrdiff_t group_count;
     const struct plan_candidate **settled; // of all groups, what tasks may look at
     ptrdiff_t settled_count;
-    const struct plan_floor **floors; // the same of floors
-    ptrdiff_t floor_count;
+    ptrdiff_t floor_count;             // that are settled
     ptrdiff_t predicted;               // candidates, of
     ptrdiff_t all;                     // that there are
     const struct plan_candidate *best; // NULL: nothing is safe

@@ -84,8 +84,8 @@ static bool find_floor(struct plan_candidate *c, const struct plan *p, bool time
     struct job *job = NEW(&scratch, struct job, 1);
     if (!plan_job(job, &scratch, p, c, e) || !plan_bucket(&c->bucket_bytes, scratch, job, e))
         return false;
-    if (!timed && plan_can_estimate(p, c->family))
-        return plan_estimate_room(&c->prediction.floor_bytes, scratch, p, c, e);
+    if (!timed && plan_can_estimate_room(p, c->family))
+        return plan_estimate_room(c, scratch, p, job, e);
     return (timed ? predict_time : predict_room)(&c->prediction, &scratch, job, e);
 }
 

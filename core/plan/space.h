@@ -16,9 +16,6 @@ bool plan_megatron_families(struct plan *p, struct arena *a, struct plan_family 
                             struct error *e) MUST_USE;
 bool plan_is_given(const struct plan *p, const char *setting);
 
-// As near as this, times are the same, and the simpler one is the better.
-#define PLAN_SAME 1.01
-
 // What takes longer than so many times the fastest is told of only where memory is the goal.
 #define PLAN_FRONT_TIMES 2.0
 

@@ -4,7 +4,7 @@
 #define FATHOM_PLAN_STORY_H
 
 #include "core/plan/epoch.h"
-#include "core/plan/plan.h"
+#include "core/plan/front.h"
 
 // A configuration by its words, predicted; or why it cannot be.
 struct plan_row {
@@ -12,13 +12,14 @@ struct plan_row {
     struct str words;   // laid over the base
     struct str options; // the same as options, in short
     uint64_t batch, accum, gpus;
+    bool otherwise; // it does not train the same
     bool possible;
     struct error refusal;
     struct prediction prediction;
     uint64_t bucket_bytes;
 };
 
-enum { PLAN_MOST_ROWS = 16, PLAN_MOST_PARETO = 16, PLAN_MOST_CHANGES = 8 };
+enum { PLAN_MOST_ROWS = 16, PLAN_MOST_CHANGES = 8 };
 
 // A machine, a length or a model with which something is safe.
 struct plan_change {
@@ -27,15 +28,6 @@ struct plan_change {
     bool found;        // safe with it
     struct plan *plan; // its best configuration is the answer
 };
-
-// Memory against time: each takes less than the one before it, by more than a hundredth, and none
-// of all that are safe beats one in both by as much; of what is as fast the smallest. Up to twice
-// the time of the fastest, but where memory is the goal.
-struct plan_front {
-    const struct plan_candidate *points[PLAN_MOST_PARETO]; // the fastest first
-    int count;
-};
-void plan_find_front(struct plan_front *f, const struct plan *p);
 
 struct plan_story {
     struct plan plan;

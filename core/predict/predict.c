@@ -7,7 +7,6 @@
 #include "core/base/num.h"
 #include "core/predict/played.h"
 #include "core/predict/real_time.h"
-#include "core/predict/stages.h"
 #include "core/predict/varied.h"
 #include "core/recipes/run.h"
 #include "core/strategies/strategies.h"
@@ -114,6 +113,8 @@ struct simulation {
     bool boundless;
     bool untimed; // nobody asks how long it takes
     bool only_room;
+    int steps;                   // of no more than tells a bound; 0: all
+    const double *part;          // of steps that is products and attention; NULL: as they are
     bool each_layer;             // is made
     const struct chance *chance; // NULL: as a rule
     struct trace *trace;
@@ -189,7 +190,9 @@ static void make_steps(struct prediction *p, struct simulation *s, const struct 
     bool repeating = false;
     for (int i = 0; i < p->steps_asked; i++) {
         uint64_t live = s->machine.live_bytes;
-        if (s->only_room && (i == ROOM_STEPS || s->machine.floor_bytes > p->limit_bytes))
+        if (s->steps && i == s->steps)
+            return;
+        if (s->only_room && s->machine.floor_bytes > p->limit_bytes)
             return;
         if (repeating) {
             repeat_step(p, s, job, run);
@@ -212,7 +215,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     note_phase(&p->load, s);
     p->steps_asked = run->kind->steps;
     make_steps(p, s, job, run);
-    if (s->only_room)
+    if (s->steps)
         return;
     if (job->evaluation_batch) {
         machine_mark(&s->machine, EVENT_RESET_PEAKS);
@@ -245,9 +248,14 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     s->time->activity = s->activity;
     s->machine.makes_all = !s->trace->passes || s->activity;
     s->machine.each_layer = s->each_layer;
+    s->machine.brief = s->steps && !s->only_room;
     s->machine.time = s->untimed ? NULL : s->time;
     struct allocator_options options = options_of(job, p->limit_bytes);
     options.limited = !s->boundless;
+    if (s->part) {
+        s->time->is_known = true;
+        s->time->part = *s->part;
+    }
     if (s->chance) {
         options.placing = s->chance->placing;
         s->time->pace = s->chance->pace;
@@ -383,6 +391,8 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
 // How a stage is simulated, and where what was seen of it goes.
 struct manner {
     bool plays, untimed, each_layer;
+    int steps;           // 0: all
+    const double *parts; // of each stage (simulation.part); NULL: as they are
     struct seen_stage *seen;
 };
 
@@ -394,10 +404,13 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
     struct simulation s = {.plays = how->plays,
                            .untimed = how->untimed,
                            .each_layer = how->each_layer,
+                           .steps = how->steps,
+                           .part = how->parts,
                            .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
-    *how->seen = (struct seen_stage){s.time->passing, p->time, s.time->network};
+    *how->seen = (struct seen_stage){s.time->passing, p->time, s.time->network,
+                                     s.time->now.host - s.time->begun, s.time->now};
     if (!how->plays)
         return true;
     take_over(p, &s);
@@ -432,7 +445,7 @@ static void join_stages(struct prediction *p, struct prediction *other)
 static bool fit(struct prediction *p, struct arena *a, const struct job *job,
                 const struct manner *asked, struct error *e)
 {
-    struct seen_stage seen[SEEN_STAGES] = {0};
+    struct seen_stage own[SEEN_STAGES] = {0}, *seen = asked->seen ? asked->seen : own;
     struct manner how = *asked;
     how.seen = seen;
     if (job->pipeline < 2 || settings_find_z(job->given, "pp-rank")) {
@@ -447,6 +460,7 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
         if (!is_seen(job, i))
             continue;
         how.seen = &seen[i];
+        how.parts = asked->parts ? &asked->parts[i] : NULL;
         if (!fit_stage(&stage, a, &one, &how, e))
             return false;
         if (i == SEEN_FIRST)
@@ -561,13 +575,25 @@ bool predict_room(struct prediction *p, struct arena *a, const struct job *job, 
 {
     struct arena scratch = *a;
     struct trace trace = trace_passing(&scratch);
-    struct simulation s = {.untimed = true, .only_room = true, .trace = &trace};
+    struct simulation s = {
+        .untimed = true, .only_room = true, .steps = ROOM_STEPS, .trace = &trace};
     return simulate(p, &s, &scratch, job, e);
 }
 
 bool predict_time(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     return fit(p, a, job, &(struct manner){0}, e);
+}
+
+bool predict_outline(struct seen_stage seen[SEEN_STAGES], struct arena *a, const struct job *job,
+                     const double parts[SEEN_STAGES], struct error *e)
+{
+    static const double nothing[SEEN_STAGES] = {0};
+    struct prediction *p = NEW(a, struct prediction, 1);
+    struct manner how = {.steps = parts ? ROOM_STEPS : 1, .parts = parts ? parts : nothing};
+    how.seen = seen;
+    memset(seen, 0, SEEN_STAGES * sizeof *seen);
+    return fit(p, a, job, &how, e);
 }
 
 bool predict_streams(struct activity *streams, struct arena scratch, const struct job *job,

@@ -5,7 +5,7 @@
 #include "core/autograd/machine.h"
 #include "core/job/job.h"
 #include "core/predict/host.h"
-#include "core/predict/step_time.h"
+#include "core/predict/stages.h"
 #include "core/predict/verdict.h"
 #include "core/replay/replay.h"
 
@@ -82,6 +82,12 @@ bool predict_room(struct prediction *p, struct arena *a, const struct job *job,
 // The floor and the time, of a step that no allocator holds up.
 bool predict_time(struct prediction *p, struct arena *a, const struct job *job,
                   struct error *e) MUST_USE;
+
+// How long ranks take, of a pipeline from few micro-batches, if a card clocks as where those parts
+// of their steps are products and attention (core/time/timeline.c): in the first step with none of
+// it, where parts are NULL, else in the second. Where less of it is, no step takes longer.
+bool predict_outline(struct seen_stage seen[SEEN_STAGES], struct arena *a, const struct job *job,
+                     const double parts[SEEN_STAGES], struct error *e) MUST_USE;
 
 // The history that is judged, event by event. The history alone: what it means is the prediction's.
 bool predict_history(struct trace *t, struct arena *a, const struct job *job,

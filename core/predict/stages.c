@@ -30,10 +30,9 @@ static double mfu_of(const struct job *job, const struct seen_stage seen[SEEN_ST
     return sum / seconds / (double)job->pipeline;
 }
 
-struct step_time step_time_of_stages(struct arena scratch, const struct job *job,
-                                     const struct seen_stage seen[SEEN_STAGES])
+static struct pipeline pipeline_of(const struct job *job, const struct seen_stage seen[SEEN_STAGES])
 {
-    const struct pipeline p = {
+    return (struct pipeline){
         .first = seen[SEEN_FIRST].passing,
         .between = seen[SEEN_BETWEEN].passing,
         .last = seen[SEEN_LAST].passing,
@@ -41,6 +40,19 @@ struct step_time step_time_of_stages(struct arena scratch, const struct job *job
         .stages = job->interleaved,
         .batches = job->accumulation,
         .transfer = handing_seconds(&seen->network, job_ranks(job), handed_bytes(job))};
+}
+
+double stages_seconds(struct arena scratch, const struct job *job,
+                      const struct seen_stage seen[SEEN_STAGES])
+{
+    const struct pipeline p = pipeline_of(job, seen);
+    return pipeline_seconds(&p, scratch);
+}
+
+struct step_time step_time_of_stages(struct arena scratch, const struct job *job,
+                                     const struct seen_stage seen[SEEN_STAGES])
+{
+    const struct pipeline p = pipeline_of(job, seen);
     int slowest =
         seen[SEEN_LAST].time.seconds > seen[SEEN_FIRST].time.seconds ? SEEN_LAST : SEEN_FIRST;
     struct step_time t = seen[slowest].time;

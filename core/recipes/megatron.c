@@ -124,11 +124,12 @@ static struct passage *passage_of(struct passage *all, const struct pipeline *p,
     return &all[turn_batch(p, turn) * p->stages + turn_stage(p, turn, back)];
 }
 
-// Micro-batches that are simulated: those in flight, and a few that find the pipeline full.
-static uint64_t simulated(const struct pipeline *p, uint64_t rank)
+// Micro-batches that are simulated: those in flight, and a few that find the pipeline full. How
+// long a passage takes does not hang on how many are in flight, what is alive does.
+static uint64_t simulated(const struct pipeline *p, uint64_t rank, bool brief)
 {
-    uint64_t most = p->stages == 1 ? turns_ahead(p, rank) + DIFFERENT_MICRO_BATCHES
-                                   : DIFFERENT_MICRO_BATCHES * p->ranks;
+    uint64_t ahead = brief ? 0 : turns_ahead(p, rank), rounds = brief ? 1 : DIFFERENT_MICRO_BATCHES;
+    uint64_t most = p->stages == 1 ? ahead + DIFFERENT_MICRO_BATCHES : rounds * p->ranks;
     return u64_least(p->batches, most);
 }
 
@@ -163,7 +164,7 @@ static void step(struct run *r)
     struct megatron *own = megatron_of(t);
     const struct pipeline p = {
         .ranks = t->job->pipeline, .stages = t->job->interleaved, .batches = t->job->accumulation};
-    uint64_t turns = simulated(&p, t->job->stage) * p.stages;
+    uint64_t turns = simulated(&p, t->job->stage, t->machine->brief) * p.stages;
     uint64_t ahead = u64_least(turns_ahead(&p, t->job->stage), turns);
     struct passage *all = NEW(t->machine->arena, struct passage, (ptrdiff_t)turns);
     struct timeline *time = t->machine->time;

@@ -43,6 +43,8 @@ struct timeline {
     double pace;  // what the card takes, of what its rates say
     struct elapsed now;
     double begun;                     // the step
+    bool is_known;                    // what part of a step is products and attention
+    double part;                      // is
     double beside;                    // seconds of it that are not the update's
     double stream[TIMELINE_STREAMS];  // when it will have done what it has; [0] is now.compute's
     double ends[MOST_LAUNCHES_AHEAD]; // of the last kernels of the compute stream

@@ -46,6 +46,8 @@ static const char *const spaces[] = {
     "recipe=trl task=reward model=Qwen3-4B gpu=4xRTX4090 layers=2 context=1024 global-batch=8 "
     "memory-limit=5GiB cp=1",
     "recipe=trl model=Qwen3-0.6B gpu=2xH100-80G layers=2 context=8192 global-batch=1",
+    "recipe=trl model=Qwen3-0.6B gpu=2xH100-80G layers=8 context=2048 global-batch=4 "
+    "memory-limit=6GiB loss=chunked:256 sp=1 cp=1",
     "recipe=transformers model=Qwen3-0.6B gpu=A100-80G layers=3 context=4096 global-batch=6 "
     "memory-limit=12GiB",
     "recipe=deepspeed model=Qwen3-1.7B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
@@ -67,6 +69,18 @@ static const char *const spaces[] = {
     "recipe=trl task=rloo beta=0.05 model=Qwen3-0.6B gpu=2xA100-80G layers=2 prompt=512 "
     "response=3584 global-batch=4 memory-limit=6GiB",
 };
+
+// What few layers tell of a step's time is never longer than the step is.
+static ptrdiff_t check_estimates(const struct plan_group *g, const struct plan_group *tried)
+{
+    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
+        for (ptrdiff_t k = 0; k < tried->candidate_count; k++) {
+            const struct plan_candidate *c = &tried->candidates[k];
+            if (memcmp(c->dial, g->estimates[i].dial, sizeof c->dial) == 0)
+                CHECK(g->estimates[i].seconds <= c->prediction.time.seconds);
+        }
+    return g->estimate_count;
+}
 
 // `tried` is all there is, of which any goal can choose.
 static void check_same(struct arena *a, const char *text, enum plan_goal goal,
@@ -154,6 +168,21 @@ static void check_best_of(struct arena *a, struct plan *p, struct plan *all, con
     if (c && wanted && plan_is_safe(wanted) && !str_equal(plan_words(a, c), plan_words(a, wanted)))
         test_failed(__FILE__, __LINE__, "%s: %.*s, but %.*s", plan_goal_words[p->request.goal],
                     STR_ARGS(plan_words(a, c)), STR_ARGS(plan_words(a, wanted)));
+}
+
+TEST(few_layers_take_no_longer)
+{
+    ptrdiff_t compared = 0;
+    for (ptrdiff_t i = 0; i < COUNT_OF(spaces); i++) {
+        struct arena *a = test_arena();
+        if (!strstr(spaces[i], "layers=8") && !strstr(spaces[i], "layers=12"))
+            continue;
+        const struct plan *tried = plan_of(a, spaces[i], GOAL_SPEED, true);
+        const struct plan *found = plan_made(a, spaces[i], GOAL_SPEED, false, true);
+        for (ptrdiff_t g = 0; g < found->group_count; g++)
+            compared += check_estimates(&found->groups[g], &tried->groups[g]);
+    }
+    CHECK(compared > 40);
 }
 
 // A strategy's own best is found, whatever was left out for the sake of another's.

@@ -1,0 +1,213 @@
+// What is known of a configuration, and what has to be: by floors and estimates first, which take a
+// part of the time that a prediction does.
+#include <string.h>
+
+#include "core/base/num.h"
+#include "core/emit/emit.h"
+#include "core/plan/bounds.h"
+#include "core/plan/estimate.h"
+#include "core/plan/search.h"
+#include "core/predict/real_time.h"
+
+// Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
+// (deepspeed/runtime/zero/config.py), in bf16.
+#define DEFAULT_BUCKET_BYTES UINT64_C(1000000000)
+
+bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, struct error *e)
+{
+    struct draft *draft = NEW(&scratch, struct draft, 1);
+    *bytes = 0;
+    if (!job->target)
+        return true;
+    if (!draft_from_job(draft, &scratch, job, e) || !emit_check(draft, e))
+        return false;
+    uint64_t bucket = (uint64_t)DEFAULT_BUCKET_BYTES << job_reduces_wide(job);
+    *bytes = draft_is(draft, IS_ZERO, IS_CONFIG) ? bucket : 0;
+    return true;
+}
+
+bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
+                  struct error *e)
+{
+    if (!predict_fit(p, &scratch, job, e))
+        return false;
+    step_time_of_update(&p->time);
+    return real_time_find(&p->time, scratch, job, e);
+}
+
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
+                        struct error *e)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    return plan_job(job, &scratch, p, c, e) && plan_bucket(&c->bucket_bytes, scratch, job, e) &&
+           plan_predict(&c->prediction, scratch, job, e);
+}
+
+bool search_asks(const struct search *s, const struct plan_group *g)
+{
+    return (!s->strategy || str_is(str_from(g->family->strategy), s->strategy)) &&
+           (s->phase != SEARCH_FRONT || g->family->gpus == s->plan->best_gpus);
+}
+
+double search_seconds(const struct search *s, const struct plan_group *g,
+                      const struct plan_candidate *c)
+{
+    return plan_least_seconds(s->plan, g, g, c);
+}
+
+double search_bound(const struct search *s, const struct plan_group *g,
+                    const struct plan_candidate *c)
+{
+    const struct plan *p = s->plan;
+    if (s->phase == SEARCH_FRONT)
+        return plan_least_seconds(p, g, g, c);
+    switch (p->request.goal) {
+    case GOAL_SPEED:
+        return plan_least_seconds(p, g, g, c);
+    case GOAL_COST:
+        return plan_least_seconds(p, g, g, c) * (double)g->family->gpus;
+    case GOAL_MEMORY:
+        return plan_least_bytes(p, g, c);
+    case GOAL_SIMPLICITY:
+    case PLAN_GOALS:
+        break;
+    }
+    return c->trouble;
+}
+
+// ------------------------------------------------------------------ what is left out
+
+// A safe one takes no longer, and is no more trouble.
+static bool is_dominated(const struct plan_group *g, const struct plan_candidate *c)
+{
+    for (ptrdiff_t i = 0; g->family->ordered && i < g->candidate_count; i++)
+        if (plan_is_safe(&g->candidates[i]) && plan_is_beyond(c, &g->candidates[i]))
+            return true;
+    return false;
+}
+
+static bool is_as_good(const struct plan_candidate *f, double seconds, double bytes)
+{
+    return plan_is_safe(f) && f->prediction.time.seconds <= seconds * PLAN_SAME &&
+           (double)f->prediction.reserved_bytes <= bytes * PLAN_SAME;
+}
+
+// The least time and live memory that it can take are both no less than a safe one takes, or it is
+// too slow to be told of.
+static bool is_behind_front(const struct plan *p, const struct plan_group *g,
+                            const struct plan_candidate *c, double most_seconds)
+{
+    double seconds = plan_least_seconds(p, g, g, c), bytes = plan_least_bytes(p, g, c);
+    if (most_seconds > 0 && seconds > most_seconds)
+        return true;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++)
+        if (is_as_good(&g->candidates[i], seconds, bytes))
+            return true;
+    for (ptrdiff_t i = 0; i < p->settled_count; i++)
+        if (p->settled[i]->family->gpus == p->best_gpus &&
+            is_as_good(p->settled[i], seconds, bytes))
+            return true;
+    return false;
+}
+
+static bool was_tried(const struct plan_group *g, const struct plan_candidate *c)
+{
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++)
+        if (memcmp(g->candidates[i].dial, c->dial, sizeof c->dial) == 0)
+            return true;
+    return false;
+}
+
+// What the goal counts of the best so far, with what was found in the group meanwhile.
+static double found_with(const struct search *s, const struct plan_group *g)
+{
+    double least = s->found;
+    for (ptrdiff_t i = g->settled; i < g->candidate_count; i++) {
+        double measure = plan_measure(s->plan->request.goal, &g->candidates[i]);
+        if (plan_is_safe(&g->candidates[i]) && (least <= 0 || measure < least))
+            least = measure;
+    }
+    return least;
+}
+
+// Of those that count the same the choice is simpler, or faster: once nothing can count less than
+// what was found, it stays the choice (plan_choose_of).
+static bool is_no_choice(const struct search *s, const struct plan_group *g,
+                         const struct plan_candidate *c)
+{
+    const struct plan_candidate *choice = s->choice;
+    if (!choice || s->lowest < s->found || c->trouble < choice->trouble)
+        return false;
+    double gpus = s->plan->request.goal == GOAL_COST ? (double)g->family->gpus : 1;
+    double others = s->plan->request.goal == GOAL_COST ? (double)choice->family->gpus : 1;
+    return c->trouble > choice->trouble ||
+           plan_least_seconds(s->plan, g, g, c) * gpus > choice->prediction.time.seconds * others;
+}
+
+bool search_leaves_out(const struct search *s, const struct plan_group *g,
+                       const struct plan_candidate *c)
+{
+    const struct plan *p = s->plan;
+    if (was_tried(g, c))
+        return true;
+    if (p->request.exhaustive)
+        return false;
+    if (plan_is_hopeless(p, g, c))
+        return true;
+    if (s->phase == SEARCH_FRONT)
+        return plan_group_unshared(p, g) || is_behind_front(p, g, c, s->most_seconds);
+    if (s->phase == SEARCH_SECONDS)
+        return false;
+    double found = found_with(s, g);
+    return (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) || is_no_choice(s, g, c) ||
+           (found > 0 && search_bound(s, g, c) > found * PLAN_SAME);
+}
+
+// ------------------------------------------------------------------ what is tried
+
+bool search_needs_estimate(const struct search *s, const struct plan_group *g,
+                           const struct plan_candidate *c)
+{
+    bool counts = s->phase != SEARCH_BEST || s->plan->request.goal != GOAL_MEMORY;
+    return counts && plan_can_estimate(s->plan, g->family) && !plan_has_estimate(g, c);
+}
+
+// Looks at a node without an allocator, where that may spare the rest: at its memory, and at its
+// time where the goal counts that. False where rules refuse it.
+static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t node,
+                       struct arena scratch, struct error *failure)
+{
+    const struct plan_request *r = &s->plan->request;
+    bool best = s->phase == SEARCH_BEST, memory = r->goal == GOAL_MEMORY;
+    struct plan_candidate c = plan_node(g, node);
+    struct plan_look look = {g, node, best && !memory && !s->plan->real_lengths};
+    bool counts = best ? r->goal != GOAL_SIMPLICITY : s->phase == SEARCH_FRONT;
+    bool known = look.timed && plan_can_estimate_room(s->plan, g->family);
+    return r->exhaustive || !counts || known || plan_has_floor(g, &c, look.timed) ||
+           plan_look(s->plan, look, scratch, failure);
+}
+
+bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
+                struct error *failure)
+{
+    struct plan_group *g = step->group;
+    struct plan_candidate *c = &g->candidates[g->candidate_count];
+    struct error refusal = {0};
+    *c = plan_node(g, step->node);
+    if (g->refused >> step->node & 1 || search_leaves_out(s, g, c))
+        return true;
+    if (search_needs_estimate(s, g, c))
+        return plan_estimate(s->plan, (struct plan_look){g, step->node, true}, scratch, failure) ||
+               failure->code == ERROR_NONE;
+    if (!look_first(s, g, step->node, scratch, failure) || search_leaves_out(s, g, c))
+        return failure->code == ERROR_NONE;
+    if (s->phase != SEARCH_SECONDS && search_bound(s, g, c) > step->horizon)
+        return true;
+    if (plan_try_candidate(s->plan, c, scratch, &refusal)) {
+        plan_add_floor(g, c, true);
+        g->candidate_count++;
+        return true;
+    }
+    plan_note_refusal(g, step->node, &refusal, failure);
+    return failure->code == ERROR_NONE;
+}
