@@ -5,16 +5,21 @@
 
 #include "core/base/num.h"
 
-// How far steps may lie under the line. Of 900 predictions none lay under it, but for ZeRO-3, which
-// gathers as many layers ahead as fit its buckets, and verl's updates, by up to 1.7 %; nor memory.
+// How far steps may lie under the line. Of 900 predictions none lay under it, but for verl's
+// updates, by up to 1.7 %; nor memory.
 #define NEAR      0.995
 #define LESS_NEAR 0.98
 
-static double nearness(const struct plan *p, const struct plan_family *f)
+static double nearness(const struct plan *p)
 {
-    bool less = p->job.recipe == RECIPE_VERL || p->job.recipe == RECIPE_TRINITY ||
-                str_is(str_from(f->strategy), "zero3");
+    bool less = p->job.recipe == RECIPE_VERL || p->job.recipe == RECIPE_TRINITY;
     return less ? LESS_NEAR : NEAR;
+}
+
+// ZeRO-3 gathers as many layers ahead as its buckets hold: few tell nothing of many.
+static bool is_on_a_line(const struct plan_family *f)
+{
+    return !str_is(str_from(f->strategy), "zero3");
 }
 
 // Layers of each stage in the first of the two that the line is drawn through; the other has one
@@ -50,7 +55,7 @@ bool plan_can_estimate(const struct plan *p, const struct plan_family *f)
     for (ptrdiff_t i = 0; i < COUNT_OF(cut); i++)
         if (plan_is_given(p, cut[i]))
             return false;
-    return !p->real_lengths && !p->request.exhaustive && !f->refused &&
+    return !p->real_lengths && !p->request.exhaustive && !f->refused && is_on_a_line(f) &&
            least_layers(p, f) > few_of(p) + 1 && are_alike(&p->job.model);
 }
 
@@ -178,7 +183,7 @@ static bool estimate_seconds(double *seconds, struct arena scratch, const struct
         parts[i] = least_part(l, i);
     if (!outline_few(l, scratch, job, parts, e))
         return false;
-    *seconds = nearness(p, c->family) * line_seconds(l, scratch, job) * least_at_work(l);
+    *seconds = nearness(p) * line_seconds(l, scratch, job) * least_at_work(l);
     return true;
 }
 
