@@ -140,8 +140,8 @@ static bool is_no_choice(const struct search *s, const struct plan_group *g,
         return false;
     double gpus = s->plan->request.goal == GOAL_COST ? (double)g->family->gpus : 1;
     double others = s->plan->request.goal == GOAL_COST ? (double)choice->family->gpus : 1;
-    return c->trouble > choice->trouble ||
-           plan_least_seconds(s->plan, g, g, c) * gpus > choice->prediction.time.seconds * others;
+    return c->trouble > choice->trouble || plan_least_seconds(s->plan, g, g, c) * gpus >
+                                               choice->prediction.time.seconds * others * PLAN_SAME;
 }
 
 bool search_leaves_out(const struct search *s, const struct plan_group *g,
