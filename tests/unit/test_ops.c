@@ -1,6 +1,8 @@
 // Eager autograd over sizes, operator by operator: what is allocated, in which order, and that all
 // of it is let go. That the sizes are torch's is for the recordings to say (test_step,
 // accuracy.py).
+#include <string.h>
+
 #include "core/base/units.h"
 #include "core/ops/ops.h"
 #include "tests/support/t.h"
@@ -250,7 +252,9 @@ TEST(every_operator_loads_its_kernels_once)
             uint64_t known = s.machine.host_clock;
             machine_scratch(&s.machine, 512);
             struct var out = operators[i].run(g, in);
-            if ((s.machine.host_clock > known) != (round == 0))
+            // of rows that a mask picks the host waits for the count each time
+            bool waits = round == 0 || strcmp(operators[i].name, "masked rows") == 0;
+            if ((s.machine.host_clock > known) != waits)
                 test_failed(__FILE__, __LINE__, "%s in round %d", operators[i].name, round);
             var_drop(g, &out);
         }
