@@ -227,11 +227,11 @@ TEST(answers_join_keys_and_values)
         "recipe=trl task=grpo batch=4 prompt=256 context=320 gpu=H200",
     };
     const uint64_t token = UINT64_C(4) * 8 * 128 * 4, head = UINT64_C(151936) * 1024 * 2;
-    enum { LAYERS = 2, PASSES = 1 + 4, STEPS = 2 };
+    const uint64_t layers = 2, passes = 1 + 4, steps = 2;
     for (int i = 0; i < COUNT_OF(jobs); i++) {
         struct prediction p = predicted(jobs[i]);
-        CHECK(requests_of(token * 319) >= LAYERS * 2 * STEPS);
-        CHECK(requests_of(head) >= PASSES * STEPS);
+        CHECK(requests_of(token * 319) >= layers * 2 * steps);
+        CHECK(requests_of(head) >= passes * steps);
         CHECK(p.steps[1].reserved_bytes >= p.steps[1].allocated_bytes);
     }
 }
