@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # verl, GRPO: Qwen3-32B, 16384 tokens a sequence; answers a step: 256.
-# Predicted: tight. Peak 36.61 GiB reserved, 29.20 GiB allocated, of the 37.12 GiB that torch may take. Tight: 525 MiB is free, and 9.79 GiB should be: torch may reserve 8.42 GiB more than predicted, 23 % as in 20 of 21 jobs that others published, as this kind was not measured, and 1.37 GiB more may live outside it; after step 1 torch still flushes its cache to find room, once. Host memory of a node: 244.10 GiB. Not measured: jobs of this kind. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
+# Predicted: tight. Peak 36.61 GiB reserved, 29.20 GiB allocated, of the 37.12 GiB that torch may take. Tight: 525 MiB is free, and 5.76 GiB should be: torch may reserve 4.39 GiB more than predicted, 12 % as in 20 of 21 jobs that others published, as this kind was not measured, and 1.37 GiB more may live outside it; after step 1 torch still flushes its cache to find room, once. Host memory of a node: 244.10 GiB. Not measured: jobs of this kind. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 # Needs verl >= 0.8 (the layout of keys), with the vLLM that it names.
 set -euo pipefail
 cd "$(dirname "$0")"
