@@ -159,10 +159,13 @@ static const struct line argument_lines[] = {
     {IS_CP | IS_DEALT, 0, "    --cp-comm-type a2a"},
     {.text = "    --expert-model-parallel-size @ep@\n"
              "    --expert-tensor-parallel-size @etp@"},
-    {IS_CHECKPOINTING, 0,
-     "    --recompute-granularity full\n"
+    {IS_CHECKPOINTING, 0, "    --recompute-granularity full"},
+    {IS_CHECKPOINTING, IS_PARTLY,
      "    --recompute-method uniform\n"
      "    --recompute-num-layers 1"},
+    {IS_PARTLY, 0,
+     "    --recompute-method block\n"
+     "    --recompute-num-layers @recomputed_layers@"},
     {IS_SELECTIVE, 0, "    --recompute-granularity selective"},
     {.text = "    # @batch@ sequences of full length in a micro-batch, divided by cp.\n"
              "    --use-dynamic-batch-size\n"
@@ -277,6 +280,7 @@ static bool prepare(struct draft *j, struct error *e)
     draft_count(j, "pp", j->job->pipeline);
     draft_count(j, "etp", j->job->expert_tensor);
     draft_count(j, "last_layers", j->job->last_layers);
+    draft_count(j, "recomputed_layers", j->job->recomputed_layers);
     draft_count(j, "interleaved", j->job->interleaved);
     draft_count(j, "token_limit", u64_divide_up(sat_mul(j->job->batch, j->job->context), j->cp));
     if (!find_script(j, e) || !draft_teacher(j, e))

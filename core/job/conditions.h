@@ -53,6 +53,7 @@ condition has_no_muon;
 condition has_no_room_for_text;
 condition has_no_such_rank;
 condition has_no_such_stage;
+condition recomputes_more_than_there_is;
 condition has_no_teacher;
 condition has_nothing_to_widen;
 condition has_odd_batches;

@@ -22,6 +22,11 @@ bool has_ragged_stages(const struct job *j)
            j->model.layers % (j->pipeline * j->interleaved) != 0;
 }
 
+bool recomputes_more_than_there_is(const struct job *j)
+{
+    return j->recomputed_layers > job_stage_layers(j);
+}
+
 bool has_no_such_stage(const struct job *j)
 {
     return j->stage >= j->pipeline;

@@ -69,8 +69,12 @@ bool read_loss(struct job *j, const struct setting *item, struct error *e)
 
 bool read_checkpointing(struct job *j, const struct setting *item, struct error *e)
 {
-    j->selective = str_is(item->value, "selective");
-    j->checkpointing = false;
+    const struct setting_def *def = setting_def_find(STR("checkpointing"));
+    j->selective = str_is(item->value, def->third);
+    j->checkpointing = item->value.n && char_is_digit(item->value.p[0]);
+    if (j->checkpointing)
+        return setting_number(&j->recomputed_layers, item, UNIT_COUNT,
+                              (struct range){def->min, def->max}, e);
     return j->selective || setting_switch(&j->checkpointing, item, e);
 }
 
@@ -199,7 +203,10 @@ void put_loss(struct buf *b, const struct job *j)
 
 void put_checkpointing(struct buf *b, const struct job *j)
 {
-    buf_put_z(b, j->selective ? "selective" : j->checkpointing ? "on" : "off");
+    if (j->recomputed_layers)
+        buf_printf(b, "%llu", (unsigned long long)j->recomputed_layers);
+    else
+        buf_put_z(b, j->selective ? "selective" : j->checkpointing ? "on" : "off");
 }
 
 void put_torch(struct buf *b, const struct job *j)
@@ -302,8 +309,10 @@ static bool same_field(const struct job *p, const struct job *q, struct setting_
 bool job_same_training(const struct job *p, const struct job *q)
 {
     for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def)) {
-        if (def->uses & USE_TRAINING &&
-            (!same_field(p, q, def->field) || !same_field(p, q, def->also)))
+        bool same = same_field(p, q, def->field);
+        for (ptrdiff_t i = 0; i < COUNT_OF(def->also); i++)
+            same = same && same_field(p, q, def->also[i]);
+        if (def->uses & USE_TRAINING && !same)
             return false;
     }
     return p->model.layers == q->model.layers && p->model.features == q->model.features;
@@ -326,6 +335,9 @@ static const char *phrase_of(const struct job *j, const struct setting_def *def)
     case SETTING_SWITCH:
         if (def->third && j->selective)
             return "selective checkpointing";
+        if (def->counted && j->recomputed_layers)
+            return j->pipeline > 1 ? "checkpointing of the first @ layers of each stage"
+                                   : "checkpointing of the first @ layers";
         return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
     case SETTING_CHOICE:
         return def->phrase && def->words && is_fallback(j, def) ? NULL : def->phrase;

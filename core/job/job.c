@@ -512,6 +512,14 @@ uint64_t job_ranks(const struct job *p)
     return hardware_gpus(&p->hardware);
 }
 
+uint64_t job_stage_layers(const struct job *p)
+{
+    uint64_t last = u64_least(p->last_layers, p->model.layers),
+             stages = p->pipeline * p->interleaved;
+    uint64_t others = last ? u64_most(stages, 2) - 1 : stages;
+    return u64_most(last, u64_divide_up(p->model.layers - last, others));
+}
+
 bool job_shifts_early(const struct job *p)
 {
     bool accelerates = p->recipe == RECIPE_TRL || p->recipe == RECIPE_TRANSFORMERS;

@@ -142,7 +142,8 @@ struct job {
     uint64_t loss_chunk;      // tokens
     enum attention attention; // as asked for; job_attention says which it is
     bool checkpointing, reshard, expandable;
-    bool selective;    // of a layer only attention is recomputed, and not the rest
+    bool selective;             // of a layer only attention is recomputed, and not the rest
+    uint64_t recomputed_layers; // the first so many of each stage; 0: all of them, or none
     bool overlap_comm; // stage 2 reduces from two buckets beside the backward pass, 3 gathers so
     bool backward_prefetch; // FSDP1: of a layer's parameters, while the one behind it is computed
     bool sync_each_batch;   // gradients are reduced after each micro-batch, not after the last
@@ -255,6 +256,9 @@ enum attention_kernel job_attention_kernel(const struct job *p);
 bool job_is_zero(const struct job *p);      // DeepSpeed
 bool job_cuts_tensors(const struct job *p); // transformers' tensor parallel, of all GPUs
 uint64_t job_ranks(const struct job *p);
+
+// Layers of a stage of Megatron's pipeline, of those that have most.
+uint64_t job_stage_layers(const struct job *p);
 uint64_t job_kept_logits(const struct job *p); // bytes of an evaluation's, on every GPU
 uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2
 bool job_reads_reference(const struct job *p); // beside what it trains, in every step

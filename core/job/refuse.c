@@ -32,6 +32,7 @@ static bool put_number(struct buf *b, const struct job *j, struct str name)
         {"tp", j->tensor},
         {"pp", j->pipeline},
         {"last_pp", j->pipeline - 1},
+        {"stage_layers", job_stage_layers(j)},
         {"layers", j->model.layers},
         {"experts", j->model.experts.count},
         {"ep", j->expert},

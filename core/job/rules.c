@@ -150,6 +150,11 @@ const struct rule needed_rules[] = {
     {IS_MEGATRON | IS_LIGER, 0, NULL, 0, CANNOT, "loss", MEGATRON_LOSS},
     {IS_SELECTIVE, IS_MEGATRON, NULL, 0, CANNOT, "checkpointing",
      "selective is Megatron's, which recomputes attention alone: --recipe megatron"},
+    {IS_PARTLY, IS_MEGATRON, NULL, 0, CANNOT, "checkpointing",
+     "so many layers are recomputed by Megatron alone (--recipe megatron); elsewhere on is all and "
+     "off none"},
+    {IS_PARTLY, 0, recomputes_more_than_there_is, 0, CANNOT, "checkpointing",
+     "a stage has @stage_layers@ layers; --checkpointing on recomputes all"},
     {IS_FUSED_LOSS, IS_MEGATRON, NULL, 0, CANNOT, "loss",
      "fused is TransformerEngine's loss in Megatron; --loss liger is fused elsewhere"},
     {IS_MEGATRON, IS_ADAMW, NULL, 0, CANNOT, "optimizer", MEGATRON_ADAM},

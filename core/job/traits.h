@@ -103,6 +103,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_PP         TRAIT(111)
 #define IS_FUSED_LOSS TRAIT(112) // TransformerEngine's
 #define IS_SELECTIVE  TRAIT(113) // recomputation, of attention alone
+#define IS_PARTLY     TRAIT(119) // checkpointing, of so many layers
 #define IS_LAST_STAGE TRAIT(114) // has a number of layers of its own
 #define IS_IN_TURN    TRAIT(115) // several stages a rank
 #define IS_DEALT      TRAIT(116) // context parallel by heads

@@ -221,6 +221,21 @@ static bool check_choice(const struct setting_def *def, const struct setting *it
     return setting_choice(&bare, buf_str(&listed), e);
 }
 
+static bool check_switch(const struct setting_def *def, const struct setting *item, struct error *e)
+{
+    bool on;
+    uint64_t count;
+    struct error wrong = {0};
+    if (!def->third)
+        return setting_switch(&on, item, e);
+    if (def->counted && item->value.n && char_is_digit(item->value.p[0]))
+        return setting_number(&count, item, UNIT_COUNT, (struct range){def->min, def->max}, e);
+    if (str_is(item->value, def->third) || setting_switch(&on, item, &wrong))
+        return true;
+    return FAIL(e, BAD_INPUT, item->where, "%.*s must be one of %s, not '%.*s'",
+                STR_ARGS(item->key), def->values, STR_ARGS(str_short(item->value)));
+}
+
 static bool check_value(const struct setting_def *def, const struct setting *item, struct error *e)
 {
     switch (def->kind) {
@@ -237,10 +252,8 @@ static bool check_value(const struct setting_def *def, const struct setting *ite
         return setting_number(&value, item, kind, (struct range){def->min, def->max}, e);
     }
     case SETTING_FLAG:
-    case SETTING_SWITCH: {
-        bool value;
-        return (def->third && str_is(item->value, def->third)) || setting_switch(&value, item, e);
-    }
+    case SETTING_SWITCH:
+        return check_switch(def, item, e);
     }
     __builtin_trap();
 }

@@ -91,8 +91,9 @@ struct setting_def {
     const char *const *words; // of a choice that an enum stands for, by its values
     int word_count;
     const char *third;    // of a switch: a word beside on and off
+    bool counted;         // of a switch: a count, too
     bool versioned;       // a word may be followed by @VERSION
-    uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES
+    uint64_t min, max;    // SETTING_COUNT, SETTING_BYTES, a switch's count
     const char *fallback; // the value where nobody sets one, NULL for none
     const char *usual;    // in words, where it is not one value
     const char *text;     // one sentence without a full stop
@@ -101,7 +102,7 @@ struct setting_def {
     bool list;            // commands that compare take several, with commas
     unsigned uses;
     // Of those that make the job: what they fill, and how where their kind does not say it.
-    struct setting_field field, also;
+    struct setting_field field, also[2];
     bool (*read)(struct job *j, const struct setting *item, struct error *e);
     void (*put)(struct buf *b, const struct job *j); // the way back
     // How a sentence about the job says it, "@" standing for the value; of a switch also when it is

@@ -145,6 +145,28 @@ TEST(recomputation_and_context_parallel_take_less)
 }
 
 // A sample that is longer than the limit has a micro-batch of its own.
+// The first so many layers of each stage: each that is recomputed takes less and costs the same,
+// and all of them are what the switch means.
+TEST(some_layers_are_recomputed)
+{
+    static const char *const counts[] = {"off", "4", "8", "12", "16"};
+    struct prediction before = {0};
+    for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++) {
+        char settings[160];
+        (void)snprintf(settings, sizeof settings, LLAMA "pp=2 accum=2 checkpointing=%s", counts[i]);
+        struct prediction p = predicted(settings);
+        CHECK(!i ||
+              (p.allocated_bytes < before.allocated_bytes && p.time.seconds > before.time.seconds));
+        before = p;
+    }
+    struct prediction all = predicted(LLAMA "pp=2 accum=2 checkpointing=on");
+    CHECK_U64(before.allocated_bytes, all.allocated_bytes);
+    CHECK_U64(before.reserved_bytes, all.reserved_bytes);
+    struct prediction turns = predicted(LLAMA "pp=2 virtual-pp=2 accum=2 checkpointing=8");
+    struct prediction whole = predicted(LLAMA "pp=2 virtual-pp=2 accum=2 checkpointing=on");
+    CHECK_U64(turns.allocated_bytes, whole.allocated_bytes);
+}
+
 TEST(slime_fills_micro_batches_by_tokens)
 {
     struct arena *a = test_arena();

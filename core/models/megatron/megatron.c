@@ -233,14 +233,21 @@ static void transformer_layer(struct graph *g, struct var *out, struct var in, v
     *out = taken(returns(&f, hidden));
 }
 
+// transformer_block.py, _checkpointed_forward: of a block the first recompute_num_layers.
+static bool is_recomputed(const struct job *p, int layer_of_stage)
+{
+    bool chosen = !p->recomputed_layers || (uint64_t)layer_of_stage < p->recomputed_layers;
+    return p->checkpointing && chosen;
+}
+
 static struct var layers_of(struct graph *g, const struct stage *stage, struct var in)
 {
     const struct trainer *t = g->owner;
-    bool recomputes = t->job->checkpointing;
     struct scope f = scope_in(g);
     struct var hidden = local(&f, in);
     for (int i = stage->first; i < stage->first + stage->count; i++) {
         struct var next;
+        bool recomputes = is_recomputed(t->job, i - stage->first);
         g->kind = recomputes ? MEMORY_WORKING : MEMORY_SAVED;
         if (recomputes)
             next = graph_checkpoint(g, hidden, transformer_layer, &t->calls[i]);
