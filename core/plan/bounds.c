@@ -5,10 +5,28 @@
 
 #include "core/base/num.h"
 
+bool plan_dials_say_some(const int dial[PLAN_DIALS])
+{
+    bool some = false;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        some |= plan_dials[i].values[dial[i]].some;
+    return some;
+}
+
+// Whether a value is the other, or behind it in the order of the dial.
+static bool is_as_far(int dial, int value, int as)
+{
+    bool beside = plan_dials[dial].values[value].some && as == value - 1;
+    return value >= as && !beside;
+}
+
+// Other dials change which count is the least that is safe.
 bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate *from)
 {
+    if (plan_dials_say_some(c->dial) && plan_dials_say_some(from->dial))
+        return memcmp(c->dial, from->dial, sizeof c->dial) == 0;
     for (int i = 0; i < PLAN_DIALS; i++)
-        if (c->dial[i] < from->dial[i])
+        if (!is_as_far(i, c->dial[i], from->dial[i]))
             return false;
     return true;
 }
@@ -36,16 +54,17 @@ const struct plan_group *plan_group_unshared(const struct plan *p, const struct 
 // the same. Those that move no memory but the allocator's never make a step shorter.
 static bool is_no_faster(const struct plan_candidate *c, const struct plan_floor *than)
 {
+    bool some = plan_dials_say_some(c->dial) && plan_dials_say_some(than->dial);
     for (int i = 0; i < PLAN_DIALS; i++) {
-        bool ordered = c->family->ordered || plan_dials[i].same_memory;
-        if (c->dial[i] < than->dial[i] || (!ordered && c->dial[i] != than->dial[i]))
+        bool ordered = (c->family->ordered && !some) || plan_dials[i].same_memory;
+        if (!is_as_far(i, c->dial[i], than->dial[i]) || (!ordered && c->dial[i] != than->dial[i]))
             return false;
     }
     return true;
 }
 
-double plan_least_seconds(const struct plan *p, const struct plan_group *own,
-                          const struct plan_group *g, const struct plan_candidate *c)
+static double least_seconds(const struct plan *p, const struct plan_group *own,
+                            const struct plan_group *g, const struct plan_candidate *c)
 {
     double seconds = 0;
     ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
@@ -58,12 +77,29 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
-        double fewer = o ? plan_least_seconds(p, own, o, c) : 0;
-        double other = q ? plan_least_seconds(p, own, q, c) : fewer;
+        double fewer = o ? least_seconds(p, own, o, c) : 0;
+        double other = q ? least_seconds(p, own, q, c) : fewer;
         fewer = other < fewer ? other : fewer;
         seconds = fewer > seconds ? fewer : seconds;
     }
     return seconds;
+}
+
+// What recomputes some takes no less than what recomputes nothing; and what recomputes everything
+// no more than half as long again, since a forward pass takes no longer than a backward one.
+double plan_least_seconds(const struct plan *p, const struct plan_group *own,
+                          const struct plan_group *g, const struct plan_candidate *c)
+{
+    static const double without = 2.0 / 3;
+    double seconds = least_seconds(p, own, g, c);
+    if (!plan_dials_say_some(c->dial))
+        return seconds;
+    struct plan_candidate all = *c;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (plan_dials[i].values[c->dial[i]].some)
+            all.dial[i] = g->family->dials[i][g->family->values[i] - 1];
+    double part = without * least_seconds(p, own, g, &all);
+    return part > seconds ? part : seconds;
 }
 
 // ------------------------------------------------------------------ live memory
@@ -117,7 +153,7 @@ static bool is_leaner(const struct plan_floor *o, const struct plan_floor *c)
 {
     bool several = o->accum > 1 && c->accum > 1;
     for (int i = 0; i < PLAN_DIALS; i++)
-        if (c->dial[i] > o->dial[i] && !plan_dials[i].same_memory)
+        if (!plan_dials[i].same_memory && !is_as_far(i, o->dial[i], c->dial[i]))
             return false;
     return (o->batch == c->batch || (several && o->batch < c->batch)) && is_leaner_family(o, c);
 }

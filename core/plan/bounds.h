@@ -5,6 +5,9 @@
 
 #include "core/plan/plan.h"
 
+// Whether one of the dials is a count that is looked for.
+bool plan_dials_say_some(const int dial[PLAN_DIALS]);
+
 // Whether every dial is as far as the other's, or further.
 bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate *from);
 

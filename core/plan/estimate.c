@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/num.h"
+#include "core/plan/bounds.h"
 
 // How far steps may lie under the line. Of 900 predictions none lay under it, but for verl's
 // updates, by up to 1.7 %; nor memory.
@@ -169,15 +170,14 @@ static double line_seconds(const struct lines *l, struct arena scratch, const st
     return stages_seconds(scratch, job, all);
 }
 
-static bool estimate_seconds(double *seconds, struct arena scratch, const struct plan *p,
-                             const struct plan_candidate *c, struct error *e)
+static bool job_seconds(double *seconds, struct arena scratch, const struct plan *p,
+                        const struct plan_family *f, const struct job *job, struct error *e)
 {
-    struct job *job = NEW(&scratch, struct job, 1);
     struct lines *l = NEW(&scratch, struct lines, 1);
     double parts[SEEN_STAGES];
     l->plan = p;
-    l->family = c->family;
-    if (!plan_job(job, &scratch, p, c, e) || !outline_few(l, scratch, job, NULL, e))
+    l->family = f;
+    if (!outline_few(l, scratch, job, NULL, e))
         return false;
     for (int i = 0; i < SEEN_STAGES; i++)
         parts[i] = least_part(l, i);
@@ -185,6 +185,53 @@ static bool estimate_seconds(double *seconds, struct arena scratch, const struct
         return false;
     *seconds = nearness(p) * line_seconds(l, scratch, job) * least_at_work(l);
     return true;
+}
+
+static bool job_bytes(double *least, struct arena scratch, const struct plan *p,
+                      const struct plan_family *f, const struct job *job, struct error *e)
+{
+    double bytes[2];
+    for (uint64_t i = 0; i < 2; i++) {
+        struct arena own = scratch;
+        struct prediction *q = NEW(&own, struct prediction, 1);
+        if (!predict_room(q, &own, with_few(&own, p, job, i), e))
+            return false;
+        bytes[i] = (double)q->floor_bytes;
+    }
+    double most = LESS_NEAR * extended(p, bytes[0], bytes[1], most_layers(p, f));
+    *least = bytes[0] > most ? bytes[0] : most;
+    return true;
+}
+
+// Of as many layers as have to be recomputed for the rest to have room: both time and memory are
+// lines between none of them and all.
+static bool seconds_of_some(double *seconds, struct arena scratch, const struct plan *p,
+                            const struct plan_family *f, struct job *job, struct error *e)
+{
+    double took[2], bytes[2], limit = (double)f->limit_bytes;
+    for (int all = 0; all < 2; all++) {
+        job->checkpointing = all;
+        job->recomputed_layers = 0;
+        if (!job_seconds(&took[all], scratch, p, f, job, e) ||
+            !job_bytes(&bytes[all], scratch, p, f, job, e))
+            return false;
+    }
+    double part = bytes[0] > bytes[1] ? (bytes[0] - limit) / (bytes[0] - bytes[1]) : 0;
+    part = part > 1 ? 1 : part < 0 ? 0 : part;
+    *seconds = took[0] + part * (took[1] - took[0]);
+    return true;
+}
+
+static bool estimate_seconds(double *seconds, struct arena scratch, const struct plan *p,
+                             struct plan_candidate *c, struct error *e)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    bool some = plan_dials_say_some(c->dial);
+    c->count = some;
+    if (!plan_job(job, &scratch, p, c, e))
+        return false;
+    return some ? seconds_of_some(seconds, scratch, p, c->family, job, e)
+                : job_seconds(seconds, scratch, p, c->family, job, e);
 }
 
 bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scratch,
@@ -209,15 +256,9 @@ bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scr
 bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
                         const struct job *job, struct error *e)
 {
-    double bytes[2];
-    for (uint64_t i = 0; i < 2; i++) {
-        struct arena own = scratch;
-        struct prediction *q = NEW(&own, struct prediction, 1);
-        if (!predict_room(q, &own, with_few(&own, p, job, i), e))
-            return false;
-        bytes[i] = (double)q->floor_bytes;
-    }
-    double most = LESS_NEAR * extended(p, bytes[0], bytes[1], most_layers(p, c->family));
-    c->prediction.floor_bytes = (uint64_t)(bytes[0] > most ? bytes[0] : most);
+    double least;
+    if (!job_bytes(&least, scratch, p, c->family, job, e))
+        return false;
+    c->prediction.floor_bytes = (uint64_t)least;
     return true;
 }

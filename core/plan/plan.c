@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/num.h"
+#include "core/plan/bounds.h"
 #include "core/plan/search.h"
 #include "core/predict/lengths.h"
 
@@ -38,9 +39,15 @@ struct str plan_words(struct arena *a, const struct plan_candidate *c)
     buf_put(&b, c->family->words);
     buf_printf(&b, "%sbatch=%llu accum=%llu", b.n ? " " : "", (unsigned long long)c->batch,
                (unsigned long long)c->accum);
-    for (int i = 0; i < PLAN_DIALS; i++)
-        if (plan_says(c->family, i))
-            buf_printf(&b, " %s=%s", plan_dials[i].setting, plan_dials[i].values[c->dial[i]].words);
+    for (int i = 0; i < PLAN_DIALS; i++) {
+        const struct plan_value *v = &plan_dials[i].values[c->dial[i]];
+        if (!plan_says(c->family, i))
+            continue;
+        if (v->some)
+            buf_printf(&b, " %s=%llu", plan_dials[i].setting, (unsigned long long)c->count);
+        else
+            buf_printf(&b, " %s=%s", plan_dials[i].setting, v->words);
+    }
     return buf_str(&b);
 }
 
@@ -155,6 +162,11 @@ double plan_measure(enum plan_goal goal, const struct plan_candidate *c)
     return c->trouble;
 }
 
+bool plan_counts(enum plan_goal goal, const struct plan_candidate *c)
+{
+    return goal == GOAL_SPEED || goal == GOAL_COST || !plan_dials_say_some(c->dial);
+}
+
 // Of equals the simpler, then the faster, then the smaller; then the first.
 static bool is_better(enum plan_goal goal, const struct plan_candidate *c,
                       const struct plan_candidate *than)
@@ -181,13 +193,14 @@ const struct plan_candidate *plan_choose_of(const struct plan *p, enum plan_goal
     double least = 0;
     bool found = false;
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && plan_is_safe(c) && (!found || plan_measure(goal, c) < least)) {
+        if (is_of(c, strategy) && plan_counts(goal, c) && plan_is_safe(c) &&
+            (!found || plan_measure(goal, c) < least)) {
             least = plan_measure(goal, c);
             found = true;
         }
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && plan_is_safe(c) && plan_measure(goal, c) <= least * PLAN_SAME &&
-            (!best || is_better(goal, c, best)))
+        if (is_of(c, strategy) && plan_counts(goal, c) && plan_is_safe(c) &&
+            plan_measure(goal, c) <= least * PLAN_SAME && (!best || is_better(goal, c, best)))
             best = c;
     return best;
 }

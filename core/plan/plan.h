@@ -12,7 +12,8 @@
 // is faster than what lies before it, smaller than what lies behind it; and what has no room by its
 // floor (predict.h) has none with more sequences at once. So room is looked for first, by floors
 // alone; then how long what has room takes at least; then the best; then what beats it in memory
-// for more time.
+// for more time. Last comes what recomputes some layers and not all, no more than is safe, where
+// that may be faster.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
@@ -25,12 +26,14 @@ extern const char *const plan_goal_words[PLAN_GOALS];
 // As near as this, times are the same, and the simpler one is the better.
 #define PLAN_SAME 1.01
 
-enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 3, PLAN_MOST_MICRO = 64 };
+enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 4, PLAN_MOST_MICRO = 64 };
 
 struct plan_value {
     const char *words;
     int trouble;
     const char *strategies; // only of these, "|" between them; NULL: all
+    bool some;              // a count, of which the least that is safe is looked for (try.c);
+                            // it has no order against the value before it
 };
 
 struct plan_dial {
@@ -100,6 +103,7 @@ struct plan_candidate {
     const struct plan_family *family;
     uint64_t batch, accum;
     int dial[PLAN_DIALS];
+    uint64_t count; // where one of them says some
     int trouble;
     struct prediction prediction;
     uint64_t bucket_bytes; // that the written files may take beyond it
@@ -162,6 +166,10 @@ bool plan_job_of(struct job *job, struct arena *a, const struct plan *p, struct 
 // Of safe candidates, what the goal counts: seconds, seconds of all GPUs, bytes, trouble.
 double plan_measure(enum plan_goal goal, const struct plan_candidate *c);
 bool plan_is_safe(const struct plan_candidate *c);
+
+// Whether it is chosen by this goal, if it is the best: no more is recomputed than is safe for the
+// sake of time alone.
+bool plan_counts(enum plan_goal goal, const struct plan_candidate *c);
 
 // The prediction's grade, or tight where the files' bucket has no room.
 enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes);

@@ -34,7 +34,8 @@ static bool look_at_first(const struct search *s, struct plan_group *g, struct a
 {
     for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
         struct plan_candidate c = plan_node(g, n);
-        if (g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
+        bool some = plan_dials_say_some(c.dial);
+        if (some || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
         bool known = plan_look(s->plan, (struct plan_look){g, n, true}, scratch, failure);
         if (known && !plan_is_hopeless(s->plan, g, &c))
@@ -242,11 +243,13 @@ bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, st
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e)
 {
-    struct search s = {.plan = p, .phase = SEARCH_BEST, .strategy = strategy};
+    struct search s = {.plan = p, .phase = SEARCH_BEST, .strategy = strategy}, last = s;
     bool first = !strategy && !p->request.exhaustive;
     if (first && (!plan_find_room(p, a, runner, e) || !find_bounds(p, a, runner, e)))
         return false;
     bool ok = search_sweep(&s, a, runner, e);
+    last.some = true;
+    ok = ok && (p->request.exhaustive || search_sweep(&last, a, runner, e));
     count_predicted(p);
     return ok;
 }

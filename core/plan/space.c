@@ -15,7 +15,10 @@ const char *const plan_goal_words[PLAN_GOALS] = {
 // Whether layers are gathered once or twice is no trouble to anybody.
 const struct plan_dial plan_dials[PLAN_DIALS] = {
     {"reshard", {{"off", 0}, {"on", 0}}, "fsdp2", false},
-    {"checkpointing", {{"off", 0}, {"selective", 1, "megatron"}, {"on", 1}}, NULL, false},
+    {"checkpointing",
+     {{"off", 0}, {"selective", 1, "megatron"}, {"some", 1, "megatron", true}, {"on", 1}},
+     NULL,
+     false},
     {"offload",
      {{"off", 0},
       {"optimizer", 4, "zero2|zero3|megatron"}, // what rules refuse elsewhere is not asked for

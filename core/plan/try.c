@@ -35,12 +35,50 @@ bool plan_predict(struct prediction *p, struct arena scratch, const struct job *
     return real_time_find(&p->time, scratch, job, e);
 }
 
-bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
-                        struct error *e)
+static bool predict_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
+                              struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     return plan_job(job, &scratch, p, c, e) && plan_bucket(&c->bucket_bytes, scratch, job, e) &&
            plan_predict(&c->prediction, scratch, job, e);
+}
+
+static bool count_most(uint64_t *most, const struct plan *p, struct plan_candidate c,
+                       struct arena scratch, struct error *e)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    c.count = 1;
+    if (!plan_job(job, &scratch, p, &c, e))
+        return false;
+    *most = job_stage_layers(job);
+    return *most > 1 || FAIL(e, UNSUPPORTED, STR("--checkpointing"), "a stage has but one layer");
+}
+
+// The fewest layers whose recomputation is safe, by halving: each takes time and gives room. Where
+// no count is, all but one.
+static bool predict_some(const struct plan *p, struct plan_candidate *c, struct arena scratch,
+                         struct error *e)
+{
+    struct plan_candidate at = *c;
+    uint64_t few = 0, enough;
+    if (!count_most(&enough, p, *c, scratch, e))
+        return false;
+    for (uint64_t all = enough; enough - few > 1;) {
+        at.count = (few + enough) / 2;
+        if (!predict_candidate(p, &at, scratch, e))
+            return false;
+        bool safe = plan_is_safe(&at);
+        if (safe || enough == all)
+            *c = at;
+        *(safe ? &enough : &few) = at.count;
+    }
+    return true;
+}
+
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
+                        struct error *e)
+{
+    return (plan_dials_say_some(c->dial) ? predict_some : predict_candidate)(p, c, scratch, e);
 }
 
 bool search_asks(const struct search *s, const struct plan_group *g)
@@ -152,6 +190,8 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
         return true;
     if (p->request.exhaustive)
         return false;
+    if (plan_dials_say_some(c->dial) != s->some)
+        return true;
     if (plan_is_hopeless(p, g, c))
         return true;
     if (s->phase == SEARCH_FRONT)
@@ -159,7 +199,8 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
     if (s->phase == SEARCH_SECONDS)
         return false;
     double found = found_with(s, g);
-    return (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) || is_no_choice(s, g, c) ||
+    return !plan_counts(p->request.goal, c) ||
+           (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) || is_no_choice(s, g, c) ||
            (found > 0 && search_bound(s, g, c) > found * PLAN_SAME);
 }
 
@@ -183,8 +224,8 @@ static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t n
     struct plan_look look = {g, node, best && !memory && !s->plan->real_lengths};
     bool counts = best ? r->goal != GOAL_SIMPLICITY : s->phase == SEARCH_FRONT;
     bool known = look.timed && plan_can_estimate_room(s->plan, g->family);
-    return r->exhaustive || !counts || known || plan_has_floor(g, &c, look.timed) ||
-           plan_look(s->plan, look, scratch, failure);
+    return r->exhaustive || !counts || known || plan_dials_say_some(c.dial) ||
+           plan_has_floor(g, &c, look.timed) || plan_look(s->plan, look, scratch, failure);
 }
 
 bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
@@ -204,7 +245,8 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
     if (s->phase != SEARCH_SECONDS && search_bound(s, g, c) > step->horizon)
         return true;
     if (plan_try_candidate(s->plan, c, scratch, &refusal)) {
-        plan_add_floor(g, c, true);
+        if (!plan_dials_say_some(c->dial))
+            plan_add_floor(g, c, true);
         g->candidate_count++;
         return true;
     }

@@ -1,6 +1,7 @@
 // The plan: equal to trying everything, whatever the goal; its bounds; its arithmetic of epochs.
 #include <string.h>
 
+#include "core/plan/bounds.h"
 #include "core/plan/epoch.h"
 #include "core/plan/story.h"
 #include "tests/support/t.h"
@@ -60,6 +61,8 @@ static const char *const spaces[] = {
     "memory-limit=14GiB",
     "recipe=megatron model=Qwen3-30B-A3B gpu=4xH100-80G layers=6 context=2048 global-batch=4 "
     "memory-limit=24GiB tp=1",
+    "recipe=megatron model=Qwen3-0.6B gpu=2xH100-80G layers=20 context=16384 global-batch=4 "
+    "memory-limit=22GiB tp=2 cp=1 pp=1",
     "recipe=trinity model=Qwen3-0.6B gpu=4xA100-80G layers=2 context=8192 global-batch=8 "
     "memory-limit=20GiB",
     "recipe=verl model=Qwen3-0.6B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
@@ -135,7 +138,8 @@ static void check_front(struct arena *a, const char *text, enum plan_goal goal,
     CHECK(front->count < PLAN_MOST_PARETO);
     for (ptrdiff_t g = 0, n = 0; (c = plan_next(tried, &g, &n));) {
         bool elsewhere = found->best && c->family->gpus != found->best->family->gpus;
-        if (!plan_is_safe(c) || elsewhere || c->prediction.time.seconds > most)
+        bool some = plan_dials_say_some(c->dial); // told of where it is the best
+        if (some || !plan_is_safe(c) || elsewhere || c->prediction.time.seconds > most)
             continue;
         if (!is_told(front, c, step))
             test_failed(__FILE__, __LINE__, "%s for %s: %.*s is missing", text,
@@ -229,6 +233,54 @@ static ptrdiff_t check_order(const struct plan_group *g, const struct plan_candi
         compared++;
     }
     return compared;
+}
+
+// Both predicted as their words say it.
+static void check_fewest(struct arena a, const struct plan *p, const struct plan_candidate *c)
+{
+    struct plan_candidate fewer = *c;
+    struct error e = {0};
+    fewer.count--;
+    struct job *job = NEW(&a, struct job, 1);
+    CHECK(plan_is_safe(c) && c->count > 1);
+    CHECK(plan_job(job, &a, p, &fewer, &e) && plan_predict(&fewer.prediction, a, job, &e));
+    CHECK(!plan_is_safe(&fewer));
+    CHECK(fewer.prediction.time.seconds < c->prediction.time.seconds);
+}
+
+// Recomputing everything takes no more than half as long again as recomputing nothing.
+static ptrdiff_t check_recomputed(const struct plan_group *g, const struct plan_candidate *all)
+{
+    enum { CHECKPOINTING = 1 };
+    ptrdiff_t compared = 0;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++) {
+        const struct plan_candidate *none = &g->candidates[i];
+        bool same = none->dial[CHECKPOINTING] == 0 && all->dial[CHECKPOINTING] == 3;
+        for (int d = 0; d < PLAN_DIALS; d++)
+            same &= d == CHECKPOINTING || none->dial[d] == all->dial[d];
+        CHECK(!same || all->prediction.time.seconds <= 1.5 * none->prediction.time.seconds);
+        compared += same;
+    }
+    return compared;
+}
+
+TEST(no_more_layers_are_recomputed_than_is_safe)
+{
+    ptrdiff_t compared = 0, megatrons = 0;
+    for (ptrdiff_t n = 0; n < COUNT_OF(spaces); n++) {
+        struct arena *a = test_arena();
+        if (!str_starts(str_from(spaces[n]), STR("recipe=megatron")))
+            continue;
+        const struct plan *p = plan_of(a, spaces[n], GOAL_SPEED, true);
+        for (ptrdiff_t g = 0; g < p->group_count; g++)
+            for (ptrdiff_t i = 0; i < p->groups[g].candidate_count; i++)
+                compared += check_recomputed(&p->groups[g], &p->groups[g].candidates[i]);
+        if (!p->best || !plan_dials_say_some(p->best->dial))
+            continue;
+        check_fewest(*a, p, p->best);
+        megatrons++;
+    }
+    CHECK(compared > 30 && megatrons > 0);
 }
 
 // Along a dial no step becomes shorter, no live byte is added: what the bounds stand on.
