@@ -85,20 +85,43 @@ static double least_seconds(const struct plan *p, const struct plan_group *own,
     return seconds;
 }
 
+static const struct plan_group *group_in_turn_of(const struct plan *p, const struct plan_group *g)
+{
+    const struct plan_family *f = g->family->in_turn ? &p->families[g->family->plain] : NULL;
+    for (ptrdiff_t i = 0; f && i < f->micro_count; i++)
+        if (f->micro[i] == g->batch)
+            return &p->groups[f->group + i];
+    return NULL;
+}
+
+// A pipeline of P stages and N micro-batches takes as long as N + P - 1 of them; with several
+// stages a rank no less than N, whatever it waits.
+static double seconds_in_turn(const struct plan *p, const struct plan_group *own,
+                              const struct plan_group *g, const struct plan_candidate *c)
+{
+    const struct plan_group *plain = group_in_turn_of(p, g);
+    double seconds = least_seconds(p, own, g, c);
+    if (!plain)
+        return seconds;
+    double part = (double)g->accum / (double)(g->accum + g->family->pipeline - 1);
+    double least = part * least_seconds(p, own, plain, c);
+    return least > seconds ? least : seconds;
+}
+
 // What recomputes some takes no less than what recomputes nothing; and what recomputes everything
 // no more than half as long again, since a forward pass takes no longer than a backward one.
 double plan_least_seconds(const struct plan *p, const struct plan_group *own,
                           const struct plan_group *g, const struct plan_candidate *c)
 {
     static const double without = 2.0 / 3;
-    double seconds = least_seconds(p, own, g, c);
+    double seconds = seconds_in_turn(p, own, g, c);
     if (!plan_dials_say_some(c->dial))
         return seconds;
     struct plan_candidate all = *c;
     for (int i = 0; i < PLAN_DIALS; i++)
         if (plan_dials[i].values[c->dial[i]].some)
             all.dial[i] = g->family->dials[i][g->family->values[i] - 1];
-    double part = without * least_seconds(p, own, g, &all);
+    double part = without * seconds_in_turn(p, own, g, &all);
     return part > seconds ? part : seconds;
 }
 
@@ -164,10 +187,9 @@ static const struct plan_floor *floors_near(const struct plan *p, const struct p
     return p->families[f->same_place].floors;
 }
 
-static double least_bytes(const struct plan *p, const struct plan_group *own,
+static double known_bytes(const struct plan *p, const struct plan_group *own,
                           const struct plan_floor *c)
 {
-    static const double ring = 0.998;
     uint64_t bytes = 0;
     for (ptrdiff_t i = 0; own && i < own->floor_count; i++)
         if (own->floors[i].bytes > bytes && is_leaner(&own->floors[i], c))
@@ -175,14 +197,26 @@ static double least_bytes(const struct plan *p, const struct plan_group *own,
     for (const struct plan_floor *f = floors_near(p, c->family); f; f = f->next)
         if (f->bytes > bytes && is_leaner(f, c))
             bytes = f->bytes;
+    return (double)bytes;
+}
+
+// With several stages a rank, more micro-batches are on their way.
+static double least_bytes(const struct plan *p, const struct plan_group *own,
+                          const struct plan_floor *c)
+{
+    static const double ring = 0.998;
+    double bytes = known_bytes(p, own, c), fewer = 0;
+    struct plan_floor other = *c;
     const struct plan_group *g = group_shared_less(p, c->family->alone, c->batch, 2);
-    if (!g)
-        return (double)bytes;
-    struct plan_floor unshared = *c;
-    unshared.family = g->family;
-    unshared.batch = g->batch;
-    double fewer = ring * least_bytes(p, NULL, &unshared);
-    return fewer > (double)bytes ? fewer : (double)bytes;
+    if (g) {
+        other.family = g->family;
+        other.batch = g->batch;
+        fewer = ring * least_bytes(p, NULL, &other);
+    } else if (c->family->in_turn) {
+        other.family = &p->families[c->family->plain];
+        fewer = least_bytes(p, NULL, &other);
+    }
+    return fewer > bytes ? fewer : bytes;
 }
 
 double plan_least_bytes(const struct plan *p, const struct plan_group *own,

@@ -38,16 +38,17 @@ static bool are_alike(const struct model *m)
     return true;
 }
 
-// Layers of a rank's stage in a pipeline; of the last's, which may have fewer.
+// Layers of a stage in a pipeline; of the last, which may have fewer.
 static uint64_t most_layers(const struct plan *p, const struct plan_family *f)
 {
-    return u64_divide_up(p->job.model.layers, f->pipeline);
+    return u64_divide_up(p->job.model.layers, f->pipeline * f->turns);
 }
 
 static uint64_t least_layers(const struct plan *p, const struct plan_family *f)
 {
     uint64_t layers = p->job.model.layers, each = most_layers(p, f);
-    return layers % f->pipeline ? layers - u64_least(layers, each * (f->pipeline - 1)) : each;
+    uint64_t stages = f->pipeline * f->turns;
+    return layers % stages ? layers - u64_least(layers, each * (stages - 1)) : each;
 }
 
 bool plan_can_estimate(const struct plan *p, const struct plan_family *f)
@@ -63,18 +64,6 @@ bool plan_can_estimate(const struct plan *p, const struct plan_family *f)
 bool plan_can_estimate_room(const struct plan *p, const struct plan_family *f)
 {
     return p->job.recipe == RECIPE_MEGATRON && plan_can_estimate(p, f);
-}
-
-bool plan_has_estimate(const struct plan_group *g, const struct plan_candidate *c)
-{
-    for (ptrdiff_t i = 0; i < g->estimate_count; i++) {
-        bool same = true;
-        for (int d = 0; d < PLAN_DIALS; d++)
-            same &= plan_dials[d].same_memory || g->estimates[i].dial[d] == c->dial[d];
-        if (same)
-            return true;
-    }
-    return false;
 }
 
 // The job with few layers, all stages with as many; no more of it hangs on how many there are.
@@ -203,45 +192,81 @@ static bool job_bytes(double *least, struct arena scratch, const struct plan *p,
     return true;
 }
 
+static const struct plan_floor *estimate_of(const struct plan_group *g, const int dial[PLAN_DIALS])
+{
+    for (ptrdiff_t i = 0; i < g->estimate_count; i++) {
+        bool same = true;
+        for (int d = 0; d < PLAN_DIALS; d++)
+            same &= plan_dials[d].same_memory || g->estimates[i].dial[d] == dial[d];
+        if (same)
+            return &g->estimates[i];
+    }
+    return NULL;
+}
+
+bool plan_has_estimate(const struct plan_group *g, const struct plan_candidate *c)
+{
+    return estimate_of(g, c->dial) != NULL;
+}
+
+// The same where nothing is recomputed, and where everything is.
+static struct plan_candidate end_of_some(const struct plan_candidate *c, bool all)
+{
+    const struct plan_family *f = c->family;
+    struct plan_candidate end = *c;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (plan_dials[i].values[c->dial[i]].some)
+            end.dial[i] = f->dials[i][all ? f->values[i] - 1 : 0];
+    return end;
+}
+
 // Of as many layers as have to be recomputed for the rest to have room: both time and memory are
 // lines between none of them and all.
-static bool seconds_of_some(double *seconds, struct arena scratch, const struct plan *p,
-                            const struct plan_family *f, struct job *job, struct error *e)
+static bool seconds_between(double *seconds, struct arena scratch, const struct plan *p,
+                            const struct plan_candidate *c, const struct plan_floor *const ends[2],
+                            struct error *e)
 {
-    double took[2], bytes[2], limit = (double)f->limit_bytes;
+    double bytes[2], limit = (double)c->family->limit_bytes;
     for (int all = 0; all < 2; all++) {
-        job->checkpointing = all;
-        job->recomputed_layers = 0;
-        if (!job_seconds(&took[all], scratch, p, f, job, e) ||
-            !job_bytes(&bytes[all], scratch, p, f, job, e))
+        struct arena own = scratch;
+        struct job *job = NEW(&own, struct job, 1);
+        struct plan_candidate end = end_of_some(c, all);
+        if (!plan_job(job, &own, p, &end, e) || !job_bytes(&bytes[all], own, p, c->family, job, e))
             return false;
     }
     double part = bytes[0] > bytes[1] ? (bytes[0] - limit) / (bytes[0] - bytes[1]) : 0;
     part = part > 1 ? 1 : part < 0 ? 0 : part;
-    *seconds = took[0] + part * (took[1] - took[0]);
+    *seconds = ends[0]->seconds + part * (ends[1]->seconds - ends[0]->seconds);
     return true;
 }
 
-static bool estimate_seconds(double *seconds, struct arena scratch, const struct plan *p,
-                             struct plan_candidate *c, struct error *e)
+static bool seconds_of(double *seconds, struct arena scratch, const struct plan *p,
+                       const struct plan_candidate *c, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
-    bool some = plan_dials_say_some(c->dial);
-    c->count = some;
-    if (!plan_job(job, &scratch, p, c, e))
-        return false;
-    return some ? seconds_of_some(seconds, scratch, p, c->family, job, e)
-                : job_seconds(seconds, scratch, p, c->family, job, e);
+    return plan_job(job, &scratch, p, c, e) && job_seconds(seconds, scratch, p, c->family, job, e);
 }
 
+// Of some the ends come first, one at a time: they may tell enough.
 bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scratch,
                    struct error *failure)
 {
     struct plan_group *g = look.group;
     struct plan_candidate c = plan_node(g, look.node);
-    struct plan_floor f = {.family = g->family, .batch = c.batch, .accum = c.accum};
+    const struct plan_floor *ends[2] = {NULL, NULL};
     struct error e = {0};
-    if (!estimate_seconds(&f.seconds, scratch, p, &c, &e)) {
+    bool some = plan_dials_say_some(c.dial);
+    for (int all = 0; some && all < 2; all++) {
+        struct plan_candidate end = end_of_some(&c, all);
+        ends[all] = estimate_of(g, end.dial);
+        if (!ends[all]) {
+            c = end;
+            some = false;
+        }
+    }
+    struct plan_floor f = {.family = g->family, .batch = c.batch, .accum = c.accum};
+    if (!(some ? seconds_between(&f.seconds, scratch, p, &c, ends, &e)
+               : seconds_of(&f.seconds, scratch, p, &c, &e))) {
         plan_note_refusal(g, look.node, &e, failure);
         return false;
     }

@@ -1,7 +1,6 @@
 // See front.h.
 #include "core/plan/front.h"
 
-#include "core/plan/bounds.h"
 #include "core/plan/space.h"
 
 // Of those that take less than `below` and no longer than `most`: the fastest; or, where times are
@@ -13,7 +12,7 @@ static const struct plan_candidate *next_on_front(const struct plan *p, double b
     for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
         bool elsewhere = p->best && c->family->gpus != p->best->family->gpus;
         double seconds = c->prediction.time.seconds, bytes = (double)c->prediction.reserved_bytes;
-        bool told = c == p->best || !plan_dials_say_some(c->dial);
+        bool told = c == p->best || !plan_is_late(c);
         if (!told || !plan_is_safe(c) || elsewhere || seconds > most || bytes * PLAN_SAME >= below)
             continue;
         double least = next ? (double)next->prediction.reserved_bytes : 0;

@@ -162,9 +162,14 @@ double plan_measure(enum plan_goal goal, const struct plan_candidate *c)
     return c->trouble;
 }
 
+bool plan_is_late(const struct plan_candidate *c)
+{
+    return c->family->in_turn || plan_dials_say_some(c->dial);
+}
+
 bool plan_counts(enum plan_goal goal, const struct plan_candidate *c)
 {
-    return goal == GOAL_SPEED || goal == GOAL_COST || !plan_dials_say_some(c->dial);
+    return goal == GOAL_SPEED || goal == GOAL_COST || !plan_is_late(c);
 }
 
 // Of equals the simpler, then the faster, then the smaller; then the first.

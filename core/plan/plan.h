@@ -12,8 +12,8 @@
 // is faster than what lies before it, smaller than what lies behind it; and what has no room by its
 // floor (predict.h) has none with more sequences at once. So room is looked for first, by floors
 // alone; then how long what has room takes at least; then the best; then what beats it in memory
-// for more time. Last comes what recomputes some layers and not all, no more than is safe, where
-// that may be faster.
+// for more time. Last comes what may be faster where time counts: some layers recomputed and not
+// all, no more than is safe, and several stages a rank.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
@@ -56,13 +56,15 @@ struct plan_family {
     uint64_t limit_bytes;                // what torch may take
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced;
-    bool hosted;  // what is kept for the backward pass waits in host memory
-    bool ordered; // dials are in the order of time: not where a ring leaves its node
+    bool hosted;     // what is kept for the backward pass waits in host memory
+    bool in_turn;    // ranks have several stages in turn, and
+    ptrdiff_t plain; // this family one each
+    bool ordered;    // dials are in the order of time: not where a ring leaves its node
     int trouble;
     uint64_t gpus;
     uint64_t data_parallel;          // as the framework counts it
     uint64_t stages;                 // of a pipeline that nobody asked for, or one
-    uint64_t pipeline;               // stages, whoever asked
+    uint64_t pipeline, turns;        // stages, and how many a rank has in turn, whoever asked
     uint64_t micro[PLAN_MOST_MICRO]; // sequences of a micro-batch that make up the global batch
     ptrdiff_t micro_count;           // 0: none do
     int dials[PLAN_DIALS][PLAN_MOST_VALUES]; // the values that each has here, in order
@@ -167,8 +169,9 @@ bool plan_job_of(struct job *job, struct arena *a, const struct plan *p, struct 
 double plan_measure(enum plan_goal goal, const struct plan_candidate *c);
 bool plan_is_safe(const struct plan_candidate *c);
 
-// Whether it is chosen by this goal, if it is the best: no more is recomputed than is safe for the
-// sake of time alone.
+// Whether it is there for the sake of time alone, and so comes last; and whether this goal chooses
+// it, if it is the best.
+bool plan_is_late(const struct plan_candidate *c);
 bool plan_counts(enum plan_goal goal, const struct plan_candidate *c);
 
 // The prediction's grade, or tight where the files' bucket has no room.

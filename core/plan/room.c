@@ -119,7 +119,7 @@ static ptrdiff_t choose_groups(struct room *r)
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const struct plan_family *f = &p->families[i];
         bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-        if (leanest == r->leanest && f->gpus == r->gpus)
+        if (leanest == r->leanest && f->gpus == r->gpus && !f->in_turn)
             choose_group(r, f, &count);
     }
     return count;

@@ -34,8 +34,7 @@ static bool look_at_first(const struct search *s, struct plan_group *g, struct a
 {
     for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
         struct plan_candidate c = plan_node(g, n);
-        bool some = plan_dials_say_some(c.dial);
-        if (some || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
+        if (plan_is_late(&c) || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
         bool known = plan_look(s->plan, (struct plan_look){g, n, true}, scratch, failure);
         if (known && !plan_is_hopeless(s->plan, g, &c))
@@ -52,7 +51,7 @@ static bool estimate_fastest(const struct search *s, struct plan_group *g, struc
 {
     for (ptrdiff_t n = 0; n < g->family->nodes; n++) {
         struct plan_candidate c = plan_node(g, n);
-        if (g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
+        if (plan_is_late(&c) || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
         if (plan_estimate(s->plan, (struct plan_look){g, n, true}, scratch, failure))
             return true;
@@ -155,7 +154,7 @@ static bool find_bounds(struct plan *p, struct arena *a, const struct runner *ru
     ptrdiff_t count = 0;
     s.groups = NEW(a, struct plan_group *, p->group_count + 1);
     for (ptrdiff_t i = 0; i < p->group_count; i++)
-        if (is_alone(&p->groups[i]) && has_hope(p, &p->groups[i]))
+        if (is_alone(&p->groups[i]) && !p->groups[i].family->in_turn && has_hope(p, &p->groups[i]))
             s.groups[count++] = &p->groups[i];
     bool counts = p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST;
     return (!counts && !p->request.front) || run_groups(&s, a, runner, count, e);
@@ -248,7 +247,7 @@ bool plan_search(struct plan *p, struct arena *a, const char *strategy, const st
     if (first && (!plan_find_room(p, a, runner, e) || !find_bounds(p, a, runner, e)))
         return false;
     bool ok = search_sweep(&s, a, runner, e);
-    last.some = true;
+    last.late = true;
     ok = ok && (p->request.exhaustive || search_sweep(&last, a, runner, e));
     count_predicted(p);
     return ok;

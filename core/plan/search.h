@@ -11,7 +11,7 @@ struct search {
     struct plan *plan;
     enum search_phase phase;
     const char *strategy;                // only of this; NULL: of all
-    bool some;                           // only what says some, which comes last
+    bool late;                           // only what comes last
     double found;                        // what the goal counts of the best so far; 0: none
     double lowest;                       // that it can count of anything left
     const struct plan_candidate *choice; // so far; NULL: none

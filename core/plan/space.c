@@ -95,6 +95,8 @@ static bool needs_offload(const struct plan *p, const struct plan_family *f,
 
 static bool has_value(const struct plan_family *f, const struct plan_value *v)
 {
+    if (v->some && f->in_turn)
+        return false; // one of both
     return !v->strategies || words_have(v->strategies, '|', str_from(f->strategy));
 }
 
@@ -131,6 +133,7 @@ bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, stru
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
         f.pipeline = job->pipeline;
+        f.turns = job->interleaved;
         f.stages = plan_is_given(p, "pp") ? 1 : job->pipeline;
         find_micro(&f, &p->request);
     }

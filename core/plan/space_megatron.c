@@ -3,7 +3,13 @@
 #include "core/base/num.h"
 #include "core/plan/space.h"
 
-enum { PIPELINE_TROUBLE = 4, EXPERT_TROUBLE = 1, MOST_STAGES = 16 };
+enum {
+    PIPELINE_TROUBLE = 4,
+    EXPERT_TROUBLE = 1,
+    TURNS_TROUBLE = 1,
+    MOST_STAGES = 16,
+    MOST_TURNS = 4
+};
 
 // Whoever shares a sequence has as many tokens of it at least, and beside other stages more of
 // them, so that there is work for each.
@@ -12,6 +18,31 @@ enum { LEAST_TOKENS = 2048, LEAST_STAGED_TOKENS = 4096 };
 struct sizes {
     uint64_t tp, cp, pp;
 };
+
+// Stages that a rank has in turn: the more there are, the less ranks wait for each other at the
+// ends of a step and the fewer layers are on their way twice; beyond four that is next to nothing.
+static uint64_t turns_of(const struct plan *p, uint64_t stages)
+{
+    uint64_t layers = p->job.model.layers, turns = MOST_TURNS;
+    bool even = stages > 1 && layers % stages == 0 && !plan_is_given(p, "virtual-pp");
+    while (even && turns > 1 && layers / stages % turns)
+        turns--;
+    return even ? turns : 1;
+}
+
+static bool add_turns(struct plan *p, struct arena *a, struct plan_family f, uint64_t stages,
+                      struct error *e)
+{
+    uint64_t turns = turns_of(p, stages);
+    ptrdiff_t plain = p->family_count;
+    struct str words = str_format(a, "virtual-pp=%llu", (unsigned long long)turns);
+    if (!plan_add_family(p, a, f, e) || turns == 1)
+        return turns == 1 && plain < p->family_count;
+    f = plan_placed(a, f, words, TURNS_TROUBLE);
+    f.in_turn = true;
+    f.plain = plain;
+    return plan_add_family(p, a, f, e);
+}
 
 // The experts' GPUs are those of one stage, and each has as many of them.
 static bool add_experts(struct plan *p, struct arena *a, struct plan_family f, struct sizes s,
@@ -24,7 +55,7 @@ static bool add_experts(struct plan *p, struct arena *a, struct plan_family f, s
         struct str words = count ? str_format(a, "ep=%llu", (unsigned long long)n) : STR_NONE;
         struct plan_family g = words.n ? plan_placed(a, f, words, n > 1 ? EXPERT_TROUBLE : 0) : f;
         bool wanted = n == first || (count % n == 0 && gpus / s.pp % n == 0);
-        if (wanted && !plan_add_family(p, a, g, e))
+        if (wanted && !add_turns(p, a, g, s.pp, e))
             return false;
     }
     return true;

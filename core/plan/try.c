@@ -190,7 +190,7 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
         return true;
     if (p->request.exhaustive)
         return false;
-    if (plan_dials_say_some(c->dial) != s->some)
+    if (plan_is_late(c) != s->late)
         return true;
     if (plan_is_hopeless(p, g, c))
         return true;
