@@ -326,6 +326,16 @@ static bool is_fallback(const struct job *j, const struct setting_def *def)
     return def->fallback && str_is(str_from(word), def->fallback);
 }
 
+static const char *switch_phrase(const struct job *j, const struct setting_def *def)
+{
+    if (def->third && j->selective)
+        return "selective checkpointing";
+    if (def->counted && j->recomputed_layers)
+        return j->pipeline > 1 ? "checkpointing of the first @ layers of each stage"
+                               : "checkpointing of the first @ layers";
+    return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
+}
+
 // NULL where the value goes without saying.
 static const char *phrase_of(const struct job *j, const struct setting_def *def)
 {
@@ -333,12 +343,7 @@ static const char *phrase_of(const struct job *j, const struct setting_def *def)
     case SETTING_COUNT:
         return def->phrase && number_of(j, def) > 1 ? def->phrase : NULL;
     case SETTING_SWITCH:
-        if (def->third && j->selective)
-            return "selective checkpointing";
-        if (def->counted && j->recomputed_layers)
-            return j->pipeline > 1 ? "checkpointing of the first @ layers of each stage"
-                                   : "checkpointing of the first @ layers";
-        return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
+        return switch_phrase(j, def);
     case SETTING_CHOICE:
         return def->phrase && def->words && is_fallback(j, def) ? NULL : def->phrase;
     case SETTING_TEXT:

@@ -21,6 +21,9 @@ const struct rule target_rules[] = {
      "DeepSpeed keeps fp32 masters of bf16 weights: --precision mixed"},
     {IS_ZERO, IS_RESHARD, NULL, IN_ACCELERATE_FAMILY, CANNOT, "reshard",
      "reshard is a setting of fsdp1 and fsdp2; DeepSpeed decides itself what it keeps"},
+    {IS_ZERO3, IS_LOADED_ONCE, NULL, IN_ACCELERATE_FAMILY, CANNOT, "load-once",
+     "what is written for @target@ makes the model once DeepSpeed is there, which cuts parameters "
+     "as they are made: leave --load-once out"},
     {IS_OFFLOAD_OPTIMIZER, SHARDED, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",
      "Accelerate offloads under fsdp and DeepSpeed only"},
     {IS_FSDP | IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, NULL, IN_ACCELERATE_FAMILY, CANNOT, "offload",

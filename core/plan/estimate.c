@@ -159,14 +159,15 @@ static double line_seconds(const struct lines *l, struct arena scratch, const st
     return stages_seconds(scratch, job, all);
 }
 
-static bool job_seconds(double *seconds, struct arena scratch, const struct plan *p,
-                        const struct plan_family *f, const struct job *job, struct error *e)
+static bool seconds_of(double *seconds, struct arena scratch, const struct plan *p,
+                       const struct plan_candidate *c, struct error *e)
 {
+    struct job *job = NEW(&scratch, struct job, 1);
     struct lines *l = NEW(&scratch, struct lines, 1);
     double parts[SEEN_STAGES];
     l->plan = p;
-    l->family = f;
-    if (!outline_few(l, scratch, job, NULL, e))
+    l->family = c->family;
+    if (!plan_job(job, &scratch, p, c, e) || !outline_few(l, scratch, job, NULL, e))
         return false;
     for (int i = 0; i < SEEN_STAGES; i++)
         parts[i] = least_part(l, i);
@@ -176,8 +177,8 @@ static bool job_seconds(double *seconds, struct arena scratch, const struct plan
     return true;
 }
 
-static bool job_bytes(double *least, struct arena scratch, const struct plan *p,
-                      const struct plan_family *f, const struct job *job, struct error *e)
+bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
+                        const struct job *job, struct error *e)
 {
     double bytes[2];
     for (uint64_t i = 0; i < 2; i++) {
@@ -187,8 +188,8 @@ static bool job_bytes(double *least, struct arena scratch, const struct plan *p,
             return false;
         bytes[i] = (double)q->floor_bytes;
     }
-    double most = LESS_NEAR * extended(p, bytes[0], bytes[1], most_layers(p, f));
-    *least = bytes[0] > most ? bytes[0] : most;
+    double most = LESS_NEAR * extended(p, bytes[0], bytes[1], most_layers(p, c->family));
+    c->prediction.floor_bytes = (uint64_t)(bytes[0] > most ? bytes[0] : most);
     return true;
 }
 
@@ -220,70 +221,68 @@ static struct plan_candidate end_of_some(const struct plan_candidate *c, bool al
     return end;
 }
 
-// Of as many layers as have to be recomputed for the rest to have room: both time and memory are
-// lines between none of them and all.
-static bool seconds_between(double *seconds, struct arena scratch, const struct plan *p,
-                            const struct plan_candidate *c, const struct plan_floor *const ends[2],
-                            struct error *e)
+// What part of the layers has to be recomputed at least, for the rest to have room: memory is a
+// line between none of them and all.
+static bool find_part(double *part, struct arena scratch, const struct plan *p,
+                      const struct plan_candidate *c, struct error *e)
 {
     double bytes[2], limit = (double)c->family->limit_bytes;
     for (int all = 0; all < 2; all++) {
         struct arena own = scratch;
         struct job *job = NEW(&own, struct job, 1);
         struct plan_candidate end = end_of_some(c, all);
-        if (!plan_job(job, &own, p, &end, e) || !job_bytes(&bytes[all], own, p, c->family, job, e))
+        if (!plan_job(job, &own, p, &end, e) || !plan_estimate_room(&end, own, p, job, e))
             return false;
+        bytes[all] = (double)end.prediction.floor_bytes;
     }
-    double part = bytes[0] > bytes[1] ? (bytes[0] - limit) / (bytes[0] - bytes[1]) : 0;
-    part = part > 1 ? 1 : part < 0 ? 0 : part;
-    *seconds = ends[0]->seconds + part * (ends[1]->seconds - ends[0]->seconds);
+    *part = bytes[0] > bytes[1] ? (bytes[0] - limit) / (bytes[0] - bytes[1]) : 0;
+    *part = *part > 1 ? 1 : *part < 0 ? 0 : *part;
     return true;
 }
 
-static bool seconds_of(double *seconds, struct arena scratch, const struct plan *p,
-                       const struct plan_candidate *c, struct error *e)
+// The end of a count that is not known yet; NULL: both are, or it is no count.
+static const struct plan_candidate *open_end(const struct plan_group *g,
+                                             const struct plan_candidate ends[2])
 {
-    struct job *job = NEW(&scratch, struct job, 1);
-    return plan_job(job, &scratch, p, c, e) && job_seconds(seconds, scratch, p, c->family, job, e);
+    for (int all = 0; all < 2; all++)
+        if (!estimate_of(g, ends[all].dial))
+            return &ends[all];
+    return NULL;
 }
 
-// Of some the ends come first, one at a time: they may tell enough.
+// Of a count the ends come first, one at a time: they may tell enough.
+static bool estimate_seconds(struct plan_floor *f, struct arena scratch, const struct plan *p,
+                             struct plan_look look, struct error *e)
+{
+    const struct plan_group *g = look.group;
+    struct plan_candidate c = plan_node(g, look.node);
+    struct plan_candidate ends[2] = {end_of_some(&c, false), end_of_some(&c, true)};
+    const struct plan_candidate *open = plan_dials_say_some(c.dial) ? open_end(g, ends) : &c;
+    double part;
+    memcpy(f->dial, open ? open->dial : c.dial, sizeof f->dial);
+    if (open)
+        return seconds_of(&f->seconds, scratch, p, open, e);
+    if (!find_part(&part, scratch, p, &c, e))
+        return false;
+    double none = estimate_of(g, ends[0].dial)->seconds,
+           all = estimate_of(g, ends[1].dial)->seconds;
+    f->seconds = none + part * (all - none);
+    return true;
+}
+
 bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scratch,
                    struct error *failure)
 {
     struct plan_group *g = look.group;
-    struct plan_candidate c = plan_node(g, look.node);
-    const struct plan_floor *ends[2] = {NULL, NULL};
+    struct plan_floor f = {.family = g->family, .batch = g->batch, .accum = g->accum};
     struct error e = {0};
-    bool some = plan_dials_say_some(c.dial);
-    for (int all = 0; some && all < 2; all++) {
-        struct plan_candidate end = end_of_some(&c, all);
-        ends[all] = estimate_of(g, end.dial);
-        if (!ends[all]) {
-            c = end;
-            some = false;
-        }
-    }
-    struct plan_floor f = {.family = g->family, .batch = c.batch, .accum = c.accum};
-    if (!(some ? seconds_between(&f.seconds, scratch, p, &c, ends, &e)
-               : seconds_of(&f.seconds, scratch, p, &c, &e))) {
+    if (!estimate_seconds(&f, scratch, p, look, &e)) {
         plan_note_refusal(g, look.node, &e, failure);
         return false;
     }
-    memcpy(f.dial, c.dial, sizeof f.dial);
     for (int d = 0; d < PLAN_DIALS; d++)
         if (plan_dials[d].same_memory)
             f.dial[d] = g->family->dials[d][0];
     g->estimates[g->estimate_count++] = f;
-    return true;
-}
-
-bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
-                        const struct job *job, struct error *e)
-{
-    double least;
-    if (!job_bytes(&least, scratch, p, c->family, job, e))
-        return false;
-    c->prediction.floor_bytes = (uint64_t)least;
     return true;
 }
