@@ -137,6 +137,7 @@ class Page(unittest.TestCase):
         expect(page.locator("[data-name=optimizer] .why")).to_contain_text("trl")
         page.fill("#find", "checkpoint")
         expect(page.locator("[data-name=checkpointing]")).to_be_visible()
+        expect(page.locator("#setting-checkpointing-words option")).to_have_count(3)  # and a number of layers
         expect(page.locator("[data-name=batch]")).to_be_hidden()
         page.fill("#model", "Qwen3-8BB")
         expect(page.locator("#because")).to_contain_text("did you mean 'Qwen3-8B'")

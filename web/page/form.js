@@ -50,20 +50,23 @@ function showTop() {
 }
 
 const wordsOf = (row) => row.values.split('|');
-const isListed = (row) => ['choice', 'switch', 'flag'].includes(row.kind) && wordsOf(row).every((word) => /^[a-z0-9.-]+$/.test(word));
+const isPlain = (word) => /^[a-z0-9.-]+$/.test(word);
+const isChosen = (row) => ['choice', 'switch', 'flag'].includes(row.kind);
 
+// Words to choose from; where a word holds a number, a field with the others on offer.
 function control(row) {
-  const id = `setting-${row.name}`;
-  if (!isListed(row)) return make('input', { id, name: row.name, title: row.values, spellcheck: 'false' });
-  return make('select', { id, name: row.name }, make('option', { value: '' }, ''),
-    ...wordsOf(row).map((word) => make('option', { value: word }, word)));
+  const id = `setting-${row.name}`, words = isChosen(row) ? wordsOf(row) : [];
+  const options = words.filter(isPlain).map((word) => make('option', { value: word }, word));
+  if (words.length && words.every(isPlain)) return [make('select', { id, name: row.name }, make('option', { value: '' }, ''), ...options)];
+  const input = make('input', { id, name: row.name, title: row.values, spellcheck: 'false', list: `${id}-words` });
+  return [input, make('datalist', { id: `${id}-words` }, ...options)];
 }
 
 function makeFields() {
   const taken = tables.commands.find((row) => row.name === 'predict').settings;
   const shown = tables.settings.filter((row) => taken.includes(row.name) && ![...TOP, ...NOT_HERE].includes(row.name));
   fill(element('settings'), ...shown.map((row) => make('label', { class: 'setting', 'data-name': row.name },
-    make('b', {}, row.name), control(row), make('small', {}, row.text), make('small', { class: 'why' }))));
+    make('b', {}, row.name), ...control(row), make('small', {}, row.text), make('small', { class: 'why' }))));
 }
 
 // Why the value in effect is what it is, from the recipe's own row.
