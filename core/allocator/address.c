@@ -28,7 +28,7 @@ static struct span *new_span(struct address_space *s)
 {
     struct span *span = s->spare_spans;
     if (!span)
-        return NEW(s->arena, struct span, 1);
+        return ROOM(s->arena, struct span, 1);
     s->spare_spans = span->next;
     return span;
 }
@@ -91,8 +91,8 @@ static void renumber(struct address_space *s)
         live += from[i] != NULL;
     if (2 * live >= old) {
         s->slots = old ? 2 * old : FIRST_SLOTS;
-        s->by_age = NEW(s->arena, struct chunk *, s->slots);
-        s->gaps = NEW(s->arena, uint64_t, 2 * s->slots);
+        s->by_age = ROOM(s->arena, struct chunk *, s->slots);
+        s->gaps = ROOM(s->arena, uint64_t, 2 * s->slots);
     }
     s->next_slot = 0;
     for (ptrdiff_t i = 0; i < old; i++)
@@ -162,7 +162,7 @@ static struct chunk *insert_above(struct address_space *s, struct chunk *below, 
     if (c)
         s->spare_chunks = c->next_hole;
     else
-        c = NEW(s->arena, struct chunk, 1);
+        c = ROOM(s->arena, struct chunk, 1);
     struct chunk *above = below ? below->above : s->lowest;
     uint64_t ceiling = above ? above->address : SPACE_CEILING;
     ASSERT(ceiling > bytes);

@@ -83,7 +83,7 @@ static uint32_t scramble(uint32_t x)
 
 static void make_more_blocks(struct allocator *a)
 {
-    struct block *more = NEW(a->arena, struct block, BLOCKS_AT_ONCE);
+    struct block *more = ROOM(a->arena, struct block, BLOCKS_AT_ONCE);
     for (int i = BLOCKS_AT_ONCE - 1; i >= 0; i--) {
         more[i].priority = scramble(a->blocks_made + (uint32_t)i);
         recycle(a, &more[i]);
@@ -244,7 +244,7 @@ static ALWAYS_INLINE bool should_split(const struct allocator *a, const struct s
                                        const struct block *b, struct beside w)
 {
     uint64_t rest = b->bytes - s->bytes;
-    if (s->pool->size == CLASS_SMALL || (w.expands && a->options.expandable))
+    if (s->bytes <= SMALL_MAX_BYTES || (w.expands && a->options.expandable))
         return rest >= BLOCK_MIN_BYTES;
     return (!w.keeps_whole || s->bytes < a->options.max_split_bytes) && rest > SMALL_MAX_BYTES;
 }
@@ -382,7 +382,8 @@ struct block *allocator_serve(struct allocator *a, const struct request *request
 {
     struct beside w = beside_of(a);
     struct search s = search_for(a, request, w);
-    struct block *b = serve(a, request, &s, w);
+    struct block *b = is_plain(w) ? serve(a, request, &s, (struct beside){.watched = w.watched})
+                                  : serve(a, request, &s, w);
     raise_peaks(&a->stats);
     return b;
 }
@@ -526,7 +527,11 @@ static ALWAYS_INLINE void free_at_once(struct allocator *a, struct block *b, str
 
 void allocator_free(struct allocator *a, struct block *b)
 {
-    free_at_once(a, b, beside_of(a));
+    struct beside w = beside_of(a);
+    if (is_plain(w))
+        free_at_once(a, b, (struct beside){.watched = w.watched});
+    else
+        free_at_once(a, b, w);
 }
 
 // After requests in a row, of which the last is the highest.
@@ -593,12 +598,11 @@ static ALWAYS_INLINE ptrdiff_t run(struct allocator *a, const struct moves *move
 ptrdiff_t allocator_run(struct allocator *a, const struct moves *moves, struct summit *most)
 {
     struct beside w = beside_of(a);
-    bool plain = !w.divides && !w.collects && !w.expands && !w.keeps_whole && !w.logs;
-    if (plain && !w.watched)
-        return run(a, moves, most, (struct beside){0});
-    if (plain)
+    if (!is_plain(w))
+        return run(a, moves, most, w);
+    if (w.watched)
         return run(a, moves, most, (struct beside){.watched = true});
-    return run(a, moves, most, w);
+    return run(a, moves, most, (struct beside){0});
 }
 
 static void reset(struct stat *s)

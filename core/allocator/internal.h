@@ -77,6 +77,11 @@ static inline struct beside beside_of(const struct allocator *a)
                            .watched = a->episode != NULL};
 }
 
+static inline bool is_plain(struct beside w)
+{
+    return !w.divides && !w.collects && !w.expands && !w.keeps_whole && !w.logs;
+}
+
 // A part of a classic segment.
 static inline bool block_is_piece(const struct block *b)
 {

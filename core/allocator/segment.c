@@ -12,7 +12,7 @@ struct segment *segment_new(struct allocator *a, const struct pool *pool, uint64
     if (s)
         a->spare_segments = s->next;
     else
-        s = NEW(a->arena, struct segment, 1);
+        s = ROOM(a->arena, struct segment, 1);
     *s = (struct segment){
         .bytes = bytes, .stream = pool->stream, .small = pool->size == CLASS_SMALL};
     return s;

@@ -180,7 +180,7 @@ static struct storage *new_storage(struct machine *m)
 {
     struct storage *s = m->spare;
     if (!s)
-        return NEW(m->arena, struct storage, 1);
+        return ROOM(m->arena, struct storage, 1);
     m->spare = s->next;
     return s;
 }
@@ -328,7 +328,7 @@ void machine_make(struct machine *m, struct bout *b, struct block **places)
 
 struct errand errand_of(struct machine *m, ptrdiff_t takes)
 {
-    return (struct errand){.machine = m, .moves = NEW(m->arena, struct move, 2 * takes)};
+    return (struct errand){.machine = m, .moves = ROOM(m->arena, struct move, 2 * takes)};
 }
 
 int32_t errand_take(struct errand *e, uint64_t bytes, enum memory_kind kind)
@@ -357,7 +357,7 @@ static bool needs_each(const struct machine *m)
 
 static void run_each(const struct errand *e)
 {
-    struct storage **taken = NEW(e->machine->arena, struct storage *, e->places);
+    struct storage **taken = ROOM(e->machine->arena, struct storage *, e->places);
     for (const struct move *n = e->moves, *end = n + e->count; n < end; n++) {
         if (n->asks)
             taken[n->place - 1] = machine_take(e->machine, n->bytes, (enum memory_kind)n->tag);
@@ -373,14 +373,14 @@ void errand_run(const struct errand *e)
         return;
     }
     struct bout bout = {.moves = e->moves};
-    uint64_t *bytes = NEW(e->machine->arena, uint64_t, e->places);
+    uint64_t *bytes = ROOM(e->machine->arena, uint64_t, e->places);
     for (struct move *n = e->moves, *end = n + e->count; n < end; n++) {
         if (n->asks)
             bytes[n->place - 1] = n->bytes;
         n->bytes = bytes[n->place - 1];
         bout_add(&bout, n);
     }
-    machine_make(e->machine, &bout, NEW(e->machine->arena, struct block *, e->places));
+    machine_make(e->machine, &bout, ROOM(e->machine->arena, struct block *, e->places));
 }
 
 void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)

@@ -306,8 +306,8 @@ static struct phrase phrase_from(struct arena *a, const struct note *first, cons
     ptrdiff_t moved = 0;
     for (const struct note *n = first; n < last; n++)
         moved += n->kind <= NOTE_LEAVE;
-    struct move *moves = NEW(a, struct move, moved);
-    struct note *times = NEW(a, struct note, last - first - moved);
+    struct move *moves = ROOM(a, struct move, moved);
+    struct note *times = ROOM(a, struct note, last - first - moved);
     struct phrase p = {.notes = first, .count = last - first, .times = times};
     p.bout.moves = moves;
     for (const struct note *n = first; n < last; n++)
@@ -323,10 +323,10 @@ static struct phrase phrase_from(struct arena *a, const struct note *first, cons
 static void gather_phrases(struct stamp *s)
 {
     int32_t phrases = 0;
-    s->score = NEW(s->arena, struct note, s->count);
+    s->score = ROOM(s->arena, struct note, s->count);
     s->score_count = 0;
-    s->phrases = NEW(s->arena, struct phrase, s->count);
-    s->blocks = NEW(s->arena, struct block *, s->place_count);
+    s->phrases = ROOM(s->arena, struct phrase, s->count);
+    s->blocks = ROOM(s->arena, struct block *, s->place_count);
     for (ptrdiff_t i = 0; i < s->count;) {
         ptrdiff_t from = i;
         while (i < s->count && is_in_phrase(&s->notes[i]))

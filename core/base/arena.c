@@ -39,18 +39,34 @@ static void NO_RETURN exhausted(const struct arena *a)
     __builtin_trap();
 }
 
-void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count)
+static inline void *take(struct arena *a, ptrdiff_t align, ptrdiff_t bytes)
 {
-    ASSERT(size > 0 && align > 0);
     ptrdiff_t padding = (ptrdiff_t)(-(uintptr_t)a->begin & (uintptr_t)(align - 1));
-    ptrdiff_t available = a->end - a->begin - padding - GAP_BYTES;
-    if (count < 0 || available < 0 || count > available / size)
+    if (bytes > a->end - a->begin - padding - GAP_BYTES)
         exhausted(a);
     char *block = a->begin + padding;
-    ptrdiff_t bytes = size * count;
     a->begin = block + bytes + GAP_BYTES;
     UNPOISON(block, bytes);
     POISON(block + bytes, GAP_BYTES);
+    return block;
+}
+
+static inline ptrdiff_t bytes_of(ptrdiff_t size, ptrdiff_t align, ptrdiff_t count)
+{
+    ASSERT(size > 0 && align > 0);
+    ptrdiff_t bytes;
+    return count < 0 || __builtin_mul_overflow(size, count, &bytes) ? PTRDIFF_MAX : bytes;
+}
+
+void *arena_room(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count)
+{
+    return take(a, align, bytes_of(size, align, count));
+}
+
+void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count)
+{
+    ptrdiff_t bytes = bytes_of(size, align, count);
+    void *block = take(a, align, bytes);
     return bytes ? memset(block, 0, (size_t)bytes) : block;
 }
 
@@ -73,9 +89,10 @@ void *arena_grow(struct arena *a, void *items, ptrdiff_t size, ptrdiff_t count, 
     if (count < *capacity)
         return items;
     ptrdiff_t doubled = *capacity ? 2 * *capacity : 32;
-    void *grown = arena_take(a, size, _Alignof(max_align_t), doubled);
+    char *grown = arena_room(a, size, _Alignof(max_align_t), doubled);
     if (count)
         memcpy(grown, items, (size_t)(size * count));
+    memset(grown + size * count, 0, (size_t)(size * (doubled - count)));
     *capacity = doubled;
     return grown;
 }

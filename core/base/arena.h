@@ -28,6 +28,9 @@ struct arena arena_over(void *block, ptrdiff_t bytes, void (*exhausted)(void *co
 // large for its type, which no arena has room for.
 void *arena_take(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count);
 
+// The same with whatever was there before: for what is filled at once.
+void *arena_room(struct arena *a, ptrdiff_t size, ptrdiff_t align, ptrdiff_t count);
+
 // Grows the arena's last block in place; false when something was taken after it.
 bool arena_extend(struct arena *a, const void *block, ptrdiff_t bytes, ptrdiff_t more);
 
@@ -37,5 +40,6 @@ void *arena_grow(struct arena *a, void *items, ptrdiff_t size, ptrdiff_t count,
                  ptrdiff_t *capacity);
 
 #define NEW(arena, type, count) ((type *)arena_take(arena, sizeof(type), _Alignof(type), count))
+#define ROOM(arena, type, count) ((type *)arena_room(arena, sizeof(type), _Alignof(type), count))
 
 #endif

@@ -85,7 +85,7 @@ void parameters_build(struct trainer *t)
     ptrdiff_t parts = layers + (ptrdiff_t)(m->vision.depth + m->vision.deepstack) + 1;
     t->graph.parameters = NEW(a, struct parameter, most * parts);
     t->layers = NEW(a, struct layer_parameters, layers);
-    t->calls = NEW(a, struct layer_call, layers);
+    t->calls = ROOM(a, struct layer_call, layers);
     tower_build(t);
     t->embedding = add_part(t, PART_EMBEDDING);
     t->positions = model_has(m, FEATURE_POSITIONS) ? t->embedding + 1 : -1;
