@@ -32,23 +32,7 @@ void treap_add(struct block **root, struct block *b)
     *left = *right = NULL;
 }
 
-// Up from the first, which is nobody's right child and has no left one, nor has anyone on its way.
-void treap_add_first(struct block **root, struct block *first, struct block *b)
-{
-    struct block *parent = first, *below = NULL;
-    while (parent && parent->priority < b->priority) {
-        below = parent;
-        parent = parent->parent;
-    }
-    *(parent ? &parent->left : root) = b;
-    b->parent = parent;
-    b->left = NULL;
-    b->right = below;
-    if (below)
-        below->parent = b;
-}
-
-void treap_remove(struct block **root, struct block *b)
+void treap_remove(struct block **root, const struct block *b)
 {
     struct block *parent = b->parent, *left = b->left, *right = b->right;
     if (parent)
@@ -66,19 +50,16 @@ void treap_remove(struct block **root, struct block *b)
         (*root)->parent = parent;
 }
 
-struct block *treap_second(const struct block *first)
+static inline bool lies_before(const struct block *b, uint64_t key, uint64_t address)
 {
-    struct block *next = first->right;
-    while (next && next->left)
-        next = next->left;
-    return next ? next : first->parent;
+    return b->key != key ? b->key < key : b->address < address;
 }
 
 struct block *treap_find(struct block *root, uint64_t key, uint64_t address)
 {
     struct block *best = NULL;
     while (root) {
-        if (root->key < key || (root->key == key && root->address < address)) {
+        if (lies_before(root, key, address)) {
             root = root->right;
         } else {
             best = root;
@@ -99,7 +80,7 @@ static struct block *treap_find_before(struct block *root, uint64_t key, uint64_
 {
     struct block *best = NULL;
     while (root) {
-        if (root->key < key || (root->key == key && root->address < address)) {
+        if (lies_before(root, key, address)) {
             best = root;
             root = root->right;
         } else {
@@ -109,14 +90,70 @@ static struct block *treap_find_before(struct block *root, uint64_t key, uint64_
     return best;
 }
 
+void bucket_add(struct bucket *k, struct block *b)
+{
+    int at = k->count;
+    bool full = at == SET_FRONT;
+    if ((full || k->rest) && block_is_before(k->front[at - 1], b)) {
+        treap_add(&k->rest, b);
+        return;
+    }
+    if (full)
+        treap_add(&k->rest, k->front[--at]);
+    else
+        k->count++;
+    for (; at > 0 && block_is_before(b, k->front[at - 1]); at--)
+        k->front[at] = k->front[at - 1];
+    k->front[at] = b;
+}
+
+// The front is not left empty.
+void bucket_remove(struct bucket *k, const struct block *b)
+{
+    int at = 0;
+    while (at < k->count && k->front[at] != b)
+        at++;
+    if (at == k->count) {
+        treap_remove(&k->rest, b);
+        return;
+    }
+    for (k->count--; at < k->count; at++)
+        k->front[at] = k->front[at + 1];
+    if (k->count)
+        return;
+    struct block *first = k->rest;
+    while (first->left)
+        first = first->left;
+    treap_remove(&k->rest, first);
+    k->front[0] = first;
+    k->count = 1;
+}
+
+struct block *bucket_find(const struct bucket *k, uint64_t key, uint64_t address)
+{
+    for (int i = 0; i < k->count; i++)
+        if (!lies_before(k->front[i], key, address))
+            return k->front[i];
+    return treap_find(k->rest, key, address);
+}
+
+static struct block *bucket_find_before(const struct bucket *k, uint64_t key, uint64_t address)
+{
+    struct block *found = treap_find_before(k->rest, key, address);
+    for (int i = k->count - 1; i >= 0 && !found; i--)
+        if (lies_before(k->front[i], key, address))
+            found = k->front[i];
+    return found;
+}
+
 struct block *block_set_find(const struct block_set *s, uint64_t bytes, uint64_t address)
 {
     unsigned bucket = block_set_bucket(bytes);
-    struct block *found = treap_find(s->roots[bucket], bytes, address);
+    struct block *found = bucket_find(&s->buckets[bucket], bytes, address);
     if (found)
         return found;
     bucket = block_set_next_bucket(s, bucket + 1);
-    return bucket < SET_CLASSES ? s->first[bucket] : NULL;
+    return bucket < SET_CLASSES ? s->buckets[bucket].front[0] : NULL;
 }
 
 struct block *block_set_after(const struct block_set *s, const struct block *b)
@@ -126,14 +163,18 @@ struct block *block_set_after(const struct block_set *s, const struct block *b)
 
 bool block_set_holds(const struct block_set *s, const struct block *b)
 {
-    return treap_holds(s->roots[block_set_bucket(b->key)], b);
+    const struct bucket *k = &s->buckets[block_set_bucket(b->key)];
+    for (int i = 0; i < k->count; i++)
+        if (k->front[i] == b)
+            return true;
+    return treap_holds(k->rest, b);
 }
 
 struct block *block_set_before(const struct block_set *s, uint64_t bytes, uint64_t address)
 {
     unsigned bucket = block_set_bucket(bytes);
-    struct block *found = treap_find_before(s->roots[bucket], bytes, address);
+    struct block *found = bucket_find_before(&s->buckets[bucket], bytes, address);
     while (!found && bucket-- > 0)
-        found = treap_find_before(s->roots[bucket], UINT64_MAX, UINT64_MAX);
+        found = bucket_find_before(&s->buckets[bucket], UINT64_MAX, UINT64_MAX);
     return found;
 }

@@ -1,8 +1,8 @@
 // Free blocks of one pool and stream in torch's order, by size and then address. Buckets by
-// size, eight to each power of two, with a bitmap of those in use; in each bucket a treap whose
-// links and priorities live in the blocks. The first of a bucket is taken and given back more than
-// any other and costs a few steps, however many there are; a million blocks of one size cost the
-// depth of one treap.
+// size, eight to each power of two, with a bitmap of those in use. The first few of a bucket, which
+// are taken and given back more than any others, stand in a row; behind them is a treap whose links
+// and priorities live in the blocks, so that a million blocks of one size cost the depth of one
+// treap.
 #ifndef FATHOM_ALLOCATOR_BLOCK_SET_H
 #define FATHOM_ALLOCATOR_BLOCK_SET_H
 
@@ -11,12 +11,17 @@
 #include "core/allocator/block.h"
 #include "core/base/compiler.h"
 
-enum { SET_CLASSES = 448, SET_WORDS = SET_CLASSES / 64 };
+enum { SET_CLASSES = 448, SET_WORDS = SET_CLASSES / 64, SET_FRONT = 6 };
+
+struct bucket {
+    struct block *front[SET_FRONT]; // in order, all before the rest
+    struct block *rest;             // treap; none where the front is empty
+    int count;                      // of the front; where it is 0, the first is NULL
+};
 
 struct block_set {
     uint64_t present[SET_WORDS];
-    struct block *roots[SET_CLASSES];
-    struct block *first[SET_CLASSES];
+    struct bucket buckets[SET_CLASSES];
 };
 
 static inline unsigned block_set_bucket(uint64_t bytes)
@@ -27,10 +32,16 @@ static inline unsigned block_set_bucket(uint64_t bytes)
     return shift * 8 + (unsigned)(units >> shift);
 }
 
+// Of the bare treap, ordered by (key, address).
 void treap_add(struct block **root, struct block *b);
-void treap_add_first(struct block **root, struct block *first, struct block *b); // before the first
-void treap_remove(struct block **root, struct block *b);
-struct block *treap_second(const struct block *first);
+void treap_remove(struct block **root, const struct block *b);
+struct block *treap_find(struct block *root, uint64_t key, uint64_t address);
+bool treap_holds(const struct block *root, const struct block *b);
+
+// Of a bucket that holds others as well.
+void bucket_add(struct bucket *k, struct block *b);
+void bucket_remove(struct bucket *k, const struct block *b);
+struct block *bucket_find(const struct bucket *k, uint64_t key, uint64_t address);
 
 // Priorities are unique, which keeps this a total order even if a recording overlaps itself.
 static inline bool block_is_before(const struct block *a, const struct block *b)
@@ -43,21 +54,16 @@ static inline bool block_is_before(const struct block *a, const struct block *b)
 // The bucket is that of its bytes; sets b->key and b->bucket.
 static ALWAYS_INLINE void block_set_add_to(struct block_set *s, struct block *b, unsigned bucket)
 {
+    struct bucket *k = &s->buckets[bucket];
     b->key = b->bytes;
     b->bucket = (uint16_t)bucket;
-    struct block *first = s->first[bucket];
-    if (first && block_is_before(first, b)) {
-        treap_add(&s->roots[bucket], b);
+    if (k->count) {
+        bucket_add(k, b);
         return;
     }
-    s->first[bucket] = b;
-    if (first) {
-        treap_add_first(&s->roots[bucket], first, b);
-        return;
-    }
+    k->front[0] = b;
+    k->count = 1;
     s->present[bucket / 64] |= UINT64_C(1) << bucket % 64;
-    s->roots[bucket] = b;
-    b->left = b->right = b->parent = NULL;
 }
 
 static ALWAYS_INLINE void block_set_add(struct block_set *s, struct block *b)
@@ -67,19 +73,20 @@ static ALWAYS_INLINE void block_set_add(struct block_set *s, struct block *b)
 
 static inline bool block_set_is_alone(const struct block_set *s, const struct block *b)
 {
-    return s->roots[b->bucket] == b && !b->left && !b->right;
+    const struct bucket *k = &s->buckets[b->bucket];
+    return k->count == 1 && !k->rest;
 }
 
-static ALWAYS_INLINE void block_set_remove(struct block_set *s, struct block *b)
+static ALWAYS_INLINE void block_set_remove(struct block_set *s, const struct block *b)
 {
     unsigned bucket = b->bucket;
+    struct bucket *k = &s->buckets[bucket];
     if (!block_set_is_alone(s, b)) {
-        if (s->first[bucket] == b)
-            s->first[bucket] = treap_second(b);
-        treap_remove(&s->roots[bucket], b);
+        bucket_remove(k, b);
         return;
     }
-    s->roots[bucket] = s->first[bucket] = NULL;
+    k->front[0] = NULL;
+    k->count = 0;
     s->present[bucket / 64] &= ~(UINT64_C(1) << bucket % 64);
 }
 
@@ -111,22 +118,19 @@ static inline unsigned block_set_next_bucket(const struct block_set *s, unsigned
     return bits ? word * 64 + (unsigned)__builtin_ctzll(bits) : SET_CLASSES;
 }
 
-// The bare treap, ordered by (key, address).
-struct block *treap_find(struct block *root, uint64_t key, uint64_t address);
-bool treap_holds(const struct block *root, const struct block *b);
-
 // The first of at least so many bytes, which are of this bucket; NULL if there is none.
 static ALWAYS_INLINE struct block *block_set_first(const struct block_set *s, uint64_t bytes,
                                                    unsigned bucket)
 {
-    struct block *best = s->first[bucket];
+    const struct bucket *k = &s->buckets[bucket];
+    struct block *best = k->front[0];
     if (best && best->key >= bytes)
         return best;
-    best = best ? treap_find(s->roots[bucket], bytes, 0) : NULL;
+    best = best ? bucket_find(k, bytes, 0) : NULL;
     if (best)
         return best;
     bucket = block_set_next_bucket(s, bucket + 1);
-    return bucket < SET_CLASSES ? s->first[bucket] : NULL;
+    return bucket < SET_CLASSES ? s->buckets[bucket].front[0] : NULL;
 }
 
 // The first at or after (bytes, address); NULL if there is none.

@@ -78,11 +78,15 @@ static bool is_linked(const struct block *b, const struct block *parent)
     return !b || (b->parent == parent && is_linked(b->left, b) && is_linked(b->right, b));
 }
 
-static const struct block *first_of(const struct block *root)
+static bool is_ordered(const struct bucket *k)
 {
-    while (root && root->left)
-        root = root->left;
-    return root;
+    bool ordered = k->count > 0 || (!k->rest && !k->front[0]);
+    for (int i = 1; i < k->count; i++)
+        ordered &= block_is_before(k->front[i - 1], k->front[i]);
+    const struct block *next = k->rest;
+    while (next && next->left)
+        next = next->left;
+    return ordered && (!next || block_is_before(k->front[k->count - 1], next));
 }
 
 static bool sets_hold_together(const struct allocator *a)
@@ -92,8 +96,8 @@ static bool sets_hold_together(const struct allocator *a)
         for (const struct pool *pool = a->pools->first[size]; pool; pool = pool->next) {
             hold &= is_linked(pool->unmapped, NULL);
             for (int i = 0; i < SET_CLASSES; i++)
-                hold &= is_linked(pool->free.roots[i], NULL) &&
-                        pool->free.first[i] == first_of(pool->free.roots[i]);
+                hold &= is_linked(pool->free.buckets[i].rest, NULL) &&
+                        is_ordered(&pool->free.buckets[i]);
         }
     return hold;
 }
@@ -105,7 +109,8 @@ static uint64_t count_sets(const struct allocator *a)
         for (const struct pool *pool = a->pools->first[size]; pool; pool = pool->next) {
             count += count_treap(pool->unmapped);
             for (int i = 0; i < SET_CLASSES; i++)
-                count += count_treap(pool->free.roots[i]);
+                count +=
+                    (uint64_t)pool->free.buckets[i].count + count_treap(pool->free.buckets[i].rest);
         }
     return count;
 }

@@ -39,7 +39,7 @@ bool arena_extend(struct arena *a, const void *block, ptrdiff_t bytes, ptrdiff_t
 void *arena_grow(struct arena *a, void *items, ptrdiff_t size, ptrdiff_t count,
                  ptrdiff_t *capacity);
 
-#define NEW(arena, type, count) ((type *)arena_take(arena, sizeof(type), _Alignof(type), count))
+#define NEW(arena, type, count)  ((type *)arena_take(arena, sizeof(type), _Alignof(type), count))
 #define ROOM(arena, type, count) ((type *)arena_room(arena, sizeof(type), _Alignof(type), count))
 
 #endif

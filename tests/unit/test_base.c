@@ -19,6 +19,18 @@ TEST(arena_gives_zeroed_aligned_memory)
         CHECK_U64(numbers[i], 0);
 }
 
+TEST(a_growing_array_is_zeroed_behind_its_items)
+{
+    struct arena *a = test_arena(), before = *a;
+    ptrdiff_t capacity = 2;
+    memset(ROOM(&before, char, 1000), 1, 1000);
+    int *items = ROOM(a, int, 2);
+    items[0] = items[1] = 7;
+    items = arena_grow(a, items, sizeof *items, 2, &capacity);
+    CHECK(capacity == 4);
+    CHECK(items[0] == 7 && items[1] == 7 && items[2] == 0 && items[3] == 0);
+}
+
 TEST(arena_by_value_is_scratch)
 {
     struct arena *a = test_arena();
