@@ -49,6 +49,7 @@ static struct pool *pool_new(struct allocator *a, enum size_class size, uint16_t
     pool->stream_number = a->pools->streams[stream];
     pool->size = size;
     pool->searches = &a->pools->searches[size];
+    pool->seen = a->episode ? &a->episode->classes[size] : NULL;
     struct pool **link = &a->pools->first[size];
     while (*link && (*link)->stream_number < pool->stream_number)
         link = &(*link)->next;
@@ -308,7 +309,7 @@ static ALWAYS_INLINE void watch(struct episode *e, const struct search *s, const
         episode_grew(e, b);
     struct episode_service how = {s->bytes, s->bucket,
                                   grew ? block_set_bucket(b->bytes) : b->bucket, is_cut};
-    episode_served(&e->classes[b->pool->size], b, &how);
+    episode_served(s->pool->seen, b, &how);
 }
 
 // The lower part of a free block.
@@ -325,7 +326,7 @@ static ALWAYS_INLINE struct block *cut_from_free(struct allocator *a, const stru
     *(b->previous ? &b->previous->next : &b->segment->first) = lower;
     b->previous = lower;
     block_set_change(&s->pool->free, b, b->address + s->bytes, b->bytes - s->bytes);
-    became_free(a, b, w);
+    became_free(b, w);
     return lower;
 }
 
@@ -478,7 +479,7 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b, struct
     upper = upper && upper->state == BLOCK_FREE ? upper : NULL;
     if (!lower && !upper) {
         block_set_add(&b->pool->free, b);
-        became_free(a, b, w);
+        became_free(b, w);
         return;
     }
     struct block *kept = lower ? lower : upper;
@@ -491,7 +492,7 @@ static ALWAYS_INLINE void join_free(struct allocator *a, struct block *b, struct
     block_set_change(&b->pool->free, kept, kept == lower ? lower->address : b->address, bytes);
     b->state = BLOCK_FREE;
     recycle(a, b);
-    became_free(a, kept, w);
+    became_free(kept, w);
 }
 
 static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b, struct beside w)
@@ -503,7 +504,7 @@ static ALWAYS_INLINE void become_free(struct allocator *a, struct block *b, stru
     if (w.logs)
         log_block(a, EVENT_FREE_COMPLETED, b);
     if (w.watched && !b->previous && !b->next)
-        episode_returned(a->episode, b);
+        episode_returned(a->episode, b->pool->seen, block_set_bucket(b->bytes));
     join_free(a, b, w);
 }
 

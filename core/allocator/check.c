@@ -126,10 +126,11 @@ static uint64_t count_free(const struct allocator *a)
 
 uint64_t allocator_inactive_split_bytes(const struct allocator *a)
 {
+    const struct beside w = beside_of(a);
     uint64_t bytes = 0;
     for (const struct segment *s = a->segments; s; s = s->next)
         for (const struct block *b = s->first; b; b = b->next)
-            bytes += b->state == BLOCK_FREE && block_is_piece(b) ? b->bytes : 0;
+            bytes += b->state == BLOCK_FREE && block_is_piece(b, w) ? b->bytes : 0;
     return bytes;
 }
 

@@ -14,6 +14,9 @@ void episode_begin(struct episode *e, struct allocator *a)
         for (const struct block *b = s->first; b; b = b->next)
             if (b->state == BLOCK_FREE && (b->previous || b->next))
                 episode_mark(e->classes[b->pool->size].pieces, b->bucket);
+    for (int size = 0; size < CLASS_COUNT; size++)
+        for (struct pool *pool = a->pools->first[size]; pool; pool = pool->next)
+            pool->seen = &e->classes[size];
     a->episode = e;
 }
 
@@ -35,13 +38,10 @@ void episode_grew(struct episode *e, const struct block *b)
 }
 
 // All are free again, whichever had been taken.
-void episode_returned(struct episode *e, const struct block *b)
+void episode_returned_all(struct episode *e, struct episode_class *c, unsigned bucket)
 {
-    struct episode_class *c = &e->classes[b->pool->size];
-    unsigned bucket = block_set_bucket(b->bytes), word = bucket / 64;
+    unsigned word = bucket / 64;
     uint64_t bit = UINT64_C(1) << bucket % 64;
-    if (--c->lent[bucket])
-        return;
     e->differs |= (c->ties[word] & (c->cut[word] | c->pieces[word]) & bit) != 0;
     c->ties[word] &= ~bit;
 }

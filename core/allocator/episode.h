@@ -70,8 +70,15 @@ static inline void episode_served(struct episode_class *c, const struct block *b
         c->lent[how->block_bucket]++;
 }
 
-void episode_grew(struct episode *e, const struct block *b);     // before that: for this request
-void episode_returned(struct episode *e, const struct block *b); // a whole segment, by a request
+void episode_grew(struct episode *e, const struct block *b); // before that: for this request
+
+// A request returned a whole segment of such a bucket; and all that were lent.
+void episode_returned_all(struct episode *e, struct episode_class *c, unsigned bucket);
+static inline void episode_returned(struct episode *e, struct episode_class *c, unsigned bucket)
+{
+    if (!--c->lent[bucket])
+        episode_returned_all(e, c, bucket);
+}
 
 bool episode_repeats(const struct episode *e);
 

@@ -13,7 +13,8 @@ struct pool {
     struct block *unmapped; // treap by address
     struct pool *next;      // of the same size, by ascending stream number
     uint64_t stream_number;
-    uint64_t *searches; // of the whole class: the clock of garbage collection
+    uint64_t *searches;         // of the whole class: the clock of garbage collection
+    struct episode_class *seen; // of the episode that is watched; NULL: none is
     uint16_t stream;
     enum size_class size;
 };
@@ -83,25 +84,25 @@ static inline bool is_plain(struct beside w)
 }
 
 // A part of a classic segment.
-static inline bool block_is_piece(const struct block *b)
+static ALWAYS_INLINE bool block_is_piece(const struct block *b, struct beside w)
 {
-    return (b->previous || b->next) && !b->segment->expandable;
+    return (b->previous || b->next) && !(w.expands && b->segment->expandable);
 }
 
 // To and from the set of free blocks.
-static inline void became_free(struct allocator *a, struct block *b, struct beside w)
+static ALWAYS_INLINE void became_free(struct block *b, struct beside w)
 {
     b->state = BLOCK_FREE;
     if (w.collects)
         b->inserted_at = *b->pool->searches;
-    if (w.watched && block_is_piece(b))
-        episode_mark(a->episode->classes[b->pool->size].pieces, b->bucket);
+    if (w.watched && block_is_piece(b, w))
+        episode_mark(b->pool->seen->pieces, b->bucket);
 }
 
 static inline void pool_put(struct allocator *a, struct block *b)
 {
     block_set_add(&b->pool->free, b);
-    became_free(a, b, beside_of(a));
+    became_free(b, beside_of(a));
 }
 
 static inline void pool_take(struct block *b)
