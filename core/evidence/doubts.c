@@ -393,7 +393,7 @@ static bool drops_otherwise(const struct job *job)
 {
     bool measured = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
                     job->strategy == STRATEGY_ZERO3;
-    return job->lora_dropout && (!measured || job->packed);
+    return job_drops_in_adapters(job) && (!measured || job->packed);
 }
 
 static bool is_packed_and_short(const struct job *job)

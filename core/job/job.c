@@ -408,6 +408,16 @@ bool job_narrows_adapters(const struct job *p)
     return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
 }
 
+// trl 1.16, trainer/reward_config.py, dpo_config.py and kto_config.py: disable_dropout is True
+// where nobody says it, and sets p of every nn.Dropout, also of peft's, to 0; torch then hands on
+// the input itself. Those of grpo, rloo and distillation have False, that of sft has no such key.
+bool job_drops_in_adapters(const struct job *p)
+{
+    static const bool disables[TASKS] = {
+        [TASK_REWARD] = true, [TASK_DPO] = true, [TASK_KTO] = true};
+    return p->lora_dropout && !(p->recipe == RECIPE_TRL && disables[p->task]);
+}
+
 bool job_is_wide(const struct job *p)
 {
     return (p->precision == PRECISION_AUTOCAST && !job_shards_wide(p)) ||

@@ -246,7 +246,7 @@ void adapters_build(struct trainer *t)
         add_in_layer(t, (int)i);
     take_folds(t);
     g->embedding_is_leaf = job->checkpointing;
-    g->adapters_drop = job->lora_dropout;
+    g->adapters_drop = job_drops_in_adapters(job);
     if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
         return;
     cast_adapters(t, first, 4);

@@ -124,7 +124,7 @@ void run_evaluate(struct run *r)
     if (t->job->keeps_logits)
         keep_logits(t);
     t->without_graph = false;
-    t->graph.adapters_drop = trained->lora_dropout;
+    t->graph.adapters_drop = job_drops_in_adapters(trained);
     t->ids = ids;
     t->ring = ring;
     t->job = trained;

@@ -249,8 +249,10 @@ static void print_adapters(struct buf *out, const struct view *v, const struct j
         {job->lora_rank && !job->packed,
          "Adapters are peft 0.21's, in fp32 as it makes them; under checkpointing the embedding's "
          "output requires a gradient, as TRL sees to."},
-        {job->lora_dropout, "A dropout before adapters leaves each a mask of a byte a value and an "
-                            "input of its own."},
+        {job_drops_in_adapters(job),
+         "A dropout before adapters leaves each a mask of a byte a value and an input of its own."},
+        {job->lora_dropout && !job_drops_in_adapters(job),
+         "TRL turns the dropout before adapters off for this task (disable_dropout)."},
         {job->packed == QUANTIZE_NF4_SINGLE,
          "Packed weights are bitsandbytes 0.50's nf4: half a byte an element, a scale in fp32 for "
          "64 of them; products are in bf16. With no more than 1536 tokens a kernel may need no "

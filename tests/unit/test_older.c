@@ -53,6 +53,24 @@ TEST(dropout_is_off_where_nothing_is_trained)
               requests_of(LORA "recipe=trl eval-batch=5", wide));
 }
 
+#define WITH_AND_WITHOUT(task) \
+    LORA "recipe=trl batch=4 task=" task " lora-dropout=on", LORA "recipe=trl batch=4 task=" task
+
+// TRL's reward, dpo and kto set every dropout to 0 (disable_dropout); the others leave it.
+TEST(dropout_is_off_where_trl_turns_it_off)
+{
+    static const struct {
+        const char *on, *off;
+        bool drops;
+    } rows[] = {{WITH_AND_WITHOUT("sft"), true},  {WITH_AND_WITHOUT("reward"), false},
+                {WITH_AND_WITHOUT("dpo"), false}, {WITH_AND_WITHOUT("kto"), false},
+                {WITH_AND_WITHOUT("grpo"), true}, {WITH_AND_WITHOUT("rloo"), true}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        ptrdiff_t without = history_of(rows[i].off).count;
+        CHECK((history_of(rows[i].on).count > without) == rows[i].drops);
+    }
+}
+
 #define MIXTRAL                                                                           \
     "model=Mixtral-8x7B-v0.1 layers=2 gpu=H200 context=768 lora=16 lora-targets=q,k,v,o " \
     "precision=bf16 optimizer=adamw "
