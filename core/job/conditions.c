@@ -351,9 +351,9 @@ bool is_ragged_elsewhere(const struct job *j)
     return is_ragged(j) && !is_trl(j) && !pads;
 }
 
-bool is_ragged_without_sdpa(const struct job *j)
+bool is_ragged_by_package(const struct job *j)
 {
-    return is_ragged(j) && job_attention(j) != ATTENTION_SDPA;
+    return is_ragged(j) && job_attends_by_package(j);
 }
 
 bool is_packed_without_sft(const struct job *j)

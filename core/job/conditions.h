@@ -107,7 +107,7 @@ condition is_packed_without_sft;
 condition is_policy;
 condition is_ragged;
 condition is_ragged_elsewhere;
-condition is_ragged_without_sdpa;
+condition is_ragged_by_package;
 condition is_single_on_several;
 condition is_special_family;
 condition is_special_under_trinity;

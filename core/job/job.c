@@ -336,14 +336,19 @@ static bool pads_single_rows(const struct job *p)
     return p->recipe == RECIPE_LLAMAFACTORY && p->batching == BATCHING_PADDED;
 }
 
+bool job_has_uneven_rows(const struct job *p)
+{
+    bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1 || pads_single_rows(p);
+    return p->batching != BATCHING_FULL && several;
+}
+
 // A mask of rows that are all of one length says nothing, and none is made.
 bool job_masks_rows(const struct job *p)
 {
     // Gemma 3's images are seen from all of their tokens.
     if (p->images && model_has(&p->model, FEATURE_VISION_SIGLIP))
         return true;
-    bool several = p->batching == BATCHING_PACKED || job_rows(p) > 1 || pads_single_rows(p);
-    return p->batching != BATCHING_FULL && several && job_attention(p) == ATTENTION_SDPA;
+    return job_has_uneven_rows(p) && job_attention(p) == ATTENTION_SDPA;
 }
 
 // modeling_falcon.py: allow_is_causal_skip=False.

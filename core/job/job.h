@@ -215,6 +215,7 @@ bool job_attends_by_package(const struct job *p);  // flash-attn, 2 or 3
 bool job_attends_eagerly(const struct job *p);     // operator by operator, scores of all pairs
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
+bool job_has_uneven_rows(const struct job *p);     // padded or packed
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 bool job_masks_always(const struct job *p);        // or their family makes a mask whatever there is
 bool job_computes_wide(const struct job *p);       // nothing in bf16

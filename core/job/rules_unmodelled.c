@@ -63,8 +63,9 @@ const struct rule unmodelled_rules[] = {
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
      "and llamafactory; elsewhere every sequence is full"},
-    {0, 0, is_ragged_without_sdpa, 0, NOT_YET, "batching",
-     "padded and packed rows are modelled with sdpa, which needs a mask of them"},
+    {0, 0, is_ragged_by_package, 0, NOT_YET, "batching",
+     "padded and packed rows are modelled with sdpa and eager attention, which need a mask of "
+     "them"},
     {0, 0, keeps_wide_embeddings, 0, NOT_YET, "attention",
      "with this attention axolotl keeps norms, embedding and head in fp32 beside bf16 layers, "
      "which "

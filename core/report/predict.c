@@ -451,7 +451,7 @@ static void warning_json(struct json_out *j, struct str warning)
 static void print_rows(struct buf *out, const struct view *v, const struct job *job)
 {
     uint64_t row = job_sequence_tokens(job);
-    if (!job_masks_rows(job))
+    if (!job_masks_rows(job) && !job_has_uneven_rows(job))
         return;
     bool packed = job->batching == BATCHING_PACKED;
     struct buf text = buf_in(out->arena);

@@ -501,6 +501,24 @@ TEST(attention_decides_what_pairs_of_tokens_take)
     }
 }
 
+// masking_utils.py, eager_mask: numbers of what the booleans say, for every row once, and scores of
+// all heads beside them, as with full rows.
+TEST(eager_attention_masks_rows_that_differ)
+{
+    static const char eager[] = "model=Qwen3-0.6B layers=2 gpu=H200 context=1024 batch=3 "
+                                "recipe=trl attention=eager batching=";
+    const uint64_t pairs = UINT64_C(1024) * 1024;
+    struct arena *a = test_arena();
+    struct trace full = history_in(a, str_format(a, "%sfull", eager).p);
+    struct trace padded = history_in(a, str_format(a, "%spadded", eager).p);
+    struct trace packed = history_in(a, str_format(a, "%spacked", eager).p);
+    CHECK_U64((uint64_t)allocations_of(&padded, 3 * pairs * 4),
+              (uint64_t)allocations_of(&full, 3 * pairs * 4)); // in fp32, as weights are
+    CHECK_U64((uint64_t)allocations_of(&padded, 3 * pairs * 16 * 4),
+              (uint64_t)allocations_of(&full, 3 * pairs * 16 * 4));
+    CHECK(allocations_of(&packed, 9 * pairs * 16 * 4) > 0); // one row of all three
+}
+
 // A window as long as the context already takes a mask, and keys and values for every head.
 TEST(a_window_takes_a_mask)
 {

@@ -76,15 +76,17 @@ static struct var boolean_mask(struct trainer *t, bool sliding)
     if (has_pictures(t) && model_has(&t->job->model, FEATURE_VISION_SIGLIP))
         return returns(&f, allowed_by_images(t, sliding));
     struct var pairs = allowed_pairs(g, tokens, sliding);
-    return returns(&f, job_masks_rows(t->job) ? allowed_by_data(t, pairs) : pairs);
+    bool by_data = job_masks_rows(t->job) || job_has_uneven_rows(t->job);
+    return returns(&f, by_data ? allowed_by_data(t, pairs) : pairs);
 }
 
-// Zeros and the least number, to be added to the scores.
+// Zeros and the least number for each row, to be added to the scores (eager_mask).
 static struct var additive_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
+    uint64_t tokens = job_sequence_tokens(t->job);
     struct var pairs = boolean_mask(t, sliding);
-    return after(g, constant(g, job_rows(t->job) * pairs.elements, t->width), pairs);
+    return after(g, constant(g, job_rows(t->job) * tokens * tokens, t->width), pairs);
 }
 
 // transformers 4.46 and 4.48, modeling_llama.py:
