@@ -501,6 +501,20 @@ TEST(attention_decides_what_pairs_of_tokens_take)
     }
 }
 
+// TRL hands a mask of rows to the model, with which windows are joined: booleans for every row. A
+// loop that hands none has one for all (masking_utils.py, sdpa_mask).
+TEST(a_window_has_a_mask_of_every_row_that_is_handed_one)
+{
+    static const char windows[] = "model=gemma-3-1b layers=2 gpu=H200 context=1536 batch=3 recipe=";
+    const uint64_t pairs = UINT64_C(1536) * 1536;
+    struct arena *a = test_arena();
+    struct trace plain = history_in(a, str_format(a, "%stransformers", windows).p);
+    struct trace handed = history_in(a, str_format(a, "%strl", windows).p);
+    CHECK(allocations_of(&plain, pairs) > 0);
+    CHECK(allocations_of(&plain, 3 * pairs) == 0);
+    CHECK(allocations_of(&handed, 3 * pairs) > 0);
+}
+
 // masking_utils.py, eager_mask: numbers of what the booleans say, for every row once, and scores of
 // all heads beside them, as with full rows.
 TEST(eager_attention_masks_rows_that_differ)

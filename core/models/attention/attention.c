@@ -66,6 +66,15 @@ static struct var allowed_by_images(struct trainer *t, bool sliding)
     return after_two(g, constant(g, rows * pairs, 1), near, allowed);
 }
 
+// TRL's collators hand a mask of every row to the model (trl 1.16, trainer/sft_trainer.py and the
+// others). What windows ask for is joined with it also where it lets all tokens through
+// (masking_utils.py, sdpa_mask); only a causal mask by itself is then left out.
+static bool is_joined_with_data(const struct job *p)
+{
+    bool handed = p->recipe == RECIPE_TRL && p->batching != BATCHING_PACKED && p->ring == 1;
+    return job_masks_rows(p) || job_has_uneven_rows(p) || handed;
+}
+
 static struct var boolean_mask(struct trainer *t, bool sliding)
 {
     struct graph *g = &t->graph;
@@ -76,8 +85,7 @@ static struct var boolean_mask(struct trainer *t, bool sliding)
     if (has_pictures(t) && model_has(&t->job->model, FEATURE_VISION_SIGLIP))
         return returns(&f, allowed_by_images(t, sliding));
     struct var pairs = allowed_pairs(g, tokens, sliding);
-    bool by_data = job_masks_rows(t->job) || job_has_uneven_rows(t->job);
-    return returns(&f, by_data ? allowed_by_data(t, pairs) : pairs);
+    return returns(&f, is_joined_with_data(t->job) ? allowed_by_data(t, pairs) : pairs);
 }
 
 // Zeros and the least number for each row, to be added to the scores (eager_mask).
