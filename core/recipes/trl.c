@@ -28,6 +28,23 @@ static void build_before(struct run *r, const struct job *p, struct machine *m)
     trainer_build_reference(&r->reference, &r->reference_job, m, &whole_reference);
 }
 
+// accelerate 1.15, accelerator.py, prepare_model with evaluation_mode: on the card, but never
+// DDP's.
+static const struct habits *set_apart(struct job *reference, const struct run *r)
+{
+    if (reference->strategy != STRATEGY_DDP)
+        return &r->kind->habits;
+    reference->strategy = STRATEGY_SINGLE;
+    return &whole_reference;
+}
+
+static void build_after(struct run *r, const struct job *p, struct machine *m)
+{
+    r->reference_job = *p;
+    const struct habits *habits = set_apart(&r->reference_job, r);
+    trainer_build_reference(&r->reference, &r->reference_job, m, habits);
+}
+
 // distillation_trainer.py: the teacher in the type of its checkpoint, loaded as the student is.
 static void build_teacher(struct run *r, const struct job *p, struct machine *m)
 {
@@ -41,7 +58,8 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
         r->reference_job.strategy = STRATEGY_SINGLE;
     if (p->strategy == STRATEGY_ZERO3)
         r->reference_job.precision = p->precision;
-    const struct habits *habits = job_is_zero(p) ? &whole_reference : &r->kind->habits;
+    const struct habits *habits =
+        job_is_zero(p) ? &whole_reference : set_apart(&r->reference_job, r);
     trainer_build_teacher(&r->reference, &r->reference_job, m, habits, p);
 }
 
@@ -55,7 +73,7 @@ static void build(struct run *r, const struct job *p, struct machine *m)
         build_teacher(r, p, m);
     plain_build(r, p, m);
     if (reads && !before)
-        trainer_build_reference(&r->reference, p, m, &r->kind->habits);
+        build_after(r, p, m);
     if (p->teacher && !before)
         build_teacher(r, p, m);
     r->trainer.reference = reads || p->teacher ? &r->reference : NULL;

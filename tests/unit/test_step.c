@@ -533,6 +533,19 @@ TEST(eager_attention_masks_rows_that_differ)
     CHECK(allocations_of(&packed, 9 * pairs * 16 * 4) > 0); // one row of all three
 }
 
+// accelerate's prepare_model with evaluation_mode: the reference is in no DDP, and has no buckets.
+TEST(a_reference_has_no_reducer)
+{
+    static const char replicas[] = "model=Qwen3-0.6B layers=2 gpu=2xH200 context=512 recipe=trl "
+                                   "strategy=ddp task=";
+    struct arena *a = test_arena();
+    struct trace alone = history_in(a, str_format(a, "%sreward", replicas).p);
+    struct trace beside = history_in(a, str_format(a, "%sdpo", replicas).p);
+    uint64_t all = UINT64_C(4) * (UINT64_C(151936) * 1024 + 1024 + 2 * UINT64_C(15730944));
+    CHECK_U64((uint64_t)allocations_of(&beside, all), 1);
+    CHECK_U64((uint64_t)allocations_of(&alone, all), 0); // it has a score's weights too
+}
+
 // A window as long as the context already takes a mask, and keys and values for every head.
 TEST(a_window_takes_a_mask)
 {
