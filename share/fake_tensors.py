@@ -100,6 +100,8 @@ class Recorder(TorchDispatchMode):
                 self.see(tensor)
         if function is torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward.default:
             self.scratch(attention_scratch(arguments))
+        if function is torch.ops.aten._softmax_backward_data.default:  # CUDA's multiplies gradient and output first
+            self.scratch(arguments[0].nbytes)
         return result
 
     def multiply(self):

@@ -21,6 +21,7 @@ SMALL = 4096  # elements: numbers of a script's own, such as frequencies of posi
 LARGEST_REAL = 64 << 20  # bytes that are really held
 OF_SCALARS = {"aten::arange", "aten::full", "aten::scalar_tensor"}
 INTEGERS = {"aten::randperm", "aten::randint"}
+BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
 
 
 def is_whole(dtype):
@@ -34,6 +35,15 @@ def makes_whole(function, arguments, keywords):
         return is_whole(dtype)
     scalars = [value for value in arguments if isinstance(value, (bool, int, float))]
     return name in INTEGERS or (name in OF_SCALARS and scalars and not any(isinstance(v, float) for v in scalars))
+
+
+def by_place(arguments):
+    """A choice by a mask that is known is one by the places that it lets through."""
+    places = []
+    for index in arguments[1]:
+        known = index is not None and index.dtype is torch.bool and type(index) is not FakeTensor
+        places += index.nonzero().unbind(1) if known else [index]
+    return (arguments[0], places, *arguments[2:])
 
 
 class Host:
@@ -99,6 +109,9 @@ class Script(Recorder):
             self.host.building -= within
 
     def compute(self, function, types, tensors, arguments, keywords):
+        if function._schema.name in BY_MASK:
+            with unset_fake_temporarily():
+                arguments = by_place(arguments)
         if self.is_real(function, tensors, arguments, keywords):
             with unset_fake_temporarily():
                 result = function(*arguments, **keywords)
@@ -168,6 +181,28 @@ def play_addresses():
     FakeTensor.data_ptr = data_ptr
 
 
+def play_numbers():
+    """What an evaluation gathers of its losses."""
+    import numpy
+
+    def made_up(tensor, *, force=False):
+        return numpy.ones(tuple(tensor.shape), str(tensor.dtype).removeprefix("torch."))
+
+    FakeTensor.numpy = made_up
+
+
+def play_dropout():
+    """A GPU's takes one kernel, which keeps a byte a value (ATen/native/Dropout.cpp, is_fused_kernel_acceptable)."""
+    plain = torch.nn.functional.dropout
+
+    def dropout(input, p=0.5, training=True, inplace=False):
+        if training and 0 < p < 1 and not inplace:
+            return torch.native_dropout(input, p, True)[0]
+        return plain(input, p, training, inplace)
+
+    torch.nn.functional.dropout = dropout
+
+
 def play_optimizers():
     from torch.nn.utils import clip_grad
     from torch.optim import adam, adamw, optimizer, sgd
@@ -226,6 +261,8 @@ def begin():
     recorder = Script(workspace_bytes(trial))
     play_modules()
     play_addresses()
+    play_numbers()
+    play_dropout()
     play_optimizers()
     recorder.mode.__enter__()
     recorder.__enter__()

@@ -346,6 +346,7 @@ CHANGES_OF_FAKE = {
     "transformers.trainer": of_fake("fathom_fake", "play_trainer"),
     "transformers.utils.import_utils": play_types,
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
+    "trl.trainer.utils": of_fake("fathom_fake_kernels", "play_trl_rows"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
     "torch.nn.parallel.distributed": play_replicas,
     "deepspeed.accelerator.cpu_accelerator": of_fake("fathom_fake_ranks", "play_accelerator"),

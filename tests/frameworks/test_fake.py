@@ -127,6 +127,18 @@ class Fake(unittest.TestCase):
         self.assertEqual((done.returncode, found), (1, None))
         self.assertIn("CUDA out of memory", done.stderr)
 
+    def test_what_a_script_knows(self):
+        """Masks of its own choose; an evaluation's losses become numbers; a card's dropout keeps a byte a value, its
+        softmax multiplies before it goes backwards."""
+        chosen = ("mask = torch.zeros(1 << 22, dtype=torch.bool)\nmask[:1 << 20] = True\ny = x[mask]\n"
+                  "assert y.shape == (1 << 20,)\nprint(y.sum().numpy())\n")
+        dropped = "y = torch.nn.functional.dropout(x.requires_grad_(), 0.1)\n"
+        scores = "torch.softmax(x.requires_grad_().view(1 << 11, -1), 1).sum().backward()\n"
+        for text, mib in ((chosen, 16 + 4 + 4), (dropped, 16 + 16 + 4), (scores, 4 * 16)):
+            done, found = run_script(f"import torch\nx = torch.randn(1 << 22)\n{text}")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertAlmostEqual(found["allocated_bytes"] / 2**20, mib, delta=1, msg=text)
+
     def test_a_script_that_looks_at_values(self):
         done, found = run_script("import torch\nx = torch.randn(8)\nprint(x[x > 0].sum().item())\n")
         self.assertEqual((done.returncode, found), (1, None))
