@@ -26,7 +26,9 @@ static bool plan(struct str *told, struct arena *a, const struct settings *s, st
     struct plan_request r;
     struct task_pool pool = {0};
     struct runner runner = task_pool_runner(&pool);
-    if (!plan_request_read(&r, s, e) || !plan_tell(story, a, &r, &runner, e))
+    bool ok = plan_request_read(&r, s, e) && plan_tell(story, a, &r, &runner, e);
+    task_pool_release(&pool);
+    if (!ok)
         return false;
     *told = str_format(a, "%lld of %lld configurations", (long long)story->plan.predicted,
                        (long long)story->plan.all);

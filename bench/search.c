@@ -55,7 +55,9 @@ static bool time_guide(struct guide *g, struct arena *a, struct error *e)
     struct task_pool pool = {0};
     struct runner runner = task_pool_runner(&pool);
     double start = bench_seconds();
-    if (!bench_settings(&s, a, whole_guide, e) || !guide_make(g, a, &s, &runner, e))
+    bool ok = bench_settings(&s, a, whole_guide, e) && guide_make(g, a, &s, &runner, e);
+    task_pool_release(&pool);
+    if (!ok)
         return false;
     int searches = 0, simulations = 0, replays = 0;
     for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++) {
@@ -91,6 +93,7 @@ static int check(struct arena *a, const struct guide *g)
     struct task_pool pool = {0};
     struct runner runner = task_pool_runner(&pool);
     runner_run(&runner, *a, &(struct tasks){g->sweep.cell_count, scan, &c});
+    task_pool_release(&pool);
     int different = 0, replays = 0;
     for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++) {
         const struct capacity *found = &g->sweep.cells[i].capacity;

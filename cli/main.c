@@ -240,6 +240,7 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
               lengths_resolve(&o->settings, e) && read_document(&q, o->command, e) &&
               answer_command(out, o, &q, e);
     progress_end(&progress);
+    task_pool_release(&pool);
     return ok && attachments_write(*a, out, e);
 }
 

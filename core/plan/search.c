@@ -227,7 +227,7 @@ bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, st
         *c = plan_node(g, n);
         if ((least && !is_at(c, least)) || g->refused >> n & 1)
             continue;
-        if (!plan_try_candidate(p, c, *a, &refusal)) {
+        if (!plan_try_candidate(p, c, 0, *a, &refusal)) {
             plan_note_refusal(g, n, &refusal, e);
             if (e->code != ERROR_NONE)
                 return false;

@@ -46,9 +46,10 @@ struct search_step {
 bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
                 struct error *failure);
 
-// Makes the prediction of a candidate. False where a rule forbids it.
-bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
-                        struct error *e) MUST_USE;
+// Makes the prediction of a candidate; of a count that is looked for no further than what may take
+// so many seconds, 0: without limit. False where a rule forbids it.
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, double most_seconds,
+                        struct arena scratch, struct error *e) MUST_USE;
 
 // Tries what is left in the order of what it can count at least, until nothing can be better.
 bool search_sweep(struct search *s, struct arena *a, const struct runner *runner,

@@ -6,8 +6,8 @@
 #include "core/plan/front.h"
 #include "core/plan/search.h"
 
-// Predictions, and what takes little, side by side.
-enum { AT_ONCE = 4, MANY = 32 };
+// Predictions, and what takes little, side by side: enough that no thread waits long for another.
+enum { AT_ONCE = 24, MANY = 64 };
 
 // A node that is not decided yet.
 struct unit {

@@ -55,9 +55,9 @@ static bool count_most(uint64_t *most, const struct plan *p, struct plan_candida
 }
 
 // The fewest layers whose recomputation is safe, by halving: each takes time and gives room. Where
-// no count is, all but one.
-static bool predict_some(const struct plan *p, struct plan_candidate *c, struct arena scratch,
-                         struct error *e)
+// no count is, all but one; and no more are tried than take so long, if that is limited.
+static bool predict_some(const struct plan *p, struct plan_candidate *c, double most_seconds,
+                         struct arena scratch, struct error *e)
 {
     struct plan_candidate at = *c;
     uint64_t few = 0, enough;
@@ -70,15 +70,18 @@ static bool predict_some(const struct plan *p, struct plan_candidate *c, struct 
         bool safe = plan_is_safe(&at);
         if (safe || enough == all)
             *c = at;
+        if (!safe && most_seconds > 0 && at.prediction.time.seconds > most_seconds)
+            break;
         *(safe ? &enough : &few) = at.count;
     }
     return true;
 }
 
-bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
-                        struct error *e)
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, double most_seconds,
+                        struct arena scratch, struct error *e)
 {
-    return (plan_dials_say_some(c->dial) ? predict_some : predict_candidate)(p, c, scratch, e);
+    return plan_dials_say_some(c->dial) ? predict_some(p, c, most_seconds, scratch, e)
+                                        : predict_candidate(p, c, scratch, e);
 }
 
 bool search_asks(const struct search *s, const struct plan_group *g)
@@ -244,7 +247,10 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
         return failure->code == ERROR_NONE;
     if (s->phase != SEARCH_SECONDS && search_bound(s, g, c) > step->horizon)
         return true;
-    if (plan_try_candidate(s->plan, c, scratch, &refusal)) {
+    double most = found_with(s, g) * PLAN_SAME;
+    if (s->plan->request.goal == GOAL_COST)
+        most /= (double)g->family->gpus;
+    if (plan_try_candidate(s->plan, c, s->late ? most : 0, scratch, &refusal)) {
         if (!plan_dials_say_some(c->dial))
             plan_add_floor(g, c, true);
         g->candidate_count++;

@@ -6,17 +6,20 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "host/system/memory.h"
-
-enum { MOST_THREADS = 64, PROGRESS_MS = 100 };
+enum { PROGRESS_MS = 100 };
 
 struct shared {
-    const struct task_pool *pool;
+    struct task_pool *pool;
     const struct tasks *tasks;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     ptrdiff_t next, done; // under the lock, as what follows
     int running;
+};
+
+struct worker {
+    struct shared *shared;
+    struct host_memory *memory;
 };
 
 static bool take(struct shared *s, ptrdiff_t *index)
@@ -38,34 +41,34 @@ static void finish(struct shared *s, ptrdiff_t tasks, int threads)
     pthread_mutex_unlock(&s->lock);
 }
 
-static void work(struct shared *s)
+static void work(const struct worker *w)
 {
-    struct host_memory memory;
+    struct shared *s = w->shared;
     struct error e = {0};
-    if (!host_memory_reserve(&memory, &e)) {
+    if (!w->memory->block && !host_memory_reserve(w->memory, &e)) {
         if (s->pool->exhausted)
             s->pool->exhausted(NULL);
         __builtin_trap();
     }
-    struct arena arena = host_arena(&memory, s->pool->exhausted);
+    struct arena arena = host_arena(w->memory, s->pool->exhausted);
     for (ptrdiff_t index; take(s, &index);) {
         s->tasks->run(s->tasks->context, index, arena);
         finish(s, 1, 0);
     }
-    host_memory_release(&memory);
 }
 
 static void *thread_main(void *argument)
 {
-    work(argument);
-    finish(argument, 0, 1);
+    const struct worker *w = argument;
+    work(w);
+    finish(w->shared, 0, 1);
     return NULL;
 }
 
 static int thread_count(const struct task_pool *pool, const struct tasks *tasks)
 {
     long processors = pool->threads ? pool->threads : sysconf(_SC_NPROCESSORS_ONLN);
-    long most = tasks->count < MOST_THREADS ? (long)tasks->count : MOST_THREADS;
+    long most = tasks->count < TASK_POOL_THREADS ? (long)tasks->count : TASK_POOL_THREADS;
     return processors < 1 ? 1 : processors > most ? (int)most : (int)processors;
 }
 
@@ -104,21 +107,31 @@ static void wait_for_all(struct shared *s)
 static void run(void *host, const struct tasks *tasks)
 {
     struct shared s = {.pool = host, .tasks = tasks};
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[TASK_POOL_THREADS];
+    struct worker workers[TASK_POOL_THREADS];
     int wanted = thread_count(s.pool, tasks), started = 0;
     pthread_mutex_init(&s.lock, NULL);
     pthread_cond_init(&s.changed, NULL);
     s.running = wanted;
-    while (started < wanted && pthread_create(&threads[started], NULL, thread_main, &s) == 0)
+    for (int i = 0; i < TASK_POOL_THREADS; i++)
+        workers[i] = (struct worker){&s, &s.pool->memory[i]};
+    while (started < wanted &&
+           pthread_create(&threads[started], NULL, thread_main, &workers[started]) == 0)
         started++;
     finish(&s, 0, wanted - started);
     if (!started)
-        work(&s);
+        work(&workers[0]);
     wait_for_all(&s);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
     pthread_cond_destroy(&s.changed);
     pthread_mutex_destroy(&s.lock);
+}
+
+void task_pool_release(struct task_pool *pool)
+{
+    for (int i = 0; i < TASK_POOL_THREADS; i++)
+        host_memory_release(&pool->memory[i]);
 }
 
 struct runner task_pool_runner(struct task_pool *pool)

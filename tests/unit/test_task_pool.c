@@ -35,6 +35,9 @@ static void run_with(int threads, ptrdiff_t count)
     struct runner runner = task_pool_runner(&pool);
     struct arena unused = {0};
     runner_run(&runner, unused, &(struct tasks){count, square, s});
+    CHECK(!count || pool.memory[0].block);
+    task_pool_release(&pool);
+    CHECK(!pool.memory[0].block);
     for (ptrdiff_t i = 0; i < count; i++)
         CHECK_U64(s->squares[i], (uint64_t)(i * (i + 1)));
     CHECK_U64((uint64_t)s->last_done, (uint64_t)count);
