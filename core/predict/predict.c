@@ -207,6 +207,34 @@ static void make_steps(struct prediction *p, struct simulation *s, const struct 
     }
 }
 
+// How many batches of an evaluation are played: with the second ZeRO-3 finds what the first left
+// behind, gathers further ahead and leaves more; elsewhere, and from then on, they are all alike.
+static uint64_t batches_of(const struct job *job)
+{
+    uint64_t most = job->strategy == STRATEGY_ZERO3 && !job->keeps_logits ? 2 : 1;
+    uint64_t ranks = job_ranks(job);
+    uint64_t told = u64_divide_up(job->evaluation_rows, sat_mul(job->evaluation_batch, ranks));
+    return told ? u64_least(told, most) : most;
+}
+
+// And a step after it, which has what was left in its way.
+static void evaluate(struct prediction *p, struct simulation *s, const struct job *job,
+                     struct run *run)
+{
+    machine_mark(&s->machine, EVENT_RESET_PEAKS);
+    double begun = timeline_begin(s->time);
+    run_evaluate(run);
+    p->evaluation_seconds = s->untimed ? 0 : timeline_end(s->time) - begun;
+    for (uint64_t i = 1; i < batches_of(job); i++)
+        run_evaluate(run);
+    note_phase(&p->evaluation, s);
+    if (job->strategy != STRATEGY_ZERO3 || !s->machine.play)
+        return;
+    machine_mark(&s->machine, EVENT_RESET_PEAKS);
+    run_step(run);
+    note_phase(&p->resumed, s);
+}
+
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
 {
     struct run *run = NEW(s->machine.arena, struct run, 1);
@@ -217,13 +245,8 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     make_steps(p, s, job, run);
     if (s->steps)
         return;
-    if (job->evaluation_batch) {
-        machine_mark(&s->machine, EVENT_RESET_PEAKS);
-        double begun = timeline_begin(s->time);
-        run_evaluate(run);
-        p->evaluation_seconds = s->untimed ? 0 : timeline_end(s->time) - begun;
-        note_phase(&p->evaluation, s);
-    }
+    if (job->evaluation_batch)
+        evaluate(p, s, job, run);
     if (!run->kind->finish && job->saving == SAVING_NEVER)
         return;
     machine_mark(&s->machine, EVENT_RESET_PEAKS);
@@ -292,8 +315,8 @@ static void take_over(struct prediction *p, const struct simulation *s)
 static struct step_peak largest_step(const struct prediction *p)
 {
     struct step_peak most = {0};
-    for (int i = 0; i < p->steps_done; i++) {
-        const struct step_peak *s = &p->steps[i];
+    for (int i = 0; i <= p->steps_done; i++) {
+        const struct step_peak *s = i < p->steps_done ? &p->steps[i] : &p->resumed;
         most.allocated_bytes = u64_most(most.allocated_bytes, s->allocated_bytes);
         most.requested_bytes = u64_most(most.requested_bytes, s->requested_bytes);
         most.reserved_bytes = u64_most(most.reserved_bytes, s->reserved_bytes);

@@ -26,6 +26,7 @@ struct prediction {
     struct step_peak steps[PREDICT_STEPS];
     int steps_asked, steps_done;
     struct step_peak load, evaluation, save; // where reserved_bytes is not 0
+    struct step_peak resumed;                // a step that follows an evaluation
     bool fits;                               // the card; the verdict is about the host too
     struct verdict verdict;
     struct outside outside;

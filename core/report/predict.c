@@ -109,11 +109,15 @@ static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_
 // Evaluation and saving come between steps, or after the last.
 static void print_other_phases(struct buf *out, const struct prediction *p)
 {
-    const struct step_peak *e = &p->evaluation;
+    const struct step_peak *e = &p->evaluation, *r = &p->resumed;
     if (e->reserved_bytes)
         buf_printf(out, "\n  Evaluation: %.*s allocated, %.*s reserved\n",
                    STR_ARGS(bytes_text(out->arena, e->allocated_bytes)),
                    STR_ARGS(bytes_text(out->arena, e->reserved_bytes)));
+    if (r->reserved_bytes)
+        buf_printf(out, "  A step after it: %.*s allocated, %.*s reserved\n",
+                   STR_ARGS(bytes_text(out->arena, r->allocated_bytes)),
+                   STR_ARGS(bytes_text(out->arena, r->reserved_bytes)));
 }
 
 // Less than that is not worth a line.

@@ -18,6 +18,42 @@ static struct prediction predicted(const char *settings)
     return predicted_in(test_arena(), settings);
 }
 
+// What the unmodified libraries took on fake tensors, evaluating between steps (DeepSpeed 0.19.8,
+// TRL 1.16, transformers 5.17): parameters that an evaluation leaves behind are there in its next
+// batch, and in the step that follows.
+TEST(an_evaluation_leaves_parameters_behind)
+{
+    static const struct {
+        const char *settings;
+        double steps, evaluation;
+    } rows[] = {
+        {"recipe=trl layers=2 gpu=16xH200 context=1024 batch=3 eval-batch=1", 8104951808.0,
+         4808014848.0},
+        {"recipe=transformers checkpointing=on layers=2 gpu=16xH200 context=1024 batch=3 "
+         "eval-batch=1",
+         10170818560.0, 0},
+        {"recipe=transformers checkpointing=on layers=2 gpu=2xH200 context=1024 batch=3 "
+         "eval-batch=3",
+         21062045184.0, 0},
+        {"recipe=trl layers=6 gpu=16xH200 context=1536 batch=4 accum=2 eval-batch=4", 10138734592.0,
+         7832008192.0},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct arena *a = test_arena();
+        struct prediction p = predicted_in(
+            a,
+            str_format(a, "model=Qwen2.5-7B strategy=zero3 network=none %s", rows[i].settings).p);
+        double error = (double)p.resumed.allocated_bytes / rows[i].steps - 1;
+        CHECK(error > -0.0005 && error < 0.0005);
+        CHECK(p.resumed.allocated_bytes > p.steps[2].allocated_bytes);
+        CHECK_U64(p.allocated_bytes, p.resumed.allocated_bytes);
+        error = rows[i].evaluation > 0
+                    ? (double)p.evaluation.allocated_bytes / rows[i].evaluation - 1
+                    : 0;
+        CHECK(error > -0.0015 && error < 0.0015);
+    }
+}
+
 // After a step: bf16 parameters, and this rank's part of fp32 copies and two moments. Stage 3 has a
 // part of the parameters only, and one of bf16 gradients. cuBLAS has two workspaces.
 TEST(a_step_leaves_parameters_and_a_part_of_the_optimizer)

@@ -61,6 +61,13 @@ struct visit {
     bool in_leaf;
 };
 
+// Which of a module's parameters stay when it is left, as bits.
+struct answer {
+    int module;
+    unsigned stays;
+    const struct answer *next; // of the same step
+};
+
 struct coordinator {
     struct trainer *trainer;
     uint16_t stream;
@@ -72,6 +79,8 @@ struct coordinator {
     int *ahead;           // room for all parameters, while they are chosen
     struct visit *visits; // NULL: not looked for yet
     uint64_t *passed[2];  // elements before each module of the pass; [0]: without those of leaves
+    const struct answer **answers; // by step
+    ptrdiff_t answer_steps, answer_capacity;
     bool is_recording, is_known;
     bool is_searched; // what each module may let go was found, in the first pass that was known
     struct pending fetches;
@@ -461,15 +470,48 @@ static bool comes_again_soon(struct coordinator *c, int parameter, bool sees_lea
     return i != NEVER && passed[c->visits[i].step] - passed[c->step] < MOST_REUSE_DISTANCE;
 }
 
+static const struct answer *answer_of(struct coordinator *c, int module)
+{
+    struct arena *a = c->trainer->machine->arena;
+    while (c->answer_steps <= c->step) {
+        if (c->answer_steps == c->answer_capacity)
+            c->answers =
+                arena_grow(a, c->answers, sizeof *c->answers, c->answer_steps, &c->answer_capacity);
+        c->answers[c->answer_steps++] = NULL;
+    }
+    const struct answer *known = c->answers[c->step];
+    while (known && known->module != module)
+        known = known->next;
+    return known;
+}
+
+// What a module keeps when it is left at this step, as bits. That is worked out once, and the
+// answer holds from then on, whatever is ahead (__params_to_release: functools.lru_cache, which
+// nothing clears): a pass that ends early, as an evaluation does, leaves parameters behind.
+static unsigned keeps(struct coordinator *c, int module, const struct module *m)
+{
+    const struct answer *known = answer_of(c, module);
+    if (known)
+        return known->stays;
+    struct answer *made = NEW(c->trainer->machine->arena, struct answer, 1);
+    *made = (struct answer){.module = module, .next = c->answers[c->step]};
+    for (int i = 0; i < m->count; i++) {
+        const struct piece *p = &c->pieces[m->parameters[i]];
+        bool stays =
+            p->persists || p->last > c->step || comes_again_soon(c, m->parameters[i], m->is_leaf);
+        made->stays |= (unsigned)stays << i;
+    }
+    c->answers[c->step] = made;
+    return made->stays;
+}
+
 void coordinator_leave(struct coordinator *c, int module)
 {
     struct module m = module_at(c, module);
+    unsigned stays = c->is_known ? keeps(c, module, &m) : 0;
     for (int i = 0; i < m.count; i++) {
-        struct piece *p = &c->pieces[m.parameters[i]];
-        p->users &= ~m.user;
-        bool stays = c->is_known && (p->persists || p->last > c->step ||
-                                     comes_again_soon(c, m.parameters[i], m.is_leaf));
-        if (!stays)
+        c->pieces[m.parameters[i]].users &= ~m.user;
+        if (!(stays >> i & 1))
             let_go(c, m.parameters[i]);
     }
 }
