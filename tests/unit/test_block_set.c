@@ -96,6 +96,15 @@ static void change(struct block_set *s, struct row *r, struct block *b, uint64_t
     CHECK(finds_the_same(s, r, b));
 }
 
+static void empty(struct block_set *s, struct row *r)
+{
+    while (r->count) {
+        CHECK(block_set_find(s, 0, 0) == r->all[0]);
+        take_out(s, r, r->all[0]);
+    }
+    CHECK(!block_set_find(s, 0, 0));
+}
+
 TEST(a_set_finds_what_a_sorted_row_finds)
 {
     struct arena *a = test_arena();
@@ -115,9 +124,5 @@ TEST(a_set_finds_what_a_sorted_row_finds)
         if (row.count && below(&state, 3) == 0)
             change(set, &row, row.all[below(&state, (uint64_t)row.count)], &state);
     }
-    while (row.count) {
-        CHECK(block_set_find(set, 0, 0) == row.all[0]);
-        take_out(set, &row, row.all[0]);
-    }
-    CHECK(!block_set_find(set, 0, 0));
+    empty(set, &row);
 }
