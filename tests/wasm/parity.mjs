@@ -42,6 +42,7 @@ questions.push('command=max\nmodel=Qwen3-8B\ngpu=8xH100-80G\nlayers=4',
 for (const target of ['accelerate\nexpandable=on', 'deepspeed\nstrategy=zero3', 'trl\ntask=dpo', 'trinity', 'verl', 'slurm']) {
   questions.push(`command=emit\nmodel=Qwen3-8B\ncontext=8k\ngpu=8xH100-80G\nfor=${target}`);
 }
+questions.push('command=plan\nmodel=Qwen3-0.6B\ngpu=2xA100-80G\ncontext=8k\nlayers=2\nglobal-batch=16'); // deep in the stack
 questions.push('command=serve\nmodel=Qwen3-30B-A3B\ngpu=2xH100-80G\ntp=2\nengine=vllm',
   'command=serve\nmodel=gemma-3-4b\ngpu=RTX4090\nengine=sglang@0.4.6\ncontext=8k',
   'command=split\nteacher=Qwen3-8B\nmodel=Qwen3-0.6B\ngpu=4xH100-80G\nresponse=1k');
