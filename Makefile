@@ -25,8 +25,9 @@ test-clang: ## the same, built by clang
 	@scripts/build dev-clang
 	@cd build/dev-clang && ctest -j 2 --output-on-failure
 
-random: ## random jobs: emit and read back, max, guide and remedies against predict; SEED=1
-	@scripts/build release random_jobs
+random: ## random jobs: emit and read back, max, guide and remedies against predict, plans with settings added; SEED=1
+	@scripts/build release random_jobs plan_settings
+	@build/release/plan_settings few
 	@build/release/random_jobs trips 10000 $(SEED)
 	@build/release/random_jobs limits 500 $(SEED) 6144
 

@@ -105,14 +105,16 @@ static bool mean_its_step(const struct options *o, struct settings *file, const 
                 "this is a file of %s, whose training step is not modelled yet", f->format);
 }
 
-// What a command does not take and means the same without.
+// What a command does not take and means the same without, or finds by itself: how long, and in
+// which batches.
 static bool goes_without_saying(const struct setting *item, const struct foreign *f)
 {
     bool spread = str_is(item->key, "cp") || str_is(item->key, "sp");
     bool rl = str_is(str_from(f->recipe), "trinity") || str_is(str_from(f->recipe), "verl");
     if (str_is(item->key, "task"))
         return str_is(item->value, rl ? "grpo" : "sft");
-    return (spread && str_is(item->value, "1")) || str_is(item->key, "save-hf");
+    return (spread && str_is(item->value, "1")) ||
+           words_have("save-hf|context|batch|accum", '|', item->key);
 }
 
 // Our own requests may hold settings of other commands; a framework's file speaks of one job.

@@ -20,6 +20,7 @@ from torch.utils._pytree import tree_iter
 
 PLAIN = (torch.Tensor, torch.nn.Parameter, FakeTensor)
 STRIDE = 1 << 40  # between the made-up addresses of two storages: none is larger
+WAIT = torch.ops._c10d_functional.wait_tensor.default if torch.distributed.is_available() else None
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::bmm", "aten::linear"}
 
 
@@ -92,6 +93,8 @@ class Recorder(TorchDispatchMode):
         if function._schema.name in PRODUCTS:
             self.multiply()
         self.settle()
+        if function is WAIT:  # hands out what it was given; its stand-in would make another
+            return arguments[0]
         result = function(*arguments, **(keywords or {}))
         if function is torch.ops.aten.add.Tensor and is_summed_gradient(arguments):
             self.inherit(arguments[0].untyped_storage(), result.untyped_storage())

@@ -57,6 +57,23 @@ struct decimal {
     enum unit_result result;
 };
 
+// As in 5e8. Returns how long it is.
+static ptrdiff_t read_exponent(struct decimal *d, struct str text)
+{
+    ptrdiff_t i = 1;
+    uint64_t power = 0;
+    if (text.n < 2 || (text.p[0] != 'e' && text.p[0] != 'E') || !char_is_digit(text.p[1]))
+        return 0;
+    for (; i < text.n && char_is_digit(text.p[i]); i++)
+        power = sat_add(sat_mul(power, 10), (uint64_t)(text.p[i] - '0'));
+    for (; power > 0 && d->whole != U64_SATURATED && (d->whole || d->fraction); power--) {
+        uint64_t tenth = d->fraction * 10 / 1000000;
+        d->whole = sat_add(sat_mul(d->whole, 10), tenth);
+        d->fraction = d->fraction * 10 % 1000000;
+    }
+    return i;
+}
+
 static struct decimal read_decimal(struct str text)
 {
     struct decimal d = {.rest = text};
@@ -70,6 +87,8 @@ static struct decimal read_decimal(struct str text)
             d.fraction += place * (uint64_t)(text.p[i] - '0');
         }
     }
+    if (digits > 0)
+        i += read_exponent(&d, str_slice(text, i, text.n));
     d.rest = str_trim(str_slice(text, i, text.n));
     if (digits == 0)
         d.result = UNIT_NOT_A_NUMBER;

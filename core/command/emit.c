@@ -16,10 +16,6 @@ struct emission {
 
 // Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
 // (deepspeed/runtime/zero/config.py).
-#define BUCKET_NOTE(gib)                                                        \
-    " DeepSpeed's default bucket, up to " gib " GiB more, is not in it; --for " \
-    "deepspeed writes a smaller one."
-
 static void put_fit(struct buf *b, const struct prediction *p)
 {
     buf_printf(b, "Predicted: %s. Peak ", grade_name(p->verdict.grade));
@@ -57,8 +53,6 @@ static void say_peak(struct emission *m, struct arena *a)
     }
     if (!p->verdict.evidence.runs)
         buf_put_z(&b, " Not measured: jobs of this kind.");
-    if (draft_is(&m->draft, IS_ZERO, IS_CONFIG))
-        buf_put_z(&b, job_reduces_wide(&m->job) ? BUCKET_NOTE("1.86") : BUCKET_NOTE("0.93"));
     m->sentence = buf_str(&b);
 }
 
@@ -149,6 +143,21 @@ static bool attach_files(struct answer *a, const struct query *q, const struct e
     return true;
 }
 
+// How large the data is, files do not say; of the rest TRL's alone say when and how it evaluates.
+static bool check_evaluation(const struct emission *m, struct error *e)
+{
+    const struct setting *batch = settings_find_z(m->job.given, "eval-batch"),
+                         *logits = settings_find_z(m->job.given, "eval-logits");
+    const struct setting *unsaid = m->job.keeps_logits ? logits : NULL;
+    if (batch && m->job.target != FOR_TRL)
+        unsaid = batch;
+    return !unsaid || FAIL(e, BAD_INPUT, unsaid->where,
+                           "what is written for %s says nothing of %s, so that it would be "
+                           "predicted and not happen: leave it out",
+                           target_defs[m->job.target].title,
+                           unsaid == logits ? "metrics of logits" : "evaluation");
+}
+
 bool emit_answer(struct answer *a, const struct query *q, struct error *e)
 {
     struct emission *m = NEW(q->arena, struct emission, 1);
@@ -156,7 +165,7 @@ bool emit_answer(struct answer *a, const struct query *q, struct error *e)
         return FAIL(e, BAD_INPUT, STR("--for"), "emit needs a framework, such as --for accelerate");
     if (!job_resolve(&m->job, q->arena, q->settings, e) ||
         !draft_from_job(&m->draft, q->arena, &m->job, e) || !emit_check(&m->draft, e) ||
-        !predict_files(m, q->arena, e))
+        !check_evaluation(m, e) || !predict_files(m, q->arena, e))
         return false;
     m->sentence = str_join(q->arena, m->sentence, draft_aside(&m->draft));
     draft_fact(&m->draft, "predicted", m->sentence);

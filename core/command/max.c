@@ -114,7 +114,8 @@ static bool job_last(const struct job **job, const struct query *q,
         if (s->cells[i].possible)
             last.settings = &s->cells[i].settings;
     *job = found;
-    return capacity_job(found, q->arena, &last, grid_length(&r->grid, 0), e);
+    return capacity_grid(&last.grid, *q->arena, &last, e) &&
+           capacity_job(found, q->arena, &last, grid_length(&last.grid, 0), e);
 }
 
 bool max_answer(struct answer *a, const struct query *q, struct error *e)

@@ -55,12 +55,12 @@ static bool attach_trace(struct answer *a, const struct query *q, const struct p
     return true;
 }
 
-// Nothing where the step's time is not known.
+// Nothing where the whole step's time is not known.
 static bool find_streams(struct activity **streams, const struct query *q,
                          const struct predict_story *s, struct error *e)
 {
     const struct step_time *time = &s->prediction.time;
-    if (time->unknown || !time->bound_by)
+    if (time->unknown || time->beside || !time->bound_by)
         return true;
     *streams = NEW(q->arena, struct activity, 1);
     (*streams)->seconds = time->seconds;

@@ -69,9 +69,9 @@ const struct command commands[] = {
          "how far such predictions were off), what is alive at the peak, and when they do not fit "
          "what they would need and what would help, computed. Exits with 1 when they do not fit.",
      .uses = USE_JOB,
-     .settings =
-         "margin host-memory host-cores network nvme mean-length data batch-lengths explain "
-         "timeline trace snapshot store",
+     .settings = "margin host-memory host-cores network nvme mean-length data data-rank "
+                 "batch-lengths explain "
+                 "timeline trace snapshot store",
      .host = HOST_STORE,
      .answer = predict_answer,
      .examples = {{"predict --model Qwen3-8B --gpu 8xH100-80G --context 32k", "one configuration"},

@@ -17,8 +17,8 @@ static const struct row accelerate_rows[] = {
     {"distributed_type", ROW_TEXT, "DEEPSPEED", IS_ZERO},
     {"mixed_precision", ROW_TEXT, "no", IS_BF16, 0,
      "The weights themselves are bf16: nothing to cast."},
-    {"mixed_precision", ROW_TEXT, "fp16", IS_FP16, IS_CONFIG},
-    {"mixed_precision", ROW_TEXT, "bf16", 0, IS_BF16 | IS_CONFIG | IS_FP16},
+    {"mixed_precision", ROW_TEXT, "fp16", IS_FP16, IS_ZERO},
+    {"mixed_precision", ROW_TEXT, "bf16", 0, IS_BF16 | IS_ZERO | IS_FP16},
     {"num_machines", ROW_LITERAL, "@nodes@"},
     {"num_processes", ROW_LITERAL, "@gpus@", IS_NODES, 0, "Of all machines together, one a GPU."},
     {"num_processes", ROW_LITERAL, "@gpus@", 0, IS_NODES},
@@ -65,26 +65,10 @@ static const struct row accelerate_rows[] = {
     {"fsdp_config.fsdp_state_dict_type", ROW_TEXT, "FULL_STATE_DICT", IS_FSDP | IS_SAVED_WHOLE, 0,
      "Gathered tensor by tensor, into the first process's memory."},
 
-    {"deepspeed_config.zero_stage", ROW_LITERAL, "1", IS_ZERO1, IS_CONFIG},
-    {"deepspeed_config.zero_stage", ROW_LITERAL, "2", IS_ZERO2, IS_CONFIG},
-    {"deepspeed_config.zero_stage", ROW_LITERAL, "3", IS_ZERO3, IS_CONFIG},
-    {"deepspeed_config.gradient_accumulation_steps", ROW_LITERAL, "@accum@", IS_ZERO, IS_CONFIG,
-     "Must be what the training arguments say."},
-    {"deepspeed_config.gradient_clipping", ROW_LITERAL, "1.0", IS_ZERO, IS_CONFIG},
-    {"deepspeed_config.offload_optimizer_device", ROW_TEXT, "cpu", IS_ZERO | IS_OFFLOAD_OPTIMIZER,
-     IS_CONFIG},
-    {"deepspeed_config.offload_optimizer_device", ROW_TEXT, "none", IS_ZERO,
-     IS_CONFIG | IS_OFFLOAD_OPTIMIZER},
-    {"deepspeed_config.offload_param_device", ROW_TEXT, "cpu", IS_ZERO | IS_OFFLOAD_ALL, IS_CONFIG},
-    {"deepspeed_config.offload_param_device", ROW_TEXT, "none", IS_ZERO,
-     IS_CONFIG | IS_OFFLOAD_ALL},
-    {"deepspeed_config.deepspeed_config_file", ROW_TEXT, "deepspeed.json", IS_ZERO | IS_CONFIG, 0,
-     "Stage, precision, clipping and offload are there; Accelerate refuses them in both files."},
+    {"deepspeed_config.deepspeed_config_file", ROW_TEXT, "deepspeed.json", IS_ZERO, 0,
+     "Stage, precision, clipping, buckets and offload are there; Accelerate refuses them in both "
+     "files."},
     {"deepspeed_config.zero3_init_flag", ROW_TRAIT, NULL, IS_ZERO, 0, NULL, IS_ZERO3},
-    {"deepspeed_config.zero3_save_16bit_model", ROW_TRAIT, NULL, IS_ZERO,
-     IS_CONFIG | IS_SAVED_SHARDS, NULL, IS_ZERO3},
-    {"deepspeed_config.zero3_save_16bit_model", ROW_LITERAL, "false", IS_ZERO | IS_SAVED_SHARDS,
-     IS_CONFIG},
     {"deepspeed_config.deepspeed_multinode_launcher", ROW_TEXT, "standard", IS_ZERO | IS_NODES, 0,
      "One launcher a node; the default, pdsh, wants a hostfile and ssh."},
 
@@ -109,8 +93,8 @@ static const struct row accelerate_rows[] = {
      "A sequence of @context@ tokens is spread over @sp@ GPUs, heads during attention."},
     {"parallelism_config.parallelism_config_sp_backend", ROW_TEXT, "deepspeed", IS_SP},
     {"parallelism_config.parallelism_config_sp_seq_length_is_variable", ROW_LITERAL, "true", IS_SP},
-    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "sdpa", IS_SP,
-     IS_FLASH2},
+    {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT,
+     "@attn_implementation@", IS_SP, IS_FLASH2},
     {"parallelism_config.parallelism_config_sp_attn_implementation", ROW_TEXT, "flash_attention_2",
      IS_SP | IS_FLASH2},
 };
@@ -144,16 +128,19 @@ static const struct line run_lines[] = {
 
 void emit_accelerate_yaml(struct emit_files *files, const struct draft *j)
 {
+    if (draft_is(j, IS_ZERO, 0))
+        emit_deepspeed_json(files, j);
     emit_yaml(files, j, "accelerate.yaml", accelerate_rows, COUNT_OF(accelerate_rows));
 }
 
-// The same files are written for a loop of one's own and for transformers' Trainer, whose steps are
-// not predicted alike, nor are those of its versions.
+// The same files are written for a loop of one's own, DeepSpeed's and transformers' Trainer, whose
+// steps are not predicted alike, nor are those of its versions.
 static void name_recipe(struct buf *out, const struct draft *j)
 {
     const struct setting *given = settings_find_z(j->settings, "recipe");
     struct str recipe = given ? given->value : draft_text(j, "recipe");
-    if (j->job->target == FOR_TRANSFORMERS)
+    bool shared = j->job->target == FOR_ACCELERATE && draft_is(j, IS_ZERO, 0);
+    if (j->job->target == FOR_TRANSFORMERS || shared)
         buf_printf(out, "# Predicted with --recipe %.*s\n", STR_ARGS(recipe));
 }
 
@@ -172,5 +159,6 @@ void emit_accelerate_training(struct emit_files *files, const struct draft *j)
 }
 
 const struct writer writer_accelerate = {
+    .prepare = draft_deepspeed,
     .emit = emit_accelerate_training,
 };

@@ -4,17 +4,16 @@
 #include "core/base/num.h"
 #include "core/emit/emit.h"
 
-enum { LARGEST_BUCKET = 500000000 }; // elements: DeepSpeed's own default
-
 static const struct row rows[] = {
     {"train_micro_batch_size_per_gpu", ROW_LITERAL, "@batch@"},
     {"gradient_accumulation_steps", ROW_LITERAL, "@accum@"},
     {"gradient_clipping", ROW_LITERAL, "1.0"},
     {"bf16.enabled", ROW_LITERAL, "true", 0, IS_FP16},
     {"fp16.enabled", ROW_LITERAL, "true", IS_FP16},
-    // Without it, in fp32 (runtime/constants.py); ArcticTraining's recipes say this too.
-    {"seq_parallel_communication_data_type", ROW_TEXT, "bf16", IS_SP, IS_FP16},
-    {"seq_parallel_communication_data_type", ROW_TEXT, "fp16", IS_SP | IS_FP16},
+    // Without it, in fp32 (runtime/constants.py), as in the measured jobs of TRL; ArcticTraining's
+    // recipes say this too.
+    {"seq_parallel_communication_data_type", ROW_TEXT, "bf16", IS_SP, IS_FP16 | IS_REDUCED_WIDE},
+    {"seq_parallel_communication_data_type", ROW_TEXT, "fp16", IS_SP | IS_FP16, IS_REDUCED_WIDE},
     {"zero_optimization.stage", ROW_LITERAL, "1", IS_ZERO1},
     {"zero_optimization.stage", ROW_LITERAL, "2", IS_ZERO2},
     {"zero_optimization.stage", ROW_LITERAL, "3", IS_ZERO3},
@@ -28,8 +27,8 @@ static const struct row rows[] = {
     {"zero_optimization.stage3_prefetch_bucket_size", ROW_LITERAL, "@prefetch_bucket@", IS_ZERO3},
     {"zero_optimization.stage3_param_persistence_threshold", ROW_LITERAL, "@persistence@",
      IS_ZERO3},
-    {"zero_optimization.stage3_max_live_parameters", ROW_LITERAL, "1000000000", IS_ZERO3},
-    {"zero_optimization.stage3_max_reuse_distance", ROW_LITERAL, "1000000000", IS_ZERO3},
+    {"zero_optimization.stage3_max_live_parameters", ROW_LITERAL, "@live@", IS_ZERO3},
+    {"zero_optimization.stage3_max_reuse_distance", ROW_LITERAL, "@reuse@", IS_ZERO3},
     {"zero_optimization.sub_group_size", ROW_LITERAL, "@sub_group@", IS_ZERO3},
     {"zero_optimization.stage3_gather_16bit_weights_on_model_save", ROW_LITERAL, "true", IS_ZERO3,
      IS_SAVED_SHARDS},
@@ -48,19 +47,17 @@ static const struct row rows[] = {
     {"wall_clock_breakdown", ROW_LITERAL, "false"},
 };
 
-// What transformers puts in for "auto" (integrations/deepspeed.py): buckets of h*h elements, nine
-// tenths of that ahead, 10*h kept whole. Predictions and the measured runs have the same buckets.
+// Numbers, not "auto": what runs has the sizes that are predicted.
 bool draft_deepspeed(struct draft *j, struct error *e)
 {
     (void)e;
-    uint64_t h = j->job->model.hidden, bucket = sat_mul(h, h);
-    uint64_t shard = u64_divide_up(j->job->parameters.total, job_ranks(j->job));
-    draft_count(j, "reduce_bucket", bucket < LARGEST_BUCKET ? bucket : LARGEST_BUCKET);
-    draft_count(j, "prefetch_bucket", sat_mul(9, sat_mul(h, h)) / 10);
-    draft_count(j, "persistence", sat_mul(10, h));
-    // A shard below a thousand million elements would be stepped at once, with 6 bytes an element
-    // beside it (runtime/zero/stage3.py); in groups of a hundred million it takes 0.6 GB.
-    draft_count(j, "sub_group", shard < 1000000000 ? 100000000 : 1000000000);
+    struct zero_sizes sizes = job_zero_sizes(j->job);
+    draft_count(j, "reduce_bucket", sizes.reduced);
+    draft_count(j, "prefetch_bucket", sizes.ahead);
+    draft_count(j, "persistence", sizes.persists);
+    draft_count(j, "sub_group", sizes.sub_group);
+    draft_count(j, "live", sizes.live);
+    draft_count(j, "reuse", sizes.reuse);
     return true;
 }
 
@@ -69,13 +66,7 @@ void emit_deepspeed_json(struct emit_files *files, const struct draft *j)
     emit_json(files, j, "deepspeed.json", rows, COUNT_OF(rows));
 }
 
-static void emit(struct emit_files *files, const struct draft *j)
-{
-    emit_deepspeed_json(files, j);
-    emit_accelerate_training(files, j);
-}
-
 const struct writer writer_deepspeed = {
     .prepare = draft_deepspeed,
-    .emit = emit,
+    .emit = emit_accelerate_training,
 };

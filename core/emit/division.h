@@ -6,9 +6,6 @@
 #include "core/emit/emit.h"
 #include "core/search/split.h"
 
-// A division's draft has no job, so that this bit of jobs is free.
-#define BY_SLIME IS_CONFIG
-
 // Of the best division, for the request's framework. Fails with one sentence where the framework
 // has no files for it.
 bool division_files(struct emit_files *files, const struct split_request *r,

@@ -53,6 +53,8 @@ static void take_model(struct draft *j)
     const char *wrapped = job_wrapped_classes(j->job);
     draft_fact(j, "wrapped", wrapped ? str_from(wrapped) : STR_NONE);
     draft_fact(j, "name", name.n ? name : STR("model"));
+    bool third = j->job->attention == ATTENTION_FLASH3; // eager and flash2 are traits
+    draft_fact(j, "attn_implementation", third ? STR("flash_attention_3") : STR("sdpa"));
     bool longer = draft_is(j, IS_YARN, 0);
     draft_fact(j, "model", longer ? STR("model-yarn") : weights);
     draft_fact(j, "yarn_factor", longer ? yarn_factor(j) : STR_NONE);

@@ -9,6 +9,8 @@ static const struct need {
     trait_set when, unless;
     const char *text;
 } needs[] = {
+    {"trl", IN(TRL), IS_LIGER_LAYERS | IS_SFT, 0,
+     "trl >= 1.16 (its own loss beside Liger's layers)"},
     // 1.14.0 and before call trainer.train() without the checkpoint (trl/scripts/*.py).
     {"trl", IN(TRL), 0, 0,
      "trl >= 1.14.1 (to go on from a checkpoint; 1.10 to 1.14.0 read the file and begin again)"},

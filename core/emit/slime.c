@@ -56,7 +56,8 @@ static const struct line head_lines[] = {
          "# slime, @task@: @name@, @context@ tokens a sequence; @step@.\n"
          "# @predicted@\n"
          "# Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.\n"
-         "# SLIME and MEGATRON name the two checkouts."},
+         "# SLIME and MEGATRON name the two checkouts.\n"
+         "# Predicted with --model @weights@"},
     {.text = "set -euo pipefail\n"
              "here=$(cd \"$(dirname \"$0\")\" && pwd)\n"
              "SLIME=${SLIME:-$HOME/slime}\n"

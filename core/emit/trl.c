@@ -15,11 +15,14 @@ static const struct row rows[] = {
              "@predicted@\n@needs@"},
     {"model_name_or_path", ROW_TEXT, "@model@"},
     {"dtype", ROW_TEXT, "bfloat16", IS_BF16, 0, "bf16 weights, and nothing to cast."},
+    {"dtype", ROW_TEXT, "bfloat16", IS_BF16_AUTOCAST, IS_LORA, "bf16 weights, under autocast."},
+    {"dtype", ROW_TEXT, "bfloat16", IS_BF16_AUTOCAST | IS_LORA, 0,
+     "The frozen model in bf16; adapters are fp32, products bf16."},
     {"dtype", ROW_TEXT, "bfloat16", IS_ZERO, IS_FP16, "DeepSpeed keeps the fp32 masters."},
     {"dtype", ROW_TEXT, "float16", IS_ZERO | IS_FP16, 0, "DeepSpeed keeps the fp32 masters."},
     {"dtype", ROW_TEXT, "bfloat16", IS_NF4 | IS_FSDP2, 0,
      "As packed weights are stored: fsdp casts what is of another type."},
-    {"dtype", ROW_TEXT, "float32", 0, IS_BF16 | IS_ZERO | IS_FP16 | IS_NF4,
+    {"dtype", ROW_TEXT, "float32", 0, IS_BF16 | IS_BF16_AUTOCAST | IS_ZERO | IS_FP16 | IS_NF4,
      "fp32 weights, bf16 compute."},
     {"dtype", ROW_TEXT, "float32", IS_FP16, IS_ZERO,
      "fp32 weights, fp16 compute; torch's scaler refuses gradients in fp16."},
@@ -27,7 +30,7 @@ static const struct row rows[] = {
     {"bf16", ROW_LITERAL, "false", IS_FP16},
     {"bf16", ROW_LITERAL, "true", 0, IS_BF16 | IS_FP16},
     {"fp16", ROW_LITERAL, "true", IS_FP16},
-    {"attn_implementation", ROW_TEXT, "sdpa", 0, IS_FLASH2 | IS_EAGER},
+    {"attn_implementation", ROW_TEXT, "@attn_implementation@", 0, IS_FLASH2 | IS_EAGER},
     {"attn_implementation", ROW_TEXT, "flash_attention_2", IS_FLASH2},
     {"attn_implementation", ROW_TEXT, "eager", IS_EAGER, 0, "With scores of all pairs of tokens."},
     {"model_init_kwargs.distributed_config.tp_size", ROW_LITERAL, "@tp@", IS_TP, 0,
@@ -40,26 +43,26 @@ static const struct row rows[] = {
     {"datasets.0.path", ROW_TEXT, "json", IS_FILE_DATASET},
     {"datasets.0.data_files", ROW_TEXT, "@dataset@", IS_FILE_DATASET},
     {"dataset_name", ROW_TEXT, "@dataset@", 0, ANY_FILE},
-    {"dataset_name", ROW_TEXT, "trl-lib/Capybara", IS_NO_DATASET | IS_SFT, IS_VISION,
+    {"dataset_name", ROW_TEXT, "trl-lib/Capybara", IS_NO_DATASET | IS_SFT, IS_IMAGES,
      "An example: put your own here."},
     {"dataset_name", ROW_TEXT, "trl-lib/ultrafeedback_binarized", IS_NO_DATASET | IS_PAIRS,
-     IS_VISION, "An example: put your own here."},
+     IS_IMAGES, "An example: put your own here."},
     {"dataset_name", ROW_TEXT, "trl-lib/kto-mix-14k", IS_NO_DATASET | IS_COMPARED, IS_PAIRS,
      "An example: put your own here."},
     {"dataset_name", ROW_TEXT, "HuggingFaceH4/llava-instruct-mix-vsft",
-     IS_NO_DATASET | IS_SFT | IS_VISION, 0, "An example with images: put your own here."},
+     IS_NO_DATASET | IS_SFT | IS_IMAGES, 0, "An example with images: put your own here."},
     {"dataset_name", ROW_TEXT, "HuggingFaceH4/rlaif-v_formatted",
-     IS_NO_DATASET | IS_DPO | IS_VISION, 0, "An example with images: put your own here."},
+     IS_NO_DATASET | IS_DPO | IS_IMAGES, 0, "An example with images: put your own here."},
     {"dataset_name", ROW_TEXT, "trl-lib/DeepMath-103K", IS_NO_DATASET | IS_ROLLOUT, IS_OPD,
      "An example: put your own here."},
     {"dataset_name", ROW_TEXT, "trl-lib/ultrafeedback-prompt", IS_NO_DATASET | IS_OPD, 0,
      "An example: put your own here."},
 
-    {"max_length", ROW_LITERAL, "@context@", 0, IS_ROLLOUT | IS_VISION},
+    {"max_length", ROW_LITERAL, "@context@", 0, IS_ROLLOUT | IS_IMAGES},
     {"", ROW_NOTE, NULL, IS_IMAGES, 0,
      "Predicted for @images@ images a row of @image-size@ pixels, two markers each: what the data "
      "has decides."},
-    {"max_length", ROW_LITERAL, "null", IS_VISION, IS_ROLLOUT,
+    {"max_length", ROW_LITERAL, "null", IS_IMAGES, IS_ROLLOUT,
      "Nothing is cut: a cut may go through an image's tokens. Rows must be no longer than "
      "@context@ "
      "tokens."},
@@ -76,7 +79,7 @@ static const struct row rows[] = {
     {"pad_to_multiple_of", ROW_LITERAL, "@pad@", IS_CP, 0,
      "Ring attention cuts a sequence into 2 x cp pieces."},
     {"loss_type", ROW_TEXT, "nll", IS_SFT, IS_CHUNKED,
-     "All logits at once. From 1.15 on, TRL computes it in tiles and needs less than predicted."},
+     "All logits at once, before TRL 1.15; later ones compute it in tiles and need less."},
     {"loss_type", ROW_TEXT, "chunked_nll", IS_SFT | IS_CHUNKED, 0,
      "The head and the loss in chunks of 256 tokens; from 1.15 on, TRL calls this nll too."},
     {"use_liger_kernel", ROW_LITERAL, "@use_liger_kernel@"},
@@ -115,6 +118,9 @@ static const struct row rows[] = {
     {"learning_rate", ROW_LITERAL, "1.0e-6", 0, IS_SFT | IS_REWARD},
     {"num_train_epochs", ROW_LITERAL, "1"},
     {"logging_steps", ROW_LITERAL, "10"},
+    {"eval_strategy", ROW_TEXT, "steps", IS_EVALUATED},
+    {"eval_steps", ROW_LITERAL, "500", IS_EVALUATED},
+    {"per_device_eval_batch_size", ROW_LITERAL, "@eval-batch@", IS_EVALUATED},
     {"save_steps", ROW_LITERAL, "500"},
     {"output_dir", ROW_TEXT, "@save-to@"},
     {"report_to", ROW_TEXT, "none"},
@@ -186,6 +192,8 @@ static const struct line head_lines[] = {
              "# Arguments given here win over the file: bash launch.sh --max_steps 3"},
     {IS_IMAGES, 0,
      "# Predicted with --images @images@\n# Predicted with --image-size @image-size@"},
+    {IS_IMAGES, IS_ROLLOUT, "# Predicted with --context @context@"}, // which cuts nothing here
+    {IS_ROLLOUT, 0, "# Predicted with --context @context@"},         // which cuts answers alone
     {IS_PADDED, 0, "# Predicted with --batching padded"}, // the data's lengths, which no key says
 };
 
@@ -208,8 +216,8 @@ static const struct line run_lines[] = {
     "axolotl has"
 
 static const struct refusal refusals[] = {
-    {IS_VISION | IS_ROLLOUT | IS_NO_DATASET, 0, "dataset",
-     "GRPO of a model with vision needs --dataset with prompts and images"},
+    {IS_IMAGES | IS_ROLLOUT | IS_NO_DATASET, 0, "dataset",
+     "GRPO with images needs --dataset with prompts and images"},
     {IS_FROZEN_VISION, 0, "freeze", NO_FREEZING},
     {IS_FROZEN_LANGUAGE, 0, "freeze", NO_FREEZING},
 };
@@ -234,7 +242,7 @@ static bool prepare(struct draft *j, struct error *e)
     if (taught && samples)
         return FAIL(e, BAD_INPUT, samples->where,
                     "TRL's distillation generates one answer a prompt; leave samples out");
-    return taught || !draft_is(j, IS_ROLLOUT, 0) || draft_samples(j, e);
+    return draft_deepspeed(j, e) && (taught || !draft_is(j, IS_ROLLOUT, 0) || draft_samples(j, e));
 }
 
 static void emit(struct emit_files *files, const struct draft *j)
@@ -244,6 +252,8 @@ static void emit(struct emit_files *files, const struct draft *j)
     emit_arguments(files, j, str_z(j->arena, config));
     emit_accelerate_yaml(files, j);
     lines_into(&launch, j, head_lines, COUNT_OF(head_lines));
+    if (j->job->prompt && !draft_is(j, IS_ROLLOUT, 0)) // which the data says, and no key
+        lines_into(&launch, j, &(struct line){.text = "# Predicted with --prompt @prompt@"}, 1);
     lines_into(&launch, j, environment_lines, environment_line_count);
     lines_into(&launch, j, node_lines, node_line_count);
     lines_into(&launch, j, run_lines, COUNT_OF(run_lines));

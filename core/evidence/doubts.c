@@ -207,6 +207,13 @@ static bool is_fp32(const struct job *job)
     return job->precision == PRECISION_FP32 && !is_adapted_in_fp32(job);
 }
 
+// Unlike y1, c44, j4 and others of real_trainers.jsonl; TRL's step was compared with the library's
+// on fake tensors (tests/runs/bf16_autocast_fake.jsonl).
+static bool is_narrow_under_autocast(const struct job *job)
+{
+    return job->precision == PRECISION_BF16_AUTOCAST && !is_of_trainer(job);
+}
+
 static bool attends_plainly(const struct job *job)
 {
     bool seen = job->task == TASK_DISTILL || is_adapted_in_fp32(job); // t11 of real_trainers.jsonl
@@ -289,6 +296,13 @@ static bool is_hybrid(const struct job *job)
 static bool is_kto_in_parts(const struct job *job)
 {
     return job->task == TASK_KTO && job->strategy == STRATEGY_ZERO3;
+}
+
+// trl 1.16, trainer/dpo_trainer.py and kto_trainer.py, _precompute_engine: an engine made to read
+// stays on the modules that are trained, and gathers and lets go beside the other.
+static bool has_two_engines(const struct job *job)
+{
+    return job->precomputed && job->strategy == STRATEGY_ZERO3;
 }
 
 static bool is_unmeasured_family(const struct job *job)
@@ -444,8 +458,14 @@ static bool is_packaged_attention(const struct job *job)
 static bool is_long_deepspeed(const struct job *job)
 {
     bool split = job->ulysses > 1 && !job_shifts_early(job);
-    return job_is_zero(job) && (split || job->tiled_mlp || job->checkpoint_offload ||
-                                job->loss == LOSS_LIGER || job->zero_buckets);
+    return job_is_zero(job) &&
+           (split || job->tiled_mlp || job->checkpoint_offload || job->loss == LOSS_LIGER ||
+            job->zero_buckets || job_says_zero_sizes(job));
+}
+
+static bool is_flash3(const struct job *job)
+{
+    return job_attention(job) == ATTENTION_FLASH3;
 }
 
 // Unlike tp1 to tp30 of real_trainers.jsonl.
@@ -530,9 +550,16 @@ const struct doubt doubt_rows[] = {
     {is_other_adafactor, "adafactor on several GPUs", true},
     {is_fp16, "fp16 and its scaler (taken as bf16, which was)", true},
     {is_fp32, "training in fp32", true},
+    {is_narrow_under_autocast,
+     "bf16 weights under autocast in this step (compared with the libraries on fake tensors)",
+     true},
     {attends_plainly, "attention without FlashAttention and cuDNN (read from torch's source)",
      true},
     {is_kto_in_parts, "what KTO reserves under zero3 (9 % more than predicted in one job)", true},
+    {has_two_engines,
+     "precomputing the reference under zero3 (its engine stays on the model: from 8 % less to 12 % "
+     "more than predicted on fake tensors)",
+     true},
     {is_unmeasured_family, "this family", true},
     {is_other_under_zero, "this family under DeepSpeed", true},
     {is_hybrid,
@@ -545,6 +572,7 @@ const struct doubt doubt_rows[] = {
     {is_odd_sequence_parallel, "sequence parallel over this family's attention", true},
     {is_other_eager_attention, "eager attention of this family", true},
     {is_packaged_attention, "the package flash-attn in this step", true},
+    {is_flash3, "how much faster flash-attn 3 is than 2, whose time is taken", false},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
     {drops_otherwise, "what adapters with dropout reserve here", true},

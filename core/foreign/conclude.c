@@ -3,6 +3,7 @@
 // reinforcement learning makes of its own files (conclude_trainers, conclude_rl).
 #include "core/foreign/conclude.h"
 #include "core/hardware/hardware.h"
+#include "core/job/job.h"
 
 // What the trainer of the files is asked to do, where the files do not say it in that word.
 static bool conclude_accelerate(struct conclusion *c)
@@ -108,24 +109,52 @@ static bool conclude_batch(struct conclusion *c)
            (!b.steps || put_count(c, "accum", b.steps, steps ? steps->where : where));
 }
 
-// A prediction has the buckets that emit writes and transformers puts in for "auto": as many
-// elements as the hidden size squared. DeepSpeed's own default is 500 million, 0.93 GiB in bf16.
-static void note_buckets(struct conclusion *c)
+// Sizes that a file may name, and DeepSpeed's own where "auto" may stand and nothing does.
+static const struct zero_size {
+    const char *fact, *setting;
+    const uint64_t *own;
+    bool in_third; // stage 3 alone has it
+} zero_sizes[] = {
+    {"bucket", "reduce-bucket-size", &zero_sizes_of_deepspeed.reduced, false},
+    {"prefetch", "prefetch-bucket-size", &zero_sizes_of_deepspeed.ahead, true},
+    {"persistence", "persistence-threshold", &zero_sizes_of_deepspeed.persists, true},
+    {"sub-group", "sub-group-size", NULL, true},
+    {"max-live", "max-live-parameters", NULL, true},
+    {"max-reuse", "max-reuse-distance", NULL, true},
+};
+
+static bool put_zero_size(struct conclusion *c, const struct zero_size *z, bool some_auto,
+                          struct str where)
 {
-    enum { USUAL = 100000000 }; // a hidden size of 10000
-    const struct setting *bucket = fact(c, "bucket"), *file = fact(c, "DeepSpeed");
-    file = fact_is(c, "kind", "zero2") && !file ? fact(c, "kind") : file;
-    uint64_t elements = UINT64_MAX;
-    if (!file || fact_is(c, "bucket", "auto"))
-        return;
-    if (bucket && unit_parse(&elements, UNIT_COUNT, bucket->value) == UNIT_OK && elements < USUAL)
-        return;
-    struct str where = bucket ? bucket->where : file->where;
-    foreign_note(c->found,
-                 str_format(c->out->arena,
-                            "%.*s: DeepSpeed's buckets of %.*s elements take up to 1 GiB more than "
-                            "is predicted, which is with \"auto\"",
-                            STR_ARGS(where), STR_ARGS(bucket ? bucket->value : STR("5e8"))));
+    const struct setting *said = fact(c, z->fact);
+    bool none = said && str_is(said->value, "0"); // what is less than a parameter is as little
+    if (said && !str_is(said->value, "auto"))
+        return put(c, z->setting, none ? STR("1") : said->value, said->where);
+    return said || !z->own || !some_auto || put_count(c, z->setting, *z->own, where);
+}
+
+// Where a file names none, as Accelerate's YAML, which cannot, buckets are DeepSpeed's own.
+static bool conclude_buckets(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "DeepSpeed"), *strategy = effective(c, "strategy"),
+                         *kind = fact(c, "kind");
+    file = kind && str_starts(kind->value, STR("zero")) && !file ? kind : file;
+    if (!file || !strategy || !words_have("zero1 zero2 zero3", ' ', strategy->value))
+        return true;
+    if (!fact(c, "bucket"))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: predicted with DeepSpeed's own buckets, 500 million "
+                                "elements; \"auto\" in its JSON file makes them small",
+                                STR_ARGS(file->where)));
+    bool third = str_is(strategy->value, "zero3"), some_auto = false;
+    for (ptrdiff_t i = 0; i < COUNT_OF(zero_sizes); i++)
+        some_auto |= (third || !zero_sizes[i].in_third) && fact_is(c, zero_sizes[i].fact, "auto");
+    for (ptrdiff_t i = 0; i < COUNT_OF(zero_sizes); i++)
+        if ((third || !zero_sizes[i].in_third) &&
+            !put_zero_size(c, &zero_sizes[i], some_auto, file->where))
+            return false;
+    return some_auto || put_unless_there(c, "zero-buckets", STR("deepspeed"), file->where);
 }
 
 // Where nothing says it, as in Accelerate's YAML, which cannot, on in stage 3 and off before it.
@@ -161,15 +190,33 @@ static bool conclude_nvme(struct conclusion *c)
     return put(c, "offload", what, on->where) && put(c, "nvme", path->value, path->where);
 }
 
+// Gradients of a rank's shard are as many whichever parameters they are of, and are reduced in the
+// type they have, unless a file says otherwise (runtime/engine.py, communication_data_type).
+static bool conclude_reduction(struct conclusion *c)
+{
+    const struct setting *in_turn = fact(c, "round-robin"), *type = fact(c, "reduced-in");
+    const struct setting *strategy = effective(c, "strategy"),
+                         *precision = effective(c, "precision");
+    bool halves = precision && str_is(precision->value, "fp16");
+    if (in_turn && strategy && words_have("zero1 zero2", ' ', strategy->value))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: parameters are dealt to the GPUs in turn; predicted in the "
+                                "model's order, with shards of the same size",
+                                STR_ARGS(in_turn->where)));
+    return !type || str_is(type->value, halves ? "fp16" : "bf16") ||
+           FAIL(c->error, UNSUPPORTED, type->where,
+                "gradients that are reduced in another type than the weights' are not modelled");
+}
+
 static bool conclude_deepspeed(struct conclusion *c)
 {
     const struct setting *adam = fact(c, "deepspeed-adam"), *wide = fact(c, "without-bf16");
     if (wide && !effective(c, "precision"))
         return FAIL(c->error, UNSUPPORTED, wide->where,
                     "DeepSpeed is modelled in bf16 and fp16 only");
-    if (!conclude_nvme(c))
+    if (!conclude_nvme(c) || !conclude_buckets(c) || !conclude_reduction(c))
         return false;
-    note_buckets(c);
     const struct setting *offload = effective(c, "offload");
     bool in_torch = fact_is(c, "torch-adam", "true"),
          on_host = offload && !str_is(offload->value, "off");
@@ -215,6 +262,10 @@ static bool fill_in(struct conclusion *c)
         struct setting *item = &c->out->items[i];
         const struct setting *given = settings_find(c->given, item->key);
         if (check(item, &unknown))
+            continue;
+        if (c->found->format && str_is(item->key, "model"))
+            item->value = known_part(item->value);
+        if (!given && check(item, &(struct error){0}))
             continue;
         if (!given) {
             *c->error = unknown;
@@ -318,9 +369,9 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return true;
     if (!count_processes(&c))
         return false;
-    return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_trl(&c) &&
-           conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
-           conclude_overlap(&c) && conclude_own_script(&c) && conclude_own_kernels(&c) &&
-           conclude_recomputation(&c) && conclude_saving(&c) && conclude_evaluation(&c) &&
-           conclude_replicas(&c) && note_padding(&c);
+    return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_slime(&c) &&
+           conclude_trl(&c) && conclude_llamafactory(&c) && conclude_axolotl(&c) &&
+           conclude_deepspeed(&c) && conclude_overlap(&c) && conclude_own_script(&c) &&
+           conclude_own_kernels(&c) && conclude_recomputation(&c) && conclude_saving(&c) &&
+           conclude_evaluation(&c) && conclude_replicas(&c) && note_padding(&c);
 }

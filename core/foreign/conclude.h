@@ -42,6 +42,15 @@ static inline const struct setting *effective(const struct conclusion *c, const 
     return item ? item : settings_find_z(c->out, name);
 }
 
+// "$HOME/models/Qwen3-8B": the folder is not known here, and the model is, by its name.
+static inline struct str known_part(struct str path)
+{
+    while (path.n > 1 && str_ends(path, STR("/")))
+        path.n--;
+    struct str_cut cut = str_cut_last(path, '/');
+    return cut.found && str_cut(cut.head, '$').found ? cut.tail : path;
+}
+
 static inline bool put(struct conclusion *c, const char *name, struct str value, struct str where)
 {
     return foreign_put(c->out, c->found, (struct setting){str_from(name), value, where}, c->error);
@@ -66,8 +75,13 @@ static inline bool is_sharded(const struct setting *strategy)
 }
 
 bool conclude_trl(struct conclusion *c);
+bool conclude_answers(struct conclusion *c);
 bool conclude_llamafactory(struct conclusion *c);
 bool conclude_axolotl(struct conclusion *c);
 bool conclude_rl(struct conclusion *c);
+bool conclude_slime(struct conclusion *c);
+
+// The GPUs that train, of a cluster that frameworks of RL name by nodes.
+bool conclude_gpus(struct conclusion *c);
 
 #endif

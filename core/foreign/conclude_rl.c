@@ -1,6 +1,7 @@
 // What verl and Trinity make of their files: the GPUs that train, and micro-batches out of totals
 // and limits of tokens.
 #include "core/foreign/conclude.h"
+#include "core/hardware/hardware.h"
 
 static uint64_t engine_gpus(struct conclusion *c, const char *prefix)
 {
@@ -25,11 +26,31 @@ static bool has_model(const struct conclusion *c, struct str prefix)
     return false;
 }
 
+static bool is_open(const struct setting *item)
+{
+    return item && str_cut(item->value, '$').found;
+}
+
+// A script that leaves them to its surroundings has as many as the user says.
+static bool take_given_gpus(struct conclusion *c, const struct setting *open)
+{
+    const struct setting *gpu = effective(c, "gpu");
+    if (gpu && gpu_find(gpu->value))
+        return FAIL(c->error, BAD_INPUT, open->where,
+                    "the number of GPUs is '%.*s', which is not read: --gpu 8x%.*s is an example",
+                    STR_ARGS(str_short(open->value)), STR_ARGS(str_short(gpu->value)));
+    return true;
+}
+
 // Trinity's engines and the models beside them have GPUs of their own, those of verl none.
-static bool conclude_gpus(struct conclusion *c)
+bool conclude_gpus(struct conclusion *c)
 {
     enum { MOST_MODELS = 64 };
     uint64_t nodes = 1, per_node = 0, beside = 0;
+    const struct setting *open = fact(c, "cluster-gpus");
+    open = is_open(open) ? open : fact(c, "cluster-nodes");
+    if (is_open(open))
+        return take_given_gpus(c, open);
     if (!fact_count(c, &nodes, "cluster-nodes") || !fact_count(c, &per_node, "cluster-gpus"))
         return false;
     uint64_t gpus = sat_mul(per_node, nodes);
@@ -187,9 +208,9 @@ static bool conclude_reference(struct conclusion *c, const struct micro_batches 
 
 static bool says_batches(const struct conclusion *c)
 {
-    static const char *const names[] = {"sequences",   "prompts",       "limit",
-                                        "actor-limit", "ref-limit",     "dynamic",
-                                        "actor-micro", "actor-dynamic", "ref-dynamic"};
+    static const char *const names[] = {
+        "sequences", "prompts",     "limit",           "actor-limit",   "ref-limit",
+        "dynamic",   "actor-micro", "actor-micro-all", "actor-dynamic", "ref-dynamic"};
     for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
         if (fact(c, names[i]))
             return true;
@@ -212,12 +233,65 @@ static bool conclude_algorithm(struct conclusion *c)
     return put(c, "task", STR("grpo"), file->where);
 }
 
+// Shards over fewer GPUs than there are would be replicated.
+static bool check_shards(struct conclusion *c)
+{
+    const struct setting *size = fact(c, "fsdp-size");
+    uint64_t gpus = 0;
+    if (!size || str_is(size->value, "-1"))
+        return true;
+    if (!count_of(c, &gpus, size))
+        return false;
+    return (gpus && gpus == c->ranks) || FAIL(c->error, UNSUPPORTED, size->where, NO_REPLICAS);
+}
+
+// What verl does where it is told nothing, or is told elsewhere.
+static bool conclude_verl(struct conclusion *c)
+{
+    const struct setting *verl = fact(c, "verl"), *tree = fact(c, "hydra-file");
+    const struct setting *parked = fact(c, "parked"), *offload = effective(c, "offload");
+    if (tree && !fact(c, "hydra-tree"))
+        return FAIL(c->error, UNSUPPORTED, tree->where,
+                    "what the command does not say is in Hydra's file '%.*s': give it to --from "
+                    "before this one",
+                    STR_ARGS(str_short(tree->value)));
+    if (parked && !offload)
+        foreign_note(c->found, str_format(c->out->arena,
+                                          "%.*s: an update has parameters and optimizer on the "
+                                          "card: predicted without offload",
+                                          STR_ARGS(parked->where)));
+    // trainer/config/actor/dp_actor.yaml: strategy: fsdp
+    return check_shards(c) && put_unless_there(c, "strategy", STR("fsdp1"), verl->where);
+}
+
+// A whole command has verl's own values where it says nothing (trainer/config/ppo_trainer.yaml and
+// data/legacy_data.yaml of 0.7).
+static bool fill_in_defaults(struct conclusion *c)
+{
+    static const struct {
+        const char *name, *value;
+    } rows[] = {{"cluster-gpus", "8"}, {"cluster-nodes", "1"}, {"prompts", "256"},
+                {"answers", "1"},      {"prompt", "512"},      {"response", "512"}};
+    const struct setting *command = fact(c, "verl-program");
+    for (ptrdiff_t i = 0; command && i < COUNT_OF(rows); i++) {
+        struct setting item = {str_from(rows[i].name), str_from(rows[i].value), command->where};
+        if (!fact(c, rows[i].name) && !settings_set(&c->found->facts, item, c->error))
+            return false;
+        command = fact(c, "verl-program"); // the list may have moved
+    }
+    return true;
+}
+
 bool conclude_rl(struct conclusion *c)
 {
     struct micro_batches m = {.verl = fact(c, "verl") != NULL};
     if (!m.verl && !fact(c, "Trinity-RFT"))
         return true;
+    if (m.verl && !fill_in_defaults(c))
+        return false;
     if (!conclude_algorithm(c) || !conclude_gpus(c) || !read_sequences(c, &m))
+        return false;
+    if (m.verl && !conclude_verl(c))
         return false;
     if (!m.context || !says_batches(c))
         return true;

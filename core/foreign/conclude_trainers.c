@@ -50,21 +50,17 @@ static bool conclude_trl_precision(struct conclusion *c)
     if (dtype && !narrow && !fact_is(c, "dtype", "float32"))
         return FAIL(c->error, UNSUPPORTED, where,
                     "of the dtypes bfloat16 and float32 are modelled");
-    if (fact_is(c, "bf16", "false") && !narrow)
-        return FAIL(c->error, UNSUPPORTED, fact(c, "bf16")->where,
-                    "training in float32 is not modelled; dtype: bfloat16 is");
     const struct setting *packed = fact(c, "packed");
     if (packed)
         return conclude_packed_precision(c, packed, narrow);
     if (fact_is(c, "bf16", "false"))
-        return put(c, "precision", STR("bf16"), where);
-    if (is_sharded(strategy) || (!strategy && c->ranks > 1))
-        return put(c, "precision", STR("mixed"), where);
-    if (narrow)
-        return FAIL(c->error, UNSUPPORTED, where,
-                    "bf16 weights under bf16's autocast are not modelled; with bf16: false they "
-                    "are");
-    return put(c, "precision", STR("autocast"), where);
+        return put(c, "precision", narrow ? STR("bf16") : STR("fp32"), where);
+    bool sharded = is_sharded(strategy) || (!strategy && c->ranks > 1);
+    bool adapts = fact(c, "adapters") || effective(c, "lora");
+    bool frozen = adapts && !is_zero(strategy); // and so not widened
+    if (narrow && (!sharded || frozen))
+        return put(c, "precision", STR("bf16-autocast"), where);
+    return put(c, "precision", sharded ? STR("mixed") : STR("autocast"), where);
 }
 
 // TRL's files do not name their task; emit's are named after it.
@@ -115,13 +111,37 @@ static bool conclude_adapters(struct conclusion *c, const struct setting *adapte
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }
 
-// The file's name says it, and where it does not, what only distillation and grpo have.
+// Files of orpo look like those of dpo, but for the names that people give them.
+static bool check_no_orpo(const struct conclusion *c, const struct setting *trl)
+{
+    struct words parts = words_of(str_z(c->out->arena, trl->where), '/');
+    while (words_next(&parts))
+        if (str_starts(parts.word, STR("orpo")) && !settings_find_z(c->given, "task"))
+            return FAIL(c->error, UNSUPPORTED, trl->where,
+                        "orpo is not modelled; if the file is of another task, --task says which");
+    return true;
+}
+
+// The file's name says it, and where it does not, what only distillation, grpo and dpo have.
 static struct str trl_task(const struct conclusion *c, const struct setting *trl)
 {
     struct str named = task_of(trl->where);
     if (settings_find_z(c->out, "teacher"))
         return STR("distill");
-    return fact(c, "answers") && str_is(named, "sft") ? STR("grpo") : named;
+    if (!str_is(named, "sft"))
+        return named;
+    if (fact(c, "answers") || fact(c, "completion") || fact(c, "rewarded") ||
+        fact(c, "policy-loss") || fact(c, "vllm"))
+        return STR("grpo");
+    return fact(c, "beta") || fact(c, "prompted") ? STR("dpo") : named;
+}
+
+// trl/trainer/sft_config.py, and those of dpo, kto and reward: max_length = 1024
+static bool conclude_trl_context(struct conclusion *c, const struct setting *trl)
+{
+    const struct setting *task = effective(c, "task");
+    bool generates = task && words_have("grpo|rloo|distill", '|', task->value);
+    return generates || fact(c, "uncut") || put_unless_there(c, "context", STR("1024"), trl->where);
 }
 
 // Of dpo and kto it says nothing that is modelled.
@@ -144,24 +164,43 @@ static bool conclude_teacher(struct conclusion *c)
                 "teacher_model_init_kwargs: {dtype: bfloat16}");
 }
 
-bool conclude_trl(struct conclusion *c)
-{
-    const struct setting *trl = fact(c, "TRL");
-    if (!trl)
-        return true;
-    // transformers/training_args.py: per_device_train_batch_size = 8
-    return conclude_adapters(c, fact(c, "adapters")) &&
-           put_unless_there(c, "batch", STR("8"), trl->where) &&
-           put_unless_there(c, "task", trl_task(c, trl), trl->where) && conclude_kl(c) &&
-           conclude_teacher(c) && conclude_trl_precision(c);
-}
-
 static void note_reentrant(struct conclusion *c, const struct setting *said)
 {
     foreign_note(c->found, str_format(c->out->arena,
                                       "%.*s: reentrant checkpoints are not modelled: predicted as "
                                       "with use_reentrant false",
                                       STR_ARGS(said->where)));
+}
+
+// trl/accelerate_configs/fsdp2.yaml: fsdp_state_dict_type is FULL_STATE_DICT.
+static bool conclude_named_file(struct conclusion *c)
+{
+    const struct setting *kind = fact(c, "kind");
+    return !fact_is(c, "kind", "fsdp2") || put_unless_there(c, "save", STR("full"), kind->where);
+}
+
+// Before 1.15 nll is of all logits at once; later ones compute it as they do by default.
+static bool conclude_plain_loss(struct conclusion *c)
+{
+    const struct setting *plain = fact(c, "plain-loss"), *recipe = effective(c, "recipe");
+    bool older = recipe && str_is(recipe->value, "trl@1.13");
+    return !plain || !older || put(c, "loss", STR("full"), plain->where);
+}
+
+bool conclude_trl(struct conclusion *c)
+{
+    const struct setting *trl = fact(c, "TRL");
+    if (!trl)
+        return true;
+    if (fact_is(c, "reentrant", "true"))
+        note_reentrant(c, fact(c, "reentrant"));
+    // transformers/training_args.py: per_device_train_batch_size = 8
+    return check_no_orpo(c, trl) && conclude_named_file(c) && conclude_plain_loss(c) &&
+           conclude_adapters(c, fact(c, "adapters")) &&
+           put_unless_there(c, "batch", STR("8"), trl->where) &&
+           put_unless_there(c, "task", trl_task(c, trl), trl->where) &&
+           conclude_trl_context(c, trl) && conclude_kl(c) && conclude_answers(c) &&
+           conclude_teacher(c) && conclude_trl_precision(c);
 }
 
 static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
@@ -179,13 +218,45 @@ static bool conclude_llamafactory_packing(struct conclusion *c)
     return !packed || put(c, "quantize", how, packed->where);
 }
 
+// llamafactory/data/collator.py: sdpa gets a mask of all pairs, flash-attn where each row begins.
+static bool conclude_neat_packing(struct conclusion *c)
+{
+    const struct setting *neat = fact(c, "neat"), *attention = effective(c, "attention");
+    bool flash = attention && str_starts(attention->value, STR("flash"));
+    if (!neat || !flash)
+        return !neat || put(c, "batching", STR("packed"), neat->where);
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: packed rows are predicted as full ones: flash-attn's "
+                                      "kernels need no mask",
+                                      STR_ARGS(neat->where)));
+    return true;
+}
+
+// The files of DeepSpeed that LLaMA-Factory 0.9.5 comes with, unless one is given: buckets of half
+// a billion elements in stage 2, "auto" in stage 3, no overlap.
+static bool conclude_stock(struct conclusion *c)
+{
+    const struct setting *stock = fact(c, "stock");
+    if (!stock || fact(c, "DeepSpeed"))
+        return true;
+    struct str name = str_cut_last(stock->value, '/').tail;
+    bool third = str_starts(name, STR("ds_z3")), off = str_ends(name, STR("_offload_config.json"));
+    struct str what = third ? STR("all") : STR("optimizer");
+    return put(c, "strategy", third ? STR("zero3") : STR("zero2"), stock->where) &&
+           (!off || put(c, "offload", what, stock->where)) &&
+           (third || put(c, "zero-buckets", STR("deepspeed"), stock->where)) &&
+           put(c, "overlap-comm", STR("off"), stock->where);
+}
+
 bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
     const struct setting *reentrant = fact(c, "reentrant"), *liger = fact(c, "liger");
-    const struct setting *strategy = effective(c, "strategy");
     if (!file)
         return true;
+    if (!conclude_stock(c))
+        return false;
+    const struct setting *strategy = effective(c, "strategy");
     const struct setting *tuning = fact(c, "tuning");
     bool adapts = !fact_is(c, "tuning", "full");
     bool fsdp2 = strategy && str_is(strategy->value, "fsdp2");
@@ -196,7 +267,7 @@ bool conclude_llamafactory(struct conclusion *c)
         return lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file);
     if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
         note_reentrant(c, reentrant ? reentrant : file);
-    return conclude_llamafactory_packing(c) &&
+    return conclude_llamafactory_packing(c) && conclude_neat_packing(c) &&
            (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
@@ -226,6 +297,38 @@ static bool conclude_layer_kernels(struct conclusion *c)
     return true;
 }
 
+// axolotl/utils/distributed.py, _get_parallel_config_kwargs: what is left of the GPUs beside a size
+// of the shards has copies of them.
+static bool conclude_axolotl_shards(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "shards");
+    uint64_t shards = 1, copies = 0, tensor = 1;
+    if (!count_of(c, &shards, said) || !count_of(c, &copies, effective(c, "replicate")) ||
+        !count_of(c, &tensor, effective(c, "tp")))
+        return false;
+    if (shards < 2 || !c->ranks)
+        return true;
+    uint64_t all = sat_mul(sat_mul(shards, copies ? copies : 1), tensor ? tensor : 1);
+    if (copies ? all != c->ranks : c->ranks % all != 0)
+        return FAIL(c->error, BAD_INPUT, said->where,
+                    "dp_shard_size %llu does not fit %llu GPUs with what else is split",
+                    (unsigned long long)shards, (unsigned long long)c->ranks);
+    return copies || all == c->ranks || put_count(c, "replicate", c->ranks / all, said->where);
+}
+
+// axolotl/core/builders/base.py: with full the Trainer's bf16 is off, and no autocast.
+static bool conclude_axolotl_type(struct conclusion *c, const struct setting *file)
+{
+    bool pure = fact_is(c, "bf16", "full");
+    bool split = fact(c, "wrapped") || fact(c, "fsdp-version") || fact(c, "deepspeed-file");
+    if (pure && (split || fact(c, "adapters")))
+        return FAIL(
+            c->error, UNSUPPORTED, fact(c, "bf16")->where,
+            "bf16: full is modelled where all weights are trained, on one GPU or under ddp; "
+            "bf16: true elsewhere too");
+    return pure || fact_is(c, "bf16", "true") || lacks_bf16(c, file);
+}
+
 // fsdp is version 1 unless said, and axolotl's kernels for adapters are on unless turned off.
 bool conclude_axolotl(struct conclusion *c)
 {
@@ -234,8 +337,8 @@ bool conclude_axolotl(struct conclusion *c)
     const struct setting *attention = fact(c, "attention"), *adapters = fact(c, "adapters");
     if (!file)
         return true;
-    if (!fact_is(c, "bf16", "true"))
-        return lacks_bf16(c, file);
+    if (!conclude_axolotl_type(c, file))
+        return false;
     struct str strategy = version ? version->value : STR("fsdp1");
     if ((wrapped || version) &&
         !put(c, "strategy", strategy, version ? version->where : wrapped->where))
@@ -251,7 +354,8 @@ bool conclude_axolotl(struct conclusion *c)
                                 "%.*s: axolotl's own kernels for adapters (lora_mlp_kernel and "
                                 "others, on by default) are not in the answer",
                                 STR_ARGS((kernels ? kernels : adapters)->where)));
-    return conclude_adapters(c, adapters) && conclude_layer_kernels(c) &&
+    return conclude_axolotl_shards(c) && conclude_adapters(c, adapters) &&
+           conclude_layer_kernels(c) &&
            put(c, "attention", attention ? attention->value : STR("sdpa"),
                (attention ? attention : file)->where) &&
            put_unless_there(c, "context", STR("512"), file->where); // sequence_len

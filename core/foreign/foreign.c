@@ -35,14 +35,30 @@ static const struct foreign_format *format_of(const struct settings *file)
     return NULL;
 }
 
-// Accelerate takes the keys of fsdp_config with and without their prefix.
+// Accelerate and axolotl take the keys of fsdp_config with and without their prefix; TRL sets the
+// variables of env (scripts/utils.py).
 static struct str usual_key(struct arena *a, const struct foreign_format *f, struct str key)
 {
+    struct str env = STR("env.");
+    if (str_is(str_from(f->name), "TRL") && str_starts(key, env))
+        return str_join(a, STR("environment."), str_slice(key, env.n, key.n));
     struct str section = STR("fsdp_config."), prefix = STR("fsdp_config.fsdp_");
-    if (!str_is(str_from(f->name), "Accelerate") || !str_starts(key, section) ||
-        str_starts(key, prefix))
-        return key;
-    return str_join(a, prefix, str_slice(key, section.n, key.n));
+    struct str name = str_from(f->name);
+    bool prefixed = str_starts(key, prefix);
+    if (str_is(name, "Accelerate") && str_starts(key, section) && !prefixed)
+        return str_join(a, prefix, str_slice(key, section.n, key.n));
+    if (str_is(name, "axolotl") && prefixed)
+        return str_join(a, section, str_slice(key, prefix.n, key.n));
+    return key;
+}
+
+static bool value_matches(const char *one_of, struct str value)
+{
+    struct words words = words_of(one_of, ' ');
+    while (words_next(&words))
+        if (str_equal_nocase(value, words.word))
+            return true;
+    return !*one_of && !value.n;
 }
 
 static const struct foreign_row *find_row(const struct foreign_row *rows, ptrdiff_t count,
@@ -50,8 +66,7 @@ static const struct foreign_row *find_row(const struct foreign_row *rows, ptrdif
 {
     for (ptrdiff_t i = 0; i < count; i++) {
         const struct foreign_row *r = &rows[i];
-        if (key_matches(str_from(r->key), key) &&
-            (!r->value || str_equal_nocase(value, str_from(r->value))))
+        if (key_matches(str_from(r->key), key) && (!r->value || value_matches(r->value, value)))
             return r;
     }
     return NULL;
@@ -98,10 +113,22 @@ bool foreign_is_resolved(const struct setting *item, struct error *e)
                            STR_ARGS(str_short(name)));
 }
 
+// "${model}", "$MODEL", "$(nproc)"; the end of a pattern ("^lm_head$") is none.
+static bool refers(struct str text)
+{
+    for (ptrdiff_t i = 0; i + 1 < text.n; i++) {
+        char next = char_lower(text.p[i + 1]);
+        bool names = (next >= 'a' && next <= 'z') || char_is_digit(next) || next == '_';
+        if (text.p[i] == '$' && (names || next == '{' || next == '(' || next == '@'))
+            return true;
+    }
+    return false;
+}
+
 bool foreign_is_plain(const struct setting *item, struct error *e)
 {
     return foreign_is_resolved(item, e) &&
-           (!str_cut(item->value, '$').found ||
+           (!refers(item->value) ||
             FAIL(e, UNSUPPORTED, item->where, "'%.*s' refers to a value that is not read",
                  STR_ARGS(str_short(item->value))));
 }
@@ -125,6 +152,10 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
         return true;
     if (r && r->effect == FACT && !r->name)
         return settings_set(&found->facts, item, e);
+    if (r && r->effect == OPEN) {
+        item.key = str_from(r->name);
+        return settings_set(&found->facts, item, e);
+    }
     bool own_value = r && r->effect == SETS && !r->gives && !r->value; // the user may give it
     if (!own_value && !foreign_is_plain(&item, e))
         return false;
@@ -178,6 +209,15 @@ static bool read_own(struct settings *said, const struct settings *file, struct 
     return true;
 }
 
+// What is null is as if it were not there, unless a row has that very value.
+static bool is_said(const struct foreign_format *f, const struct setting *item)
+{
+    if (!str_is(item->value, "null"))
+        return true;
+    const struct foreign_row *r = row_of(f, item->key, item->value);
+    return r && r->value;
+}
+
 bool foreign_read(struct settings *out, struct foreign *f, const struct settings *file,
                   struct error *e)
 {
@@ -190,7 +230,7 @@ bool foreign_read(struct settings *out, struct foreign *f, const struct settings
     if (format->recipe && !(stands_back && f->recipe))
         f->recipe = format->recipe;
     for (ptrdiff_t i = 0; i < file->count; i++)
-        if (!str_is(file->items[i].value, "null") && !take(&said, f, format, file->items[i], e))
+        if (is_said(format, &file->items[i]) && !take(&said, f, format, file->items[i], e))
             return false;
     const struct setting *named = settings_find_z(&f->facts, "recipe");
     if (named)

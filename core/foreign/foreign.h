@@ -1,6 +1,7 @@
-// Configurations of frameworks as requests: what files of Accelerate, DeepSpeed, TRL, Trinity-RFT
-// and verl say of a job, as settings. A key that changes memory and is not known is refused, never
-// read past. Several files may describe one job; what follows from all of them is concluded last.
+// Configurations of frameworks as requests: what files of Accelerate, DeepSpeed, TRL, Trinity-RFT,
+// verl and slime say of a job, as settings. A key that changes memory and is not known is refused,
+// never read past. Several files may describe one job; what follows from all of them is concluded
+// last.
 #ifndef FATHOM_EMIT_FOREIGN_H
 #define FATHOM_EMIT_FOREIGN_H
 
@@ -33,8 +34,9 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
 // A bare card's name becomes as many of them as the file has processes; another number is refused.
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e) MUST_USE;
 
-// A launch script as a document: overrides of verl as they are, emit's own arguments, what a
-// trainer gets on its command line, what is exported, and the model that yarn.py copies.
+// A launch script as a document: overrides of verl as they are, slime's arguments and emit's own,
+// what a trainer gets on its command line, what is exported, what is sourced, and the model that
+// yarn.py copies.
 bool script_flatten(struct settings *s, struct str text, struct str source,
                     struct error *e) MUST_USE;
 

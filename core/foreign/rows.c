@@ -1,7 +1,5 @@
-// The formats, and the tables of launchers, TRL and scripts. Read from: Accelerate 1.15
-// (utils/dataclasses.py, commands/config), DeepSpeed 0.19 (runtime/config.py,
-// runtime/zero/config.py), TRL 1.14 and 1.16 (trainer/*_config.py, scripts/utils.py) over
-// transformers 5.22 (training_args.py).
+// The formats, and the tables of launchers, the Trainer's arguments and scripts. Read from:
+// Accelerate 1.15 (utils/dataclasses.py, commands/config), transformers 5.22 (training_args.py).
 #include "core/foreign/rows.h"
 
 #include "core/base/arena.h"
@@ -50,6 +48,11 @@ static const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_backward_prefetch", "BACKWARD_PRE", SETS, "backward-prefetch", "on"},
     {"fsdp_config.fsdp_backward_prefetch", "NO_PREFETCH", SETS, "backward-prefetch", "off"},
     {"fsdp_config.fsdp_forward_prefetch", "false", NOTHING},
+    // torch/distributed/fsdp/_runtime_utils.py: the next unit is gathered beside the current one.
+    {"fsdp_config.fsdp_forward_prefetch", "true", NOTED, NULL,
+     "forward prefetch is not modelled: predicted without it, and in the forward pass one more "
+     "layer "
+     "may be gathered"},
     {"fsdp_config.fsdp_use_orig_params", "true", NOTHING},
     {"fsdp_config.fsdp_sync_module_states", NULL, NOTHING},
     {"fsdp_config.fsdp_cpu_ram_efficient_loading", "false", SETS, "load-once", "off"},
@@ -97,57 +100,8 @@ static const struct foreign_row accelerate_rows[] = {
 };
 static const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
 
-static const struct foreign_row deepspeed_rows[] = {
-    {"train_batch_size", "auto", NOTHING},
-    {"train_batch_size", NULL, FACT, "train-batch"},
-    {"train_micro_batch_size_per_gpu", "auto", NOTHING},
-    {"train_micro_batch_size_per_gpu", NULL, FACT, "micro-batch"},
-    {"gradient_accumulation_steps", "auto", NOTHING},
-    {"gradient_accumulation_steps", NULL, FACT, "accumulation"},
-    {"bf16.enabled", "true", SETS, "precision", "mixed"},
-    {"bf16.enabled", "auto", SETS, "precision", "mixed"},
-    {"bf16.enabled", NULL, FACT, "without-bf16"},
-    {"fp16.enabled", "true", SETS, "precision", "fp16"},
-    {"fp16.*", NULL, NOTHING},
-    {"zero_optimization.stage", "1", SETS, "strategy", "zero1"},
-    {"zero_optimization.stage", "2", SETS, "strategy", "zero2"},
-    {"zero_optimization.stage", "3", SETS, "strategy", "zero3"},
-    {"zero_optimization.stage", NULL, REFUSED, NULL, "the stages are 1, 2 and 3"},
-    {"zero_optimization.offload_optimizer.device", "cpu", SETS, "offload", "optimizer"},
-    {"zero_optimization.offload_optimizer.device", "nvme", FACT, "optimizer-on-nvme"},
-    {"zero_optimization.offload_optimizer.device", "none", NOTHING},
-    {"zero_optimization.offload_optimizer.nvme_path", NULL, FACT, "nvme-path"},
-    {"zero_optimization.offload_optimizer.pin_memory", NULL, NOTHING},
-    {"zero_optimization.offload_param.device", "cpu", SETS, "offload", "all"},
-    {"zero_optimization.offload_param.device", "nvme", FACT, "parameters-on-nvme"},
-    {"zero_optimization.offload_param.device", "none", NOTHING},
-    {"zero_optimization.offload_param.nvme_path", NULL, FACT, "nvme-path"},
-    {"zero_optimization.offload_param.pin_memory", NULL, NOTHING},
-    {"zero_optimization.offload_*", NULL, REFUSED, NULL,
-     "only offload to host memory and NVMe is modelled"},
-    {"zero_optimization.reduce_bucket_size", NULL, FACT, "bucket"},
-    {"zero_optimization.allgather_bucket_size", NULL, NOTHING},
-    {"zero_optimization.allgather_partitions", "true", NOTHING},
-    {"zero_optimization.reduce_scatter", "true", NOTHING},
-    {"zero_optimization.contiguous_gradients", "true", NOTHING},
-    {"zero_optimization.overlap_comm", NULL, FACT, "overlap"},
-    {"zero_optimization.sub_group_size", NULL, NOTHING},
-    {"zero_optimization.stage3_gather_16bit_weights_on_model_save", "false", FACT, "save-shards"},
-    {"zero_optimization.stage3_*", NULL, NOTHING},
-    {"sequence_parallel_size", NULL, SETS, "sp"},
-    {"seq_parallel_communication_data_type", NULL, NOTHING},
-    {"optimizer.type", "AdamW", FACT, "deepspeed-adam"},
-    {"optimizer.type", "Adam", FACT, "deepspeed-adam"},
-    {"optimizer.params.torch_adam", NULL, FACT, "torch-adam"},
-    {"optimizer.params.*", NULL, NOTHING},
-    {"scheduler.*", NULL, NOTHING},
-    {"gradient_clipping", NULL, NOTHING},
-    {"steps_per_print", NULL, NOTHING},
-    {"wall_clock_breakdown", NULL, NOTHING},
-};
-static const ptrdiff_t deepspeed_row_count = COUNT_OF(deepspeed_rows);
-
-#define NOT_IN_ARGUMENTS "what is in the arguments for FSDP is not read; Accelerate's own file is"
+#define NOT_IN_ARGUMENTS  "what is in the arguments for FSDP is not read; Accelerate's own file is"
+#define NARROW_EVALUATION "evaluation with weights of another type is not modelled"
 
 // The dataset_info.json that is written beside a file of LLaMA-Factory.
 static const struct foreign_row data_rows[] = {{"data.*", NULL, NOTHING}};
@@ -171,6 +125,9 @@ const struct foreign_row trainer_rows[] = {
     {"fp16", "false", NOTHING},
     {"fp16", NULL, REFUSED, NULL, "of the precisions bf16 is modelled"},
     {"deepspeed", NULL, FACT, "deepspeed-file"},
+    {"deepspeed.*", NULL, REFUSED, NULL,
+     "DeepSpeed's settings within the arguments are not read; its own JSON file is"},
+    {"fsdp", "", NOTHING},
     {"fsdp", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"parallelism_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
@@ -181,6 +138,10 @@ const struct foreign_row trainer_rows[] = {
     {"accelerator_config.dispatch_batches", NULL, NOTHING},
     {"accelerator_config.even_batches", NULL, NOTHING},
     {"accelerator_config.split_batches", "false", NOTHING},
+    {"accelerator_config.split_batches", NULL, REFUSED, NULL,
+     "a batch that is divided among the GPUs (split_batches) is not read"},
+    {"accelerator_config.*", NULL, NOTHING}, // of the data's order and the schedule
+    {"gradient_checkpointing_kwargs.*", NULL, NOTHING},
     {"eval_strategy", "no", NOTHING},
     {"eval_strategy", NULL, FACT, "evaluates"},
     {"per_device_eval_batch_size", NULL, FACT, "eval-rows"},
@@ -188,9 +149,31 @@ const struct foreign_row trainer_rows[] = {
     {"torch_compile", "false", NOTHING},
     {"torch_compile*", NULL, REFUSED, NULL, NO_COMPILING}, // a backend or mode turns it on
     {"auto_find_batch_size", "false", NOTHING},
+    {"auto_find_batch_size", NULL, REFUSED, NULL,
+     "auto_find_batch_size makes batches smaller until one fits: ask without it"},
     {"use_cpu", "false", NOTHING},
+    {"use_cpu", NULL, REFUSED, NULL, "training on the CPU is not modelled"},
     {"tf32", NULL, NOTHING},
     {"use_cache", NULL, NOTHING},
+    {"optim_args", NULL, REFUSED, NULL, "optimizers with arguments of their own are not modelled"},
+    {"optim_target_modules*", NULL, REFUSED, NULL,
+     "optimizers of some modules, as GaLore, are not modelled"},
+    {"label_smoothing_factor", "0 0.0", NOTHING},
+    {"label_smoothing_factor", NULL, REFUSED, NULL,
+     "labels are smoothed over all logits once more, which is not modelled"},
+    {"liger_kernel_config*", NULL, REFUSED, NULL,
+     "of Liger's kernels those that use_liger_kernel alone turns on are modelled"},
+    // Noise on the embeddings, where a pass has the least.
+    {"neftune_noise_alpha", NULL, NOTHING},
+    {"torch_empty_cache_steps", NULL, NOTED, NULL,
+     "predicted with a cache that is never emptied, which reserves as much or more"},
+    {"bf16_full_eval", "false", NOTHING},
+    {"fp16_full_eval", "false", NOTHING},
+    {"bf16_full_eval", NULL, REFUSED, NULL, NARROW_EVALUATION},
+    {"fp16_full_eval", NULL, REFUSED, NULL, NARROW_EVALUATION},
+    {"prediction_loss_only", NULL, NOTHING}, // without metrics, which no file has, nothing is kept
+    {"include_for_metrics*", NULL, NOTHING},
+    {"batch_eval_metrics", NULL, NOTHING},
     {"learning_rate", NULL, NOTHING},
     {"lr_scheduler_*", NULL, NOTHING},
     {"warmup_*", NULL, NOTHING},
@@ -208,6 +191,20 @@ const struct foreign_row trainer_rows[] = {
     {"ddp_timeout", NULL, NOTHING},
     {"ddp_backend", NULL, NOTHING},
     {"ddp_broadcast_buffers", NULL, NOTHING},
+    {"ddp_bucket_cap_mb", NULL, NOTHING}, // all gradients are in buckets, of whichever size
+    {"ddp_find_unused_parameters", NULL, NOTHING},
+    {"ddp_static_graph", "false", NOTHING},
+    {"ddp_static_graph", NULL, REFUSED, NULL, "DDP with a static graph is not modelled"},
+    {"label_names*", NULL, NOTHING},
+    {"full_determinism", "false", NOTHING},
+    {"full_determinism", NULL, NOTED, NULL,
+     "predicted with kernels that need not be deterministic"},
+    {"debug", NULL, NOTHING},
+    {"debug.*", NULL, NOTHING},
+    {"skip_memory_metrics", NULL, NOTHING},
+    {"restore_callback_states_from_checkpoint", NULL, NOTHING},
+    {"local_rank", NULL, NOTHING},
+    {"wandb_*", NULL, NOTHING},
     {"seed", NULL, NOTHING},
     {"data_seed", NULL, NOTHING},
     {"log_*", NULL, NOTHING},
@@ -236,84 +233,6 @@ const struct foreign_row trainer_rows[] = {
 };
 const ptrdiff_t trainer_row_count = COUNT_OF(trainer_rows);
 
-// What `trl TASK --config` takes: ScriptArguments, ModelConfig and the task's configuration.
-static const struct foreign_row trl_rows[] = {
-    {"model_name_or_path", NULL, SETS, "model"},
-    {"max_length", NULL, SETS, "context"},
-    {"gradient_checkpointing", "true", FACT, "recomputed"},
-    {"gradient_checkpointing", "false", FACT, "recomputed"},
-    {"gradient_checkpointing_kwargs.use_reentrant", "false", NOTHING},
-    {"loss_type", "nll", SETS, "loss", "full"},
-    {"loss_type", "chunked_nll", SETS, "loss", "chunked:256"},
-    {"loss_type", "sigmoid", SETS, "task", "dpo"},
-    {"loss_type.0", "sigmoid", SETS, "task", "dpo"},
-    {"use_liger_kernel", "true", SETS, "layer-kernels", "liger"},
-    {"use_liger_kernel", "false", NOTHING},
-    {"dtype", NULL, FACT, "dtype"},
-    {"torch_dtype", NULL, FACT, "dtype"},
-    {"fp16", "true", FACT, "fp16"},
-    {"attn_implementation", "sdpa", NOTHING},
-    {"attn_implementation", "eager", SETS, "attention", "eager"},
-    {"attn_implementation", "flash_attention_2", SETS, "attention", "flash2"},
-    {"attn_implementation", NULL, REFUSED, NULL,
-     "of the attentions sdpa, eager and flash-attn 2 are modelled"},
-    {"teacher_model_name_or_path", NULL, SETS, "teacher"},
-    {"teacher_model_init_kwargs.dtype", NULL, FACT, "teacher-dtype"},
-    {"model_init_kwargs.distributed_config.tp_size", NULL, SETS, "tp"},
-    {"teacher_model_revision", NULL, NOTHING},
-    {"packing", "false", NOTHING},
-    {"packing", "true", SETS, "batching", "packed"},
-    {"padding_free", "false", NOTHING},
-    {"padding_free", NULL, REFUSED, NULL, "sequences without padding are not modelled yet"},
-    {"activation_offloading", "true", SETS, "activation-offload", "on"},
-    {"activation_offloading", "false", NOTHING},
-    {"use_peft", "true", FACT, "adapters"},
-    {"use_peft", "false", NOTHING},
-    {"lora_r", NULL, FACT, "rank"},
-    {"lora_target_modules", "all-linear", NOTHING},
-    {"lora_target_modules.0", "all-linear", NOTHING},
-    {"lora_target_modules.*", NULL, FACT}, // by their own keys, in their order
-    {"lora_dropout", NULL, FACT, "dropout"},
-    {"lora_alpha", NULL, NOTHING},
-    {"lora_task_type", NULL, NOTHING},
-    {"use_rslora", NULL, NOTHING},
-    {"use_dora", "false", NOTHING},
-    {"use_dora", "true", SETS, "dora", "on"},
-    {"load_in_4bit", "true", FACT, "packed"},
-    {"load_in_4bit", "false", NOTHING},
-    {"load_in_8bit", "false", NOTHING},
-    {"use_bnb_nested_quant", "true", FACT, "nested"},
-    {"use_bnb_nested_quant", "false", NOTHING},
-    {"bnb_4bit_quant_type", "nf4", NOTHING},
-    {"bnb_4bit_quant_storage", "bfloat16", FACT, "stored"},
-    {"bnb_4bit_quant_storage", "uint8", NOTHING},
-    {"precompute_ref_log_probs", "true", SETS, "precompute-reference", "on"},
-    {"precompute_ref_log_probs", "false", SETS, "precompute-reference", "off"},
-    {"center_rewards_coefficient", NULL, SETS, "task", "reward"},
-    {"max_completion_length", NULL, FACT, "answers"},
-    {"num_generations", NULL, FACT, "answers"},
-    {"reward_funcs", NULL, FACT, "answers"},
-    {"reward_funcs.*", NULL, FACT, "answers"},
-    {"beta", NULL, FACT, "beta"},
-    {"use_vllm", "false", NOTHING},
-    {"pad_to_multiple_of", NULL, NOTHING},
-    {"truncation_mode", NULL, NOTHING},
-    {"shuffle_dataset", NULL, NOTHING},
-    {"dataset_*", NULL, NOTHING},
-    {"datasets.*", NULL, NOTHING},
-    {"streaming", NULL, NOTHING},
-    {"test_split_size", NULL, NOTHING},
-    {"completion_only_loss", NULL, NOTHING},
-    {"assistant_only_loss", NULL, NOTHING},
-    {"eos_token", NULL, NOTHING},
-    {"pad_token", NULL, NOTHING},
-    {"chat_template_path", NULL, NOTHING},
-    {"model_revision", NULL, NOTHING},
-    {"trust_remote_code", NULL, NOTHING},
-    {"ignore_bias_buffers", NULL, NOTHING},
-};
-static const ptrdiff_t trl_row_count = COUNT_OF(trl_rows);
-
 #define OTHER_ALLOCATOR "of the allocator's options expandable_segments is read"
 
 // What emit's own launch scripts hand to train.py, and what any script exports.
@@ -331,7 +250,17 @@ const struct foreign_row script_rows[] = {
     {"environment.NPROC_PER_NODE", NULL, FACT, "per-machine"},
     {"environment.NNODES", NULL, FACT, "torchrun-machines"},
     {"environment.OPTIM_TORCH", "0", SETS, "expandable", "off"}, // LLaMA-Factory's launcher
+    {"environment.OPEN_TRAINING_INT4_FAKE_QAT_FLAG", "1", REFUSED, NULL,
+     "training in INT4 (OPEN_TRAINING_INT4_FAKE_QAT_FLAG) is not modelled"},
+    {"environment.CUBLAS_WORKSPACE_CONFIG", NULL, NOTED, NULL,
+     "predicted with cuBLAS's own workspaces"},
     {"environment.*", NULL, NOTHING},
+    {"sourced-model.*", NULL, OPEN, "model-script"},
+    {"sourced.*", NULL, NOTED, NULL,
+     "what the sourced file sets is not read: give it to --from too"},
+    {"read.*", NULL, NOTHING},
+    {"unsure.*", NULL, NOTED, NULL,
+     "a variable is set under a condition that is not read: it is taken as set before"},
     {"arguments.model", NULL, SETS, "model"},
     {"arguments.context", NULL, SETS, "context"},
     {"arguments.batch", NULL, SETS, "batch"},
@@ -340,7 +269,8 @@ const struct foreign_row script_rows[] = {
     {"arguments.optimizer", NULL, SETS, "optimizer"},
     {"arguments.attention", "sdpa", NOTHING},
     {"arguments.attention", "eager", SETS, "attention", "eager"},
-    {"arguments.attention", "flash_attention_2", SETS, "attention", "flash2"},
+    {"arguments.attention", FLASH2_NAMES, SETS, "attention", "flash2"},
+    {"arguments.attention", FLASH3_NAMES, SETS, "attention", "flash3"},
     {"arguments.liger-loss", NULL, SETS, "loss", "liger"},
     {"arguments.liger-layers", NULL, SETS, "layer-kernels", "liger"},
     {"arguments.tp", NULL, SETS, "tp"},
@@ -349,6 +279,9 @@ const struct foreign_row script_rows[] = {
     {"arguments.save-to", NULL, FACT, "own-script"},
     {"predicted.recipe", NULL, FACT, "recipe"},
     {"predicted.batching", NULL, SETS, "batching"},
+    {"predicted.model", NULL, SETS, "model"}, // where a script of the framework's names its sizes
+    {"predicted.context", NULL, SETS, "context"},
+    {"predicted.prompt", NULL, SETS, "prompt"},
     {"predicted.images", NULL, SETS, "images"},
     {"predicted.image-size", NULL, SETS, "image-size"},
     {"predicted.freeze", NULL, SETS, "freeze"},
@@ -378,12 +311,15 @@ const struct foreign_format foreign_formats[] = {
     {"LLaMA-Factory's data", NULL, "data.file_name data.hf_hub_url", ROWS(data), NULL},
     {"axolotl", "axolotl", "base_model sequence_len micro_batch_size", ROWS(axolotl), NULL},
     {"TRL", "trl", "model_name_or_path per_device_train_batch_size", ROWS(trl), NULL, true},
-    {"verl", "verl", "actor_rollout_ref.*", ROWS(verl), "actor_rollout_ref."},
+    {"slime", "megatron", "slime.*", ROWS(slime), NULL},
+    {"verl", "verl", "actor_rollout_ref.* program", ROWS(verl), "actor_rollout_ref."},
     {"Trinity-RFT", "trinity",
      "algorithm.algorithm_type trainer.trainer_type trainer.trainer_strategy "
      "trainer.trainer_config.* trainer.max_token_len_per_gpu cluster.gpu_per_node "
      "explorer.rollout_model.* buffer.train_batch_size model.model_path model.max_model_len",
      ROWS(trinity), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
-    {"a launch script", NULL, "environment.* arguments.* predicted.* yarn.*", ROWS(script), NULL},
+    {"a launch script", NULL,
+     "environment.* arguments.* predicted.* yarn.* sourced.* sourced-model.* read.* unsure.*",
+     ROWS(script), NULL},
 };
 const ptrdiff_t foreign_format_count = COUNT_OF(foreign_formats);

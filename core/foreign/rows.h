@@ -12,6 +12,7 @@ enum effect {
     REFUSED, // because of `gives`, which follows key and value where there is a `name`
     NOTED,   // is passed over, and `gives` is said
     FACT,    // is remembered under `name`; foreign_conclude sees those of all files together
+    OPEN,    // the same, whether or not it refers to a value that is not read
 };
 
 // Measured with transformers' Trainer on one H200: Qwen3-0.6B in bf16, 2 x 4096 tokens, without
@@ -23,9 +24,19 @@ enum effect {
 
 #define NO_REPLICAS "shards that are replicated are not modelled"
 
+// transformers 5.17, modeling_flash_attention_utils.py: the packages, and kernels of the same
+// versions out of the hub.
+#define FLASH2_NAMES "flash_attention_2 kernels-community/flash-attn2 kernels-community/flash-attn"
+#define FLASH3_NAMES                                                                      \
+    "flash_attention_3 kernels-community/flash-attn3 kernels-community/vllm-flash-attn3 " \
+    "vllm-flash-attn3"
+#define NO_OTHER_ATTENTION "of the attentions sdpa, eager and flash-attn 2 and 3 are modelled"
+#define NO_OTHER_WEIGHTS   "this quantisation is not modelled; nf4 with adapters is"
+#define NO_WHOLE_MODULES   "modules that are trained whole beside adapters are not modelled"
+
 struct foreign_row {
     const char *key;
-    const char *value; // NULL: any
+    const char *value; // one of these, space-separated; NULL: any
     enum effect effect;
     const char *name, *gives;
 };
@@ -51,9 +62,17 @@ extern const ptrdiff_t foreign_format_count;
 extern const struct foreign_row llamafactory_rows[], axolotl_rows[], trainer_rows[];
 extern const ptrdiff_t llamafactory_row_count, axolotl_row_count, trainer_row_count;
 
+// Of rows_deepspeed.c and rows_trl.c.
+extern const struct foreign_row deepspeed_rows[], trl_rows[];
+extern const ptrdiff_t deepspeed_row_count, trl_row_count;
+
 // Of RL (rows_rl.c); keys of verl's workers are actor, ref, rollout, model and critic.
 extern const struct foreign_row trinity_rows[], verl_rows[], worker_rows[];
 extern const ptrdiff_t trinity_row_count, verl_row_count, worker_row_count;
+
+// Of slime's command (rows_slime.c).
+extern const struct foreign_row slime_rows[];
+extern const ptrdiff_t slime_row_count;
 
 // What launch scripts export, in whichever format the rest is.
 extern const struct foreign_row script_rows[];

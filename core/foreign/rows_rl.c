@@ -6,6 +6,12 @@
 #define ONLY_ADAMW   "of verl's optimizers only torch's AdamW is modelled"
 #define NO_OTHER_LOG "only the trainer's micro-batches and the reference's are modelled"
 
+#define NO_EAGER "verl's entropy is modelled where it is compiled: use_torch_compile=True"
+
+#define NO_MEGATRON                                                                          \
+    "verl's Megatron workers are not modelled; its FSDP is, and slime's Megatron: --recipe " \
+    "megatron"
+
 #define NO_ALGORITHM                                                                      \
     "of Trinity's algorithms those with grpo's losses and no critic are modelled: grpo, " \
     "multi_step_grpo, gigpo, grpo_verl, rloo, reinforceplusplus"
@@ -161,27 +167,56 @@ const struct foreign_row verl_rows[] = {
     {"actor_rollout_ref.rollout.n", NULL, FACT, "answers"},
     {"actor_rollout_ref.hybrid_engine", "true", NOTHING},
     {"actor_rollout_ref.nccl_timeout", NULL, NOTHING},
-    {"algorithm.adv_estimator", "grpo", SETS, "task"},
-    {"algorithm.adv_estimator", NULL, REFUSED, NULL, "of verl's algorithms grpo is read"},
+    // Between updates they are in host memory, in an update on the card (workers/fsdp_workers.py,
+    // update_actor: load_fsdp_model_to_gpu, load_fsdp_optimizer).
+    {"actor_rollout_ref.actor.fsdp_config.param_offload", "true", FACT, "parked"},
+    {"actor_rollout_ref.actor.fsdp_config.optimizer_offload", "true", FACT, "parked"},
+    {"actor_rollout_ref.actor.fsdp_config.fsdp_size", NULL, FACT, "fsdp-size"},
+    // Of those that differ from grpo in advantages alone, and need no critic
+    // (trainer/ppo/core_algos.py).
+    {"algorithm.adv_estimator",
+     "grpo grpo_vectorized grpo_passk rloo rloo_vectorized reinforce_plus_plus "
+     "reinforce_plus_plus_baseline remax opo gpg",
+     SETS, "task", "grpo"},
+    {"algorithm.adv_estimator", "gae", REFUSED, NULL,
+     "a critic beside the policy (adv_estimator gae) is not modelled"},
+    {"algorithm.adv_estimator", NULL, REFUSED, NULL,
+     "of verl's algorithms those with grpo's losses and no critic are read"},
     {"algorithm.*", NULL, NOTHING},
     {"data.max_prompt_length", NULL, FACT, "prompt"},
     {"data.max_response_length", NULL, FACT, "response"},
     {"data.*", NULL, NOTHING},
-    {"trainer.n_gpus_per_node", NULL, FACT, "cluster-gpus"},
-    {"trainer.nnodes", NULL, FACT, "cluster-nodes"},
+    {"trainer.n_gpus_per_node", NULL, OPEN, "cluster-gpus"},
+    {"trainer.nnodes", NULL, OPEN, "cluster-nodes"},
     {"trainer.device", "cuda", NOTHING},
     {"trainer.device", NULL, REFUSED, NULL, "of verl's devices cuda is modelled"},
     {"trainer.*", NULL, NOTHING},
+    {"critic.enable", "true", REFUSED, NULL, "a critic beside the policy is not modelled"},
     {"critic.*", NULL, NOTHING}, // grpo has none
     {"reward_model.enable", "true", REFUSED, NULL, "a reward model beside it is not modelled"},
     {"reward_model.*", NULL, NOTHING},
-    {"reward_manager.*", NULL, NOTHING},
+    {"reward_manager*", NULL, NOTHING},
+    {"reward.reward_model.enable", "true", REFUSED, NULL,
+     "a reward model beside it is not modelled"},
+    {"reward.*", NULL, NOTHING},
     {"custom_reward_function.*", NULL, NOTHING},
     {"global_profiler.*", NULL, NOTHING},
     {"transfer_queue.*", NULL, NOTHING},
     {"ray_kwargs.*", NULL, NOTHING},
     {"ray_init.*", NULL, NOTHING},
-    {"defaults.*", NULL, NOTHING},
+    {"program", "verl.trainer.main_ppo main_ppo.py recipe.dapo.main_dapo main_dapo.py", FACT,
+     "verl-program"},
+    {"program", "verl.trainer.fsdp_sft_trainer verl.trainer.sft_trainer", REFUSED, NULL,
+     "verl's supervised trainer is not modelled; its GRPO is"},
+    {"program", "verl.trainer.main_generation verl.trainer.main_generation_server", REFUSED, NULL,
+     "this generates answers and trains nothing"},
+    {"program", NULL, REFUSED, NULL, "of verl's programs main_ppo is read"},
+    {"hydra.config_name", "ppo_trainer ppo_trainer.yaml", NOTHING},
+    {"hydra.config_name", "ppo_megatron_trainer ppo_megatron_trainer.yaml", REFUSED, NULL,
+     NO_MEGATRON},
+    {"hydra.config_name", NULL, FACT, "hydra-file"},
+    {"defaults.*", "ppo_megatron_trainer", REFUSED, NULL, NO_MEGATRON},
+    {"defaults.*", NULL, FACT, "hydra-tree"},
     {"hydra.*", NULL, NOTHING},
 };
 const ptrdiff_t verl_row_count = COUNT_OF(verl_rows);
@@ -212,7 +247,9 @@ const ptrdiff_t verl_row_count = COUNT_OF(verl_rows);
         {part ".router_replay.mode", "disabled", NOTHING},                                        \
         {part ".use_prefix_grouper", "false", NOTHING},                                           \
         {part ".use_remove_padding", "true", NOTHING},                                            \
-        {part ".use_torch_compile", "true", NOTHING}, {part ".rollout_n", NULL, NOTHING},         \
+        {part ".use_torch_compile", "true", NOTHING},                                             \
+        {part ".use_torch_compile", NULL, REFUSED, NULL, NO_EAGER},                               \
+        {part ".rollout_n", NULL, NOTHING},                                                       \
     {                                                                                             \
         part ".use_rollout_log_probs", NULL, NOTHING                                              \
     }
@@ -222,6 +259,7 @@ const ptrdiff_t verl_row_count = COUNT_OF(verl_rows);
 const struct foreign_row worker_rows[] = {
     {"actor.strategy", "fsdp", FACT, "actor-strategy", "fsdp1"},
     {"actor.strategy", "fsdp2", FACT, "actor-strategy", "fsdp2"},
+    {"actor.strategy", "megatron", REFUSED, NULL, NO_MEGATRON},
     {"actor.strategy", NULL, REFUSED, NULL, "only fsdp and fsdp2 are modelled"},
     {"actor.use_dynamic_bsz", NULL, FACT, "actor-dynamic"},
     {"actor.ppo_max_token_len_per_gpu", NULL, FACT, "actor-limit"},
@@ -266,8 +304,11 @@ const struct foreign_row worker_rows[] = {
     {"actor.entropy_coeff", NULL, NOTHING},
     {"actor.use_kl_loss", NULL, NOTHING},
     {"actor.kl_loss_*", NULL, NOTHING},
-    {"actor.policy_loss.loss_mode", "vanilla", NOTHING},
-    {"actor.policy_loss.loss_mode", NULL, REFUSED, NULL, "of verl's policy losses vanilla is read"},
+    // Each makes a few numbers of a token's log-probability (trainer/ppo/core_algos.py).
+    {"actor.policy_loss.loss_mode", "vanilla gspo sapo gpg clip_cov kl_cov geo_mean cispo",
+     NOTHING},
+    {"actor.policy_loss.loss_mode", NULL, REFUSED, NULL,
+     "of verl's policy losses this is not read"},
     {"actor.policy_loss.*", NULL, NOTHING},
     FSDP_ROWS("actor"),
 
@@ -293,7 +334,12 @@ const struct foreign_row worker_rows[] = {
     {"model.use_fused_kernels", "false", NOTHING},
     {"model.fused_kernel_options.impl_backend", "torch", NOTHING},
     {"model.use_remove_padding", "true", NOTHING},
+    {"model.use_remove_padding", "false", REFUSED, NULL,
+     "padded batches are not modelled under verl: use_remove_padding=True"},
     {"model.enable_activation_offload", "false", NOTHING},
+    {"model.enable_activation_offload", "true", REFUSED, NULL,
+     "activations in host memory are not modelled under verl"},
+    {"model.override_config.max_position_embeddings", NULL, NOTHING},
     {"model.use_liger", "false", NOTHING},
     {"model.lora_rank", "0", NOTHING},
     {"model.lora_rank", NULL, REFUSED, NULL, NO_LORA},

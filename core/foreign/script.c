@@ -1,260 +1,371 @@
-// Launch scripts, as far as they say what is trained: words "section.key=value" are overrides of
-// verl wherever they stand; lines of emit's own "arguments=( ... )" are what train.py gets, and its
-// comments "# Predicted with --name value" are what no word of the frameworks says; what a trainer
-// gets on its command line are keys of its files (trainer_command).
-// Variables that the script sets, or gives a default, are put in; others stay as they are.
+// Launch scripts, as far as they say what is trained. The shell (shell.h) gives the commands; here
+// is what a command means: words "section.key=value" are overrides of verl wherever they stand,
+// what slime's train.py gets are its arguments ("slime.tensor-model-parallel-size"), what emit's
+// own train.py gets out of its "arguments=( ... )" are those of emit, and what a trainer gets on
+// its command line are keys of its files (trainer_command). A file that only fills MODEL_ARGS is
+// one of slime's models. Comments "# Predicted with --name value" are what no word of the
+// frameworks says.
 #include "core/foreign/foreign.h"
+#include "core/foreign/shell.h"
 #include "core/foreign/trainer_command.h"
 
 struct script {
     struct settings *settings;
-    struct settings variables;
-    struct trainer_command trainer;
+    struct shell shell;
     struct str source;
     struct error *error;
-    int line;
-    bool in_arguments;
-    ptrdiff_t put_in;   // bytes that variables were replaced by
-    ptrdiff_t most_put; // beyond which they stay as they are
+    int sourced;
+    bool runs_slime;
 };
 
-// A script sets dozens of each; what is more would be looked through for every word.
-enum { MOST_VARIABLES = 500, MOST_VALUES = 2000 };
+enum { MOST_VALUES = 2000 };
 
-static bool is_space(char c)
+static struct str place(const struct script *s, struct arena *a, int line)
 {
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
-// Where the word ends that the text begins with.
-static ptrdiff_t word_end(struct str text)
-{
-    char quote = 0;
-    ptrdiff_t i = 0;
-    for (; i < text.n && (quote || !is_space(text.p[i])); i++) {
-        bool mark = text.p[i] == '\'' || text.p[i] == '"';
-        if (quote && text.p[i] == quote)
-            quote = '\0';
-        else if (!quote && mark)
-            quote = text.p[i];
-    }
-    return i;
-}
-
-// The next word of a line, without its quotes; a comment ends the line.
-static bool next_word(struct str *word, struct str *rest, struct arena *a)
-{
-    struct str text = str_trim(*rest);
-    char quote = 0;
-    if (!text.n || text.p[0] == '#')
-        return false;
-    ptrdiff_t end = word_end(text);
-    struct buf out = buf_over(NEW(a, char, end), end);
-    for (ptrdiff_t i = 0; i < end; i++) {
-        char c = text.p[i];
-        bool mark = c == '\'' || c == '"';
-        if (quote && c == quote)
-            quote = '\0';
-        else if (!quote && mark)
-            quote = c;
-        else
-            buf_char(&out, c);
-    }
-    *word = buf_str(&out);
-    *rest = str_slice(text, end, text.n);
-    return true;
-}
-
-static bool is_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || char_is_digit(c) || c == '_';
-}
-
-static struct str name_at(struct str text)
-{
-    ptrdiff_t n = 0;
-    while (n < text.n && is_name(text.p[n]))
-        n++;
-    return str_slice(text, 0, n);
-}
-
-// $NAME, ${NAME} or ${NAME:-default} at the start of `text`: how long it is, or 0 where it is
-// something else or not known.
-static ptrdiff_t reference_at(const struct script *s, struct str text, struct str *value)
-{
-    bool braces = text.n > 1 && text.p[1] == '{';
-    struct str inside = str_slice(text, braces ? 2 : 1, text.n), name = name_at(inside);
-    struct str_cut end = str_cut(inside, '}');
-    struct str rest = str_slice(end.head, name.n < end.head.n ? name.n : end.head.n, end.head.n);
-    const struct setting *known = settings_find(&s->variables, name);
-    bool falls_back = braces && str_starts(rest, STR(":-"));
-    if (!name.n || (braces && (!end.found || (rest.n && !falls_back))) || (!known && !falls_back))
-        return 0;
-    *value = known ? known->value : str_slice(rest, 2, rest.n);
-    return braces ? 2 + end.head.n + 1 : 1 + name.n;
-}
-
-static struct str expanded(struct script *s, struct str text)
-{
-    enum { LONGEST = 4096 }; // a variable may hold itself twice, again and again
-    if (!str_cut(text, '$').found || s->put_in > s->most_put)
-        return text;
-    struct buf out = buf_in(s->settings->arena);
-    for (ptrdiff_t i = 0; i < text.n;) {
-        if (out.n > LONGEST)
-            return text;
-        struct str value = str_slice(text, i, i + 1);
-        struct str rest = str_slice(text, i, text.n);
-        ptrdiff_t n = text.p[i] == '$' ? reference_at(s, rest, &value) : 0;
-        buf_put(&out, value);
-        i += n ? n : 1;
-        s->put_in += n ? value.n : 0;
-    }
-    return buf_str(&out);
+    return str_format(a, "%.*s:%d", STR_ARGS(s->source), line);
 }
 
 // As settings_set, up to so many.
-static bool set(struct script *s, struct settings *list, struct setting item, int most)
+static bool put_at(struct script *s, struct str key, struct str value, struct str where)
 {
-    if (!settings_set(list, item, s->error))
+    struct arena *a = s->settings->arena;
+    struct setting item = {str_copy(a, key), str_copy(a, value), where};
+    if (!key.n)
+        return true;
+    if (!settings_set(s->settings, item, s->error))
         return false;
-    return list->count <= most || FAIL(s->error, BAD_INPUT, s->source, "more than %d %s are set",
-                                       most, list == &s->variables ? "variables" : "values");
+    return s->settings->count <= MOST_VALUES ||
+           FAIL(s->error, BAD_INPUT, s->source, "more than %d values are set", MOST_VALUES);
 }
 
-static bool assign(struct script *s, struct str name, struct str value)
+static bool put(struct script *s, struct str key, struct str value, int line)
 {
-    struct setting item = {name, expanded(s, value), s->source};
-    bool whole = name.n && name_at(name).n == name.n;
-    return !whole || set(s, &s->variables, item, MOST_VARIABLES);
+    return put_at(s, key, value, place(s, s->settings->arena, line));
 }
 
-static bool put(struct script *s, struct str key, struct str value)
+static bool put_under(struct script *s, const char *section, struct str key,
+                      struct shell_word value)
 {
-    value = expanded(s, value);
-    struct str where = str_format(s->settings->arena, "%.*s:%d", STR_ARGS(s->source), s->line);
-    struct setting item = {key, value, where};
-    return !key.n || set(s, s->settings, item, MOST_VALUES);
+    struct arena scratch = s->shell.scratch;
+    return put(s, str_join(&scratch, str_from(section), key), value.text, value.line);
 }
 
-static bool is_override(struct str key)
+static struct str last_part(struct str path)
+{
+    struct str_cut cut = str_cut_last(path, '/');
+    return cut.found ? cut.tail : path;
+}
+
+// "+key=value" adds a key that verl's files do not have, "++key=value" sets it either way.
+static struct str without_plus(struct str word)
+{
+    while (str_starts(word, STR("+")))
+        word = str_slice(word, 1, word.n);
+    return word;
+}
+
+static bool is_section(struct str key)
 {
     static const char sections[] =
-        "actor_rollout_ref|algorithm|data|trainer|critic|reward_model|"
+        "actor_rollout_ref|algorithm|data|trainer|critic|reward_model|reward|"
         "reward_manager|custom_reward_function|global_profiler|ray_kwargs";
     struct str_cut cut = str_cut(key, '.');
     return cut.found && words_have(sections, '|', cut.head);
 }
 
-// "--name value", or "--name" alone.
-static bool read_argument(struct script *s, struct str word, struct str rest)
+static bool is_key(struct str text)
 {
-    struct arena *a = s->settings->arena;
-    struct str value = STR("on");
-    if (!str_starts(word, STR("--")))
-        return true;
-    struct str key = str_join(a, STR("arguments."), str_slice(word, 2, word.n));
-    (void)next_word(&value, &rest, a);
-    return put(s, key, value);
-}
-
-static bool read_word(struct script *s, struct str word)
-{
-    while (str_starts(word, STR("+")))
-        word = str_slice(word, 1, word.n);
-    struct str_cut pair = str_cut(word, '=');
-    if (!pair.found)
-        return true;
-    return is_override(pair.head) ? put(s, pair.head, pair.tail) : assign(s, pair.head, pair.tail);
-}
-
-// Words that a script of another program also has, and that change what is trained.
-static bool read_command(struct script *s, struct str word, struct str *rest)
-{
-    struct arena *a = s->settings->arena;
-    struct str next;
-    if (str_is(word, "export") && next_word(&next, rest, a)) {
-        struct str_cut pair = str_cut(next, '=');
-        return !pair.found || (assign(s, pair.head, pair.tail) &&
-                               put(s, str_join(a, STR("environment."), pair.head), pair.tail));
-    }
-    if (str_is(word, "yarn.py") && next_word(&next, rest, a)) {
-        if (!put(s, STR("yarn.model"), next))
-            return false;
-        return !next_word(&next, rest, a) || put(s, STR("yarn.copy"), next);
-    }
-    return read_word(s, word);
-}
-
-static bool read_prediction(struct script *s, struct str text)
-{
-    struct str_cut pair = str_cut(str_trim(text), ' ');
-    struct str key = str_join(s->settings->arena, STR("predicted."), pair.head);
-    return put(s, key, str_copy(s->settings->arena, str_trim(pair.tail)));
-}
-
-static bool end_command(struct script *s)
-{
-    struct settings *said = &s->trainer.said;
-    bool meant;
-    if (!trainer_command_is_meant(&s->trainer, &meant, s->error))
-        return false;
-    for (ptrdiff_t i = 0; meant && i < said->count; i++) {
-        struct setting item = said->items[i];
-        item.value = expanded(s, item.value);
-        if (!set(s, s->settings, item, MOST_VALUES))
+    for (ptrdiff_t i = 0; i < text.n; i++) {
+        char c = text.p[i], small = char_lower(c);
+        bool letter = small >= 'a' && small <= 'z';
+        if (!letter && !char_is_digit(c) && c != '_' && c != '.' && c != '-' && c != '/' &&
+            c != '@')
             return false;
     }
-    s->trainer = trainer_command_in(s->settings->arena);
+    return text.n && text.p[0] != '-';
+}
+
+static bool has_overrides(const struct shell_words *words)
+{
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        struct str_cut pair = str_cut(without_plus(words->items[i].text), '=');
+        if (pair.found && is_section(pair.head))
+            return true;
+    }
+    return false;
+}
+
+// "--config-name=NAME" of Hydra, which takes it in two words, too.
+static struct str option_of(const struct shell_words *words, ptrdiff_t at, const char *name)
+{
+    struct str_cut pair = str_cut(words->items[at].text, '=');
+    if (!str_is(pair.head, name))
+        return STR_NONE;
+    return pair.found ? pair.tail : at + 1 < words->count ? words->items[at + 1].text : STR_NONE;
+}
+
+// The next of several overrides in quotes that the shell did not part, else nothing.
+static struct str next_override(struct str_cut *pair)
+{
+    struct str_cut next = str_cut(str_trim(pair->tail), ' ');
+    struct str_cut more = str_cut(without_plus(str_trim(next.tail)), '=');
+    if (!is_section(pair->head) || !more.found || !is_section(more.head))
+        return STR_NONE;
+    pair->tail = next.head;
+    return str_trim(next.tail);
+}
+
+// "~key" takes one away.
+static bool read_override(struct script *s, struct shell_word word, bool runs)
+{
+    for (struct str rest = word.text; rest.n;) {
+        struct str_cut pair = str_cut(without_plus(rest), '=');
+        bool sectioned = str_cut(pair.head, '.').found;
+        if (str_starts(rest, STR("~")))
+            return put(s, rest, pair.tail, word.line);
+        if (!pair.found || !(is_section(pair.head) || (is_key(pair.head) && (runs || sectioned))))
+            return true;
+        rest = next_override(&pair);
+        if (!put(s, pair.head, pair.tail, word.line))
+            return false;
+    }
     return true;
 }
 
-// A line that ends with a backslash goes on, and "&&", ";", "|" and ">" end a command.
-static bool read_trainer(struct script *s, struct str line)
+// Beside overrides of verl's sections every "key=value" is one, and a key without a section behind
+// the program.
+static bool read_overrides(struct script *s, const struct shell_words *words)
 {
-    struct arena *a = s->settings->arena;
-    struct str word, rest = line;
-    struct str where = str_format(a, "%.*s:%d", STR_ARGS(s->source), s->line);
-    while (next_word(&word, &rest, a)) {
-        bool ends = words_have("&& ; | || > >> & 2>&1", ' ', word);
-        if (ends ? !end_command(s) : !trainer_command_word(&s->trainer, word, where, s->error))
+    bool runs = false;
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        struct shell_word word = words->items[i];
+        struct str module = option_of(words, i, "-m"), tree = option_of(words, i, "--config-name");
+        bool program = str_ends(word.text, STR(".py")) && !str_cut(word.text, '=').found;
+        struct str name = module.n ? module : last_part(word.text);
+        runs |= module.n || program;
+        if ((module.n || program) && !put(s, STR("program"), name, word.line))
+            return false;
+        if (tree.n && !put(s, STR("hydra.config_name"), tree, word.line))
+            return false;
+        if (!read_override(s, word, runs))
             return false;
     }
-    return str_ends(str_trim(line), STR("\\")) || end_command(s);
+    return true;
 }
 
-static bool read_line(struct script *s, struct str line)
+// The words behind an option, up to the next one, as one value.
+static struct str values_behind(const struct shell_words *words, ptrdiff_t *at, struct buf *out)
 {
-    struct str word, rest = line, said = STR("# Predicted with --");
-    if (str_starts(line, said))
-        return read_prediction(s, str_slice(line, said.n, line.n));
-    if (str_is(str_trim(line), "arguments=(") || str_is(str_trim(line), ")")) {
-        s->in_arguments = !str_is(str_trim(line), ")");
+    for (; *at + 1 < words->count; ++*at) {
+        struct str next = words->items[*at + 1].text;
+        if (str_starts(next, STR("--")))
+            break;
+        if (out->n)
+            buf_char(out, ' ');
+        buf_put(out, next);
+    }
+    return buf_str(out);
+}
+
+// "--name value ...", "--name=value" and "--name" alone, from a word on.
+static bool read_flags(struct script *s, const char *section, const struct shell_words *words,
+                       ptrdiff_t from)
+{
+    struct arena *scratch = &s->shell.scratch;
+    for (ptrdiff_t i = from; i < words->count; i++) {
+        struct shell_word word = words->items[i];
+        if (!str_starts(word.text, STR("--")) || word.text.n == 2)
+            continue;
+        struct str_cut pair = str_cut(str_slice(word.text, 2, word.text.n), '=');
+        struct buf values = buf_in(scratch);
+        if (pair.found)
+            buf_put(&values, pair.tail);
+        ptrdiff_t before = i;
+        struct shell_word value = {values_behind(words, &i, &values), word.line};
+        if (!pair.found && i == before)
+            value.text = STR("on");
+        if (!put_under(s, section, pair.head, value))
+            return false;
+    }
+    return true;
+}
+
+// Where the arguments of slime's program begin, 0 where it is not started.
+static ptrdiff_t behind_slime(const struct shell_words *words)
+{
+    ptrdiff_t program = 0;
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        struct str name = last_part(words->items[i].text);
+        if (str_is(name, "train.py") || str_is(name, "train_async.py"))
+            program = i + 1;
+        if (program && words_have("--hf-checkpoint --actor-num-gpus-per-node --actor-num-nodes",
+                                  ' ', words->items[i].text))
+            return program;
+    }
+    return 0;
+}
+
+// The variables in {"env_vars": {"NAME": "value", ...}}, which Ray hands to the processes that
+// train.
+static bool read_variables(struct script *s, struct str json, int line)
+{
+    struct str rest = json;
+    while (rest.n) {
+        struct str name = str_cut(str_cut(rest, '"').tail, '"').head;
+        struct str behind = str_cut(str_cut(rest, '"').tail, '"').tail;
+        bool has_value = str_starts(str_trim(behind), STR(":"));
+        struct str value = str_trim(str_slice(str_trim(behind), has_value, str_trim(behind).n));
+        if (has_value && str_starts(value, STR("\""))) {
+            struct str_cut end = str_cut(str_slice(value, 1, value.n), '"');
+            if (!put_under(s, "environment.", name, (struct shell_word){end.head, line}))
+                return false;
+            behind = end.tail;
+        }
+        rest = behind;
+    }
+    return true;
+}
+
+static bool read_environment(struct script *s, const struct shell_words *words)
+{
+    bool exports = str_is(words->items[0].text, "export");
+    for (ptrdiff_t i = exports; i < words->count; i++) {
+        struct shell_word word = words->items[i];
+        struct str name = shell_assigned_name(word.text);
+        if (!name.n)
+            return true;
+        struct shell_word value = {str_slice(word.text, name.n + 1, word.text.n), word.line};
+        if (!put_under(s, "environment.", name, value))
+            return false;
+    }
+    return true;
+}
+
+// Words that scripts of any program have, and that change what is trained.
+static bool read_common(struct script *s, const struct shell_words *words)
+{
+    struct arena scratch = s->shell.scratch;
+    const struct shell_word *w = words->items;
+    if (words_have("source .", ' ', w[0].text) && words->count > 1) {
+        bool model = str_is(last_part(str_cut_last(w[1].text, '/').head), "models");
+        struct str key =
+            str_format(&scratch, model ? "sourced-model.%d" : "sourced.%d", s->sourced++);
+        if (!put(s, key, w[1].text, w[1].line))
+            return false;
+    }
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        struct str json = option_of(words, i, "--runtime-env-json");
+        bool yarn = str_is(w[i].text, "yarn.py");
+        if (json.n && !read_variables(s, json, w[i].line))
+            return false;
+        if (yarn && i + 1 < words->count &&
+            !put(s, STR("yarn.model"), w[i + 1].text, w[i + 1].line))
+            return false;
+        if (yarn && i + 2 < words->count && !put(s, STR("yarn.copy"), w[i + 2].text, w[i + 2].line))
+            return false;
+    }
+    return read_environment(s, words);
+}
+
+static bool read_trainer(struct script *s, const struct shell_words *words)
+{
+    struct arena scratch = s->shell.scratch;
+    struct trainer_command trainer = trainer_command_in(&scratch);
+    bool meant;
+    for (ptrdiff_t i = 0; i < words->count; i++)
+        if (!trainer_command_word(&trainer, words->items[i].text,
+                                  place(s, &scratch, words->items[i].line), s->error))
+            return false;
+    if (!trainer_command_is_meant(&trainer, &meant, s->error))
+        return false;
+    for (ptrdiff_t i = 0; meant && i < trainer.said.count; i++) {
+        struct setting item = trainer.said.items[i];
+        if (!put_at(s, item.key, item.value, str_copy(s->settings->arena, item.where)))
+            return false;
+    }
+    return true;
+}
+
+static bool read_command(struct script *s, const struct shell_words *words)
+{
+    ptrdiff_t slime = behind_slime(words);
+    if (!read_common(s, words))
+        return false;
+    if (slime) {
+        s->runs_slime = true;
+        return read_flags(s, "slime.", words, slime);
+    }
+    if (has_overrides(words))
+        return read_overrides(s, words);
+    return read_trainer(s, words);
+}
+
+// What no command is given, but stands there: emit's arguments, and those of one of slime's models.
+static bool read_arrays(struct script *s)
+{
+    const struct shell_array *own = shell_array_find(&s->shell, STR("arguments"));
+    const struct shell_array *model = shell_array_find(&s->shell, STR("MODEL_ARGS"));
+    if (s->runs_slime)
         return true;
-    }
-    while (next_word(&word, &rest, s->settings->arena)) {
-        if (s->in_arguments)
-            return read_argument(s, word, rest);
-        if (!read_command(s, word, &rest))
-            return false;
-    }
-    return s->in_arguments || read_trainer(s, line);
+    if (model && !model->used)
+        return read_flags(s, "slime.", &model->words, 0) &&
+               (!model->words.count ||
+                put(s, STR("slime.model-file"), STR("on"), model->words.items[0].line));
+    return !own || read_flags(s, "arguments.", &own->words, 0);
 }
 
-bool script_flatten(struct settings *out, struct str text, struct str source, struct error *e)
+static bool read_prediction(struct script *s, struct str_cut pair, int line)
 {
-    enum { SOME = 64 << 10, AGAIN = 8 };
-    struct script s = {.settings = out,
-                       .variables = settings_in(out->arena),
-                       .trainer = trainer_command_in(out->arena),
-                       .source = source,
-                       .error = e,
-                       .most_put = SOME + AGAIN * text.n};
-    for (struct str_cut c = str_cut(text, '\n');; c = str_cut(c.tail, '\n')) {
-        s.line++;
-        if (!read_line(&s, c.head))
+    struct str value = str_copy(s->settings->arena, str_trim(pair.tail));
+    return put_under(s, "predicted.", pair.head, (struct shell_word){value, line});
+}
+
+static bool read_predictions(struct script *s, struct str text)
+{
+    struct str said = STR("# Predicted with --");
+    int line = 1;
+    for (struct str_cut c = str_cut(text, '\n');; c = str_cut(c.tail, '\n'), line++) {
+        bool says = str_starts(c.head, said);
+        struct str rest = str_slice(c.head, says ? said.n : 0, c.head.n);
+        struct str_cut pair = str_cut(str_trim(rest), ' ');
+        if (says && !read_prediction(s, pair, line))
             return false;
         if (!c.found)
             return true;
     }
+}
+
+static bool note_unsure(struct script *s)
+{
+    for (ptrdiff_t i = 0; i < s->shell.unsure.count; i++)
+        if (!put_under(s, "unsure.", s->shell.unsure.items[i].text, s->shell.unsure.items[i]))
+            return false;
+    return true;
+}
+
+static bool read_script(struct script *s, struct str text)
+{
+    struct shell_words command;
+    if (!read_predictions(s, text))
+        return false;
+    while (shell_next(&s->shell, &command))
+        if (!read_command(s, &command))
+            return false;
+    return s->error->code == ERROR_NONE && read_arrays(s) && note_unsure(s);
+}
+
+// Half of the memory that is left is for the words of one command at a time.
+bool script_flatten(struct settings *out, struct str text, struct str source, struct error *e)
+{
+    enum { ALIGNED = 16 };
+    struct arena *a = out->arena, scratch = *a;
+    char *end = a->end;
+    a->end = scratch.begin = a->begin + (a->end - a->begin) / 2 / ALIGNED * ALIGNED;
+    struct script s = {.settings = out,
+                       .shell = shell_in(a, scratch, text, source, e),
+                       .source = source,
+                       .error = e};
+    bool read = read_script(&s, text);
+    a->end = end;
+    return read;
 }

@@ -218,7 +218,8 @@ static bool read_figure(struct gpu *g, const struct reader *r, struct str piece,
     struct str key = str_trim(pair.head);
     if (!pair.found)
         return FAIL(e, BAD_INPUT, r->where,
-                    "a card's figures are of the form memory=48GiB, not '%.*s'",
+                    "a card's figures are of the form memory=48GiB, not '%.*s'; eight such cards "
+                    "are 8x and its name",
                     STR_ARGS(str_short(piece)));
     const struct gpu_field *f = find_field(key);
     if (!f)

@@ -33,9 +33,11 @@ bool is_not_policy(const struct job *j) // whose trainers compute a policy gradi
     return !is_verls(j) && !is_of(j, RECIPE_MEGATRON);
 }
 
-bool mixes_nothing(const struct job *j)
+// But for frozen weights in TRL's step, which has them in fp32 elsewhere.
+bool widens_what_it_trains(const struct job *j)
 {
-    return is_not_policy(j) && !(is_of(j, RECIPE_TRANSFORMERS) && j->lora_rank && !j->packed);
+    bool keeps_narrow = j->lora_rank && is_trl(j) && !job_is_zero(j);
+    return job_is_sharded(j) && !keeps_narrow;
 }
 
 bool is_policy(const struct job *j)
@@ -51,6 +53,13 @@ bool is_deepspeed(const struct job *j)
 bool is_trl(const struct job *j)
 {
     return is_of(j, RECIPE_TRL);
+}
+
+// trl 1.16, sft_trainer.py, compute_loss: fused_lm_head, whatever loss_type says; so were 14 jobs
+// of real_trainers.jsonl that said nll.
+bool has_no_whole_loss(const struct job *j)
+{
+    return is_trl(j) && j->version > 0 && j->loss == LOSS_FULL && j->task == TASK_SFT;
 }
 
 bool stands_on_accelerate(const struct job *j)
@@ -211,7 +220,7 @@ static bool limits_tokens(const struct job *j)
 
 bool limits_reference_elsewhere(const struct job *j)
 {
-    return j->reference_limit && !is_trinity(j);
+    return j->reference_limit && is_not_verls(j);
 }
 
 bool reads_less_than_a_sequence(const struct job *j)
@@ -351,9 +360,9 @@ bool is_ragged_elsewhere(const struct job *j)
     return is_ragged(j) && !is_trl(j) && !pads;
 }
 
-bool is_ragged_by_package(const struct job *j)
+bool is_padded_by_package(const struct job *j)
 {
-    return is_ragged(j) && job_attends_by_package(j);
+    return j->batching == BATCHING_PADDED && job_attends_by_package(j);
 }
 
 bool is_packed_without_sft(const struct job *j)
@@ -420,7 +429,7 @@ bool offloads_twice(const struct job *j)
 
 bool has_own_buckets(const struct job *j)
 {
-    return j->zero_buckets == BUCKETS_OF_DEEPSPEED;
+    return j->zero_buckets == BUCKETS_OF_DEEPSPEED || job_says_zero_sizes(j);
 }
 
 bool packs_samples_elsewhere(const struct job *j)

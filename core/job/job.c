@@ -17,18 +17,34 @@ enum {
 enum { USUAL_IMAGE = 1024 };         // pixels of a side
 enum { BATCH_BYTES_PER_TOKEN = 32 }; // no more than four columns
 
-// What --for implies, unless the user says it: whose training step it is.
+// Tasks that one framework alone is modelled with: its trainer is meant where nobody is named.
+static const char *const recipe_of_task[TASKS] = {
+    [TASK_REWARD] = "trl", [TASK_DPO] = "trl",     [TASK_KTO] = "trl", [TASK_GRPO] = "trl",
+    [TASK_RLOO] = "trl",   [TASK_DISTILL] = "trl", [TASK_OPD] = "trl", [TASK_CAPACITY] = "trinity",
+};
+
+static const char *recipe_by_task(const struct setting *task)
+{
+    int word = task ? setting_word(setting_def_find(task->key), task->value) : -1;
+    return word >= 0 ? recipe_of_task[word] : NULL;
+}
+
+// What --for implies, or else --task, unless the user says it: whose training step it is.
 static bool add_implied_recipe(struct settings *given, struct error *e)
 {
-    const struct setting *target = settings_find_z(given, "for");
+    const struct setting *target = settings_find_z(given, "for"),
+                         *task = settings_find_z(given, "task");
+    const char *recipe = recipe_by_task(task);
     struct job only = {0};
-    if (!target || settings_find_z(given, "recipe"))
+    if (settings_find_z(given, "recipe") || (!target && !recipe))
         return true;
     const struct setting *around = settings_find_z(given, "around");
-    if (!read_for(&only, target, e) || (around && !read_around(&only, around, e)))
+    if (target && (!read_for(&only, target, e) || (around && !read_around(&only, around, e))))
         return false;
-    struct str recipe = str_from(target_defs[only.target].recipe);
-    return settings_add(given, (struct setting){STR("recipe"), recipe, target->where}, e);
+    if (target)
+        recipe = target_defs[only.target].recipe;
+    struct str where = target ? target->where : task->where;
+    return settings_add(given, (struct setting){STR("recipe"), str_from(recipe), where}, e);
 }
 
 // A prompt and a response are a context, unless the user says one too.
@@ -111,11 +127,8 @@ static void conclude(struct job *j)
     if (!j->image_width)
         j->image_width = j->image_height = USUAL_IMAGE;
     conclude_targets(j);
-    // Accelerate's YAML has no word for it, and DeepSpeed's own default in stage 2 is off.
-    bool is_said = !j->target || settings_find_z(j->given, "overlap-comm");
-    j->overlap_comm &=
-        j->strategy == STRATEGY_ZERO3 ||
-        ((j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2) && is_said);
+    j->overlap_comm &= job_is_zero(j);
+    job_settle_zero_sizes(j);
     bool between = j->accumulation > 1 && job_is_sharded(j) && !job_is_zero(j);
     j->sync_each_batch |= !between; // there is nothing to keep
 }
@@ -262,29 +275,44 @@ static bool read_teacher(struct job *j, struct arena *a, struct error *e)
     return true;
 }
 
-bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
+// What no rule has been asked about.
+static bool read_job(struct job *j, struct arena *a, const struct settings *s, struct error *e)
 {
-    struct job found = {0};
     struct settings *given = NEW(a, struct settings, 1), *all = NEW(a, struct settings, 1);
+    *j = (struct job){0};
     *given = *all = settings_in(a);
     for (ptrdiff_t i = 0; i < s->count; i++)
         if (!settings_add(given, s->items[i], e))
             return false;
-    found.given = given;
-    found.settings = all;
+    j->given = given;
+    j->settings = all;
     if (!add_implied_recipe(given, e) || !add_implied_context(given, e) ||
-        !model_from_settings(&found.model, a, s, e) ||
-        !parameters_of(&found.parameters, a, &found.model, e) ||
-        !hardware_from_settings(&found.hardware, a, s, e) ||
-        !recipe_fill(all, given, job_ranks(&found) > 1, e) || !job_read_settings(&found, all, e) ||
-        !score_rows(&found, a, e) || !read_teacher(&found, a, e))
+        !model_from_settings(&j->model, a, s, e) ||
+        !parameters_of(&j->parameters, a, &j->model, e) ||
+        !hardware_from_settings(&j->hardware, a, s, e) ||
+        !recipe_fill(all, given, job_ranks(j) > 1, e) || !job_read_settings(j, all, e) ||
+        !score_rows(j, a, e) || !read_teacher(j, a, e) || !spread_tokens(j, e))
         return false;
-    if (!spread_tokens(&found, e))
-        return false;
-    conclude(&found);
-    if (!check_rules(&found, e))
+    conclude(j);
+    return true;
+}
+
+bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
+{
+    struct job found;
+    if (!read_job(&found, a, s, e) || !check_rules(&found, e))
         return false;
     *j = found;
+    return true;
+}
+
+bool job_taken_tokens(uint64_t *taken, struct arena scratch, const struct settings *s,
+                      struct error *e)
+{
+    struct job *j = NEW(&scratch, struct job, 1);
+    if (!read_job(j, &scratch, s, e))
+        return false;
+    *taken = u64_most(j->prompt, job_image_tokens(j));
     return true;
 }
 
@@ -342,6 +370,14 @@ bool job_has_uneven_rows(const struct job *p)
     return p->batching != BATCHING_FULL && several;
 }
 
+// Packed rows are attended in pieces where the package does it: no longer than the context, and
+// one of that length is the most that a row holds.
+uint64_t job_sample_tokens(const struct job *p)
+{
+    bool in_pieces = p->batching == BATCHING_PACKED && job_attends_by_package(p);
+    return in_pieces && !p->sample_tokens ? p->context : p->sample_tokens;
+}
+
 // A mask of rows that are all of one length says nothing, and none is made.
 bool job_masks_rows(const struct job *p)
 {
@@ -361,12 +397,18 @@ bool job_masks_always(const struct job *p)
 // (_ForwardRedirection), in which accelerate would have autocast.
 static bool loses_autocast(const struct job *p)
 {
-    return p->recipe == RECIPE_TRL && p->task == TASK_DISTILL && p->precision == PRECISION_AUTOCAST;
+    return p->recipe == RECIPE_TRL && p->task == TASK_DISTILL;
+}
+
+static bool is_autocast(const struct job *p)
+{
+    return p->precision == PRECISION_AUTOCAST || p->precision == PRECISION_BF16_AUTOCAST;
 }
 
 bool job_computes_wide(const struct job *p)
 {
-    return p->precision == PRECISION_FP32 || loses_autocast(p);
+    return p->precision == PRECISION_FP32 ||
+           (p->precision == PRECISION_AUTOCAST && loses_autocast(p));
 }
 
 // Accelerate has both its autocast and a policy under FSDP: what is asked for then is that weights
@@ -376,12 +418,12 @@ bool job_shards_wide(const struct job *p)
     return p->precision == PRECISION_AUTOCAST && job_is_sharded(p);
 }
 
-// transformers' Trainer with bf16: true over weights loaded in bf16, beside which peft's adapters
-// are fp32; without it all is bf16 but them.
-static bool mixes_adapters(const struct job *p)
+// trl/trainer/utils.py, create_model_from_path: fp32 unless a dtype is given. transformers' Trainer
+// leaves frozen weights as they are saved, in bf16.
+bool job_shards_frozen_wide(const struct job *p)
 {
-    return p->recipe == RECIPE_TRANSFORMERS && p->lora_rank && !p->packed &&
-           p->precision == PRECISION_MIXED && !job_is_sharded(p);
+    bool loads_wide = p->recipe == RECIPE_TRL || p->recipe == RECIPE_HF || job_shards_wide(p);
+    return loads_wide && !p->packed && p->precision != PRECISION_BF16_AUTOCAST;
 }
 
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
@@ -389,9 +431,9 @@ static bool mixes_adapters(const struct job *p)
 bool job_autocasts(const struct job *p)
 {
     bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
-    return (p->precision == PRECISION_AUTOCAST && !loses_autocast(p) && !job_shards_wide(p)) ||
+    return (is_autocast(p) && !loses_autocast(p) && !job_is_sharded(p)) ||
            (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
-           (theirs && p->lora_rank && p->precision == PRECISION_BF16) || mixes_adapters(p);
+           (theirs && p->lora_rank && p->precision == PRECISION_BF16);
 }
 
 // With peft's prepare_model_for_kbit_training a model is loaded in bf16, packed, and the rest of it
@@ -431,8 +473,8 @@ bool job_is_wide(const struct job *p)
 
 bool job_is_mixed(const struct job *p)
 {
-    return (p->precision == PRECISION_MIXED && !mixes_adapters(p)) || job_shards_wide(p) ||
-           (p->precision == PRECISION_FP16 && job_is_sharded(p));
+    bool has_policy = is_autocast(p) || p->precision == PRECISION_FP16;
+    return p->precision == PRECISION_MIXED || (has_policy && job_is_sharded(p));
 }
 
 // DeepSpeed has its own, a number in host memory.

@@ -25,6 +25,7 @@ enum strategy {
 enum precision {
     PRECISION_BF16,
     PRECISION_AUTOCAST,
+    PRECISION_BF16_AUTOCAST, // weights in bf16, fp32 adapters beside them
     PRECISION_MIXED,
     PRECISION_FP16, // autocast or, where weights are sharded, mixed, with a scaler
     PRECISION_FP32,
@@ -55,6 +56,16 @@ enum saving { SAVING_SHARDS, SAVING_WHOLE, SAVING_NEVER }; // by transformers' T
 enum quantize { QUANTIZE_OFF, QUANTIZE_NF4, QUANTIZE_NF4_SINGLE };
 #define ZERO_FILE_BUFFER UINT64_C(100000000) // elements, offload_param.buffer_size of DeepSpeed
 enum buckets { BUCKETS_AUTO, BUCKETS_OF_DEEPSPEED };
+
+// What DeepSpeed takes at once and keeps, in elements; as settings 0: as its buckets are.
+struct zero_sizes {
+    uint64_t reduced;   // reduce_bucket_size
+    uint64_t ahead;     // stage3_prefetch_bucket_size
+    uint64_t persists;  // stage3_param_persistence_threshold
+    uint64_t sub_group; // sub_group_size
+    uint64_t live;      // stage3_max_live_parameters
+    uint64_t reuse;     // stage3_max_reuse_distance
+};
 enum layer_kernels { KERNELS_OF_TORCH, KERNELS_OF_LIGER };
 enum attention {
     ATTENTION_AUTO,
@@ -99,13 +110,19 @@ enum {
 };
 
 // Batches that differ in length, in the order in which they come.
-enum { VARIED_STEPS = 3, VARIED_BATCHES = 3 };
+enum { VARIED_STEPS = 3, VARIED_BATCHES = 3, VARIED_FIRST = 16, VARIED_MOST = 32 };
 struct varied_batch {
     uint64_t tokens; // of its longest row; of packed rows together
+    uint64_t filled; // of all its sequences; 0: not said, as if none were shorter
     bool even;       // its rows are all as long: none is padded, and no mask is made
 };
 struct varied {
-    struct varied_batch batch[VARIED_STEPS][VARIED_BATCHES]; // by step and micro-batch
+    int count;                                              // of steps that are said
+    struct varied_batch batch[VARIED_MOST][VARIED_BATCHES]; // by step and micro-batch
+    // Where a sampler drew them: which steps of how many in an epoch, and whose.
+    uint64_t number[VARIED_MOST];
+    uint64_t steps; // 0: they were named
+    uint64_t rank;
 };
 
 struct job {
@@ -132,6 +149,7 @@ struct job {
     bool precomputed;          // the reference's log-probabilities are computed before training
     uint64_t context, batch, accumulation;
     const struct varied *varied;        // NULL: every batch is the longest that there can be
+    uint64_t padding;                   // tokens of a micro-batch that stand for none
     uint64_t images;                    // of a sequence
     uint64_t image_width, image_height; // pixels, before the processor
     enum freeze freeze;
@@ -150,6 +168,7 @@ struct job {
     enum offload offload;   // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
     enum buckets zero_buckets;        // how much DeepSpeed reduces and gathers at once
+    struct zero_sizes zero_sizes;     // where they were said; job_zero_sizes says which they are
     bool tiled_mlp;                   // over pieces of the sequence, as DeepSpeed does it
     bool activation_offload;          // all that is kept, as TRL does it
     enum layer_kernels layer_kernels; // of norms, positions and MLPs
@@ -185,6 +204,10 @@ struct job {
 bool job_resolve(struct job *j, struct arena *a, const struct settings *s,
                  struct error *e) MUST_USE;
 
+// How much of each sequence its images or its prompt take; a context must be longer.
+bool job_taken_tokens(uint64_t *taken, struct arena scratch, const struct settings *s,
+                      struct error *e) MUST_USE;
+
 // The same for whoever predicts: fails where the job is not modelled, too.
 bool job_from_settings(struct job *p, struct arena *a, const struct settings *s,
                        struct error *e) MUST_USE;
@@ -217,6 +240,7 @@ bool job_has_windows(const struct job *p);         // that are no longer than th
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_has_uneven_rows(const struct job *p);     // padded or packed
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
+uint64_t job_sample_tokens(const struct job *p);   // of a piece of a row; 0: it is one
 bool job_masks_always(const struct job *p);        // or their family makes a mask whatever there is
 bool job_computes_wide(const struct job *p);       // nothing in bf16
 bool job_autocasts(const struct job *p);           // products are narrow, whatever the weights are
@@ -228,6 +252,7 @@ bool job_is_wide(const struct job *p);             // weights are fp32, but for 
 // Of the layers that FSDP wraps, where Accelerate does not find them by itself; else NULL.
 const char *job_wrapped_classes(const struct job *p);
 bool job_shards_wide(const struct job *p); // all of the shards, frozen ones too, are fp32
+bool job_shards_frozen_wide(const struct job *p);
 bool job_is_mixed(const struct job *p);    // shards or masters are fp32, weights in use not
 bool job_scales_loss(const struct job *p); // torch's GradScaler
 bool job_is_sharded(const struct job *p);
@@ -271,7 +296,15 @@ uint64_t job_tile_tokens(const struct job *p); // that an MLP sees at once
 // Accelerate's context and sequence parallel: labels are shifted before they are cut, and positions
 // come with them.
 bool job_shifts_early(const struct job *p);
-bool job_reduces_wide(const struct job *p);        // DeepSpeed's gradients, in fp32
+bool job_reduces_wide(const struct job *p); // DeepSpeed's gradients, in fp32
+extern const struct zero_sizes zero_sizes_of_deepspeed;
+struct zero_sizes job_zero_sizes(const struct job *p);
+// A reference model's engine is made before "auto" is replaced (trl 1.16, models/utils.py,
+// prepare_deepspeed: the keys that it sets are not read).
+struct zero_sizes job_zero_sizes_of_reference(const struct job *p);
+bool job_says_zero_sizes(const struct job *p);
+bool job_sizes_third_stage(const struct job *p);   // one that stage 3 alone has
+void job_settle_zero_sizes(struct job *p);         // numbers that a word stands for become the word
 uint64_t job_sequence_tokens(const struct job *p); // of one sequence on one GPU
 
 // Of a sequence's context: its images with the two markers of each.

@@ -135,7 +135,7 @@ const struct recipe_row recipe_rows[] = {
          "peft/utils/other.py, prepare_model_for_kbit_training: what is not packed to fp32"},
     {.recipe = "transformers",
      .setting = "precision",
-     .value = "mixed",
+     .value = "bf16-autocast",
      .strategies = "single|ddp",
      .adapted = true,
      .evidence = "weights as they are saved, bf16: true; five jobs on an H200 that ran so"},

@@ -58,6 +58,7 @@ static void put_name(struct buf *b, const struct job *j, struct str name)
         {"gpu", j->hardware.card.name},
         {"recipe", recipe_defs[j->recipe].title},
         {"strategy", setting_def_find(STR("strategy"))->words[j->strategy]},
+        {"packing", j->model.packing ? j->model.packing->name : ""},
         {"target", target_defs[j->target].title},
         {"target_recipe", target_defs[j->target].recipe},
     };

@@ -75,8 +75,8 @@ const struct rule needed_rules[] = {
     {.test = is_packed_otherwise,
      .code = NOT_YET,
      .setting = "model",
-     .why = "these weights are packed (GPTQ, AWQ, FP8 and GGUF are not modelled); name the model "
-            "that they were made of"},
+     .why = "these weights are packed by @packing@, over which training is not modelled; name the "
+            "model that they were made of"},
     {.test = is_nf4_unsaid,
      .code = CANNOT,
      .setting = "model",
@@ -217,7 +217,7 @@ const struct rule needed_rules[] = {
     {0, 0, limits_tokens_elsewhere, 0, CANNOT, "max-token-len",
      "max-token-len is a setting of trinity; --batch says it elsewhere"},
     {0, 0, limits_reference_elsewhere, 0, CANNOT, "log-prob-max-token-len",
-     "log-prob-max-token-len is a setting of trinity, which has a reference model"},
+     "log-prob-max-token-len is a setting of trinity and verl, which have a reference model"},
     {0, 0, reads_less_than_a_sequence, 0, CANNOT, "log-prob-max-token-len",
      "log-prob-max-token-len times sp must hold at least one sequence"},
 
@@ -256,9 +256,18 @@ const struct rule needed_rules[] = {
      "single trains on one GPU, not on @gpus@; fsdp2 shards over them"},
     {IS_FSDP, IS_SEVERAL, shards_over_nothing, 0, CANNOT, "strategy",
      "@strategy@ has nothing to shard over on one GPU; single trains there"},
-    {IS_MIXED, SHARDED, mixes_nothing, 0, CANNOT, "precision",
-     "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed, and of adapters in transformers' "
-     "Trainer; single and ddp train in bf16 or autocast"},
+    {IS_MIXED, SHARDED, is_not_policy, 0, CANNOT, "precision",
+     "mixed is a policy of fsdp1 and fsdp2 and of DeepSpeed; single and ddp train in bf16, "
+     "autocast "
+     "or bf16-autocast"},
+    // accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model, and accelerator.py, prepare_model.
+    {IS_BF16_AUTOCAST, 0, widens_what_it_trains, 0, CANNOT, "precision",
+     "bf16 weights that are trained become fp32 under fsdp, and have fp32 masters under DeepSpeed: "
+     "--precision mixed"},
+    {IS_BF16_AUTOCAST, 0, has_own_adapters, 0, CANNOT, "precision",
+     "bf16 weights are --precision bf16 in the step of @recipe@"},
+    {IS_BF16_AUTOCAST | IS_NF4, 0, NULL, 0, CANNOT, "precision",
+     "around packed weights all is bf16 or fp32: --precision bf16 or autocast"},
     {0, IS_RESHARD | SHARDED, is_not_policy, 0, CANNOT, "reshard",
      "nothing is sharded here; reshard is a policy of fsdp2"},
     {IS_DDP | IS_NO_LOSS, 0, has_untied_head, 0, CANNOT, "loss",
@@ -363,6 +372,7 @@ const struct rule needed_rules[] = {
      "are in fp16 too"},
     {IS_BF16, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
     {IS_AUTOCAST, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
+    {IS_BF16_AUTOCAST, 0, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
     {IS_MIXED, IS_FP16, has_no_bf16, 0, CANNOT, "precision", NO_BF16},
     {0, 0, has_flash_without_half, 0, CANNOT, "attention", NO_FLASH},
     {IS_FP16, 0, is_policy, 0, CANNOT, "precision", "@recipe@ trains in bf16"},

@@ -3,6 +3,10 @@
 
 #include "core/job/conditions.h"
 
+#define VERL_PARKS                                                                         \
+    "verl has all of it on the card in an update, and in host memory between them: leave " \
+    "--offload out, or --strategy fsdp2 --offload all keeps it there"
+
 const struct rule target_rules[] = {
     {IS_FSDP1, 0, saves_shards, IN(ACCELERATE) | IN(DEEPSPEED) | IN(TRANSFORMERS), CANNOT, "save",
      "what is written for @target@ saves shards under fsdp1, asked or not: leave --save out"},
@@ -32,8 +36,6 @@ const struct rule target_rules[] = {
      "DeepSpeed offloads parameters in stage 3 only; --offload optimizer works in every stage"},
     {IS_ZERO | IS_SGD | IS_OFFLOAD_OPTIMIZER, 0, NULL, IN_ACCELERATE_FAMILY, CANNOT, "optimizer",
      "DeepSpeed has no sgd on the host; adamw is there"},
-    {IS_NVME, IS_CONFIG, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
-     "Accelerate's YAML does not pass an NVMe path on; --for deepspeed writes a file that does"},
     {IS_NVME, IS_OFFLOAD_OPTIMIZER, NULL, IN_ACCELERATE_FAMILY, CANNOT, "nvme",
      "nothing goes to nvme without --offload"},
     {IS_NVME | IS_OFFLOAD_ALL, 0, passes_file_buffer, 0, CANNOT, "gpu",
@@ -71,7 +73,7 @@ const struct rule target_rules[] = {
      "under fsdp axolotl trains fp32 shards with bf16 compute: --precision mixed"},
     {IS_FSDP, IS_RESHARD, NULL, IN(AXOLOTL), CANNOT, "reshard",
      "axolotl has no way to keep layers gathered: it passes reshard_after_forward on only if true"},
-    {0, 0, asks_for_flash3, IN_YAML_FAMILY, CANNOT, "attention",
+    {0, 0, asks_for_flash3, IN_ACCELERATE_FAMILY & ~IN(TRL), CANNOT, "attention",
      "files for @target@ with flash3 are not written; with flash2 they are"},
     {IS_CP, 0, NULL, IN_YAML_FAMILY, CANNOT, "cp",
      "files for @target@ with context parallel are not written; for trl and accelerate they are"},
@@ -114,6 +116,10 @@ const struct rule target_rules[] = {
      "only fsdp2 can keep its layers gathered"},
     {0, IS_GRPO, NULL, IN(VERL), CANNOT, "task", "for verl only grpo is written"},
     {IS_LEGACY, 0, NULL, IN(VERL), CANNOT, "verl", "the overrides are those of verl 0.8 and later"},
+    // verl/workers/fsdp_workers.py, update_actor: load_fsdp_model_to_gpu and load_fsdp_optimizer
+    // come before it; offload_policy is torch's own, of fully_shard.
+    {IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL, NULL, IN(VERL), CANNOT, "offload", VERL_PARKS},
+    {IS_OFFLOAD_ALL, IS_FSDP2, NULL, IN(VERL), CANNOT, "offload", VERL_PARKS},
     {IS_EXPANDABLE, 0, NULL, IN(VERL), CANNOT, "expandable",
      "verl turns expandable segments on for training by itself; the variable would stop vLLM from "
      "giving memory back"},
@@ -128,6 +134,11 @@ const struct rule target_rules[] = {
     {IS_OFFLOAD_ALL, 0, NULL, IN(SLIME), CANNOT, "offload",
      "Megatron offloads the optimizer: --offload optimizer"},
     {0, IS_RESHARD, NULL, IN(SLIME), CANNOT, "reshard", "reshard is a setting of fsdp2"},
+    // slime/scripts: --attention-backend flash, whatever the card.
+    {IS_GRPO, IS_FLASH2, NULL, IN(SLIME), CANNOT, "attention",
+     "files for slime say --attention-backend flash, as its scripts do: leave --attention out"},
+    {IS_OPD, IS_FLASH2, NULL, IN(SLIME), CANNOT, "attention",
+     "files for slime say --attention-backend flash, as its scripts do: leave --attention out"},
     {IS_YARN, 0, NULL, IN(SLIME), CANNOT, "context",
      "the model has @max_position@ positions, and Megatron has no YaRN for it"},
     {0, 0, has_siglip, IN(TRINITY) | IN(VERL), CANNOT, "model",

@@ -63,9 +63,9 @@ const struct rule unmodelled_rules[] = {
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
      "and llamafactory; elsewhere every sequence is full"},
-    {0, 0, is_ragged_by_package, 0, NOT_YET, "batching",
-     "padded and packed rows are modelled with sdpa and eager attention, which need a mask of "
-     "them"},
+    {0, 0, is_padded_by_package, 0, NOT_YET, "batching",
+     "padded rows are modelled with sdpa and eager attention, which need a mask of them; packed "
+     "ones with flash-attn, too"},
     {0, 0, keeps_wide_embeddings, 0, NOT_YET, "attention",
      "with this attention axolotl keeps norms, embedding and head in fp32 beside bf16 layers, "
      "which "
@@ -210,7 +210,7 @@ const struct rule unmodelled_rules[] = {
     {IS_LORA | IS_ZERO3, 0, folds_outside_leaves, 0, NOT_YET, "lora-targets",
      "adapters of experts are modelled under zero3 over Qwen3 and Mixtral; elsewhere q,k,v,o is"},
     {IS_LORA, 0, is_another_recipe_with_adapters, 0, NOT_YET, "lora",
-     "LoRA is modelled in the steps of hf, trl, transformers and deepspeed"},
+     "LoRA is modelled in the steps of hf, trl, transformers, axolotl, llamafactory and deepspeed"},
     {IS_LORA | IS_FSDP, 0, has_another_step_over_shards, 0, NOT_YET, "lora", SHARDED_LORA},
     // trl/trainer/utils.py, add_fused_lm_head: hidden states go to where the head's shards are.
     {IS_LORA | IS_OFFLOAD_ALL | IS_FSDP2, 0, has_untied_head, 0, NOT_YET, "offload",
@@ -229,8 +229,13 @@ const struct rule unmodelled_rules[] = {
     {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",
      "activation-offload takes the inputs of recomputed layers along; leave checkpoint-offload "
      "out"},
+    {0, 0, has_no_whole_loss, 0, CANNOT, "loss",
+     "TRL 1.16 never makes all logits at once, whatever its loss_type says: leave --loss out, or "
+     "--recipe trl@1.13 means the older"},
     {0, IS_ZERO, has_own_buckets, 0, CANNOT, "zero-buckets",
-     "zero-buckets is a setting of DeepSpeed: --strategy zero3"},
+     "buckets are a setting of DeepSpeed: --strategy zero3"},
+    {IS_ZERO, IS_ZERO3, job_sizes_third_stage, 0, CANNOT, "strategy",
+     "of DeepSpeed's sizes only reduce-bucket-size is there before stage 3"},
     {0, IS_ZERO3, tiles_mlp, 0, NOT_YET, "tiled-mlp",
      "a tiled MLP is modelled under zero3, as DeepSpeed's TiledMLP"},
     {0, 0, tiles_elsewhere, 0, NOT_YET, "tiled-mlp",

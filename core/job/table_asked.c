@@ -46,15 +46,23 @@ const struct setting_def asked_settings[] = {
     {.name = "data",
      .kind = SETTING_TEXT,
      .values = "FILE",
-     .text = "the lengths of real sequences, for time and padding: a number on each line, or JSON "
-             "lines with length, num_tokens or input_ids"},
+     .text = "the lengths of real sequences, for time, padding and, where rows are padded or "
+             "packed, the batches that the trainer draws: a number on each line, or JSON lines "
+             "with length, num_tokens or input_ids"},
     {.name = "batch-lengths",
      .kind = SETTING_TEXT,
      .values = "TOKENS/TOKENS/...",
      .usual = "every batch is the longest that there can be",
      .text = "the batches of the first steps as they come, by the tokens of their longest row "
              "(packed: of all rows): micro-batches with commas, = after rows that are all as "
-             "long; what is reserved then follows from them"},
+             "long, or : and the tokens of all; what is reserved then follows from them"},
+    {.name = "data-rank",
+     .kind = SETTING_COUNT,
+     .values = "N",
+     .min = 0,
+     .max = 1 << 20,
+     .usual = "the one that gets the longest batch",
+     .text = "whose batches of --data are played, where rows are padded or packed"},
     {.name = "global-batch",
      .kind = SETTING_COUNT,
      .values = "N",
@@ -134,8 +142,9 @@ const struct setting_def asked_settings[] = {
      .kind = SETTING_CHOICE,
      .values = "torch|transformers|trl|accelerate|deepspeed|trinity|command|vllm|sglang",
      .versioned = true,
-     .text = "what trains: a worker of ours, a command, or a framework; of 'serve', what answers: "
-             "vllm or sglang, @VERSION for one that is not the newest modelled"},
+     .text =
+         "what trains: a worker of ours, a command, or a framework; of 'serve', what answers: "
+         "vllm (where none is said) or sglang, @VERSION for one that is not the newest modelled"},
     {.name = "as",
      .uses = USE_TRIAL,
      .kind = SETTING_TEXT,

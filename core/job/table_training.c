@@ -8,8 +8,9 @@ static const char *const strategy_words[] = {
     [STRATEGY_ZERO3] = "zero3",   [STRATEGY_MEGATRON] = "megatron",
 };
 static const char *const precision_words[] = {
-    [PRECISION_BF16] = "bf16", [PRECISION_AUTOCAST] = "autocast", [PRECISION_MIXED] = "mixed",
-    [PRECISION_FP16] = "fp16", [PRECISION_FP32] = "fp32",
+    [PRECISION_BF16] = "bf16",   [PRECISION_AUTOCAST] = "autocast",
+    [PRECISION_MIXED] = "mixed", [PRECISION_BF16_AUTOCAST] = "bf16-autocast",
+    [PRECISION_FP16] = "fp16",   [PRECISION_FP32] = "fp32",
 };
 static const char *const optimizer_words[] = {
     [OPTIMIZER_ADAMW] = "adamw",
@@ -55,6 +56,20 @@ EACH(layer_kernels_words, LAYER_KERNELS);
 EACH(buckets_words, BUCKETS);
 EACH(attention_words, ATTENTIONS);
 EACH(freeze_words, FREEZES);
+
+// Of DeepSpeed's file, in elements.
+#define ZERO_SIZE(title, member, otherwise, what) \
+    {.name = (title),                             \
+     .uses = USE_JOB | USE_TRAINING,              \
+     .field = FIELD(zero_sizes.member),           \
+     .phrase = title " @",                        \
+     .written_by = IN_ACCELERATE_FAMILY,          \
+     .kind = SETTING_COUNT,                       \
+     .values = "ELEMENTS",                        \
+     .min = 1,                                    \
+     .max = UINT64_C(1000000000000000),           \
+     .usual = (otherwise),                        \
+     .text = "DeepSpeed's " what}
 
 const struct setting_def training_settings[] = {
     {.name = "model",
@@ -112,11 +127,13 @@ const struct setting_def training_settings[] = {
      .read = read_recipe,
      .put = put_recipe,
      WORDS(recipe_words),
+     .phrase = "step of @",
      .versioned = true,
      .written_by = IN_EVERY_TARGET,
      .worker = "hf|trinity",
      .kind = SETTING_CHOICE,
      .fallback = "hf",
+     .usual = "hf; trl for the tasks of its trainers, trinity for capacity",
      .text = "whose training step is meant; a recipe sets defaults for the rest"},
     {.name = "strategy",
      .uses = USE_JOB | USE_TRAINING,
@@ -137,8 +154,9 @@ const struct setting_def training_settings[] = {
      .worker = "bf16|autocast|mixed",
      .kind = SETTING_CHOICE,
      .usual = "mixed when sharded, else bf16",
-     .text = "bf16: all of it; autocast: fp32 weights, bf16 products; mixed: fp32 shards, bf16 "
-             "compute; fp16: as autocast, or mixed where weights are sharded, with a scaler; fp32: "
+     .text = "bf16: all of it; autocast: fp32 weights, bf16 products; bf16-autocast: bf16 weights "
+             "under autocast, fp32 adapters beside them; mixed: fp32 shards, bf16 compute; fp16: "
+             "as autocast, or mixed where weights are sharded, with a scaler; fp32: "
              "all of it"},
     {.name = "batch",
      .uses = USE_JOB | USE_TRAINING,
@@ -350,12 +368,11 @@ const struct setting_def training_settings[] = {
     {.name = "overlap-comm",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(overlap_comm),
-     .written_by = IN(DEEPSPEED),
+     .written_by = IN_ACCELERATE_FAMILY,
      .kind = SETTING_SWITCH,
      .values = "on|off",
      .fallback = "off",
-     .usual = "off; with zero1 and zero2 on in TRL's step, unless its files are meant, which "
-              "cannot say it",
+     .usual = "off; on under zero3, and in TRL's step",
      .text = "whether DeepSpeed reduces gradients, and in stage 3 gathers parameters, beside the "
              "products"},
     {.name = "zero-buckets",
@@ -363,11 +380,24 @@ const struct setting_def training_settings[] = {
      .field = FIELD(zero_buckets),
      WORDS(buckets_words),
      .phrase = "@ buckets",
+     .written_by = IN_ACCELERATE_FAMILY,
      .kind = SETTING_CHOICE,
      .fallback = "auto",
      .usual = "auto; deepspeed with a tiled MLP or checkpoints in host memory",
      .text = "how much DeepSpeed reduces and gathers at once: as transformers fills in for auto, "
              "or by DeepSpeed's own defaults (a gigabyte of gradients)"},
+    ZERO_SIZE("reduce-bucket-size", reduced, "as zero-buckets says",
+              "reduce_bucket_size: gradients that are reduced at once"),
+    ZERO_SIZE("prefetch-bucket-size", ahead, "as zero-buckets says",
+              "stage3_prefetch_bucket_size: parameters that are gathered ahead"),
+    ZERO_SIZE("persistence-threshold", persists, "as zero-buckets says",
+              "stage3_param_persistence_threshold: parameters up to this size stay whole"),
+    ZERO_SIZE("sub-group-size", sub_group, "1e9",
+              "sub_group_size: parameters that zero3's optimizer steps at once"),
+    ZERO_SIZE("max-live-parameters", live, "1e9",
+              "stage3_max_live_parameters: parameters that may be whole at once"),
+    ZERO_SIZE("max-reuse-distance", reuse, "1e9",
+              "stage3_max_reuse_distance: how far ahead a parameter is needed again to stay whole"),
     {.name = "optimizer",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(optimizer),

@@ -15,8 +15,9 @@ static const trait_set by_strategy[STRATEGIES] = {
 };
 
 static const trait_set by_precision[PRECISIONS] = {
-    [PRECISION_BF16] = IS_BF16, [PRECISION_AUTOCAST] = IS_AUTOCAST, [PRECISION_MIXED] = IS_MIXED,
-    [PRECISION_FP16] = IS_FP16, [PRECISION_FP32] = IS_FP32,
+    [PRECISION_BF16] = IS_BF16,   [PRECISION_AUTOCAST] = IS_AUTOCAST,
+    [PRECISION_MIXED] = IS_MIXED, [PRECISION_BF16_AUTOCAST] = IS_BF16_AUTOCAST,
+    [PRECISION_FP16] = IS_FP16,   [PRECISION_FP32] = IS_FP32,
 };
 
 static const trait_set by_offload[OFFLOADS] = {
@@ -54,7 +55,6 @@ static const trait_set by_task[TASKS] = {
 };
 
 static const trait_set by_target[TARGETS] = {
-    [FOR_DEEPSPEED] = IS_CONFIG,
     [FOR_TRINITY] = IS_RAY,
     [FOR_VERL] = IS_RAY,
     [FOR_SLIME] = IS_RAY,
@@ -111,6 +111,7 @@ static trait_set of_switches(const struct job *j)
            if_so(j->dora, IS_DORA) | if_so(j->lora_dropout, IS_LORA_DROPOUT) |
            if_so(job_wrapped_classes(j) != NULL, IS_NAMED) | if_so(j->sync_each_batch, IS_SYNCED) |
            if_so(j->backward_prefetch, IS_PREFETCHED) | if_so(j->overlap_comm, IS_OVERLAP) |
+           if_so(job_reduces_wide(j), IS_REDUCED_WIDE) | if_so(j->evaluation_batch, IS_EVALUATED) |
            if_so(j->batching == BATCHING_PACKED, IS_PACKED) |
            if_so(j->precomputed, IS_PRECOMPUTED) | if_so(j->has_kl, IS_KL) |
            if_so(j->attention == ATTENTION_FLASH2, IS_FLASH2) |
@@ -131,10 +132,10 @@ trait_set job_traits(const struct job *j)
     trait_set traits = by_strategy[j->strategy] | by_precision[j->precision] |
                        by_offload[j->offload] | by_optimizer[j->optimizer] | by_loss[j->loss] |
                        by_task[j->task] | by_target[j->target] | of_sizes(j) | of_switches(j);
+    if (j->precision == PRECISION_BF16_AUTOCAST && job_is_sharded(j))
+        traits |= IS_MIXED;
     if (j->precision == PRECISION_FP16)
         traits |= job_is_sharded(j) ? IS_MIXED : IS_AUTOCAST;
-    if (IN_YAML_FAMILY & 1u << j->target)
-        traits |= if_so(job_is_zero(j), IS_CONFIG);
     for (ptrdiff_t i = 0; i < COUNT_OF(by_feature); i++)
         traits |= if_so(model_has(&j->model, by_feature[i].feature), by_feature[i].trait);
     return traits;

@@ -30,6 +30,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_BF16          TRAIT(16) // pure
 #define IS_AUTOCAST      TRAIT(17)
 #define IS_MIXED         TRAIT(18)
+#define IS_BF16_AUTOCAST TRAIT(78) // bf16 weights under autocast
 #define IS_CHECKPOINTING TRAIT(19)
 #define IS_EXPANDABLE    TRAIT(20)
 #define IS_CHUNKED       TRAIT(21) // loss
@@ -57,7 +58,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_EXPERTS TRAIT(37)
 // The framework.
 #define IS_LEGACY         TRAIT(41) // verl before 0.8
-#define IS_CONFIG         TRAIT(42) // DeepSpeed's own JSON file
+#define BY_SLIME          TRAIT(42) // of a division of GPUs, whose draft has no job
 #define IS_TRL_LOSS       TRAIT(43) // TRL's chunk of 256 tokens
 #define IS_RAY            TRAIT(44)
 #define IS_NO_DATASET     TRAIT(45)
@@ -94,6 +95,8 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_LORA_DROPOUT TRAIT(118) // adapters with a dropout
 #define IS_NAMED        TRAIT(74)  // layers that FSDP does not find by itself
 #define IS_KTO          TRAIT(68)
+#define IS_EVALUATED    TRAIT(77)
+#define IS_REDUCED_WIDE TRAIT(76) // gradients, in fp32, of ranks that share a sequence
 #define IS_OVERLAP      TRAIT(70) // of gradients' reduction, and of gathering in stage 3
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for
 // Of the files' rows.

@@ -262,6 +262,8 @@ struct var forward_to_next_logits(struct trainer *t)
     forget(&f, &hidden);
     graph_end_autocast(g);
     bool wrapped = !job_is_zero(t->job) && !t->job->lora_rank; // by accelerate, as above
+    if (wrapped)
+        unit_leave(t, unit_number(t, PART_NORMS));
     if (wrapped && t->job->precision != PRECISION_BF16)
         assign(&f, &logits, cast(g, logits, 4));
     g->kind = MEMORY_WORKING;

@@ -63,15 +63,16 @@ static uint64_t labelled_tokens(const struct job *p)
     return job_tokens(p) - (job_shifts_early(p) ? 0 : job_rows(p));
 }
 
-// A prompt's tokens have no label, nor has the first. Of a split sequence a rank may have nothing
-// but answers.
+// A prompt's tokens have no label, nor has the first, nor has padding. Of a split sequence a rank
+// may have nothing but answers.
 static uint64_t scored_tokens(const struct job *p)
 {
     uint64_t first = p->prompt < p->context ? p->prompt : p->context - 1;
     uint64_t without = first > 1 ? (first - 1) * job_rows(p) : 0;
     if (job_shifts_early(p))
         return u64_least(labelled_tokens(p), (p->context - first) * job_rows(p));
-    return labelled_tokens(p) - without;
+    uint64_t scored = labelled_tokens(p) - without;
+    return p->padding < scored ? scored - p->padding : 1;
 }
 
 // What is logged, entropy and whether the label was likeliest, has a place for every token too.

@@ -61,6 +61,8 @@ static void put_conditions(struct buf *b, const struct recipe_row *row)
         buf_put_z(b, " with adapters");
     if (row->packed)
         buf_put_z(b, " over packed weights");
+    if (row->compared)
+        buf_put_z(b, " for kto");
     if (row->cut)
         buf_put_z(b, " with tensor parallel");
 }

@@ -56,4 +56,8 @@ bool config_switch(bool *on, const struct setting *item, struct error *e) MUST_U
 bool draft_read(struct draft *d, const struct origin *o, struct error *e) MUST_USE;
 bool draft_derive(struct draft *d, const struct origin *o, struct error *e) MUST_USE;
 
+// NULL: its weights are plain.
+const struct packing *packing_of_config(struct arena *a, const struct settings *s,
+                                        const struct model *m);
+
 #endif

@@ -221,6 +221,7 @@ static bool from_config(struct model *m, struct arena *a, const struct settings 
     if (!fill_model(m, &o, e) || (like && !check_likeness(m, a, s, like, e)))
         return false;
     m->like = like ? m->family : NULL;
+    m->packing = packing_of_config(a, s, m);
     m->name = name ? name->value : STR("config.json");
     m->source = model_type->where;
     return true;

@@ -143,13 +143,30 @@ static const struct known_model *find_known(struct str name, enum spelling spell
     return NULL;
 }
 
-static const struct packing *packing_of(struct str name)
+// Where a name says how its weights are packed: at its end, or among its last parts
+// ("-AQLM-2Bit-1x16"); -1: nowhere.
+static ptrdiff_t packed_from(struct str name, struct str suffix, bool at_end)
 {
-    for (ptrdiff_t i = 0; i < packing_count; i++) {
-        struct str suffix = str_from(packings[i].suffix);
-        if (name.n > suffix.n &&
-            str_equal_nocase(str_slice(name, name.n - suffix.n, name.n), suffix))
-            return &packings[i];
+    for (ptrdiff_t i = 1; i + suffix.n <= name.n; i++) {
+        ptrdiff_t end = i + suffix.n;
+        bool ends = end == name.n || (!at_end && is_separator(name.p[end]));
+        if (ends && is_separator(name.p[i]) &&
+            str_equal_nocase(str_slice(name, i + 1, end), str_slice(suffix, 1, suffix.n)))
+            return i;
+    }
+    return -1;
+}
+
+// Cut from the name, which is then that of the model that they were made of.
+static const struct packing *cut_packing(struct str *name)
+{
+    for (ptrdiff_t i = 0; i < 2 * packing_count; i++) {
+        const struct packing *row = &packings[i % packing_count];
+        ptrdiff_t at = packed_from(*name, str_from(row->suffix), i < packing_count);
+        if (at > 0) {
+            name->n = at;
+            return row;
+        }
     }
     return NULL;
 }
@@ -157,9 +174,7 @@ static const struct packing *packing_of(struct str name)
 const struct known_model *known_model_find(struct str name)
 {
     struct str base = str_trim(str_cut(name, '(').head);
-    const struct packing *packing = packing_of(base);
-    if (packing)
-        base.n -= str_from(packing->suffix).n;
+    cut_packing(&base);
     const struct known_model *row = find_known(base, SPELLING_EXACT);
     return row ? row : find_known(base, SPELLING_LOOSE);
 }
@@ -281,9 +296,7 @@ struct catalog_answer catalog_model_answer(struct str name)
     struct str base = str_trim(name);
     if (!model_name_unmodelled(name)) // "Qwen3-8B (full)"
         base = str_trim(str_cut(base, '(').head);
-    found.packing = packing_of(base);
-    if (found.packing)
-        base.n -= str_from(found.packing->suffix).n;
+    found.packing = cut_packing(&base);
     found.served = served_model_of(base);
     found.row = catalog_model_find(found.served ? str_from(found.served->like) : base);
     found.likened = !found.row;

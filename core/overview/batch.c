@@ -114,16 +114,24 @@ static void put_rows(struct buf *out, const struct view *v, const struct batch_s
         table_print(&t, out, v);
 }
 
+static void put_largest(struct buf *b, const struct batch_story *s)
+{
+    buf_printf(b, "The largest micro-batch that is safe, whether it divides %llu or not: %llu",
+               (unsigned long long)s->global_batch, (unsigned long long)s->largest_alone);
+    if (s->largest_batch != s->largest_alone)
+        buf_printf(b, " where a step has one, %llu where it has several",
+                   (unsigned long long)s->largest_batch);
+    buf_char(b, '.');
+}
+
 static void put_best(struct buf *out, const struct view *v, const struct batch_shown *shown)
 {
     const struct batch_story *s = shown->story;
     struct buf b = buf_in(out->arena);
     if (s->counts_only) {
         buf_printf(&b, "Memory and time are not predicted: %s.", s->job->unmodelled.message);
-    } else if (s->largest_batch) {
-        buf_printf(&b,
-                   "The largest micro-batch that is safe, whether it divides %llu or not: %llu.",
-                   (unsigned long long)s->global_batch, (unsigned long long)s->largest_batch);
+    } else if (s->largest_batch || s->largest_alone) {
+        put_largest(&b, s);
     } else {
         buf_put_z(&b, "No micro-batch is safe; 'fathom plan' looks for another way.");
     }
@@ -135,6 +143,8 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
                    batch_counts_answers(s->job) ? "prompt" : batch_unit(s->job));
         if (s->data.answers > 1)
             buf_printf(&b, " with %llu answers each", (unsigned long long)s->data.answers);
+        if (s->data.rows)
+            buf_printf(&b, " packed into %llu rows", (unsigned long long)s->data.rows);
         buf_printf(&b, ", %s.",
                    s->data.grouped ? remainder_of_answers.text
                                    : remainder_rows[s->job->recipe].text);
@@ -289,6 +299,7 @@ void report_batch_json(struct json_out *j, const struct batch_shown *shown)
         json_out_field_str(j, "unpredicted", str_from(s->job->unmodelled.message));
     else
         json_out_field_u64(j, "largest_batch", s->largest_batch);
+    json_out_field_u64(j, "largest_batch_alone", s->largest_alone);
     if (beside_of(s))
         json_out_field_str(j, "update_alone", str_from(beside_of(s)));
     if (s->best)

@@ -165,13 +165,6 @@ static void print_tight(struct buf *out, const struct view *v, const struct capa
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
-static void print_host(struct buf *out, const struct capacity *c)
-{
-    struct str host = bytes_text(out->arena, c->host_bytes);
-    if (c->host_bytes)
-        buf_printf(out, "  host memory: %.*s on each node\n", STR_ARGS(host));
-}
-
 static void print_stop(struct buf *out, const struct view *v, const struct capacity *c)
 {
     struct buf b = buf_in(out->arena);
@@ -219,7 +212,7 @@ void report_max(struct buf *out, const struct view *v, const struct max_story *s
     print_tight(out, v, c);
     print_stop(out, v, c);
     print_length_warnings(out, v, s->sweep, 2);
-    print_host(out, c);
+    report_host(out, v, c->host_bytes, &c->verdict.wanted);
     report_unmeasured(out, v, s->job);
     if (s->explain)
         print_work(out, v, c);

@@ -53,6 +53,8 @@ static void put_data(struct buf *b, const struct plan_shown *s)
                d->grouped ? "prompt" : batch_unit(s->job));
     if (d->answers > 1)
         buf_printf(b, " with %llu answers each", (unsigned long long)d->answers);
+    if (d->rows)
+        buf_printf(b, " packed into %llu rows", (unsigned long long)d->rows);
     buf_printf(b, " in %llu step%s an epoch (%s), ", (unsigned long long)t.steps_per_epoch,
                t.steps_per_epoch == 1 ? "" : "s",
                d->grouped ? remainder_of_answers.text : remainder_rows[s->job->recipe].text);
@@ -125,15 +127,8 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
     buf_put_z(&b, " reserved of the ");
     put_gib(&b, best->limit_bytes);
     buf_put_z(&b, " that torch may take");
-    if (p->best->bucket_bytes)
-        buf_printf(&b, ", where there is room for DeepSpeed's default bucket, %s GiB, too",
-                   job_reduces_wide(s->job) ? "1.86" : "0.93");
-    if (best->host_bytes) {
-        buf_put_z(&b, "; host ");
-        put_gib(&b, best->host_bytes);
-        buf_put_z(&b, " on each node");
-    }
     buf_wrapped(out, buf_str(&b), 2, v->width);
+    report_host(out, v, best->host_bytes, &best->verdict.wanted);
     if (s->story->data.size) {
         b = buf_in(out->arena);
         put_data(&b, s);
@@ -146,7 +141,7 @@ static void report_best(struct buf *out, const struct view *v, const struct plan
 
 static struct str verdict_text(const struct plan_row *row)
 {
-    enum grade grade = plan_grade(&row->prediction, row->bucket_bytes);
+    enum grade grade = row->prediction.verdict.grade;
     return grade == GRADE_NO ? STR("does not fit") : str_from(grade_name(grade));
 }
 
@@ -174,7 +169,7 @@ static bool is_matched(const struct plan_story *s)
     for (int i = 0; i < s->row_count; i++) {
         const struct plan_row *row = &s->rows[i];
         const struct prediction *p = &row->prediction;
-        if (row->possible && plan_grade(p, row->bucket_bytes) == GRADE_SAFE && !row->otherwise &&
+        if (row->possible && p->verdict.grade == GRADE_SAFE && !row->otherwise &&
             p->time.seconds <= seconds * PLAN_SAME)
             return s->plan.request.goal == GOAL_SPEED;
     }

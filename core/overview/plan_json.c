@@ -9,9 +9,9 @@ static void field_double(struct json_out *j, const char *key, double value)
     json_out_double(j, value);
 }
 
-static void prediction_json(struct json_out *j, const struct prediction *p, uint64_t bucket_bytes)
+static void prediction_json(struct json_out *j, const struct prediction *p)
 {
-    json_out_field_str(j, "verdict", str_from(grade_name(plan_grade(p, bucket_bytes))));
+    json_out_field_str(j, "verdict", str_from(grade_name(p->verdict.grade)));
     report_peak_json(j, p);
     json_out_field_u64(j, "reserved_bytes", p->reserved_bytes);
     json_out_field_u64(j, "host_bytes", p->host_bytes);
@@ -47,7 +47,7 @@ static void best_json(struct json_out *j, const struct plan_shown *s)
     json_out_key(j, "settings");
     settings_json(j, s->settings);
     json_out_field_u64(j, "data_parallel", c->family->data_parallel);
-    prediction_json(j, &c->prediction, c->bucket_bytes);
+    prediction_json(j, &c->prediction);
     training_json(j, s);
     json_out_field_str(j, "command", s->predict);
     if (s->emit.n)
@@ -64,7 +64,7 @@ static void alternatives_json(struct json_out *j, const struct plan_shown *s)
         json_out_object(j);
         json_out_field_str(j, "what", str_from(row->what));
         json_out_field_str(j, "options", row->options);
-        prediction_json(j, &row->prediction, row->bucket_bytes);
+        prediction_json(j, &row->prediction);
         json_out_object_end(j);
     }
     json_out_array_end(j);
@@ -76,7 +76,7 @@ static void alternatives_json(struct json_out *j, const struct plan_shown *s)
         json_out_field_str(
             j, "options",
             plan_options(j->out->arena, &s->story->plan, plan_words(j->out->arena, c)));
-        prediction_json(j, &c->prediction, c->bucket_bytes);
+        prediction_json(j, &c->prediction);
         json_out_object_end(j);
     }
     json_out_array_end(j);
@@ -91,7 +91,7 @@ static void change_json(struct json_out *j, const struct plan_change *c, struct 
     if (command.n)
         json_out_field_str(j, "command", command);
     if (c->found)
-        prediction_json(j, &c->plan->best->prediction, c->plan->best->bucket_bytes);
+        prediction_json(j, &c->plan->best->prediction);
     json_out_object_end(j);
 }
 

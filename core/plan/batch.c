@@ -104,12 +104,26 @@ const char *batch_unit(const struct job *job)
                                                                : "sequence";
 }
 
-bool data_read_answers(struct data *d, const struct settings *s, const struct job *job,
-                       uint64_t global_batch, struct error *e)
+// Sequences whose length nobody tells fill their rows.
+static bool read_rows(struct data *d, const struct settings *s, const struct job *job,
+                      struct error *e)
+{
+    struct lengths lengths;
+    if (job->batching != BATCHING_PACKED || !d->size)
+        return true;
+    if (!lengths_read(&lengths, s, e))
+        return false;
+    if (lengths.parts)
+        d->rows = packed_rows(d->size, lengths_mean(&lengths, job->context), job->context);
+    return true;
+}
+
+bool data_read_units(struct data *d, const struct settings *s, const struct job *job,
+                     uint64_t global_batch, struct error *e)
 {
     uint64_t answers = USUAL_ANSWERS;
     if (!batch_counts_answers(job))
-        return true;
+        return read_rows(d, s, job, e);
     const struct setting *given = settings_find_z(s, "samples");
     if (!read_count(&answers, s, "samples", e))
         return false;
@@ -224,7 +238,7 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given, nor another machine's with --was");
     s->ranks = ranks_of(s->job);
-    return data_read_answers(&s->data, s->settings, s->job, s->global_batch, e);
+    return data_read_units(&s->data, s->settings, s->job, s->global_batch, e);
 }
 
 // ------------------------------------------------------------------ the rows
@@ -308,38 +322,39 @@ static void choose(struct batch_story *s)
     }
 }
 
-static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t batch)
+static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t batch,
+                    uint64_t least_accum)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     struct prediction *p = NEW(&scratch, struct prediction, 1);
     struct error e = {0};
     uint64_t each = u64_divide_up(s->global_batch, s->ranks);
-    uint64_t accum = u64_most(SEVERAL, u64_divide_up(each, batch));
+    uint64_t accum = least_accum == 1 ? 1 : u64_most(SEVERAL, u64_divide_up(each, batch));
     struct str words = str_format(&scratch, "batch=%llu accum=%llu", (unsigned long long)batch,
                                   (unsigned long long)accum);
     return job_with(job, &scratch, s, words, &e) && job_is_modelled(job, &e) &&
            predict_memory(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
 }
 
-// Of as many micro-batches a step as make up the global batch, and of several at least, so that it
+// Of as many micro-batches a step as make up the global batch, but of so many at least, so that it
 // says of a larger one, too: doubled while it is safe, then between the last that was and the first
 // that was not.
-static void find_largest(struct batch_story *s, struct arena scratch)
+static uint64_t largest_of(const struct batch_story *s, struct arena scratch, uint64_t least_accum)
 {
     uint64_t safe = 0, not_safe = s->job->batch;
-    while (not_safe <= MOST_BATCH && is_safe(scratch, s, not_safe)) {
+    while (not_safe <= MOST_BATCH && is_safe(scratch, s, not_safe, least_accum)) {
         safe = not_safe;
         not_safe *= 2;
     }
     not_safe = u64_least(not_safe, MOST_BATCH + 1);
     while (safe && not_safe - safe > 1) {
         uint64_t middle = safe + (not_safe - safe) / 2;
-        if (is_safe(scratch, s, middle))
+        if (is_safe(scratch, s, middle, least_accum))
             safe = middle;
         else
             not_safe = middle;
     }
-    s->largest_batch = safe;
+    return safe;
 }
 
 // Batches of the Trainer's own size unless one is given, each on every rank.
@@ -383,7 +398,8 @@ bool batch_make(struct batch_story *s, struct arena *a, const struct settings *s
     }
     if (s->counts_only)
         return true;
-    find_largest(s, *a);
+    s->largest_batch = largest_of(s, *a, SEVERAL);
+    s->largest_alone = largest_of(s, *a, 1);
     find_evaluation(s, *a);
     return true;
 }

@@ -5,7 +5,7 @@
 #define FATHOM_PLAN_BATCH_H
 
 #include "core/base/runner.h"
-#include "core/plan/epoch.h"
+#include "core/predict/epoch.h"
 #include "core/predict/predict.h"
 
 struct batch_row {
@@ -41,8 +41,10 @@ struct batch_story {
     struct batch_row *rows;
     ptrdiff_t row_count;
     const struct batch_row *best; // the fastest safe; where time is not known, the largest
-    uint64_t largest_batch;       // that is safe, whether it makes up the batch or not; 0: none
-    uint64_t ranks;               // data parallel, sequences not shared beyond what is given
+    // That is safe, whether it makes up the batch or not, where a step has several and where it
+    // has one; 0: none.
+    uint64_t largest_batch, largest_alone;
+    uint64_t ranks;                      // data parallel, sequences not shared beyond what is given
     uint64_t nearest_less, nearest_more; // batches that can be made up, where this one cannot; or 0
     struct evaluation evaluation;
 };
@@ -59,8 +61,8 @@ const char *batch_unit(const struct job *job); // "answer", "pair", "sequence"
 
 // Data are prompts where a batch is answers to them: as many to each as files have where nobody
 // says (core/emit/rollout.c).
-bool data_read_answers(struct data *d, const struct settings *s, const struct job *job,
-                       uint64_t global_batch, struct error *e) MUST_USE;
+bool data_read_units(struct data *d, const struct settings *s, const struct job *job,
+                     uint64_t global_batch, struct error *e) MUST_USE;
 
 // "batch=2 accum=8 cp=2"
 struct str batch_words(struct arena *a, const struct batch_row *row);

@@ -63,35 +63,75 @@ static bool is_no_faster(const struct plan_candidate *c, const struct plan_floor
     return true;
 }
 
-static double least_seconds(const struct plan *p, const struct plan_group *own,
-                            const struct plan_group *g, const struct plan_candidate *c)
+static const struct plan_group *group_like(const struct plan *p, ptrdiff_t family, uint64_t batch)
+{
+    return group_shared_less(p, family, batch, 1);
+}
+
+// How much faster than what is ahead of it something may be, and than what the same takes without
+// waiting where DeepSpeed's file says otherwise.
+#define AHEAD   0.99
+#define AT_WORK 0.98
+
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static double by_estimates(const struct plan_group *g, const struct plan_candidate *c)
+{
+    double seconds = 0;
+    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
+        if (g->estimates[i].seconds > seconds && is_no_faster(c, &g->estimates[i]))
+            seconds = g->estimates[i].seconds;
+    return seconds;
+}
+
+static double by_floors(const struct plan_group *own, const struct plan_group *g,
+                        const struct plan_candidate *c)
 {
     double seconds = 0;
     ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
     for (ptrdiff_t i = 0; i < count; i++)
         if (g->floors[i].seconds > seconds && is_no_faster(c, &g->floors[i]))
             seconds = g->floors[i].seconds;
-    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
-        if (g->estimates[i].seconds > seconds && is_no_faster(c, &g->estimates[i]))
-            seconds = g->estimates[i].seconds;
+    return seconds;
+}
+
+static double least_at_work(const struct plan_group *own, const struct plan_group *g,
+                            const struct plan_candidate *c)
+{
+    double seconds = by_estimates(g, c);
+    ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
+    for (ptrdiff_t i = 0; i < count; i++)
+        if (g->floors[i].at_work > seconds && is_no_faster(c, &g->floors[i]))
+            seconds = g->floors[i].at_work;
+    return AT_WORK * seconds;
+}
+
+static double least_seconds(const struct plan *p, const struct plan_group *own,
+                            const struct plan_group *g, const struct plan_candidate *c)
+{
+    const struct plan_group *ahead = group_like(p, g->family->ahead, g->batch);
+    const struct plan_group *usual =
+        group_like(p, g->family->tuned ? g->family->usual : -1, g->batch);
+    double seconds = ahead   ? AHEAD * least_seconds(p, own, ahead, c)
+                     : usual ? least_at_work(own, usual, c)
+                             : 0;
+    seconds = most(seconds, most(by_floors(own, g, c), by_estimates(g, c)));
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
         double fewer = o ? least_seconds(p, own, o, c) : 0;
         double other = q ? least_seconds(p, own, q, c) : fewer;
-        fewer = other < fewer ? other : fewer;
-        seconds = fewer > seconds ? fewer : seconds;
+        seconds = most(seconds, other < fewer ? other : fewer);
     }
     return seconds;
 }
 
 static const struct plan_group *group_in_turn_of(const struct plan *p, const struct plan_group *g)
 {
-    const struct plan_family *f = g->family->in_turn ? &p->families[g->family->plain] : NULL;
-    for (ptrdiff_t i = 0; f && i < f->micro_count; i++)
-        if (f->micro[i] == g->batch)
-            return &p->groups[f->group + i];
-    return NULL;
+    return group_like(p, g->family->in_turn ? g->family->plain : -1, g->batch);
 }
 
 // A pipeline of P stages and N micro-batches takes as long as N + P - 1 of them; with several
@@ -115,6 +155,8 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
 {
     static const double without = 2.0 / 3;
     double seconds = seconds_in_turn(p, own, g, c);
+    if (g->family->loose)
+        seconds *= PLAN_LOOSE;
     if (!plan_dials_say_some(c->dial))
         return seconds;
     struct plan_candidate all = *c;
@@ -141,6 +183,7 @@ void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, bool t
 {
     struct plan_floor f = floor_of(c);
     f.seconds = timed ? c->prediction.time.seconds : 0;
+    f.at_work = timed ? f.seconds - c->prediction.time.waits : 0;
     g->floors[g->floor_count++] = f;
 }
 
@@ -163,11 +206,12 @@ static bool is_leaner_family(const struct plan_floor *o, const struct plan_floor
 {
     const struct plan_family *f = o->family, *g = c->family;
     bool several = o->accum > 1 && c->accum > 1;
-    if (f == g)
-        return true;
+    if (f == g || f->loose)
+        return f == g;
     return f->same_place == g->same_place &&
            (f->same_strategy == g->same_strategy || (f->shards >= g->shards && g->shards >= 0)) &&
            f->other_loss <= g->other_loss && f->synced >= g->synced &&
+           (f->liger == g->liger || (f->liger && !f->hosted)) && !f->tuned && !g->tuned &&
            (f->gpus == g->gpus || (several && f->gpus > g->gpus && g->gpus > 1));
 }
 
@@ -197,8 +241,13 @@ static double known_bytes(const struct plan *p, const struct plan_group *own,
     for (const struct plan_floor *f = floors_near(p, c->family); f; f = f->next)
         if (f->bytes > bytes && is_leaner(f, c))
             bytes = f->bytes;
-    return (double)bytes;
+    return c->family->loose ? PLAN_LOOSE * (double)bytes : (double)bytes;
 }
+
+// What DeepSpeed's buckets take at most, and what gradients may wait less where it talks at another
+// time.
+#define TUNED_PART  0.75
+#define TUNED_BYTES 4e9
 
 // With several stages a rank, more micro-batches are on their way.
 static double least_bytes(const struct plan *p, const struct plan_group *own,
@@ -216,6 +265,12 @@ static double least_bytes(const struct plan *p, const struct plan_group *own,
         other.family = &p->families[c->family->plain];
         fewer = least_bytes(p, NULL, &other);
     }
+    if (c->family->tuned) {
+        other = *c;
+        other.family = &p->families[c->family->usual];
+        double usual = TUNED_PART * least_bytes(p, NULL, &other) - TUNED_BYTES;
+        fewer = usual > fewer ? usual : fewer;
+    }
     return fewer > bytes ? fewer : bytes;
 }
 
@@ -232,11 +287,17 @@ bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
     return plan_least_bytes(p, own, c) > (double)c->family->limit_bytes;
 }
 
+// Of a floor, what is alive for certain.
+static double sure_bytes(const struct plan_floor *f)
+{
+    return f->family->loose ? PLAN_LOOSE * (double)f->bytes : (double)f->bytes;
+}
+
 bool plan_has_room(const struct plan *p, const struct plan_candidate *c)
 {
     struct plan_floor f = floor_of(c);
     for (const struct plan_floor *o = floors_near(p, c->family); o; o = o->next)
-        if (o->bytes <= c->family->limit_bytes && is_leaner(&f, o))
+        if (sure_bytes(o) <= (double)c->family->limit_bytes && is_leaner(&f, o))
             return true;
     return false;
 }

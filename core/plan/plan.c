@@ -127,14 +127,7 @@ struct str plan_options(struct arena *a, const struct plan *p, struct str words)
 
 bool plan_is_safe(const struct plan_candidate *c)
 {
-    return !c->prediction.time.unknown && plan_grade(&c->prediction, c->bucket_bytes) == GRADE_SAFE;
-}
-
-enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes)
-{
-    const struct verdict *v = &p->verdict;
-    bool room = v->free_bytes >= sat_add(verdict_margin_bytes(v), bucket_bytes);
-    return v->grade == GRADE_SAFE && bucket_bytes && !room ? GRADE_TIGHT : v->grade;
+    return !c->prediction.time.unknown && c->prediction.verdict.grade == GRADE_SAFE;
 }
 
 const struct plan_candidate *plan_next(const struct plan *p, ptrdiff_t *group, ptrdiff_t *i)
@@ -164,7 +157,7 @@ double plan_measure(enum plan_goal goal, const struct plan_candidate *c)
 
 bool plan_is_late(const struct plan_candidate *c)
 {
-    return c->family->in_turn || plan_dials_say_some(c->dial);
+    return c->family->in_turn || c->family->tuned || plan_dials_say_some(c->dial);
 }
 
 bool plan_counts(enum plan_goal goal, const struct plan_candidate *c)
@@ -191,23 +184,31 @@ static bool is_of(const struct plan_candidate *c, const char *strategy)
     return !strategy || str_is(str_from(c->family->strategy), strategy);
 }
 
-const struct plan_candidate *plan_choose_of(const struct plan *p, enum plan_goal goal,
-                                            const char *strategy)
+// With what the goal does not choose, or without.
+static const struct plan_candidate *choose_among(const struct plan *p, enum plan_goal goal,
+                                                 const char *strategy, bool any)
 {
     const struct plan_candidate *best = NULL, *c;
     double least = 0;
     bool found = false;
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && plan_counts(goal, c) && plan_is_safe(c) &&
+        if (is_of(c, strategy) && (any || plan_counts(goal, c)) && plan_is_safe(c) &&
             (!found || plan_measure(goal, c) < least)) {
             least = plan_measure(goal, c);
             found = true;
         }
     for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && plan_counts(goal, c) && plan_is_safe(c) &&
+        if (is_of(c, strategy) && (any || plan_counts(goal, c)) && plan_is_safe(c) &&
             plan_measure(goal, c) <= least * PLAN_SAME && (!best || is_better(goal, c, best)))
             best = c;
     return best;
+}
+
+const struct plan_candidate *plan_choose_of(const struct plan *p, enum plan_goal goal,
+                                            const char *strategy)
+{
+    const struct plan_candidate *best = choose_among(p, goal, strategy, false);
+    return best ? best : choose_among(p, goal, strategy, true);
 }
 
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
@@ -217,8 +218,7 @@ const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal go
 
 static bool is_nearer(const struct plan_candidate *c, const struct plan_candidate *than)
 {
-    enum grade grade = plan_grade(&c->prediction, c->bucket_bytes),
-               other = plan_grade(&than->prediction, than->bucket_bytes);
+    enum grade grade = c->prediction.verdict.grade, other = than->prediction.verdict.grade;
     if (grade != other)
         return grade > other;
     const struct prediction *p = &c->prediction, *q = &than->prediction;
@@ -253,7 +253,17 @@ const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const
     return best;
 }
 
-// As given; where the framework's own strategy cannot have that, with the first that can.
+static bool resolve_with(struct job *job, struct arena *a, const struct settings *given,
+                         struct str words)
+{
+    struct settings *s = NEW(a, struct settings, 1);
+    struct error ignored = {0};
+    *s = settings_in(a);
+    return lay_over(s, given, words, &ignored) && job_resolve(job, a, s, &ignored);
+}
+
+// As given; where the framework's own strategy cannot have that, with the first that can, and where
+// one stage cannot, with two.
 static bool resolve_any(struct job *job, struct arena *a, const struct plan *p, struct error *e)
 {
     const struct settings *given = p->request.settings;
@@ -261,14 +271,10 @@ static bool resolve_any(struct job *job, struct arena *a, const struct plan *p, 
     if (job_resolve(job, a, given, e))
         return true;
     for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i) && !settings_find_z(given, "strategy");
-         i++) {
-        struct settings *s = NEW(a, struct settings, 1);
-        struct error ignored = {0};
-        *s = settings_in(a);
-        if (lay_over(s, given, words, &ignored) && job_resolve(job, a, s, &ignored))
+         i++)
+        if (resolve_with(job, a, given, words))
             return true;
-    }
-    return false;
+    return !settings_find_z(given, "pp") && resolve_with(job, a, given, STR("pp=2"));
 }
 
 // Whose files are meant: those that were named, or those of the recipe's users.

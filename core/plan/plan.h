@@ -1,7 +1,8 @@
 // The best way to train, and not only one that fits: every configuration that the framework runs,
 // `emit` writes and that trains the same (strategy, ranks that share a sequence, micro-batch,
-// checkpointing, loss, offload, segments; of Megatron tensor, context, pipeline and expert parallel
-// sizes), of which those are kept that are safe, best first.
+// checkpointing, loss, kernels, offload, DeepSpeed's overlap and buckets, segments; of Megatron
+// tensor, context, pipeline and expert parallel sizes), of which those are kept that are safe, best
+// first. tests/random/plan_settings.c asks whether a setting that is added finds anything better.
 //
 // A family is what has no order in time (strategy, loss, when gradients are reduced, ranks that
 // share a sequence); a group is a family with one size of its micro-batches. Inside a group dials
@@ -12,8 +13,9 @@
 // is faster than what lies before it, smaller than what lies behind it; and what has no room by its
 // floor (predict.h) has none with more sequences at once. So room is looked for first, by floors
 // alone; then how long what has room takes at least; then the best; then what beats it in memory
-// for more time. Last comes what may be faster where time counts: some layers recomputed and not
-// all, no more than is safe, and several stages a rank.
+// for more time. Last comes what may be faster where time counts, or safe where nothing else is:
+// some layers recomputed and not all, no more than is safe, several stages a rank, and a file of
+// DeepSpeed's that says what the framework's does not.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
@@ -25,6 +27,9 @@ extern const char *const plan_goal_words[PLAN_GOALS];
 
 // As near as this, times are the same, and the simpler one is the better.
 #define PLAN_SAME 1.01
+
+// What is found without an allocator, of copies to the host that wait for others, lies this near.
+#define PLAN_LOOSE 0.99
 
 enum { PLAN_DIALS = 4, PLAN_MOST_VALUES = 4, PLAN_MOST_MICRO = 64 };
 
@@ -56,7 +61,12 @@ struct plan_family {
     uint64_t limit_bytes;                // what torch may take
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced;
+    bool liger;      // layers by its kernels
+    ptrdiff_t ahead; // the same with those, which are never slower; -1: there is none
+    bool tuned;      // DeepSpeed's file does not say what the framework has it say, and
+    ptrdiff_t usual; // this family is as the framework has it
     bool hosted;     // what is kept for the backward pass waits in host memory
+    bool loose;      // and so does what no layer recomputes: known to PLAN_LOOSE, as clocks decide
     bool in_turn;    // ranks have several stages in turn, and
     ptrdiff_t plain; // this family one each
     bool ordered;    // dials are in the order of time: not where a ring leaves its node
@@ -98,6 +108,7 @@ struct plan_floor {
     int dial[PLAN_DIALS];
     uint64_t bytes;
     double seconds;                // 0: not asked
+    double at_work;                // of those, without what it waits
     const struct plan_floor *next; // of the same place, that was settled before
 };
 
@@ -108,7 +119,6 @@ struct plan_candidate {
     uint64_t count; // where one of them says some
     int trouble;
     struct prediction prediction;
-    uint64_t bucket_bytes; // that the written files may take beyond it
 };
 
 struct plan_request {
@@ -170,17 +180,12 @@ double plan_measure(enum plan_goal goal, const struct plan_candidate *c);
 bool plan_is_safe(const struct plan_candidate *c);
 
 // Whether it is there for the sake of time alone, and so comes last; and whether this goal chooses
-// it, if it is the best.
+// it where something else is safe.
 bool plan_is_late(const struct plan_candidate *c);
 bool plan_counts(enum plan_goal goal, const struct plan_candidate *c);
 
-// The prediction's grade, or tight where the files' bucket has no room.
-enum grade plan_grade(const struct prediction *p, uint64_t bucket_bytes);
-
-// What DeepSpeed's bucket may take beyond a prediction, of the files that are written for the job.
-// Fails where they cannot be.
-bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job,
-                 struct error *e) MUST_USE;
+// Fails where the files that are meant cannot be written.
+bool plan_can_write(struct arena scratch, const struct job *job, struct error *e) MUST_USE;
 
 // With the time that is ranked by: a step's over the user's data, or where steps hold what is not
 // modelled the update's.

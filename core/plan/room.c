@@ -82,7 +82,7 @@ static bool find_floor(struct plan_candidate *c, const struct plan *p, bool time
                        struct arena scratch, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
-    if (!plan_job(job, &scratch, p, c, e) || !plan_bucket(&c->bucket_bytes, scratch, job, e))
+    if (!plan_job(job, &scratch, p, c, e) || !plan_can_write(scratch, job, e))
         return false;
     if (!timed && plan_can_estimate_room(p, c->family))
         return plan_estimate_room(c, scratch, p, job, e);
@@ -111,6 +111,12 @@ static void look(void *context, ptrdiff_t index, struct arena scratch)
     (void)plan_look(r->plan, look, scratch, &r->errors[index]);
 }
 
+// What is held against another family in time, so that few of it are ever looked at.
+static bool is_held_back(const struct plan *p, const struct plan_family *f)
+{
+    return f->in_turn || f->tuned || (f->ahead >= 0 && p->request.goal != GOAL_SIMPLICITY);
+}
+
 // One of each family, where it has any that is open.
 static ptrdiff_t choose_groups(struct room *r)
 {
@@ -119,7 +125,7 @@ static ptrdiff_t choose_groups(struct room *r)
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const struct plan_family *f = &p->families[i];
         bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-        if (leanest == r->leanest && f->gpus == r->gpus && !f->in_turn)
+        if (leanest == r->leanest && f->gpus == r->gpus && !is_held_back(p, f))
             choose_group(r, f, &count);
     }
     return count;

@@ -130,9 +130,11 @@ static bool run_groups(struct seconds_search *s, struct arena *a, const struct r
     return true;
 }
 
-static bool is_alone(const struct plan_group *g)
+// Nothing else bounds its time.
+static bool is_first(const struct plan_group *g)
 {
-    return g->family->alone < 0;
+    const struct plan_family *f = g->family;
+    return f->alone < 0 && f->ahead < 0 && !f->in_turn && !f->tuned;
 }
 
 // Whether a node may have room.
@@ -146,7 +148,7 @@ static bool has_hope(const struct plan *p, const struct plan_group *g)
     return false;
 }
 
-// Those that share no sequences; the others are held against them.
+// Those that share no sequences and are by what is fastest; the others are held against them.
 static bool find_bounds(struct plan *p, struct arena *a, const struct runner *runner,
                         struct error *e)
 {
@@ -154,7 +156,7 @@ static bool find_bounds(struct plan *p, struct arena *a, const struct runner *ru
     ptrdiff_t count = 0;
     s.groups = NEW(a, struct plan_group *, p->group_count + 1);
     for (ptrdiff_t i = 0; i < p->group_count; i++)
-        if (is_alone(&p->groups[i]) && !p->groups[i].family->in_turn && has_hope(p, &p->groups[i]))
+        if (is_first(&p->groups[i]) && has_hope(p, &p->groups[i]))
             s.groups[count++] = &p->groups[i];
     bool counts = p->request.goal == GOAL_SPEED || p->request.goal == GOAL_COST;
     return (!counts && !p->request.front) || run_groups(&s, a, runner, count, e);

@@ -21,7 +21,8 @@ const struct plan_dial plan_dials[PLAN_DIALS] = {
      false},
     {"offload",
      {{"off", 0},
-      {"optimizer", 4, "zero2|zero3|megatron"}, // what rules refuse elsewhere is not asked for
+      {"optimizer", 4,
+       "zero1|zero2|zero3|megatron"}, // what rules refuse elsewhere is not asked for
       {"all", 5, "fsdp1|fsdp2|zero3"}},
      NULL,
      false},
@@ -43,15 +44,19 @@ static const struct {
                   {"zero2", 3, 2, false},   {"fsdp1", 3, -1, true}, {"fsdp2", 3, -1, false},
                   {"zero3", 4, -1, false}};
 
-// The framework's own; all tokens' at once, where that is another; and Liger's with its kernels,
-// which are turned on together, where the framework's own is whole (TRL's is fused already).
-enum { LOSS_OWN, LOSS_WHOLE, LOSS_OF_LIGER };
+// The framework's own; all tokens' at once, where that is another; Liger's, where the framework's
+// own is whole (TRL's is fused already); and verl's without logits, or with the entropy in chunks.
+enum { LIGER_TROUBLE = 2 }; // one package, whatever of it is turned on
+enum { LOSS_OWN, LOSS_WHOLE, LOSS_OF_LIGER, LOSS_FUSED_BY_VERL, LOSS_IN_CHUNKS };
 static const struct axis_value losses[] = {[LOSS_OWN] = {"", 0},
                                            [LOSS_WHOLE] = {"loss=full", 1},
-                                           [LOSS_OF_LIGER] = {"loss=liger layer-kernels=liger", 2}};
+                                           [LOSS_OF_LIGER] = {"loss=liger", LIGER_TROUBLE},
+                                           [LOSS_FUSED_BY_VERL] = {"fused-kernels=on", 1},
+                                           [LOSS_IN_CHUNKS] = {"entropy-saving=on", 1}};
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
+static const struct axis_value layers[] = {{"", 0}, {"layer-kernels=liger", LIGER_TROUBLE}};
 
-enum { REPLICA_TROUBLE = 1, HOSTED_TROUBLE = 3, MOST_SHARING = 64 };
+enum { REPLICA_TROUBLE = 1, TUNED_TROUBLE = 1, HOSTED_TROUBLE = 3, MOST_SHARING = 64 };
 
 bool plan_is_given(const struct plan *p, const char *setting)
 {
@@ -84,15 +89,6 @@ static bool trains_with_verl(const struct plan *p)
     return p->job.recipe == RECIPE_TRINITY || p->job.recipe == RECIPE_VERL;
 }
 
-// One GPU has nothing to shard: what shards is for its offload there, and nothing else was
-// measured; but where verl trains, which knows nothing else.
-static bool needs_offload(const struct plan *p, const struct plan_family *f,
-                          const struct plan_dial *d)
-{
-    return f->gpus == 1 && !trains_with_verl(p) && str_is(str_from(d->setting), "offload") &&
-           !words_have("single|ddp", '|', str_from(f->strategy));
-}
-
 static bool has_value(const struct plan_family *f, const struct plan_value *v)
 {
     if (v->some && f->in_turn)
@@ -106,7 +102,7 @@ static void find_dials(const struct plan *p, struct plan_family *f)
         const struct plan_dial *d = &plan_dials[i];
         bool has = has_dial(p, f, d);
         f->values[i] = 0;
-        for (int v = has && needs_offload(p, f, d); v < PLAN_MOST_VALUES && d->values[v].words; v++)
+        for (int v = 0; v < PLAN_MOST_VALUES && d->values[v].words; v++)
             if (has_value(f, &d->values[v]) && (has || !v))
                 f->dials[i][f->values[i]++] = v;
     }
@@ -117,15 +113,15 @@ static void find_dials(const struct plan *p, struct plan_family *f)
 bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     struct arena scratch = *a;
-    struct settings s = settings_in(&scratch);
     struct job *job = NEW(&scratch, struct job, 1);
-    for (ptrdiff_t i = 0; i < p->base.count; i++)
-        if (!settings_add(&s, p->base.items[i], e))
-            return false;
-    if (!settings_change(&s, f.words, e))
+    f.refused = !plan_job_of(job, &scratch, p, f.words, &f.refusal);
+    if (f.refused && f.refusal.code != ERROR_BAD_INPUT && f.refusal.code != ERROR_UNSUPPORTED) {
+        *e = f.refusal;
         return false;
-    f.refused = !job_from_settings(job, &scratch, &s, &f.refusal);
+    }
     if (!f.refused) {
+        f.liger = job->layer_kernels == KERNELS_OF_LIGER;
+        f.loose = job->activation_offload && !job->checkpointing;
         f.gpus = job_ranks(job);
         f.untimed = step_update_unknown(job);
         struct outside outside = outside_of(job);
@@ -179,9 +175,8 @@ static bool adds_tensors(const struct plan *p, const struct plan_family *f)
            !f->other_loss && !plan_is_given(p, "tp") && !str_starts(f->words, STR("gpu="));
 }
 
-// Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller;
-// DeepSpeed's in its third stage, where long sequences are no trouble of the weights. And replicas
-// of the shards, one a node.
+// Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller.
+// And replicas of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     static const char *const ways[] = {"cp", "sp"};
@@ -200,7 +195,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
         if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
             return false;
     }
-    if (f.other_loss || f.shards > 0 || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
+    if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
         return true;
     for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
         f.alone = alone;
@@ -215,51 +210,138 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
-// TRL's activation offloading, with layers that are recomputed. It is compared with no other: of
-// few layers it has more alive.
+// TRL's activation offloading, with layers that are recomputed and without. It is compared with no
+// other: of few layers it has more alive.
 static bool add_hosted(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
-    const struct setting *recomputes = settings_find_z(p->request.settings, "checkpointing");
+    static const char *const ways[] = {"checkpointing=on activation-offload=on",
+                                       "checkpointing=off activation-offload=on"};
+    bool given = plan_is_given(p, "checkpointing");
     if (p->job.recipe != RECIPE_TRL || f.other_loss || plan_is_given(p, "activation-offload") ||
-        (recomputes && !str_is(recomputes->value, "on")) ||
         !words_have("single|ddp|fsdp2", '|', str_from(f.strategy)))
         return true;
-    struct str words =
-        recomputes ? STR("activation-offload=on") : STR("checkpointing=on activation-offload=on");
     f.alone = -1;
     f.hosted = true;
-    return plan_add_family(p, a, plan_placed(a, f, words, HOSTED_TROUBLE), e);
+    if (given)
+        return plan_add_family(p, a,
+                               plan_placed(a, f, STR("activation-offload=on"), HOSTED_TROUBLE), e);
+    for (ptrdiff_t i = 0; i < COUNT_OF(ways); i++)
+        if (!plan_add_family(p, a, plan_placed(a, f, str_from(ways[i]), HOSTED_TROUBLE), e))
+            return false;
+    return true;
 }
 
-// What tasks other than sft compute is not told by this setting.
+// What tasks other than sft compute is not told by --loss.
 static bool has_loss(const struct plan *p, ptrdiff_t loss)
 {
     bool own_is_whole = p->job.loss == LOSS_FULL;
-    if (loss == LOSS_OWN)
+    bool open = !plan_is_given(p, "loss") && p->job.task == TASK_SFT;
+    switch (loss) {
+    case LOSS_WHOLE:
+        return open && !own_is_whole;
+    case LOSS_OF_LIGER:
+        return open && own_is_whole;
+    case LOSS_FUSED_BY_VERL:
+        return trains_with_verl(p) && !plan_is_given(p, "fused-kernels");
+    case LOSS_IN_CHUNKS:
+        return trains_with_verl(p) && !plan_is_given(p, "entropy-saving");
+    default:
         return true;
-    if (plan_is_given(p, "loss") || p->job.task != TASK_SFT)
-        return false;
-    return loss == LOSS_WHOLE ? !own_is_whole : own_is_whole && !plan_is_given(p, "layer-kernels");
+    }
 }
 
-// Liger's is compared with no other: it keeps gradients of the head instead of logits.
+static bool add_ways(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    return add_shared(p, a, f, e) && add_hosted(p, a, f, e);
+}
+
+// Of a family and those that share its sequences, each like one of the `usual` that were added in
+// the same order.
+static bool add_tuned(struct plan *p, struct arena *a, struct plan_family f, ptrdiff_t usual,
+                      struct error *e)
+{
+    ptrdiff_t first = p->family_count;
+    f.tuned = true;
+    if (!add_ways(p, a, f, e))
+        return false;
+    for (ptrdiff_t i = first; i < p->family_count; i++)
+        p->families[i].usual = usual + i - first;
+    return true;
+}
+
+// DeepSpeed's file as the framework has it, and otherwise: whether it talks beside the products,
+// and in its third stage how much it gathers at once (in the first two larger buckets take no less
+// time). What rules refuse they refuse whatever the file says. One GPU
+// gathers nothing.
+static bool add_deepspeed(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    struct job *job = NEW(a, struct job, 1);
+    struct error refusal = {0};
+    ptrdiff_t usual = p->family_count;
+    bool third = str_is(str_from(f.strategy), "zero3") && hardware_gpus(&p->job.hardware) > 1;
+    if (!add_ways(p, a, f, e))
+        return false;
+    if (!str_starts(str_from(f.strategy), STR("zero")) ||
+        !plan_job_of(job, a, p, f.words, &refusal))
+        return true;
+    struct str overlap = job->overlap_comm ? STR("overlap-comm=off") : STR("overlap-comm=on");
+    struct str buckets = job->zero_buckets == BUCKETS_AUTO ? STR("zero-buckets=deepspeed")
+                                                           : STR("zero-buckets=auto");
+    struct plan_family other = with(a, f, overlap, TUNED_TROUBLE);
+    if (!plan_is_given(p, "overlap-comm") && !add_tuned(p, a, other, usual, e))
+        return false;
+    if (!third || plan_is_given(p, "zero-buckets"))
+        return true;
+    return add_tuned(p, a, with(a, f, buckets, TUNED_TROUBLE), usual, e) &&
+           (plan_is_given(p, "overlap-comm") ||
+            add_tuned(p, a, with(a, other, buckets, TUNED_TROUBLE), usual, e));
+}
+
+static bool add_syncs(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    bool sharded = str_is(str_from(f.strategy), "fsdp2");
+    for (ptrdiff_t s = 0; s < COUNT_OF(syncs); s++) {
+        bool synced = *syncs[s].words;
+        if (synced && (plan_is_given(p, "sync-each-batch") || !sharded))
+            continue;
+        struct plan_family g = with(a, f, str_from(syncs[s].words), syncs[s].trouble);
+        g.synced = synced;
+        if (!add_deepspeed(p, a, g, e))
+            return false;
+    }
+    return true;
+}
+
+// Liger's loss is compared with no other: it keeps gradients of the head instead of logits. Nor are
+// verl's.
 static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     for (ptrdiff_t l = 0; l < COUNT_OF(losses); l++)
-        for (ptrdiff_t s = 0; s < COUNT_OF(syncs); s++) {
-            bool synced = *syncs[s].words, sharded = str_is(str_from(f.strategy), "fsdp2");
-            if (!has_loss(p, l) || (synced && (plan_is_given(p, "sync-each-batch") || !sharded)))
+        for (ptrdiff_t k = 0; k < COUNT_OF(layers); k++) {
+            bool liger = *layers[k].words, again = liger && l == LOSS_OF_LIGER;
+            if (!has_loss(p, l) ||
+                (liger && (plan_is_given(p, "layer-kernels") || trains_with_verl(p))))
                 continue;
             struct str words = str_from(losses[l].words);
-            struct plan_family g = l == LOSS_OF_LIGER ? plan_placed(a, f, words, losses[l].trouble)
-                                                      : with(a, f, words, losses[l].trouble);
-            g = with(a, g, str_from(syncs[s].words), syncs[s].trouble);
+            struct plan_family g = l > LOSS_WHOLE ? plan_placed(a, f, words, losses[l].trouble)
+                                                  : with(a, f, words, losses[l].trouble);
+            g = with(a, g, str_from(layers[k].words), again ? 0 : layers[k].trouble);
             g.other_loss = l == LOSS_WHOLE;
-            g.synced = synced;
-            if (!add_shared(p, a, g, e) || !add_hosted(p, a, g, e))
+            if (!add_syncs(p, a, g, e))
                 return false;
         }
     return true;
+}
+
+// What adapters leave as it is may be loaded in bf16, as DeepSpeed has it whatever is said; TRL's
+// own default is fp32.
+static bool add_types(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    bool open = p->job.recipe == RECIPE_TRL && p->job.lora_rank && !p->job.packed &&
+                !plan_is_given(p, "precision") &&
+                words_have("single|ddp|fsdp2", '|', str_from(f.strategy));
+    return add_losses(p, a, f, e) &&
+           (!open || add_losses(p, a, plan_placed(a, f, STR("precision=bf16-autocast"), 0), e));
 }
 
 bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i)
@@ -278,7 +360,7 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
     if (given) {
         f.strategy = str_z(a, given->value);
         f.shards = -1;
-        return add_losses(p, a, f, e);
+        return add_types(p, a, f, e);
     }
     struct str words;
     for (ptrdiff_t i = 0; plan_strategy_words(&words, a, i); i++) {
@@ -287,7 +369,7 @@ static bool add_strategies(struct plan *p, struct arena *a, struct plan_family f
         struct plan_family g = with(a, f, words, strategies[i].trouble);
         g.strategy = strategies[i].name;
         g.shards = strategies[i].shards;
-        if (!add_losses(p, a, g, e))
+        if (!add_types(p, a, g, e))
             return false;
     }
     return true;
@@ -324,12 +406,29 @@ bool plan_families(struct plan *p, struct arena *a, struct error *e)
     return true;
 }
 
+static bool is_like(const struct plan_family *o, const struct plan_family *f)
+{
+    return !o->tuned && !f->tuned && o->gpus == f->gpus && o->other_loss == f->other_loss &&
+           o->hosted == f->hosted && o->in_turn == f->in_turn && str_equal(o->place, f->place) &&
+           str_is(str_from(o->strategy), f->strategy);
+}
+
 static ptrdiff_t other_sync(const struct plan *p, const struct plan_family *f)
 {
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const struct plan_family *o = &p->families[i];
-        if (o->synced != f->synced && o->gpus == f->gpus && o->other_loss == f->other_loss &&
-            str_equal(o->place, f->place) && str_is(str_from(o->strategy), f->strategy))
+        if (o->synced != f->synced && o->liger == f->liger && is_like(o, f))
+            return i;
+    }
+    return -1;
+}
+
+// Layers by Liger's kernels are never slower than by torch's.
+static ptrdiff_t by_liger(const struct plan *p, const struct plan_family *f)
+{
+    for (ptrdiff_t i = 0; i < p->family_count && !f->refused && !f->liger; i++) {
+        const struct plan_family *o = &p->families[i];
+        if (!o->refused && o->liger && o->synced == f->synced && is_like(o, f))
             return i;
     }
     return -1;
@@ -357,6 +456,7 @@ void plan_groups(struct plan *p, struct arena *a)
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         ptrdiff_t alone = p->families[i].alone;
         p->families[i].synced_alone = alone < 0 ? -1 : other_sync(p, &p->families[alone]);
+        p->families[i].ahead = by_liger(p, &p->families[i]);
     }
     p->groups = NEW(a, struct plan_group, p->group_count + 1);
     for (ptrdiff_t i = 0; i < p->family_count; i++) {

@@ -24,13 +24,13 @@ static void predict_words(struct plan_row *row, struct arena scratch, const stru
     if (!settings_change(s, row->words, e) || !job_from_settings(job, &scratch, s, e))
         return;
     row->gpus = job_ranks(job);
-    row->possible = plan_bucket(&row->bucket_bytes, scratch, job, e) &&
-                    plan_predict(&row->prediction, scratch, job, e);
+    row->possible =
+        plan_can_write(scratch, job, e) && plan_predict(&row->prediction, scratch, job, e);
 }
 
 static bool row_is_safe(const struct plan_row *row)
 {
-    return row->possible && plan_grade(&row->prediction, row->bucket_bytes) == GRADE_SAFE;
+    return row->possible && row->prediction.verdict.grade == GRADE_SAFE;
 }
 
 // One configuration, however its words are ordered.
@@ -65,24 +65,33 @@ static void add_row(struct plan_story *s, struct arena *a, struct plan_row *row)
         s->rows[s->row_count++] = *row;
 }
 
-// The largest micro-batch with which these words are safe, or the smallest where none is.
+// The largest micro-batch with which these words are safe, or the smallest where none is; false
+// where they cannot be.
+static bool find_largest(struct plan_row *row, struct arena *a, const struct plan *p,
+                         struct str words, const struct plan_family *f)
+{
+    const char *what = row->what;
+    for (ptrdiff_t i = f->micro_count - 1; i >= 0; i--) {
+        uint64_t batch = f->micro[i];
+        uint64_t accum = p->request.global_batch / f->data_parallel / batch;
+        *row = (struct plan_row){.what = what, .batch = batch, .accum = accum};
+        row->words = str_format(a, "%.*s batch=%llu accum=%llu", STR_ARGS(words),
+                                (unsigned long long)batch, (unsigned long long)accum);
+        predict_words(row, *a, p);
+        if (!row->possible)
+            return false;
+        if (row_is_safe(row))
+            break;
+    }
+    return row->words.n;
+}
+
 static void add_largest(struct plan_story *s, struct arena *a, const char *what, struct str words,
                         const struct plan_family *f)
 {
     struct plan_row *row = NEW(a, struct plan_row, 1);
-    for (ptrdiff_t i = f->micro_count - 1; i >= 0; i--) {
-        uint64_t batch = f->micro[i];
-        uint64_t accum = s->plan.request.global_batch / f->data_parallel / batch;
-        *row = (struct plan_row){.what = what, .batch = batch, .accum = accum};
-        row->words = str_format(a, "%.*s batch=%llu accum=%llu", STR_ARGS(words),
-                                (unsigned long long)batch, (unsigned long long)accum);
-        predict_words(row, *a, &s->plan);
-        if (!row->possible)
-            return;
-        if (row_is_safe(row))
-            break;
-    }
-    if (row->words.n)
+    row->what = what;
+    if (find_largest(row, a, &s->plan, words, f))
         add_row(s, a, row);
 }
 
@@ -107,20 +116,48 @@ static void add_folklore(struct plan_story *s, struct arena *a)
                     STR("strategy=zero3 checkpointing=on offload=optimizer"), f);
 }
 
-// Everything as the best has it, but checkpointing, for the sake of the micro-batch.
-static void add_largest_batch(struct plan_story *s, struct arena *a)
+// The words of the best, but those of its batches, with another value of checkpointing if that is
+// not NULL.
+static struct str words_of_best(struct arena *a, const struct plan *p, const char *checkpointing)
 {
-    const struct plan_candidate *best = s->plan.best;
+    const struct plan_candidate *best = p->best;
     const struct plan_family *f = best->family;
     struct buf b = buf_in(a);
     buf_put(&b, f->words);
     for (int i = 0; i < PLAN_DIALS; i++) {
-        bool checkpointing = str_is(str_from(plan_dials[i].setting), "checkpointing");
+        bool other = checkpointing && str_is(str_from(plan_dials[i].setting), "checkpointing");
         if (plan_says(f, i))
             buf_printf(&b, " %s=%s", plan_dials[i].setting,
-                       checkpointing ? "on" : plan_dials[i].values[best->dial[i]].words);
+                       other ? checkpointing : plan_dials[i].values[best->dial[i]].words);
     }
-    add_largest(s, a, "the largest micro-batch", buf_str(&b), f);
+    return buf_str(&b);
+}
+
+// Everything as the best has it, but checkpointing, for the sake of the micro-batch.
+static void add_largest_batch(struct plan_story *s, struct arena *a)
+{
+    add_largest(s, a, "the largest micro-batch", words_of_best(a, &s->plan, "on"),
+                s->plan.best->family);
+}
+
+// What the package is worth that the best needs and that has to be installed for it: without it as
+// the best is otherwise, or with checkpointing.
+static void add_without_liger(struct plan_story *s, struct arena *a)
+{
+    const struct plan *p = &s->plan;
+    const struct plan_family *f = p->best->family;
+    bool loss = words_have(str_z(a, f->words), ' ', STR("loss=liger"));
+    bool chosen = f->liger && !is_given(p, "layer-kernels");
+    if (!loss && !chosen)
+        return;
+    struct str other = loss ? STR(" layer-kernels=torch loss=full") : STR(" layer-kernels=torch");
+    struct plan_row *row = NEW(a, struct plan_row, 1);
+    row->what = "without liger-kernel";
+    bool found = find_largest(row, a, p, str_join(a, words_of_best(a, p, NULL), other), f);
+    if (!found || !row_is_safe(row))
+        found = find_largest(row, a, p, str_join(a, words_of_best(a, p, "on"), other), f);
+    if (found)
+        add_row(s, a, row);
 }
 
 // What the framework does where nothing is said.
@@ -194,7 +231,6 @@ static void add_strategies(struct plan_story *s, struct arena *a, const struct r
         row.gpus = c->family->gpus;
         row.possible = true;
         row.prediction = c->prediction;
-        row.bucket_bytes = c->bucket_bytes;
         add_row(s, a, &row);
     }
 }
@@ -413,7 +449,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
                const struct runner *runner, struct error *e)
 {
     if (!data_read(&s->data, r->settings, e) || !plan_make(&s->plan, a, r, runner, e) ||
-        !data_read_answers(&s->data, r->settings, &s->plan.job, r->global_batch, e))
+        !data_read_units(&s->data, r->settings, &s->plan.job, r->global_batch, e))
         return false;
     if (!s->plan.best) {
         find_changes(s, a, runner);
@@ -421,6 +457,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
     }
     add_folklore(s, a);
     add_largest_batch(s, a);
+    add_without_liger(s, a);
     add_defaults(s, a);
     add_strategies(s, a, runner);
     add_optimizers(s, a);

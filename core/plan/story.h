@@ -3,8 +3,8 @@
 #ifndef FATHOM_PLAN_STORY_H
 #define FATHOM_PLAN_STORY_H
 
-#include "core/plan/epoch.h"
 #include "core/plan/front.h"
+#include "core/predict/epoch.h"
 
 // A configuration by its words, predicted; or why it cannot be.
 struct plan_row {
@@ -16,7 +16,6 @@ struct plan_row {
     bool possible;
     struct error refusal;
     struct prediction prediction;
-    uint64_t bucket_bytes;
 };
 
 enum { PLAN_MOST_ROWS = 16, PLAN_MOST_CHANGES = 8 };

@@ -9,21 +9,10 @@
 #include "core/plan/search.h"
 #include "core/predict/real_time.h"
 
-// Accelerate's YAML has no key for DeepSpeed's bucket, whose default is 500 million elements
-// (deepspeed/runtime/zero/config.py), in bf16.
-#define DEFAULT_BUCKET_BYTES UINT64_C(1000000000)
-
-bool plan_bucket(uint64_t *bytes, struct arena scratch, const struct job *job, struct error *e)
+bool plan_can_write(struct arena scratch, const struct job *job, struct error *e)
 {
     struct draft *draft = NEW(&scratch, struct draft, 1);
-    *bytes = 0;
-    if (!job->target)
-        return true;
-    if (!draft_from_job(draft, &scratch, job, e) || !emit_check(draft, e))
-        return false;
-    uint64_t bucket = (uint64_t)DEFAULT_BUCKET_BYTES << job_reduces_wide(job);
-    *bytes = draft_is(draft, IS_ZERO, IS_CONFIG) ? bucket : 0;
-    return true;
+    return !job->target || (draft_from_job(draft, &scratch, job, e) && emit_check(draft, e));
 }
 
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
@@ -39,7 +28,7 @@ static bool predict_candidate(const struct plan *p, struct plan_candidate *c, st
                               struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
-    return plan_job(job, &scratch, p, c, e) && plan_bucket(&c->bucket_bytes, scratch, job, e) &&
+    return plan_job(job, &scratch, p, c, e) && plan_can_write(scratch, job, e) &&
            plan_predict(&c->prediction, scratch, job, e);
 }
 
@@ -185,6 +174,12 @@ static bool is_no_choice(const struct search *s, const struct plan_group *g,
                                                choice->prediction.time.seconds * others * PLAN_SAME;
 }
 
+// DeepSpeed's file is tuned on as many GPUs as the best has.
+static bool is_tuned_elsewhere(const struct search *s, const struct plan_group *g)
+{
+    return g->family->tuned && s->choice && g->family->gpus != s->choice->family->gpus;
+}
+
 bool search_leaves_out(const struct search *s, const struct plan_group *g,
                        const struct plan_candidate *c)
 {
@@ -195,14 +190,15 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
         return false;
     if (plan_is_late(c) != s->late)
         return true;
-    if (plan_is_hopeless(p, g, c))
+    if (plan_is_hopeless(p, g, c) || is_tuned_elsewhere(s, g))
         return true;
     if (s->phase == SEARCH_FRONT)
-        return plan_group_unshared(p, g) || is_behind_front(p, g, c, s->most_seconds);
+        return (plan_group_unshared(p, g) && g->family->shards <= 0) ||
+               is_behind_front(p, g, c, s->most_seconds);
     if (s->phase == SEARCH_SECONDS)
         return false;
     double found = found_with(s, g);
-    return !plan_counts(p->request.goal, c) ||
+    return (found > 0 && !plan_counts(p->request.goal, c)) ||
            (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) || is_no_choice(s, g, c) ||
            (found > 0 && search_bound(s, g, c) > found * PLAN_SAME);
 }

@@ -20,7 +20,7 @@ static void note_before(void *owner)
 static inline void leave_peak(struct played *p)
 {
     if (p->rises)
-        note_alive(&p->there, p);
+        note_alive(&p->peak.there, p);
     p->rises = false;
 }
 
@@ -36,7 +36,7 @@ static void note_peaks(struct played *p)
 static void note_failure(struct played *p, const struct request *request)
 {
     p->failed_kind = (enum memory_kind)request->tag;
-    p->there = p->before;
+    p->peak.there = p->before;
     p->rises = false;
     p->ran_out = true;
     p->oom = p->allocator->oom;
@@ -55,9 +55,9 @@ static struct block *serve(void *player, const struct request *request, bool *gr
         return NULL;
     }
     *grew = stats->device_allocs > grown;
-    if (stats->allocated_bytes.current > p->allocated_bytes) {
-        p->allocated_bytes = stats->allocated_bytes.current;
-        p->peak_event = p->machine->trace->count - 1;
+    if (stats->allocated_bytes.current > p->peak.allocated_bytes) {
+        p->peak.allocated_bytes = stats->allocated_bytes.current;
+        p->peak.event = p->machine->trace->count - 1;
         p->rises = true;
     }
     return b;
@@ -74,7 +74,7 @@ static void free_now(void *player, struct block *b)
 static void leave_summit(void *owner)
 {
     struct played *p = owner;
-    note_alive(&p->there, p);
+    note_alive(&p->peak.there, p);
 }
 
 static void prepare_moves(void *player, struct move *moves, ptrdiff_t count)
@@ -89,12 +89,12 @@ static void run_moves(void *player, const struct move *moves, ptrdiff_t count,
 {
     struct played *p = player;
     struct trace *t = p->machine->trace;
-    struct summit most = {p->allocated_bytes, -1, p->rises, leave_summit, p};
+    struct summit most = {p->peak.allocated_bytes, -1, p->rises, leave_summit, p};
     ptrdiff_t done = allocator_run(
         p->allocator, &(struct moves){moves, count, places, p->machine->blocks_made}, &most);
     if (most.at >= 0)
-        p->peak_event = t->count + most.at;
-    p->allocated_bytes = most.bytes;
+        p->peak.event = t->count + most.at;
+    p->peak.allocated_bytes = most.bytes;
     p->rises = most.is_here;
     if (done == count)
         return;
@@ -146,10 +146,22 @@ void played_start(struct played *p, struct arena *a, struct machine *m,
     m->player = p;
 }
 
+void played_begin_part(struct played *p)
+{
+    if (p->ran_out)
+        return;
+    leave_peak(p);
+    if (p->peak.allocated_bytes > p->earlier.allocated_bytes)
+        p->earlier = p->peak;
+    p->peak = (struct played_peak){0};
+}
+
 void played_end(struct played *p)
 {
+    played_begin_part(p);
     if (!p->ran_out)
-        leave_peak(p);
+        p->peak = p->earlier;
+    p->peak.allocated_bytes = u64_most(p->peak.allocated_bytes, p->earlier.allocated_bytes);
     note_peaks(p);
 }
 

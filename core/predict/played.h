@@ -12,14 +12,23 @@ struct alive {
     uint64_t reserved_bytes, allocated_bytes;
 };
 
+// Where most is allocated.
+struct played_peak {
+    uint64_t allocated_bytes;
+    ptrdiff_t event;
+    struct alive there;
+};
+
 struct played {
     struct allocator *allocator;
     struct machine *machine;
-    uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the most of each
-    ptrdiff_t peak_event;                                      // of what is allocated
-    struct alive now, there; // there: at the peak, or before the request that failed
-    struct alive before;     // the last request that the cache had no room for
-    bool rises;              // the peak is now: what is there is noted when it is left
+    uint64_t requested_bytes, reserved_bytes; // the most of each
+    struct played_peak peak; // of this part of the history; at its end, of all of it. Where memory
+                             // ran out, who was alive before the request that failed
+    struct played_peak earlier; // the largest of the parts before
+    struct alive now;
+    struct alive before; // the last request that the cache had no room for
+    bool rises;          // the peak is now: what is there is noted when it is left
     bool ran_out;
     ptrdiff_t oom_event;
     struct allocator_oom oom;
@@ -35,6 +44,9 @@ struct played {
 void played_start(struct played *p, struct arena *a, struct machine *m,
                   const struct allocator_options *options);
 void played_end(struct played *p);
+
+// What follows has a peak of its own.
+void played_begin_part(struct played *p);
 
 // Around a step: whether another that makes the same calls gets the same blocks
 // (core/allocator/episode.h).

@@ -91,12 +91,12 @@ static struct step_peak peak_of(const struct allocator_stats *s)
                               s->reserved_bytes.peak, s->allocated_bytes.current, s->retries};
 }
 
-static void find_phase(struct prediction *p, const struct machine *m, ptrdiff_t event)
+static struct phase_mark phase_at(const struct machine *m, ptrdiff_t event)
 {
-    for (ptrdiff_t i = 0; i < m->phase_count && m->phases[i].event <= event; i++) {
-        p->phase = m->phases[i].phase;
-        p->step = m->phases[i].step;
-    }
+    struct phase_mark at = {0};
+    for (ptrdiff_t i = 0; i < m->phase_count && m->phases[i].event <= event; i++)
+        at = m->phases[i];
+    return at;
 }
 
 enum { ROOM_STEPS = 2 }; // the second has the optimizer's state from its beginning
@@ -136,6 +136,29 @@ static void note_phase(struct step_peak *to, const struct simulation *s)
 {
     if (s->machine.play)
         *to = peak_of(&s->played.allocator->stats);
+}
+
+// The largest figures of the training steps, wherever the job's own peak is.
+static struct step_peak largest_step(const struct prediction *p)
+{
+    struct step_peak most = {0};
+    for (int i = 0; i <= p->steps_done; i++) {
+        const struct step_peak *s = i < p->steps_done ? &p->steps[i] : &p->resumed;
+        most.allocated_bytes = u64_most(most.allocated_bytes, s->allocated_bytes);
+        most.requested_bytes = u64_most(most.requested_bytes, s->requested_bytes);
+        most.reserved_bytes = u64_most(most.reserved_bytes, s->reserved_bytes);
+    }
+    return most;
+}
+
+// Of steps alone, where most is allocated, and what follows is no step.
+static void note_training(struct prediction *p, struct simulation *s, uint64_t before)
+{
+    if (!s->machine.play)
+        return;
+    if (s->played.peak.allocated_bytes > before)
+        p->train_phase = phase_at(&s->machine, s->played.peak.event).phase;
+    played_begin_part(&s->played);
 }
 
 // Steps from the second on make the same calls. One that gets the same blocks as the last, where no
@@ -207,11 +230,19 @@ static void make_steps(struct prediction *p, struct simulation *s, const struct 
     }
 }
 
-// How many batches of an evaluation are played: with the second ZeRO-3 finds what the first left
-// behind, gathers further ahead and leaves more; elsewhere, and from then on, they are all alike.
+// Whether an evaluation leaves weights whole: what ZeRO-3 has gathered ahead for a backward pass,
+// and FSDP2's tail, which is not cut again after a forward pass (accelerate 1.15,
+// utils/fsdp_utils.py, fsdp2_prepare_model: reshard_after_forward=False).
+static bool evaluation_leaves(const struct job *job)
+{
+    return job->strategy == STRATEGY_ZERO3 || job->strategy == STRATEGY_FSDP2;
+}
+
+// How many batches of an evaluation are played: the second has what the first left behind in its
+// way, and under ZeRO-3 leaves more; elsewhere, and from then on, they are all alike.
 static uint64_t batches_of(const struct job *job)
 {
-    uint64_t most = job->strategy == STRATEGY_ZERO3 && !job->keeps_logits ? 2 : 1;
+    uint64_t most = evaluation_leaves(job) && !job->keeps_logits ? 2 : 1;
     uint64_t ranks = job_ranks(job);
     uint64_t told = u64_divide_up(job->evaluation_rows, sat_mul(job->evaluation_batch, ranks));
     return told ? u64_least(told, most) : most;
@@ -228,11 +259,14 @@ static void evaluate(struct prediction *p, struct simulation *s, const struct jo
     for (uint64_t i = 1; i < batches_of(job); i++)
         run_evaluate(run);
     note_phase(&p->evaluation, s);
-    if (job->strategy != STRATEGY_ZERO3 || !s->machine.play)
+    if (!evaluation_leaves(job) || !s->machine.play)
         return;
+    uint64_t before = largest_step(p).allocated_bytes;
+    played_begin_part(&s->played);
     machine_mark(&s->machine, EVENT_RESET_PEAKS);
     run_step(run);
     note_phase(&p->resumed, s);
+    note_training(p, s, before);
 }
 
 static void make_history(struct prediction *p, struct simulation *s, const struct job *job)
@@ -241,8 +275,13 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
     machine_phase(&s->machine, PHASE_BUILD);
     run_build(run, job, &s->machine);
     note_phase(&p->load, s);
+    if (s->machine.play)
+        played_begin_part(&s->played);
     p->steps_asked = run->kind->steps;
+    if (job->varied && job->varied->count > p->steps_asked)
+        p->steps_asked = job->varied->count;
     make_steps(p, s, job, run);
+    note_training(p, s, 0);
     if (s->steps)
         return;
     if (job->evaluation_batch)
@@ -301,27 +340,16 @@ static void take_over(struct prediction *p, const struct simulation *s)
     const struct played *played = &s->played;
     p->fits = !played->ran_out;
     p->oom = played->oom;
-    p->allocated_bytes = played->allocated_bytes;
+    p->allocated_bytes = played->peak.allocated_bytes;
     p->requested_bytes = played->requested_bytes;
     p->reserved_bytes = played->reserved_bytes;
     p->oom_kind = played->failed_kind;
-    memcpy(p->by_kind, played->there.by_kind, sizeof p->by_kind);
-    p->reserved_there_bytes = played->there.reserved_bytes;
-    p->allocated_there_bytes = played->there.allocated_bytes;
-    find_phase(p, &s->machine, p->fits ? played->peak_event : played->oom_event);
-}
-
-// The largest figures of the training steps, wherever the job's own peak is.
-static struct step_peak largest_step(const struct prediction *p)
-{
-    struct step_peak most = {0};
-    for (int i = 0; i <= p->steps_done; i++) {
-        const struct step_peak *s = i < p->steps_done ? &p->steps[i] : &p->resumed;
-        most.allocated_bytes = u64_most(most.allocated_bytes, s->allocated_bytes);
-        most.requested_bytes = u64_most(most.requested_bytes, s->requested_bytes);
-        most.reserved_bytes = u64_most(most.reserved_bytes, s->reserved_bytes);
-    }
-    return most;
+    memcpy(p->by_kind, played->peak.there.by_kind, sizeof p->by_kind);
+    p->reserved_there_bytes = played->peak.there.reserved_bytes;
+    p->allocated_there_bytes = played->peak.there.allocated_bytes;
+    struct phase_mark at = phase_at(&s->machine, p->fits ? played->peak.event : played->oom_event);
+    p->phase = at.phase;
+    p->step = at.step;
 }
 
 int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p)
@@ -394,7 +422,8 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     return true;
 }
 
-// Where the limit was met, once more without it.
+// Where the limit was met, once more without it. What is alive at once may then be more than the
+// limit, and no order of free blocks would have helped.
 static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
                        struct error *e)
 {
@@ -408,6 +437,8 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
     if (!simulate(&boundless, &s, &scratch, job, e))
         return false;
     p->needs_bytes = s.played.reserved_bytes;
+    if (boundless.floor_bytes > p->limit_bytes)
+        p->oom.cause = OOM_EXHAUSTION;
     return true;
 }
 
@@ -529,8 +560,10 @@ static bool find_longest_time(struct prediction *p, struct arena scratch, const 
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
-    return predict_fit(p, a, job, e) && find_longest_time(p, *a, job, e) &&
-           real_time_find(&p->time, *a, job, e) && find_needs(p, *a, job, e);
+    if (!predict_fit(p, a, job, e) || !find_longest_time(p, *a, job, e))
+        return false;
+    step_time_of_update(&p->time);
+    return real_time_find(&p->time, *a, job, e) && find_needs(p, *a, job, e);
 }
 
 // Once more, by another chance or with other batches.

@@ -9,7 +9,7 @@
 #include "core/predict/verdict.h"
 #include "core/replay/replay.h"
 
-enum { PREDICT_STEPS = 3 };
+enum { PREDICT_STEPS = 3 }; // and more where batches are said that differ
 
 struct step_peak {
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, end_allocated_bytes, retries;
@@ -23,7 +23,7 @@ struct outside {
 };
 
 struct prediction {
-    struct step_peak steps[PREDICT_STEPS];
+    struct step_peak steps[VARIED_MOST];
     int steps_asked, steps_done;
     struct step_peak load, evaluation, save; // where reserved_bytes is not 0
     struct step_peak resumed;                // a step that follows an evaluation
@@ -39,12 +39,13 @@ struct prediction {
     enum memory_kind oom_kind;
     enum phase phase; // of the allocated peak, or the failure
     int step;
+    enum phase train_phase; // of what steps allocate at most, wherever the job's own peak is
     uint64_t by_kind[MEMORY_KINDS]; // alive there
     uint64_t reserved_there_bytes, allocated_there_bytes;
     uint64_t host_bytes;       // of all ranks of one node while it trains; 0 without offload
     struct host_bytes host;    // phase by phase
     uint64_t managed_bytes;    // in unified memory, on the card while there is room
-    struct step_time time;     // of the last step
+    struct step_time time;     // of the last step; where it generates, of its update
     double evaluation_seconds; // of one batch, where there is an evaluation
     uint64_t layers_noted;     // passes through layers that were played from another's notes
 };

@@ -2,6 +2,7 @@
 #include "core/predict/real_time.h"
 
 #include "core/base/num.h"
+#include "core/predict/epoch.h"
 #include "core/predict/lengths.h"
 
 // How many lengths stand for all.
@@ -50,11 +51,11 @@ static bool add_step(struct step_time *sum, struct arena scratch, const struct j
 
 static void count_epoch(struct step_time *t, const struct lengths *l, const struct job *job)
 {
-    double a_step = (double)job->batch * (double)(job->accumulation * data_parallel(job));
-    if (job->batching == BATCHING_PACKED)
-        a_step *= (double)job->context / t->mean_tokens;
-    double steps = (double)l->count / a_step;
-    t->epoch_steps = (uint64_t)steps + ((double)(uint64_t)steps < steps);
+    struct split split = {job->batch, job->accumulation, data_parallel(job)};
+    uint64_t rows = job->batching == BATCHING_PACKED
+                        ? packed_rows(l->count, t->mean_tokens, job->context)
+                        : l->count;
+    t->epoch_steps = steps_per_epoch(job->recipe, rows, split);
 }
 
 // Packed rows are as long as any, whatever they hold.

@@ -180,6 +180,7 @@ struct step_time step_time_of(const struct job *job, double seconds, const struc
     if (step_update_unknown(job))
         return t;
     t.seconds = seconds -= line->beside;
+    t.waits = spent->starved + spent->exposed;
     double peak = (double)job->hardware.card.bf16.value;
     double shared = (double)(job->tensor * job->pipeline); // by ranks that have the same tokens
     t.tokens_per_second = (double)(job_tokens(job) * job->accumulation) / seconds / shared;

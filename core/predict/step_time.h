@@ -10,6 +10,7 @@ struct step_time {
     const char *unknown; // why there is none of a whole step; NULL where there is
     const char *beside; // why it is of the update alone, which the rest is then of; NULL: it is not
     double seconds, low, high;
+    double waits;             // of it, for the host's launches and for other ranks
     double tokens_per_second; // of each GPU
     double mfu;               // of the card's dense bf16 rate; 0 where that is not known
     const char *bound_by;

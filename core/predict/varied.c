@@ -3,17 +3,32 @@
 
 #include "core/base/num.h"
 #include "core/base/units.h"
+#include "core/predict/sampled.h"
 
-// In hundredths of the longest. With the batches that they had, 44 of 67 measured jobs with padded
-// or packed rows are met within 0.5 % (tests/measured/samplers.py; some of them: unit.varied), so
-// that others can be drawn and played: runs of twenty steps of these jobs, over sequences a quarter
-// as long as the longest in the median. About half of them reserve no more than if every batch were
-// the longest, which is what is predicted, and one in twenty a quarter to a third more. These
-// orders were chosen of 63, two together, by the measured jobs and 335 such runs. Of 268 runs that
-// were drawn afterwards the range has 81 of 100, and 39 without them; of the measured jobs 53, and
-// 33. By the quartiles of the runs' own lengths (--data) it has fewer: 71 of 100 where these have
-// 85, of padded rows.
-static const uint64_t orders_usual[VARIED_ORDERS][VARIED_STEPS] = {{50, 60, 100}, {80, 95, 100}};
+// In hundredths of the longest. With the batches that they had, four of five measured jobs with
+// padded or packed rows are met within 0.5 % (tests/measured/real_trainers.py; some of them:
+// unit.varied), so that others can be drawn and played. The first two orders were chosen of 63, two
+// together, by the measured jobs and 335 runs of twenty steps, over sequences a quarter as long as
+// the longest in the median: about half of such runs reserve no more than if every batch were the
+// longest, which is what is predicted, and one in twenty a quarter to a third more. The third was
+// chosen of 13 to stand beside them, by a run of a hundred steps of each of 81 measured jobs:
+// batches that are hardly longer than those before, and packed ones are all nearly full. Of 81 runs
+// that were drawn afterwards the range has 64, and 60 without it. By the quartiles of the runs' own
+// lengths it has fewer; who knows them plays the batches themselves (sampled.h).
+struct order {
+    int count;
+    uint64_t part[4];
+};
+
+static const struct order orders_usual[] = {{3, {50, 60, 100}}, {3, {80, 95, 100}}};
+static const struct order order_padded = {3, {95, 99, 100}};
+static const struct order order_packed = {4, {97, 98, 99, 100}};
+
+static const struct order *order_at(const struct job *job, int i)
+{
+    bool packed = job->batching == BATCHING_PACKED;
+    return i < COUNT_OF(orders_usual) ? &orders_usual[i] : packed ? &order_packed : &order_padded;
+}
 
 static struct varied_batch part_of(uint64_t most, uint64_t hundredths)
 {
@@ -32,29 +47,38 @@ int varied_orders(struct varied orders[VARIED_ORDERS], const struct job *job)
     uint64_t most = most_tokens(job);
     if (job->batching == BATCHING_FULL || job->varied)
         return 0;
-    for (int i = 0; i < VARIED_ORDERS; i++)
-        for (int step = 0; step < VARIED_STEPS; step++)
+    for (int i = 0; i < VARIED_ORDERS; i++) {
+        const struct order *order = order_at(job, i);
+        orders[i] = (struct varied){.count = order->count};
+        for (int step = 0; step < orders[i].count; step++)
             for (int k = 0; k < VARIED_BATCHES; k++)
-                orders[i].batch[step][k] = part_of(most, orders_usual[i][step]);
+                orders[i].batch[step][k] = part_of(most, order->part[step]);
+    }
     return VARIED_ORDERS;
 }
 
+// "4096", rows of up to 4096 tokens; "4096=", all of them as long; "4096:9000", 9000 in all.
 static bool read_batch(struct varied_batch *b, struct str text, const struct setting *from,
-                       uint64_t most, struct error *e)
+                       const struct job *job, struct error *e)
 {
-    b->even = text.n && text.p[text.n - 1] == '=';
-    text.n -= b->even;
-    if (unit_parse(&b->tokens, UNIT_COUNT, text) != UNIT_OK || !b->tokens || b->tokens > most)
-        return FAIL(e, BAD_INPUT, from->where,
-                    "'%.*s' is no batch; 1 to %llu tokens are possible, and 4096/3000/4096= are "
-                    "those of three steps",
-                    STR_ARGS(text), (unsigned long long)most);
-    return true;
+    uint64_t most = most_tokens(job);
+    struct str_cut cut = str_cut(text, ':');
+    b->even = !cut.found && text.n && text.p[text.n - 1] == '=';
+    cut.head.n -= b->even;
+    bool ok =
+        unit_parse(&b->tokens, UNIT_COUNT, cut.head) == UNIT_OK && b->tokens && b->tokens <= most;
+    if (ok && cut.found)
+        ok = unit_parse(&b->filled, UNIT_COUNT, cut.tail) == UNIT_OK && b->filled >= b->tokens &&
+             b->filled <= sat_mul(b->tokens, job->batch);
+    return ok || FAIL(e, BAD_INPUT, from->where,
+                      "'%.*s' is no batch; 1 to %llu tokens are possible, and 4096/3000:5000/4096= "
+                      "are those of three steps",
+                      STR_ARGS(text), (unsigned long long)most);
 }
 
 // Of one step; those that are not said are as the last of them.
 static bool read_step(struct varied_batch to[VARIED_BATCHES], struct str rest,
-                      const struct setting *from, uint64_t most, struct error *e)
+                      const struct setting *from, const struct job *job, struct error *e)
 {
     struct str_cut cut = {.tail = rest, .found = true};
     for (int i = 0; i < VARIED_BATCHES; i++) {
@@ -63,34 +87,33 @@ static bool read_step(struct varied_batch to[VARIED_BATCHES], struct str rest,
             continue;
         }
         cut = str_cut(cut.tail, ',');
-        if (!read_batch(&to[i], cut.head, from, most, e))
+        if (!read_batch(&to[i], cut.head, from, job, e))
             return false;
     }
     return !cut.found || FAIL(e, BAD_INPUT, from->where,
                               "at most %d micro-batches of a step are simulated", VARIED_BATCHES);
 }
 
-bool varied_read(struct job *job, struct arena *a, struct error *e)
+static bool read_named(struct job *job, struct arena *a, const struct setting *from,
+                       struct error *e)
 {
-    const struct setting *from = settings_find_z(job->given, "batch-lengths");
-    if (!from)
-        return true;
     if (job->batching == BATCHING_FULL)
         return FAIL(e, BAD_INPUT, from->where,
                     "batches differ where rows are padded or packed: --batching padded");
     struct varied *v = NEW(a, struct varied, 1);
     struct str_cut cut = {.tail = from->value, .found = true};
-    for (int step = 0; step < VARIED_STEPS; step++) {
-        if (!cut.found) {
-            for (int i = 0; i < VARIED_BATCHES; i++)
-                v->batch[step][i] = v->batch[step - 1][i];
-            continue;
-        }
+    while (cut.found && v->count < VARIED_MOST) {
         cut = str_cut(cut.tail, '/');
-        if (!read_step(v->batch[step], cut.head, from, most_tokens(job), e))
+        if (!read_step(v->batch[v->count++], cut.head, from, job, e))
             return false;
     }
     job->varied = v;
     return !cut.found ||
-           FAIL(e, BAD_INPUT, from->where, "at most %d steps are simulated", VARIED_STEPS);
+           FAIL(e, BAD_INPUT, from->where, "at most %d steps are simulated", VARIED_MOST);
+}
+
+bool varied_read(struct job *job, struct arena *a, struct error *e)
+{
+    const struct setting *from = settings_find_z(job->given, "batch-lengths");
+    return from ? read_named(job, a, from, e) : sampled_read(job, a, e);
 }

@@ -5,12 +5,12 @@
 
 #include "core/job/job.h"
 
-enum { VARIED_ORDERS = 2 };
+enum { VARIED_ORDERS = 3 };
 
 // How many there are to look at: none where all batches are alike, or known.
 int varied_orders(struct varied orders[VARIED_ORDERS], const struct job *job);
 
-// The job's batches, where they were said (--batch-lengths).
+// The job's batches, where they were said (--batch-lengths), or can be drawn (sampled.h).
 bool varied_read(struct job *job, struct arena *a, struct error *e) MUST_USE;
 
 #endif

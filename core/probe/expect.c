@@ -16,6 +16,14 @@ void expect_longest(struct expectation *x, struct arena *a, const struct setting
         x->why_not = str_copy(a, str_from(e.message));
 }
 
+struct grid expect_grid(struct arena scratch, const struct settings *job, const struct grid *grid)
+{
+    struct error unknown = {0};
+    struct capacity_request r = {.settings = job, .grid = *grid};
+    struct grid found;
+    return capacity_grid(&found, scratch, &r, &unknown) ? found : *grid;
+}
+
 void expect_trial(struct expected_trial *x, struct arena scratch, const struct settings *job,
                   uint64_t context)
 {
@@ -29,7 +37,8 @@ void expect_trial(struct expected_trial *x, struct arena scratch, const struct s
     x->known = true;
     x->fits = made->fits;
     x->reserved_bytes = made->reserved_bytes;
-    x->step_seconds = made->fits && !made->time.unknown ? made->time.seconds : 0;
+    bool timed = made->fits && !made->time.unknown && !made->time.beside;
+    x->step_seconds = timed ? made->time.seconds : 0;
 }
 
 // Of a job only what limit_of and outside_of look at is filled in.

@@ -16,6 +16,9 @@ struct expectation {
 void expect_longest(struct expectation *x, struct arena *a, const struct settings *job,
                     const struct grid *grid);
 
+// The lengths that leave room for text; all of them where that cannot be told.
+struct grid expect_grid(struct arena scratch, const struct settings *job, const struct grid *grid);
+
 struct expected_trial {
     bool known, fits;
     uint64_t reserved_bytes; // at the peak

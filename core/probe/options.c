@@ -4,6 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/model/model.h"
+#include "core/probe/expect.h"
 #include "core/search/sweep.h"
 
 enum { MOST_GPUS = 65536 };
@@ -177,7 +178,6 @@ static bool engine_takes(const struct probe_options *o, struct arena scratch,
     struct str name = probe_model_name(choice->model);
     struct str path = str_format(&scratch, "%.*s/%.*s", STR_ARGS(o->log_folder), STR_ARGS(name));
     struct trial_request any = {.cell = &cell,
-                                .context = grid_length(&o->hunt.grid, 0),
                                 .try = 1,
                                 .model = choice->model,
                                 .log = path,
@@ -185,6 +185,12 @@ static bool engine_takes(const struct probe_options *o, struct arena scratch,
                                 .sp = sizes.sp,
                                 .cp = sizes.cp};
     any.machine = str_format(&scratch, "%lluxH100-80G", (unsigned long long)any.gpus);
+    struct settings job = settings_in(&scratch);
+    if (!probe_job_settings(&job, &cell, e) ||
+        !settings_set(&job, (struct setting){STR("gpu"), any.machine, STR("--gpus")}, e))
+        return false;
+    struct grid grid = expect_grid(scratch, &job, &o->hunt.grid);
+    any.context = grid_length(&grid, 0);
     return o->engine->build(l, &scratch, &any, e);
 }
 

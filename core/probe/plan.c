@@ -181,6 +181,7 @@ bool plan_cell(struct cell_plan *p, struct probe_run *r, ptrdiff_t index, struct
         return true;
     if (!make_job(p, e) || (r->limited && !expect_limit(&p->limit, *r->arena, &p->job, e)))
         return false;
+    p->hunt.grid = expect_grid(*r->arena, &p->job, &p->hunt.grid);
     ask_engine(p);
     if (c->possible)
         expect(p);

@@ -80,7 +80,7 @@ static struct job prompts_of(const struct job *trained)
     prompts.context = trained->prompt ? trained->prompt : 1;
     prompts.prompt = 0;
     if (prompts.lora_rank && !prompts.packed && job_autocasts(&prompts))
-        prompts.precision = PRECISION_FP32;
+        prompts.precision = job_is_wide(&prompts) ? PRECISION_FP32 : PRECISION_BF16;
     return prompts;
 }
 

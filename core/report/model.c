@@ -201,9 +201,11 @@ void report_model(struct buf *out, const struct view *v, const struct model *m,
         buf_printf(out, ", by the likeness of its name to %s/%s", m->likened->owner,
                    m->likened->name);
     buf_char(out, '\n');
-    if (m->packing)
-        buf_printf(out, "  its weights are packed by %s; below are those it was made of\n",
-                   m->packing->name);
+    if (m->packing) {
+        buf_put_z(out, "  its weights are packed by ");
+        put_plain(out, str_from(m->packing->name));
+        buf_put_z(out, "; below are those it was made of\n");
+    }
     print_shapes(out, v, m);
     print_features(out, v, m);
     buf_char(out, '\n');

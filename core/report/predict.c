@@ -5,6 +5,7 @@
 #include "core/base/num.h"
 #include "core/base/units.h"
 #include "core/models/trainer.h"
+#include "core/report/batches.h"
 #include "core/report/step_time.h"
 #include "core/report/verdict.h"
 
@@ -15,7 +16,7 @@ enum { BAR_CELLS = 30 };
 // ------------------------------------------------------------------ text
 
 // "safe: fits with 41.59 GiB to spare"
-static void put_answer(struct buf *b, const struct prediction *p)
+static void put_answer(struct buf *b, const struct job *job, const struct prediction *p)
 {
     const struct verdict *verdict = &p->verdict;
     if (p->fits && verdict->host_is_short) {
@@ -26,8 +27,8 @@ static void put_answer(struct buf *b, const struct prediction *p)
         buf_put_z(b, " to spare");
     } else {
         if (p->step)
-            buf_printf(b, "does not fit, step %d runs out of memory in the %s, asking for ",
-                       p->step, phase_name(p->phase));
+            buf_printf(b, "does not fit, step %llu runs out of memory in the %s, asking for ",
+                       (unsigned long long)step_number(job, p->step), phase_name(p->phase));
         else
             buf_printf(b, "does not fit, out of memory while %s, asking for ",
                        phase_name(p->phase));
@@ -43,7 +44,7 @@ static void print_verdict(struct buf *out, const struct view *v, const struct pr
     put_ink(out, v, verdict_ink(&p->verdict), str_from(grade_name(p->verdict.grade)));
     struct buf b = buf_in(out->arena);
     buf_put_z(&b, ": ");
-    put_answer(&b, p);
+    put_answer(&b, job, p);
     buf_put(out, buf_str(&b));
     buf_put_z(out, "\n  ");
     put_plain(out, job->model.name);
@@ -72,28 +73,6 @@ void report_job(struct buf *out, const struct view *v, const struct job *job)
     struct buf b = buf_in(out->arena);
     job_put_phrase(&b, job);
     buf_wrapped(out, buf_str(&b), 2, v->width);
-}
-
-static void print_steps(struct buf *out, const struct view *v, const struct prediction *p)
-{
-    static const struct column columns[] = {{"  step", .right = true},
-                                            {"allocated", .right = true},
-                                            {"reserved", .right = true},
-                                            {"after it", .right = true},
-                                            {"flushes", .right = true, .priority = 1}};
-    struct table t = table_in(out->arena, columns, COUNT_OF(columns));
-    for (int i = 0; i < p->steps_done; i++) {
-        table_cell(&t, str_format(t.arena, "%d", i + 1));
-        table_cell(&t, bytes_text(t.arena, p->steps[i].allocated_bytes));
-        table_cell(&t, bytes_text(t.arena, p->steps[i].reserved_bytes));
-        table_cell(&t, bytes_text(t.arena, p->steps[i].end_allocated_bytes));
-        uint64_t before = i ? p->steps[i - 1].retries : 0;
-        uint64_t flushes = p->steps[i].retries - before;
-        table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)flushes));
-    }
-    buf_char(out, '\n');
-    if (t.cell_count)
-        table_print(&t, out, v);
 }
 
 static void print_bar(struct buf *out, const char *name, uint64_t bytes, uint64_t whole)
@@ -125,7 +104,7 @@ static void print_range(struct buf *out, const struct view *v, const struct job 
                         const struct prediction *p)
 {
     enum { HUNDREDTH = 100 };
-    bool varies = job->batching != BATCHING_FULL;
+    bool varies = job->batching != BATCHING_FULL && !job->varied;
     uint64_t near = p->reserved_bytes / HUNDREDTH;
     uint64_t low = p->reserved_low_bytes, high = p->reserved_high_bytes;
     bool wide = high > p->reserved_bytes + near || low + near < p->reserved_bytes;
@@ -149,7 +128,8 @@ static void print_alive(struct buf *out, const struct view *v, const struct job 
     if (p->phase == PHASE_EVALUATE)
         buf_printf(out, "\n  %s: %s\n", what, phase_name(p->phase));
     else
-        buf_printf(out, "\n  %s: step %d, %s\n", what, p->step, phase_name(p->phase));
+        buf_printf(out, "\n  %s: step %llu, %s\n", what,
+                   (unsigned long long)step_number(job, p->step), phase_name(p->phase));
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
         if (p->by_kind[kind] >= MIB)
             print_bar(out, memory_kind_name((enum memory_kind)kind), p->by_kind[kind], whole);
@@ -173,12 +153,14 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
                                             {""},
                                             {"option", .priority = 1, .wraps = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
+    bool some_safe = false;
     for (int i = 0; i < s->remedies.count; i++) {
         const struct remedy *r = &s->remedies.items[i];
         table_cell(&t, str_format(t.arena, "  %s", r->what));
         table_cell(&t, r->prediction.fits ? bytes_text(t.arena, r->prediction.reserved_bytes)
                                           : STR("-"));
         enum grade grade = r->prediction.verdict.grade;
+        some_safe |= grade == GRADE_SAFE;
         table_cell_z(&t, grade != GRADE_NO ? grade_name(grade) : "does not fit");
         table_cell_z(&t, r->options);
     }
@@ -186,6 +168,11 @@ static void print_remedies(struct buf *out, const struct view *v, const struct p
         return;
     buf_char(out, '\n');
     table_print(&t, out, v);
+    if (!some_safe)
+        buf_wrapped(out,
+                    STR("none of these is safe by itself: 'fathom plan' joins them, and says the "
+                        "least change where nothing is"),
+                    2, v->width);
 }
 
 // What the recipe set, and why.
@@ -325,8 +312,9 @@ static void print_deepspeed(struct buf *out, const struct view *v, const struct 
         out,
         STR("DeepSpeed is 0.19.8 as transformers' Trainer starts it: torch's AdamW is handed to "
             "it, overlap_comm is on under zero3 unless --overlap-comm off says otherwise or "
-            "LLaMA-Factory's files are meant, and in TRL's jobs under zero2, buckets have the "
-            "sizes that \"auto\" stands for (reduce_bucket_size hidden x hidden, "
+            "LLaMA-Factory's files are meant, and in TRL's jobs under zero1 and zero2, buckets "
+            "have the sizes that \"auto\" stands for unless --zero-buckets deepspeed says "
+            "otherwise (reduce_bucket_size hidden x hidden, "
             "stage3_prefetch_bucket_size 0.9 of that, stage3_param_persistence_threshold 10 x "
             "hidden), the rest is its default (sub_group_size, "
             "stage3_max_live_parameters and stage3_max_reuse_distance of 1e9). Its own FusedAdam "
@@ -451,43 +439,16 @@ static void warning_json(struct json_out *j, struct str warning)
         json_out_str(j, warning);
 }
 
-// What rows that are not full mean here.
-static void print_rows(struct buf *out, const struct view *v, const struct job *job)
-{
-    uint64_t row = job_sequence_tokens(job);
-    if (!job_masks_rows(job) && !job_has_uneven_rows(job))
-        return;
-    bool packed = job->batching == BATCHING_PACKED;
-    struct buf text = buf_in(out->arena);
-    buf_put_z(&text, packed ? "packed: " : "padded: ");
-    buf_put_z(&text, job->varied ? "batches as they were named, of up to "
-                     : packed    ? "every batch is one row of "
-                                 : "every batch is the worst, rows of ");
-    buf_printf(&text, "%llu tokens%s; sdpa needs a mask of all their pairs, ",
-               (unsigned long long)row, packed ? ", one sequence after another" : "");
-    put_bytes(&text, sat_mul(sat_mul(row, row), job_rows(job)));
-    buf_put_z(&text, packed ? ", to keep sequences apart" : ", as some are shorter");
-    buf_wrapped(out, buf_str(&text), 2, v->width);
-}
-
 void report_predict(struct buf *out, const struct view *v, const struct predict_story *s)
 {
     const struct prediction *p = &s->prediction;
     print_verdict(out, v, s);
     report_job(out, v, s->job);
-    print_steps(out, v, p);
+    report_steps(out, v, s->job, p);
     print_alive(out, v, s->job, p);
     print_confidence(out, v, p);
-    if (p->host_bytes) {
-        struct str host = bytes_text(out->arena, p->host_bytes);
-        buf_printf(out, "  host memory: %.*s on each node", STR_ARGS(host));
-        if (p->verdict.wanted.host_bytes) {
-            struct str whole = bytes_text(out->arena, p->verdict.wanted.host_bytes);
-            buf_printf(out, ", of %.*s", STR_ARGS(whole));
-        }
-        buf_char(out, '\n');
-    }
-    print_rows(out, v, s->job);
+    report_host(out, v, p->host_bytes, &p->verdict.wanted);
+    report_rows(out, v, s->job);
     if (p->fits)
         report_time(out, v, &p->time);
     print_warning(out, v, job_warning(out->arena, s->job));
@@ -581,6 +542,7 @@ void report_peak_json(struct json_out *j, const struct prediction *p)
     struct job_phase phases[JOB_PHASES];
     int count = prediction_phases(phases, p);
     struct step_peak most = {p->allocated_bytes, p->requested_bytes, p->reserved_bytes, 0, 0};
+    enum phase phase = p->fits ? p->train_phase : p->phase;
     for (int i = 0; i < count && p->fits; i++)
         if (str_is(str_from(phases[i].name), "train"))
             most = phases[i].peak;
@@ -594,7 +556,7 @@ void report_peak_json(struct json_out *j, const struct prediction *p)
         json_out_field_u64(j, "reserved_high_bytes", p->reserved_high_bytes);
     }
     json_out_field_u64(j, "driver_bytes", most.reserved_bytes + outside_bytes(&p->outside));
-    json_out_field_str(j, "phase", str_from(phase_name(p->phase)));
+    json_out_field_str(j, "phase", str_from(phase_name(phase)));
     json_out_object_end(j);
 }
 
@@ -626,6 +588,7 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
     report_peak_json(j, p);
     phases_json(j, p);
     steps_json(j, p);
+    report_batches_json(j, s->job);
     breakdown_json(j, p);
     oom_json(j, p);
     remedies_json(j, s);

@@ -136,3 +136,20 @@ void verdict_json(struct json_out *j, const struct verdict *v)
     driver_json(j, "driver_high_bytes", v, v->driver_high_bytes);
     evidence_json(j, &v->evidence);
 }
+
+void report_host(struct buf *out, const struct view *v, uint64_t bytes, const struct wanted *w)
+{
+    struct buf b = buf_in(out->arena);
+    if (!bytes)
+        return;
+    buf_put_z(&b, "host memory: ");
+    put_bytes(&b, bytes);
+    buf_put_z(&b, " on each node");
+    if (w->host_bytes) {
+        buf_put_z(&b, ", of ");
+        put_bytes(&b, w->host_bytes);
+    } else {
+        buf_put_z(&b, ", taken to be there unless --host-memory says what there is");
+    }
+    buf_wrapped(out, buf_str(&b), 2, v->width);
+}

@@ -45,16 +45,30 @@ struct point {
     uint64_t floor_bytes;
 };
 
+static bool settings_at(struct settings *all, const struct capacity_request *r, uint64_t context,
+                        struct error *e)
+{
+    struct str length = str_format(all->arena, "%llu", (unsigned long long)context);
+    for (ptrdiff_t i = 0; i < r->settings->count; i++)
+        if (!settings_add(all, r->settings->items[i], e))
+            return false;
+    return settings_set(all, (struct setting){STR("context"), length, STR("--grid")}, e);
+}
+
+bool capacity_grid(struct grid *g, struct arena scratch, const struct capacity_request *r,
+                   struct error *e)
+{
+    struct settings all = settings_in(&scratch);
+    *g = r->grid;
+    return settings_at(&all, r, grid_length(g, 0), e) &&
+           job_taken_tokens(&g->above, scratch, &all, e);
+}
+
 bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,
                   uint64_t context, struct error *e)
 {
     struct settings all = settings_in(a);
-    struct str length = str_format(a, "%llu", (unsigned long long)context);
-    for (ptrdiff_t i = 0; i < r->settings->count; i++)
-        if (!settings_add(&all, r->settings->items[i], e))
-            return false;
-    if (!settings_set(&all, (struct setting){STR("context"), length, STR("--grid")}, e) ||
-        !job_from_settings(job, a, &all, e))
+    if (!settings_at(&all, r, context, e) || !job_from_settings(job, a, &all, e))
         return false;
     struct outside outside = outside_of(job);
     struct wanted w;
@@ -249,12 +263,12 @@ static bool start(struct search *s, const struct capacity_request *r)
     struct arena a = s->arena;
     struct job *job = NEW(&a, struct job, 1);
     // Any first length shows the model; the grid's own needs it.
-    s->grid = r->grid;
-    if (!job_at(job, s, &a, 0, s->error))
+    if (!capacity_grid(&s->grid, a, r, s->error) || !job_at(job, s, &a, 0, s->error))
         return false;
     struct outside outside = outside_of(job);
     s->grid.max_position = c->max_position = job->model.max_position;
     c->native = job->model.native;
+    c->first = grid_length(&s->grid, 0);
     c->next = next_length(s, -1);
     c->limit_bytes = s->limit_bytes = limit_of(job, &outside);
     c->outside_bytes = outside_bytes(&outside);
@@ -316,6 +330,7 @@ static bool find_real_time(struct capacity *c, struct arena scratch,
                            const struct capacity_request *r, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
+    step_time_of_update(&c->time);
     return !c->context || (capacity_job(job, &scratch, r, c->context, e) &&
                            real_time_find(&c->time, scratch, job, e));
 }

@@ -23,6 +23,7 @@ struct capacity_request {
 struct capacity {
     uint64_t context;      // what is aimed at; 0: not even the first length
     uint64_t next;         // the length after it; 0: the list of lengths ends
+    uint64_t first;        // the shortest that was asked for
     uint64_t fits_context; // the longest that fits, safe or not
     uint64_t tight_at;     // the length after `context` that fits and is not safe; 0: none
     uint64_t fails_at;     // the first that does not fit; 0: it is not modelled, `end` says why
@@ -48,6 +49,10 @@ struct capacity {
     int simulations, replays; // the work it took
     int stride;
 };
+
+// The lengths of the request that leave room for text.
+bool capacity_grid(struct grid *g, struct arena scratch, const struct capacity_request *r,
+                   struct error *e) MUST_USE;
 
 // The job of one length.
 bool capacity_job(struct job *job, struct arena *a, const struct capacity_request *r,

@@ -30,9 +30,17 @@ static uint64_t trinity_length(const struct grid *g, uint64_t index)
     return first + small_steps * TRINITY_STEP + (index - small_steps) * quarter;
 }
 
-uint64_t grid_length(const struct grid *g, ptrdiff_t index)
+static uint64_t length_at(const struct grid *g, ptrdiff_t index)
 {
     if (g->lengths)
         return index < g->length_count ? g->lengths[index] : UINT64_MAX;
     return g->trinity ? trinity_length(g, (uint64_t)index) : ((uint64_t)index + 1) * g->step;
+}
+
+uint64_t grid_length(const struct grid *g, ptrdiff_t index)
+{
+    ptrdiff_t left_out = 0;
+    while (g->above && length_at(g, left_out) <= g->above)
+        left_out++;
+    return length_at(g, left_out + index);
 }

@@ -12,6 +12,7 @@ struct grid {
     uint64_t max_position;   // of the model; 0: unknown
     const uint64_t *lengths; // a list instead; NULL for none
     ptrdiff_t length_count;
+    uint64_t above; // no length up to this, which images or a prompt take of a sequence
 };
 
 enum { GRID_DEFAULT_STEP = 1024, TRINITY_STEP = 4096 };

@@ -3,8 +3,12 @@
 
 #include <string.h>
 
+#include "core/base/num.h"
+
 #define EXPANDABLE "expandable segments, which torch's allocator grows in place: less fragmentation"
 #define EXPORT     "export PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+#define ABSENT     "-"
+#define AGAIN      "gradient checkpointing, layers are computed again in the backward pass"
 #define RING       "ring attention, N GPUs share one sequence by context"
 #define KERNELS    "verl's fused kernels, which make no logits of all tokens"
 #define CHUNKS     "verl's entropy in chunks, which are recomputed"
@@ -13,38 +17,59 @@
 const struct guide_part guide_parts[] = {
     // Ray's workers have the environment of the ray start that began them.
     {"Env",
-     {EXPANDABLE, EXPANDABLE, EXPANDABLE},
-     {EXPORT, EXPORT " on every node before starting Ray", EXPORT}},
+     {EXPANDABLE, EXPANDABLE, EXPANDABLE, EXPANDABLE},
+     {EXPORT, EXPORT " on every node before starting Ray", EXPORT, EXPORT}},
+    {"Ckpt", {ABSENT, ABSENT, ABSENT, AGAIN}, {"-", "-", "-", "gradient_checkpointing: true"}},
+    {"Shard",
+     {ABSENT, ABSENT, ABSENT, "FSDP2: parameters, gradients and optimizer in shards"},
+     {"-", "-", "-", "fsdp_version: 2, FULL_SHARD"}},
+    {"Liger",
+     {ABSENT, ABSENT, ABSENT, "Liger's kernels and its loss, which makes no logits of all tokens"},
+     {"-", "-", "-",
+      "use_liger_kernel (LLaMA-Factory: enable_liger_kernel, axolotl: its plug-in)"}},
     {"SP=N",
-     {ULYSSES, ULYSSES, ULYSSES},
-     {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs"}},
-    {"CP=N", {RING, RING, RING}, {"parallelism_config: cp_size: N (Accelerate)", "-", "-"}},
+     {ULYSSES, ULYSSES, ULYSSES, ULYSSES},
+     {"Ulysses over N GPUs", "trainer.ulysses_sequence_parallel_size: N", "Ulysses over N GPUs",
+      "Ulysses over N GPUs"}},
+    {"CP=N",
+     {RING, RING, RING, RING},
+     {"parallelism_config: cp_size: N (Accelerate)", "-", "-",
+      "parallelism_config: cp_size: N (Accelerate)"}},
     {"Fused",
-     {KERNELS, KERNELS, KERNELS},
-     {"-", "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels: true", "-"}},
+     {KERNELS, KERNELS, KERNELS, KERNELS},
+     {"-", "trainer.trainer_config.actor_rollout_ref.model.use_fused_kernels: true", "-", "-"}},
     {"Entropy",
-     {CHUNKS, CHUNKS, CHUNKS},
+     {CHUNKS, CHUNKS, CHUNKS, CHUNKS},
      {"-",
       "trainer.trainer_config.actor_rollout_ref.actor.entropy_from_logits_with_chunking: true, "
       "entropy_checkpointing: true",
-      "-"}},
+      "-", "-"}},
     {"Offload",
      {"FSDP2 with parameters, gradients and optimizer in host memory",
       "FSDP2 with parameters, gradients and optimizer in host memory",
-      "ZeRO-3 with parameters, gradients and optimizer in host memory"},
+      "ZeRO-3 with parameters, gradients and optimizer in host memory",
+      "FSDP2 with parameters, gradients and optimizer in host memory"},
      {"fully_shard(..., offload_policy=CPUOffloadPolicy())",
       "trainer.trainer_strategy: fsdp2, trainer.offload_policy: true, "
       "trainer.save_hf_checkpoint: never",
-      "zero_optimization: stage 3, offload_param.device: cpu, offload_optimizer.device: cpu"}},
+      "zero_optimization: stage 3, offload_param.device: cpu, offload_optimizer.device: cpu",
+      "fsdp_offload_params: true"}},
 };
 
 const ptrdiff_t guide_part_count = COUNT_OF(guide_parts);
+
+#define SHARDED "expandable=on checkpointing=on strategy=fsdp2"
+#define LIGER   "loss=liger layer-kernels=liger"
 
 // In order of trouble; those that a framework cannot run are passed over. The published ones alone
 // are, in this order, what the published guide follows from the published capacities with.
 const struct configuration configurations[] = {
     {"vanilla", "", .published = true},
     {"Env", "expandable=on", .published = true},
+    {"Env + Ckpt", "expandable=on checkpointing=on", .trainers = true},
+    {"Env + Ckpt + Shard", SHARDED, .trainers = true},
+    {"Env + Ckpt + Liger", "expandable=on checkpointing=on " LIGER, .trainers = true},
+    {"Env + Ckpt + Shard + Liger", SHARDED " " LIGER, .trainers = true},
     {"Env + Fused", "expandable=on fused-kernels=on"},
     {"Env + Entropy", "expandable=on entropy-saving=on", .unusual = true},
     {"CP=2", "cp=2"},
@@ -60,6 +85,8 @@ const struct configuration configurations[] = {
     {"SP=8", "sp=8"},
     {"Env + SP=8", "expandable=on sp=8"},
     {"Env + Offload", "expandable=on", .offload = true, .published = true},
+    {"Env + Ckpt + Liger + Offload", "expandable=on checkpointing=on " LIGER, .offload = true,
+     .trainers = true},
     {"Env + Offload + CP=2", "expandable=on cp=2", .offload = true},
     {"Env + Offload + CP=4", "expandable=on cp=4", .offload = true},
     {"Env + Offload + CP=8", "expandable=on cp=8", .offload = true},
@@ -75,6 +102,7 @@ const char *const guide_offload[GUIDE_DIALECT_COUNT] = {
     [GUIDE_TORCH] = "strategy=fsdp2 offload=all",
     [GUIDE_TRINITY] = "strategy=fsdp2 offload=all save-hf=never",
     [GUIDE_DEEPSPEED] = "offload=all",
+    [GUIDE_TRAINER] = "strategy=fsdp2 offload=all",
 };
 
 // ------------------------------------------------------------------ the order
@@ -126,9 +154,13 @@ static bool add_named(struct guide *g, struct arena *a, const struct setting *na
          STR_ARGS(str_short(name->value)));
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    return HINT(
-        e,
-        "they are made of vanilla, Env, Fused, CP=2 to 8, SP=2 to 8 and Offload, as in Env + SP=2");
+    return HINT(e, "they are made of vanilla, Env, Ckpt, Shard, Liger, Fused, CP=2 to 8, SP=2 to 8 "
+                   "and Offload, as in Env + SP=2");
+}
+
+static bool is_usual(const struct guide *g, const struct configuration *c)
+{
+    return !c->unusual && (!c->trainers || g->dialect == GUIDE_TRAINER);
 }
 
 static bool read_order(struct guide *g, struct arena *a, const struct setting *order,
@@ -144,7 +176,7 @@ static bool read_order(struct guide *g, struct arena *a, const struct setting *o
     for (ptrdiff_t i = 0; i < count; i++) {
         if (names && !add_named(g, a, &names[i], e))
             return false;
-        if (!names && (published ? configurations[i].published : !configurations[i].unusual))
+        if (!names && (published ? configurations[i].published : is_usual(g, &configurations[i])))
             add_configuration(g, a, &configurations[i]);
     }
     return true;
@@ -199,16 +231,26 @@ static uint64_t longest_of(const struct guide *g)
     return longest;
 }
 
+// The shortest length that leaves a model's rows room for text.
+static uint64_t first_of(const struct guide *g, ptrdiff_t model)
+{
+    uint64_t first = UINT64_MAX;
+    for (ptrdiff_t i = 0; i < g->sweep.cell_count; i++)
+        if (g->sweep.cells[i].possible && g->sweep.cells[i].model == model)
+            first = u64_least(first, g->sweep.cells[i].capacity.first);
+    return first;
+}
+
 // Every model's lengths up to the longest that anything trains, and the next.
 static bool find_lengths(struct guide *g, struct grid grid, struct error *e)
 {
     uint64_t longest = longest_of(g);
     for (ptrdiff_t m = 0; m < g->sweep.model_count; m++) {
         grid.max_position = guide_max_position(g, m);
-        uint64_t length = 0;
+        uint64_t length = 0, first = first_of(g, m);
         for (ptrdiff_t i = 0; length <= longest; i++) {
             length = grid_length(&grid, i);
-            if (!add_length(g, length, e))
+            if (length >= first && !add_length(g, length, e))
                 return false;
         }
     }
@@ -229,21 +271,42 @@ static bool read_request(struct capacity_request *r, const struct guide *g,
     return grid_parse(&r->grid, grid, e);
 }
 
-static enum guide_dialect dialect_of(const struct setting *recipe)
+// That was named, or that the named framework's files run.
+static struct str recipe_of(const struct settings *s)
 {
-    return !recipe                              ? GUIDE_TORCH
-           : str_is(recipe->value, "trinity")   ? GUIDE_TRINITY
-           : str_is(recipe->value, "deepspeed") ? GUIDE_DEEPSPEED
-                                                : GUIDE_TORCH;
+    const struct setting *recipe = settings_find_z(s, "recipe"),
+                         *target = settings_find_z(s, "for");
+    if (recipe)
+        return str_cut(recipe->value, '@').head;
+    for (int i = 0; target && i < TARGETS; i++)
+        if (str_is(target->value, target_defs[i].name))
+            return str_from(target_defs[i].recipe);
+    return STR_NONE;
+}
+
+static enum guide_dialect dialect_of(const struct settings *s)
+{
+    static const struct {
+        const char *recipe;
+        enum guide_dialect dialect;
+    } rows[] = {{"trinity", GUIDE_TRINITY},
+                {"deepspeed", GUIDE_DEEPSPEED},
+                {"transformers", GUIDE_TRAINER},
+                {"axolotl", GUIDE_TRAINER},
+                {"llamafactory", GUIDE_TRAINER}};
+    struct str name = recipe_of(s);
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (str_is(name, rows[i].recipe))
+            return rows[i].dialect;
+    return GUIDE_TORCH;
 }
 
 // The framework whose rules decide what is offered, unless the user chose the order or a target.
 static enum target usual_target(const struct settings *s)
 {
-    const struct setting *recipe = settings_find_z(s, "recipe");
+    struct str recipe = recipe_of(s), name = recipe.n ? recipe : STR("hf");
     if (settings_find_z(s, "order") || settings_find_z(s, "for"))
         return FOR_NOTHING;
-    struct str name = recipe ? str_cut(recipe->value, '@').head : STR("hf");
     for (int i = 0; i < RECIPES; i++)
         if (str_is(name, recipe_words[i]))
             return target_of_recipe(recipe_words[i]);
@@ -267,8 +330,7 @@ bool guide_make(struct guide *g, struct arena *a, const struct settings *setting
                 const struct runner *runner, struct error *e)
 {
     struct capacity_request *r = &g->request;
-    *g = (struct guide){.dialect = dialect_of(settings_find_z(settings, "recipe")),
-                        .target = usual_target(settings)};
+    *g = (struct guide){.dialect = dialect_of(settings), .target = usual_target(settings)};
     if (!sweep_read(&g->sweep, a, settings, e) ||
         !read_order(g, a, settings_find_z(settings, "order"), e) ||
         !read_lengths(g, a, settings_find_z(settings, "lengths"), e) ||
@@ -281,7 +343,7 @@ ptrdiff_t guide_choice(const struct guide *g, ptrdiff_t machine, ptrdiff_t model
 {
     for (ptrdiff_t v = 0; v < g->sweep.variant_count; v++) {
         const struct cell *c = sweep_cell(&g->sweep, machine, v, model);
-        if (c->possible && c->capacity.context >= length)
+        if (c->possible && c->capacity.first <= length && c->capacity.context >= length)
             return v;
     }
     return -1;

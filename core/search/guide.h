@@ -5,9 +5,16 @@
 
 #include "core/search/sweep.h"
 
-// Whose words the guide speaks: plain torch's, those of a configuration of Trinity-RFT, or
-// DeepSpeed's.
-enum guide_dialect { GUIDE_TORCH, GUIDE_TRINITY, GUIDE_DEEPSPEED, GUIDE_DIALECT_COUNT };
+// Whose words the guide speaks: plain torch's, those of a configuration of Trinity-RFT,
+// DeepSpeed's, or those of transformers' Trainer and what stands on it, which begin with plain data
+// parallel.
+enum guide_dialect {
+    GUIDE_TORCH,
+    GUIDE_TRINITY,
+    GUIDE_DEEPSPEED,
+    GUIDE_TRAINER,
+    GUIDE_DIALECT_COUNT
+};
 
 // What a configuration is made of.
 struct guide_part {
@@ -24,6 +31,7 @@ struct configuration {
     bool offload;         // and with guide_offload
     bool published;       // in the published guide: --order published
     bool unusual;         // only where --order names it
+    bool trainers;        // of the Trainer's dialect alone
 };
 extern const struct configuration configurations[];
 extern const ptrdiff_t configuration_count;

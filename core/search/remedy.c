@@ -14,6 +14,7 @@ enum computed {
     AS_WRITTEN,
     ONE_SEQUENCE,       // a micro-batch of one sequence, and the accumulation that keeps the batch
     MORE_RANKS,         // share a sequence: `times`, where fewer do
+    MORE_TENSORS,       // ranks that share each weight: `times`, where fewer do
     SHORTER,            // `times` quarters of the length
     MORE_GPUS,          // `times` as many
     ONE_EVALUATED,      // a sequence at a time in evaluation, where there is one
@@ -23,7 +24,10 @@ enum computed {
     READ_ONCE,          // by a node's first rank
     TRLS_LOSS,          // with the strategy there is, which TRL would choose another for
     TRLS_SHARDS,        // the same where nothing is sharded
+    UNSHARDED,          // where nothing is
     FOUR_BITS,          // of what adapters leave as it is
+    ADAPTERS,           // instead of all weights
+    ADAPTERS_OVER_FOUR, // bits
 };
 
 static const struct remedy_row {
@@ -41,6 +45,8 @@ static const struct remedy_row {
     {"or weights read once a node", "", EVERY_RECIPE, READ_ONCE},
     {"or the reference before training", "", OF(TRL), NO_REFERENCE},
     {"or a chunked loss", "loss=chunked:2048"},
+    {"or Liger's kernels and loss", "loss=liger layer-kernels=liger",
+     OF_YAML | OF(TRANSFORMERS) | OF(DEEPSPEED)},
     {"or TRL's chunked loss", "", OF(HF) | OF(TRANSFORMERS), TRLS_LOSS},
     {"or that and sharding", "", OF(HF) | OF(TRANSFORMERS), TRLS_SHARDS},
     {"or frozen weights in four bits", "", EVERY_RECIPE, FOUR_BITS},
@@ -48,6 +54,9 @@ static const struct remedy_row {
     {"or gradients reduced each time", "", OF(TRL) | OF(TRANSFORMERS), NO_WHOLE_GRADIENTS},
     {"or sharding", "strategy=fsdp2", OF(HF) | OF(TRANSFORMERS) | OF(TRL) | OF_YAML},
     {"or stage 3", "strategy=zero3", OF(DEEPSPEED) | OF_YAML},
+    {"or tensor parallel 2", "tp=2", OF(MEGATRON), MORE_TENSORS, 2},
+    {"or tensor parallel 4", "tp=4", OF(MEGATRON), MORE_TENSORS, 4},
+    {"or tensor parallel 8", "tp=8", OF(MEGATRON), MORE_TENSORS, 8},
     {"or context parallel 2", "cp=2", EVERY_RECIPE, MORE_RANKS, 2},
     {"or context parallel 4", "cp=4", EVERY_RECIPE, MORE_RANKS, 4},
     {"or context parallel 8", "cp=8", EVERY_RECIPE, MORE_RANKS, 8},
@@ -55,13 +64,18 @@ static const struct remedy_row {
     {"or sequence parallel 4", "sp=4", EVERY_RECIPE, MORE_RANKS, 4},
     {"or sequence parallel 8", "sp=8", EVERY_RECIPE, MORE_RANKS, 8},
     {"or the optimizer in host memory", "offload=optimizer"},
-    {"or all in host memory", "offload=all", OF(HF) | OF(TRL) | OF(DEEPSPEED)},
+    {"or all in host memory", "offload=all",
+     OF(HF) | OF(TRANSFORMERS) | OF(TRL) | OF(DEEPSPEED) | OF(VERL)},
     {"or stage 3, all in host memory", "strategy=zero3 offload=all", OF_YAML},
+    {"or stage 3, all in host memory", "strategy=zero3 offload=all",
+     OF(HF) | OF(TRANSFORMERS) | OF(TRL), UNSHARDED},
     {"or all in host memory", "strategy=fsdp2 offload=all save-hf=never", OF(TRINITY)},
     {"or all there, and sp 4", "strategy=fsdp2 offload=all save-hf=never sp=4", OF(TRINITY),
      MORE_RANKS, 4},
     {"or three quarters as long", "", EVERY_RECIPE, SHORTER, 3},
     {"or half as long", "", EVERY_RECIPE, SHORTER, 2},
+    {"or adapters instead of all", "", EVERY_RECIPE, ADAPTERS},
+    {"or these over four bits", "", EVERY_RECIPE, ADAPTERS_OVER_FOUR},
     {"or twice the GPUs", "", EVERY_RECIPE, MORE_GPUS, 2},
     {"or four times the GPUs", "", EVERY_RECIPE, MORE_GPUS, 4},
 };
@@ -114,12 +128,17 @@ static struct str trls_loss(struct arena *a, const struct job *j)
 }
 
 // TRL's file has one type for all around packed weights.
-static struct str four_bits(const struct job *j)
+static struct str four_bits(struct arena *a, const struct job *j, bool so, const char *before)
 {
-    if (!j->lora_rank || j->packed)
+    if (!so || j->packed)
         return STR_NONE;
     bool narrows = j->recipe == RECIPE_TRL && !job_is_sharded(j);
-    return narrows ? STR("quantize=nf4 precision=bf16") : STR("quantize=nf4");
+    return str_format(a, "%squantize=nf4%s", before, narrows ? " precision=bf16" : "");
+}
+
+static struct str words_if(bool so, const char *words)
+{
+    return so ? str_from(words) : STR_NONE;
 }
 
 static struct str words_of_row(struct arena *a, const struct job *j, const struct remedy_row *row)
@@ -130,30 +149,37 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
     case ONE_SEQUENCE:
         return one_sequence(a, j);
     case MORE_RANKS:
-        return j->ring * j->ulysses < (uint64_t)row->times ? str_from(row->settings) : STR_NONE;
+        return words_if(j->ring * j->ulysses < (uint64_t)row->times, row->settings);
+    case MORE_TENSORS:
+        return words_if(j->tensor < (uint64_t)row->times, row->settings);
     case SHORTER:
         return shorter(a, j, row->times);
     case MORE_GPUS:
         return more_gpus(a, j, row->times);
     case ONE_EVALUATED:
-        return j->evaluation_batch > 1 ? STR("eval-batch=1") : STR_NONE;
+        return words_if(j->evaluation_batch > 1, "eval-batch=1");
     case NO_WHOLE_GRADIENTS:
-        return j->sync_each_batch ? STR_NONE : STR("sync-each-batch=on");
+        return words_if(!j->sync_each_batch, "sync-each-batch=on");
     case SAVED_SHARDS:
-        return j->saving == SAVING_WHOLE && settings_find_z(j->given, "save") ? STR("save=sharded")
-                                                                              : STR_NONE;
+        return words_if(j->saving == SAVING_WHOLE && settings_find_z(j->given, "save"),
+                        "save=sharded");
     case READ_ONCE:
-        return j->loads_once ? STR_NONE : STR("load-once=on");
+        return words_if(!j->loads_once, "load-once=on");
     case TRLS_LOSS:
         return trls_loss(a, j);
     case TRLS_SHARDS:
-        return j->strategy == STRATEGY_DDP ? STR("recipe=trl strategy=fsdp2") : STR_NONE;
+        return words_if(j->strategy == STRATEGY_DDP, "recipe=trl strategy=fsdp2");
+    case UNSHARDED:
+        return words_if(!job_is_sharded(j), row->settings);
     case FOUR_BITS:
-        return four_bits(j);
+        return four_bits(a, j, j->lora_rank > 0, "");
+    case ADAPTERS:
+        return words_if(!j->lora_rank, "lora=16");
+    case ADAPTERS_OVER_FOUR:
+        return four_bits(a, j, !j->lora_rank, "lora=16 ");
     case NO_REFERENCE:
-        return job_reads_reference(j) && !job_generates(j) && !j->lora_rank
-                   ? STR("precompute-reference=on")
-                   : STR_NONE;
+        return words_if(job_reads_reference(j) && !job_generates(j) && !j->lora_rank,
+                        "precompute-reference=on");
     }
     __builtin_trap();
 }
@@ -198,7 +224,7 @@ static const char *options_of(struct arena *a, const struct job *j, const struct
 }
 
 // The target whose rules hold: the one that was named, or the one the recipe's users have, if the
-// job itself could be written for it.
+// job itself could be written for it and predicted as it is written.
 static bool stands_in_target(struct settings *given, struct arena scratch, const struct job *j,
                              struct error *e)
 {
@@ -214,7 +240,8 @@ static bool stands_in_target(struct settings *given, struct arena scratch, const
             return false;
     if (!settings_set(&tried, item, e))
         return false;
-    return !job_resolve(same, &scratch, &tried, &refusal) || settings_set(given, item, e);
+    bool stands = job_resolve(same, &scratch, &tried, &refusal) && job_is_modelled(same, &refusal);
+    return !stands || settings_set(given, item, e);
 }
 
 static bool copy(struct settings *out, const struct settings *from, struct error *e)
@@ -246,16 +273,44 @@ struct change {
     const char *options; // of all; empty where its own words change nothing
 };
 
-static bool read_change(struct change *c, struct arena *a, const struct job *job, bool first,
+static bool read_change(struct change *c, struct arena *a, const struct job *job, struct str gratis,
                         struct error *e)
 {
     struct settings own = settings_in(a), all = settings_in(a);
-    c->all =
-        first ? c->own : str_format(a, "expandable=on checkpointing=on %.*s", STR_ARGS(c->own));
+    c->all = str_format(a, "%.*s %.*s", STR_ARGS(gratis), STR_ARGS(c->own));
     if (!settings_change(&own, c->own, e) || !settings_change(&all, c->all, e))
         return false;
     c->options = *options_of(a, job, &own) ? options_of(a, job, &all) : "";
     return true;
+}
+
+// The first of a list follows nothing.
+static const char *without_joint(const char *what)
+{
+    struct str text = str_from(what);
+    return str_starts(text, STR("or "))    ? what + STR("or ").n
+           : str_starts(text, STR("and ")) ? what + STR("and ").n
+                                           : what;
+}
+
+static bool is_possible(struct arena scratch, const struct settings *base, struct str words)
+{
+    struct settings changed = settings_in(&scratch);
+    struct job *other = NEW(&scratch, struct job, 1);
+    struct error refusal = {0};
+    return copy(&changed, base, &refusal) && lay_over(&changed, words, &refusal) &&
+           job_resolve(other, &scratch, &changed, &refusal);
+}
+
+// What costs nothing, as far as the framework leaves it to its user.
+static struct str free_changes(struct arena scratch, const struct settings *base)
+{
+    static const char *const words[] = {"expandable=on checkpointing=on", "checkpointing=on",
+                                        "expandable=on"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(words); i++)
+        if (is_possible(scratch, base, str_from(words[i])))
+            return str_from(words[i]);
+    return STR_NONE;
 }
 
 // A change that no rule forbids joins the others with what it would do.
@@ -271,6 +326,8 @@ static bool try_change(struct remedies *r, struct arena *a, const struct setting
     struct arena scratch = *a;
     if (!predict(&found.prediction, &scratch, other, &refusal))
         return false;
+    if (!r->count)
+        found.what = without_joint(found.what);
     r->items[r->count++] = found;
     return true;
 }
@@ -282,12 +339,13 @@ bool remedies_find(struct remedies *r, struct arena *a, const struct job *job, s
     *r = (struct remedies){0};
     if (!copy(base, job->given, e) || !stands_in_target(base, *a, job, e))
         return false;
+    struct str gratis = free_changes(*a, base);
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         bool meant = !rows[i].recipes || rows[i].recipes & 1u << job->recipe;
         struct change c = {.own = meant ? words_of_row(a, job, &rows[i]) : STR_NONE};
         if (!c.own.n)
             continue;
-        if (!read_change(&c, a, job, i == 0, e))
+        if (!read_change(&c, a, job, i == 0 ? STR_NONE : gratis, e))
             return false;
         bool pairs =
             rows[i].computed == ONE_SEQUENCE && (job->task == TASK_REWARD || job->task == TASK_DPO);

@@ -198,7 +198,8 @@ static bool make_cell(struct cell *c, struct arena *a, const struct sweep *s,
     struct job *job = NEW(&scratch, struct job, 1);
     struct capacity_request first = *r;
     first.settings = &c->settings;
-    c->possible = capacity_job(job, &scratch, &first, grid_length(&r->grid, 0), &c->refusal);
+    c->possible = capacity_grid(&first.grid, scratch, &first, &c->refusal) &&
+                  capacity_job(job, &scratch, &first, grid_length(&first.grid, 0), &c->refusal);
     return true;
 }
 

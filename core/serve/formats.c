@@ -183,6 +183,12 @@ static const struct weight_format *native_format(const struct serve_request *r,
 static bool check_method(const struct serve_request *r, const struct settings *s, struct error *e)
 {
     const struct setting *method = settings_find_z(s, "config.quantization_config.quant_method");
+    const struct setting *name = settings_find_z(s, "model");
+    const struct packing *packing = r->model->packing;
+    if (!method && packing && !packing->served && r->format == &formats[0] && name) {
+        FAIL(e, UNSUPPORTED, name->where, "weights packed by %s are not modelled", packing->name);
+        return HINT(e, "%s", modelled);
+    }
     if (!method || str_is(method->value, "null") || r->format != &formats[0])
         return true;
     FAIL(e, UNSUPPORTED, method->where, "weights packed by quant_method '%.*s' are not modelled",

@@ -73,15 +73,16 @@ static bool read_version(struct serve_request *r, struct str text, struct str wh
 static bool read_engine(struct serve_request *r, const struct settings *s, struct error *e)
 {
     const struct setting *item = settings_find_z(s, "engine");
+    r->server = SERVER_VLLM;
+    r->version = SERVER_NEWEST;
     if (!item)
-        return FAIL(e, BAD_INPUT, STR("--engine"), "no engine is given; vllm and sglang are there");
+        return true;
     struct str_cut c = str_cut(item->value, '@');
     if (!str_is(c.head, "vllm") && !str_is(c.head, "sglang"))
         return FAIL(e, BAD_INPUT, item->where,
                     "'serve' models vllm and sglang, with @VERSION where that is meant, not '%.*s'",
                     STR_ARGS(str_short(item->value)));
     r->server = str_is(c.head, "vllm") ? SERVER_VLLM : SERVER_SGLANG;
-    r->version = SERVER_NEWEST;
     return !c.found || read_version(r, c.tail, item->where, e);
 }
 

@@ -1,14 +1,22 @@
 // See batches.h.
 #include "core/strategies/batches.h"
 
+#include "core/base/num.h"
 #include "core/models/vision/vision.h"
 #include "core/strategies/trainer.h"
 
 // Steps beyond those that are said are as the last of them.
 static const struct varied_batch *batch_of(const struct trainer *t, const struct job *p, int i)
 {
-    int step = t->machine->step < VARIED_STEPS ? t->machine->step : VARIED_STEPS;
+    int said = p->varied->count, step = t->machine->step < said ? t->machine->step : said;
     return &p->varied->batch[step - 1][i < VARIED_BATCHES ? i : VARIED_BATCHES - 1];
+}
+
+// Of padded rows, where it is known how long each is. Both answers of a pair are as long.
+static uint64_t padding_of(const struct varied_batch *b, const struct job *one)
+{
+    bool known = b->filled && one->batching == BATCHING_PADDED && one->ring == 1;
+    return known ? (b->tokens * one->batch - b->filled) * (job_rows(one) / one->batch) : 0;
 }
 
 static struct job job_of_batch(const struct trainer *t, const struct job *p, int i)
@@ -19,9 +27,10 @@ static struct job job_of_batch(const struct trainer *t, const struct job *p, int
         one.batch = 1; // one row of all
     else if (b->even)
         one.batching = BATCHING_FULL;
-    one.context = b->tokens;
-    if (one.prompt >= b->tokens)
-        one.prompt = b->tokens - 1;
+    one.context = u64_most(b->tokens, 2); // one that is alone has no label
+    if (one.prompt >= one.context)
+        one.prompt = one.context - 1;
+    one.padding = padding_of(b, &one);
     return one;
 }
 

@@ -157,9 +157,22 @@ static void read_whole(struct trainer *t, int unit)
     machine_drop(t->machine, padded);
 }
 
+// TRL calls the tail's norm and never its head (torch 2.11, _fully_shard/_fsdp_state.py,
+// _register_group_forward_hooks): a pass that finds an earlier one unfinished, as the first after
+// an evaluation does, is not seen, and what would reduce its gradients is not asked to.
+static void begin_tail(struct trainer *t)
+{
+    struct shards *s = shards_of(t);
+    s->tail_is_late = s->tail_is_begun;
+    s->tail_is_begun = !t->cache && job_fuses_head(t->job) && t->job->task != TASK_REWARD;
+}
+
 static void enter_unit(struct trainer *t, int unit)
 {
     struct unit *u = &shards_of(t)->units[unit];
+    if (unit == shards_of(t)->tail &&
+        unit == shards_of(t)->head) // a tied one is reduced at the end
+        begin_tail(t);
     if (unit == shards_of(t)->read) {
         read_whole(t, unit);
         return;
@@ -294,6 +307,13 @@ static void leave_backward(struct trainer *t, int unit)
         u->gradient = reduced;
 }
 
+static void leave_in_turn(struct trainer *t, int unit)
+{
+    const struct shards *s = shards_of(t);
+    if (unit != s->tail || !s->tail_is_late)
+        leave_backward(t, unit);
+}
+
 static void end_backward(struct trainer *t)
 {
     struct shards *s = shards_of(t);
@@ -306,6 +326,9 @@ static void end_backward(struct trainer *t)
         if (s->units[i].is_full)
             leave_backward(t, i);
     }
+    if (s->tail_is_late)
+        leave_backward(t, s->tail);
+    s->tail_is_begun = s->tail_is_late = false;
     machine_follow(t->machine, STREAM_COMPUTE, s->reduce_stream);
     drop(t, &s->last_reduced);
     for (int i = 0; i < s->unit_count; i++) {
@@ -366,7 +389,7 @@ const struct strategy_kind fsdp2_strategy = {
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
     .enter_backward = enter_backward,
-    .leave_backward = leave_backward,
+    .leave_backward = leave_in_turn,
     .end_backward = end_backward,
     .clip = optimizer_clip,
     .update = optimizer_update,

@@ -33,6 +33,8 @@ struct shards {
     uint16_t copy_in_stream, reduce_stream;
     int tail; // the last norm and the head, which may be the embedding too, in one unit; -1
     int read; // a head that nobody calls: its reader gathers it; -1
+    bool tail_is_begun; // its norm has been called, and its head not yet
+    bool tail_is_late;  // its gradients wait for the end of the backward pass
 };
 
 static inline struct shards *shards_of(const struct trainer *t)

@@ -26,7 +26,5 @@ uint64_t shards_host_bytes(const struct job *p)
 
 uint32_t trainer_frozen_width(const struct trainer *t, uint32_t wide)
 {
-    bool loads_wide =
-        t->job->recipe == RECIPE_TRL || t->job->recipe == RECIPE_HF || job_shards_wide(t->job);
-    return loads_wide && !t->job->packed ? wide : t->width;
+    return job_shards_frozen_wide(t->job) ? wide : t->width;
 }

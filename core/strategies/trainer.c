@@ -45,7 +45,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .offload = {.on = p->activation_offload && !t->is_reference,
                                       .knows_weights = !job_is_sharded(p),
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
-                          .sample_tokens = p->sample_tokens,
+                          .sample_tokens = job_sample_tokens(p),
                           .attention_waits = t->habits->reads_positions,
                           .gemm_workspace_bytes = cublas_workspace_bytes(card),
                           .multiprocessors = card->multiprocessors,

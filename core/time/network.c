@@ -1,6 +1,8 @@
 // See network.h.
 #include "core/time/network.h"
 
+#include <string.h>
+
 #define GB_S 1e9
 
 // What collectives reach of a link's rate: NCCL's ring on 8 GPUs, all-gather and reduce-scatter
@@ -70,6 +72,20 @@ static const struct fabric *usual_fabric(const struct gpu *card)
     return card->capability >= 90 ? &fabrics[FABRIC_IB400] : &half;
 }
 
+// Bytes a second, of 12.5 or 12.5GB/s.
+static bool read_speed(uint64_t *rate, struct str text)
+{
+    char with_unit[32];
+    const struct str unit = STR("GB/s");
+    if (unit_parse(rate, UNIT_SPEED, text) == UNIT_OK)
+        return true;
+    if (text.n + unit.n > (ptrdiff_t)sizeof with_unit)
+        return false;
+    memcpy(with_unit, text.p, (size_t)text.n);
+    memcpy(with_unit + text.n, unit.p, (size_t)unit.n);
+    return unit_parse(rate, UNIT_SPEED, (struct str){with_unit, text.n + unit.n}) == UNIT_OK;
+}
+
 static bool read_network(struct network *n, const struct gpu *card, const struct setting *given,
                          struct error *e)
 {
@@ -81,12 +97,12 @@ static bool read_network(struct network *n, const struct gpu *card, const struct
             return true;
         }
     uint64_t rate;
-    if (unit_parse(&rate, UNIT_PLAIN, given->value) != UNIT_OK || !rate || rate > 100000)
+    if (!read_speed(&rate, given->value) || !rate || rate > UINT64_C(100000000000000))
         return FAIL(e, BAD_INPUT, given->where,
                     "must be ib400, roce, efa, nvlink, pcie, none, or GB/s of a node (up to "
                     "100000)");
     n->across = "as given";
-    n->node = (double)rate * GB_S;
+    n->node = (double)rate;
     return true;
 }
 

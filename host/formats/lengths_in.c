@@ -7,6 +7,7 @@
 #include "core/base/buf.h"
 #include "core/base/value.h"
 #include "core/predict/lengths.h"
+#include "core/predict/sampler.h"
 #include "host/files/stream.h"
 #include "host/formats/json_tree.h"
 
@@ -113,6 +114,14 @@ static int by_length(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static struct str rows_text(const struct reading *r)
+{
+    struct buf b = buf_in(r->arena);
+    for (ptrdiff_t i = 0; i < r->count; i++)
+        buf_printf(&b, "%s%u", i ? " " : "", (unsigned)r->lengths[i]);
+    return buf_str(&b);
+}
+
 // The mean of each part, rounded to whole tokens.
 static void put_parts(struct buf *b, const struct reading *r)
 {
@@ -135,6 +144,9 @@ bool lengths_resolve(struct settings *s, struct error *e)
     struct reading r = {.arena = s->arena, .path = file->value};
     struct buf line = buf_in(s->arena);
     if (!read_file(&r, &line, e))
+        return false;
+    if (settings_find_z(s, "batching") && r.count <= SAMPLER_MOST_ROWS &&
+        !settings_add(s, (struct setting){STR("data.rows"), rows_text(&r), file->where}, e))
         return false;
     qsort(r.lengths, (size_t)r.count, sizeof *r.lengths, by_length);
     struct buf parts = buf_in(s->arena);

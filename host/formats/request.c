@@ -27,16 +27,45 @@ static bool flatten(struct settings *file, struct str text, struct str path, str
     return yaml_flatten(file, text, path, e);
 }
 
-static bool read_file(struct settings *out, struct foreign *f, struct str path, struct error *e)
+static bool flatten_file(struct settings *file, struct str path, struct error *e)
 {
     struct str text;
-    struct settings file = settings_in(out->arena);
     struct str source = str_is(path, "-") ? STR("/dev/stdin") : path;
-    if (!file_read(&text, out->arena, source, REQUEST_MAX_BYTES, e) ||
-        !flatten(&file, without_byte_order_mark(text), path, e))
+    if (!file_read(&text, file->arena, source, REQUEST_MAX_BYTES, e) ||
+        !flatten(file, without_byte_order_mark(text), path, e))
         return false;
-    variables_resolve(&file);
-    return foreign_read(out, f, &file, e);
+    variables_resolve(file);
+    return true;
+}
+
+// Where a script sources another that is there, beside it or where it says, that one is read, too:
+// first, as its words come first.
+static bool read_sourced(struct settings *out, struct foreign *f, struct settings *file,
+                         struct str path, struct error *e)
+{
+    struct arena *a = out->arena;
+    for (ptrdiff_t i = 0; i < file->count; i++) {
+        struct setting *item = &file->items[i];
+        struct str_cut folder = str_cut_last(path, '/');
+        bool beside = !str_starts(item->value, STR("/")) && folder.found;
+        struct settings sourced = settings_in(a);
+        if (!str_starts(item->key, STR("sourced")) || !str_ends(item->value, STR(".sh")))
+            continue;
+        struct str place = beside ? path_join(a, folder.head, item->value) : item->value;
+        if (path_kind(*a, place) != PATH_FILE)
+            continue;
+        if (!flatten_file(&sourced, place, e) || !foreign_read(out, f, &sourced, e))
+            return false;
+        item->key = str_format(a, "read.%.*s", STR_ARGS(item->key));
+    }
+    return true;
+}
+
+static bool read_file(struct settings *out, struct foreign *f, struct str path, struct error *e)
+{
+    struct settings file = settings_in(out->arena);
+    return flatten_file(&file, path, e) && read_sourced(out, f, &file, path, e) &&
+           foreign_read(out, f, &file, e);
 }
 
 static bool is_request(struct str name)

@@ -108,6 +108,19 @@ static bool use_likeness(const struct catalog_answer *known, struct str name, st
     return true;
 }
 
+// A file's path of a model may be another machine's: the catalogue's model of that name is meant
+// where there is none here. What a user names himself must be there.
+static bool use_name(struct settings *s, struct setting item, bool *used, struct error *e)
+{
+    struct str path = item.value;
+    while (path.n > 1 && str_ends(path, STR("/")))
+        path.n--;
+    item.value = str_cut_last(path, '/').tail;
+    struct catalog_answer known = catalog_model_answer(item.value);
+    *used = !str_starts(item.where, STR("--")) && known.row;
+    return !*used || settings_set(s, item, e);
+}
+
 static bool resolve(struct settings *s, struct setting item, const struct hub_options *hub,
                     struct error *e)
 {
@@ -122,6 +135,9 @@ static bool resolve(struct settings *s, struct setting item, const struct hub_op
     case PATH_NONE:
         break;
     }
+    bool named = false;
+    if (looks_like_path(item.value) && (!use_name(s, item, &named, e) || named))
+        return named;
     if (looks_like_path(item.value))
         return FAIL(e, BAD_INPUT, item.where, "there is no file or folder '%.*s'",
                     STR_ARGS(str_short(item.value)));

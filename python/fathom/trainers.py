@@ -129,14 +129,15 @@ def _check_frozen(model):
         raise refused(frozen[0], "weights that do not train, without adapters, are not read from a trainer")
 
 
-def _precision(model, strategy):
-    """bf16, where the weights are that and nobody widens them: adapters are not asked, and over shards Accelerate and
-    DeepSpeed keep fp32 masters."""
+def _precision(model, strategy, autocasts):
+    """bf16, under autocast or not, where the weights are that and nobody widens them: adapters are not asked, and over
+    shards Accelerate and DeepSpeed keep fp32 masters."""
     if strategy not in ("single", "ddp"):
         return {}
     kinds = {str(weight.dtype) for name, weight in model.named_parameters()
              if "lora_" not in name and weight.dtype.is_floating_point}
-    return {"precision": "bf16"} if kinds == {"torch.bfloat16"} else {}
+    narrow = "bf16-autocast" if autocasts else "bf16"
+    return {"precision": narrow} if kinds == {"torch.bfloat16"} else {}
 
 
 def _model_config(model):
@@ -204,7 +205,9 @@ def settings_of(trainer, folder):
     os.makedirs(settings["model"])
     _write(settings["model"], "config.json", _model_config(model))
     settings.update(_strategy(trainer.accelerator, files))
-    settings.update(_adapter(model), **_packing(model), **_precision(model, settings["strategy"]))
+    packing = _packing(model)
+    autocasts = trainer.accelerator.mixed_precision == "bf16" and not packing
+    settings.update(_adapter(model), **packing, **_precision(model, settings["strategy"], autocasts))
     attention = getattr(getattr(model, "config", None), "_attn_implementation", None)
     if attention not in (None, "sdpa"):
         settings["attention"] = ATTENTIONS.get(attention, attention)

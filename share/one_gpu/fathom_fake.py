@@ -125,7 +125,16 @@ class Script(Recorder):
             return 1.0 if dtype.is_floating_point else False if dtype is torch.bool else 0
         if function is torch.ops.aten.equal.default:
             return True
+        if function is torch.ops.aten.multinomial.default and type(tensors[0]) is FakeTensor:
+            return self.drawn(tensors[0].shape[:-1], arguments[1])
         return super().__torch_dispatch__(function, types, arguments, keywords)
+
+    def drawn(self, rows, count):
+        """Tokens that are generated are numbers of the script's own: none of them ends an answer."""
+        with unset_fake_temporarily():
+            tokens = torch.ones((*rows, count), dtype=torch.int64)
+        self.see(tokens)
+        return tokens
 
     def see(self, tensor):
         if not self.host.has(tensor):

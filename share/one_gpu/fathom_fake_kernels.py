@@ -15,5 +15,7 @@ def play_trl_head(module):
 
 
 def play_trl_rows(module):
-    """trl.trainer.utils: with Triton only tokens that have a label go through the head."""
+    """trl.trainer.utils: with Triton only tokens that have a label go through the head. And what is logged of importance
+    weights looks for those that are numbers."""
     module._use_triton = lambda device: True
+    module.nanmin = module.nanmax = lambda tensor: tensor.sum()

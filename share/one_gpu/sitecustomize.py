@@ -133,8 +133,14 @@ def play_group(c10d):
         if object_gather_list is not None:
             object_gather_list[:] = [obj] * len(object_gather_list)
 
+    def all_gather_object(object_list, obj, *others, **more):
+        object_list[:] = [obj] * len(object_list)
+
+    def broadcast_object_list(*ignored, **more):
+        return None
+
     for function in (init_process_group, new_group, split_group, monitored_barrier, scatter_object_list,
-                     gather_object):
+                     gather_object, all_gather_object, broadcast_object_list):
         if hasattr(c10d, function.__name__):
             setattr(c10d, function.__name__, function)
     for name in "reduce_scatter_tensor", "all_to_all_single", "scatter":

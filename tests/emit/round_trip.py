@@ -22,10 +22,6 @@ TARGETS = ("accelerate", "deepspeed", "trl", "trinity", "verl", "transformers", 
 NOT_IN_FILES = ("dataset", "save-to", "verl", "rollout", "teacher", "torch")
 NOT_OF_THE_JOB = NOT_IN_FILES + ("for", "gpu", "task", "nvme", "samples")
 
-# What one file cannot say: TRL's distillation cuts no rows, nor does training on images.
-UNSAID = {"trl-distill": ["context"], "trl-grpo": ["context"], "trl-sft-vision": ["context"],
-          "trl-sft-images": ["context"], "trl-sft-images-lora": ["context"]}
-
 
 def cases():
     with open(os.path.join(TESTS, "emit", "cases.txt")) as lines:
@@ -99,7 +95,7 @@ class Trip:
         if done.returncode not in (0, 1):
             self.fail(done.stderr.strip())
             return self.wrong
-        said = ["--from", self.folder, "--gpu", self.card, *options(self.settings, UNSAID.get(self.name, []))]
+        said = ["--from", self.folder, "--gpu", self.card]
         torch = options(self.settings, ["torch"])
         self.check_prediction(json.loads(done.stdout),
                               self.run("predict", *said, *torch, "--json"))
@@ -107,9 +103,6 @@ class Trip:
             return self.wrong
         names = ["for", *NOT_IN_FILES]
         names += ["task"] if self.settings.get("task") == "capacity" else []
-        # TRL's GRPO cuts answers, not prompts: no key says how long both are together.
-        # Nor for vision, where a cut row would lose tokens of its images.
-        names += ["context"] if self.name in ("trl-grpo", "trl-sft-vision") else []
         again = self.folder + "-again"
         done = self.run("emit", *said, *options(self.settings, names), "-o", again)
         if done.returncode not in (0, 1):

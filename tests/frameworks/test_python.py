@@ -142,7 +142,7 @@ class Trainers(unittest.TestCase):
 
     def test_its_arguments_and_data_decide(self):
         self.sees("sft, mixed lengths", context=104, batching="padded", checkpointing="off")
-        self.sees("sft, bf16", precision="bf16")
+        self.sees("sft, bf16", precision="bf16-autocast")
 
     def test_pairs(self):
         self.sees("dpo", recipe="trl", task="dpo", context=101)

@@ -119,6 +119,8 @@ def words(row):
 def why_not_judged(row):
     if not row.time:
         return f"{row.name}: {row.unknown} ({words(row)})"
+    if row.time.get("update_alone"):
+        return f"{row.name}: {row.time['update_alone']} ({words(row)})"
     if max(row.steps) > (1 + NOISE) * min(row.steps):
         return (f"{row.name}: steps of {min(row.steps):.3f} and {max(row.steps):.3f} s, predicted "
                 f"{row.time['step_s']:.3f} s ({words(row)})")

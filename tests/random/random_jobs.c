@@ -41,9 +41,9 @@ static uint64_t below(struct draw *d, uint64_t count)
     return count ? (next(d) >> 33) % count : 0;
 }
 
-static const char *const models[] = {"Qwen3-0.6B",   "Qwen3-1.7B",     "Qwen3-4B",
-                                     "Qwen3-8B",     "Llama-3.2-1B",   "Llama-3.1-8B",
-                                     "Qwen2.5-1.5B", "Mistral-7B-v0.3"};
+static const char *const models[] = {"Qwen3-0.6B",   "Qwen3-1.7B",      "Qwen3-4B",
+                                     "Qwen3-8B",     "Llama-3.2-1B",    "Llama-3.1-8B",
+                                     "Qwen2.5-1.5B", "Mistral-7B-v0.3", "Qwen3-VL-4B-Instruct"};
 static const char *const machines[] = {"H100-80G",     "2xH100-80G", "4xA100-80G", "8xH100-80G",
                                        "2x8xH100-80G", "8xA100-40G", "H200",       "4xH200"};
 static const char *const targets[] = {"accelerate", "deepspeed", "trl",     "trl",
@@ -56,7 +56,7 @@ static const struct {
     const char *values[8];
 } choices[] = {
     {"strategy", {"single", "ddp", "fsdp1", "fsdp2", "zero1", "zero2", "zero3"}},
-    {"precision", {"bf16", "autocast", "mixed", "fp16"}},
+    {"precision", {"bf16", "autocast", "bf16-autocast", "mixed", "fp16"}},
     {"batch", {"1", "2", "3", "4"}},
     {"accum", {"1", "2", "4", "8"}},
     {"sp", {"1", "2", "4"}},
@@ -70,7 +70,7 @@ static const struct {
     {"dora", {"on", "off"}},
     {"quantize", {"nf4", "off"}},
     {"loss", {"full", "chunked:256", "liger"}},
-    {"attention", {"eager", "flash2"}}, // without one it is sdpa, as files say
+    {"attention", {"eager", "flash2", "flash3"}}, // without one it is sdpa, as files say
     {"replicate", {"1", "2", "4"}},
     {"save", {"sharded", "full"}},
     {"load-once", {"on", "off"}},
@@ -79,7 +79,8 @@ static const struct {
     {"layer-kernels", {"torch", "liger"}},
     {"expandable", {"on", "off"}},
     {"sync-each-batch", {"on", "off"}},
-    {"task", {"sft", "reward", "dpo", "kto"}},
+    {"task", {"sft", "reward", "dpo", "kto", "grpo", "rloo"}},
+    {"prompt", {"256", "1k"}},
     {"batching", {"full", "packed"}},
     {"precompute-reference", {"on", "off"}},
     {"save-hf", {"last", "never", "always"}},

@@ -413,7 +413,7 @@ static const char *const bad_adapters[][2] = {
     {"lora=0", "lora must be between 1 and 4096"},
     {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
     {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
-    {"lora=16 gpu=2xH200 recipe=trl strategy=zero3 loss=full", "LoRA is modelled on one GPU"},
+    {"lora=16 gpu=2xH200 recipe=trl strategy=zero3 loss=full", "never makes all logits at once"},
 };
 
 static const char *const bad_steps[][2] = {
@@ -453,7 +453,7 @@ static const char *const bad_steps[][2] = {
     {"lora=16 model=OLMoE-1B-7B-0924 gpu=8xH200 strategy=zero3 recipe=trl",
      "modelled under zero3 over Qwen3 and Mixtral"},
     {"lora=16 gpu=8xH200 recipe=trl tied=off offload=all", "a head in host memory"},
-    {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl, transformers and"},
+    {"lora=16 recipe=trinity", "LoRA is modelled in the steps of hf, trl, transformers, "},
     {"loss=liger recipe=trl", "TRL 1.16 keeps its own fused loss"},
     {"loss=liger model=gemma-2-2b", "liger's loss over soft-capped logits or multiplied ones"},
     {"loss=liger model=granite-3.3-2b-instruct", "or multiplied ones is not modelled"},

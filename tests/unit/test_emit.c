@@ -278,7 +278,8 @@ static const char *const refused[][2] = {
     {"for=accelerate model=Qwen3-VL-4B", "--for trl has data with images"},
     {"for=slurm around=deepspeed model=Qwen3-VL-4B", "--for trl has data with images"},
     {"for=trl task=reward model=Qwen3-VL-4B", "reads no images"},
-    {"for=trl task=grpo model=Qwen3-VL-4B", "--dataset with prompts and images"},
+    {"for=trl task=grpo model=Qwen3-VL-4B images=1", "--dataset with prompts and images"},
+    {"for=accelerate model=Qwen3-4B attention=flash3", "with flash2 they are"},
     {"for=trinity task=opd teacher=Qwen3-32B model=Qwen3-VL-4B", "models of text only"},
     {"for=trl model=Qwen3-VL-4B images=1 freeze=vision", "no word for freezing"},
     {"for=axolotl strategy=fsdp2 model=Qwen3-VL-4B", "--images 1"},
@@ -293,7 +294,6 @@ static const char *const refused[][2] = {
     {"for=accelerate loss=chunked:256", "--for trl has a chunked one"},
     {"for=accelerate offload=optimizer", "--offload all"},
     {"for=accelerate strategy=zero2 offload=all", "stage 3 only"},
-    {"for=accelerate strategy=zero3 offload=all nvme=/x", "--for deepspeed"},
     {"for=deepspeed tp=2", "files for DeepSpeed have no word for tp"},
     {"for=accelerate tp=2", "is of all GPUs of the job: --tp 8"},
     {"for=trl tp=8 strategy=fsdp2", "ReplicateParallel"},
@@ -449,12 +449,21 @@ static const struct saying {
      "trinity.yaml",
      {"Pairs; each is two rows, 64 in a step.\n  train_batch_size: 32", "use_dynamic_bsz: false",
       "max_token_len_per_gpu: 16384", "ppo_micro_batch_size_per_gpu: 2"}},
-    {"for=trl model=Qwen3-VL-4B gpu=8xH100-80G",
+    {"for=trl model=Qwen3-VL-4B images=1 gpu=8xH100-80G",
      "sft.yaml",
      {"dataset_name: HuggingFaceH4/llava-instruct-mix-vsft", "max_length: null"}},
+    {"for=trl task=dpo model=Qwen3-VL-4B images=1 gpu=8xH100-80G",
+     "dpo.yaml",
+     {"dataset_name: HuggingFaceH4/rlaif-v_formatted", "max_length: null"}},
     {"for=trl task=dpo model=Qwen3-VL-4B gpu=8xH100-80G",
      "dpo.yaml",
-     {"dataset_name: HuggingFaceH4/rlaif-v_formatted"}},
+     {"dataset_name: trl-lib/ultrafeedback_binarized", "!max_length: null"}},
+    {"for=trl model=gemma-3-4b-it gpu=8xH100-80G",
+     "sft.yaml",
+     {"dataset_name: trl-lib/Capybara", "!max_length: null"}},
+    {"for=trl model=Qwen3-4B gpu=8xH100-80G attention=flash3",
+     "sft.yaml",
+     {"attn_implementation: flash_attention_3"}},
     {"for=trinity model=Qwen3-VL-4B gpu=4xH100-80G",
      "trinity.yaml",
      {"path: hiyouga/geometry3k", "image_key: images", "simple_mm_workflow", "!gsm8k"}},
@@ -580,7 +589,7 @@ static struct str foreign_value(const struct settings *s, const char *key)
 }
 
 static const struct round_trip {
-    const char *request, *file, *says;
+    const char *request, *files, *says;
     uint64_t processes;
 } round_trips[] = {
     {"for=accelerate gpu=8xH100-80G cp=4", "accelerate.yaml",
@@ -593,7 +602,10 @@ static const struct round_trip {
      "strategy=ddp precision=autocast", 4},
     {"for=accelerate gpu=H200", "accelerate.yaml", "strategy=single precision=bf16", 1},
     {"for=accelerate gpu=2x8xH100-80G strategy=zero3 sp=2 accum=4 offload=optimizer",
-     "accelerate.yaml", "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
+     "accelerate.yaml deepspeed.json",
+     "strategy=zero3 precision=mixed sp=2 accum=4 offload=optimizer", 16},
+    {"for=accelerate gpu=8xH100-80G strategy=zero3 offload=all nvme=/x",
+     "accelerate.yaml deepspeed.json", "strategy=zero3 offload=all nvme=/x", 8},
     {"for=deepspeed gpu=8xH100-80G strategy=zero3 batch=2 accum=4 offload=all", "deepspeed.json",
      "strategy=zero3 precision=mixed batch=2 accum=4 offload=all", 0},
     {"for=deepspeed gpu=8xH100-80G strategy=zero1", "deepspeed.json", "strategy=zero1", 0},
@@ -628,20 +640,27 @@ static const struct round_trip {
      "trinity.yaml", "strategy=fsdp2 reshard=off checkpointing=off", 8},
 };
 
+static void read_files(struct settings *read, struct foreign *f, const struct emit_files *files,
+                       const char *names)
+{
+    struct error e = {0};
+    for (ptrdiff_t i = 0; i < files->count; i++) {
+        struct settings flat = settings_in(read->arena);
+        if (words_have(names, ' ', files->items[i].name))
+            CHECK(flatten_file(&flat, &files->items[i], &e) && foreign_read(read, f, &flat, &e));
+    }
+}
+
 static void check_round_trip(struct arena *a, const struct round_trip *r)
 {
     struct emit_files files = {0};
     struct error e = {0};
-    struct settings flat = settings_in(a), read = settings_in(a), wanted = settings_in(a);
+    struct settings read = settings_in(a), wanted = settings_in(a), given = settings_in(a);
     struct foreign f = foreign_in(a);
-    struct settings given = settings_in(a);
     struct str request = str_format(a, "model=Qwen3-8B context=8k %s", r->request);
     CHECK(emits(&files, a, str_z(a, request), &e));
-    for (ptrdiff_t i = 0; i < files.count; i++)
-        if (str_is(files.items[i].name, r->file))
-            CHECK(flatten_file(&flat, &files.items[i], &e));
-    CHECK(foreign_read(&read, &f, &flat, &e) && foreign_conclude(&read, &f, &given, &e) &&
-          settings_check(&read, &e));
+    read_files(&read, &f, &files, r->files);
+    CHECK(foreign_conclude(&read, &f, &given, &e) && settings_check(&read, &e));
     CHECK_STR(str_from(e.message), "");
     CHECK(f.format);
     CHECK_U64(f.processes, r->processes);

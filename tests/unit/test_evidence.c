@@ -152,7 +152,7 @@ TEST(kinds_of_job_with_something_more)
 
 TEST(kinds_that_nothing_measured)
 {
-    CHECK_U64(kind_runs(SMALL "recipe=trl loss=full", "not measured"), 0);
+    CHECK_U64(kind_runs(SMALL "recipe=trl@1.13 loss=full", "not measured"), 0);
     CHECK_U64(kind_runs(SMALL "lora=16 loss=chunked:256", "not measured"), 0);
     CHECK_U64(kind_runs("model=Qwen3-8B gpu=8xH200 context=256k strategy=zero3", "not measured"),
               0);
@@ -169,7 +169,7 @@ static void check_row(const struct evidence_row *row, uint64_t widest_bytes)
 TEST(what_nothing_measured_is_given_the_widest_error)
 {
     struct arena *a = test_arena();
-    struct evidence none = evidence_of(job_in(a, SMALL "recipe=trl loss=full"));
+    struct evidence none = evidence_of(job_in(a, SMALL "recipe=trl@1.13 loss=full"));
     for (ptrdiff_t i = 0; i < evidence_row_count; i++)
         check_row(&evidence_rows[i], evidence_short_bytes(&none, 80 * GIB));
 }

@@ -118,7 +118,7 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"{bf16=181TFLOPS}", "a custom card needs its memory", ""},
         {"{memory=48G}", "memory must be a size such as 79.15GiB or 80GB, not '48G'", ""},
         {"{memory=0GiB}", "memory must be between", ""},
-        {"{memory=1e30}", "memory must be a size", ""},
+        {"{memory=1e30}", "memory must be between 1.00 GiB", ""},
         {"{memory=48GiB,colour=red}", "a card has no 'colour'", "a card's figures are memory"},
         {"{memory=48GiB", "there is no GPU", ""},
         {"auto", "auto needs the machine itself", ""},

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "core/plan/bounds.h"
-#include "core/plan/epoch.h"
 #include "core/plan/story.h"
+#include "core/predict/epoch.h"
 #include "tests/support/t.h"
 
 static struct settings *settings_of(struct arena *a, const char *text)
@@ -44,6 +44,8 @@ static const char *const spaces[] = {
     "memory-limit=8GiB loss=chunked:256",
     "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
     "memory-limit=5GiB loss=chunked:256",
+    "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
+    "memory-limit=4GiB loss=chunked:256 layer-kernels=torch",
     "recipe=trl task=reward model=Qwen3-4B gpu=4xRTX4090 layers=2 context=1024 global-batch=8 "
     "memory-limit=5GiB cp=1",
     "recipe=trl model=Qwen3-0.6B gpu=2xH100-80G layers=2 context=8192 global-batch=1",
@@ -338,9 +340,11 @@ struct floors_seen {
 static void check_floor(struct floors_seen *seen, const struct plan_floor *f,
                         const struct plan_candidate *c)
 {
-    CHECK(c && f->bytes <= c->prediction.floor_bytes);
-    CHECK(c && (f->bytes <= f->family->limit_bytes || !c->prediction.fits));
-    CHECK(c && f->seconds <= c->prediction.time.seconds);
+    double part = f->family->loose ? PLAN_LOOSE : 1;
+    double bytes = part * (double)f->bytes;
+    CHECK(c && bytes <= (double)c->prediction.floor_bytes);
+    CHECK(c && (bytes <= (double)f->family->limit_bytes || !c->prediction.fits));
+    CHECK(c && part * f->seconds <= c->prediction.time.seconds);
     seen->above += f->bytes > f->family->limit_bytes;
     seen->timed += f->seconds > 0;
     seen->compared++;
@@ -390,6 +394,16 @@ static int check_leaner(const struct plan_candidate *o, const struct plan_candid
     return o && o != c;
 }
 
+static bool is_leaner(const struct plan_candidate *o, const struct plan_candidate *c)
+{
+    const struct plan_family *f = o->family, *e = c->family;
+    bool alike = str_is(str_from(f->strategy), e->strategy) && str_equal(f->place, e->place) &&
+                 o->batch == c->batch && memcmp(o->dial, c->dial, sizeof o->dial) == 0;
+    bool layers = f->liger == e->liger || (f->liger && !f->hosted);
+    return alike && layers && f->synced >= e->synced && f->other_loss <= e->other_loss &&
+           !f->loose && !f->tuned && !e->tuned;
+}
+
 // What DeepSpeed's first stages shard more of, what reduces each time and what keeps no logits
 // never has more alive: the order between families that room is looked for in.
 TEST(families_are_in_order)
@@ -411,13 +425,9 @@ TEST(families_are_in_order)
     CHECK(compared >= 16);
     compared = 0;
     for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));)
-        for (ptrdiff_t h = 0, k = 0; (o = plan_next(p, &h, &k));) {
-            const struct plan_family *f = o->family, *e = c->family;
-            if (str_is(str_from(f->strategy), e->strategy) && str_equal(f->place, e->place) &&
-                o->batch == c->batch && memcmp(o->dial, c->dial, sizeof o->dial) == 0 &&
-                f->synced >= e->synced && f->other_loss <= e->other_loss)
+        for (ptrdiff_t h = 0, k = 0; (o = plan_next(p, &h, &k));)
+            if (is_leaner(o, c))
                 compared += check_leaner(o, c);
-        }
     CHECK(compared > 100);
 }
 
@@ -462,6 +472,58 @@ TEST(sharing_takes_no_less)
                 memcmp(o->dial, c->dial, sizeof o->dial) == 0)
                 compared += check_shared(c, o, least_of_syncs(p, c));
     CHECK(compared > 50);
+}
+
+// The same of another family.
+static const struct plan_candidate *like_in(const struct plan *p, ptrdiff_t family,
+                                            const struct plan_candidate *c)
+{
+    const struct plan_candidate *o;
+    for (ptrdiff_t g = 0, i = 0; family >= 0 && (o = plan_next(p, &g, &i));)
+        if (o->family == &p->families[family] && o->batch == c->batch &&
+            memcmp(o->dial, c->dial, sizeof o->dial) == 0)
+            return o;
+    return NULL;
+}
+
+static bool check_by_torch(const struct plan *p, const struct plan_candidate *c)
+{
+    const struct plan_candidate *o = like_in(p, c->family->ahead, c);
+    CHECK(!o || c->prediction.time.seconds >= 0.99 * o->prediction.time.seconds);
+    return o;
+}
+
+static bool check_tuned(const struct plan *p, const struct plan_candidate *c)
+{
+    const struct plan_candidate *o = like_in(p, c->family->tuned ? c->family->usual : -1, c);
+    if (!o)
+        return false;
+    const struct prediction *q = &o->prediction;
+    CHECK(c->prediction.time.seconds >= 0.98 * (q->time.seconds - q->time.waits));
+    CHECK((double)c->prediction.floor_bytes >= 0.75 * (double)q->floor_bytes - 4e9);
+    return true;
+}
+
+// Layers by torch's kernels are no faster than by Liger's; and whatever DeepSpeed's file says, a
+// step takes no less than it does without waiting, nor what is alive much less.
+TEST(kernels_and_files_are_held_against_others)
+{
+    static const char *const asked[] = {
+        "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
+        "memory-limit=8GiB loss=chunked:256",
+        "recipe=llamafactory model=Qwen3-0.6B gpu=2x2xA100-80G layers=3 context=2048 "
+        "global-batch=4 memory-limit=12GiB",
+    };
+    ptrdiff_t by_torch = 0, tuned = 0;
+    for (ptrdiff_t n = 0; n < COUNT_OF(asked); n++) {
+        const struct plan *p = plan_of(test_arena(), asked[n], GOAL_SPEED, true);
+        const struct plan_candidate *c;
+        for (ptrdiff_t g = 0, i = 0; (c = plan_next(p, &g, &i));) {
+            by_torch += check_by_torch(p, c);
+            tuned += check_tuned(p, c);
+        }
+    }
+    CHECK(by_torch > 100 && tuned > 100);
 }
 
 static struct prediction *predicted(struct arena *a, const struct settings *s)

@@ -80,7 +80,7 @@ TEST(a_recipe_leaves_what_is_given_and_follows_the_strategy)
 {
     struct arena *a = test_arena();
     struct job p =
-        planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl loss=full optimizer=sgd");
+        planned(a, "model=Qwen3-8B gpu=8xH200 context=4k recipe=trl@1.13 loss=full optimizer=sgd");
     CHECK(p.loss == LOSS_FULL && p.optimizer == OPTIMIZER_SGD);
     p = planned(a, "model=Qwen3-8B gpu=H200 context=4k recipe=trl");
     CHECK(p.strategy == STRATEGY_SINGLE && p.precision == PRECISION_AUTOCAST);

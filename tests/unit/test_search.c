@@ -41,6 +41,20 @@ TEST(the_published_lengths)
     CHECK_U64(grid_length(&unknown, 2), 12288);
 }
 
+TEST(lengths_that_images_fill_are_left_out)
+{
+    static const uint64_t list[] = {1024, 4096, 8192};
+    struct grid multiples = {.step = 1024, .above = 1026}, exact = {.step = 1026, .above = 1026};
+    struct grid published = {.trinity = true, .max_position = 40960, .above = 8208};
+    struct grid given = {.lengths = list, .length_count = COUNT_OF(list), .above = 4096};
+    CHECK_U64(grid_length(&multiples, 0), 2048);
+    CHECK_U64(grid_length(&multiples, 3), 5120);
+    CHECK_U64(grid_length(&exact, 0), 2052);
+    CHECK_U64(grid_length(&published, 0), 12288);
+    CHECK_U64(grid_length(&given, 0), 8192);
+    CHECK_U64(grid_length(&given, 1), UINT64_MAX);
+}
+
 // Few layers, so that it is quick; the limit makes the lengths short ones.
 static const char *const plans[] = {
     "model=Qwen3-0.6B gpu=A100-80G layers=3 memory-limit=24GiB",
@@ -382,6 +396,35 @@ TEST(the_table_of_configurations_is_sound)
     }
     for (ptrdiff_t i = 0; i < GUIDE_DIALECT_COUNT; i++)
         CHECK(settings_of(test_arena(), guide_offload[i])->count > 0);
+}
+
+static void check_rungs(const char *asked)
+{
+    struct guide g;
+    struct error e;
+    CHECK(make_guide(&g, asked, NULL, &e));
+    ptrdiff_t first = guide_choice(&g, 0, 0, 4096), second = guide_choice(&g, 0, 0, 32768);
+    CHECK(first >= 0 && second > first);
+    CHECK(str_is(g.sweep.variants[second].name, "Env + Ckpt + Shard + Liger"));
+}
+
+// Whose trainers begin with plain data parallel and no checkpoints.
+TEST(trainers_are_told_to_checkpoint_and_shard)
+{
+#define EIGHT "model=Qwen3-8B gpu=8xA100-80G layers=4 memory-limit=24GiB lengths=4k,32k "
+    static const char *const asked[] = {EIGHT "recipe=axolotl", EIGHT "for=llamafactory",
+                                        EIGHT "recipe=transformers"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(asked); i++)
+        check_rungs(asked[i]);
+}
+
+TEST(others_have_no_rungs_of_trainers)
+{
+    struct guide plain;
+    struct error e;
+    CHECK(make_guide(&plain, "model=Qwen3-0.6B gpu=2xA100-80G layers=2 lengths=1k", NULL, &e));
+    for (ptrdiff_t i = 0; i < plain.sweep.variant_count; i++)
+        CHECK(!str_is(plain.sweep.variants[i].name, "Env + Ckpt"));
 }
 
 TEST(under_deepspeed_offload_keeps_the_strategy_of_the_recipe)

@@ -165,6 +165,32 @@ TEST(an_evaluation_that_compares_reads_the_reference)
     CHECK_U64(read.steps[2].end_allocated_bytes, read.steps[1].end_allocated_bytes);
 }
 
+// accelerate 1.15 does not cut the last norm and the head again: the second batch of an evaluation
+// has the embedding beside them. TRL never calls that head, so torch does not see the pass of the
+// step that follows, and its gradients wait for the embedding's (8512 MiB, 8510 on fake tensors).
+TEST(an_evaluation_leaves_the_tail_whole)
+{
+    const char *one = "recipe=trl model=Qwen3-8B layers=3 context=1024 eval-batch=2 eval-size=16";
+    const char *two = "recipe=trl model=Qwen3-8B layers=3 context=1024 eval-batch=2 eval-size=32";
+    const char *called = "recipe=transformers strategy=fsdp2 model=Qwen3-8B layers=3 context=1024 "
+                         "eval-batch=2 eval-size=32";
+    const uint64_t head = UINT64_C(151936) * 4096 * 2;
+    struct prediction first = predicted(one), second = predicted(two), plain = predicted(called);
+    CHECK(second.evaluation.allocated_bytes > first.evaluation.allocated_bytes + head / 2);
+    CHECK(second.resumed.allocated_bytes > second.steps[2].allocated_bytes + head / 2);
+    CHECK(plain.resumed.allocated_bytes < plain.steps[2].allocated_bytes + head / 2);
+}
+
+// Each token that is generated is a pass of the root, which lets the last layer's buffer go: the
+// reference reads without it (11795.9 MiB on fake tensors, torch 2.11 and TRL 1.16).
+TEST(a_reference_reads_without_a_layer_of_the_policy)
+{
+    struct prediction p = predicted("recipe=trl task=grpo model=Qwen3-8B layers=3 context=272 "
+                                    "prompt=256 batch=4 beta=0.04 load-once=off");
+    const uint64_t played = UINT64_C(12368904192), layer = UINT64_C(385892864);
+    CHECK(p.allocated_bytes > played - layer / 50 && p.allocated_bytes < played + layer / 50);
+}
+
 // TRL's fused head makes no logits: for metrics the model runs once more, and all ranks' are kept.
 TEST(trls_logits_come_from_a_second_pass)
 {

@@ -74,7 +74,7 @@ static const struct measured rows[] = {
 
 static struct varied batches_of(const struct measured *row)
 {
-    struct varied v = {0};
+    struct varied v = {.count = VARIED_STEPS};
     for (int step = 0; step < VARIED_STEPS; step++) {
         uint64_t tokens = 0;
         for (int i = 0; i < VARIED_BATCHES; i++) {
@@ -114,6 +114,39 @@ TEST(what_is_reserved_follows_from_the_batches_that_came)
     }
 }
 
+// What is padded has no label, and TRL's head leaves it out: with half of the tokens it takes less.
+TEST(padding_takes_no_place_behind_the_head)
+{
+    const char *job = ON_ONE "model=Qwen3-0.6B layers=2 context=2048 batch=4 batching=padded "
+                             "lora=16 checkpointing=off";
+    struct varied full = {.count = 1}, half = {.count = 1};
+    for (int i = 0; i < VARIED_BATCHES; i++) {
+        full.batch[0][i] = (struct varied_batch){.tokens = 2048, .filled = 8192};
+        half.batch[0][i] = (struct varied_batch){.tokens = 2048, .filled = 4096};
+    }
+    struct prediction usual = played(job, NULL), all = played(job, &full),
+                      some = played(job, &half);
+    CHECK_U64(all.requested_bytes, usual.requested_bytes);
+    CHECK(some.requested_bytes < all.requested_bytes);
+}
+
+// Gemma 2 has a mask for each of its kinds of layer once rows differ, and none where they do not
+// and the window is longer.
+TEST(rows_that_differ_have_a_mask_for_windows_too)
+{
+    enum { TOKENS = 1000, ROWS = 2 };
+    const char *job = "recipe=trl@1.16 gpu=H200 model=gemma-2-2b layers=2 context=1000 batch=2 "
+                      "batching=padded lora=16";
+    struct varied even = {.count = 1}, uneven = {.count = 1};
+    for (int i = 0; i < VARIED_BATCHES; i++) {
+        even.batch[0][i] = (struct varied_batch){.tokens = TOKENS, .even = true};
+        uneven.batch[0][i] = (struct varied_batch){.tokens = TOKENS};
+    }
+    uint64_t more =
+        played(job, &uneven).steps[0].requested_bytes - played(job, &even).steps[0].requested_bytes;
+    CHECK(more >= UINT64_C(2) * ROWS * TOKENS * TOKENS);
+}
+
 #define PADDED                                                                                     \
     "recipe=transformers model=Qwen3-0.6B gpu=H200 layers=4 context=2048 batch=3 batching=padded " \
     "checkpointing=on"
@@ -143,7 +176,7 @@ TEST(orders_have_the_longest_batch)
     CHECK(varied_orders(orders, job_in(a, PADDED)) == VARIED_ORDERS);
     uint64_t usual = played(PADDED, NULL).requested_bytes;
     for (int i = 0; i < VARIED_ORDERS; i++) {
-        CHECK_U64(orders[i].batch[VARIED_STEPS - 1][0].tokens, 2048);
+        CHECK_U64(orders[i].batch[orders[i].count - 1][0].tokens, 2048);
         CHECK_U64(played(PADDED, &orders[i]).requested_bytes, usual);
     }
 }

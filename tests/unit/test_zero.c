@@ -291,6 +291,31 @@ TEST(deepspeeds_own_buckets_are_larger)
     CHECK(more < UINT64_C(2) * 500000000);
 }
 
+// Numbers are those that a word stands for, or what they say: a bucket of twice the elements takes
+// as much more, and the optimizer steps no more at once than its sub-group.
+TEST(deepspeeds_sizes_can_be_said)
+{
+#define SHORT_ZERO3 "model=Qwen3-0.6B gpu=8xH200 context=512 strategy=zero3 "
+#define SMALL_ZERO3 "model=Qwen3-0.6B gpu=8xH200 context=2048 strategy=zero3 "
+    struct prediction automatic = predicted(SMALL_ZERO3);
+    struct prediction said = predicted(SMALL_ZERO3 "reduce-bucket-size=1048576 "
+                                                   "prefetch-bucket-size=943718 "
+                                                   "persistence-threshold=10240");
+    struct prediction own = predicted(SMALL_ZERO3 "zero-buckets=deepspeed");
+    struct prediction as_own = predicted(SMALL_ZERO3 "reduce-bucket-size=5e8 "
+                                                     "prefetch-bucket-size=5e7 "
+                                                     "persistence-threshold=1e5");
+    struct prediction larger = predicted(SMALL_ZERO3 "reduce-bucket-size=2e7");
+    struct prediction whole = predicted(SHORT_ZERO3),
+                      parts = predicted(SHORT_ZERO3 "sub-group-size=1e7");
+    CHECK_U64(said.allocated_bytes, automatic.allocated_bytes);
+    CHECK_U64(as_own.allocated_bytes, own.allocated_bytes);
+    uint64_t more = larger.steps[2].end_allocated_bytes - automatic.steps[2].end_allocated_bytes;
+    CHECK(more >= UINT64_C(2) * (20000000 - HIDDEN * HIDDEN) - 512);
+    CHECK(more <= UINT64_C(2) * (20000000 - HIDDEN * HIDDEN) + 512);
+    CHECK(parts.steps[0].allocated_bytes < whole.steps[0].allocated_bytes);
+}
+
 // deepspeed/runtime/constants.py, SEQ_PARALLEL_COMMUNICATION_DATA_TYPE_DEFAULT.
 TEST(sequence_parallel_reduces_gradients_in_fp32)
 {
@@ -330,7 +355,11 @@ TEST(what_is_not_modelled_is_refused_in_one_sentence)
         {"model=Qwen3-8B gpu=2xH200 strategy=zero3 recipe=deepspeed sample-tokens=1k",
          "with the package flash-attn: --recipe deepspeed --attention flash2"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 zero-buckets=deepspeed",
-         "zero-buckets is a setting of DeepSpeed"},
+         "buckets are a setting of DeepSpeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 sub-group-size=1e8",
+         "buckets are a setting of DeepSpeed"},
+        {"model=Qwen3-8B gpu=2xH200 strategy=zero2 sub-group-size=1e8",
+         "only reduce-bucket-size is there before stage 3"},
         {"model=Qwen3-8B gpu=2xH200 strategy=fsdp2 offload=optimizer",
          "modelled under DeepSpeed only"},
         {"model=Qwen3-8B gpu=2xH200 strategy=zero2 offload=all",

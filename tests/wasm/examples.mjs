@@ -78,7 +78,7 @@ const isFile = (path) => existsSync(path) && statSync(path).isFile();
 function questionOf({ command, settings }, folder) {
   const given = Object.fromEntries(settings);
   const lines = [['command', command], ...settings];
-  if (given.gpu === 'auto') return null;
+  if (given.gpu === 'auto' || given.data) return null; // the host looks, and reads the file
   for (const name of ['model', 'teacher'])
     if (/[/ ]|\.json$/.test(given[name] ?? '') || existsSync(join(folder, given[name] ?? ' '))) return null; // the host looks
   if (command !== 'doctor') return { text: lines.map((pair) => pair.join('=')).join('\n') };

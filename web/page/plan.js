@@ -30,7 +30,7 @@ async function drawPlan(slow, apply) {
   const { reply } = await slow.askOnly('plan', { ...settingsFor('plan'), 'global-batch': element('batch').value });
   if (reply.error) return fill(element('planned'), problem(reply.error));
   const best = reply.pareto.find((each) => each.reserved_bytes === reply.best.reserved_bytes && each.time.step_s === reply.best.time.step_s);
-  const head = `The best for ${reply.goal} of ${tokensInWords(reply.configurations)} configurations: ${reply.best.time.step_s.toFixed(1)} s a step of ${
+  const head = `The best for ${reply.goal} of ${tokensInWords(reply.configurations)} configurations: ${reply.best.time.step_s.toFixed(1)} s ${reply.best.time.update_alone ? 'an update' : 'a step'} of ${
     element('batch').value} sequences, ${bytesInWords(reply.best.reserved_bytes)} reserved, ${VERDICTS[reply.best.verdict]}.`;
   return fill(element('planned'), make('p', {}, make('b', {}, head)), make('p', {}, make('code', {}, reply.best.command)),
     frontPicture(reply.pareto, best?.options), frontTable(reply.pareto, apply));

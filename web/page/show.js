@@ -16,7 +16,7 @@ function verdictOf(reply) {
 function timeOf({ time }) {
   if (!time?.step_s) return '';
   const seconds = (value) => (value < 10 ? value.toFixed(1) : Math.round(value));
-  return ` A step takes about ${seconds(time.step_s)} s (${seconds(time.low_s)} to ${seconds(time.high_s)}), ${tokensInWords(Math.round(time.tokens_per_s))} tokens a second and GPU.`;
+  return ` ${time.update_alone ? 'An update' : 'A step'} takes about ${seconds(time.step_s)} s (${seconds(time.low_s)} to ${seconds(time.high_s)}), ${tokensInWords(Math.round(time.tokens_per_s))} tokens a second and GPU.`;
 }
 
 function evidenceOf({ evidence }) {

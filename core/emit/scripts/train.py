@@ -34,7 +34,7 @@ def read_arguments():
     parser.add_argument("--context", type=int, required=True)
     parser.add_argument("--batch", type=int, default=1)
     parser.add_argument("--accum", type=int, default=1)
-    parser.add_argument("--precision", choices=["bf16", "autocast", "mixed", "fp16"], required=True)
+    parser.add_argument("--precision", choices=["bf16", "autocast", "bf16-autocast", "mixed", "fp16"], required=True)
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), default="adamw")
     parser.add_argument("--checkpointing", action="store_true", help="recompute layers")
     parser.add_argument("--attention", default="sdpa")
@@ -115,7 +115,7 @@ def cut_over_gpus(model, size):
 
 def load_model(args):
     kind = {"attn_implementation": args.attention, "use_cache": False}
-    dtype = torch.bfloat16 if args.precision == "bf16" else torch.float32
+    dtype = torch.bfloat16 if args.precision in ("bf16", "bf16-autocast") else torch.float32
     if args.trial:
         config = AutoConfig.from_pretrained(args.model)
         config.use_cache = kind.pop("use_cache")
@@ -197,7 +197,7 @@ def main():
         gradient_checkpointing=args.checkpointing,
         gradient_checkpointing_kwargs={"use_reentrant": False} if args.checkpointing else None,
         accelerator_config=accumulation_of(args),
-        bf16=args.precision in ("autocast", "mixed"),
+        bf16=args.precision in ("autocast", "bf16-autocast", "mixed"),
         fp16=args.precision == "fp16",
         optim=OPTIMIZERS[args.optimizer],
         learning_rate=args.learning_rate,

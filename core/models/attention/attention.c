@@ -174,11 +174,26 @@ static struct var unwanted_pairs(struct trainer *t)
     return after(g, constant(g, numbers.elements, 1), numbers);
 }
 
+// transformers 4 has one mask for all layers.
+static bool needs_full_mask(const struct job *p)
+{
+    bool some = model_sliding_layers(&p->model) < p->model.layers || job_repeats_heads(p);
+    return (some && job_masks_rows(p)) || job_masks_always(p);
+}
+
+// masking_utils.py, _ignore_causal_mask_sdpa: where rows differ nothing is left out, however short
+// they are beside the window.
+static bool needs_sliding_mask(const struct job *p)
+{
+    bool rows = p->model.sliding_window && job_masks_rows(p) && !job_repeats_heads(p);
+    return job_masks_windows(p) || rows;
+}
+
 void make_masks(struct trainer *t)
 {
     const struct model *m = &t->job->model;
     bool eager = job_attends_eagerly(t->job);
-    if (t->job->batching == BATCHING_PACKED && !eager)
+    if (t->job->batching == BATCHING_PACKED && job_masks_rows(t->job))
         machine_host(t->machine, machine_rates(t->machine)->new_shape);
     if (eager && model_has(m, FEATURE_SCORES_BIASED))
         t->arguments[LAYER_FULL].mask = taken(unwanted_pairs(t));
@@ -188,14 +203,13 @@ void make_masks(struct trainer *t)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));
     if (model_has(m, FEATURE_KEYS_BIASED))
         make_mask_of_biases(t);
-    else if (job_masks_rows(t->job) || job_masks_always(t->job))
+    else if (needs_full_mask(t->job))
         t->arguments[LAYER_FULL].mask =
             taken(job_repeats_heads(t->job) ? mask_of_numbers(t) : boolean_mask(t, false));
     if (!eager && model_has(m, FEATURE_IDLE_MASK) && !m->sliding_window &&
         t->job->attention != ATTENTION_FLASH2)
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
-    bool always = m->sliding_window && has_pictures(t) && job_masks_rows(t->job);
-    if (!eager && (job_masks_windows(t->job) || always))
+    if (!eager && needs_sliding_mask(t->job))
         t->arguments[LAYER_SLIDING].mask = taken(boolean_mask(t, true));
 }
 

@@ -52,12 +52,6 @@ static struct zero *zero_of(const struct trainer *t)
     return t->state;
 }
 
-uint64_t zero_bucket_elements(const struct job *p)
-{
-    return p->zero_buckets == BUCKETS_OF_DEEPSPEED ? BUCKET_ELEMENTS
-                                                   : p->model.hidden * p->model.hidden;
-}
-
 int zero_group_of(const struct trainer *t, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
@@ -528,7 +522,7 @@ static void build(struct trainer *t)
     int count = t->graph.parameter_count;
     struct zero *z = NEW(a, struct zero, 1);
     *z = (struct zero){.ranks = job_ranks(t->job),
-                       .bucket_elements = zero_bucket_elements(t->job),
+                       .bucket_elements = job_zero_sizes(t->job).reduced,
                        .starts = NEW(a, uint64_t, count),
                        .uses_left = NEW(a, int, count),
                        .earlier = NEW(a, struct storage *, count),

@@ -4,12 +4,6 @@
 
 #include "core/models/trainer.h"
 
-// What transformers puts in for "auto" in a DeepSpeed configuration
-// (transformers/integrations/deepspeed.py): buckets of hidden x hidden elements. DeepSpeed's own
-// (deepspeed/runtime/zero/config.py): reduce_bucket_size.
-#define BUCKET_ELEMENTS UINT64_C(500000000)
-uint64_t zero_bucket_elements(const struct job *p);
-
 // The optimizer's group that a parameter is in. transformers' Trainer has two (5.17, trainer.py,
 // create_optimizer): norms and biases, which do not decay, are the second; adapters are the first.
 enum { ZERO_GROUPS = 2 };

@@ -11,8 +11,6 @@
 
 enum { MASTER_WIDTH = 4 };
 
-#define SUB_GROUP_ELEMENTS UINT64_C(1000000000) // sub_group_size, deepspeed/runtime/zero/config.py
-
 static void drop(struct trainer *t, struct storage **s)
 {
     machine_drop(t->machine, *s);
@@ -164,6 +162,7 @@ static void find_neighbours(struct trainer *t, struct zero3 *z)
 // A group of the optimizer's that is too large is cut; the last cut may be where it ends.
 static void group_parts(struct trainer *t, const struct zero3 *z)
 {
+    uint64_t most = job_zero_sizes(t->job).sub_group;
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count + 1);
     for (int number = 0; number < ZERO_GROUPS; number++) {
         struct trained *group = &t->trained[t->trained_count];
@@ -172,7 +171,7 @@ static void group_parts(struct trainer *t, const struct zero3 *z)
                 continue;
             group->width = MASTER_WIDTH;
             group->elements += coordinator_shard(z->coordinator, i);
-            group += group->elements >= SUB_GROUP_ELEMENTS;
+            group += group->elements >= most;
         }
         group += group->elements > 0;
         t->trained_count = (int)(group - t->trained);
@@ -424,7 +423,7 @@ void zero3_load(struct trainer *t)
                         .narrowed = NEW(a, struct storage *, modules),
                         .weights = NEW(a, int, modules),
                         .in_block = NEW(a, bool, modules),
-                        .bucket_elements = zero_bucket_elements(t->job),
+                        .bucket_elements = job_zero_sizes(t->job).reduced,
                         .holder = -1,
                         .ranks = job_ranks(t->job)};
     t->state = z;

@@ -1,6 +1,4 @@
-// Gathering ahead and letting go, step by step as DeepSpeed decides it. Sizes are elements. The
-// limits are what transformers puts in for "auto" (transformers/integrations/deepspeed.py) and
-// DeepSpeed's defaults (deepspeed/runtime/zero/config.py).
+// Gathering ahead and letting go, step by step as DeepSpeed decides it. Sizes are elements.
 #include "core/strategies/zero/zero_coordinator.h"
 
 #include "core/base/num.h"
@@ -8,16 +6,6 @@
 #include "core/strategies/zero/zero_pending.h"
 
 enum { MOST_MODULE_PARAMETERS = 12, NEVER = -1 };
-
-#define MOST_LIVE_ELEMENTS  INT64_C(1000000000)  // stage3_max_live_parameters
-#define MOST_REUSE_DISTANCE UINT64_C(1000000000) // stage3_max_reuse_distance
-#define PERSISTENCE_FACTOR  10                   // stage3_param_persistence_threshold: 10 x hidden
-#define PREFETCH_TENTHS     9 // stage3_prefetch_bucket_size: 0.9 x hidden x hidden
-
-// DeepSpeed's own. A reference model's engine has them too, as it is made before "auto" is replaced
-// (trl 1.16, models/utils.py, prepare_deepspeed: the keys that it sets are not read).
-#define OWN_PREFETCH_ELEMENTS   INT64_C(50000000)
-#define OWN_PERSISTENT_ELEMENTS 100000
 
 enum status { STATUS_AWAY, STATUS_COMING, STATUS_HERE };
 
@@ -84,7 +72,8 @@ struct coordinator {
     bool is_recording, is_known;
     bool is_searched; // what each module may let go was found, in the first pass that was known
     struct pending fetches;
-    int64_t step, available, prefetch_elements;
+    struct zero_sizes sizes;
+    int64_t step, available;
     uint64_t ranks;
 };
 
@@ -351,8 +340,8 @@ static void pass_over(struct coordinator *c, const struct module *m)
 
 static void gather_ahead(struct coordinator *c)
 {
-    int64_t left = MOST_LIVE_ELEMENTS - c->available, elements = 0;
-    int64_t most = left < c->prefetch_elements ? left : c->prefetch_elements;
+    int64_t left = (int64_t)c->sizes.live - c->available, elements = 0;
+    int64_t most = left < (int64_t)c->sizes.ahead ? left : (int64_t)c->sizes.ahead;
     ptrdiff_t count = 0;
     int *parameters = c->ahead;
     while (c->next_use < c->use_count && elements < most) {
@@ -399,7 +388,7 @@ static void search_ahead(struct coordinator *c)
     if (!c->visits)
         look_ahead(c);
     int64_t end = c->step;
-    while (end < c->module_count && c->passed[0][end] - c->passed[0][c->step] < MOST_REUSE_DISTANCE)
+    while (end < c->module_count && c->passed[0][end] - c->passed[0][c->step] < c->sizes.reuse)
         end++;
     machine_host(m, (double)(end - c->step) * machine_rates(m)->zero_search);
 }
@@ -467,7 +456,7 @@ static bool comes_again_soon(struct coordinator *c, int parameter, bool sees_lea
     while (i != NEVER && !sees_leaves && c->visits[i].in_leaf)
         i = c->visits[i].next;
     const uint64_t *passed = c->passed[sees_leaves];
-    return i != NEVER && passed[c->visits[i].step] - passed[c->step] < MOST_REUSE_DISTANCE;
+    return i != NEVER && passed[c->visits[i].step] - passed[c->step] < c->sizes.reuse;
 }
 
 static const struct answer *answer_of(struct coordinator *c, int module)
@@ -612,16 +601,11 @@ static void add_biases(struct coordinator *c, const struct layer_parameters *l)
 struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
 {
     struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
-    uint64_t hidden = t->job->model.hidden, persistent = PERSISTENCE_FACTOR * hidden;
     *c = (struct coordinator){.trainer = t,
                               .stream = stream,
                               .ranks = job_ranks(t->job),
-                              .prefetch_elements =
-                                  (int64_t)(PREFETCH_TENTHS * hidden * hidden / 10)};
-    if (t->is_reference || t->job->zero_buckets == BUCKETS_OF_DEEPSPEED) {
-        c->prefetch_elements = OWN_PREFETCH_ELEMENTS;
-        persistent = OWN_PERSISTENT_ELEMENTS;
-    }
+                              .sizes = t->is_reference ? job_zero_sizes_of_reference(t->job)
+                                                       : job_zero_sizes(t->job)};
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
     c->ahead = NEW(t->machine->arena, int, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
@@ -629,7 +613,7 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
         uint64_t elements = stored_elements(p);
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
-                                      .persists = elements <= persistent,
+                                      .persists = elements <= c->sizes.persists,
                                       .last = NEVER};
     }
     for (int i = 0; i < (int)t->job->model.layers; i++)

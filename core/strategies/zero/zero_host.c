@@ -75,7 +75,7 @@ uint64_t zero2_host_bytes(const struct job *p)
 static uint64_t bytes_beside_files(const struct job *p)
 {
     const uint64_t state_buffers = 4, parameter_buffers = 5;
-    const uint64_t sub_group = 1000000000, in_host = 1000000000;
+    const uint64_t sub_group = job_zero_sizes(p).sub_group, in_host = 1000000000;
     uint64_t part = u64_divide_up(p->parameters.total, job_ranks(p));
     uint64_t bytes = pinned(part * 2) + state_buffers * 4 * u64_least(part, sub_group);
     if (p->offload == OFFLOAD_ALL)

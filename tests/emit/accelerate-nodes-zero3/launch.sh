@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Qwen3-14B, 16384 tokens a sequence; sequences a step: 32.
-# Predicted: safe. Peak 71.38 GiB reserved, 43.59 GiB allocated, of the 77.63 GiB that torch may take. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 71.38 GiB reserved, 43.59 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
+# Predicted with --recipe hf
 set -euo pipefail
 cd "$(dirname "$0")"
 : "${MASTER_ADDR:?set it to the address of the first node}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Qwen3-14B, 8192 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 25.69 GiB reserved, 19.36 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 333.30 GiB. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 25.69 GiB reserved, 19.36 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 333.30 GiB.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
+# Predicted with --recipe hf
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})

@@ -3,6 +3,7 @@
 # Predicted: tight. Peak 77.34 GiB reserved, 75.83 GiB allocated, of the 77.63 GiB that torch may take. Tight: 297 MiB is free, and 10.26 GiB should be: torch may reserve 9.28 GiB more than predicted, 12 % as in 20 of 21 jobs that others published, as this kind was not measured, and 999 MiB more may live outside it; after step 1 torch still flushes its cache to find room, once. Not measured: jobs of this kind. Prompts get 4096 tokens of the context and answers 12288, unless --prompt or --response says otherwise.
 # Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
+# Predicted with --model Qwen/Qwen3-8B
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 SLIME=${SLIME:-$HOME/slime}

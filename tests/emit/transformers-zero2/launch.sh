@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-0.6B, 4096 tokens a sequence; sequences a step: 4.
-# Predicted: safe. Peak 19.99 GiB reserved, 17.50 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 19.99 GiB reserved, 17.50 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 # Predicted with --recipe transformers
 set -euo pipefail

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Qwen3-0.6B, 4096 tokens a sequence; sequences a step: 4.
-# Predicted: safe. Peak 20.56 GiB reserved, 18.06 GiB allocated, of the 77.63 GiB that torch may take. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 20.56 GiB reserved, 18.06 GiB allocated, of the 77.63 GiB that torch may take.
 # With --trial: three steps on random weights and tokens, and the measured peaks.
 # Predicted with --recipe transformers
 set -euo pipefail

@@ -2,6 +2,7 @@
 # TRL, distill: Qwen3-0.6B, 4096 tokens a sequence; answers a step: 2.
 # Predicted: safe. Peak 26.54 GiB reserved, 24.93 GiB allocated, of the 139.05 GiB that torch may take. Prompts get 1024 tokens of the context and answers 3072, unless --prompt or --response says otherwise.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
+# Predicted with --context 4096
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})

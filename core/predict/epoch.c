@@ -1,5 +1,5 @@
 // See epoch.h.
-#include "core/plan/epoch.h"
+#include "core/predict/epoch.h"
 
 #include "core/base/num.h"
 
@@ -64,6 +64,12 @@ bool data_read(struct data *d, const struct settings *s, struct error *e)
                  "is given"));
 }
 
+uint64_t packed_rows(uint64_t sequences, double mean_tokens, uint64_t row_tokens)
+{
+    double rows = (double)sequences * mean_tokens / (double)row_tokens;
+    return (uint64_t)rows + ((double)(uint64_t)rows < rows);
+}
+
 uint64_t steps_per_epoch(enum recipe recipe, uint64_t size, struct split s)
 {
     uint64_t global = sat_mul(sat_mul(s.batch, s.accum), s.data_parallel);
@@ -87,7 +93,7 @@ uint64_t steps_per_epoch(enum recipe recipe, uint64_t size, struct split s)
 struct training_time training_time_of(const struct data *d, enum recipe recipe, struct split split,
                                       uint64_t gpus, double step_s)
 {
-    uint64_t size = sat_mul(d->size, d->answers);
+    uint64_t size = d->rows ? d->rows : sat_mul(d->size, d->answers);
     uint64_t global = sat_mul(sat_mul(split.batch, split.accum), split.data_parallel);
     struct training_time t = {.steps_per_epoch = d->grouped ? size / global
                                                             : steps_per_epoch(recipe, size, split)};

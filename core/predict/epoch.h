@@ -1,7 +1,7 @@
 // How long the data take: steps by each framework's own arithmetic, hours, GPU hours and what they
 // cost.
-#ifndef FATHOM_PLAN_EPOCH_H
-#define FATHOM_PLAN_EPOCH_H
+#ifndef FATHOM_PREDICT_EPOCH_H
+#define FATHOM_PREDICT_EPOCH_H
 
 #include "core/job/job.h"
 
@@ -23,6 +23,7 @@ extern const struct remainder_row remainder_of_answers;
 
 struct data {
     uint64_t size;    // 0: not given
+    uint64_t rows;    // that they are packed into; 0: each is one
     uint64_t answers; // to each of them, that a batch counts
     bool grouped;     // whole prompts only
     uint64_t epochs;
@@ -36,6 +37,9 @@ bool data_read(struct data *d, const struct settings *s, struct error *e) MUST_U
 struct split {
     uint64_t batch, accum, data_parallel;
 };
+
+// Rows of so many tokens that sequences are packed into, of this mean length.
+uint64_t packed_rows(uint64_t sequences, double mean_tokens, uint64_t row_tokens);
 
 uint64_t steps_per_epoch(enum recipe recipe, uint64_t size, struct split split);
 
