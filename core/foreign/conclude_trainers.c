@@ -12,14 +12,14 @@ static bool conclude_packed_precision(struct conclusion *c, const struct setting
                     "products over packed weights in float32 are not modelled; with dtype: "
                     "bfloat16 they are");
     const struct setting *strategy = effective(c, "strategy");
-    bool sharded = is_sharded(strategy);
+    bool mixed = is_sharded(strategy) && !fact_is(c, "bf16", "false");
     bool cut = strategy && str_is(strategy->value, "fsdp2");
     if (cut && !fact(c, "stored")) // accelerate/utils/fsdp_utils.py, incompatible_params4bit
         return FAIL(c->error, UNSUPPORTED, packed->where,
                     "packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 "
                     "only; without it every GPU keeps all of them, which is not modelled");
     return put(c, "quantize", fact(c, "nested") ? STR("nf4") : STR("nf4-single"), packed->where) &&
-           put(c, "precision", sharded ? STR("mixed") : STR("bf16"), packed->where);
+           put(c, "precision", mixed ? STR("mixed") : STR("bf16"), packed->where);
 }
 
 static bool is_zero(const struct setting *strategy)

@@ -408,6 +408,9 @@ static const struct reading trl_rows[] = {
          "dtype=bfloat16 bnb_4bit_quant_storage=bfloat16|gpu=2xH100-80G strategy=fsdp2",
      "quantize=nf4 precision=mixed"},
     {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
+         "dtype=bfloat16 bf16=false bnb_4bit_quant_storage=bfloat16|gpu=2xH100-80G strategy=fsdp2",
+     "quantize=nf4 precision=bf16"},
+    {TRL "use_peft=true lora_dropout=0.0 load_in_4bit=true use_bnb_nested_quant=true "
          "dtype=bfloat16|gpu=2xH100-80G strategy=fsdp2",
      "!packed weights are shards under fsdp2 with bnb_4bit_quant_storage: bfloat16 only; without "
      "it every GPU keeps all of them, which is not modelled"},
