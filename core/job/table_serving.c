@@ -132,7 +132,7 @@ const struct setting_def serving_settings[] = {
     {.name = "topic",
      .kind = SETTING_TEXT,
      .values = "TOPIC",
-     .text = "what help explains: a command, or 'settings'",
+     .text = "what help explains: a command, a setting, or 'settings'",
      .operand = true},
     {0},
 };

@@ -34,7 +34,7 @@ static const struct refused_word refused_tasks[] = {
 
 const struct setting_def task_settings[] = {
     {.name = "for",
-     .uses = USE_JOB,
+     .uses = USE_JOB | USE_OFTEN,
      .field = FIELD(target),
      .also = {FIELD(in_slurm)},
      .read = read_for,
@@ -55,7 +55,7 @@ const struct setting_def task_settings[] = {
      .usual = "accelerate",
      .text = "what a Slurm job runs"},
     {.name = "task",
-     .uses = USE_JOB | USE_TRAINING,
+     .uses = USE_JOB | USE_TRAINING | USE_OFTEN,
      .field = FIELD(task),
      .read = read_task,
      WORDS(task_words),
@@ -68,7 +68,7 @@ const struct setting_def task_settings[] = {
      .text = "what is trained; pretrain is sft over plain text, opd is distill, capacity is the "
              "published length test of Trinity"},
     {.name = "batching",
-     .uses = USE_JOB | USE_TRAINING,
+     .uses = USE_JOB | USE_TRAINING | USE_OFTEN,
      .field = FIELD(batching),
      WORDS(batching_words),
      .phrase = "@ rows",

@@ -1,4 +1,4 @@
-// `fathom help`: an overview, the settings, or one command.
+// `fathom help`: an overview, the settings, one of them, or one command.
 #include "core/manual/manual.h"
 
 #include "core/job/recipe.h"
@@ -51,20 +51,27 @@ static const char *default_of(const struct setting_def *d)
 // Under which conditions a recipe sets it: " with fsdp1|fsdp2 on several GPUs".
 static void put_conditions(struct buf *b, const struct recipe_row *row)
 {
+    const struct {
+        bool asked;
+        const char *words;
+    } conditions[] = {
+        {row->several, "on several GPUs"},
+        {row->offloaded, "with offload"},
+        {row->adapted, "with adapters"},
+        {row->packed, "over packed weights"},
+        {row->fused, "with Liger's loss"},
+        {row->stretched, "with a tiled MLP or checkpoints in host memory"},
+        {row->supervised, "where texts are trained on"},
+        {row->compared, "for kto"},
+        {row->cut, "with tensor parallel"},
+    };
     if (row->strategies)
         buf_printf(b, " with %s", row->strategies);
-    if (row->several)
-        buf_put_z(b, " on several GPUs");
-    if (row->offloaded)
-        buf_put_z(b, " with offload");
-    if (row->adapted)
-        buf_put_z(b, " with adapters");
-    if (row->packed)
-        buf_put_z(b, " over packed weights");
-    if (row->compared)
-        buf_put_z(b, " for kto");
-    if (row->cut)
-        buf_put_z(b, " with tensor parallel");
+    for (ptrdiff_t i = 0; i < COUNT_OF(conditions); i++)
+        if (conditions[i].asked)
+            buf_printf(b, " %s", conditions[i].words);
+    if (row->versions)
+        buf_printf(b, " in %s", row->versions);
 }
 
 // What recipes set instead: "; trl: mixed with fsdp1|fsdp2".
@@ -80,25 +87,33 @@ static void put_recipe_defaults(struct buf *b, const struct setting_def *d)
     }
 }
 
-static const char *setting_text(struct arena *a, const struct setting_def *d)
+// In full, what recipes set; in short, that they do.
+enum detail { IN_FULL, IN_SHORT };
+
+static const char *setting_text(struct arena *a, const struct setting_def *d, enum detail detail)
 {
     if (!default_of(d))
         return d->text;
-    struct buf b = buf_in(a);
+    struct buf b = buf_in(a), recipes = buf_in(a);
+    put_recipe_defaults(&recipes, d);
     buf_printf(&b, "%s (default: %s", d->text, default_of(d));
-    put_recipe_defaults(&b, d);
+    if (detail == IN_FULL)
+        buf_put(&b, buf_str(&recipes));
+    else if (recipes.n)
+        buf_put_z(&b, ", or the recipe's");
     buf_put_z(&b, ")");
     return str_z(a, buf_str(&b));
 }
 
-static void print_setting(struct buf *b, const struct setting_def *d, const struct view *v)
+static void print_setting(struct buf *b, const struct setting_def *d, enum detail detail,
+                          const struct view *v)
 {
     struct str letter = d->letter ? str_format(b->arena, "-%c, ", d->letter) : STR_NONE;
     bool alone = d->kind == SETTING_FLAG;
     struct str values = alone ? STR_NONE : setting_values(b->arena, d);
     struct str left = str_format(b->arena, "%.*s--%s%s%.*s", STR_ARGS(letter), d->name,
                                  alone ? "" : " ", STR_ARGS(values));
-    print_pair(b, left, setting_text(b->arena, d), v);
+    print_pair(b, left, setting_text(b->arena, d, detail), v);
 }
 
 static void print_globals(struct buf *b, const struct view *v)
@@ -116,8 +131,11 @@ static void overview(struct buf *b, const struct view *v)
         print_pair(b, str_from(commands[i].name), commands[i].summary, v);
     buf_put_z(b, "\nEvery command takes:\n");
     print_globals(b, v);
-    buf_put_z(b, "\n'fathom COMMAND --help' explains one, 'fathom help settings' lists the "
-                 "settings.\n");
+    buf_char(b, '\n');
+    buf_wrapped(b,
+                STR("'fathom COMMAND --help' explains a command, 'fathom help NAME' a setting, "
+                    "'fathom help settings' all of them."),
+                0, v->width);
 }
 
 static void all_settings(struct buf *b, const struct view *v)
@@ -129,7 +147,47 @@ static void all_settings(struct buf *b, const struct view *v)
     buf_char(b, '\n');
     for (const struct setting_def *def = setting_def_next(NULL); def; def = setting_def_next(def))
         if (!def->operand)
-            print_setting(b, def, v);
+            print_setting(b, def, IN_FULL, v);
+}
+
+// One setting, with what each recipe sets and how that is known.
+static void one_setting(struct buf *b, const struct setting_def *d, const struct view *v)
+{
+    print_setting(b, d, IN_SHORT, v);
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
+        const struct recipe_row *row = &recipe_rows[i];
+        struct buf text = buf_in(b->arena);
+        if (!row->recipe || !str_is(str_from(d->name), row->setting))
+            continue;
+        buf_printf(&text, "%s: %s", row->recipe, row->value);
+        put_conditions(&text, row);
+        buf_printf(&text, " (%s)", row->evidence);
+        buf_wrapped(b, buf_str(&text), 4, v->width);
+    }
+}
+
+static bool is_explained(const struct setting_def *d)
+{
+    return !(d->uses & USE_JOB) || d->uses & USE_OFTEN;
+}
+
+// What a command takes beyond what its help explains.
+static void name_the_others(struct buf *b, const struct command *c, const struct view *v)
+{
+    struct buf names = buf_in(b->arena);
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
+        if (!is_explained(d))
+            buf_printf(&names, "%s--%s", names.n ? ", " : "", d->name);
+    if (!names.n)
+        return;
+    buf_char(b, '\n');
+    buf_wrapped(b,
+                str_format(b->arena,
+                           "Further settings of a job: %.*s. 'fathom help NAME' explains one, "
+                           "'fathom help settings' all of them.",
+                           STR_ARGS(buf_str(&names))),
+                0, v->width);
 }
 
 static void one_command(struct buf *b, const struct command *c, const struct view *v)
@@ -138,16 +196,18 @@ static void one_command(struct buf *b, const struct command *c, const struct vie
     put_usage(b, c);
     buf_put_z(b, "\n\n");
     buf_wrapped(b, str_from(c->description), 0, v->width);
-    buf_put_z(b, "\nOptions:\n");
-    const struct setting_def *d = NULL;
-    while ((d = command_setting(c, d)))
-        print_setting(b, d, v);
-    print_globals(b, v);
     buf_put_z(b, "\nExamples:\n");
     for (int i = 0; i < COMMAND_MAX_EXAMPLES && c->examples[i].arguments; i++) {
         buf_printf(b, "  fathom %s\n", c->examples[i].arguments);
         buf_wrapped(b, str_from(c->examples[i].text), 6, v->width);
     }
+    buf_put_z(b, "\nOptions:\n");
+    const struct setting_def *d = NULL;
+    while ((d = command_setting(c, d)))
+        if (is_explained(d))
+            print_setting(b, d, IN_SHORT, v);
+    print_globals(b, v);
+    name_the_others(b, c, v);
 }
 
 static void command_json(struct json_out *j, const struct command *c)
@@ -225,8 +285,9 @@ bool help_answer(struct answer *a, const struct query *q, struct error *e)
 {
     const struct setting *topic = settings_find_z(q->settings, "topic");
     const struct command *c = topic ? command_find(topic->value) : NULL;
+    const struct setting_def *setting = topic ? setting_def_find(topic->value) : NULL;
     bool settings = topic && str_is(topic->value, "settings");
-    if (topic && !c && !settings)
+    if (topic && !c && !settings && !setting)
         return command_unknown(topic->value, e);
     if (q->json)
         tables_json(&a->out);
@@ -234,6 +295,8 @@ bool help_answer(struct answer *a, const struct query *q, struct error *e)
         one_command(&a->out, c, &q->view);
     else if (settings)
         all_settings(&a->out, &q->view);
+    else if (setting)
+        one_setting(&a->out, setting, &q->view);
     else
         overview(&a->out, &q->view);
     return true;

@@ -67,6 +67,7 @@ enum setting_use {
     USE_HUNT = 8,        // which trials are made and how they are watched, not what a trial does
     USE_TRIAL = 16,      // what only a trial's engine reads
     USE_PREDICTION = 32, // says what is predicted, and has no place in files
+    USE_OFTEN = 64,      // most people set it: a command's help explains it, and names the rest
 };
 
 struct job;
