@@ -9,7 +9,6 @@
 #include "core/predict/real_time.h"
 #include "core/predict/varied.h"
 #include "core/recipes/run.h"
-#include "core/strategies/strategies.h"
 
 static struct allocator_options options_of(const struct job *job, uint64_t limit_bytes)
 {
