@@ -579,7 +579,7 @@ const struct doubt doubt_rows[] = {
     {is_other_dora, "DoRA in this step or strategy (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},
     {is_packed_in_fp32, "what is reserved with fp32 around packed weights", true},
-    {is_packed_and_short, "packed weights with so few tokens", true},
+    {is_packed_and_short, "packed weights with so few tokens", false},
 };
 
 const ptrdiff_t doubt_row_count = COUNT_OF(doubt_rows);

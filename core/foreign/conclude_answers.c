@@ -2,21 +2,24 @@
 // at once, and how prompt and answer share a row. From TRL 1.16 (trainer/grpo_config.py).
 #include "core/foreign/conclude.h"
 
-// vllm_mode is colocate unless the file says otherwise.
+// vllm_mode is colocate unless the file says otherwise. On the GPUs that train vLLM holds its part
+// of the card, weights and cache, whatever the trainer does (sleep aside): what is left is a limit.
 static bool conclude_engine(struct conclusion *c)
 {
     const struct setting *vllm = fact(c, "vllm");
+    bool elsewhere = fact(c, "vllm-elsewhere"), limited = settings_find_z(c->given, "memory-limit");
     if (!vllm)
         return true;
-    if (!fact(c, "vllm-elsewhere"))
+    if (!elsewhere && !limited)
         return FAIL(c->error, UNSUPPORTED, vllm->where,
-                    "vLLM on the GPUs that train takes vllm_gpu_memory_utilization of each, which "
-                    "is not modelled; with vllm_mode: server it has GPUs of its own");
-    foreign_note(c->found,
-                 str_format(c->out->arena,
-                            "%.*s: answers come from vLLM's own GPUs: predicted as if the trainer "
-                            "generated them, which takes as much or more",
-                            STR_ARGS(vllm->where)));
+                    "vLLM on the GPUs that train takes vllm_gpu_memory_utilization of each (0.3 "
+                    "where nothing is said), which is not modelled: --memory-limit says what it "
+                    "leaves the trainer; with vllm_mode: server it has GPUs of its own");
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: answers come from vLLM%s: predicted as if the trainer "
+                                      "generated them, which takes as much or more",
+                                      STR_ARGS(vllm->where),
+                                      elsewhere ? "'s own GPUs" : ", beside --memory-limit"));
     return true;
 }
 

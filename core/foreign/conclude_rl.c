@@ -162,6 +162,19 @@ static bool is_dynamic(const struct conclusion *c, const char *own, const char *
     return fact(c, name) ? !fact_is(c, name, "false") : fallback;
 }
 
+// Rows are cut to their tokens (use_remove_padding), and real ones are seldom as long as allowed.
+static void note_longest_rows(struct conclusion *c, const struct micro_batches *m, struct str where)
+{
+    if (m->verl && m->batch > 1 && !settings_find_z(c->given, "context"))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: predicted with rows as long as they may be, %llu x %llu "
+                                "tokens a micro-batch; --context says how long yours are on "
+                                "average",
+                                STR_ARGS(where), (unsigned long long)m->batch,
+                                (unsigned long long)m->context));
+}
+
 static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
 {
     enum { USUAL = 8 }; // sequences of a group in the published test
@@ -177,6 +190,8 @@ static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
     said = said ? said : fact(c, "limit");
     said = said ? said : fact(c, "sequences");
     said = said ? said : fact(c, m->verl ? "verl" : "Trinity-RFT");
+    if (!dynamic)
+        note_longest_rows(c, m, said->where);
     return put_count(c, "batch", u64_divide_up(m->batch, rows), said->where) &&
            put_count(c, "accum", m->count, said->where);
 }

@@ -25,6 +25,8 @@ enum computed {
     TRLS_LOSS,          // with the strategy there is, which TRL would choose another for
     TRLS_SHARDS,        // the same where nothing is sharded
     UNSHARDED,          // where nothing is
+    NARROW_WEIGHTS,     // where all are trained in fp32 under autocast
+    EIGHT_BITS,         // of the optimizer, where all weights are trained
     FOUR_BITS,          // of what adapters leave as it is
     ADAPTERS,           // instead of all weights
     ADAPTERS_OVER_FOUR, // bits
@@ -74,6 +76,8 @@ static const struct remedy_row {
      MORE_RANKS, 4},
     {"or three quarters as long", "", EVERY_RECIPE, SHORTER, 3},
     {"or half as long", "", EVERY_RECIPE, SHORTER, 2},
+    {"or weights in bf16", "", OF(TRL) | OF(TRANSFORMERS), NARROW_WEIGHTS},
+    {"or Adam in eight bits", "", EVERY_RECIPE, EIGHT_BITS},
     {"or adapters instead of all", "", EVERY_RECIPE, ADAPTERS},
     {"or these over four bits", "", EVERY_RECIPE, ADAPTERS_OVER_FOUR},
     {"or twice the GPUs", "", EVERY_RECIPE, MORE_GPUS, 2},
@@ -101,7 +105,14 @@ static struct str shorter(struct arena *a, const struct job *j, int quarters)
     return tokens ? str_format(a, "context=%llu", (unsigned long long)tokens) : STR_NONE;
 }
 
-// More nodes where one is full.
+// Whose jobs have all weights on each GPU unless told otherwise.
+static bool recipe_copies(enum recipe recipe)
+{
+    return recipe == RECIPE_TRANSFORMERS || recipe == RECIPE_AXOLOTL ||
+           recipe == RECIPE_LLAMAFACTORY;
+}
+
+// More nodes where one is full, and shards where each GPU would have the same as one.
 static struct str more_gpus(struct arena *a, const struct job *j, int times)
 {
     const struct hardware *h = &j->hardware;
@@ -112,10 +123,12 @@ static struct str more_gpus(struct arena *a, const struct job *j, int times)
         factor /= 2;
     }
     nodes *= factor;
+    bool alike = j->packed || j->strategy == STRATEGY_DDP || recipe_copies(j->recipe);
+    const char *sharded = alike && !job_is_sharded(j) ? " strategy=fsdp2" : "";
     if (nodes == 1)
-        return str_format(a, "gpu=%llux%s", (unsigned long long)here, h->card.name);
-    return str_format(a, "gpu=%llux%llux%s", (unsigned long long)nodes, (unsigned long long)here,
-                      h->card.name);
+        return str_format(a, "gpu=%llux%s%s", (unsigned long long)here, h->card.name, sharded);
+    return str_format(a, "gpu=%llux%llux%s%s", (unsigned long long)nodes, (unsigned long long)here,
+                      h->card.name, sharded);
 }
 
 static struct str trls_loss(struct arena *a, const struct job *j)
@@ -132,7 +145,8 @@ static struct str four_bits(struct arena *a, const struct job *j, bool so, const
 {
     if (!so || j->packed)
         return STR_NONE;
-    bool narrows = j->recipe == RECIPE_TRL && !job_is_sharded(j);
+    bool narrows =
+        j->recipe == RECIPE_TRL && !job_is_sharded(j) && settings_find_z(j->given, "precision");
     return str_format(a, "%squantize=nf4%s", before, narrows ? " precision=bf16" : "");
 }
 
@@ -171,6 +185,11 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
         return words_if(j->strategy == STRATEGY_DDP, "recipe=trl strategy=fsdp2");
     case UNSHARDED:
         return words_if(!job_is_sharded(j), row->settings);
+    case NARROW_WEIGHTS:
+        return words_if(j->precision == PRECISION_AUTOCAST && !j->lora_rank,
+                        "precision=bf16-autocast");
+    case EIGHT_BITS:
+        return words_if(!j->lora_rank, "optimizer=adamw-8bit");
     case FOUR_BITS:
         return four_bits(a, j, j->lora_rank > 0, "");
     case ADAPTERS:

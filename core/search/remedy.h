@@ -12,7 +12,7 @@ struct remedy {
     struct prediction prediction;
 };
 
-enum { REMEDIES_MOST = 40 };
+enum { REMEDIES_MOST = 48 };
 
 struct remedies {
     struct remedy items[REMEDIES_MOST];

@@ -244,6 +244,12 @@ TEST(verl)
               "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=16384 "
               "actor_rollout_ref.actor.strategy=fsdp2",
          "context=8192 batch=2 accum=8 strategy=fsdp2 task=grpo model=Qwen/Qwen3-8B"},
+        {VERL "data.max_prompt_length=512 data.max_response_length=1024 trainer.nnodes=1 "
+              "trainer.n_gpus_per_node=8 actor_rollout_ref.actor.ppo_mini_batch_size=32 "
+              "actor_rollout_ref.rollout.n=8 "
+              "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16",
+         "context=1536 batch=16 accum=2?run/file.yaml:1:1: predicted with rows as long as they may "
+         "be, 16 x 1536 tokens a micro-batch; --context says how long yours are on average"},
         {VERL "actor_rollout_ref.actor.surprise=1",
          "!actor_rollout_ref.actor.surprise '1' of verl is not read, and may change memory"},
         {"actor_rollout_ref.model.path=x algorithm.adv_estimator=gae",

@@ -105,8 +105,12 @@ static const struct reading trl_rows[] = {
     {TRL "loss_type=dr_grpo |context=4096", "task=grpo loss=-"},
     {TRL "loss_type=surprise", "!loss_type 'surprise' of TRL is not modelled"},
     {TRL "use_vllm=true |context=4096",
-     "!vLLM on the GPUs that train takes vllm_gpu_memory_utilization of each, which is not "
-     "modelled; with vllm_mode: server it has GPUs of its own"},
+     "!vLLM on the GPUs that train takes vllm_gpu_memory_utilization of each (0.3 where nothing is "
+     "said), which is not modelled: --memory-limit says what it leaves the trainer; with "
+     "vllm_mode: server it has GPUs of its own"},
+    {TRL "use_vllm=true |context=4096 memory-limit=50GiB",
+     "task=grpo?run/file.yaml:1:1: answers come from vLLM, beside --memory-limit: predicted as if "
+     "the trainer generated them, which takes as much or more"},
     {TRL "use_vllm=true vllm_mode=server steps_per_generation=8 |context=4096",
      "task=grpo?run/file.yaml:1:1: answers come from vLLM's own GPUs: predicted as if the trainer "
      "generated them, which takes as much or more"},
