@@ -92,6 +92,7 @@ condition is_chunked_by_hand;
 condition is_counted_only;
 condition is_deepspeed;
 condition is_hybrid;
+condition generates_without_cache;
 condition is_latent;
 condition is_latent_and_another;
 condition is_megatron;

@@ -173,6 +173,14 @@ bool is_special_under_zero(const struct job *j)
     return has_own_attention(j) && !model_has(&j->model, written);
 }
 
+// Whose attention joins no earlier keys and values (core/models/layer.c, join_cache).
+bool generates_without_cache(const struct job *j)
+{
+    feature_set own = FEATURE_ALIBI | FEATURE_SCORES_BIASED | FEATURE_WIDE_SCORES |
+                      FEATURE_HEADS_AMONG | FEATURE_MLA | FEATURE_DELTA_NET;
+    return job_generates(j) && model_has(&j->model, own);
+}
+
 bool is_latent(const struct job *j)
 {
     return model_has(&j->model, FEATURE_MLA);

@@ -129,6 +129,9 @@ const struct rule unmodelled_rules[] = {
     {0, 0, is_special_under_trinity, 0, NOT_YET, "model",
      "@family@ is not modelled as @recipe@ trains it; Qwen, Llama and Mistral without windows "
      "are"},
+    {0, 0, generates_without_cache, 0, NOT_YET, "task",
+     "answers of @family@ are not modelled: generate keeps something else of it than keys and "
+     "values, or in another shape"},
     {0, 0, is_before_grouped_experts, 0, NOT_YET, "recipe",
      "experts are modelled as transformers 5 runs them, all at once; this @recipe@ comes with one "
      "that calls each by itself"},
@@ -151,6 +154,8 @@ const struct rule unmodelled_rules[] = {
      "weights in fp32; elsewhere mixed is its policy for bf16 compute"},
     {IS_OFFLOAD_OPTIMIZER, IS_OFFLOAD_ALL | IS_ZERO | IS_MEGATRON, NULL, 0, NOT_YET, "offload",
      "an optimizer in host memory is modelled under DeepSpeed only"},
+    {IS_OFFLOAD_ALL | IS_FSDP | IS_BNB, 0, NULL, 0, NOT_YET, "optimizer",
+     "bitsandbytes' optimizers are modelled on the card, not in host memory: --optimizer adamw"},
     {IS_OFFLOAD_ALL | IS_FSDP1, 0, is_verls, 0, NOT_YET, "offload",
      "@recipe@ under fsdp1 is not modelled with offload; under fsdp2 it is"},
     {IS_OFFLOAD_ALL, IS_FSDP | IS_ZERO3, NULL, 0, NOT_YET, "offload",

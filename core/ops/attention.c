@@ -223,6 +223,14 @@ static struct var output_of(struct graph *g, struct attended *made)
     return made->out;
 }
 
+// Values may be narrower than keys, where there are as many heads of all three (latent attention).
+static uint64_t mixed_elements(const struct queries *in)
+{
+    if (in->v.elements == in->k.elements)
+        return in->q.elements;
+    return in->q.elements / in->k.elements * in->v.elements;
+}
+
 // cuDNN's fused attention, the first choice of torch 2.9 and later on compute capability 9.0 and
 // 10.0; the sizes are those of recorded runs (tests/data/traces/t00).
 static struct var attend(struct graph *g, const struct queries *in,
@@ -240,7 +248,7 @@ static struct var attend(struct graph *g, const struct queries *in,
         keep_last(g, n, mask.storage);
     struct attended made = {.seed = graph_output(g, NULL, 1, 8)};
     made.offset = graph_output(g, NULL, 1, 8);
-    made.out = graph_output(g, n, in->q.elements * in->v.elements / in->k.elements, in->q.width);
+    made.out = graph_output(g, n, mixed_elements(in), in->q.width);
     if (wants_log_sum(g))
         made.log_sum = graph_output(g, NULL, shape->tokens * shape->heads, 4);
     if (!g->stopped)

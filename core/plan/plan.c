@@ -316,7 +316,7 @@ static bool fail_for_nothing(const struct plan *p, struct error *e)
                         "multiple of %llu can",
                         (unsigned long long)p->request.global_batch,
                         (unsigned long long)p->families[i].data_parallel,
-                        (unsigned long long)p->families[i].data_parallel);
+                        (unsigned long long)(p->families[i].data_parallel * plan_fewest_rows(p)));
     for (ptrdiff_t i = 0; i < p->group_count; i++)
         if (p->groups[i].refusal.code != ERROR_NONE) {
             *e = p->groups[i].refusal;

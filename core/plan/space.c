@@ -63,16 +63,23 @@ bool plan_is_given(const struct plan *p, const char *setting)
     return settings_find_z(p->request.settings, setting) != NULL;
 }
 
+// KTO compares a row with its neighbour.
+uint64_t plan_fewest_rows(const struct plan *p)
+{
+    return p->job.task == TASK_KTO ? 2 : 1;
+}
+
 // Divisors, so that micro-batches of one size make up the batch; where there is but one, it is
 // reduced after it whatever is said. Of a pipeline no fewer than it has stages, of which half would
 // wait.
-static void find_micro(struct plan_family *f, const struct plan_request *r)
+static void find_micro(struct plan_family *f, const struct plan *p)
 {
-    uint64_t each = r->global_batch / f->data_parallel;
-    uint64_t most = u64_least(each / f->stages, r->lean ? 1 : each);
+    const struct plan_request *r = &p->request;
+    uint64_t each = r->global_batch / f->data_parallel, fewest = plan_fewest_rows(p);
+    uint64_t most = u64_least(each / f->stages, r->lean ? fewest : each);
     if (r->global_batch % f->data_parallel)
         return;
-    for (uint64_t b = 1; b <= most && b <= 65536 && f->micro_count < PLAN_MOST_MICRO; b++)
+    for (uint64_t b = fewest; b <= most && b <= 65536 && f->micro_count < PLAN_MOST_MICRO; b++)
         if (each % b == 0 && !(f->synced && b == each))
             f->micro[f->micro_count++] = b;
 }
@@ -131,7 +138,7 @@ bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, stru
         f.pipeline = job->pipeline;
         f.turns = job->interleaved;
         f.stages = plan_is_given(p, "pp") ? 1 : job->pipeline;
-        find_micro(&f, &p->request);
+        find_micro(&f, p);
     }
     find_dials(p, &f);
     f.nodes = 1;

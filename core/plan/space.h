@@ -15,6 +15,8 @@ bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f,
 bool plan_megatron_families(struct plan *p, struct arena *a, struct plan_family f,
                             struct error *e) MUST_USE;
 bool plan_is_given(const struct plan *p, const char *setting);
+// Of a micro-batch.
+uint64_t plan_fewest_rows(const struct plan *p);
 
 // What takes longer than so many times the fastest is told of only where memory is the goal.
 #define PLAN_FRONT_TIMES 2.0

@@ -25,7 +25,8 @@ enum computed {
     TRLS_LOSS,          // with the strategy there is, which TRL would choose another for
     TRLS_SHARDS,        // the same where nothing is sharded
     UNSHARDED,          // where nothing is
-    NARROW_WEIGHTS,     // where all are trained in fp32 under autocast
+    NARROW_WEIGHTS,     // where they are fp32 under autocast
+    REPLICAS,           // of shards, where there are more than experts
     EIGHT_BITS,         // of the optimizer, where all weights are trained
     FOUR_BITS,          // of what adapters leave as it is
     ADAPTERS,           // instead of all weights
@@ -77,6 +78,7 @@ static const struct remedy_row {
     {"or three quarters as long", "", EVERY_RECIPE, SHORTER, 3},
     {"or half as long", "", EVERY_RECIPE, SHORTER, 2},
     {"or weights in bf16", "", OF(TRL) | OF(TRANSFORMERS), NARROW_WEIGHTS},
+    {"or no more shards than experts", "", OF(HF) | OF(TRANSFORMERS) | OF(TRL), REPLICAS},
     {"or Adam in eight bits", "", EVERY_RECIPE, EIGHT_BITS},
     {"or adapters instead of all", "", EVERY_RECIPE, ADAPTERS},
     {"or these over four bits", "", EVERY_RECIPE, ADAPTERS_OVER_FOUR},
@@ -150,6 +152,15 @@ static struct str four_bits(struct arena *a, const struct job *j, bool so, const
     return str_format(a, "%squantize=nf4%s", before, narrows ? " precision=bf16" : "");
 }
 
+// FSDP2 cuts weights of experts by expert: more ranks than these have nothing but padding.
+static struct str replicas(struct arena *a, const struct job *j)
+{
+    uint64_t experts = j->model.experts.count, ranks = job_ranks(j);
+    bool padded = j->strategy == STRATEGY_FSDP2 && j->replicas == 1 && experts && ranks > experts;
+    return padded ? str_format(a, "replicate=%llu", (unsigned long long)(ranks / experts))
+                  : STR_NONE;
+}
+
 static struct str words_if(bool so, const char *words)
 {
     return so ? str_from(words) : STR_NONE;
@@ -186,8 +197,10 @@ static struct str words_of_row(struct arena *a, const struct job *j, const struc
     case UNSHARDED:
         return words_if(!job_is_sharded(j), row->settings);
     case NARROW_WEIGHTS:
-        return words_if(j->precision == PRECISION_AUTOCAST && !j->lora_rank,
+        return words_if(j->precision == PRECISION_AUTOCAST && !j->packed,
                         "precision=bf16-autocast");
+    case REPLICAS:
+        return replicas(a, j);
     case EIGHT_BITS:
         return words_if(!j->lora_rank, "optimizer=adamw-8bit");
     case FOUR_BITS:

@@ -14,13 +14,21 @@ const struct strategy_kind *strategy_kind_of(enum strategy strategy)
     return kinds[strategy];
 }
 
-// With offload, host memory holds fp32 shards, gradients and two moments (not measured); of frozen
-// ones the shards. Adapters are too few to count.
+// Of each parameter that is trained, in fp32: Adam's two moments, Adafactor's one where nothing is
+// factored, as in FSDP1's flat shards.
+static uint64_t state_bytes(enum optimizer optimizer)
+{
+    enum { MOMENT = 4 };
+    return optimizer == OPTIMIZER_SGD ? 0 : optimizer == OPTIMIZER_ADAFACTOR ? MOMENT : 2 * MOMENT;
+}
+
+// With offload, host memory holds fp32 shards, gradients and the optimizer's state (not measured);
+// of frozen ones the shards. Adapters are too few to count.
 uint64_t shards_host_bytes(const struct job *p)
 {
-    enum { HOST_BYTES_PER_PARAMETER = 16, HOST_BYTES_PER_FROZEN = 4 };
+    enum { SHARD = 4, GRADIENT = 4 };
     uint64_t part = u64_divide_up(p->parameters.total, job_shards(p));
-    uint64_t each = p->lora_rank ? HOST_BYTES_PER_FROZEN : HOST_BYTES_PER_PARAMETER;
+    uint64_t each = p->lora_rank ? SHARD : SHARD + GRADIENT + state_bytes(p->optimizer);
     return p->offload ? sat_mul(part, each) : 0;
 }
 

@@ -6,6 +6,9 @@
 
 static const char *const refusals[][2] = {
     {"model=gpt-oss-20b gpu=H200 context=4096 attention=sdpa", "only eager knows"},
+    {"model=falcon-7b gpu=8xH200 context=8192 recipe=trl task=grpo", "answers of Falcon are not"},
+    {"model=Qwen3-Next-80B-A3B-Instruct gpu=8xH200 context=1024 recipe=trl task=grpo",
+     "answers of Qwen3-Next are not modelled"},
     {"model=Qwen3-8B gpu=8xH200 context=4096 recipe=trl task=grpo strategy=fsdp1 lora=16",
      "cannot generate with adapters under fsdp1"},
     {"model=gpt-oss-20b gpu=H200 context=4096 attention=flash2", "only eager knows"},
