@@ -182,6 +182,16 @@ static bool adds_tensors(const struct plan *p, const struct plan_family *f)
            !f->other_loss && !plan_is_given(p, "tp") && !str_starts(f->words, STR("gpu="));
 }
 
+// Whether ranks that share a sequence attend as those do that share none. They mask nothing, so
+// that windows, scores written out and kernels that read a mask may take longer than their
+// exchange.
+static bool attends_alike(const struct job *j)
+{
+    enum attention_kernel kernel = job_attention_kernel(j);
+    return (kernel == KERNEL_FLASH || kernel == KERNEL_CUDNN) && !job_attends_eagerly(j) &&
+           !job_masks_windows(j) && !job_masks_rows(j);
+}
+
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller.
 // And replicas of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
@@ -189,6 +199,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     static const char *const ways[] = {"cp", "sp"};
     ptrdiff_t alone = p->family_count;
     uint64_t gpus = hardware_gpus(&p->job.hardware), nodes = p->job.hardware.nodes;
+    bool alike = attends_alike(&p->job);
     f.alone = -1;
     if (!plan_add_family(p, a, f, e))
         return false;
@@ -205,12 +216,12 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
         return true;
     for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
-        f.alone = alone;
+        f.alone = alike ? alone : -1;
         for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
             struct str words = str_format(a, "%s=%llu", ways[w], (unsigned long long)n);
             if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
                 return false;
-            if (!p->families[p->family_count - 1].refused)
+            if (alike && !p->families[p->family_count - 1].refused)
                 f.alone = p->family_count - 1;
         }
     }
