@@ -380,6 +380,27 @@ bool asks_before_its_end(const struct job *j)
     return j->prompt >= j->context && j->context;
 }
 
+bool teaches_nobody(const struct job *j)
+{
+    return settings_find_z(j->given, "teacher") && j->task != TASK_DISTILL && j->task != TASK_OPD;
+}
+
+bool prompts_for_nothing(const struct job *j)
+{
+    bool texts = j->task == TASK_SFT || j->task == TASK_PRETRAIN;
+    return texts && (settings_find_z(j->given, "prompt") || settings_find_z(j->given, "response"));
+}
+
+bool sizes_no_image(const struct job *j)
+{
+    return settings_find_z(j->given, "image-size") != NULL;
+}
+
+bool is_rank_of_no_ring(const struct job *j)
+{
+    return settings_find_z(j->given, "cp-rank") != NULL;
+}
+
 bool has_kl_elsewhere(const struct job *j)
 {
     return settings_find_z(j->given, "beta") && (!job_generates(j) || j->task == TASK_DISTILL);

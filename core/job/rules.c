@@ -208,6 +208,13 @@ const struct rule needed_rules[] = {
     {0, 0, has_kl_elsewhere, 0, CANNOT, "beta",
      "beta is a setting of --recipe trl with --task grpo or rloo, where it decides whether a "
      "reference model is held"},
+    {0, 0, teaches_nobody, 0, CANNOT, "teacher", "only --task distill has a teacher"},
+    {0, 0, prompts_for_nothing, 0, CANNOT, "prompt",
+     "nothing is generated in this task: its texts are as long as the context"},
+    {0, IS_VISION, sizes_no_image, 0, CANNOT, "image-size", "this model reads no images"},
+    {0, IS_CP, is_rank_of_no_ring, 0, CANNOT, "cp-rank", "there is no context parallel: --cp 2"},
+    {IS_CHUNKED, IS_TRL_LOSS, is_trl, 0, CANNOT, "loss",
+     "TRL's chunk is 256 tokens: --loss chunked:256"},
     {0, 0, has_parts_of_another, 0, CANNOT, "response",
      "prompt and response together are the context; leave one of the three out"},
     {0, 0, asks_before_its_end, 0, CANNOT, "prompt",

@@ -50,8 +50,6 @@ const struct rule target_rules[] = {
      "train.py trains on texts: --task sft; --for trl has the others"},
     {IS_CAPACITY, 0, NULL, IN(TRL) | IN(VERL) | IN(SLIME), CANNOT, "task",
      "capacity is a test of Trinity"},
-    {IS_CHUNKED, IS_TRL_LOSS, NULL, IN(TRL), CANNOT, "loss",
-     "TRL's chunk is 256 tokens: --loss chunked:256"},
     {0, IS_SFT, loss_is_given, IN(TRL), CANNOT, "loss",
      "TRL takes a loss for sft only; this task has its own"},
     {IS_CP, IS_SFT, NULL, IN(TRL), CANNOT, "cp", "TRL splits sequences by context for sft only"},

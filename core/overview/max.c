@@ -228,11 +228,11 @@ static void peak_json(struct json_out *j, const struct capacity *c)
         return;
     }
     json_out_object(j);
-    json_out_field_u64(j, "allocated_bytes", c->allocated_bytes);
-    json_out_field_u64(j, "requested_bytes", c->requested_bytes);
-    json_out_field_u64(j, "reserved_bytes", c->reserved_bytes);
-    json_out_field_u64(j, "driver_bytes", c->reserved_bytes + c->outside_bytes);
-    json_out_field_str(j, "phase", str_from(phase_name(c->phase)));
+    json_out_field_u64(j, "allocated_bytes", c->told.allocated_bytes);
+    json_out_field_u64(j, "requested_bytes", c->told.requested_bytes);
+    json_out_field_u64(j, "reserved_bytes", c->told.reserved_bytes);
+    json_out_field_u64(j, "driver_bytes", c->told.reserved_bytes + c->outside_bytes);
+    json_out_field_str(j, "phase", str_from(phase_name(c->told_phase)));
     json_out_object_end(j);
 }
 

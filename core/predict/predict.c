@@ -299,6 +299,17 @@ int prediction_phases(struct job_phase phases[JOB_PHASES], const struct predicti
     return count;
 }
 
+struct step_peak prediction_peak(enum phase *phase, const struct prediction *p)
+{
+    struct job_phase phases[JOB_PHASES];
+    int count = prediction_phases(phases, p);
+    *phase = p->fits ? p->train_phase : p->phase;
+    for (int i = 0; i < count && p->fits; i++)
+        if (str_is(str_from(phases[i].name), "train"))
+            return phases[i].peak;
+    return (struct step_peak){p->allocated_bytes, p->requested_bytes, p->reserved_bytes, 0, 0};
+}
+
 static const char *phase_of_failure(const struct prediction *p)
 {
     return p->phase == PHASE_BUILD      ? "load"

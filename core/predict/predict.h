@@ -117,6 +117,9 @@ struct job_phase {
 };
 enum { JOB_PHASES = 4 };
 int prediction_phases(struct job_phase phases[JOB_PHASES], const struct prediction *p);
+
+// The peak that replies tell: that of training; where memory ran out earlier, what there was.
+struct step_peak prediction_peak(enum phase *phase, const struct prediction *p);
 const char *prediction_decided_by(const struct prediction *p); // or ran out in
 
 struct outside outside_of(const struct job *job);

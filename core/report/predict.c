@@ -536,22 +536,16 @@ static void remedies_json(struct json_out *j, const struct predict_story *s)
     json_out_array_end(j);
 }
 
-// The peak is that of training; where memory ran out earlier, what there was.
 void report_peak_json(struct json_out *j, const struct prediction *p)
 {
-    struct job_phase phases[JOB_PHASES];
-    int count = prediction_phases(phases, p);
-    struct step_peak most = {p->allocated_bytes, p->requested_bytes, p->reserved_bytes, 0, 0};
-    enum phase phase = p->fits ? p->train_phase : p->phase;
-    for (int i = 0; i < count && p->fits; i++)
-        if (str_is(str_from(phases[i].name), "train"))
-            most = phases[i].peak;
+    enum phase phase;
+    struct step_peak most = prediction_peak(&phase, p);
     json_out_key(j, "peak");
     json_out_object(j);
     json_out_field_u64(j, "allocated_bytes", most.allocated_bytes);
     json_out_field_u64(j, "requested_bytes", most.requested_bytes);
     json_out_field_u64(j, "reserved_bytes", most.reserved_bytes);
-    if (p->reserved_high_bytes) {
+    if (p->reserved_high_bytes && most.reserved_bytes == p->reserved_bytes) {
         json_out_field_u64(j, "reserved_low_bytes", p->reserved_low_bytes);
         json_out_field_u64(j, "reserved_high_bytes", p->reserved_high_bytes);
     }

@@ -169,6 +169,7 @@ static void keep_peak(struct capacity *c, const struct prediction *p)
     c->verdict = p->verdict;
     c->phase = p->phase;
     c->step = p->step;
+    c->told = prediction_peak(&c->told_phase, p);
 }
 
 static void keep_stop(struct capacity *c, const struct prediction *p)

@@ -33,6 +33,8 @@ struct capacity {
     uint64_t outside_bytes;
     uint64_t allocated_bytes, requested_bytes, reserved_bytes, host_bytes; // at `context`
     enum phase phase;                                                      // of that peak
+    struct step_peak told;                                                 // prediction_peak
+    enum phase told_phase;
     int step;
     struct step_time time;  // a step's at `context`
     struct verdict verdict; // at `context`

@@ -6,6 +6,14 @@
 
 static const char *const refusals[][2] = {
     {"model=gpt-oss-20b gpu=H200 context=4096 attention=sdpa", "only eager knows"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k recipe=trl loss=chunked:64", "chunk is 256 tokens"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k teacher=Qwen3-8B", "only --task distill has a teacher"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k prompt=1k", "nothing is generated in this task"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k image-size=64x64", "reads no images"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k cp-rank=0", "there is no context parallel"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k recipe=trl strategy=fsdp1 offload=all "
+     "optimizer=adamw-8bit",
+     "are modelled on the card, not in host memory"},
     {"model=falcon-7b gpu=8xH200 context=8192 recipe=trl task=grpo", "answers of Falcon are not"},
     {"model=Qwen3-Next-80B-A3B-Instruct gpu=8xH200 context=1024 recipe=trl task=grpo",
      "answers of Qwen3-Next are not modelled"},
