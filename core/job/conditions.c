@@ -576,6 +576,11 @@ bool has_no_bf16(const struct job *j)
     return j->hardware.card.capability && j->hardware.card.capability < AMPERE;
 }
 
+bool trains_in_bf16_only(const struct job *j)
+{
+    return has_no_bf16(j) && (is_verls(j) || is_megatron(j));
+}
+
 bool packs_without_bf16(const struct job *j)
 {
     return is_trl(j) && has_no_bf16(j);

@@ -127,6 +127,7 @@ condition is_unpredicted_policy_task;
 condition is_unpredicted_task;
 condition is_verl;
 condition is_verls;
+condition trains_in_bf16_only;
 condition keeps_beyond_counting;
 condition keeps_checkpoints_for_nothing;
 condition keeps_images_elsewhere;

@@ -103,6 +103,8 @@ const struct rule needed_rules[] = {
          "files for @target@ run another training step: --recipe @target_recipe@, or leave it out"},
 
     // What recipes need.
+    {0, 0, trains_in_bf16_only, 0, CANNOT, "gpu",
+     "@recipe@ trains in bf16, which @gpu@ has not; cards of compute capability 8.0 and later do"},
     {IS_DDP, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
     {IS_ZERO, 0, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},
     {0, IS_FSDP, is_verls, 0, CANNOT, "strategy", "@recipe@ trains under fsdp1 or fsdp2"},

@@ -119,6 +119,19 @@ static void print_range(struct buf *out, const struct view *v, const struct job 
     buf_wrapped(out, text, 2, v->width);
 }
 
+// Where more is reserved than the table of steps shows.
+static const char *elsewhere_than_in_steps(const struct prediction *p)
+{
+    static const char *const words[][2] = {{"load", ", when the model is loaded"},
+                                           {"evaluate", ", in evaluation"},
+                                           {"save", ", when it is saved"}};
+    struct str decides = str_from(prediction_decided_by(p));
+    for (ptrdiff_t i = 0; p->fits && i < COUNT_OF(words); i++)
+        if (str_is(decides, words[i][0]))
+            return words[i][1];
+    return "";
+}
+
 static void print_alive(struct buf *out, const struct view *v, const struct job *job,
                         const struct prediction *p)
 {
@@ -141,8 +154,9 @@ static void print_alive(struct buf *out, const struct view *v, const struct job 
         print_bar(out, MANAGED, p->managed_bytes, whole);
     struct str reserved = bytes_text(out->arena, p->fits ? p->reserved_bytes : p->needs_bytes);
     struct str limit = bytes_text(out->arena, p->limit_bytes);
-    buf_printf(out, "  %s %.*s of the %.*s that torch may take\n",
-               p->fits ? "reserved at most" : "would need", STR_ARGS(reserved), STR_ARGS(limit));
+    buf_printf(out, "  %s %.*s of the %.*s that torch may take%s\n",
+               p->fits ? "reserved at most" : "would need", STR_ARGS(reserved), STR_ARGS(limit),
+               elsewhere_than_in_steps(p));
     print_range(out, v, job, p);
 }
 
