@@ -95,7 +95,7 @@ struct plan_group {
     struct plan_floor *floors;
     ptrdiff_t floor_count, floors_settled;
     struct plan_floor *estimates; // of seconds alone (estimate.h)
-    ptrdiff_t estimate_count;
+    ptrdiff_t estimate_count, estimates_settled;
     struct error refusal; // the first
 };
 

@@ -89,6 +89,7 @@ void plan_settle_group(struct plan *p, struct plan_group *g)
 {
     while (g->settled < g->candidate_count)
         p->settled[p->settled_count++] = &g->candidates[g->settled++];
+    g->estimates_settled = g->estimate_count;
     const struct plan_floor **of_place = &p->families[g->family->same_place].floors;
     for (; g->floors_settled < g->floor_count; p->floor_count++) {
         struct plan_floor *f = &g->floors[g->floors_settled++];
