@@ -283,6 +283,31 @@ double plan_least_bytes(const struct plan *p, const struct plan_group *own,
     return least_bytes(p, own, &f);
 }
 
+static struct plan_end *end_of(const struct plan_group *g, const struct plan_candidate *c)
+{
+    for (ptrdiff_t i = 0; i < g->end_count; i++)
+        if (memcmp(g->ends[i].dial, c->dial, sizeof c->dial) == 0)
+            return &g->ends[i];
+    return NULL;
+}
+
+double plan_least_reserved(const struct plan *p, const struct plan_group *own,
+                           const struct plan_candidate *c)
+{
+    const struct plan_end *end = end_of(own, c);
+    double bytes = plan_least_bytes(p, own, c);
+    return end ? most(bytes, (double)end->bytes) : bytes;
+}
+
+void plan_add_end(struct plan_group *g, const struct plan_candidate *c)
+{
+    struct plan_end *end = end_of(g, c);
+    if (!end)
+        end = &g->ends[g->end_count++];
+    memcpy(end->dial, c->dial, sizeof c->dial);
+    end->bytes = c->prediction.reserved_bytes;
+}
+
 bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
                       const struct plan_candidate *c)
 {

@@ -11,71 +11,6 @@
 #include "core/recipes/run.h"
 #include "core/strategies/strategies.h"
 
-// Measured at the end of 113 runs on an H200: 240 MiB beyond the bare context for one GPU, 310 to
-// 320 with FSDP, and NCCL's 558 MiB more with DDP on one GPU. Collectives of more than two ranks
-// took 688 MB on A100s (nccl#964); not measured here.
-// With Ulysses there are two more communicators, over the sequence group and across groups, and
-// all_to_all keeps buffers for every peer. That, and what FlashAttention's and compiled kernels
-// take under verl, is fitted to the 120 published capacities on A100
-// (tests/runs/trinity_capacity_a100.json): they agree with 1.45 to 1.60 GiB outside torch, 3.32
-// to 3.45 with sp 2, 4.55 to 5.1 with sp 4.
-#define NCCL_PEER_BYTES       (640 * MIB)
-#define MODULES_SINGLE_BYTES  (240 * MIB)
-#define MODULES_SHARDED_BYTES (320 * MIB)
-#define NCCL_ALONE_BYTES      (558 * MIB)
-#define NCCL_BYTES            UINT64_C(688000000)
-
-// Ranks of other nodes share one pool of network buffers, 64 MiB each way (nccl 2.30,
-// transport/net.cc: 32 channels x NCCL_SHARED_STEPS x 128 KiB), whatever their number; only those
-// of the node have buffers of their own.
-static uint64_t near_peers(const struct job *job)
-{
-    return job->ulysses < job->hardware.gpus_per_node ? job->ulysses : job->hardware.gpus_per_node;
-}
-
-// Where a switch multiplies (NVLS), each communicator has 16 channels of 1 MiB (32 on
-// Blackwell), both ways, for each rank of the node (nccl 2.30, transport/nvls.cc,
-// ncclNvlsBufferSetup). Counted under DeepSpeed's Ulysses, where with it the published figures of
-// NVML are met (tests/measured/alst.py); what is fitted to A100s has none.
-static uint64_t multicast(const struct job *job)
-{
-    enum { HOPPER = 90, BLACKWELL = 100 };
-    const uint64_t communicators = 3, ways = 2;
-    int capability = job->hardware.card.capability;
-    uint64_t channels = capability == HOPPER ? 16 : capability == BLACKWELL ? 32 : 0;
-    return job_is_zero(job) ? communicators * channels * ways * near_peers(job) * MIB : 0;
-}
-
-struct outside outside_of(const struct job *job)
-{
-    const struct run_kind *run = run_kind_of(job->recipe);
-    bool several = job_ranks(job) > 1 || run->always_distributed;
-    bool alone = !several && strategy_kind_of(job->strategy)->talks_alone;
-    struct outside o = {job->hardware.card.context.value,
-                        (several ? MODULES_SHARDED_BYTES : MODULES_SINGLE_BYTES) +
-                            run->kernels_bytes,
-                        several ? NCCL_BYTES
-                        : alone ? NCCL_ALONE_BYTES
-                                : 0};
-    if (job->ulysses > 1)
-        o.nccl_bytes += 2 * NCCL_BYTES + (near_peers(job) - 1) * NCCL_PEER_BYTES + multicast(job);
-    return o;
-}
-
-uint64_t outside_bytes(const struct outside *o)
-{
-    return o->context_bytes + o->modules_bytes + o->nccl_bytes;
-}
-
-uint64_t limit_of(const struct job *job, const struct outside *o)
-{
-    uint64_t taken = outside_bytes(o);
-    uint64_t card = job->hardware.card.memory.value;
-    if (job->limit_bytes)
-        return job->limit_bytes;
-    return card > taken ? card - taken : 0;
-}
-
 static struct allocator_options options_of(const struct job *job, uint64_t limit_bytes)
 {
     struct allocator_options o = allocator_options_default(job->torch_minor);
@@ -116,6 +51,7 @@ struct simulation {
     int steps;                   // of no more than tells a bound; 0: all
     const double *part;          // of steps that is products and attention; NULL: as they are
     bool each_layer;             // is made
+    uint64_t most_bytes;         // reserved, of which anybody wants to know; 0: of any
     const struct chance *chance; // NULL: as a rule
     struct trace *trace;
     struct machine machine;
@@ -213,7 +149,7 @@ static void make_steps(struct prediction *p, struct simulation *s, const struct 
     bool repeating = false;
     for (int i = 0; i < p->steps_asked; i++) {
         uint64_t live = s->machine.live_bytes;
-        if (s->steps && i == s->steps)
+        if ((s->steps && i == s->steps) || s->played.passed)
             return;
         if (s->only_room && s->machine.floor_bytes > p->limit_bytes)
             return;
@@ -282,7 +218,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
         p->steps_asked = job->varied->count;
     make_steps(p, s, job, run);
     note_training(p, s, 0);
-    if (s->steps)
+    if (s->steps || s->played.passed)
         return;
     if (job->evaluation_batch)
         evaluate(p, s, job, run);
@@ -324,6 +260,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     }
     if (s->plays)
         played_start(&s->played, scratch, &s->machine, &options);
+    s->played.most_bytes = s->most_bytes;
     make_history(p, s, job);
     if (s->plays)
         played_end(&s->played);
@@ -343,6 +280,7 @@ static void take_over(struct prediction *p, const struct simulation *s)
     p->allocated_bytes = played->peak.allocated_bytes;
     p->requested_bytes = played->requested_bytes;
     p->reserved_bytes = played->reserved_bytes;
+    p->passed = played->passed;
     p->oom_kind = played->failed_kind;
     memcpy(p->by_kind, played->peak.there.by_kind, sizeof p->by_kind);
     p->reserved_there_bytes = played->peak.there.reserved_bytes;
@@ -446,6 +384,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
 struct manner {
     bool plays, untimed, each_layer;
     int steps;           // 0: all
+    uint64_t most_bytes; // 0: whatever is reserved
     const double *parts; // of each stage (simulation.part); NULL: as they are
     struct seen_stage *seen;
 };
@@ -460,6 +399,7 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
                            .each_layer = how->each_layer,
                            .steps = how->steps,
                            .part = how->parts,
+                           .most_bytes = how->most_bytes,
                            .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
@@ -517,10 +457,12 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
         how.parts = asked->parts ? &asked->parts[i] : NULL;
         if (!fit_stage(&stage, a, &one, &how, e))
             return false;
-        if (i == SEEN_FIRST)
+        if (i == SEEN_FIRST || stage.passed)
             *p = stage;
         else
             join_stages(p, &stage);
+        if (stage.passed)
+            return true;
     }
     if (!how.untimed)
         p->time = step_time_of_stages(*a, job, seen);
@@ -530,6 +472,12 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     return fit(p, a, job, &(struct manner){.plays = true}, e);
+}
+
+bool predict_fit_within(struct prediction *p, struct arena *a, const struct job *job,
+                        uint64_t most_bytes, struct error *e)
+{
+    return fit(p, a, job, &(struct manner){.plays = true, .most_bytes = most_bytes}, e);
 }
 
 bool predict_each_layer(struct prediction *p, struct arena *a, const struct job *job,
