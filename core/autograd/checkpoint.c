@@ -225,6 +225,13 @@ static void run_reentrant(struct graph *g, int32_t index)
     graph_hand_on(g, n.inputs[0], &result);
 }
 
+static void bring_offloaded(struct graph *g, struct frame *f)
+{
+    struct stamp *noting = stamp_pause_to_bring(g);
+    f->input.storage = offload_unpack(&g->offload, g->machine, f->input.storage);
+    stamp_resume_with(g, noting, f->input.storage);
+}
+
 static struct outcome run_again(struct graph *g, struct node n, int32_t index)
 {
     struct frame *f = n.frame;
@@ -233,7 +240,8 @@ static struct outcome run_again(struct graph *g, struct node n, int32_t index)
     struct outcome seed = {.gradient = n.gradient, .view = n.gradient_is_view};
     run_tail(g, &f->tail, &seed);
     bool offloaded = f->input.storage && f->input.storage->on_host;
-    f->input.storage = offload_unpack(&g->offload, g->machine, f->input.storage);
+    if (offloaded)
+        bring_offloaded(g, f);
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     graph_add_node(g, &operation_pass);
     g->frame = f;

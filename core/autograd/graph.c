@@ -348,6 +348,15 @@ static void at_module_of(struct graph *g, const struct node *n, enum module_mome
         graph_at_module(g, n->frozen_module - 1, n->operation, moment);
 }
 
+static void settle_offloaded(struct graph *g, struct node *n)
+{
+    if (!g->offload.asked)
+        return;
+    struct stamp *noting = stamp_pause_to_settle(g);
+    offload_settle(&g->offload, g->machine, n->saved, n->saved_count);
+    stamp_resume(g, noting);
+}
+
 static void run_node(struct graph *g, int32_t index)
 {
     struct node *n = &g->nodes[index];
@@ -367,7 +376,7 @@ static void run_node(struct graph *g, int32_t index)
         if (out[i].gradient && out[i].cast_bytes)
             cast(g, &out[i]);
     if (had_kept)
-        offload_settle(&g->offload, g->machine, n->saved, n->saved_count);
+        settle_offloaded(g, n);
     machine_drop(g->machine, n->gradient);
     n->gradient = NULL;
     graph_release(g, n, had_kept);

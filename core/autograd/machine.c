@@ -255,12 +255,12 @@ void machine_drop(struct machine *m, struct storage *s)
         m->spare = s;
         return;
     }
+    if (m->stamp)
+        stamp_freed(m->stamp, s);
     if (s->recorded) {
         free_after(m, s, STREAM_COMPUTE);
         return;
     }
-    if (m->stamp)
-        stamp_freed(m->stamp, s);
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE, MEMORY_UNKNOWN);
     if (m->play)
@@ -395,7 +395,6 @@ void machine_drop_after(struct machine *m, struct storage *s, uint16_t stream)
 
 static void free_after(struct machine *m, struct storage *s, uint16_t stream)
 {
-    stamp_spoil(m->stamp);
     m->live_bytes -= whole_units(s->bytes);
     note(m, s, EVENT_FREE_REQUESTED, MEMORY_UNKNOWN);
     if (m->play)

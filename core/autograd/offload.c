@@ -60,14 +60,24 @@ struct storage *offload_pack(struct host_stash *o, struct machine *m, struct sto
     return machine_take_host(m, s->bytes, number);
 }
 
+static struct storage *tensor_of(const struct host_stash *o, const struct storage *s)
+{
+    for (int i = 0; i < o->stash_count; i++)
+        if (o->stash[i].number == s->number)
+            return o->stash[i].storage;
+    return NULL;
+}
+
+bool offload_has(const struct host_stash *o, const struct storage *s)
+{
+    return s->on_host && tensor_of(o, s);
+}
+
 struct storage *offload_unpack(struct host_stash *o, struct machine *m, struct storage *s)
 {
     if (!s || !s->on_host)
         return s;
-    struct storage *back = NULL;
-    for (int i = 0; i < o->stash_count; i++)
-        if (o->stash[i].number == s->number)
-            back = storage_share(o->stash[i].storage);
+    struct storage *back = storage_share(tensor_of(o, s));
     machine_host(m, machine_rates(m)->keep);
     if (!back) {
         back = machine_take_on(m, o->stream, s->bytes, MEMORY_CHECKPOINTS);

@@ -44,6 +44,9 @@ void offload_skip(struct host_stash *o);
 // The tensor that one in host memory stands for, which is dropped; others as they are.
 struct storage *offload_unpack(struct host_stash *o, struct machine *m, struct storage *s);
 
+// Whether that one is on the card still, so that nothing has to be brought back.
+bool offload_has(const struct host_stash *o, const struct storage *s);
+
 // A node that asked is done with `saved`, of which those brought back go later.
 void offload_settle(struct host_stash *o, struct machine *m, struct storage **saved, int count);
 

@@ -91,7 +91,7 @@ static bool can_be_stamped(const struct graph *g, const struct frame *f)
     const struct machine *m = g->machine;
     bool called_back = g->adapter && !g->in_backward;
     return f->kin.like && g->recording && !called_back && !g->reentrant && !g->engine &&
-           !g->offload.on && !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched &&
+           !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched &&
            !m->stamp;
 }
 
@@ -129,7 +129,8 @@ static bool is_left_alive(const struct stamp *s, const struct frame *f)
 struct stamp *stamp_of_backward(struct graph *g, const struct frame *f, const struct node *n)
 {
     struct occasion now;
-    bool can = can_be_stamped(g, f) && !f->exposes && n->gradient && f->input.storage;
+    bool can = can_be_stamped(g, f) && !f->exposes && n->gradient && f->input.storage &&
+               !offload_has(&g->offload, f->input.storage);
     struct stamp *s = can ? row_of(g, &f->kin, true) : NULL;
     if (!s)
         return NULL;
@@ -137,7 +138,7 @@ struct stamp *stamp_of_backward(struct graph *g, const struct frame *f, const st
     now.gradient_bytes = n->gradient->bytes;
     now.gradient_references = n->gradient->references;
     now.input_references = f->input.storage->references;
-    now.flags |= (uint32_t)n->gradient_is_view << 16;
+    now.flags |= (uint32_t)n->gradient_is_view << 16 | (uint32_t)f->input.storage->on_host << 17;
     s = chosen(s, &now);
     return s && s->made && !is_left_alive(s, f) ? NULL : s;
 }
@@ -192,6 +193,7 @@ void stamp_freed(struct stamp *s, const struct storage *gone)
         return;
     }
     if (gone->stamped > 0) {
+        s->spoilt |= gone->recorded;
         struct place *p = &s->places[gone->stamped - 1];
         *add(s) = (struct note){.kind = NOTE_LEAVE, .place = gone->stamped, .bytes = gone->bytes};
         s->notes[p->note].kind = NOTE_USE;
@@ -240,7 +242,7 @@ static void begin(struct graph *g, struct stamp *s, const struct frame *f)
     s->count = 0;
     s->place_count = 0;
     s->alive = 0;
-    s->spoilt = false;
+    s->spoilt = s->brings = s->gives = false;
     memset(s->guests, 0, sizeof s->guests);
     listen(g, s);
 }
@@ -266,7 +268,8 @@ void stamp_begin_backward(struct graph *g, struct stamp *s, const struct frame *
         return;
     begin(g, s, f);
     mark_outside(s, OUTSIDE_GRADIENT, n->gradient);
-    mark_outside(s, OUTSIDE_INPUT, f->input.storage);
+    if (!f->input.storage->on_host)
+        mark_outside(s, OUTSIDE_INPUT, f->input.storage);
     for (int i = 0; i < FRAME_ALSO; i++)
         mark_outside(s, OUTSIDE_ALSO + i, f->also[i].storage);
 }
@@ -395,6 +398,8 @@ void stamp_end_backward(struct graph *g, struct stamp *s, const struct frame *f,
     bool held = f->input.storage;
     for (int i = 0; i < FRAME_ALSO; i++)
         held |= f->also[i].storage != NULL;
+    bool kept = s->guests[OUTSIDE_INPUT].storage;
+    s->spoilt |= s->brings && (g->offload.asked || kept != s->gives);
     s->spoilt |= held || !(place > 0 || place == -1 - OUTSIDE_GRADIENT) || s->alive != (place > 0);
     s->result = place;
     s->result_references = result->gradient ? result->gradient->references : 0;
@@ -455,4 +460,38 @@ void stamp_resume(struct graph *g, struct stamp *s)
 {
     if (s)
         listen(g, s);
+}
+
+struct stamp *stamp_pause_to_bring(struct graph *g)
+{
+    struct stamp *s = g->machine->stamp;
+    if (!s)
+        return NULL;
+    s->brings = true;
+    *add(s) = (struct note){.kind = NOTE_BRING};
+    listen(g, NULL);
+    return s;
+}
+
+void stamp_resume_with(struct graph *g, struct stamp *s, struct storage *input)
+{
+    if (!s)
+        return;
+    mark_outside(s, OUTSIDE_INPUT, input);
+    listen(g, s);
+}
+
+// What nothing else has by then goes when the next layer asks.
+struct stamp *stamp_pause_to_settle(struct graph *g)
+{
+    struct stamp *s = g->machine->stamp;
+    if (!s)
+        return NULL;
+    const struct storage *input = s->guests[OUTSIDE_INPUT].storage;
+    bool own = s->brings && input && input == g->offload.input;
+    s->spoilt |= !own;
+    s->gives = own && input->references == 1;
+    *add(s) = (struct note){.kind = NOTE_SETTLE, .bytes = own ? input->references : 0};
+    listen(g, NULL);
+    return s;
 }

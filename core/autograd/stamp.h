@@ -49,6 +49,12 @@ struct stamp *stamp_pause_for_module(struct graph *g, int parameter,
                                      const struct operation *operation, int moment);
 void stamp_resume(struct graph *g, struct stamp *s);
 
+// The same of what is kept in host memory: a layer's input is brought back, and its first node that
+// asked for something kept is done.
+struct stamp *stamp_pause_to_bring(struct graph *g);
+void stamp_resume_with(struct graph *g, struct stamp *s, struct storage *input);
+struct stamp *stamp_pause_to_settle(struct graph *g);
+
 // By the machine, while notes are filled.
 void stamp_took(struct stamp *s, struct storage *made, enum memory_kind kind);
 void stamp_dropped(struct stamp *s, const struct storage *shared); // it is still there

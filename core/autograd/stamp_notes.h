@@ -21,6 +21,8 @@ enum note_kind {
     NOTE_GIVE,
     NOTE_TELL,
     NOTE_MODULE,
+    NOTE_BRING,
+    NOTE_SETTLE,
     NOTE_TIME
 };
 
@@ -30,7 +32,7 @@ struct note {
     uint16_t stream;
     int32_t place; // or a parameter's name, or a phrase's number
     union {
-        uint64_t bytes; // or launches
+        uint64_t bytes; // or launches, or references
         double amount;
         const struct operation *operation;
     };
@@ -90,6 +92,8 @@ struct stamp {
     int32_t result; // place, and how it is left
     uint32_t result_references;
     bool result_is_view;
+    bool brings; // its input from host memory, and
+    bool gives;  // does not let it go: the next does
 };
 
 // A name for a parameter that means the same in every layer of a kind: its place in the layer, an

@@ -29,6 +29,18 @@ static void add_time(struct timeline *t, const struct note *n)
     }
 }
 
+// Of the layer's input: what is shared and dropped meanwhile is not counted.
+static void play_kept(struct graph *g, const struct note *n, struct storage **input)
+{
+    if (n->kind == NOTE_BRING) {
+        *input = offload_unpack(&g->offload, g->machine, *input);
+        g->offload.input = *input;
+    } else {
+        (*input)->references = (uint32_t)n->bytes;
+        offload_settle(&g->offload, g->machine, NULL, 0);
+    }
+}
+
 static void play_other(struct graph *g, const struct stamp *s, const struct kin *k,
                        const struct note *n)
 {
@@ -76,7 +88,7 @@ static void let_guest_go(struct machine *m, struct storage *s)
 }
 
 static void play(struct graph *g, const struct stamp *s, const struct kin *k,
-                 struct storage *const outside[OUTSIDE_COUNT])
+                 struct storage *outside[OUTSIDE_COUNT])
 {
     struct machine *m = g->machine;
     m->layers_noted++;
@@ -88,6 +100,8 @@ static void play(struct graph *g, const struct stamp *s, const struct kin *k,
                 machine_take_on(m, n->stream, n->bytes, (enum memory_kind)n->of);
         } else if (n->kind == NOTE_FREE) {
             let_guest_go(m, outside[-1 - n->place]);
+        } else if (n->kind == NOTE_BRING || n->kind == NOTE_SETTLE) {
+            play_kept(g, n, &outside[OUTSIDE_INPUT]);
         } else {
             play_other(g, s, k, n);
         }
@@ -115,7 +129,7 @@ struct outcome stamp_play_backward(struct graph *g, const struct stamp *s, struc
     play(g, s, &f->kin, outside);
     for (int i = 0; i < OUTSIDE_COUNT; i++) {
         const struct guest *o = &s->guests[i];
-        if (o->storage)
+        if (o->storage && !(i == OUTSIDE_INPUT && s->brings))
             outside[i]->references += o->left - o->references;
     }
     f->input.storage = NULL;

@@ -165,6 +165,14 @@ static uint64_t alike_after(const struct ring *r, uint64_t i)
     return i && i + 1 < end ? end - i - 1 : 0;
 }
 
+// A turn is left out once two before it were alike: of few ranks none is, and to watch them would be
+// for nothing.
+static struct turns watched_turns(struct graph *g, const struct ring *r)
+{
+    bool may_repeat = alike_after(r, 1) > 1 || alike_after(r, r->rank + 1) > 1;
+    return may_repeat ? machine_turns(g->machine) : (struct turns){0};
+}
+
 // All blocks, merged.
 static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_elements)
 {
@@ -173,7 +181,7 @@ static struct block run_ring(struct graph *g, const struct ring *r, uint64_t kv_
     struct var gathered = {.node = NO_NODE};
     struct block b = {0};
     struct merger m = {0};
-    struct turns turns = machine_turns(g->machine);
+    struct turns turns = watched_turns(g, r);
     for (uint64_t i = 0; i < r->ranks; i++) {
         if (i + 1 < r->ranks) {
             struct var joined = take(g, 2 * kv_elements, 2);
@@ -294,7 +302,7 @@ static void ring_backward(struct graph *g, struct node *n, struct outcome *out)
                                take_working(g, 4 * kv_elements)};
     d.own_key = take_working(g, 2 * kv_elements);
     d.own_value = take_working(g, 2 * kv_elements);
-    struct turns turns = machine_turns(g->machine);
+    struct turns turns = watched_turns(g, r);
     for (uint64_t i = 0; i < r->ranks; i++) {
         if (i + 1 < r->ranks)
             replace(g, &d.joined_kv, take_working(g, 4 * kv_elements));

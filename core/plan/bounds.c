@@ -78,10 +78,12 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-static double by_estimates(const struct plan_group *g, const struct plan_candidate *c)
+static double by_estimates(const struct plan_group *own, const struct plan_group *g,
+                           const struct plan_candidate *c)
 {
     double seconds = 0;
-    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
+    ptrdiff_t count = g == own ? g->estimate_count : g->estimates_settled;
+    for (ptrdiff_t i = 0; i < count; i++)
         if (g->estimates[i].seconds > seconds && is_no_faster(c, &g->estimates[i]))
             seconds = g->estimates[i].seconds;
     return seconds;
@@ -101,7 +103,7 @@ static double by_floors(const struct plan_group *own, const struct plan_group *g
 static double least_at_work(const struct plan_group *own, const struct plan_group *g,
                             const struct plan_candidate *c)
 {
-    double seconds = by_estimates(g, c);
+    double seconds = by_estimates(own, g, c);
     ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
     for (ptrdiff_t i = 0; i < count; i++)
         if (g->floors[i].at_work > seconds && is_no_faster(c, &g->floors[i]))
@@ -118,7 +120,7 @@ static double least_seconds(const struct plan *p, const struct plan_group *own,
     double seconds = ahead   ? AHEAD * least_seconds(p, own, ahead, c)
                      : usual ? least_at_work(own, usual, c)
                              : 0;
-    seconds = most(seconds, most(by_floors(own, g, c), by_estimates(g, c)));
+    seconds = most(seconds, most(by_floors(own, g, c), by_estimates(own, g, c)));
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
@@ -279,6 +281,31 @@ double plan_least_bytes(const struct plan *p, const struct plan_group *own,
 {
     struct plan_floor f = floor_of(c);
     return least_bytes(p, own, &f);
+}
+
+static struct plan_end *end_of(const struct plan_group *g, const struct plan_candidate *c)
+{
+    for (ptrdiff_t i = 0; i < g->end_count; i++)
+        if (memcmp(g->ends[i].dial, c->dial, sizeof c->dial) == 0)
+            return &g->ends[i];
+    return NULL;
+}
+
+double plan_least_reserved(const struct plan *p, const struct plan_group *own,
+                           const struct plan_candidate *c)
+{
+    const struct plan_end *end = end_of(own, c);
+    double bytes = plan_least_bytes(p, own, c);
+    return end ? most(bytes, (double)end->bytes) : bytes;
+}
+
+void plan_add_end(struct plan_group *g, const struct plan_candidate *c)
+{
+    struct plan_end *end = end_of(g, c);
+    if (!end)
+        end = &g->ends[g->end_count++];
+    memcpy(end->dial, c->dial, sizeof c->dial);
+    end->bytes = c->prediction.reserved_bytes;
 }
 
 bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,

@@ -21,6 +21,13 @@ double plan_least_seconds(const struct plan *p, const struct plan_group *own,
 double plan_least_bytes(const struct plan *p, const struct plan_group *own,
                         const struct plan_candidate *c);
 
+// The least that torch can reserve, which is no less.
+double plan_least_reserved(const struct plan *p, const struct plan_group *own,
+                           const struct plan_candidate *c);
+
+// That its prediction ended early, into the group's own.
+void plan_add_end(struct plan_group *g, const struct plan_candidate *c);
+
 // There is no room by what is known already.
 bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
                       const struct plan_candidate *c);

@@ -94,8 +94,10 @@ struct plan_group {
     ptrdiff_t settled; // of them, which tasks of other groups may look at
     struct plan_floor *floors;
     ptrdiff_t floor_count, floors_settled;
+    struct plan_end *ends; // of predictions that were not made to theirs
+    ptrdiff_t end_count;
     struct plan_floor *estimates; // of seconds alone (estimate.h)
-    ptrdiff_t estimate_count;
+    ptrdiff_t estimate_count, estimates_settled;
     struct error refusal; // the first
 };
 
@@ -110,6 +112,12 @@ struct plan_floor {
     double seconds;                // 0: not asked
     double at_work;                // of those, without what it waits
     const struct plan_floor *next; // of the same place, that was settled before
+};
+
+// Where a prediction ended that nobody asked to go on: so much is reserved at least.
+struct plan_end {
+    int dial[PLAN_DIALS];
+    uint64_t bytes;
 };
 
 struct plan_candidate {
@@ -188,9 +196,9 @@ bool plan_counts(enum plan_goal goal, const struct plan_candidate *c);
 bool plan_can_write(struct arena scratch, const struct job *job, struct error *e) MUST_USE;
 
 // With the time that is ranked by: a step's over the user's data, or where steps hold what is not
-// modelled the update's.
+// modelled the update's. No further than where more is reserved than `most_bytes`; 0: anyway.
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
-                  struct error *e) MUST_USE;
+                  uint64_t most_bytes, struct error *e) MUST_USE;
 
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
 

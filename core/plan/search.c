@@ -81,6 +81,8 @@ void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
         g->floors = NEW(a, struct plan_floor, 3 * g->family->nodes);
     if (!g->estimates && plan_can_estimate(p, g->family))
         g->estimates = NEW(a, struct plan_floor, g->family->nodes);
+    if (!g->ends)
+        g->ends = NEW(a, struct plan_end, g->family->nodes);
     if (!g->candidates)
         g->candidates = NEW(a, struct plan_candidate, g->family->nodes + 1);
 }
@@ -89,6 +91,7 @@ void plan_settle_group(struct plan *p, struct plan_group *g)
 {
     while (g->settled < g->candidate_count)
         p->settled[p->settled_count++] = &g->candidates[g->settled++];
+    g->estimates_settled = g->estimate_count;
     const struct plan_floor **of_place = &p->families[g->family->same_place].floors;
     for (; g->floors_settled < g->floor_count; p->floor_count++) {
         struct plan_floor *f = &g->floors[g->floors_settled++];
@@ -229,7 +232,7 @@ bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, st
         *c = plan_node(g, n);
         if ((least && !is_at(c, least)) || g->refused >> n & 1)
             continue;
-        if (!plan_try_candidate(p, c, 0, *a, &refusal)) {
+        if (!plan_try_candidate(p, c, (struct plan_use){0}, *a, &refusal)) {
             plan_note_refusal(g, n, &refusal, e);
             if (e->code != ERROR_NONE)
                 return false;

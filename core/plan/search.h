@@ -46,9 +46,15 @@ struct search_step {
 bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
                 struct error *failure);
 
-// Makes the prediction of a candidate; of a count that is looked for no further than what may take
-// so many seconds, 0: without limit. False where a rule forbids it.
-bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, double most_seconds,
+// How far a prediction is of use: of a count that is looked for, what may take no longer; of all
+// others, what reserves no more. 0: without limit.
+struct plan_use {
+    double seconds;
+    uint64_t bytes;
+};
+
+// Makes the prediction of a candidate as far as it is of use. False where a rule forbids it.
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct plan_use use,
                         struct arena scratch, struct error *e) MUST_USE;
 
 // Tries what is left in the order of what it can count at least, until nothing can be better.

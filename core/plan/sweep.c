@@ -22,7 +22,8 @@ struct sweep {
     ptrdiff_t count;
     struct unit *round[MANY]; // of this round, least first
     ptrdiff_t in_round;
-    struct plan_group *groups[MANY]; // of those, each once
+    struct plan_group *groups[MANY]; // of those, each once, and
+    ptrdiff_t asked[MANY];           // how many of each: the most first, so that no thread waits
     ptrdiff_t group_count;
     double horizon; // the least bound of what is in no round
     struct error failed[MANY];
@@ -103,6 +104,22 @@ static void cut_round(struct sweep *w)
     w->in_round = n;
 }
 
+static void add_to_groups(struct sweep *w, struct plan_group *g)
+{
+    ptrdiff_t k = 0;
+    while (k < w->group_count && w->groups[k] != g)
+        k++;
+    if (k == w->group_count)
+        w->asked[w->group_count++] = 0;
+    ptrdiff_t count = w->asked[k] + 1;
+    for (; k > 0 && w->asked[k - 1] < count; k--) {
+        w->groups[k] = w->groups[k - 1];
+        w->asked[k] = w->asked[k - 1];
+    }
+    w->groups[k] = g;
+    w->asked[k] = count;
+}
+
 static void choose_round(struct sweep *w)
 {
     w->in_round = w->group_count = 0;
@@ -111,13 +128,8 @@ static void choose_round(struct sweep *w)
         add_to_round(w, &w->units[i]);
     w->search->lowest = w->in_round ? w->round[0]->bound : 0;
     cut_round(w);
-    for (ptrdiff_t i = 0; i < w->in_round; i++) {
-        ptrdiff_t k = 0;
-        while (k < w->group_count && w->groups[k] != w->round[i]->group)
-            k++;
-        w->groups[k] = w->round[i]->group;
-        w->group_count += k == w->group_count;
-    }
+    for (ptrdiff_t i = 0; i < w->in_round; i++)
+        add_to_groups(w, w->round[i]->group);
 }
 
 static void try_group(void *context, ptrdiff_t index, struct arena scratch)

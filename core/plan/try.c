@@ -16,20 +16,22 @@ bool plan_can_write(struct arena scratch, const struct job *job, struct error *e
 }
 
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
-                  struct error *e)
+                  uint64_t most_bytes, struct error *e)
 {
-    if (!predict_fit(p, &scratch, job, e))
+    if (!predict_fit_within(p, &scratch, job, most_bytes, e))
         return false;
+    if (p->passed)
+        return true;
     step_time_of_update(&p->time);
     return real_time_find(&p->time, scratch, job, e);
 }
 
-static bool predict_candidate(const struct plan *p, struct plan_candidate *c, struct arena scratch,
-                              struct error *e)
+static bool predict_candidate(const struct plan *p, struct plan_candidate *c, uint64_t most_bytes,
+                              struct arena scratch, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     return plan_job(job, &scratch, p, c, e) && plan_can_write(scratch, job, e) &&
-           plan_predict(&c->prediction, scratch, job, e);
+           plan_predict(&c->prediction, scratch, job, most_bytes, e);
 }
 
 static bool count_most(uint64_t *most, const struct plan *p, struct plan_candidate c,
@@ -54,7 +56,7 @@ static bool predict_some(const struct plan *p, struct plan_candidate *c, double 
         return false;
     for (uint64_t all = enough; enough - few > 1;) {
         at.count = (few + enough) / 2;
-        if (!predict_candidate(p, &at, scratch, e))
+        if (!predict_candidate(p, &at, 0, scratch, e))
             return false;
         bool safe = plan_is_safe(&at);
         if (safe || enough == all)
@@ -66,11 +68,11 @@ static bool predict_some(const struct plan *p, struct plan_candidate *c, double 
     return true;
 }
 
-bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, double most_seconds,
+bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct plan_use use,
                         struct arena scratch, struct error *e)
 {
-    return plan_dials_say_some(c->dial) ? predict_some(p, c, most_seconds, scratch, e)
-                                        : predict_candidate(p, c, scratch, e);
+    return plan_dials_say_some(c->dial) ? predict_some(p, c, use.seconds, scratch, e)
+                                        : predict_candidate(p, c, use.bytes, scratch, e);
 }
 
 bool search_asks(const struct search *s, const struct plan_group *g)
@@ -97,7 +99,7 @@ double search_bound(const struct search *s, const struct plan_group *g,
     case GOAL_COST:
         return plan_least_seconds(p, g, g, c) * (double)g->family->gpus;
     case GOAL_MEMORY:
-        return plan_least_bytes(p, g, c);
+        return plan_least_reserved(p, g, c);
     case GOAL_SIMPLICITY:
     case PLAN_GOALS:
         break;
@@ -127,7 +129,7 @@ static bool is_as_good(const struct plan_candidate *f, double seconds, double by
 static bool is_behind_front(const struct plan *p, const struct plan_group *g,
                             const struct plan_candidate *c, double most_seconds)
 {
-    double seconds = plan_least_seconds(p, g, g, c), bytes = plan_least_bytes(p, g, c);
+    double seconds = plan_least_seconds(p, g, g, c), bytes = plan_least_reserved(p, g, c);
     if (most_seconds > 0 && seconds > most_seconds)
         return true;
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
@@ -227,6 +229,59 @@ static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t n
            plan_has_floor(g, &c, look.timed) || plan_look(s->plan, look, scratch, failure);
 }
 
+static bool is_on_front_before(const struct plan *p, const struct plan_candidate *f, double seconds)
+{
+    bool told = f == p->best || !plan_is_late(f), elsewhere = f->family->gpus != p->best_gpus;
+    return told && plan_is_safe(f) && !(p->best_gpus && elsewhere) &&
+           f->prediction.time.seconds <= seconds;
+}
+
+// What takes no longer than this one can reserves so much: beyond it this one is worse in both, and
+// whatever it would beat, or be as good as, that one does, too.
+static uint64_t most_on_front(const struct plan *p, const struct plan_group *g,
+                              const struct plan_candidate *c)
+{
+    double seconds = plan_least_seconds(p, g, g, c);
+    uint64_t bytes = UINT64_MAX;
+    for (ptrdiff_t i = 0; i < g->candidate_count; i++)
+        if (is_on_front_before(p, &g->candidates[i], seconds))
+            bytes = u64_least(bytes, g->candidates[i].prediction.reserved_bytes);
+    for (ptrdiff_t i = 0; i < p->settled_count; i++)
+        if (is_on_front_before(p, p->settled[i], seconds))
+            bytes = u64_least(bytes, p->settled[i]->prediction.reserved_bytes);
+    return bytes;
+}
+
+static struct plan_use use_of(const struct search *s, const struct plan_group *g,
+                              const struct plan_candidate *c)
+{
+    const struct plan_request *r = &s->plan->request;
+    double found = found_with(s, g) * PLAN_SAME;
+    struct plan_use use = {0};
+    if (r->exhaustive)
+        return use;
+    if (s->late)
+        use.seconds = r->goal == GOAL_COST ? found / (double)g->family->gpus : found;
+    if (s->phase == SEARCH_FRONT)
+        use.bytes = most_on_front(s->plan, g, c);
+    else if (s->phase == SEARCH_BEST && r->goal == GOAL_MEMORY && found > 0)
+        use.bytes = u64_most(most_on_front(s->plan, g, c), (uint64_t)found);
+    return use;
+}
+
+// Where memory counts, how long something takes says how far its prediction is of use.
+static bool estimate_first(const struct search *s, const struct search_step *step,
+                           struct arena scratch, struct error *failure)
+{
+    const struct plan *p = s->plan;
+    struct plan_group *g = step->group;
+    struct plan_candidate c = plan_node(g, step->node);
+    bool counts = s->phase == SEARCH_BEST && p->request.goal == GOAL_MEMORY;
+    return !counts || plan_dials_say_some(c.dial) || !plan_can_estimate(p, g->family) ||
+           plan_has_estimate(g, &c) ||
+           plan_estimate(p, (struct plan_look){g, step->node, true}, scratch, failure);
+}
+
 bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
                 struct error *failure)
 {
@@ -243,10 +298,13 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
         return failure->code == ERROR_NONE;
     if (s->phase != SEARCH_SECONDS && search_bound(s, g, c) > step->horizon)
         return true;
-    double most = found_with(s, g) * PLAN_SAME;
-    if (s->plan->request.goal == GOAL_COST)
-        most /= (double)g->family->gpus;
-    if (plan_try_candidate(s->plan, c, s->late ? most : 0, scratch, &refusal)) {
+    if (!estimate_first(s, step, scratch, failure))
+        return failure->code == ERROR_NONE;
+    if (plan_try_candidate(s->plan, c, use_of(s, g, c), scratch, &refusal)) {
+        if (c->prediction.passed) {
+            plan_add_end(g, c);
+            return true;
+        }
         if (!plan_dials_say_some(c->dial))
             plan_add_floor(g, c, true);
         g->candidate_count++;

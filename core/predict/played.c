@@ -44,6 +44,15 @@ static void note_failure(struct played *p, const struct request *request)
     p->machine->play = NULL;
 }
 
+static void look_if_passed(struct played *p)
+{
+    if (!p->most_bytes || p->allocator->stats.reserved_bytes.current <= p->most_bytes)
+        return;
+    leave_peak(p);
+    p->passed = true;
+    p->machine->play = NULL;
+}
+
 static struct block *serve(void *player, const struct request *request, bool *grew)
 {
     struct played *p = player;
@@ -60,6 +69,8 @@ static struct block *serve(void *player, const struct request *request, bool *gr
         p->peak.event = p->machine->trace->count - 1;
         p->rises = true;
     }
+    if (*grew)
+        look_if_passed(p);
     return b;
 }
 
@@ -96,8 +107,10 @@ static void run_moves(void *player, const struct move *moves, ptrdiff_t count,
         p->peak.event = t->count + most.at;
     p->peak.allocated_bytes = most.bytes;
     p->rises = most.is_here;
-    if (done == count)
+    if (done == count) {
+        look_if_passed(p);
         return;
+    }
     const struct move *failed = &moves[done];
     t->count += done + 1;
     note_failure(p, &(struct request){.bytes = failed->bytes, .tag = failed->tag});

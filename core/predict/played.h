@@ -30,6 +30,8 @@ struct played {
     struct alive before; // the last request that the cache had no room for
     bool rises;          // the peak is now: what is there is noted when it is left
     bool ran_out;
+    uint64_t most_bytes; // reserved, of which anybody wants to know; 0: of any
+    bool passed;         // more was reserved than that, and nothing is played any more
     ptrdiff_t oom_event;
     struct allocator_oom oom;
     enum memory_kind failed_kind;

@@ -50,6 +50,7 @@ struct simulation {
     int steps;                   // of no more than tells a bound; 0: all
     const double *part;          // of steps that is products and attention; NULL: as they are
     bool each_layer;             // is made
+    uint64_t most_bytes;         // reserved, of which anybody wants to know; 0: of any
     const struct chance *chance; // NULL: as a rule
     struct trace *trace;
     struct machine machine;
@@ -147,7 +148,7 @@ static void make_steps(struct prediction *p, struct simulation *s, const struct 
     bool repeating = false;
     for (int i = 0; i < p->steps_asked; i++) {
         uint64_t live = s->machine.live_bytes;
-        if (s->steps && i == s->steps)
+        if ((s->steps && i == s->steps) || s->played.passed)
             return;
         if (s->only_room && s->machine.floor_bytes > p->limit_bytes)
             return;
@@ -216,7 +217,7 @@ static void make_history(struct prediction *p, struct simulation *s, const struc
         p->steps_asked = job->varied->count;
     make_steps(p, s, job, run);
     note_training(p, s, 0);
-    if (s->steps)
+    if (s->steps || s->played.passed)
         return;
     if (job->evaluation_batch)
         evaluate(p, s, job, run);
@@ -258,6 +259,7 @@ static bool simulate(struct prediction *p, struct simulation *s, struct arena *s
     }
     if (s->plays)
         played_start(&s->played, scratch, &s->machine, &options);
+    s->played.most_bytes = s->most_bytes;
     make_history(p, s, job);
     if (s->plays)
         played_end(&s->played);
@@ -277,6 +279,7 @@ static void take_over(struct prediction *p, const struct simulation *s)
     p->allocated_bytes = played->peak.allocated_bytes;
     p->requested_bytes = played->requested_bytes;
     p->reserved_bytes = played->reserved_bytes;
+    p->passed = played->passed;
     p->oom_kind = played->failed_kind;
     memcpy(p->by_kind, played->peak.there.by_kind, sizeof p->by_kind);
     p->reserved_there_bytes = played->peak.there.reserved_bytes;
@@ -391,6 +394,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
 struct manner {
     bool plays, untimed, each_layer;
     int steps;           // 0: all
+    uint64_t most_bytes; // 0: whatever is reserved
     const double *parts; // of each stage (simulation.part); NULL: as they are
     struct seen_stage *seen;
 };
@@ -405,6 +409,7 @@ static bool fit_stage(struct prediction *p, struct arena *a, const struct job *j
                            .each_layer = how->each_layer,
                            .steps = how->steps,
                            .part = how->parts,
+                           .most_bytes = how->most_bytes,
                            .trace = &trace};
     if (!simulate(p, &s, &scratch, job, e))
         return false;
@@ -462,10 +467,12 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
         how.parts = asked->parts ? &asked->parts[i] : NULL;
         if (!fit_stage(&stage, a, &one, &how, e))
             return false;
-        if (i == SEEN_FIRST)
+        if (i == SEEN_FIRST || stage.passed)
             *p = stage;
         else
             join_stages(p, &stage);
+        if (stage.passed)
+            return true;
     }
     if (!how.untimed)
         p->time = step_time_of_stages(*a, job, seen);
@@ -475,6 +482,12 @@ static bool fit(struct prediction *p, struct arena *a, const struct job *job,
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
 {
     return fit(p, a, job, &(struct manner){.plays = true}, e);
+}
+
+bool predict_fit_within(struct prediction *p, struct arena *a, const struct job *job,
+                        uint64_t most_bytes, struct error *e)
+{
+    return fit(p, a, job, &(struct manner){.plays = true, .most_bytes = most_bytes}, e);
 }
 
 bool predict_each_layer(struct prediction *p, struct arena *a, const struct job *job,

@@ -33,6 +33,7 @@ struct prediction {
     uint64_t limit_bytes;                                      // what torch may reserve
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
     uint64_t reserved_low_bytes, reserved_high_bytes;          // by chance; 0: not looked for
+    bool passed;              // more is reserved than was asked about, and no more is known
     uint64_t needs_bytes;     // that torch would reserve if it could take all it wants
     uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
     struct allocator_oom oom; // where it does not fit
@@ -62,6 +63,10 @@ bool predict_with_range(struct prediction *p, struct arena *a, const struct job 
 // The same for less work: what it would need is left out.
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
+
+// The same up to where more is reserved than `most_bytes`; 0: without such an end.
+bool predict_fit_within(struct prediction *p, struct arena *a, const struct job *job,
+                        uint64_t most_bytes, struct error *e) MUST_USE;
 
 // The same for more: every layer is made, also where one is like another (core/autograd/stamp.h),
 // whose notes are tested against it.

@@ -247,7 +247,7 @@ static void check_fewest(struct arena a, const struct plan *p, const struct plan
     fewer.count--;
     struct job *job = NEW(&a, struct job, 1);
     CHECK(plan_is_safe(c) && c->count > 1);
-    CHECK(plan_job(job, &a, p, &fewer, &e) && plan_predict(&fewer.prediction, a, job, &e));
+    CHECK(plan_job(job, &a, p, &fewer, &e) && plan_predict(&fewer.prediction, a, job, 0, &e));
     CHECK(!plan_is_safe(&fewer));
     CHECK(fewer.prediction.time.seconds < c->prediction.time.seconds);
 }

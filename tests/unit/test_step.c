@@ -138,6 +138,24 @@ TEST(nobodys_clock_changes_the_memory)
     }
 }
 
+// As without an end where nothing passes it; else more than that is reserved, and no more than is
+// reserved in the end.
+TEST(a_prediction_ends_where_more_is_reserved_than_is_asked_about)
+{
+    struct arena *a = test_arena();
+    struct job *job = NEW(a, struct job, 1);
+    struct error e = {0};
+    CHECK(job_of(job, a, "model=Qwen3-0.6B gpu=8xH200 strategy=fsdp2 context=4096 accum=4", &e));
+    struct prediction whole = {0}, same = {0}, part = {0};
+    CHECK(predict_fit(&whole, a, job, &e) && whole.fits);
+    CHECK(predict_fit_within(&same, a, job, whole.reserved_bytes, &e) && !same.passed);
+    CHECK(same_memory(&whole, &same));
+    for (uint64_t most = whole.reserved_bytes - 1; most > MIB; most /= 2) {
+        CHECK(predict_fit_within(&part, a, job, most, &e) && part.passed);
+        CHECK(part.reserved_bytes > most && part.reserved_bytes <= whole.reserved_bytes);
+    }
+}
+
 // The whole history, played once more up to its peak.
 TEST(who_is_told_to_live_at_the_peak_does)
 {
