@@ -19,7 +19,8 @@ def play_state(module):
 
 
 def play_shards(module):
-    """torch.distributed.fsdp._fully_shard._fsdp_init: a module's weights are moved to the card whole, and there cut."""
+    """torch.distributed.fsdp's _fully_shard._fsdp_init (FSDP2) and _init_utils (FSDP1): a module's weights are moved to the
+    card whole, and there cut."""
     move = module._move_states_to_device
 
     def _move_states_to_device(params, buffers, device):
@@ -28,6 +29,24 @@ def play_shards(module):
         return move(params, buffers, device)
 
     module._move_states_to_device = _move_states_to_device
+    if hasattr(module, "_check_module_states_for_sync_module_states"):  # refuses to send what is on the CPU
+        module._check_module_states_for_sync_module_states = lambda states: None
+
+
+def play_plugin(module):
+    """accelerate.utils.dataclasses: where rank 0 alone reads the weights, FSDP1's other ranks make theirs on a GPU."""
+    settle = module.FullyShardedDataParallelPlugin.__post_init__
+
+    def __post_init__(self):
+        former = module.torch.cuda.current_device
+        module.torch.cuda.current_device = lambda: "cpu"
+        try:
+            settle(self)
+        finally:
+            module.torch.cuda.current_device = former
+
+    module.is_cuda_available = lambda: True
+    module.FullyShardedDataParallelPlugin.__post_init__ = __post_init__
 
 
 def play_deepspeed(module):

@@ -13,6 +13,8 @@ TRL = os.path.join(ASIDE, "trl==1.16.0")  # of which the recorded jobs are
 FSDP2 = {"ACCELERATE_USE_FSDP": "true", "FSDP_VERSION": "2", "FSDP_AUTO_WRAP_POLICY": "TRANSFORMER_BASED_WRAP",
          "FSDP_RESHARD_AFTER_FORWARD": "true", "FSDP_CPU_RAM_EFFICIENT_LOADING": "false",
          "FSDP_STATE_DICT_TYPE": "SHARDED_STATE_DICT"}
+FSDP1 = {**FSDP2, "FSDP_VERSION": "1", "FSDP_SHARDING_STRATEGY": "FULL_SHARD", "FSDP_USE_ORIG_PARAMS": "true",
+         "FSDP_CPU_RAM_EFFICIENT_LOADING": "true", "FSDP_SYNC_MODULE_STATES": "true"}
 MISTRAL = {"model_type": "mistral", "architectures": ["MistralForCausalLM"], "hidden_size": 4096,
            "num_hidden_layers": 4, "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128,
            "intermediate_size": 14336, "vocab_size": 32768, "max_position_embeddings": 32768,
@@ -76,11 +78,12 @@ class Ranks(unittest.TestCase):
             got = found[f"{name}_bytes"]
             self.assertLess(abs(got / peaks[name] - 1) * 100, most, f"{name}: {got} for {peaks[name]}")
 
-    def train(self, config, context, zero=0, evaluated=0, **variables):
+    def train(self, config, context, zero=0, evaluated=0, steps=2, **variables):
         path = os.pathsep.join((os.path.join(ROOT, "share", "one_gpu"), TRL))
         with tempfile.TemporaryDirectory() as folder:
             write_config(folder, config)
-            done, found = run_fake([SFT, folder, str(context), str(zero), str(evaluated)], PYTHONPATH=path, **H200, **variables)
+            words = [folder, *map(str, (context, zero, evaluated, steps))]
+            done, found = run_fake([SFT, *words], PYTHONPATH=path, **H200, **variables)
         self.assertEqual(done.returncode, 0, done.stderr[-2000:])
         return found
 
@@ -90,12 +93,15 @@ class Ranks(unittest.TestCase):
             more = {"FATHOM_PLAY_RANKS": str(job["world"]), "ACCELERATE_MIXED_PRECISION": "bf16", **more}
         self.within(self.train(config, job["seq"], **more), peaks, percent)
 
-    def predicted(self, config, *words):
+    def answer(self, config, *words):
         with tempfile.TemporaryDirectory() as folder:
             path = write_config(folder, config)
             told = subprocess.run([FATHOM, "predict", "--model", path, *words, "--json"], capture_output=True, text=True,
                                   check=True)
-        answer = json.loads(told.stdout)
+        return json.loads(told.stdout)
+
+    def predicted(self, config, *words):
+        answer = self.answer(config, *words)
         return {"allocated": max(phase["allocated_bytes"] for phase in [answer["peak"], *answer["phases"]])}
 
     def test_one_rank(self):
@@ -110,6 +116,13 @@ class Ranks(unittest.TestCase):
         words = ("--recipe", "trl", "--gpu", "8xH200", "--strategy", "fsdp2", "--context", "1024", "--batch", "1",
                  "--eval-batch", "2")
         self.within(found, self.predicted(config, *words), {"allocated": 0.05})
+
+    def test_first_step_by_fsdp1(self):
+        config = {**QWEN3, "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 6, "tie_word_embeddings": True}
+        found = self.train(config, 2048, steps=1, FATHOM_PLAY_RANKS="8", ACCELERATE_MIXED_PRECISION="bf16", **FSDP1)
+        words = ("--recipe", "trl", "--gpu", "8xH200", "--strategy", "fsdp1", "--context", "2048", "--batch", "1")
+        first = self.answer(config, *words)["steps"][0]
+        self.within(found, {"allocated": first["allocated_bytes"]}, {"allocated": 0.2})
 
     def test_zero3(self):
         self.repeat("u40", QWEN25, {"allocated": 0.02}, zero=3, ACCELERATE_USE_DEEPSPEED="true")

@@ -1,7 +1,7 @@
 """As anybody writes it for `accelerate launch`: TRL's SFT on rows of made-up tokens. Says nothing of fake tensors.
 
-Usage: sft.py FOLDER CONTEXT ZERO [EVAL], the folder having a config.json; ZERO is DeepSpeed's stage, 0 without it; with EVAL
-two batches of so many rows are evaluated after each step."""
+Usage: sft.py FOLDER CONTEXT ZERO [EVAL [STEPS]], the folder having a config.json; ZERO is DeepSpeed's stage, 0 without it;
+with EVAL two batches of so many rows are evaluated after each step."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ import trl
 
 folder, context, zero = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 evaluated = int(sys.argv[4]) if len(sys.argv) > 4 else 0
-STEPS = 2
+STEPS = int(sys.argv[5]) if len(sys.argv) > 5 else 2
 words = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<pad>": 0, "<eos>": 1, "<unk>": 2}, unk_token="<unk>"))
 tokenizer = transformers.PreTrainedTokenizerFast(
     tokenizer_object=words, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
