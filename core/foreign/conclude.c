@@ -2,7 +2,6 @@
 // one file assumes and another says, batches out of totals, and what a trainer or a framework of
 // reinforcement learning makes of its own files (conclude_trainers, conclude_rl).
 #include "core/foreign/conclude.h"
-#include "core/hardware/hardware.h"
 #include "core/job/job.h"
 
 // What the trainer of the files is asked to do, where the files do not say it in that word.
@@ -232,17 +231,6 @@ static bool conclude_deepspeed(struct conclusion *c)
     return put(c, "optimizer", STR("adamw-fused"), adam->where);
 }
 
-// The GPUs that the user named, where they are a number and not only a card.
-static uint64_t given_ranks(const struct conclusion *c)
-{
-    const struct setting *gpu = effective(c, "gpu");
-    struct error ignored = {0};
-    struct hardware h;
-    if (!gpu || str_is(gpu->value, "auto") || !hardware_from_spec(&h, c->out->arena, gpu, &ignored))
-        return 0;
-    return hardware_gpus(&h);
-}
-
 static bool conclude_model(struct conclusion *c)
 {
     const struct setting *model = settings_find_z(c->out, "model");
@@ -273,25 +261,6 @@ static bool fill_in(struct conclusion *c)
         }
         item->value = given->value;
     }
-    return true;
-}
-
-// What torchrun is told by variables.
-static bool count_processes(struct conclusion *c)
-{
-    struct foreign *f = c->found;
-    const struct setting *each = fact(c, "per-machine"), *all = fact(c, "processes");
-    if (!fact_count(c, &f->machines, "machines") || !fact_count(c, &f->processes, "processes"))
-        return false;
-    if (each && !all) {
-        f->machines = 1;
-        if (!fact_count(c, &f->machines, "torchrun-machines") ||
-            !fact_count(c, &f->processes, "per-machine"))
-            return false;
-        f->processes = sat_mul(f->processes, f->machines);
-    }
-    f->where = all ? all->where : each ? each->where : STR_NONE;
-    c->ranks = f->processes ? f->processes : given_ranks(c);
     return true;
 }
 
@@ -363,15 +332,16 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
                       struct error *e)
 {
     struct conclusion c = {out, f, given, e, 0};
-    if (!fill_in(&c))
+    if (!foreign_read_commands(out, f, given, e) || !fill_in(&c))
         return false;
     if (!f->format)
         return true;
-    if (!count_processes(&c))
+    if (!check_trainer_file(&c) || !count_processes(&c))
         return false;
-    return conclude_model(&c) && conclude_accelerate(&c) && conclude_rl(&c) && conclude_slime(&c) &&
-           conclude_trl(&c) && conclude_llamafactory(&c) && conclude_axolotl(&c) &&
-           conclude_deepspeed(&c) && conclude_overlap(&c) && conclude_own_script(&c) &&
-           conclude_own_kernels(&c) && conclude_recomputation(&c) && conclude_saving(&c) &&
-           conclude_evaluation(&c) && conclude_replicas(&c) && note_padding(&c);
+    return conclude_model(&c) && conclude_accelerate(&c) && conclude_launch(&c) &&
+           conclude_rl(&c) && conclude_slime(&c) && conclude_trl(&c) && conclude_transformers(&c) &&
+           conclude_llamafactory(&c) && conclude_axolotl(&c) && conclude_deepspeed(&c) &&
+           conclude_overlap(&c) && conclude_own_script(&c) && conclude_own_kernels(&c) &&
+           conclude_recomputation(&c) && conclude_saving(&c) && conclude_evaluation(&c) &&
+           conclude_replicas(&c) && note_padding(&c);
 }

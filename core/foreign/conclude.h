@@ -75,11 +75,21 @@ static inline bool is_sharded(const struct setting *strategy)
 }
 
 bool conclude_trl(struct conclusion *c);
+bool conclude_transformers(struct conclusion *c);
 bool conclude_answers(struct conclusion *c);
 bool conclude_llamafactory(struct conclusion *c);
 bool conclude_axolotl(struct conclusion *c);
 bool conclude_rl(struct conclusion *c);
 bool conclude_slime(struct conclusion *c);
+
+// Of what started the trainer (conclude_launch.c).
+bool conclude_launch(struct conclusion *c);
+bool count_processes(struct conclusion *c);
+bool check_trainer_file(const struct conclusion *c);
+
+// Whether a number is left to the surroundings of a script, and has to be the user's then.
+bool is_open(const struct setting *item);
+bool take_given_gpus(struct conclusion *c, const struct setting *open);
 
 // The GPUs that train, of a cluster that frameworks of RL name by nodes.
 bool conclude_gpus(struct conclusion *c);

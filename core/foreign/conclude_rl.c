@@ -1,7 +1,6 @@
 // What verl and Trinity make of their files: the GPUs that train, and micro-batches out of totals
 // and limits of tokens.
 #include "core/foreign/conclude.h"
-#include "core/hardware/hardware.h"
 
 static uint64_t engine_gpus(struct conclusion *c, const char *prefix)
 {
@@ -24,22 +23,6 @@ static bool has_model(const struct conclusion *c, struct str prefix)
         if (str_starts(c->found->facts.items[i].key, prefix))
             return true;
     return false;
-}
-
-static bool is_open(const struct setting *item)
-{
-    return item && str_cut(item->value, '$').found;
-}
-
-// A script that leaves them to its surroundings has as many as the user says.
-static bool take_given_gpus(struct conclusion *c, const struct setting *open)
-{
-    const struct setting *gpu = effective(c, "gpu");
-    if (gpu && gpu_find(gpu->value))
-        return FAIL(c->error, BAD_INPUT, open->where,
-                    "the number of GPUs is '%.*s', which is not read: --gpu 8x%.*s is an example",
-                    STR_ARGS(str_short(open->value)), STR_ARGS(str_short(gpu->value)));
-    return true;
 }
 
 // Trinity's engines and the models beside them have GPUs of their own, those of verl none.

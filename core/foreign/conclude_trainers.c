@@ -203,6 +203,35 @@ bool conclude_trl(struct conclusion *c)
            conclude_teacher(c) && conclude_trl_precision(c);
 }
 
+// transformers 5.17: a model has its checkpoint's type unless dtype says another, and bf16 is off
+// (modeling_utils.py, training_args.py).
+static struct str transformers_precision(const struct conclusion *c)
+{
+    bool wide = fact_is(c, "dtype", "float32"), bf16 = fact_is(c, "bf16", "true");
+    if (bf16 && is_sharded(effective(c, "strategy")))
+        return STR("mixed");
+    if (bf16)
+        return wide ? STR("autocast") : STR("bf16-autocast");
+    return wide ? STR("fp32") : STR("bf16");
+}
+
+bool conclude_transformers(struct conclusion *c)
+{
+    const struct setting *file = fact(c, "transformers"), *liger = fact(c, "liger");
+    const struct setting *dtype = fact(c, "dtype");
+    if (!file)
+        return true;
+    if (fact_is(c, "reentrant", "true"))
+        note_reentrant(c, fact(c, "reentrant"));
+    if (dtype && !words_have("auto|bfloat16|float32", '|', dtype->value))
+        return FAIL(c->error, UNSUPPORTED, dtype->where,
+                    "of the dtypes bfloat16 and float32 are modelled");
+    return (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
+                       put(c, "loss", STR("liger"), liger->where))) &&
+           put_unless_there(c, "batch", STR("8"), file->where) &&
+           put_unless_there(c, "precision", transformers_precision(c), file->where);
+}
+
 static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
 {
     return FAIL(c->error, UNSUPPORTED, said->where,

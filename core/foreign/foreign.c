@@ -72,6 +72,9 @@ static const struct foreign_row *find_row(const struct foreign_row *rows, ptrdif
     return NULL;
 }
 
+// Of a launcher, and of no section that says how to shard.
+static const struct foreign_row other_flag = {"launcher.*", NULL, NOTHING, NULL, NULL};
+
 static const struct foreign_row *row_of(const struct foreign_format *f, struct str key,
                                         struct str value)
 {
@@ -83,7 +86,14 @@ static const struct foreign_row *row_of(const struct foreign_format *f, struct s
         if (str_starts(key, inside.word))
             r = find_row(worker_rows, worker_row_count, str_slice(key, inside.word.n, key.n),
                          value);
-    return r ? r : find_row(script_rows, script_row_count, key, value);
+    if (!r)
+        r = find_row(script_rows, script_row_count, key, value);
+    struct str launcher = STR("launcher.");
+    if (r || !str_starts(key, launcher))
+        return r;
+    struct str flag = str_slice(key, launcher.n, key.n);
+    r = find_row(accelerate_rows, accelerate_row_count, flag, value);
+    return r || str_cut(flag, '.').found ? r : &other_flag;
 }
 
 void foreign_note(struct foreign *f, struct str text)
@@ -150,6 +160,7 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
     const struct foreign_row *r = row_of(f, item.key, item.value);
     if (r && r->effect == NOTHING && !r->value)
         return true;
+    found->taken += r && (r->effect == SETS || r->effect == FACT || r->effect == OPEN);
     if (r && r->effect == FACT && !r->name)
         return settings_set(&found->facts, item, e);
     if (r && r->effect == OPEN) {
@@ -218,13 +229,10 @@ static bool is_said(const struct foreign_format *f, const struct setting *item)
     return r && r->value;
 }
 
-bool foreign_read(struct settings *out, struct foreign *f, const struct settings *file,
-                  struct error *e)
+static bool read_as(struct settings *out, struct foreign *f, const struct foreign_format *format,
+                    const struct settings *file, struct error *e)
 {
-    const struct foreign_format *format = format_of(file);
     struct settings said = settings_in(out->arena);
-    if (!format)
-        return read_own(&said, file, e) && settings_join_lists(&said, e) && merge(out, f, &said, e);
     f->format = format->name;
     bool stands_back = str_is(str_from(format->recipe), "deepspeed"); // under any trainer
     if (format->recipe && !(stands_back && f->recipe))
@@ -236,7 +244,109 @@ bool foreign_read(struct settings *out, struct foreign *f, const struct settings
     if (named)
         f->recipe = str_z(out->arena, named->value);
     struct setting read = {str_from(format->name), file->items[0].where, file->items[0].where};
-    return settings_set(&f->facts, read, e) && merge(out, f, &said, e);
+    bool known = has_mark(file, "launcher.*") && settings_find(&f->facts, read.key);
+    return (known || settings_set(&f->facts, read, e)) && merge(out, f, &said, e);
+}
+
+static bool read_request(struct settings *out, struct foreign *f, const struct settings *file,
+                         struct error *e)
+{
+    struct settings said = settings_in(out->arena);
+    return read_own(&said, file, e) && settings_join_lists(&said, e) && merge(out, f, &said, e);
+}
+
+static bool keep_command(struct foreign *f, const struct settings *file, struct error *e)
+{
+    if (f->command_count == FOREIGN_COMMANDS)
+        return FAIL(e, BAD_INPUT, file->items[0].where, "more than %d commands are not read",
+                    FOREIGN_COMMANDS);
+    f->commands[f->command_count++] = *file;
+    f->taken++;
+    return true;
+}
+
+bool foreign_read(struct settings *out, struct foreign *f, const struct settings *file,
+                  struct error *e)
+{
+    const struct foreign_format *format = format_of(file);
+    if (has_mark(file, "launcher.*") || (f->command_count && !format && file->count))
+        return keep_command(f, file, e);
+    if (!format)
+        return read_request(out, f, file, e);
+    if (format->recipe && words_have("trl|llamafactory|axolotl", '|', str_from(format->recipe)))
+        f->trainer = format->recipe;
+    return read_as(out, f, format, file, e);
+}
+
+// Keys whose value is another file of the job, and whose it is.
+static const char *const named_files[][2] = {
+    {"launcher.trainer_file", ""},
+    {"launcher.config_file", "Accelerate"},
+    {"accelerate_config", "Accelerate"},
+    {"deepspeed", "DeepSpeed"},
+    {"deepspeed_config.deepspeed_config_file", "DeepSpeed"},
+    {"launcher.deepspeed_config.deepspeed_config_file", "DeepSpeed"},
+};
+
+bool foreign_wants(const struct foreign *f, struct str key)
+{
+    for (ptrdiff_t i = 0; i < COUNT_OF(named_files); i++) {
+        const char *whose = named_files[i][1];
+        if (str_is(key, named_files[i][0]))
+            return *whose ? !settings_find_z(&f->facts, whose) : !f->trainer;
+    }
+    return false;
+}
+
+static const struct foreign_format *format_named(struct str recipe)
+{
+    for (ptrdiff_t i = 0; i < foreign_format_count; i++)
+        if (recipe.n && str_is(recipe, foreign_formats[i].recipe))
+            return &foreign_formats[i];
+    return NULL;
+}
+
+// A program whose name does not tell is the trainer whose files were read, or whom the user names.
+static bool find_trainer(const struct foreign_format **format, const struct foreign *f,
+                         const struct settings *command, const struct settings *given,
+                         struct error *e)
+{
+    const struct setting *trainer = settings_find_z(command, "launcher.trainer");
+    const struct setting *recipe = settings_find_z(given, "recipe");
+    const struct setting *file = settings_find_z(command, "launcher.trainer_file");
+    const struct setting *program = settings_find_z(command, "launcher.program");
+    struct str name = trainer ? trainer->value : str_from(f->trainer);
+    if (!name.n && recipe)
+        name = str_cut(recipe->value, '@').head;
+    bool own = str_is(name, "emit") || settings_find_z(command, "launcher.unmodelled") || !program;
+    *format = own ? format_of(command) : format_named(name);
+    if (*format)
+        return true;
+    if (file && !name.n)
+        return FAIL(e, UNSUPPORTED, file->where, "what matters is in '%.*s': give it to --from too",
+                    STR_ARGS(str_short(file->value)));
+    return FAIL(e, UNSUPPORTED, program ? program->where : STR_NONE,
+                "the name '%.*s' does not say whose trainer it is: --recipe trl or --recipe "
+                "transformers does",
+                STR_ARGS(str_short(program ? program->value : STR_NONE)));
+}
+
+bool foreign_read_commands(struct settings *out, struct foreign *f, const struct settings *given,
+                           struct error *e)
+{
+    for (int i = 0; i < f->command_count; i++) {
+        const struct settings *command = &f->commands[i];
+        const struct foreign_format *format = NULL;
+        if (!has_mark(command, "launcher.*")) {
+            if (!read_request(out, f, command, e))
+                return false;
+            continue;
+        }
+        if (!find_trainer(&format, f, command, given, e) || !read_as(out, f, format, command, e))
+            return false;
+    }
+    f->command_count = 0;
+    return true;
 }
 
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e)

@@ -7,7 +7,7 @@
 
 #include "core/settings/settings.h"
 
-enum { FOREIGN_NOTES = 8 };
+enum { FOREIGN_NOTES = 8, FOREIGN_COMMANDS = 16 };
 
 struct foreign {
     const char *format; // of the last file, NULL: a request of our own
@@ -15,9 +15,14 @@ struct foreign {
     struct settings facts;
     struct str notes[FOREIGN_NOTES]; // what a user should know of the reading
     int note_count;
-    uint64_t machines;  // 0: not said
-    uint64_t processes; // that train, on all machines; 0: not said
-    struct str where;   // of the number of processes
+    uint64_t machines;   // 0: not said
+    uint64_t processes;  // that train, on all machines; 0: not said
+    struct str where;    // of the number of processes
+    const char *trainer; // whose files were read, as a recipe's name; NULL: none yet
+    ptrdiff_t taken;     // keys that said something, and commands
+    // Commands, and requests of our own behind them: read when all files were, as flags win.
+    struct settings commands[FOREIGN_COMMANDS];
+    int command_count;
 };
 
 struct foreign foreign_in(struct arena *a);
@@ -26,6 +31,9 @@ struct foreign foreign_in(struct arena *a);
 // noted. A request of our own is taken as it is.
 bool foreign_read(struct settings *out, struct foreign *f, const struct settings *file,
                   struct error *e) MUST_USE;
+
+// Whether a key of a file names another one of the job, of a kind that was not read yet.
+bool foreign_wants(const struct foreign *f, struct str key);
 
 // What follows from the files together, and from what the user gave beside them.
 bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,

@@ -4,7 +4,7 @@
 
 #include "core/base/arena.h"
 
-static const struct foreign_row accelerate_rows[] = {
+const struct foreign_row accelerate_rows[] = {
     {"distributed_type", "NO", FACT, "kind", "single"},
     {"distributed_type", "MULTI_GPU", FACT, "kind", "ddp"},
     {"distributed_type", "FSDP", FACT, "kind", "fsdp1"},
@@ -41,7 +41,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_offload_params", "false", NOTHING},
     {"fsdp_config.fsdp_activation_checkpointing", "true", FACT, "layers-recomputed"},
     {"fsdp_config.fsdp_activation_checkpointing", "false", FACT, "layers-recomputed"},
-    {"fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP", NOTHING},
+    {"fsdp_config.fsdp_auto_wrap_policy", "TRANSFORMER_BASED_WRAP", FACT, "wraps-layers"},
     {"fsdp_config.fsdp_auto_wrap_policy", NULL, REFUSED, NULL,
      "only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
     {"fsdp_config.fsdp_transformer_layer_cls_to_wrap", NULL, NOTHING},
@@ -98,7 +98,7 @@ static const struct foreign_row accelerate_rows[] = {
     {"gpu_ids", NULL, NOTHING},
     {"tpu_*", NULL, NOTHING},
 };
-static const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
+const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
 
 #define NOT_IN_ARGUMENTS  "what is in the arguments for FSDP is not read; Accelerate's own file is"
 #define NARROW_EVALUATION "evaluation with weights of another type is not modelled"
@@ -236,7 +236,8 @@ const ptrdiff_t trainer_row_count = COUNT_OF(trainer_rows);
 #define OTHER_ALLOCATOR "of the allocator's options expandable_segments is read"
 
 // What emit's own launch scripts hand to train.py, and what any script exports.
-#define LAUNCHED "what accelerate launch shards is read from its file (--config_file) only"
+#define UNMODELLED \
+    "is not modelled; of TRL's trainers sft, dpo, kto, reward, grpo, rloo and distillation are"
 
 const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
@@ -258,6 +259,7 @@ const struct foreign_row script_rows[] = {
     {"sourced-model.*", NULL, OPEN, "model-script"},
     {"sourced.*", NULL, NOTED, NULL,
      "what the sourced file sets is not read: give it to --from too"},
+    {"started.*", NULL, OPEN, "started"},
     {"read.*", NULL, NOTHING},
     {"unsure.*", NULL, NOTED, NULL,
      "a variable is set under a condition that is not read: it is taken as set before"},
@@ -286,15 +288,25 @@ const struct foreign_row script_rows[] = {
     {"predicted.image-size", NULL, SETS, "image-size"},
     {"predicted.freeze", NULL, SETS, "freeze"},
     {"launcher.task", NULL, SETS, "task"},
-    {"launcher.config_file", NULL, FACT, "accelerate-file"},
-    {"launcher.num_processes", NULL, FACT, "processes"},
-    {"launcher.num_machines", NULL, FACT, "machines"},
-    {"launcher.use_deepspeed", NULL, REFUSED, NULL, LAUNCHED},
-    {"launcher.use_fsdp", NULL, REFUSED, NULL, LAUNCHED},
-    {"launcher.fsdp*", NULL, REFUSED, NULL, LAUNCHED},
-    {"launcher.zero*", NULL, REFUSED, NULL, LAUNCHED},
-    {"launcher.offload*", NULL, REFUSED, NULL, LAUNCHED},
-    {"launcher.*", NULL, NOTHING},
+    {"launcher.unmodelled", NULL, REFUSED, "the trainer", UNMODELLED},
+    {"launcher.by", NULL, FACT, "launched-by"},
+    {"launcher.program", NULL, OPEN, "launched"},
+    {"launcher.trainer_file", NULL, OPEN, "trainer-file"},
+    {"launcher.config_file", NULL, OPEN, "accelerate-file"},
+    {"launcher.num_processes", NULL, OPEN, "processes"},
+    {"launcher.num_machines", NULL, OPEN, "machines"},
+    {"launcher.nproc_per_node", "gpu auto", NOTHING}, // as many as there are
+    {"launcher.nproc_per_node", NULL, OPEN, "per-machine"},
+    {"launcher.nnodes", NULL, OPEN, "torchrun-machines"},
+    {"launcher.num_gpus", NULL, OPEN, "per-machine"}, // deepspeed/launcher/runner.py
+    {"launcher.num_nodes", NULL, OPEN, "torchrun-machines"},
+    {"launcher.multi_gpu", NULL, SETS, "strategy", "ddp"}, // whatever the file says
+    {"launcher.use_fsdp", NULL, FACT, "kind", "fsdp1"},
+    {"launcher.use_deepspeed", NULL, FACT, "kind", "zero2"},
+    {"launcher.use_megatron_lm", NULL, REFUSED, NULL, "Megatron under Accelerate is not modelled"},
+    {"launcher.cpu", NULL, REFUSED, NULL, "training on the CPU is not modelled"},
+    {"launcher.tpu", NULL, REFUSED, NULL, "this kind of training is not modelled"},
+    {"launcher.trainer", NULL, NOTHING},
     {"yarn.model", NULL, FACT, "yarn-model"},
     {"yarn.copy", NULL, FACT, "yarn-copy"},
 };
@@ -310,6 +322,7 @@ const struct foreign_format foreign_formats[] = {
      ROWS(llamafactory), NULL, true},
     {"LLaMA-Factory's data", NULL, "data.file_name data.hf_hub_url", ROWS(data), NULL},
     {"axolotl", "axolotl", "base_model sequence_len micro_batch_size", ROWS(axolotl), NULL},
+    {"transformers", "transformers", "", ROWS(transformers), NULL, true},
     {"TRL", "trl", "model_name_or_path per_device_train_batch_size", ROWS(trl), NULL, true},
     {"slime", "megatron", "slime.*", ROWS(slime), NULL},
     {"verl", "verl", "actor_rollout_ref.* program", ROWS(verl), "actor_rollout_ref."},
@@ -319,7 +332,8 @@ const struct foreign_format foreign_formats[] = {
      "explorer.rollout_model.* buffer.train_batch_size model.model_path model.max_model_len",
      ROWS(trinity), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
     {"a launch script", NULL,
-     "environment.* arguments.* predicted.* yarn.* sourced.* sourced-model.* read.* unsure.*",
+     "environment.* arguments.* predicted.* yarn.* sourced.* sourced-model.* started.* "
+     "read.* unsure.* launcher.*",
      ROWS(script), NULL},
 };
 const ptrdiff_t foreign_format_count = COUNT_OF(foreign_formats);

@@ -78,6 +78,18 @@ extern const ptrdiff_t slime_row_count;
 extern const struct foreign_row script_rows[];
 extern const ptrdiff_t script_row_count;
 
+// Of Accelerate's file, whose keys are flags of its launcher, too.
+extern const struct foreign_row accelerate_rows[];
+extern const ptrdiff_t accelerate_row_count;
+
+// What transformers' own scripts and a user's with its Trainer take (rows_transformers.c).
+extern const struct foreign_row transformers_rows[];
+extern const ptrdiff_t transformers_row_count;
+
+// Reads the commands that were kept, as the trainer that each starts.
+bool foreign_read_commands(struct settings *out, struct foreign *f, const struct settings *given,
+                           struct error *e) MUST_USE;
+
 // Said once, however often it holds.
 void foreign_note(struct foreign *f, struct str text);
 

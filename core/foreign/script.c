@@ -14,8 +14,9 @@ struct script {
     struct shell shell;
     struct str source;
     struct error *error;
-    int sourced;
-    bool runs_slime;
+    int sourced, started;
+    bool runs_slime, runs_trainer;
+    bool within; // a text that a shell is given as its commands
 };
 
 enum { MOST_VALUES = 2000 };
@@ -278,11 +279,63 @@ static bool read_trainer(struct script *s, const struct shell_words *words)
             return false;
     if (!trainer_command_is_meant(&trainer, &meant, s->error))
         return false;
+    s->runs_trainer |= meant;
     for (ptrdiff_t i = 0; meant && i < trainer.said.count; i++) {
         struct setting item = trainer.said.items[i];
         if (!put_at(s, item.key, item.value, str_copy(s->settings->arena, item.where)))
             return false;
     }
+    return true;
+}
+
+static bool read_command(struct script *s, const struct shell_words *words);
+
+// "bash -c 'exec bash launch.sh'": commands of a shell within this one, with its variables.
+static bool read_within(struct script *s, struct shell_word text)
+{
+    struct shell outer = s->shell;
+    struct shell_words command;
+    if (s->within)
+        return true;
+    s->within = true;
+    s->shell = shell_in(outer.arena, outer.scratch, text.text, s->source, s->error);
+    s->shell.line = text.line;
+    s->shell.variables = outer.variables;
+    s->shell.arrays = outer.arrays;
+    s->shell.put_in = outer.put_in;
+    bool read = true;
+    while (read && shell_next(&s->shell, &command))
+        read = read_command(s, &command);
+    outer.put_in = s->shell.put_in;
+    s->shell = outer;
+    s->within = false;
+    return read && s->error->code == ERROR_NONE;
+}
+
+// What another shell is started with: a script, or text.
+static bool read_started(struct script *s, const struct shell_words *words, ptrdiff_t shell)
+{
+    ptrdiff_t i = shell + 1;
+    bool text = false;
+    for (; i < words->count && str_starts(words->items[i].text, STR("-")); i++)
+        text |= str_ends(words->items[i].text, STR("c"));
+    if (i == words->count)
+        return true;
+    if (text)
+        return read_within(s, words->items[i]);
+    struct arena scratch = s->shell.scratch;
+    struct str key = str_format(&scratch, "started.%d", s->started);
+    if (!str_ends(words->items[i].text, STR(".sh")))
+        return true;
+    s->started++;
+    return put(s, key, words->items[i].text, words->items[i].line);
+}
+
+static bool read_shells(struct script *s, const struct shell_words *words)
+{
+    for (ptrdiff_t i = 0; i < words->count; i++)
+        if (words_have("bash sh", ' ', last_part(words->items[i].text)))
+            return read_started(s, words, i);
     return true;
 }
 
@@ -295,9 +348,11 @@ static bool read_command(struct script *s, const struct shell_words *words)
         s->runs_slime = true;
         return read_flags(s, "slime.", words, slime);
     }
-    if (has_overrides(words))
+    if (has_overrides(words)) {
+        s->runs_trainer = true;
         return read_overrides(s, words);
-    return read_trainer(s, words);
+    }
+    return read_trainer(s, words) && read_shells(s, words);
 }
 
 // What no command is given, but stands there: emit's arguments, and those of one of slime's models.
@@ -335,6 +390,63 @@ static bool read_predictions(struct script *s, struct str text)
     }
 }
 
+// What a script starts beside its own trainer is not the job.
+static void drop_started(struct script *s)
+{
+    struct settings *all = s->settings;
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t i = 0; i < all->count; i++)
+        if (!str_starts(all->items[i].key, STR("started.")))
+            all->items[kept++] = all->items[i];
+    if (s->runs_trainer || s->runs_slime)
+        all->count = kept;
+}
+
+// What sbatch tells a script of its own options (sbatch(1), "OUTPUT ENVIRONMENT VARIABLES").
+static const struct {
+    const char *option, *variables;
+} slurm_options[] = {
+    {"--nodes", "SLURM_NNODES SLURM_JOB_NUM_NODES"},
+    {"-N", "SLURM_NNODES SLURM_JOB_NUM_NODES"},
+    {"--gpus-per-node", "SLURM_GPUS_PER_NODE SLURM_GPUS_ON_NODE"},
+    {"--gres", "SLURM_GPUS_ON_NODE"},
+    {"--ntasks-per-node", "SLURM_NTASKS_PER_NODE"},
+    {"--cpus-per-task", "SLURM_CPUS_PER_TASK"},
+};
+
+// "--gres=gpu:h100:8": the number is what is behind the last colon.
+static bool read_slurm_option(struct script *s, struct str option)
+{
+    struct str_cut pair = str_cut(option, str_cut(option, '=').found ? '=' : ' ');
+    struct str value = str_cut(str_trim(pair.tail), ' ').head;
+    struct str_cut kinds = str_cut_last(value, ':');
+    struct str number = kinds.found ? kinds.tail : value;
+    uint64_t count;
+    if (unit_parse(&count, UNIT_COUNT, number) != UNIT_OK)
+        return true;
+    for (ptrdiff_t i = 0; i < COUNT_OF(slurm_options); i++) {
+        struct words names = words_of(slurm_options[i].variables, ' ');
+        while (str_is(pair.head, slurm_options[i].option) && words_next(&names)) {
+            struct setting item = {names.word, str_copy(s->shell.arena, number), s->source};
+            if (!settings_set(&s->shell.variables, item, s->error))
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool read_slurm_options(struct script *s, struct str text)
+{
+    struct str said = STR("#SBATCH ");
+    for (struct str_cut c = str_cut(text, '\n');; c = str_cut(c.tail, '\n')) {
+        if (str_starts(c.head, said) &&
+            !read_slurm_option(s, str_trim(str_slice(c.head, said.n, c.head.n))))
+            return false;
+        if (!c.found)
+            return true;
+    }
+}
+
 static bool note_unsure(struct script *s)
 {
     for (ptrdiff_t i = 0; i < s->shell.unsure.count; i++)
@@ -346,11 +458,12 @@ static bool note_unsure(struct script *s)
 static bool read_script(struct script *s, struct str text)
 {
     struct shell_words command;
-    if (!read_predictions(s, text))
+    if (!read_predictions(s, text) || !read_slurm_options(s, text))
         return false;
     while (shell_next(&s->shell, &command))
         if (!read_command(s, &command))
             return false;
+    drop_started(s);
     return s->error->code == ERROR_NONE && read_arrays(s) && note_unsure(s);
 }
 

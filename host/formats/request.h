@@ -5,7 +5,9 @@
 
 #include "core/foreign/foreign.h"
 
-// "-" is standard input. Of a folder, all .yaml, .yml, .json and .sh are read, by name.
+// "-" is standard input. Of a folder, all .yaml, .yml, .json, .sh, .sbatch and .slurm are read, by
+// name. Files that these name are read, too, where they are: beside them or from the current
+// folder.
 bool request_read(struct settings *out, struct foreign *f, struct str path,
                   struct error *e) MUST_USE;
 

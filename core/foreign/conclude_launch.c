@@ -1,0 +1,134 @@
+// What a command says by how it starts its trainer: how many processes there are, and what becomes
+// of several GPUs where nothing says how to shard.
+#include "core/foreign/conclude.h"
+#include "core/hardware/hardware.h"
+
+#define DEFAULT_FILE                                                                       \
+    "predicted as DDP: nothing says how to shard; a default_config.yaml that `accelerate " \
+    "config` wrote would, and must then be given to --from too"
+#define DATA_PARALLEL                                                                            \
+    "one process is started: over several GPUs transformers' Trainer has nn.DataParallel then, " \
+    "which is not modelled; accelerate launch or torchrun starts a process for each"
+
+// accelerate/commands/launch.py, _validate_launch_command; transformers/trainer.py, _wrap_model.
+static const struct launching {
+    const char *by;
+    bool ddp;
+    const char *note, *refused;
+} launchings[] = {
+    {"accelerate", true, DEFAULT_FILE, NULL},
+    {"trl", true, DEFAULT_FILE, NULL},
+    {"torchrun", true, NULL, NULL},
+    {"deepspeed", true, NULL, NULL},
+    {"python", false, NULL, DATA_PARALLEL},
+    {"-", false, NULL, "how this is started is not read: --strategy ddp, fsdp2, ... says it"},
+};
+
+static bool is_more_than_one(const struct setting *size)
+{
+    return size && !str_is(size->value, "1");
+}
+
+// accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin: NO_WRAP is the default.
+static bool check_units(const struct conclusion *c)
+{
+    const struct setting *kind = fact(c, "kind");
+    bool by_flags = kind && fact(c, "launched-by") && !fact(c, "Accelerate");
+    return !by_flags || !str_is(kind->value, "fsdp1") || fact(c, "wraps-layers") ||
+           FAIL(c->error, UNSUPPORTED, kind->where,
+                "without --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit "
+                "of all layers, which is not modelled");
+}
+
+bool conclude_launch(struct conclusion *c)
+{
+    const struct setting *by = fact(c, "launched-by");
+    bool trainer = fact(c, "TRL") || fact(c, "transformers");
+    bool said = effective(c, "strategy") || is_more_than_one(effective(c, "tp"));
+    if (!check_units(c))
+        return false;
+    if (!by || !trainer || said || c->ranks < 2)
+        return true;
+    for (ptrdiff_t i = 0; i < COUNT_OF(launchings); i++) {
+        const struct launching *l = &launchings[i];
+        if (!str_is(by->value, l->by))
+            continue;
+        if (l->refused)
+            return FAIL(c->error, UNSUPPORTED, by->where, "%s", l->refused);
+        if (l->note)
+            foreign_note(c->found,
+                         str_format(c->out->arena, "%.*s: %s", STR_ARGS(by->where), l->note));
+        return put(c, "strategy", STR("ddp"), by->where);
+    }
+    return true;
+}
+
+bool is_open(const struct setting *item)
+{
+    return item && str_cut(item->value, '$').found;
+}
+
+bool take_given_gpus(struct conclusion *c, const struct setting *open)
+{
+    const struct setting *gpu = effective(c, "gpu");
+    if (gpu && gpu_find(gpu->value))
+        return FAIL(c->error, BAD_INPUT, open->where,
+                    "the number of GPUs is '%.*s', which is not read: --gpu 8x%.*s is an example",
+                    STR_ARGS(str_short(open->value)), STR_ARGS(str_short(gpu->value)));
+    return true;
+}
+
+// The GPUs that the user named, where they are a number and not only a card.
+static uint64_t given_ranks(const struct conclusion *c)
+{
+    const struct setting *gpu = effective(c, "gpu");
+    struct error ignored = {0};
+    struct hardware h;
+    if (!gpu || str_is(gpu->value, "auto") || !hardware_from_spec(&h, c->out->arena, gpu, &ignored))
+        return 0;
+    return hardware_gpus(&h);
+}
+
+static bool check_given_gpus(struct conclusion *c)
+{
+    static const char *const counts[] = {"processes", "machines", "per-machine",
+                                         "torchrun-machines"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(counts); i++)
+        if (is_open(fact(c, counts[i])) && !take_given_gpus(c, fact(c, counts[i])))
+            return false;
+    return true;
+}
+
+// torchrun is told how many each machine has, by flags or by variables.
+bool count_processes(struct conclusion *c)
+{
+    struct foreign *f = c->found;
+    const struct setting *each = fact(c, "per-machine"), *all = fact(c, "processes"),
+                         *machines = fact(c, "machines"), *nodes = fact(c, "torchrun-machines");
+    if (!check_given_gpus(c))
+        return false;
+    if ((!is_open(machines) && !count_of(c, &f->machines, machines)) ||
+        (!is_open(all) && !count_of(c, &f->processes, all)))
+        return false;
+    if (each && !all && !is_open(each) && !is_open(nodes)) {
+        f->machines = 1;
+        if (!count_of(c, &f->machines, nodes) || !count_of(c, &f->processes, each))
+            return false;
+        f->processes = sat_mul(f->processes, f->machines);
+    }
+    f->where = all ? all->where : each ? each->where : STR_NONE;
+    c->ranks = f->processes ? f->processes : given_ranks(c);
+    return true;
+}
+
+// What a command leaves to its trainer's file, and a script to another.
+bool check_trainer_file(const struct conclusion *c)
+{
+    const struct setting *file = c->found->trainer ? NULL : fact(c, "trainer-file");
+    const struct setting *script = fact(c, "started");
+    if (!file && !effective(c, "model"))
+        file = script;
+    return !file || FAIL(c->error, UNSUPPORTED, file->where,
+                         "what matters is in '%.*s': give it to --from too",
+                         STR_ARGS(str_short(file->value)));
+}
