@@ -231,6 +231,29 @@ static bool conclude_deepspeed(struct conclusion *c)
     return put(c, "optimizer", STR("adamw-fused"), adam->where);
 }
 
+// The GPUs that the user named, where they are a number and not only a card, win over the files'.
+void conclude_ranks(struct conclusion *c)
+{
+    const struct setting *gpu = effective(c, "gpu");
+    struct foreign *f = c->found;
+    struct error ignored = {0};
+    struct hardware h;
+    bool named =
+        gpu && !str_is(gpu->value, "auto") && hardware_from_spec(&h, c->out->arena, gpu, &ignored);
+    if (f->processes)
+        c->ranks = f->processes;
+    else if (named)
+        c->ranks = hardware_gpus(&h);
+    if (!named || !f->processes || gpu_find(gpu->value) || hardware_gpus(&h) == f->processes)
+        return;
+    foreign_note(f, str_format(c->out->arena, "%.*s: --gpu %.*s in place of the file's %llu GPUs",
+                               STR_ARGS(f->where), STR_ARGS(str_short(gpu->value)),
+                               (unsigned long long)f->processes));
+    c->ranks = hardware_gpus(&h);
+    f->processes = 0;
+    f->machines = h.nodes;
+}
+
 static bool conclude_model(struct conclusion *c)
 {
     const struct setting *model = settings_find_z(c->out, "model");
@@ -328,6 +351,28 @@ static bool note_padding(struct conclusion *c)
     return true;
 }
 
+// What was refused and has an option that stands in for it.
+static bool conclude_refusals(struct conclusion *c)
+{
+    for (int i = 0; i < c->found->refusal_count; i++) {
+        const struct foreign_refusal *r = &c->found->refusals[i];
+        if (!replaced(c, str_z(c->out->arena, r->option), r->said, r->where))
+            return FAIL(c->error, UNSUPPORTED, r->where, "%.*s (--%.*s stands in for it)",
+                        STR_ARGS(r->why), STR_ARGS(r->option));
+    }
+    return true;
+}
+
+bool replaced(struct conclusion *c, const char *option, struct str said, struct str where)
+{
+    const struct setting *given = settings_find_z(c->given, option);
+    if (given)
+        foreign_note(c->found,
+                     str_format(c->out->arena, "%.*s: --%s %.*s in place of %.*s", STR_ARGS(where),
+                                option, STR_ARGS(str_short(given->value)), STR_ARGS(said)));
+    return given != NULL;
+}
+
 bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
                       struct error *e)
 {
@@ -336,7 +381,7 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
         return false;
     if (!f->format)
         return true;
-    if (!check_trainer_file(&c) || !count_processes(&c))
+    if (!conclude_refusals(&c) || !check_trainer_file(&c) || !count_processes(&c))
         return false;
     return conclude_model(&c) && conclude_accelerate(&c) && conclude_launch(&c) &&
            conclude_rl(&c) && conclude_slime(&c) && conclude_trl(&c) && conclude_transformers(&c) &&

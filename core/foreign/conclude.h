@@ -91,6 +91,12 @@ bool check_trainer_file(const struct conclusion *c);
 bool is_open(const struct setting *item);
 bool take_given_gpus(struct conclusion *c, const struct setting *open);
 
+// How many train, by the files or, where the user named a number of them, by the user.
+void conclude_ranks(struct conclusion *c);
+
+// Whether the user gave an option that stands in for what the file says; that is noted then.
+bool replaced(struct conclusion *c, const char *option, struct str said, struct str where);
+
 // The GPUs that train, of a cluster that frameworks of RL name by nodes.
 bool conclude_gpus(struct conclusion *c);
 

@@ -78,17 +78,6 @@ bool take_given_gpus(struct conclusion *c, const struct setting *open)
     return true;
 }
 
-// The GPUs that the user named, where they are a number and not only a card.
-static uint64_t given_ranks(const struct conclusion *c)
-{
-    const struct setting *gpu = effective(c, "gpu");
-    struct error ignored = {0};
-    struct hardware h;
-    if (!gpu || str_is(gpu->value, "auto") || !hardware_from_spec(&h, c->out->arena, gpu, &ignored))
-        return 0;
-    return hardware_gpus(&h);
-}
-
 static bool check_given_gpus(struct conclusion *c)
 {
     static const char *const counts[] = {"processes", "machines", "per-machine",
@@ -117,7 +106,7 @@ bool count_processes(struct conclusion *c)
         f->processes = sat_mul(f->processes, f->machines);
     }
     f->where = all ? all->where : each ? each->where : STR_NONE;
-    c->ranks = f->processes ? f->processes : given_ranks(c);
+    conclude_ranks(c);
     return true;
 }
 

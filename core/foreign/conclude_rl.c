@@ -49,7 +49,7 @@ bool conclude_gpus(struct conclusion *c)
     c->found->processes = left;
     c->found->machines = per_node && left > per_node && left % per_node == 0 ? left / per_node : 0;
     c->found->where = gpus ? fact(c, "cluster-gpus")->where : STR_NONE;
-    c->ranks = c->found->processes ? c->found->processes : c->ranks;
+    conclude_ranks(c);
     return c->error->code == ERROR_NONE;
 }
 

@@ -32,10 +32,17 @@ static bool conclude_trl_fp16(struct conclusion *c)
 {
     const struct setting *said = fact(c, "fp16"), *dtype = fact(c, "dtype");
     if (dtype && !fact_is(c, "dtype", "float32") && !is_zero(effective(c, "strategy")))
-        return FAIL(c->error, UNSUPPORTED, dtype->where,
+        return replaced(c, "precision", STR("fp16"), said->where) ||
+               FAIL(c->error, UNSUPPORTED, dtype->where,
                     "torch's scaler refuses gradients in fp16, and bf16 weights under it are not "
                     "modelled: dtype: float32");
     return put(c, "precision", STR("fp16"), said->where);
+}
+
+static const struct setting *packed_by(const struct conclusion *c)
+{
+    const struct setting *given = settings_find_z(c->given, "quantize");
+    return given ? (str_is(given->value, "off") ? NULL : given) : fact(c, "packed");
 }
 
 // bf16 is on unless it is turned off, and models are loaded in float32 (TRL 1.14).
@@ -48,9 +55,10 @@ static bool conclude_trl_precision(struct conclusion *c)
     if (fact(c, "fp16"))
         return conclude_trl_fp16(c);
     if (dtype && !narrow && !fact_is(c, "dtype", "float32"))
-        return FAIL(c->error, UNSUPPORTED, where,
+        return replaced(c, "precision", STR("dtype"), where) ||
+               FAIL(c->error, UNSUPPORTED, where,
                     "of the dtypes bfloat16 and float32 are modelled");
-    const struct setting *packed = fact(c, "packed");
+    const struct setting *packed = packed_by(c);
     if (packed)
         return conclude_packed_precision(c, packed, narrow);
     if (fact_is(c, "bf16", "false"))
@@ -232,9 +240,10 @@ bool conclude_transformers(struct conclusion *c)
            put_unless_there(c, "precision", transformers_precision(c), file->where);
 }
 
-static bool lacks_bf16(const struct conclusion *c, const struct setting *said)
+static bool lacks_bf16(struct conclusion *c, const struct setting *said)
 {
-    return FAIL(c->error, UNSUPPORTED, said->where,
+    return replaced(c, "precision", STR("training in float32"), said->where) ||
+           FAIL(c->error, UNSUPPORTED, said->where,
                 "training in float32 is not modelled; bf16: true is");
 }
 
@@ -289,11 +298,12 @@ bool conclude_llamafactory(struct conclusion *c)
     const struct setting *tuning = fact(c, "tuning");
     bool adapts = !fact_is(c, "tuning", "full");
     bool fsdp2 = strategy && str_is(strategy->value, "fsdp2");
-    if (adapts && pure)
+    if (adapts && pure && !replaced(c, "precision", STR("pure_bf16"), pure->where))
         return FAIL(c->error, UNSUPPORTED, pure->where,
                     "adapters in bf16 are not modelled; with bf16: true they are fp32");
-    if (!pure && !fact_is(c, "bf16", "true"))
-        return lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file);
+    if (!pure && !fact_is(c, "bf16", "true") &&
+        !lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file))
+        return false;
     if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
         note_reentrant(c, reentrant ? reentrant : file);
     return conclude_llamafactory_packing(c) && conclude_neat_packing(c) &&
@@ -351,10 +361,11 @@ static bool conclude_axolotl_type(struct conclusion *c, const struct setting *fi
     bool pure = fact_is(c, "bf16", "full");
     bool split = fact(c, "wrapped") || fact(c, "fsdp-version") || fact(c, "deepspeed-file");
     if (pure && (split || fact(c, "adapters")))
-        return FAIL(
-            c->error, UNSUPPORTED, fact(c, "bf16")->where,
-            "bf16: full is modelled where all weights are trained, on one GPU or under ddp; "
-            "bf16: true elsewhere too");
+        return replaced(c, "precision", STR("bf16: full"), fact(c, "bf16")->where) ||
+               FAIL(
+                   c->error, UNSUPPORTED, fact(c, "bf16")->where,
+                   "bf16: full is modelled where all weights are trained, on one GPU or under ddp; "
+                   "bf16: true elsewhere too");
     return pure || fact_is(c, "bf16", "true") || lacks_bf16(c, file);
 }
 

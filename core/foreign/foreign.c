@@ -152,6 +152,21 @@ static bool not_read(const struct foreign_format *f, const struct setting *item,
                 STR_ARGS(key), STR_ARGS(str_short(item->value)), f->name);
 }
 
+// What an option may stand in for is refused once all options are known (foreign_conclude).
+static bool refuse(struct foreign *found, struct arena *a, const struct foreign_row *r,
+                   const struct setting *item, struct error *e)
+{
+    struct str value = str_short(item->value);
+    struct str why = r->name ? str_format(a, "%s '%.*s' %s", r->name, STR_ARGS(value), r->gives)
+                             : str_from(r->gives);
+    if (!r->option || found->refusal_count == FOREIGN_REFUSALS)
+        return FAIL(e, UNSUPPORTED, item->where, "%.*s", STR_ARGS(why));
+    struct str said = str_format(a, "%.*s: %.*s", STR_ARGS(item->key), STR_ARGS(value));
+    found->refusals[found->refusal_count++] =
+        (struct foreign_refusal){str_from(r->option), said, why, item->where};
+    return true;
+}
+
 static bool take(struct settings *said, struct foreign *found, const struct foreign_format *f,
                  struct setting item, struct error *e)
 {
@@ -172,11 +187,8 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
         return false;
     if (!r)
         return not_read(f, &item, e);
-    if (r->effect == REFUSED && r->name)
-        return FAIL(e, UNSUPPORTED, item.where, "%s '%.*s' %s", r->name,
-                    STR_ARGS(str_short(item.value)), r->gives);
     if (r->effect == REFUSED)
-        return FAIL(e, UNSUPPORTED, item.where, "%s", r->gives);
+        return refuse(found, a, r, &item, e);
     if (r->effect == NOTED)
         foreign_note(found, str_format(a, "%.*s: %s", STR_ARGS(item.where), r->gives));
     if (r->effect != SETS && r->effect != FACT)
@@ -352,25 +364,14 @@ bool foreign_read_commands(struct settings *out, struct foreign *f, const struct
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e)
 {
     const struct setting *gpu = settings_find_z(s, "gpu");
-    struct hardware h;
     uint64_t machines = f->machines ? f->machines : 1;
-    if (!gpu || !f->processes || str_is(gpu->value, "auto"))
+    if (!gpu || !f->processes || !gpu_find(gpu->value))
         return true;
     if (f->processes % machines)
         return FAIL(e, BAD_INPUT, f->where, "%llu processes do not divide among %llu machines",
                     (unsigned long long)f->processes, (unsigned long long)machines);
     struct setting item = *gpu;
-    if (gpu_find(item.value)) {
-        item.value =
-            str_format(s->arena, "%llux%llux%.*s", (unsigned long long)machines,
-                       (unsigned long long)(f->processes / machines), STR_ARGS(gpu->value));
-        return settings_set(s, item, e);
-    }
-    if (!hardware_from_spec(&h, s->arena, gpu, e))
-        return false;
-    if (hardware_gpus(&h) != f->processes)
-        return FAIL(e, BAD_INPUT, f->where, "the file trains on %llu GPUs, and %.*s are %llu",
-                    (unsigned long long)f->processes, STR_ARGS(str_short(gpu->value)),
-                    (unsigned long long)hardware_gpus(&h));
-    return true;
+    item.value = str_format(s->arena, "%llux%llux%.*s", (unsigned long long)machines,
+                            (unsigned long long)(f->processes / machines), STR_ARGS(gpu->value));
+    return settings_set(s, item, e);
 }

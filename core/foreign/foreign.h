@@ -7,7 +7,12 @@
 
 #include "core/settings/settings.h"
 
-enum { FOREIGN_NOTES = 8, FOREIGN_COMMANDS = 16 };
+enum { FOREIGN_NOTES = 8, FOREIGN_REFUSALS = 16, FOREIGN_COMMANDS = 16 };
+
+// A key that is not modelled, unless the user gives the option that stands in for it.
+struct foreign_refusal {
+    struct str option, said, why, where;
+};
 
 struct foreign {
     const char *format; // of the last file, NULL: a request of our own
@@ -15,6 +20,8 @@ struct foreign {
     struct settings facts;
     struct str notes[FOREIGN_NOTES]; // what a user should know of the reading
     int note_count;
+    struct foreign_refusal refusals[FOREIGN_REFUSALS];
+    int refusal_count;
     uint64_t machines;   // 0: not said
     uint64_t processes;  // that train, on all machines; 0: not said
     struct str where;    // of the number of processes
@@ -39,7 +46,7 @@ bool foreign_wants(const struct foreign *f, struct str key);
 bool foreign_conclude(struct settings *out, struct foreign *f, const struct settings *given,
                       struct error *e) MUST_USE;
 
-// A bare card's name becomes as many of them as the file has processes; another number is refused.
+// A bare card's name becomes as many of them as the file has processes.
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e) MUST_USE;
 
 // A launch script as a document: overrides of verl as they are, slime's arguments and emit's own,

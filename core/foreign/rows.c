@@ -9,11 +9,12 @@ const struct foreign_row accelerate_rows[] = {
     {"distributed_type", "MULTI_GPU", FACT, "kind", "ddp"},
     {"distributed_type", "FSDP", FACT, "kind", "fsdp1"},
     {"distributed_type", "DEEPSPEED", FACT, "kind", "zero2"},
-    {"distributed_type", NULL, REFUSED, NULL, "this kind of training is not modelled"},
+    {"distributed_type", NULL, REFUSED, NULL, "this kind of training is not modelled", "strategy"},
     {"mixed_precision", "no", FACT, "mixed"},
     {"mixed_precision", "bf16", FACT, "mixed"},
     {"mixed_precision", "fp16", FACT, "mixed"},
-    {"mixed_precision", NULL, REFUSED, NULL, "of the precisions no, bf16 and fp16 are modelled"},
+    {"mixed_precision", NULL, REFUSED, NULL, "of the precisions no, bf16 and fp16 are modelled",
+     "precision"},
     {"num_machines", NULL, FACT, "machines"},
     {"num_processes", NULL, FACT, "processes"},
     {"use_cpu", "true", REFUSED, NULL, "training on the CPU is not modelled"},
@@ -33,7 +34,7 @@ const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_sharding_strategy", "HYBRID_SHARD", FACT, "hybrid"},
     {"fsdp_config.fsdp_sharding_strategy", "4", FACT, "hybrid"},
     {"fsdp_config.fsdp_sharding_strategy", NULL, REFUSED, NULL,
-     "of the ways to shard FULL_SHARD, SHARD_GRAD_OP and HYBRID_SHARD are read"},
+     "of the ways to shard FULL_SHARD, SHARD_GRAD_OP and HYBRID_SHARD are read", "strategy"},
     {"fsdp_config.fsdp_reshard_after_forward", "true", SETS, "reshard", "on"},
     {"fsdp_config.fsdp_reshard_after_forward", "false", SETS, "reshard", "off"},
     {"fsdp_config.fsdp_reshard_after_forward", "FULL_SHARD", NOTHING},
@@ -100,7 +101,8 @@ const struct foreign_row accelerate_rows[] = {
 };
 const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
 
-#define NOT_IN_ARGUMENTS  "what is in the arguments for FSDP is not read; Accelerate's own file is"
+#define NOT_IN_ARGUMENTS \
+    "what is in the arguments for FSDP is not read; Accelerate's own file is", "strategy"
 #define NARROW_EVALUATION "evaluation with weights of another type is not modelled"
 
 // The dataset_info.json that is written beside a file of LLaMA-Factory.
@@ -123,10 +125,10 @@ const struct foreign_row trainer_rows[] = {
     {"bf16", "true", FACT, "bf16"},
     {"bf16", "false", FACT, "bf16"},
     {"fp16", "false", NOTHING},
-    {"fp16", NULL, REFUSED, NULL, "of the precisions bf16 is modelled"},
+    {"fp16", NULL, REFUSED, NULL, NO_OTHER_PRECISION},
     {"deepspeed", NULL, FACT, "deepspeed-file"},
     {"deepspeed.*", NULL, REFUSED, NULL,
-     "DeepSpeed's settings within the arguments are not read; its own JSON file is"},
+     "DeepSpeed's settings within the arguments are not read; its own JSON file is", "strategy"},
     {"fsdp", "", NOTHING},
     {"fsdp", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
@@ -155,14 +157,15 @@ const struct foreign_row trainer_rows[] = {
     {"use_cpu", NULL, REFUSED, NULL, "training on the CPU is not modelled"},
     {"tf32", NULL, NOTHING},
     {"use_cache", NULL, NOTHING},
-    {"optim_args", NULL, REFUSED, NULL, "optimizers with arguments of their own are not modelled"},
+    {"optim_args", NULL, REFUSED, NULL, "optimizers with arguments of their own are not modelled",
+     "optimizer"},
     {"optim_target_modules*", NULL, REFUSED, NULL,
-     "optimizers of some modules, as GaLore, are not modelled"},
+     "optimizers of some modules, as GaLore, are not modelled", "optimizer"},
     {"label_smoothing_factor", "0 0.0", NOTHING},
     {"label_smoothing_factor", NULL, REFUSED, NULL,
      "labels are smoothed over all logits once more, which is not modelled"},
     {"liger_kernel_config*", NULL, REFUSED, NULL,
-     "of Liger's kernels those that use_liger_kernel alone turns on are modelled"},
+     "of Liger's kernels those that use_liger_kernel alone turns on are modelled", "layer-kernels"},
     // Noise on the embeddings, where a pass has the least.
     {"neftune_noise_alpha", NULL, NOTHING},
     {"torch_empty_cache_steps", NULL, NOTED, NULL,

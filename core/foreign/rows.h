@@ -30,15 +30,25 @@ enum effect {
 #define FLASH3_NAMES                                                                      \
     "flash_attention_3 kernels-community/flash-attn3 kernels-community/vllm-flash-attn3 " \
     "vllm-flash-attn3"
-#define NO_OTHER_ATTENTION "of the attentions sdpa, eager and flash-attn 2 and 3 are modelled"
-#define NO_OTHER_WEIGHTS   "this quantisation is not modelled; nf4 with adapters is"
-#define NO_WHOLE_MODULES   "modules that are trained whole beside adapters are not modelled"
+#define NO_WHOLE_MODULES "modules that are trained whole beside adapters are not modelled"
+
+// Reasons of rows that are REFUSED, each with the option that stands in for the key.
+#define NO_OTHER_ATTENTION \
+    "of the attentions sdpa, eager and flash-attn 2 and 3 are modelled", "attention"
+#define NO_OTHER_WEIGHTS "this quantisation is not modelled; nf4 with adapters is", "quantize"
+#define NO_OTHER_TUNING  "of the ways to tune full and lora are modelled", "lora"
+#define NO_OTHER_LOSS    "this loss is not modelled; the full one is", "loss"
+#define NO_OTHER_CHECKPOINTS \
+    "this way of recomputing or offloading layers is not modelled", "checkpointing"
+#define NO_OTHER_OPTIMIZER "of the optimizers those that optim names are modelled", "optimizer"
+#define NO_OTHER_PRECISION "of the precisions bf16 is modelled", "precision"
 
 struct foreign_row {
     const char *key;
     const char *value; // one of these, space-separated; NULL: any
     enum effect effect;
     const char *name, *gives;
+    const char *option; // of what is REFUSED: given, it stands in for the key
 };
 
 struct foreign_format {
@@ -56,9 +66,10 @@ extern const ptrdiff_t foreign_format_count;
 // transformers 5.17, training_args.py, OptimizerNames: what of them is modelled.
 #define OTHER_OPTIMIZERS                                                                        \
     "is not modelled; of transformers' optimizers adamw_torch, adamw_torch_fused, adamw_8bit, " \
-    "paged_adamw_8bit, paged_adamw_32bit, adafactor and sgd are"
+    "paged_adamw_8bit, paged_adamw_32bit, adafactor and sgd are",                               \
+        "optimizer"
 
-// Of trainers that are driven by one YAML (trainers.c), and of the Trainer's arguments.
+// Of trainers that are driven by one YAML, and of the Trainer's arguments (rows.c).
 extern const struct foreign_row llamafactory_rows[], axolotl_rows[], trainer_rows[];
 extern const ptrdiff_t llamafactory_row_count, axolotl_row_count, trainer_row_count;
 

@@ -25,7 +25,7 @@ const struct foreign_row trl_rows[] = {
     {"loss_type*", "kto apo_zero_unpaired", SETS, "task", "kto"},
     // grpo_trainer.py, _compute_loss: each is made of a few numbers a token, and of no logits.
     {"loss_type", "grpo bnpo dr_grpo dapo cispo luspo sapo vespo", FACT, "policy-loss"},
-    {"loss_type*", NULL, REFUSED, "loss_type", "of TRL is not modelled"},
+    {"loss_type*", NULL, REFUSED, "loss_type", "of TRL is not modelled", "loss"},
     {"loss_weights*", NULL, NOTHING},
     {"use_weighting", "false", NOTHING},
     {"use_weighting", NULL, REFUSED, NULL, "weights made of all logits (WPO) are not modelled"},
@@ -91,7 +91,7 @@ const struct foreign_row trl_rows[] = {
     {"lora_dropout", NULL, FACT, "dropout"},
     {"lora_alpha", NULL, NOTHING},
     {"lora_target_parameters*", NULL, REFUSED, NULL,
-     "adapters on parameters that are no linear layers are not modelled"},
+     "adapters on parameters that are no linear layers are not modelled", "lora-targets"},
     {"lora_modules_to_save*", NULL, REFUSED, NULL, NO_WHOLE_MODULES},
     {"lora_task_type", NULL, NOTHING},
     {"use_rslora", NULL, NOTHING},
@@ -174,7 +174,7 @@ const struct foreign_row trl_rows[] = {
     {"cast_lm_head_to_fp32", "false", NOTHING},
     {"cast_lm_head_to_fp32", NULL, REFUSED, NULL, "a head in fp32 is not modelled"},
     {"use_liger_loss", "false", NOTHING},
-    {"use_liger_loss", NULL, REFUSED, NULL, "Liger's loss of older TRLs is not modelled"},
+    {"use_liger_loss", NULL, REFUSED, NULL, "Liger's loss of older TRLs is not modelled", "loss"},
     {"num_completions_to_print", NULL, NOTHING},
     // What its command line hands to accelerate launch (trl/cli/accelerate_config.py); the files
     // of these names are trl/accelerate_configs.

@@ -99,7 +99,7 @@ TEST(rules_hold_for_their_targets_only)
         {ASKED "sp=2", "", false},
         {ASKED "for=accelerate sp=2", "through DeepSpeed only", false},
         {ASKED "for=trl loss=chunked:512", "chunk is 256", false},
-        {ASKED "recipe=trl loss=chunked:512", "", false},
+        {ASKED "recipe=trl loss=chunked:512", "chunk is 256", false},
         {ASKED "for=trl recipe=hf", "run another training step: --recipe trl", false},
         {ASKED "for=verl", "", false},
         {ASKED "for=verl checkpointing=off", "modelled with checkpointing only", true},

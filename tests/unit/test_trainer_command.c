@@ -159,7 +159,7 @@ TEST(flags_of_the_launcher)
         {"accelerate launch --zero_stage 3 --fsdp_version 2 --multi_gpu" SFT, "gpu=8xH100-80G",
          "strategy=ddp"},
         {"accelerate launch --mixed_precision fp8 --multi_gpu" SFT, "gpu=8xH100-80G",
-         "!of the precisions no, bf16 and fp16 are modelled"},
+         "!of the precisions no, bf16 and fp16 are modelled (--precision stands in for it)"},
         {"trl sft --model_name_or_path x --per_device_train_batch_size 1 --use_fsdp "
          "--fsdp_version 2 " WRAPPED,
          "gpu=8xH100-80G", "strategy=fsdp2"},

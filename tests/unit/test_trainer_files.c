@@ -16,8 +16,8 @@ static const struct reading trl_rows[] = {
     {TRL "per_device_train_batch_size=2 packing=true", "batch=2 batching=packed"},
     {TRL "attn_implementation=eager", "attention=eager"},
     {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
-    {TRL "attn_implementation=flex_attention",
-     "!of the attentions sdpa, eager and flash-attn 2 and 3 are modelled"},
+    {TRL "attn_implementation=flex_attention", "!of the attentions sdpa, eager and flash-attn 2 "
+                                               "and 3 are modelled (--attention stands in for it)"},
     {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
          "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT "
          "fsdp_config.fsdp_cpu_ram_efficient_loading=false",
@@ -103,7 +103,8 @@ static const struct reading trl_rows[] = {
          "|context=4096",
      "task=grpo"},
     {TRL "loss_type=dr_grpo |context=4096", "task=grpo loss=-"},
-    {TRL "loss_type=surprise", "!loss_type 'surprise' of TRL is not modelled"},
+    {TRL "loss_type=surprise",
+     "!loss_type 'surprise' of TRL is not modelled (--loss stands in for it)"},
     {TRL "use_vllm=true |context=4096",
      "!vLLM on the GPUs that train takes vllm_gpu_memory_utilization of each (0.3 where nothing is "
      "said), which is not modelled: --memory-limit says what it leaves the trainer; with "
@@ -148,9 +149,10 @@ static const struct reading trl_rows[] = {
     {TRL "fp16=true bf16=false dtype=float32", "precision=fp16"},
     {TRL "fp16=true dtype=float16", "!torch's scaler refuses gradients in fp16, and bf16 "
                                     "weights under it are not modelled: dtype: float32"},
-    {TRL "optim=lion_8bit", "!optim 'lion_8bit' is not modelled; of transformers' optimizers "
-                            "adamw_torch, adamw_torch_fused, adamw_8bit, paged_adamw_8bit, "
-                            "paged_adamw_32bit, adafactor and sgd are"},
+    {TRL "optim=lion_8bit",
+     "!optim 'lion_8bit' is not modelled; of transformers' optimizers "
+     "adamw_torch, adamw_torch_fused, adamw_8bit, paged_adamw_8bit, "
+     "paged_adamw_32bit, adafactor and sgd are (--optimizer stands in for it)"},
     {TRL "optim=paged_adamw_8bit", "optimizer=adamw-paged-8bit"},
     {TRL "optim=adamw_bnb_8bit", "optimizer=adamw-8bit"},
     {TRL "optim=paged_adamw_32bit", "optimizer=adamw-paged"},
@@ -185,11 +187,12 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",
          "quantize=nf4-single"},
         {LF "bf16=true quantization_bit=8",
-         "!this quantisation is not modelled; nf4 with adapters is"},
+         "!this quantisation is not modelled; nf4 with adapters is (--quantize stands in for it)"},
         {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
         {LF "pure_bf16=true", "!adapters in bf16 are not modelled; with bf16: true they are fp32"},
         {LF "finetuning_type=full", "!training in float32 is not modelled; bf16: true is"},
-        {LF "finetuning_type=freeze", "!of the ways to tune full and lora are modelled"},
+        {LF "finetuning_type=freeze",
+         "!of the ways to tune full and lora are modelled (--lora stands in for it)"},
         {LF "bf16=true use_reentrant_gc=false flash_attn=fa2", "attention=flash2"},
         {LF "bf16=true use_reentrant_gc=false flash_attn=auto", "attention=-"},
         {LF "bf16=true use_reentrant_gc=false enable_liger_kernel=true",
@@ -205,7 +208,8 @@ TEST(llamafactory_is_read)
                                     "memory"},
         {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
         {LF "bf16=true torch_compile=true", COMPILED},
-        {LF "bf16=true use_galore=true", "!of the optimizers those that optim names are modelled"},
+        {LF "bf16=true use_galore=true",
+         "!of the optimizers those that optim names are modelled (--optimizer stands in for it)"},
         {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
             "deepspeed=examples/deepspeed/ds_z3_config.json",
          "strategy=zero3 zero-buckets=- offload=- overlap-comm=off"},
@@ -217,7 +221,8 @@ TEST(llamafactory_is_read)
          "strategy=zero2 zero-buckets=-"},
         {LF "bf16=true deepspeed=my.json", "!what matters is in 'my.json': give it to --from too"},
         {"model_name_or_path=m stage=dpo bf16=true use_reentrant_gc=false", "task=dpo"},
-        {"model_name_or_path=m stage=ppo", "!of the stages sft, pt, rm, dpo and kto are read"},
+        {"model_name_or_path=m stage=ppo",
+         "!of the stages sft, pt, rm, dpo and kto are read (--task stands in for it)"},
         {LF "bf16=true use_reentrant_gc=false;environment.OPTIM_TORCH=0", "expandable=off"},
     };
 #undef LF
@@ -236,7 +241,8 @@ static const struct reading axolotl_readings[] = {
                                        "on one GPU or under ddp; bf16: true "
                                        "elsewhere too"},
     {AXOLOTL "attn_implementation=flex_attention",
-     "!of the attentions sdpa, eager and flash-attn 2 and 3 are modelled"},
+     "!of the attentions sdpa, eager and flash-attn 2 and 3 are modelled (--attention stands in "
+     "for it)"},
     {AXOLOTL KERNELS "adapter=lora lora_r=32 lora_target_linear=true", "lora=32 lora-targets=-"},
     {AXOLOTL KERNELS "adapter=qlora load_in_4bit=true lora_r=16 lora_target_modules.0=q_proj "
                      "lora_target_modules.1=up_proj",
@@ -244,7 +250,8 @@ static const struct reading axolotl_readings[] = {
     {AXOLOTL "adapter=lora lora_r=8",
      "lora=8?run/file.yaml:1:1: axolotl's own kernels for adapters (lora_mlp_kernel and "
      "others, on by default) are not in the answer"},
-    {AXOLOTL "load_in_8bit=true", "!this quantisation is not modelled; nf4 with adapters is"},
+    {AXOLOTL "load_in_8bit=true",
+     "!this quantisation is not modelled; nf4 with adapters is (--quantize stands in for it)"},
     {AXOLOTL "fsdp_version=2 fsdp_config.offload_params=true", "strategy=fsdp2 offload=all"},
     {AXOLOTL "fsdp.0=full_shard fsdp_config.fsdp_offload_params=false", "strategy=fsdp1 offload=-"},
     {AXOLOTL "liger_rope=true liger_rms_norm=true liger_glu_activation=true "
@@ -260,12 +267,12 @@ static const struct reading axolotl_readings[] = {
      "batching=-?run/file.yaml:1:1: packed rows are predicted as full ones: flash-attn's "
      "kernels and torch's varlen need no mask"},
     {AXOLOTL "rl=kto", "task=kto"},
-    {AXOLOTL "rl=orpo", "!of axolotl's rl dpo, kto and grpo are read"},
+    {AXOLOTL "rl=orpo", "!of axolotl's rl dpo, kto and grpo are read (--task stands in for it)"},
     {AXOLOTL "reward_model=true", "task=reward"},
     {"base_model=m", "!training in float32 is not modelled; bf16: true is"},
     {AXOLOTL "context_parallel_size=2",
      "!axolotl's ring attention (ring_flash_attn) is not modelled; accelerate's context "
-     "parallel is, in TRL's step: --recipe trl --cp"},
+     "parallel is, in TRL's step: --recipe trl --cp (--cp stands in for it)"},
     {AXOLOTL "attn_implementation=kernels-community/flash-attn3", "attention=flash3"},
     {AXOLOTL "tensor_parallel_size=2", "tp=2"},
     {AXOLOTL "fsdp_version=2 fsdp_config.fsdp_reshard_after_forward=true dp_shard_size=4 "
@@ -281,7 +288,8 @@ static const struct reading axolotl_readings[] = {
      "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
     {AXOLOTL KERNELS "adapter=lora lora_modules_to_save.0=lm_head",
      "!modules that are trained whole beside adapters are not modelled"},
-    {AXOLOTL "dpo_use_liger_kernel=true", "!this loss is not modelled; the full one is"},
+    {AXOLOTL "dpo_use_liger_kernel=true",
+     "!this loss is not modelled; the full one is (--loss stands in for it)"},
     {AXOLOTL "num_labels=1 use_kernels=false unfrozen_parameters.0=^model.visual",
      "freeze=language"},
     {AXOLOTL "torch_compile=auto", COMPILED},
@@ -296,4 +304,33 @@ TEST(axolotl_is_read)
 #undef AXOLOTL
 #undef KERNELS
     check_readings(axolotl_readings, COUNT_OF(axolotl_readings));
+}
+
+#define STANDS_IN "?run/file.yaml:1:1: --"
+TEST(an_option_stands_in_for_a_key_that_is_not_modelled)
+{
+    static const struct reading rows[] = {
+        {"base_model=m bf16=true optimizer=adamw_torch_4bit |optimizer=adamw-8bit",
+         "optimizer=-" STANDS_IN "optimizer adamw-8bit in place of optimizer: adamw_torch_4bit"},
+        {"base_model=m bf16=true load_in_8bit=true |quantize=nf4",
+         "quantize=-" STANDS_IN "quantize nf4 in place of load_in_8bit: true"},
+        {"base_model=m bf16=true use_eaft=true |loss=full",
+         "loss=-" STANDS_IN "loss full in place of use_eaft: true"},
+        {"base_model=m context_parallel_size=2 bf16=true |cp=2",
+         "cp=-" STANDS_IN "cp 2 in place of context_parallel_size: 2"},
+        {"base_model=m |precision=bf16",
+         "precision=-" STANDS_IN "precision bf16 in place of training in float32"},
+        {"model_name_or_path=m stage=sft bf16=true use_muon=true |optimizer=muon",
+         "lora=8" STANDS_IN "optimizer muon in place of use_muon: true"},
+        {"model_name_or_path=m stage=sft bf16=true use_dft_loss=true |optimizer=muon",
+         "!this loss is not modelled; the full one is (--loss stands in for it)"},
+        {"model_name_or_path=m loss_type=dft |loss=full",
+         "loss=-" STANDS_IN "loss full in place of loss_type: dft"},
+        {"model_name_or_path=m load_in_8bit=true use_peft=true dtype=bfloat16 |quantize=nf4",
+         "precision=bf16" STANDS_IN "quantize nf4 in place of load_in_8bit: true"},
+        {"distributed_type=FSDP num_processes=2 |gpu=8xH100-80G",
+         "strategy=fsdp1" STANDS_IN "gpu 8xH100-80G in place of the file's 2 GPUs"},
+        {"distributed_type=FSDP num_processes=2 |gpu=H100-80G", "strategy=fsdp1"},
+    };
+    check_readings(rows, COUNT_OF(rows));
 }
