@@ -11,9 +11,8 @@
 
 enum {
     WINDOW_BYTES = 2 << 20,
-    STEP_BEHIND = 256 << 10, // where a step is looked for
-    LINE_BEHIND = 4 << 10,   // of a line, before the anchor
-    BEHIND_BYTES = STEP_BEHIND + LINE_BEHIND,
+    LINE_BEHIND = 4 << 10, // of a line, before the anchor
+    BEHIND_BYTES = COURSE_BEHIND_BYTES + LINE_BEHIND,
     LINE_AHEAD = 7 << 10,                      // and after it
     TRACEBACK_BYTES = 128 << 10,               // of many ranks at once
     AHEAD_BYTES = TRACEBACK_BYTES + (8 << 10), // with a whole anchor at its end
@@ -47,6 +46,7 @@ struct expected {
     uint64_t frame_place;
     ptrdiff_t frame_bytes;
     bool ignored; // by Python, which says so before the traceback
+    struct phase_told told;
 };
 
 struct doctor {
@@ -59,10 +59,7 @@ struct doctor {
     ptrdiff_t counted;
     uint64_t bytes;
     enum escape escape;
-    struct progress progress; // the last one seen
-    uint64_t progress_place;  // from the start of the text
-    uint64_t earlier_place;   // of the last report of fewer steps by the same count; 0: none
-    uint64_t progress_sought; // steps have been looked for up to here
+    struct course course;
     struct group *groups[KIND_COUNT];
     int group_count[KIND_COUNT];
     uint64_t *ranks[KIND_COUNT];               // bits
@@ -79,12 +76,18 @@ struct doctor *doctor_new(struct arena *a)
     d->arena = a;
     d->scan = scan_new(a);
     d->window = NEW(a, char, WINDOW_BYTES);
-    d->progress = (struct progress){.step = -1, .total = -1};
+    course_begin(&d->course);
     d->window[0] = '\n'; // so that the first line begins like the others
     d->filled = d->counted = 1;
     d->lines = 1;
     return d;
 }
+
+struct sighting {
+    const struct symptom *symptom;
+    struct passage passage;
+    ptrdiff_t place;
+};
 
 // ------------------------------------------------------------------ one message
 
@@ -155,29 +158,6 @@ static struct str lines_from(const struct doctor *d, ptrdiff_t place)
     return (struct str){d->window + place, end - place};
 }
 
-// Looks for steps between where it looked before and `place`.
-static void follow_progress(struct doctor *d, ptrdiff_t place)
-{
-    ptrdiff_t from = place > STEP_BEHIND ? place - STEP_BEHIND : 0;
-    uint64_t sought = d->progress_sought > d->dropped ? d->progress_sought - d->dropped : 0;
-    if ((uint64_t)from < sought)
-        from = (ptrdiff_t)sought;
-    if (from >= place)
-        return;
-    struct progress g = progress_last((struct str){d->window + from, place - from});
-    d->progress_sought = d->dropped + (uint64_t)place;
-    if (!g.found)
-        return;
-    if (g.earlier >= 0)
-        d->earlier_place = d->dropped + (uint64_t)(from + g.earlier);
-    else if (progress_went_on(&d->progress, &g))
-        d->earlier_place = d->progress_place;
-    else if (g.total != d->progress.total || g.step < d->progress.step)
-        d->earlier_place = 0;
-    d->progress = g;
-    d->progress_place = d->dropped + (uint64_t)(from + g.at);
-}
-
 // What a message is quoted as: from a little before the anchor.
 static struct str quotation(const struct passage *p)
 {
@@ -234,6 +214,11 @@ static struct str put_text(char *room, struct str text, ptrdiff_t most)
     return (struct str){room, text.n};
 }
 
+static bool says_the_same(const struct doctor_finding *a, const struct doctor_finding *b)
+{
+    return a->known == b->known && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0;
+}
+
 static void keep(struct doctor *d, struct doctor_finding f, const struct passage *p, uint64_t place)
 {
     struct group *g = group_of(d, &f);
@@ -251,6 +236,11 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
     }
     g->first.count += !is_first;
     g->first.root = g->first.root || f.root;
+    if (!g->first.phase && says_the_same(&g->first, &f)) { // a logger had it first
+        g->first.phase = f.phase;
+        g->first.phase_remedy = f.phase_remedy;
+        g->first.raised = put_text(g->texts + DOCTOR_TEXT_BYTES, f.raised, DOCTOR_RAISED_BYTES);
+    }
     if (!g->first.known) { // the kernel and NCCL say the sizes on a line of their own
         g->first.known = f.known;
         memcpy(g->first.bytes, f.bytes, sizeof f.bytes);
@@ -261,19 +251,37 @@ static void keep(struct doctor *d, struct doctor_finding f, const struct passage
     g->last_place = place;
 }
 
-static void examine(struct doctor *d, const struct symptom *s, const struct passage *p,
-                    ptrdiff_t place, struct str frame)
+// Where it happened, of the ends that have to do with memory.
+static void place_in_phase(struct doctor_finding *f, const struct symptom *s,
+                           const struct phase_told *told, const struct course *c)
 {
+    bool memory = f->kind->class == DOCTOR_GPU_MEMORY || f->kind->class == DOCTOR_HOST_MEMORY;
+    if (!memory && !f->kind->by_phase)
+        return;
+    f->phase = told->phase ? told->phase : s->phase ? s->phase : f->kind->phase;
+    if (!f->phase && f->kind->by_phase)
+        f->phase = course_phase(c);
+    f->phase_remedy = told->remedy;
+}
+
+static void examine(struct doctor *d, const struct sighting *seen, struct str frame,
+                    const struct phase_told *told)
+{
+    const struct symptom *s = seen->symptom;
+    const struct passage *p = &seen->passage;
+    ptrdiff_t place = seen->place;
     struct doctor_finding f = {
         .kind = &doctor_kinds[s->kind], .raised = frame, .remedy = s->remedy};
     ptrdiff_t start = place - p->anchor;
     f.line = line_at(d, d->window[place] == '\n' ? place + 1 : place);
-    follow_progress(d, place);
-    f.step = d->progress.step;
-    f.steps_total = d->progress.total;
+    course_follow(&d->course, (struct str){d->window, d->filled}, d->dropped, place);
     numbers_read(&f, s->flags & SYMPTOM_LINES ? lines_from(d, place) : p->line);
     if (s->flags & SYMPTOM_TORCH)
         f.kind = &doctor_kinds[numbers_judge(&f)];
+    place_in_phase(&f, s, told, &d->course);
+    struct progress steps = course_steps(&d->course, f.phase);
+    f.step = steps.step;
+    f.steps_total = steps.total;
     place_read(&f, p, (struct str){d->window, start});
     keep(d, f, p, d->dropped + (uint64_t)place);
 }
@@ -320,6 +328,7 @@ static void follow_traceback(struct doctor *d, ptrdiff_t head, const struct pass
         return;
     struct expected x = {.place = place + (uint64_t)t.exception,
                          .frame_bytes = t.frame.n,
+                         .told = t.told,
                          .ignored = is_ignored((struct str){d->window, start})};
     x.frame_place = t.frame.n ? d->dropped + (uint64_t)(t.frame.p - d->window) : 0;
     expect(d, x);
@@ -361,11 +370,12 @@ static bool outweighs(const struct symptom *s, const struct symptom *t)
     return a > b;
 }
 
-struct sighting {
-    const struct symptom *symptom;
-    struct passage passage;
-    ptrdiff_t place;
-};
+static void hear(struct doctor *d, const struct symptom *s, ptrdiff_t place, ptrdiff_t end)
+{
+    struct str text = {d->window, d->filled};
+    course_follow(&d->course, text, d->dropped, place);
+    course_hear(&d->course, s, str_slice(text, place, end), d->dropped + (uint64_t)place);
+}
 
 // The heaviest symptom among those that the line shows from `place` on.
 static struct sighting heaviest(struct doctor *d, const struct passage *line, ptrdiff_t place)
@@ -381,6 +391,8 @@ static struct sighting heaviest(struct doctor *d, const struct passage *line, pt
         const struct symptom *s = symptom_at(d->scan, &p, &reading);
         if (s && s->flags & SYMPTOM_TRACEBACK)
             follow_traceback(d, at, &p);
+        else if (s && s->flags & (SYMPTOM_PHASE | SYMPTOM_SAID))
+            hear(d, s, at, end);
         else if (s && (!best.symptom || outweighs(s, best.symptom)))
             best = (struct sighting){s, p, at};
     }
@@ -403,9 +415,10 @@ static ptrdiff_t examine_line(struct doctor *d, ptrdiff_t place)
     bool ignored =
         raised && x.ignored && doctor_kinds[seen.symptom->kind].weight <= DOCTOR_CIRCUMSTANCE;
     struct str text = {d->window, d->filled};
+    struct phase_told told = raised ? x.told : (struct phase_told){0};
     // A sample of the data may have many lines.
     if (seen.symptom && !ignored && !turns_hold(&d->turns, text, d->dropped, seen.place))
-        examine(d, seen.symptom, &seen.passage, seen.place, raised ? frame_of(d, &x) : STR_NONE);
+        examine(d, &seen, raised ? frame_of(d, &x) : STR_NONE, &told);
     bool took_line_end = d->window[place] == '\n' && line.line.n > 1;
     return took_line_end ? end - 1 : end;
 }
@@ -508,19 +521,6 @@ void doctor_cut(struct doctor *d)
 
 // ------------------------------------------------------------------ the end
 
-// Whether steps were reported after it: one more is only another rank's, and a bar tells only by
-// going on, for it is drawn once more, with all its steps, when an exception closes it.
-static bool survived(const struct doctor *d, const struct doctor_finding *f, uint64_t place)
-{
-    struct progress before = {.step = f->step, .total = f->steps_total, .found = f->step >= 0};
-    bool same_count = before.found && before.total == d->progress.total;
-    if (!d->progress.found || d->progress_place <= place)
-        return false;
-    if (same_count && !progress_went_on(&before, &d->progress))
-        return false;
-    return d->earlier_place > place || (same_count && !d->progress.bar);
-}
-
 static bool comes_before(const struct doctor_finding *a, const struct doctor_finding *b)
 {
     if (a->line != b->line)
@@ -581,8 +581,8 @@ static uint64_t put_ranks(struct buf *b, const uint64_t *bits)
 
 static struct doctor_finding finding_of(const struct doctor *d, struct group *g)
 {
-    g->first.survived = survived(d, &g->first, g->first_place);
-    g->last.survived = survived(d, &g->last, g->last_place);
+    g->first.survived = course_survived(&d->course, &g->first, g->first_place);
+    g->last.survived = course_survived(&d->course, &g->last, g->last_place);
     bool first_explains = !g->first.survived || g->last.survived;
     struct doctor_finding f = first_explains ? g->first : g->last;
     if (g->mixed)
@@ -613,17 +613,21 @@ struct doctor_result doctor_end(struct doctor *d, struct arena *a)
     bool ended = d->window[d->filled - 1] == '\n';
     append(d, ended ? STR_NONE : STR("\n"));
     scan_window(d, d->filled);
-    follow_progress(d, d->filled);
+    course_follow(&d->course, (struct str){d->window, d->filled}, d->dropped, d->filled);
     for (int kind = 0; kind < KIND_COUNT; kind++)
         count = insert_kind(findings, count, d, kind, a);
-    return (struct doctor_result){
+    const struct doctor_finding *cause = find_cause(findings, count);
+    struct progress steps = course_steps(&d->course, cause ? cause->phase : DOCTOR_PHASE_UNKNOWN);
+    struct doctor_result result = {
         .findings = findings,
         .count = count,
-        .cause = find_cause(findings, count),
+        .cause = cause,
         .lines = line_at(d, d->filled) - 1,
         .bytes = d->bytes,
-        .last_step = d->progress.step,
-        .steps_total = d->progress.total,
+        .last_step = steps.step,
+        .steps_total = steps.total,
         .cut = d->cut,
     };
+    memcpy(result.said, d->course.said, sizeof result.said);
+    return result;
 }

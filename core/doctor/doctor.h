@@ -38,7 +38,35 @@ enum doctor_weight {
     DOCTOR_CAUSE,
 };
 
-enum { DOCTOR_MAX_REMEDIES = 6 };
+enum { DOCTOR_MAX_REMEDIES = 6, DOCTOR_MAX_ADVICE = 2 * DOCTOR_MAX_REMEDIES + 2 };
+
+// What the run was at.
+enum doctor_phase {
+    DOCTOR_PHASE_UNKNOWN,
+    DOCTOR_PHASE_LOAD,
+    DOCTOR_PHASE_RESUME,
+    DOCTOR_PHASE_FORWARD,
+    DOCTOR_PHASE_BACKWARD,
+    DOCTOR_PHASE_OPTIMIZER,
+    DOCTOR_PHASE_EVALUATION,
+    DOCTOR_PHASE_SAVE,
+    DOCTOR_PHASE_ENGINE,
+    DOCTOR_PHASE_GENERATE,
+    DOCTOR_PHASE_SCORE,
+    DOCTOR_PHASE_SYNC,
+    DOCTOR_PHASES,
+};
+
+struct doctor_phase_kind {
+    const char *name;                          // "evaluation", as JSON spells it
+    const char *where;                         // "in evaluation"
+    const char *meaning;                       // of GPU memory there; NULL: nothing special
+    const char *remedies[DOCTOR_MAX_REMEDIES]; // in place of the kind's
+    const char *host_meaning;                  // and of the host's
+    const char *host_remedies[DOCTOR_MAX_REMEDIES];
+};
+
+extern const struct doctor_phase_kind doctor_phases[];
 
 struct doctor_kind {
     const char *name;  // "fragmentation", as JSON spells it
@@ -48,6 +76,9 @@ struct doctor_kind {
     bool transient;                            // may go well when merely tried again
     const char *meaning;                       // what it says about the run, one or two sentences
     const char *remedies[DOCTOR_MAX_REMEDIES]; // the cheapest first
+    bool by_phase;                             // where it happened decides what helps ...
+    int kept;                                  // ... beside so many of its remedies
+    enum doctor_phase phase;                   // where it always happens
 };
 
 extern const struct doctor_kind doctor_kinds[];
@@ -89,19 +120,34 @@ struct doctor_finding {
     uint64_t ranks;       // how many ranks say something of this kind
     struct str rank_list; // which, as "0-2, 5"; empty below two
     const char *remedy;   // what this very message asks for, before its kind's; NULL: nothing more
-    bool survived;        // steps were reported after it
-    bool root;            // torchrun calls it the first failure it saw
+    enum doctor_phase phase;
+    const char *phase_remedy; // what the frames of its traceback ask for
+    bool survived;            // steps were reported after it
+    bool root;                // torchrun calls it the first failure it saw
 };
 
 enum { DOCTOR_TEXT_BYTES = 1000, DOCTOR_RAISED_BYTES = 300 };
+
+// What trainers print of their own settings.
+enum doctor_said {
+    DOCTOR_SAID_BATCH, // of one GPU
+    DOCTOR_SAID_ACCUMULATION,
+    DOCTOR_SAID_TOTAL_BATCH, // of a step, over all GPUs
+    DOCTOR_SAID_EVAL_BATCH,
+    DOCTOR_SAID_EVAL_SIZE,
+    DOCTOR_SAID_COUNT,
+};
+
+const char *doctor_said_name(enum doctor_said said); // "batch"
 
 struct doctor_result {
     const struct doctor_finding *findings; // in the order of their lines
     ptrdiff_t count;
     const struct doctor_finding *cause; // NULL: the log does not say
     uint64_t lines, bytes;
-    int64_t last_step, steps_total; // -1: none was reported
-    bool cut;                       // the text goes on, but could not be read
+    int64_t last_step, steps_total;  // -1: none was reported
+    int64_t said[DOCTOR_SAID_COUNT]; // the last time; -1: not
+    bool cut;                        // the text goes on, but could not be read
 };
 
 struct doctor;
@@ -113,6 +159,10 @@ void doctor_cut(struct doctor *d); // what follows could not be read
 
 // Ends the reading: nothing may be fed after it.
 struct doctor_result doctor_end(struct doctor *d, struct arena *a);
+
+// What its phase says of it; NULL: nothing. And what to change, the cheapest first; how many.
+const char *doctor_phase_meaning(const struct doctor_finding *f);
+int doctor_advice(const char *rows[DOCTOR_MAX_ADVICE], const struct doctor_finding *f);
 
 static inline bool doctor_knows(const struct doctor_finding *f, enum doctor_field field)
 {

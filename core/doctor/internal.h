@@ -67,6 +67,8 @@ enum symptom_flag {
     SYMPTOM_LINES = 2,     // the message goes on over the next lines
     SYMPTOM_EXCEPTION = 4, // a Python exception's name, where one would be printed
     SYMPTOM_TRACEBACK = 8, // the head of a traceback: no symptom itself, but its end is one
+    SYMPTOM_PHASE = 16,    // no symptom: from here on the run is at something else
+    SYMPTOM_SAID = 32,     // nor this: a number that a trainer prints, where it is at `phase`
 };
 
 // One way to say something: a line that holds `anchor` and each of the `needs`.
@@ -75,7 +77,9 @@ struct symptom {
     const char *needs;  // separated by '|', NULL for none
     enum kind kind;
     unsigned flags;
-    const char *remedy; // where the kind's are too general
+    const char *remedy;      // where the kind's are too general
+    enum doctor_phase phase; // that the message itself tells
+    enum doctor_said said;
 };
 
 extern const struct symptom symptoms[];
@@ -154,10 +158,18 @@ const struct symptom *symptom_at(const struct scan *s, const struct passage *p, 
 // What a line shows that a traceback leads to, where nothing more special is said in it.
 extern const struct symptom symptom_exception;
 
+// What the frames of a traceback, from the first to the last, tell of the phase.
+struct phase_told {
+    enum doctor_phase phase;
+    const char *remedy;
+};
+void phase_follow(struct phase_told *told, struct str content);
+
 // Where the traceback whose head is at `head` names its exception; -1: nowhere in the text.
 struct traceback {
     ptrdiff_t exception;
     struct str frame; // 'File "train.py", line 7, in main', the last
+    struct phase_told told;
 };
 struct traceback traceback_follow(struct str text, ptrdiff_t head);
 
@@ -176,6 +188,13 @@ struct progress {
     bool found;
 };
 
+// The last report by another count before the last.
+struct progress_between {
+    struct progress last;
+    bool closed; // what came after it went on from before it
+    bool known;  // whether it did
+};
+
 // Whether two steps of the same count lie between the reports: with one, ranks may still differ.
 static inline bool progress_went_on(const struct progress *from, const struct progress *to)
 {
@@ -183,6 +202,35 @@ static inline bool progress_went_on(const struct progress *from, const struct pr
 }
 
 // The last step that `text` reports.
-struct progress progress_last(struct str text);
+struct progress progress_last(struct progress_between *between, struct str text);
+
+// What is followed of a run on the way. Places count from the start of the log.
+enum { COURSE_BEHIND_BYTES = 256 << 10 }; // where a step is looked for
+struct course {
+    struct progress progress; // the last one seen
+    uint64_t progress_place;
+    uint64_t earlier_place;  // of the last report of fewer steps by the same count; 0: none
+    uint64_t sought;         // steps have been looked for up to here
+    struct progress outer;   // the last one by another count
+    bool nested;             // the last one counts something inside of it
+    enum doctor_phase phase; // that a line named last
+    uint64_t phase_place;
+    struct progress then; // at that line
+    int64_t said[DOCTOR_SAID_COUNT];
+};
+void course_begin(struct course *c);
+
+// Looks for steps up to `place` of a window that begins after `dropped` bytes.
+void course_follow(struct course *c, struct str window, uint64_t dropped, ptrdiff_t place);
+
+// Takes what the line says from its anchor on.
+void course_hear(struct course *c, const struct symptom *s, struct str rest, uint64_t place);
+
+enum doctor_phase course_phase(const struct course *c); // as lines name it, until steps go on
+struct progress course_steps(const struct course *c, enum doctor_phase phase); // of the training
+
+// Whether steps were reported after it: one more is only another rank's, and a bar tells only by
+// going on, for it is drawn once more, with all its steps, when an exception closes it.
+bool course_survived(const struct course *c, const struct doctor_finding *f, uint64_t place);
 
 #endif

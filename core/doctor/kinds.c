@@ -16,6 +16,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "ran out of GPU memory",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
          .meaning = "What is free and what torch keeps cached would together not have been enough: "
                     "the job needs more memory than the card has. Another allocator setting "
                     "cannot help.",
@@ -25,6 +26,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "asked for more in one piece than the card has",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "This one tensor is larger than the card's memory. It is often an attention "
                     "matrix or logits over the whole sequence, or an input of the wrong shape.",
          .remedies = {"find the tensor in the traceback and check its shape",
@@ -35,6 +38,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "ran out of GPU memory by fragmentation",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "What is free and what torch keeps cached would have been enough in one piece. "
                     "The cached part lies in holes that the request does not fit into.",
          .remedies = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (torch 2.1 and later), "
@@ -46,17 +51,20 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "filled the card",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning =
              "Nearly all that torch holds is in use. What it keeps cached would have covered "
              "this request, but it is so little that the next one would fail.",
-         .remedies = {CHEAPER, SHORTEN,
-                      "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which may just be enough",
-                      SPREAD, OFFLOAD}},
+         .remedies = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, which may just be enough",
+                      CHEAPER, SHORTEN, SPREAD, OFFLOAD}},
     [KIND_LIMIT] =
         {.name = "limit",
          .title = "reached the limit set for this process",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "The card has memory left, but a per-process fraction forbids torch to take "
                     "it.",
          .remedies = {"raise or remove the limit (torch.cuda.set_per_process_memory_fraction, "
@@ -68,6 +76,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "found the card partly taken by another process",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 3,
          .meaning = "The request would have fitted without what others hold on this card: another "
                     "job, a process left over from an earlier run, or an inference engine beside "
                     "the trainer.",
@@ -91,6 +101,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "ran out of GPU memory",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "The message does not say enough to tell exhaustion from fragmentation.",
          .remedies = {"PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True", CHEAPER, SHORTEN,
                       SPREAD}},
@@ -98,6 +110,8 @@ const struct doctor_kind doctor_kinds[] = {
                       .title = "ran out of GPU memory outside torch's allocator",
                       .class = DOCTOR_GPU_MEMORY,
                       .weight = DOCTOR_CAUSE,
+                      .by_phase = true,
+                      .kept = 1,
                       .meaning =
                           "The driver or a library asked for memory itself (a context, a module, a "
                           "graph, pinned host memory), and the card had none left for it. Torch's "
@@ -111,6 +125,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "had no GPU memory left for cuBLAS or cuDNN",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 2,
          .meaning = "A handle or a workspace of the library could not be made. Torch does not "
                     "empty its cache and try again here, so a card filled by cached memory is "
                     "enough to cause it.",
@@ -135,6 +151,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "left no room for the inference engine's cache",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .phase = DOCTOR_PHASE_ENGINE,
          .meaning = "After weights and activations, what remained of the engine's share is less "
                     "than one sequence of the longest length needs.",
          .remedies = {"a smaller max_model_len",
@@ -146,6 +163,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "found less free memory at the start than the engine wants",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .phase = DOCTOR_PHASE_ENGINE,
          .transient = true,
          .meaning = "The engine's share is taken from the whole card, but part of the card was in "
                     "use already when it started.",
@@ -157,6 +175,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "left no room for the inference engine's cache",
          .class = DOCTOR_GPU_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .phase = DOCTOR_PHASE_ENGINE,
          .meaning = "The weights alone take more than the fraction of the card that sglang keeps "
                     "for weights and cache together.",
          .remedies = {"a larger --mem-fraction-static", "a larger --tp-size", "a quantized model"}},
@@ -164,6 +183,7 @@ const struct doctor_kind doctor_kinds[] = {
                        .title = "ran out of slots in the inference engine's cache",
                        .class = DOCTOR_GPU_MEMORY,
                        .weight = DOCTOR_CAUSE,
+                       .phase = DOCTOR_PHASE_GENERATE,
                        .meaning = "The cache's tokens were used up, not the card's memory.",
                        .remedies = {"fewer requests at a time (--max-running-requests)",
                                     "a larger --mem-fraction-static", "a smaller --page-size"}},
@@ -193,6 +213,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "was killed because the host ran out of memory",
          .class = DOCTOR_HOST_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
          .meaning = "The kernel's out-of-memory killer chose this process.",
          .remedies = {"fewer data loader workers and a smaller prefetch",
                       "load weights on one rank and broadcast them, or memory-map them",
@@ -202,6 +223,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "was killed at its container's memory limit",
          .class = DOCTOR_HOST_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "The group of processes reached its memory limit, whatever the host still "
                     "had. Shared memory counts.",
          .remedies = {"a higher memory limit for the container or pod",
@@ -211,6 +234,8 @@ const struct doctor_kind doctor_kinds[] = {
                          .title = "was killed at the memory limit of its Slurm job",
                          .class = DOCTOR_HOST_MEMORY,
                          .weight = DOCTOR_CAUSE,
+                         .by_phase = true,
+                         .kept = 1,
                          .meaning = "The job step used more host memory than it was given.",
                          .remedies = {"a larger --mem or --mem-per-gpu, --mem=0 for the whole node",
                                       "fewer data loader workers and a smaller prefetch",
@@ -220,6 +245,7 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "was killed by Ray because the node ran low on memory",
          .class = DOCTOR_HOST_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
          .meaning = "Ray ends workers when the node's memory passes its threshold.",
          .remedies = {"fewer workers or actors on each node",
                       "a higher RAY_memory_usage_threshold, if the rest of the node can bear it",
@@ -229,6 +255,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "could not get host memory",
          .class = DOCTOR_HOST_MEMORY,
          .weight = DOCTOR_CAUSE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "The operating system refused memory to the process itself.",
          .remedies = {"check ulimit -v and the container's limit",
                       MORE_RAM, "load weights on one rank and broadcast them, or memory-map them"}},
@@ -268,6 +296,8 @@ const struct doctor_kind doctor_kinds[] = {
          .title = "was killed (SIGKILL)",
          .class = DOCTOR_STOPPED,
          .weight = DOCTOR_CIRCUMSTANCE,
+         .by_phase = true,
+         .kept = 1,
          .meaning = "Somebody outside ended the process without warning. That is most often the "
                     "host's out-of-memory killer, but this log does not say so.",
          .remedies = {"look into dmesg or journalctl -k, or at the container's last state",
@@ -519,6 +549,18 @@ const char *doctor_class_name(enum doctor_class class)
         [DOCTOR_SIGN] = "sign",
     };
     return names[class];
+}
+
+const char *doctor_said_name(enum doctor_said said)
+{
+    static const char *const names[] = {
+        [DOCTOR_SAID_BATCH] = "batch",
+        [DOCTOR_SAID_ACCUMULATION] = "accumulation",
+        [DOCTOR_SAID_TOTAL_BATCH] = "global_batch",
+        [DOCTOR_SAID_EVAL_BATCH] = "eval_batch",
+        [DOCTOR_SAID_EVAL_SIZE] = "eval_size",
+    };
+    return names[said];
 }
 
 const char *doctor_field_name(enum doctor_field field)

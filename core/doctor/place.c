@@ -220,11 +220,23 @@ static bool step_of_line(struct progress *g, struct str line)
     return step_of_bar(g, line) || (step_of_words(g, line) && !sums_up(line));
 }
 
-struct progress progress_last(struct str text)
+static void look_between(struct progress_between *b, const struct progress *g,
+                         const struct progress *last)
+{
+    if (!b->last.found && g->total != last->total) {
+        b->last = *g;
+    } else if (b->last.found && !b->known && g->total == last->total) {
+        b->closed = g->step <= last->step;
+        b->known = true;
+    }
+}
+
+struct progress progress_last(struct progress_between *between, struct str text)
 {
     ptrdiff_t end = text.n;
     struct progress last = {.step = -1, .total = -1, .earlier = -1};
-    while (end > 0 && last.earlier < 0) {
+    *between = (struct progress_between){.last = last};
+    while (end > 0 && (last.earlier < 0 || !between->known)) {
         ptrdiff_t start = end;
         while (start > 0 && text.p[start - 1] != '\n' && text.p[start - 1] != '\r')
             start--;
@@ -234,8 +246,10 @@ struct progress progress_last(struct str text)
             last = g;
             last.at = start;
             last.earlier = -1;
-        } else if (found && progress_went_on(&g, &last)) {
-            last.earlier = start;
+        } else if (found) {
+            look_between(between, &g, &last);
+            if (last.earlier < 0 && progress_went_on(&g, &last))
+                last.earlier = start;
         }
         end = start - 1;
     }

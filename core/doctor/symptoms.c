@@ -7,6 +7,8 @@
 
 const struct symptom symptoms[] = {
     // torch's allocator, any version and device; cudaMallocAsync; TensorFlow and JAX.
+    {"out of memory. Tried to allocate", "Failed to clone() tensor|state_dict() call",
+     KIND_GPU_MEMORY, SYMPTOM_TORCH, NULL, DOCTOR_PHASE_SAVE},
     {"out of memory. Tried to allocate", NULL, KIND_GPU_MEMORY, SYMPTOM_TORCH},
     {"out of memory", "MPS backend|Tried to allocate", KIND_GPU_MEMORY, SYMPTOM_TORCH},
     {"would exceed allowed memory", "Allocation on device", KIND_GPU_MEMORY,
@@ -414,6 +416,31 @@ const struct symptom symptoms[] = {
     {"gaierror: ", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
     {"wandb.errors.CommError", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
     {"wandb.errors.errors.CommError", NULL, KIND_NETWORK, SYMPTOM_EXCEPTION},
+
+    // What the run is at, where no traceback tells.
+    {"***** Running training *****", NULL, KIND_EXCEPTION, SYMPTOM_PHASE},
+    {"***** Running Evaluation *****", NULL, KIND_EXCEPTION, SYMPTOM_PHASE, NULL,
+     DOCTOR_PHASE_EVALUATION},
+    {"***** Running Prediction *****", NULL, KIND_EXCEPTION, SYMPTOM_PHASE, NULL,
+     DOCTOR_PHASE_EVALUATION},
+    {"{'eval_loss': ", NULL, KIND_EXCEPTION, SYMPTOM_PHASE},
+    {"Loading checkpoint shards: 100%", NULL, KIND_EXCEPTION, SYMPTOM_PHASE},
+    {"Loading checkpoint shards: ", NULL, KIND_EXCEPTION, SYMPTOM_PHASE, NULL, DOCTOR_PHASE_LOAD},
+    {"Loading weights: 100%", NULL, KIND_EXCEPTION, SYMPTOM_PHASE},
+    {"Loading weights: ", NULL, KIND_EXCEPTION, SYMPTOM_PHASE, NULL, DOCTOR_PHASE_LOAD},
+    {"Saving model checkpoint to ", NULL, KIND_EXCEPTION, SYMPTOM_PHASE, NULL, DOCTOR_PHASE_SAVE},
+
+    // And what transformers' Trainer prints of its settings.
+    {"Instantaneous batch size per device = ", NULL, KIND_EXCEPTION, SYMPTOM_SAID, NULL,
+     DOCTOR_PHASE_UNKNOWN, DOCTOR_SAID_BATCH},
+    {"Gradient Accumulation steps = ", NULL, KIND_EXCEPTION, SYMPTOM_SAID, NULL,
+     DOCTOR_PHASE_UNKNOWN, DOCTOR_SAID_ACCUMULATION},
+    {"Total train batch size (w. parallel, distributed & accumulation) = ", NULL, KIND_EXCEPTION,
+     SYMPTOM_SAID, NULL, DOCTOR_PHASE_UNKNOWN, DOCTOR_SAID_TOTAL_BATCH},
+    {"  Batch size = ", NULL, KIND_EXCEPTION, SYMPTOM_SAID, NULL, DOCTOR_PHASE_EVALUATION,
+     DOCTOR_SAID_EVAL_BATCH},
+    {"  Num examples = ", NULL, KIND_EXCEPTION, SYMPTOM_SAID, NULL, DOCTOR_PHASE_EVALUATION,
+     DOCTOR_SAID_EVAL_SIZE},
 
     // Any other exception.
     {"Traceback (most recent call last)", NULL, KIND_EXCEPTION, SYMPTOM_TRACEBACK},

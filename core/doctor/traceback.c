@@ -168,6 +168,7 @@ struct traceback traceback_follow(struct str text, ptrdiff_t head)
         struct str content = str_slice(line, skipped, line.n);
         begun = begun || is_inside(content);
         take_frame(&t, content);
+        phase_follow(&t.told, content);
         if (str_starts(content, STR("Traceback (most")))
             break;
         struct str name = begun && !is_inside(content) ? exception_name(content, boxed) : STR_NONE;

@@ -103,6 +103,8 @@ static void print_verdict(struct buf *out, const struct view *v, const struct do
     struct buf b = buf_in(out->arena);
     buf_put(&b, who(out->arena, &f));
     buf_printf(&b, " %s", f.kind->title);
+    if (f.phase && f.phase != f.kind->phase)
+        buf_printf(&b, " %s", doctor_phases[f.phase].where);
     put_ink(out, v, INK_BAD, buf_str(&b));
     // A bar that is closed may say more than it did before.
     bool same = f.steps_total == r->steps_total && r->last_step > f.step;
@@ -221,17 +223,16 @@ static void print_sizes(struct buf *out, const struct doctor_finding *f)
 static void print_advice(struct buf *out, const struct view *v, const struct doctor_finding *f)
 {
     buf_char(out, '\n');
+    const char *there = doctor_phase_meaning(f), *rows[DOCTOR_MAX_ADVICE];
     buf_wrapped(out, str_from(f->kind->meaning), 2, v->width);
+    if (there)
+        buf_wrapped(out, str_from(there), 2, v->width);
     if (f->kind->transient)
         buf_wrapped(out, STR("It may go well when merely tried again."), 2, v->width);
     buf_put_z(out, "\n  What to change, the cheapest first:\n");
-    int special = f->remedy != NULL;
-    if (special)
-        buf_wrapped(out, str_format(out->arena, "1. %s", f->remedy), 2, v->width);
-    for (int i = 0; i < DOCTOR_MAX_REMEDIES && f->kind->remedies[i]; i++) {
-        struct str row = str_format(out->arena, "%d. %s", i + 1 + special, f->kind->remedies[i]);
-        buf_wrapped(out, row, 2, v->width);
-    }
+    int count = doctor_advice(rows, f);
+    for (int i = 0; i < count; i++)
+        buf_wrapped(out, str_format(out->arena, "%d. %s", i + 1, rows[i]), 2, v->width);
 }
 
 static bool is_first_of_its_kind(const struct doctor_result *r, ptrdiff_t at)
@@ -496,6 +497,11 @@ static void finding_json(struct json_out *j, const struct doctor_finding *f)
     number_json(j, "gpu", f->gpu);
     number_json(j, "step", f->step);
     number_json(j, "steps_total", f->steps_total);
+    json_out_key(j, "phase");
+    if (f->phase)
+        json_out_str(j, str_from(doctor_phases[f->phase].name));
+    else
+        json_out_null(j);
     json_out_field_u64(j, "line", f->line);
     json_out_field_u64(j, "count", f->count);
     json_out_field_u64(j, "last_line", f->last_line);
@@ -517,10 +523,10 @@ static void advice_json(struct json_out *j, const struct doctor_finding *f)
 {
     json_out_key(j, "what_to_change");
     json_out_array(j);
-    if (f && f->remedy)
-        json_out_str(j, str_from(f->remedy));
-    for (int i = 0; f && i < DOCTOR_MAX_REMEDIES && f->kind->remedies[i]; i++)
-        json_out_str(j, str_from(f->kind->remedies[i]));
+    const char *rows[DOCTOR_MAX_ADVICE];
+    int count = f ? doctor_advice(rows, f) : 0;
+    for (int i = 0; i < count; i++)
+        json_out_str(j, str_from(rows[i]));
     json_out_array_end(j);
 }
 

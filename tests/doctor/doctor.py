@@ -3,9 +3,9 @@
 
 Usage: tests/doctor/doctor.py PROGRAM-FOLDER      (UPDATE=1 rewrites tests/doctor/expected.jsonl)
 
-The verdict must be the one that tests/doctor/sources.md gives by hand; everything else that is said of
-a message (rank, step, line, numbers) must be as in expected.jsonl. A log must give the same findings
-with Windows line ends, in colour, and compressed.
+The verdict must be the one that tests/doctor/sources.md gives by hand, with the phase where it gives
+one; everything else that is said of a message (rank, step, line, numbers) must be as in
+expected.jsonl. A log must give the same findings with Windows line ends, in colour, and compressed.
 """
 import concurrent.futures
 import gzip
@@ -58,7 +58,8 @@ def check(program, name, verdict):
         content = file.read()
     reply = ask(program, content)
     got = reply["cause"]["kind"] if reply["found"] else "-"
-    failures = [] if got == verdict else [f"{name}: {got}, not {verdict}"]
+    said = got + (", " + (reply["cause"]["phase"] or "-") if "," in verdict else "")
+    failures = [] if said == verdict else [f"{name}: {said}, not {verdict}"]
     variant = gzip.compress(coloured(content).replace(b"\n", b"\r\n"))
     if findings(ask(program, variant)) != findings(reply):
         failures.append(f"{name}: other findings in colour, with other line ends, compressed")
@@ -87,7 +88,7 @@ def main():
             failures.append(f"expected {wanted}got      {got}")
     if len(lines) != len(expected):
         failures.append(f"{len(lines)} logs, {len(expected)} expected")
-    print("\n".join(failures + [f"{len(lines)} messages of {len(set(verdicts.values()))} kinds, "
+    print("\n".join(failures + [f"{len(lines)} messages of {len(set(v.split(',')[0] for v in verdicts.values()))} kinds, "
                                 f"{len(failures)} failures"]))
     return 1 if failures else 0
 

@@ -25,13 +25,15 @@ static bool is_sound(const struct doctor_finding *f, uint64_t lines)
     bool in_text = f->line >= 1 && f->line <= f->last_line && f->last_line <= lines;
     return in_text && f->count && f->text.n <= DOCTOR_TEXT_BYTES &&
            f->raised.n <= DOCTOR_RAISED_BYTES && f->rank >= -1 && f->gpu >= -1 && f->step >= -1 &&
-           f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count;
+           f->kind >= doctor_kinds && f->kind < doctor_kinds + doctor_kind_count &&
+           f->phase < DOCTOR_PHASES;
 }
 
 static bool is_same(const struct doctor_finding *f, const struct doctor_finding *g)
 {
     return f->kind == g->kind && f->line == g->line && f->known == g->known && f->rank == g->rank &&
-           f->step == g->step && str_equal(f->text, g->text) && str_equal(f->raised, g->raised);
+           f->step == g->step && f->phase == g->phase && str_equal(f->text, g->text) &&
+           str_equal(f->raised, g->raised);
 }
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)

@@ -10,8 +10,9 @@ static bool same_finding(const struct doctor_finding *a, const struct doctor_fin
 {
     return a->kind == b->kind && a->rank == b->rank && a->gpu == b->gpu && a->step == b->step &&
            a->steps_total == b->steps_total && a->line == b->line && a->count == b->count &&
-           a->last_line == b->last_line && a->known == b->known && a->survived == b->survived &&
-           memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0 && str_equal(a->text, b->text);
+           a->phase == b->phase && a->last_line == b->last_line && a->known == b->known &&
+           a->survived == b->survived && memcmp(a->bytes, b->bytes, sizeof a->bytes) == 0 &&
+           str_equal(a->text, b->text);
 }
 
 static bool same_result(const struct doctor_result *a, const struct doctor_result *b)

@@ -107,6 +107,12 @@ TEST(every_byte_of_a_log_costs_a_constant)
         {"", "Traceback (most recent call last)\n"},
         {"", "1,2,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9 Traceback (most recent call last)\n"
              "1,3,3,4,5,6,7,8,9,1,2,3,4,5,6,7,8,9   File \"a\"\n"},
+        {"Traceback (most recent call last)\n", "  File \"\", line 1, in t\n"}, // frames
+        {"", "Traceback (most recent call last)\n  File \"\", line 1, in step\nE: \n"},
+        {"", "Loading weights: 1%| | 1/2 [\n"},          // phases
+        {"", "Loading weights: "},                       //
+        {"", "  Num examples = 1,1,1"},                  // numbers of a trainer
+        {"", " 1%| | 1/2 [\n 1%| | 1/3 [\nOOMKilled\n"}, // bars inside of bars
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(logs); i++) {
         uint64_t cost = steps_of_log(logs[i].first, logs[i].again);
