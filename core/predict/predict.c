@@ -367,7 +367,7 @@ int prediction_phases(struct job_phase phases[JOB_PHASES], const struct predicti
 
 static const char *phase_of_failure(const struct prediction *p)
 {
-    return p->phase == PHASE_BUILD      ? "load"
+    return p->step == 0                 ? "load"
            : p->phase == PHASE_EVALUATE ? "evaluate"
            : p->phase == PHASE_SAVE     ? "save"
                                         : "train";
