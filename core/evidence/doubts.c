@@ -298,13 +298,6 @@ static bool is_kto_in_parts(const struct job *job)
     return job->task == TASK_KTO && job->strategy == STRATEGY_ZERO3;
 }
 
-// trl 1.16, trainer/dpo_trainer.py and kto_trainer.py, _precompute_engine: an engine made to read
-// stays on the modules that are trained, and gathers and lets go beside the other.
-static bool has_two_engines(const struct job *job)
-{
-    return job->precomputed && job->strategy == STRATEGY_ZERO3;
-}
-
 static bool is_unmeasured_family(const struct job *job)
 {
     return job->model.family->unmeasured;
@@ -556,10 +549,6 @@ const struct doubt doubt_rows[] = {
     {attends_plainly, "attention without FlashAttention and cuDNN (read from torch's source)",
      true},
     {is_kto_in_parts, "what KTO reserves under zero3 (9 % more than predicted in one job)", true},
-    {has_two_engines,
-     "precomputing the reference under zero3 (its engine stays on the model: from 8 % less to 12 % "
-     "more than predicted on fake tensors)",
-     true},
     {is_unmeasured_family, "this family", true},
     {is_other_under_zero, "this family under DeepSpeed", true},
     {is_hybrid,

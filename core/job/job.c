@@ -635,6 +635,13 @@ bool job_reads_reference(const struct job *p)
            (job_generates(p) && p->has_kl);
 }
 
+// trl 1.16, trainer/dpo_trainer.py and kto_trainer.py: but for FSDP, which loads a reference to
+// precompute with.
+bool job_reads_first(const struct job *p)
+{
+    return p->precomputed && p->strategy != STRATEGY_FSDP1 && p->strategy != STRATEGY_FSDP2;
+}
+
 bool job_generates(const struct job *p)
 {
     return p->recipe == RECIPE_TRL &&

@@ -289,6 +289,7 @@ uint64_t job_stage_layers(const struct job *p);
 uint64_t job_kept_logits(const struct job *p); // bytes of an evaluation's, on every GPU
 uint64_t job_shards(const struct job *p);      // ranks that share one copy of the model under fsdp2
 bool job_reads_reference(const struct job *p); // beside what it trains, in every step
+bool job_reads_first(const struct job *p);     // what it trains, as a reference, before it does
 bool job_generates(const struct job *p);       // answers, by the trainer itself
 uint64_t job_rows(const struct job *p);        // sequences of a forward pass
 uint64_t job_tokens(const struct job *p);      // of one micro-batch on one GPU

@@ -207,6 +207,12 @@ const struct rule needed_rules[] = {
      "TRL packs rows for sft only; --batching padded says mixed lengths"},
     {0, 0, computes_no_reference, 0, CANNOT, "precompute-reference",
      "only dpo and kto have a reference to compute before training"},
+    // transformers 5.17, trainer.py, place_model_on_device; trl's issue 6470 and pull request 6527:
+    // "Expected all tensors to be on the same device, but got index is on cuda:0, different from
+    // other tensors on cpu". TRL 1.16 loads a reference for it, but for no adapters.
+    {IS_PRECOMPUTED | IS_LORA | IS_FSDP, IS_NF4, NULL, 0, CANNOT, "precompute-reference",
+     "TRL reads with the model itself where it has adapters, before fsdp brings it to the card: "
+     "leave --precompute-reference out, which holds no second model there either"},
     {0, 0, has_kl_elsewhere, 0, CANNOT, "beta",
      "beta is a setting of --recipe trl with --task grpo or rloo, where it decides whether a "
      "reference model is held"},

@@ -11,6 +11,8 @@ enum head_unit {
     HEAD_IN_ROOT,
 };
 
+struct trainer;
+
 struct habits {
     bool reads_values;     // the host waits for the loss, then for the norm of the gradients
     bool reads_loss;       // for the loss before the backward pass alone, or what is told of it
@@ -25,6 +27,8 @@ struct habits {
     bool decays_matrices;  // the optimizer has norms and biases in a group of their own
     int batch_columns;     // of a step's batches, which all come before it; 0: token ids, once
     enum head_unit head_unit;
+    // Where a job's model is read as it was loaded, before anything is made to train it.
+    void (*read_first)(struct trainer *t);
 };
 
 #endif

@@ -35,6 +35,7 @@ struct strategy_kind {
     void (*zero)(struct trainer *t);
 
     void (*end_reading)(struct trainer *t);            // a model that is only read has been
+    void (*dismiss)(struct trainer *t);                // and is not read again
     void (*make_whole)(struct trainer *t, bool whole); // to generate with, and in parts again
     void (*publish)(struct trainer *t);       // each parameter whole in fp32, one after another
     void (*save)(struct trainer *t, bool hf); // a checkpoint of shards, and one of whole parameters

@@ -315,7 +315,7 @@ struct step_peak prediction_peak(enum phase *phase, const struct prediction *p)
 
 static const char *phase_of_failure(const struct prediction *p)
 {
-    return p->phase == PHASE_BUILD      ? "load"
+    return p->step == 0                 ? "load"
            : p->phase == PHASE_EVALUATE ? "evaluate"
            : p->phase == PHASE_SAVE     ? "save"
                                         : "train";

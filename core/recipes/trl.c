@@ -2,11 +2,62 @@
 // are one unit, and gradients are reduced in the compute type. A batch is tokens, labels and mask.
 // Losses that compare have a reference model beside the one that is trained.
 #include "core/losses/losses.h"
+#include "core/losses/trl.h"
 #include "core/recipes/run.h"
+#include "core/strategies/batches.h"
 
 static const struct habits whole_reference = {.batch_columns = 3};
 static const struct habits sharded_reference = {
     .batch_columns = 3, .cuts_on_card = true, .one_unit = true};
+
+// dpo_trainer.py and kto_trainer.py, compute_ref_log_probs: kto reads other answers' too.
+static void read_batch(struct trainer *t, const struct job *batch)
+{
+    struct machine *m = t->machine;
+    const struct job *trained = t->job;
+    uint64_t bytes = 8 * job_tokens(batch);
+    struct storage *columns[MOST_BATCH_COLUMNS] = {0};
+    struct storage *labels;
+    t->job = batch;
+    for (int i = 0; i < t->habits->batch_columns; i++)
+        columns[i] = machine_take(m, bytes, MEMORY_INPUTS);
+    labels = machine_take(m, bytes, MEMORY_INPUTS);
+    t->ids = (struct var){storage_share(columns[0]), NO_NODE, 8, job_tokens(batch)};
+    for (int i = 0; i <= (batch->task == TASK_KTO); i++) {
+        struct var sums = trl_read(t);
+        var_drop(&t->graph, &sums);
+    }
+    var_drop(&t->graph, &t->ids);
+    machine_drop(m, labels);
+    for (int i = 0; i < MOST_BATCH_COLUMNS; i++)
+        machine_drop(m, columns[i]);
+    t->job = trained;
+}
+
+// The same, _precompute_ref_logps: all rows that are trained on, then those that are evaluated. The
+// second batch finds what ZeRO-3 wrote down in the first; from then on they are all alike.
+static void precompute(struct trainer *t)
+{
+    struct job *batch = NEW(t->machine->arena, struct job, 1);
+    *batch = *t->job;
+    machine_phase(t->machine, PHASE_REFERENCE);
+    t->graph.without_adapters = true;
+    read_batch(t, batch);
+    read_batch(t, batch);
+    batch->batch = t->job->evaluation_batch;
+    if (batch->batch)
+        read_batch(t, batch);
+    t->graph.without_adapters = false;
+    machine_phase(t->machine, PHASE_BUILD);
+}
+
+// dpo_trainer.py: under FSDP the policy is not sharded until it trains, so that a reference is
+// loaded for it, freed once it is done.
+static void read_and_dismiss(struct trainer *reference)
+{
+    precompute(reference);
+    reference->strategy->dismiss(reference);
+}
 
 // trl/models/utils.py, prepare_deepspeed and prepare_fsdp: the reference is on the card before what
 // is trained. Below stage 3 it is a model like any other, in bf16 and whole; FSDP2 has one unit of
@@ -18,6 +69,8 @@ static void build_before(struct run *r, const struct job *p, struct machine *m)
         bool one_unit = p->strategy == STRATEGY_FSDP2;
         trainer_build_reference(&r->reference, &r->reference_job, m,
                                 one_unit ? &sharded_reference : &r->kind->habits);
+        if (p->precomputed)
+            read_and_dismiss(&r->reference);
         machine_mark(m, EVENT_EMPTY_CACHE); // transformers/trainer.py, accelerator.free_memory()
         return;
     }
@@ -66,8 +119,8 @@ static void build_teacher(struct run *r, const struct job *p, struct machine *m)
 static void build(struct run *r, const struct job *p, struct machine *m)
 {
     bool reads = job_reads_reference(p) && !p->lora_rank;
-    bool before = job_is_sharded(p);
-    if (reads && before)
+    bool before = job_is_sharded(p), once = p->precomputed && !job_reads_first(p) && !p->lora_rank;
+    if ((reads && before) || once)
         build_before(r, p, m);
     if (p->teacher && before)
         build_teacher(r, p, m);
@@ -77,6 +130,7 @@ static void build(struct run *r, const struct job *p, struct machine *m)
     if (p->teacher && !before)
         build_teacher(r, p, m);
     r->trainer.reference = reads || p->teacher ? &r->reference : NULL;
+    r->trainer.graph.gemm_ready[false] |= once && r->reference.graph.gemm_ready[false];
 }
 
 // grpo_trainer.py and rloo_trainer.py, _generate_and_score_completions: rloo reads its answers with
@@ -130,7 +184,8 @@ const struct run_kind trl_run = {
                .keeps_parameters = true,
                .decays_matrices = true,
                .batch_columns = 3,
-               .head_unit = HEAD_WITH_NORM},
+               .head_unit = HEAD_WITH_NORM,
+               .read_first = precompute},
     .build = build,
     .step = step,
 };

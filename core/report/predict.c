@@ -15,6 +15,12 @@ enum { BAR_CELLS = 30 };
 
 // ------------------------------------------------------------------ text
 
+static const char *phase_of(const struct prediction *p)
+{
+    bool before = p->phase == PHASE_REFERENCE && p->step == 0;
+    return before ? "precomputing the reference" : phase_name(p->phase);
+}
+
 // "safe: fits with 41.59 GiB to spare"
 static void put_answer(struct buf *b, const struct job *job, const struct prediction *p)
 {
@@ -30,8 +36,7 @@ static void put_answer(struct buf *b, const struct job *job, const struct predic
             buf_printf(b, "does not fit, step %llu runs out of memory in the %s, asking for ",
                        (unsigned long long)step_number(job, p->step), phase_name(p->phase));
         else
-            buf_printf(b, "does not fit, out of memory while %s, asking for ",
-                       phase_name(p->phase));
+            buf_printf(b, "does not fit, out of memory while %s, asking for ", phase_of(p));
         put_bytes(b, p->oom.tried_bytes);
         buf_put_z(b, p->oom.cause == OOM_FRAGMENTATION ? " (fragmentation)" : "");
     }
@@ -142,7 +147,7 @@ static void print_alive(struct buf *out, const struct view *v, const struct job 
         buf_printf(out, "\n  %s: %s\n", what, phase_name(p->phase));
     else
         buf_printf(out, "\n  %s: step %llu, %s\n", what,
-                   (unsigned long long)step_number(job, p->step), phase_name(p->phase));
+                   (unsigned long long)step_number(job, p->step), phase_of(p));
     for (int kind = 1; kind < MEMORY_KINDS; kind++)
         if (p->by_kind[kind] >= MIB)
             print_bar(out, memory_kind_name((enum memory_kind)kind), p->by_kind[kind], whole);

@@ -672,6 +672,7 @@ static int unit_of(const struct trainer *t, enum part part)
 
 const struct strategy_kind fsdp1_strategy = {
     .load = fsdp1_load,
+    .dismiss = fsdp1_dismiss,
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
     .enter_backward = enter_backward,

@@ -80,5 +80,6 @@ static inline int thin_of(const struct trainer *t, const struct unit *u, int *fi
 }
 
 void fsdp1_load(struct trainer *t);
+void fsdp1_dismiss(struct trainer *t);
 
 #endif

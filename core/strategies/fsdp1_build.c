@@ -252,3 +252,13 @@ void fsdp1_load(struct trainer *t)
     if (keeps_parameters(t))
         train_parts(t);
 }
+
+void fsdp1_dismiss(struct trainer *t)
+{
+    const struct shards *s = shards_of(t);
+    for (int i = 0; i < s->unit_count; i++) {
+        machine_drop(t->machine, s->units[i].full);
+        machine_drop(t->machine, s->units[i].trained->weight);
+        s->units[i].full = s->units[i].trained->weight = NULL;
+    }
+}

@@ -386,6 +386,7 @@ static int tail_of(const struct trainer *t)
 
 const struct strategy_kind fsdp2_strategy = {
     .load = fsdp2_load,
+    .dismiss = fsdp2_dismiss,
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
     .enter_backward = enter_backward,

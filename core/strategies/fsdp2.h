@@ -70,5 +70,6 @@ static inline uint64_t shard_elements(const struct trainer *t, int parameter)
 }
 
 void fsdp2_load(struct trainer *t);
+void fsdp2_dismiss(struct trainer *t);
 
 #endif

@@ -317,3 +317,9 @@ void fsdp2_load(struct trainer *t)
             t->trained[t->trained_count++] =
                 (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
 }
+
+void fsdp2_dismiss(struct trainer *t)
+{
+    for (int i = 0; i < t->graph.parameter_count; i++)
+        drop(t, &t->graph.parameters[i].weight);
+}

@@ -56,6 +56,11 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                           .gradient_ready = t->strategy->gradient_ready};
 }
 
+bool trainer_reads_first(const struct trainer *t)
+{
+    return !t->is_reference && t->habits->read_first && job_reads_first(t->job);
+}
+
 static void build(struct trainer *t, const struct job *p, struct machine *m)
 {
     uint64_t tokens = job_tokens(p);
@@ -78,6 +83,8 @@ static void build(struct trainer *t, const struct job *p, struct machine *m)
         prepare_packed(t);
     if (p->lora_rank && !sharded)
         adapters_build(t);
+    if (trainer_reads_first(t))
+        t->habits->read_first(t);
     call(t->strategy->build, t);
     if (t->by_device_map && !t->is_reference)
         machine_mark(m, EVENT_EMPTY_CACHE); // transformers/trainer.py, accelerator.free_memory()

@@ -22,6 +22,9 @@ void trainer_build_teacher(struct trainer *t, const struct job *p, struct machin
 // What its graphs know of the job.
 struct graph trainer_graph(struct trainer *t, const struct job *p);
 
+// Whether the model that is trained is read first, as it was loaded.
+bool trainer_reads_first(const struct trainer *t);
+
 void trainer_step(struct trainer *t);
 uint64_t trainer_micro_batches(const struct job *p); // that a step is made of here
 void trainer_micro_batch(struct trainer *t);         // forward and backward

@@ -52,6 +52,12 @@ static void enter_others(struct coordinator *c, int count)
         coordinator_enter(c, NO_PARAMETERS);
 }
 
+static void enter_others_backward(struct coordinator *c, int count)
+{
+    for (int i = 0; i < count; i++)
+        coordinator_enter_backward(c, NO_PARAMETERS);
+}
+
 static int root_unit(const struct trainer *t)
 {
     return (int)t->job->model.layers;
@@ -91,11 +97,21 @@ static bool is_fused_head(const struct trainer *t, int parameter, const struct o
 }
 
 // Around a model with adapters peft has two (seen in the order in which a known pass gathers).
-static void enter_root(struct trainer *t)
+static void begin_forward(struct trainer *t)
 {
     struct coordinator *c = zero3_of(t)->coordinator;
-    enter_others(c, t->job->lora_rank ? 2 : 0);
+    coordinator_begin(c, t->job->lora_rank ? NO_PARAMETERS : module_of_root(t));
+    if (!t->job->lora_rank)
+        return;
+    enter_others(c, 1);
     coordinator_enter(c, module_of_root(t));
+}
+
+static void begin_backward(struct trainer *t)
+{
+    struct coordinator *c = zero3_of(t)->coordinator;
+    enter_others_backward(c, t->job->lora_rank ? 2 : 0);
+    coordinator_enter_backward(c, module_of_root(t));
 }
 
 static int adapter_of(const struct trainer *t, int module)
@@ -186,10 +202,8 @@ static void enter_unit(struct trainer *t, int unit)
     struct coordinator *c = zero3_of(t)->coordinator;
     if (zero3_of(t)->is_whole)
         return;
-    if (unit == root_unit(t)) {
-        coordinator_begin(c);
-        enter_root(t);
-    }
+    if (unit == root_unit(t))
+        begin_forward(t);
     if (unit == fused_head_unit(t))
         coordinator_read(c, t->head);
     if (unit >= first_block(t) && unit < first_of_tower(t)) {
@@ -218,8 +232,8 @@ static void enter_rotary(struct trainer *t)
 static void enter_around_backward(struct trainer *t, int weight)
 {
     struct zero3 *z = zero3_of(t);
-    enter_others(z->coordinator, z->backward[weight].before);
-    coordinator_enter(z->coordinator, module_around(t, weight));
+    enter_others_backward(z->coordinator, z->backward[weight].before);
+    coordinator_enter_backward(z->coordinator, module_around(t, weight));
 }
 
 static void enter_module_backward(struct trainer *t, int module)
@@ -230,9 +244,9 @@ static void enter_module_backward(struct trainer *t, int module)
         if (!zero3_has_magnitude(t, weight))
             enter_around_backward(t, weight);
     } else if (weight < 0 && !adapter_of(t, module)) {
-        enter_others(z->coordinator, z->backward[module].before);
+        enter_others_backward(z->coordinator, z->backward[module].before);
     }
-    coordinator_enter(z->coordinator, module);
+    coordinator_enter_backward(z->coordinator, module);
 }
 
 static bool reads_patches(const struct trainer *t, int module)
@@ -249,20 +263,20 @@ static void leave_module_backward(struct trainer *t, int module)
     struct zero3 *z = zero3_of(t);
     bool ends = module != t->embedding && module != t->positions && !reads_patches(t, module);
     if (ends && !z->is_unseen[module])
-        coordinator_leave(z->coordinator, module);
+        coordinator_leave_backward(z->coordinator, module);
     if (module == z->holder) {
         coordinator_let_held_go(z->coordinator);
         z->holder = -1;
     }
     int weight = weight_beside(t, module);
     if (is_first_thin(t, module) && zero3_has_magnitude(t, weight))
-        coordinator_leave(z->coordinator, t->graph.parameters[weight].magnitude);
+        coordinator_leave_backward(z->coordinator, t->graph.parameters[weight].magnitude);
     else if (is_first_thin(t, module))
-        enter_others(z->coordinator, 1);
+        enter_others_backward(z->coordinator, 1);
     if (adapter_of(t, module) && !z->is_unseen[module])
-        coordinator_leave(z->coordinator, module_around(t, module));
+        coordinator_leave_backward(z->coordinator, module_around(t, module));
     if (weight_beside(t, module) < 0)
-        enter_others(z->coordinator, z->backward[module].after);
+        enter_others_backward(z->coordinator, z->backward[module].after);
 }
 
 static void at_dora(struct trainer *t, int weight, const struct operation *operation,
@@ -273,7 +287,7 @@ static void at_dora(struct trainer *t, int weight, const struct operation *opera
         zero3_enter_dora(t, weight);
     if (moment == MOMENT_BACKWARD && operation == &operation_pass) {
         enter_around_backward(t, weight);
-        coordinator_enter(c, t->graph.parameters[weight].magnitude);
+        coordinator_enter_backward(c, t->graph.parameters[weight].magnitude);
     }
     if (moment != MOMENT_FORWARD_DONE)
         return;
@@ -341,7 +355,7 @@ static void enter_backward(struct trainer *t, int unit)
 {
     struct zero3 *z = zero3_of(t);
     if (unit == (reads_head(t->job) ? fused_head_unit(t) : root_unit(t)))
-        enter_root(t);
+        begin_backward(t);
     bool of_tower = unit >= first_of_tower(t);
     if (unit >= first_block(t) && !of_tower) {
         spend(t, 3);
@@ -350,7 +364,7 @@ static void enter_backward(struct trainer *t, int unit)
     if ((unit >= root_unit(t) && !of_tower) || !t->job->checkpointing || t->graph.reentrant)
         return;
     if (t->job->tiled_mlp) { // it has none of its own, and its input is what is asked for
-        enter_others(z->coordinator, 2);
+        enter_others_backward(z->coordinator, 2);
         return;
     }
     int last = of_tower ? t->tower->blocks[unit - first_of_tower(t)].fc2
@@ -530,8 +544,8 @@ static void end_backward(struct trainer *t)
     if (reduce_stream(t) != STREAM_COMPUTE)
         machine_synchronize(t->machine, t->machine->clock[STREAM_COMPUTE]);
     if (t->tower) {
-        coordinator_leave(zero3_of(t)->coordinator, t->tower->stem.patch);
-        coordinator_leave(zero3_of(t)->coordinator, t->tower->stem.positions);
+        coordinator_leave_backward(zero3_of(t)->coordinator, t->tower->stem.patch);
+        coordinator_leave_backward(zero3_of(t)->coordinator, t->tower->stem.positions);
     }
     coordinator_end_backward(zero3_of(t)->coordinator);
     drop_leftovers(t);
@@ -595,6 +609,7 @@ static int unit_of(const struct trainer *t, enum part part)
 
 const struct strategy_kind zero3_strategy = {
     .load = zero3_load,
+    .build = zero3_build,
     .enter_unit = enter_unit,
     .leave_unit = leave_unit,
     .enter_rotary = enter_rotary,

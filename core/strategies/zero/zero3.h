@@ -29,7 +29,9 @@ struct zero3 {
     bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
     int holder;            // which that was: weights to run it again are held for it; -1
     uint64_t micro_batch;  // of the step, from 1
-    bool is_whole;         // hooks are taken off, all parameters are there
+    struct storage **parts; // of parameters as they were cut, before those that train are joined
+    int part_count;
+    bool is_whole; // hooks are taken off, all parameters are there
     struct pending reductions;
     struct storage **wide; // gradients on their way to files, by their place in the bucket
     bool reduces_wide;     // in fp32, whatever they are
@@ -62,6 +64,7 @@ static inline bool zero3_is_leaf(const struct model *m)
 }
 
 void zero3_load(struct trainer *t);
+void zero3_build(struct trainer *t);
 
 // zero3_save.c
 void zero3_save(struct trainer *t, bool hf);

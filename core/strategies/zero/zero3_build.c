@@ -265,7 +265,8 @@ static void take_reference(struct trainer *t, const struct zero3 *z)
     struct trainer *first = learner_of(t);
     struct zero3 its = *z;
     if (first != t) {
-        its.coordinator = coordinator_for(first, gather_stream(t));
+        its.coordinator =
+            coordinator_for(first, gather_stream(t), job_zero_sizes_of_reference(first->job));
         its.base_count = first->graph.parameter_count;
     }
     struct storage **theirs = make_parts(first, &its, true);
@@ -310,12 +311,12 @@ static int put_in_order(const struct trainer *t, const struct zero3 *z, int *ord
 // A model that was there before DeepSpeed's configuration, as where TrainingArguments are made
 // after it: every rank has all of it, which goes to the card in bf16 (engine.py,
 // _configure_distributed_model), and is cut then, one parameter after another
-// (parameter_offload.py, _convert_to_zero_parameters). The parts of what is trained go to the host
-// before the cache is emptied (utils.py, defragment; histories of b21 and c16).
-static void take_whole(struct trainer *t, const struct zero3 *z)
+// (parameter_offload.py, _convert_to_zero_parameters; histories of b21 and c16).
+static struct storage **cut_whole(struct trainer *t, const struct zero3 *z)
 {
     struct machine *m = t->machine;
     struct parameter *all = t->graph.parameters;
+    struct storage **parts = NEW(m->arena, struct storage *, t->graph.parameter_count);
     bool stays = t->job->offload != OFFLOAD_ALL;
     int *order = NEW(m->arena, int, t->graph.parameter_count);
     int count = put_in_order(t, z, order);
@@ -325,14 +326,10 @@ static void take_whole(struct trainer *t, const struct zero3 *z)
     }
     for (int i = 0; i < count; i++) {
         uint64_t bytes = coordinator_shard(z->coordinator, order[i]) * t->width;
-        struct storage *part = stays ? machine_take(m, bytes, MEMORY_PARAMETERS) : NULL;
+        parts[order[i]] = stays ? machine_take(m, bytes, MEMORY_PARAMETERS) : NULL;
         drop(t, &all[order[i]].weight);
-        if (!zero3_freezes(t, order[i]))
-            all[order[i]].weight = part;
     }
-    for (int i = 0; i < count; i++)
-        drop(t, &all[order[i]].weight);
-    machine_mark(m, EVENT_EMPTY_CACHE);
+    return parts;
 }
 
 static bool has_frozen_parts(const struct trainer *t)
@@ -343,20 +340,38 @@ static bool has_frozen_parts(const struct trainer *t)
     return false;
 }
 
-// What is not trained stays as it was cut, be it in the host.
-static void take_frozen(struct trainer *t, const struct zero3 *z)
+// What is not trained stays as it was cut, be it in the host; what is matters where it is read so,
+// too, before it is trained.
+static void cut(struct trainer *t, struct zero3 *z)
 {
-    if (!has_frozen_parts(t) || t->job->offload == OFFLOAD_ALL)
-        return;
-    if (t->job->packed) {
-        take_packed(t, z);
+    bool in_host = t->job->offload == OFFLOAD_ALL;
+    bool is_seen = has_frozen_parts(t) || trainer_reads_first(t);
+    if (!t->job->loads_once && !t->job->packed) {
+        z->parts = cut_whole(t, z);
+        z->part_count = t->graph.parameter_count;
         return;
     }
-    struct storage **parts = make_parts(t, z, t->job->recipe == RECIPE_TRL);
-    for (int i = 0; i < z->base_count; i++)
-        if (!zero3_freezes(t, i)) // joined with others below
-            drop(t, &parts[i]);
-    if (t->job->recipe == RECIPE_TRL)
+    if (in_host) {
+        pass_through(t, z, false);
+        pass_through(t, z, true);
+    } else if (t->job->packed && is_seen) {
+        take_packed(t, z);
+    } else if (is_seen) {
+        z->parts = make_parts(t, z, t->job->recipe == RECIPE_TRL);
+        z->part_count = z->base_count;
+    }
+}
+
+// The parts of what is trained go to the host before the cache is emptied, to be joined
+// (deepspeed/utils.py, defragment).
+static void fetch_parts(struct trainer *t, const struct zero3 *z)
+{
+    if (!z->parts)
+        return;
+    for (int i = 0; i < z->part_count; i++)
+        if (!zero3_freezes(t, i))
+            drop(t, &z->parts[i]);
+    if (t->job->recipe == RECIPE_TRL && t->job->loads_once)
         zero3_make_magnitudes(t);
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
@@ -366,22 +381,14 @@ static void take_frozen(struct trainer *t, const struct zero3 *z)
 static void take_state(struct trainer *t, struct zero3 *z)
 {
     struct machine *m = t->machine;
-    bool from_host = t->job->offload == OFFLOAD_ALL;
-    bool is_whole = !t->job->loads_once && !t->job->packed;
-    if (is_whole)
-        take_whole(t, z);
-    else
-        take_frozen(t, z);
-    if (from_host && !is_whole) {
-        pass_through(t, z, false);
-        pass_through(t, z, true);
-    }
+    group_parts(t, z);
+    fetch_parts(t, z);
     uint64_t all = take_parts(t);
     z->buffer = machine_take(m, z->bucket_elements * (z->reduces_wide ? MASTER_WIDTH : t->width),
                              MEMORY_GRADIENTS);
     if (!t->job->offload)
         machine_take(m, all * t->width, MEMORY_GRADIENTS);
-    pass_through(t, z, from_host);
+    pass_through(t, z, t->job->offload == OFFLOAD_ALL);
 }
 
 // TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py), as
@@ -410,7 +417,10 @@ void zero3_load(struct trainer *t)
     struct arena *a = t->machine->arena;
     int modules = t->graph.parameter_count + 1;
     struct zero3 *z = NEW(a, struct zero3, 1);
-    *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t)),
+    struct zero_sizes sizes = t->is_reference || trainer_reads_first(t)
+                                  ? job_zero_sizes_of_reference(t->job)
+                                  : job_zero_sizes(t->job);
+    *z = (struct zero3){.coordinator = coordinator_for(t, gather_stream(t), sizes),
                         .forward = NEW(a, struct neighbours, modules),
                         .backward = NEW(a, struct neighbours, modules),
                         .is_read = NEW(a, bool, modules),
@@ -434,6 +444,18 @@ void zero3_load(struct trainer *t)
         take_reference(t, z);
         return;
     }
-    group_parts(t, z);
+    cut(t, z);
+    if (!trainer_reads_first(t))
+        take_state(t, z);
+}
+
+// trl 1.16, trainer/dpo_trainer.py and kto_trainer.py, _precompute_engine: the one that it was read
+// with stays on the modules.
+void zero3_build(struct trainer *t)
+{
+    struct zero3 *z = zero3_of(t);
+    if (!trainer_reads_first(t))
+        return;
+    coordinator_double(z->coordinator, job_zero_sizes(t->job));
     take_state(t, z);
 }

@@ -25,11 +25,15 @@ struct piece {
     bool persists;
     unsigned users; // modules that run now: see below
     bool is_read;   // by a module that is not its own
-    int64_t last;   // the latest step of the pass that it was gathered for
     struct gathering *gathering;
     int others[MOST_MODULE_PARAMETERS - 1]; // of the same module
     int other_count;
-    bool is_leaf;            // and their module has no children that are gathered by themselves
+    bool is_leaf; // and their module has no children that are gathered by themselves
+};
+
+// What a coordinator knows of a parameter in the pass that it wrote down.
+struct course {
+    int64_t last;            // the latest step that it was gathered for
     ptrdiff_t first, coming; // of the visits; coming: the first that is not behind
 };
 
@@ -58,8 +62,10 @@ struct answer {
 
 struct coordinator {
     struct trainer *trainer;
+    struct coordinator *second; // of another engine on the same modules: see coordinator_double
     uint16_t stream;
-    struct piece *pieces;
+    struct piece *pieces; // shared with the second's
+    struct course *courses;
     int *modules; // of the pass that was written down
     ptrdiff_t module_count, module_capacity;
     struct use *uses; // in that pass, in order
@@ -299,7 +305,7 @@ static void greet(struct coordinator *c)
     machine_host(m, c->trainer->graph.parameter_count * machine_rates(m)->zero_pass);
 }
 
-void coordinator_begin(struct coordinator *c)
+static void begin(struct coordinator *c)
 {
     int count = c->trainer->graph.parameter_count;
     for (int i = 0; i < count; i++) {
@@ -307,8 +313,8 @@ void coordinator_begin(struct coordinator *c)
         await(c, i);
         if (was_coming)
             let_go(c, i);
-        c->pieces[i].last = NEVER;
-        c->pieces[i].coming = c->pieces[i].first;
+        c->courses[i].last = NEVER;
+        c->courses[i].coming = c->courses[i].first;
     }
     c->is_searched |= c->is_known;
     greet(c);
@@ -331,10 +337,10 @@ static void pass_over(struct coordinator *c, const struct module *m)
 {
     int wanted = 0;
     for (int i = 0; i < m->count; i++)
-        wanted += c->pieces[m->parameters[i]].last < c->step;
+        wanted += c->courses[m->parameters[i]].last < c->step;
     for (; c->next_use < c->use_count && wanted > 0; wanted--) {
         const struct use *u = &c->uses[c->next_use++];
-        c->pieces[u->parameter].last = u->step;
+        c->courses[u->parameter].last = u->step;
     }
 }
 
@@ -346,9 +352,10 @@ static void gather_ahead(struct coordinator *c)
     int *parameters = c->ahead;
     while (c->next_use < c->use_count && elements < most) {
         const struct use *u = &c->uses[c->next_use++];
-        struct piece *p = &c->pieces[u->parameter];
+        const struct piece *p = &c->pieces[u->parameter];
+        struct course *course = &c->courses[u->parameter];
         bool is_new = p->status == STATUS_AWAY;
-        p->last = latest(p->last, u->step);
+        course->last = latest(course->last, u->step);
         for (ptrdiff_t i = 0; i < count; i++)
             is_new = is_new && parameters[i] != u->parameter;
         if (!is_new)
@@ -393,7 +400,7 @@ static void search_ahead(struct coordinator *c)
     machine_host(m, (double)(end - c->step) * machine_rates(m)->zero_search);
 }
 
-void coordinator_enter(struct coordinator *c, int module)
+static void enter(struct coordinator *c, int module)
 {
     struct module m = module_at(c, module);
     doubt(c, module);
@@ -421,15 +428,15 @@ static void look_ahead(struct coordinator *c)
     for (int leaves = 0; leaves < 2; leaves++)
         c->passed[leaves] = NEW(a, uint64_t, c->module_count + 1);
     for (int i = 0; i < c->trainer->graph.parameter_count; i++)
-        c->pieces[i].coming = NEVER;
+        c->courses[i].coming = NEVER;
     for (ptrdiff_t i = c->module_count - 1; i >= 0; i--) {
         struct module m = module_at(c, c->modules[i]);
         uint64_t elements = 0;
         for (int j = 0; j < m.count; j++) {
-            struct piece *p = &c->pieces[m.parameters[j]];
-            c->visits[count] = (struct visit){i, p->coming, m.is_leaf};
-            p->coming = count++;
-            elements += p->elements;
+            struct course *course = &c->courses[m.parameters[j]];
+            c->visits[count] = (struct visit){i, course->coming, m.is_leaf};
+            course->coming = count++;
+            elements += c->pieces[m.parameters[j]].elements;
         }
         c->passed[0][i + 1] = m.is_leaf ? 0 : elements;
         c->passed[1][i + 1] = elements;
@@ -438,7 +445,7 @@ static void look_ahead(struct coordinator *c)
         for (int leaves = 0; leaves < 2; leaves++)
             c->passed[leaves][i + 1] += c->passed[leaves][i];
     for (int i = 0; i < c->trainer->graph.parameter_count; i++)
-        c->pieces[i].first = c->pieces[i].coming;
+        c->courses[i].first = c->courses[i].coming;
 }
 
 // How far ahead is counted in the parameters of modules themselves, unless the one that is left is
@@ -447,12 +454,12 @@ static void look_ahead(struct coordinator *c)
 // at).
 static bool comes_again_soon(struct coordinator *c, int parameter, bool sees_leaves)
 {
-    struct piece *p = &c->pieces[parameter];
+    struct course *course = &c->courses[parameter];
     if (!c->visits)
         look_ahead(c);
-    while (p->coming != NEVER && c->visits[p->coming].step < c->step)
-        p->coming = c->visits[p->coming].next;
-    ptrdiff_t i = p->coming;
+    while (course->coming != NEVER && c->visits[course->coming].step < c->step)
+        course->coming = c->visits[course->coming].next;
+    ptrdiff_t i = course->coming;
     while (i != NEVER && !sees_leaves && c->visits[i].in_leaf)
         i = c->visits[i].next;
     const uint64_t *passed = c->passed[sees_leaves];
@@ -486,15 +493,15 @@ static unsigned keeps(struct coordinator *c, int module, const struct module *m)
     *made = (struct answer){.module = module, .next = c->answers[c->step]};
     for (int i = 0; i < m->count; i++) {
         const struct piece *p = &c->pieces[m->parameters[i]];
-        bool stays =
-            p->persists || p->last > c->step || comes_again_soon(c, m->parameters[i], m->is_leaf);
+        bool stays = p->persists || c->courses[m->parameters[i]].last > c->step ||
+                     comes_again_soon(c, m->parameters[i], m->is_leaf);
         made->stays |= (unsigned)stays << i;
     }
     c->answers[c->step] = made;
     return made->stays;
 }
 
-void coordinator_leave(struct coordinator *c, int module)
+static void leave(struct coordinator *c, int module)
 {
     struct module m = module_at(c, module);
     unsigned stays = c->is_known ? keeps(c, module, &m) : 0;
@@ -505,14 +512,45 @@ void coordinator_leave(struct coordinator *c, int module)
     }
 }
 
+void coordinator_begin(struct coordinator *c, int outermost)
+{
+    for (; c; c = c->second) {
+        begin(c);
+        enter(c, outermost);
+    }
+}
+
+void coordinator_enter(struct coordinator *c, int module)
+{
+    for (; c; c = c->second)
+        enter(c, module);
+}
+
+void coordinator_leave(struct coordinator *c, int module)
+{
+    for (; c; c = c->second)
+        leave(c, module);
+}
+
+void coordinator_enter_backward(struct coordinator *c, int module)
+{
+    for (const struct coordinator *each = c; each; each = each->second)
+        enter(c, module);
+}
+
+void coordinator_leave_backward(struct coordinator *c, int module)
+{
+    leave(c, module);
+}
+
 void coordinator_read(struct coordinator *c, int parameter)
 {
     struct trainer *t = c->trainer;
     struct piece *p = &c->pieces[parameter];
     if (p->status != STATUS_AWAY)
         return;
-    if (!p->is_read)
-        c->visits = NULL;
+    for (struct coordinator *each = c; each && !p->is_read; each = each->second)
+        each->visits = NULL;
     p->is_read = true;
     p->status = STATUS_HERE;
     if (!views_its_part(c))
@@ -538,15 +576,17 @@ void coordinator_let_held_go(struct coordinator *c)
 
 void coordinator_end_backward(struct coordinator *c)
 {
-    coordinator_leave(c, c->trainer->embedding);
-    coordinator_leave(c, module_of_root(c->trainer));
+    if (c->second) // has entered nothing in it, and the first is not asked
+        return;
+    leave(c, c->trainer->embedding);
+    leave(c, module_of_root(c->trainer));
     coordinator_let_held_go(c);
 }
 
 void coordinator_drop_leftover(struct coordinator *c, int parameter)
 {
     struct piece *p = &c->pieces[parameter];
-    if (p->persists)
+    if (p->persists || c->second)
         return;
     p->users = 0;
     let_go(c, parameter);
@@ -568,12 +608,14 @@ void coordinator_forget(struct coordinator *c)
     c->visits = NULL;
 }
 
+// The engine that trains has a list of its own (stage3.py, persistent_parameters).
 void coordinator_gather_persistent(struct coordinator *c)
 {
     struct trainer *t = c->trainer;
+    uint64_t most = (c->second ? c->second : c)->sizes.persists;
     for (int i = 0; i < t->graph.parameter_count; i++) {
         struct piece *p = &c->pieces[i];
-        if (!p->persists || p->status != STATUS_AWAY)
+        if (p->elements > most || p->status != STATUS_AWAY)
             continue;
         if (!views_its_part(c))
             *whole_of(c, i) =
@@ -598,23 +640,31 @@ static void add_biases(struct coordinator *c, const struct layer_parameters *l)
     coordinator_add(c, l->router, l->router_bias);
 }
 
-struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
+static struct coordinator *empty_coordinator(struct trainer *t, uint16_t stream,
+                                             struct zero_sizes sizes)
 {
     struct coordinator *c = NEW(t->machine->arena, struct coordinator, 1);
+    int count = t->graph.parameter_count;
     *c = (struct coordinator){.trainer = t,
                               .stream = stream,
                               .ranks = job_ranks(t->job),
-                              .sizes = t->is_reference ? job_zero_sizes_of_reference(t->job)
-                                                       : job_zero_sizes(t->job)};
+                              .sizes = sizes,
+                              .courses = NEW(t->machine->arena, struct course, count),
+                              .ahead = NEW(t->machine->arena, int, count)};
+    for (int i = 0; i < count; i++)
+        c->courses[i].last = NEVER;
+    return c;
+}
+
+struct coordinator *coordinator_for(struct trainer *t, uint16_t stream, struct zero_sizes sizes)
+{
+    struct coordinator *c = empty_coordinator(t, stream, sizes);
     c->pieces = NEW(t->machine->arena, struct piece, t->graph.parameter_count);
-    c->ahead = NEW(t->machine->arena, int, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++) {
-        const struct parameter *p = &t->graph.parameters[i];
-        uint64_t elements = stored_elements(p);
+        uint64_t elements = stored_elements(&t->graph.parameters[i]);
         c->pieces[i] = (struct piece){.elements = elements,
                                       .shard = u64_divide_up(elements, c->ranks),
-                                      .persists = elements <= c->sizes.persists,
-                                      .last = NEVER};
+                                      .persists = elements <= sizes.persists};
     }
     for (int i = 0; i < (int)t->job->model.layers; i++)
         add_biases(c, &t->layers[i]);
@@ -623,4 +673,12 @@ struct coordinator *coordinator_for(struct trainer *t, uint16_t stream)
     if (t->head_count > 1)
         coordinator_add(c, t->head, t->head + 1);
     return c;
+}
+
+void coordinator_double(struct coordinator *c, struct zero_sizes sizes)
+{
+    c->second = empty_coordinator(c->trainer, c->stream, sizes);
+    c->second->pieces = c->pieces;
+    for (int i = 0; i < c->trainer->graph.parameter_count; i++)
+        c->pieces[i].persists |= c->pieces[i].elements <= sizes.persists;
 }

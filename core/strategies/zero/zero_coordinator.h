@@ -11,7 +11,16 @@ enum { NO_PARAMETERS = -1 }; // a module that has none of its own
 
 struct coordinator;
 
-struct coordinator *coordinator_for(struct trainer *t, uint16_t stream);
+struct coordinator *coordinator_for(struct trainer *t, uint16_t stream, struct zero_sizes sizes);
+
+// A second engine on the same modules, which have the hooks of both then. In a forward pass, and
+// where a layer is run again, each module calls the first's, then the second's. What calls an
+// engine in a backward pass is the module's own, made by the first (parameter_offload.py,
+// pre_bwd_fn and post_bwd_fn): it is called once for each engine's hook where a backward pass
+// begins, and as its count of gradients begins anew with each, once where it ends. So the second
+// knows no backward pass. And what is left over after one is asked of the second, which has nothing
+// (stage3.py, release_backward_leftovers): it stays until the step.
+void coordinator_double(struct coordinator *c, struct zero_sizes sizes);
 
 // A module is the number of its weight; one that shares the embedding has module_of_head, the model
 // itself module_of_root, peft's around a weight and its adapter module_around.
@@ -23,9 +32,11 @@ int module_around(const struct trainer *t, int weight);
 void coordinator_add(struct coordinator *c, int module, int parameter);
 void coordinator_set_leaf(struct coordinator *c, int module); // of several parameters at once
 
-void coordinator_begin(struct coordinator *c); // a forward pass
+void coordinator_begin(struct coordinator *c, int outermost); // a forward pass, by its module
 void coordinator_enter(struct coordinator *c, int module);
 void coordinator_leave(struct coordinator *c, int module);
+void coordinator_enter_backward(struct coordinator *c, int module);
+void coordinator_leave_backward(struct coordinator *c, int module);
 
 // A module reads a weight of another without calling that: the model its head's, peft's its first
 // adapter's. The first time it is gathered where the module runs, and noted as a parameter of the
