@@ -109,6 +109,8 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
         bool offloads = g->offload.on && !g->frame && n->operation != &operation_pass;
         n->saved[n->saved_count++] =
             offloads ? offload_pack(&g->offload, g->machine, s, LAID_OUT) : storage_share(s);
+        if (g->machine->stamp)
+            stamp_kept(g, s);
     }
     if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
         g->stopped = true;
@@ -254,8 +256,11 @@ void graph_hand_on(struct graph *g, int32_t input, const struct outcome *o)
 
 void graph_let_go(struct graph *g, struct node *n)
 {
-    for (int i = 0; i < n->saved_count; i++)
+    for (int i = 0; i < n->saved_count; i++) {
+        struct stamp *noting = stamp_pause_to_let_go(g, n->saved[i]);
         machine_drop(g->machine, n->saved[i]);
+        stamp_resume(g, noting);
+    }
     n->saved_count = 0;
 }
 

@@ -598,6 +598,8 @@ static void begin_turn(struct machine *m)
 
 struct turns machine_turns(struct machine *m)
 {
+    if (m->stamp && !m->play && !m->time) // all of one layer's are noted, as they cost nothing then
+        return (struct turns){0};
     stamp_spoil(m->stamp);
     m->watched = !m->makes_all;
     m->has_turns |= m->watched;

@@ -242,6 +242,7 @@ static void begin(struct graph *g, struct stamp *s, const struct frame *f)
     s->count = 0;
     s->place_count = 0;
     s->alive = 0;
+    s->weight_count = 0;
     s->spoilt = s->brings = s->gives = false;
     memset(s->guests, 0, sizeof s->guests);
     listen(g, s);
@@ -399,6 +400,8 @@ void stamp_end_backward(struct graph *g, struct stamp *s, const struct frame *f,
     for (int i = 0; i < FRAME_ALSO; i++)
         held |= f->also[i].storage != NULL;
     bool kept = s->guests[OUTSIDE_INPUT].storage;
+    for (int32_t i = 0; i < s->weight_count; i++)
+        s->spoilt |= s->weights[i] != NULL;
     s->spoilt |= s->brings && (g->offload.asked || kept != s->gives);
     s->spoilt |= held || !(place > 0 || place == -1 - OUTSIDE_GRADIENT) || s->alive != (place > 0);
     s->result = place;
@@ -460,6 +463,41 @@ void stamp_resume(struct graph *g, struct stamp *s)
 {
     if (s)
         listen(g, s);
+}
+
+// Of others, which are in no layer, nothing is noted: they are not let go meanwhile.
+void stamp_kept(struct graph *g, const struct storage *weight)
+{
+    struct stamp *s = g->machine->stamp;
+    if (!s || !weight || weight->stamped)
+        return;
+    for (int i = 0; i < s->kin.count; i++) {
+        struct storage *own = g->parameters[s->kin.first + i].weight;
+        if (own != weight)
+            continue;
+        if (s->weight_count == MOST_WEIGHTS_KEPT) {
+            s->spoilt = true;
+            return;
+        }
+        if (!s->weights)
+            s->weights = NEW(s->arena, struct storage *, MOST_WEIGHTS_KEPT);
+        *add(s) = (struct note){.kind = NOTE_KEEP, .place = s->weight_count, .bytes = (uint64_t)i};
+        s->weights[s->weight_count++] = own;
+        return;
+    }
+}
+
+struct stamp *stamp_pause_to_let_go(struct graph *g, const struct storage *weight)
+{
+    struct stamp *s = g->machine->stamp;
+    for (int32_t i = 0; s && weight && i < s->weight_count; i++)
+        if (s->weights[i] == weight) {
+            *add(s) = (struct note){.kind = NOTE_LET_GO, .place = i};
+            s->weights[i] = NULL;
+            listen(g, NULL);
+            return s;
+        }
+    return NULL;
 }
 
 struct stamp *stamp_pause_to_bring(struct graph *g)

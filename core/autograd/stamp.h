@@ -49,6 +49,11 @@ struct stamp *stamp_pause_for_module(struct graph *g, int parameter,
                                      const struct operation *operation, int moment);
 void stamp_resume(struct graph *g, struct stamp *s);
 
+// The same of a weight that a node keeps and lets go, as its strategy may have gathered another by
+// then.
+void stamp_kept(struct graph *g, const struct storage *weight);
+struct stamp *stamp_pause_to_let_go(struct graph *g, const struct storage *weight);
+
 // The same of what is kept in host memory: a layer's input is brought back, and its first node that
 // asked for something kept is done.
 struct stamp *stamp_pause_to_bring(struct graph *g);

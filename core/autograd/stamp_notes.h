@@ -7,6 +7,7 @@
 #include "core/allocator/allocator.h"
 #include "core/autograd/graph.h"
 
+enum { MOST_WEIGHTS_KEPT = 16 };
 enum { OUTSIDE_GRADIENT, OUTSIDE_INPUT, OUTSIDE_ALSO, OUTSIDE_COUNT = OUTSIDE_ALSO + FRAME_ALSO };
 
 // NOTE_TAKE and NOTE_FREE: of what outlives the call, or was there before; NOTE_USE and NOTE_LEAVE:
@@ -21,6 +22,8 @@ enum note_kind {
     NOTE_GIVE,
     NOTE_TELL,
     NOTE_MODULE,
+    NOTE_KEEP,
+    NOTE_LET_GO,
     NOTE_BRING,
     NOTE_SETTLE,
     NOTE_TIME
@@ -84,6 +87,8 @@ struct stamp {
     ptrdiff_t score_count;
     struct phrase *phrases;
     struct block **blocks; // by place
+    struct storage **weights; // that are kept
+    int32_t weight_count;
     struct guest guests[OUTSIDE_COUNT];
     struct arena *arena;
     struct var out; // forward

@@ -49,6 +49,10 @@ static void play_other(struct graph *g, const struct stamp *s, const struct kin 
     } else if (n->kind == NOTE_GIVE) {
         graph_give(g, parameter_named(g, k, (int32_t)n->bytes),
                    &(struct outcome){.gradient = s->places[n->place - 1].storage, .view = n->of});
+    } else if (n->kind == NOTE_KEEP) {
+        s->weights[n->place] = storage_share(g->parameters[k->first + (int)n->bytes].weight);
+    } else if (n->kind == NOTE_LET_GO) {
+        machine_drop(g->machine, s->weights[n->place]);
     } else if (n->kind == NOTE_MODULE) {
         g->module(g, parameter_named(g, k, n->place), n->operation, (enum module_moment)n->of);
     } else {

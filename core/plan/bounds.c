@@ -221,10 +221,12 @@ static bool is_leaner_family(const struct plan_floor *o, const struct plan_floor
 static bool is_leaner(const struct plan_floor *o, const struct plan_floor *c)
 {
     bool several = o->accum > 1 && c->accum > 1;
+    if (o->batch != c->batch && !(several && o->batch < c->batch))
+        return false;
     for (int i = 0; i < PLAN_DIALS; i++)
         if (!plan_dials[i].same_memory && !is_as_far(i, o->dial[i], c->dial[i]))
             return false;
-    return (o->batch == c->batch || (several && o->batch < c->batch)) && is_leaner_family(o, c);
+    return is_leaner_family(o, c);
 }
 
 // Those that it can be compared with.

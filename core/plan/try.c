@@ -124,13 +124,16 @@ static bool is_as_good(const struct plan_candidate *f, double seconds, double by
            (double)f->prediction.reserved_bytes <= bytes * PLAN_SAME;
 }
 
-// The least time and live memory that it can take are both no less than a safe one takes, or it is
-// too slow to be told of.
+// The least time and memory that it can take are both no less than a safe one takes, or it is too
+// slow to be told of, or has no room. What is known at least cost comes first.
 static bool is_behind_front(const struct plan *p, const struct plan_group *g,
                             const struct plan_candidate *c, double most_seconds)
 {
-    double seconds = plan_least_seconds(p, g, g, c), bytes = plan_least_reserved(p, g, c);
+    double seconds = plan_least_seconds(p, g, g, c);
     if (most_seconds > 0 && seconds > most_seconds)
+        return true;
+    double bytes = plan_least_reserved(p, g, c);
+    if (bytes > (double)g->family->limit_bytes)
         return true;
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
         if (is_as_good(&g->candidates[i], seconds, bytes))
@@ -192,17 +195,17 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
         return false;
     if (plan_is_late(c) != s->late)
         return true;
-    if (plan_is_hopeless(p, g, c) || is_tuned_elsewhere(s, g))
+    if (is_tuned_elsewhere(s, g))
         return true;
     if (s->phase == SEARCH_FRONT)
         return (plan_group_unshared(p, g) && g->family->shards <= 0) ||
                is_behind_front(p, g, c, s->most_seconds);
     if (s->phase == SEARCH_SECONDS)
-        return false;
+        return plan_is_hopeless(p, g, c);
     double found = found_with(s, g);
     return (found > 0 && !plan_counts(p->request.goal, c)) ||
            (p->request.goal != GOAL_MEMORY && is_dominated(g, c)) || is_no_choice(s, g, c) ||
-           (found > 0 && search_bound(s, g, c) > found * PLAN_SAME);
+           (found > 0 && search_bound(s, g, c) > found * PLAN_SAME) || plan_is_hopeless(p, g, c);
 }
 
 // ------------------------------------------------------------------ what is tried

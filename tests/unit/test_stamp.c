@@ -146,6 +146,7 @@ TEST(most_layers_are_played_from_notes)
         "model=Qwen3-8B layers=20 gpu=8xH200 context=4096 strategy=zero2",
         "model=Qwen3-8B layers=20 gpu=8xH200 context=4096 strategy=fsdp2 cp=4",
         "recipe=trl model=Qwen3-8B layers=20 gpu=8xH200 context=4096 activation-offload=on",
+        "model=Qwen3-8B layers=20 gpu=8xH200 context=4096 strategy=zero3",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++) {
         struct prediction p = predicted_in(a, jobs[i]);
