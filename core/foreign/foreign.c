@@ -330,8 +330,13 @@ static bool find_trainer(const struct foreign_format **format, const struct fore
     struct str name = trainer ? trainer->value : str_from(f->trainer);
     if (!name.n && recipe)
         name = str_cut(recipe->value, '@').head;
-    bool own = str_is(name, "emit") || settings_find_z(command, "launcher.unmodelled") || !program;
-    *format = own ? format_of(command) : format_named(name);
+    const struct setting *unmodelled = settings_find_z(command, "launcher.unmodelled");
+    if (unmodelled)
+        return FAIL(e, UNSUPPORTED, unmodelled->where,
+                    "the trainer '%.*s' is not modelled; of TRL's trainers sft, dpo, kto, reward, "
+                    "grpo, rloo and distillation are",
+                    STR_ARGS(str_short(unmodelled->value)));
+    *format = str_is(name, "emit") || !program ? format_of(command) : format_named(name);
     if (*format)
         return true;
     if (file && !name.n)

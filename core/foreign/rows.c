@@ -239,9 +239,6 @@ const ptrdiff_t trainer_row_count = COUNT_OF(trainer_rows);
 #define OTHER_ALLOCATOR "of the allocator's options expandable_segments is read"
 
 // What emit's own launch scripts hand to train.py, and what any script exports.
-#define UNMODELLED \
-    "is not modelled; of TRL's trainers sft, dpo, kto, reward, grpo, rloo and distillation are"
-
 const struct foreign_row script_rows[] = {
     {"environment.PYTORCH_CUDA_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
     {"environment.PYTORCH_ALLOC_CONF", "expandable_segments:True", SETS, "expandable", "on"},
@@ -291,7 +288,6 @@ const struct foreign_row script_rows[] = {
     {"predicted.image-size", NULL, SETS, "image-size"},
     {"predicted.freeze", NULL, SETS, "freeze"},
     {"launcher.task", NULL, SETS, "task"},
-    {"launcher.unmodelled", NULL, REFUSED, "the trainer", UNMODELLED},
     {"launcher.by", NULL, FACT, "launched-by"},
     {"launcher.program", NULL, OPEN, "launched"},
     {"launcher.trainer_file", NULL, OPEN, "trainer-file"},

@@ -167,9 +167,10 @@ static bool read_back(struct job *j, struct arena *a, const struct emit_files *f
         if (!flatten(&file, &files->items[i], e) || !foreign_read(s, &found, &file, e))
             return false;
     }
+    if (!foreign_conclude(s, &found, &given, e))
+        return false;
     struct setting recipe = {STR("recipe"), str_from(found.recipe), STR("the files")};
-    return foreign_conclude(s, &found, &given, e) && settings_set(s, *gpu, e) &&
-           (!found.recipe || settings_set(s, recipe, e)) &&
+    return settings_set(s, *gpu, e) && (!found.recipe || settings_set(s, recipe, e)) &&
            settings_set(s, (struct setting){STR("torch"), torch, STR("--torch")}, e) &&
            settings_check(s, e) && job_resolve(j, a, s, e);
 }

@@ -215,7 +215,7 @@ TEST(whose_trainer_it_is)
 {
 #define TOLD " --model_name_or_path x --per_device_train_batch_size 1"
     static const struct row rows[] = {
-        {"python bco.py" TOLD, "", REFUSED_AS("bco")},
+        {"python bco.py" TOLD " --odd 1", "", REFUSED_AS("bco")},
         {"python examples/scripts/dpo_online.py" TOLD, "", REFUSED_AS("dpo_online")},
         {"python nash_md.py" TOLD, "", REFUSED_AS("nash")},
         {"accelerate launch scripts/run_orpo.py a.yaml", "", REFUSED_AS("orpo")},
