@@ -151,27 +151,44 @@ static bool read_requests(struct settings *file, struct foreign *f, const struct
 
 // Puts the files' settings before the options in the list, so that the options win. Settings of
 // other commands are passed over: one file serves them all.
-static bool merge_request(struct options *o, struct arena *a, struct error *e)
+static bool merge_request(struct options *o, struct foreign *f, struct arena *a, struct error *e)
 {
     struct settings file = settings_in(a), merged = settings_in(a);
-    struct foreign f = foreign_in(a);
     if (!o->from_count)
         return true;
-    if (!read_requests(&file, &f, o, e))
+    if (!read_requests(&file, f, o, e))
         return false;
     for (ptrdiff_t i = 0; i < file.count; i++) {
         struct str key = file.items[i].key;
         bool taken = command_takes(o->command, key) || str_starts(key, STR("config."));
-        if (!(taken ? settings_add(&merged, file.items[i], e)
-                    : pass_over(o, &f, &file.items[i], e)))
+        if (!(taken ? settings_add(&merged, file.items[i], e) : pass_over(o, f, &file.items[i], e)))
             return false;
     }
     for (ptrdiff_t i = 0; i < o->settings.count; i++)
         if (!settings_set(&merged, o->settings.items[i], e))
             return false;
     o->settings = merged;
-    say_notes(a, &f);
-    return foreign_gpu(&o->settings, &f, e);
+    if (str_is(str_from(o->command->name), "emit"))
+        foreign_note_left(f, a);
+    say_notes(a, f);
+    return foreign_gpu(&o->settings, f, e);
+}
+
+// What files leave to their framework is asked of commands whose job is one and whole.
+static bool settle_request(struct options *o, const struct foreign *f, struct arena *a,
+                           struct error *e)
+{
+    struct settings more = settings_in(a);
+    if (!f->format || !command_takes(o->command, STR("strategy")) ||
+        !command_takes(o->command, STR("accum")))
+        return true;
+    if (!foreign_settle(&more, &o->settings, f, e))
+        return false;
+    for (ptrdiff_t i = 0; i < more.count; i++)
+        if (command_takes(o->command, more.items[i].key) &&
+            !settings_add(&o->settings, more.items[i], e))
+            return false;
+    return true;
 }
 
 static bool read_log(struct query *q, struct str path, struct error *e)
@@ -228,6 +245,7 @@ static bool answer_command(struct answer *out, struct options *o, const struct q
 static bool answer(struct answer *out, struct options *o, struct arena *a, struct error *e)
 {
     struct hub_options hub = hub_from_environment(a);
+    struct foreign f = foreign_in(a);
     struct progress progress = progress_of_terminal();
     struct task_pool pool = {
         .exhausted = out_of_memory, .progress = progress_show, .context = &progress};
@@ -237,8 +255,9 @@ static bool answer(struct answer *out, struct options *o, struct arena *a, struc
                       .view = terminal_view(),
                       .json = o->json,
                       .runner = &runner};
-    bool ok = merge_request(o, a, e) && options_imply(o, e) && settings_check(&o->settings, e) &&
-              model_source_resolve(&o->settings, &hub, e) && gpu_source_resolve(&o->settings, e) &&
+    bool ok = merge_request(o, &f, a, e) && options_imply(o, e) &&
+              settings_check(&o->settings, e) && model_source_resolve(&o->settings, &hub, e) &&
+              gpu_source_resolve(&o->settings, e) && settle_request(o, &f, a, e) &&
               lengths_resolve(&o->settings, e) && read_document(&q, o->command, e) &&
               answer_command(out, o, &q, e);
     progress_end(&progress);

@@ -24,6 +24,9 @@ static const struct suffix byte_suffixes[] = {
     {"MB", 1000000},
     {"GB", 1000000000},
     {"TB", UINT64_C(1000000000000)},
+    {"M", 1000000}, // the lesser of what people mean by it
+    {"G", 1000000000},
+    {"T", UINT64_C(1000000000000)},
 };
 static const struct suffix flop_suffixes[] = {
     {"TFLOPS", UINT64_C(1000000000000)},

@@ -87,6 +87,13 @@ static void list_files(struct buf *out, struct str folder, const struct emission
     for (ptrdiff_t i = 0; i < m->files.count; i++)
         buf_printf(out, "  %.*s/%.*s\n", STR_ARGS(shown), STR_ARGS(m->files.items[i].name));
     buf_printf(out, "%.*s\n", STR_ARGS(m->sentence));
+    const struct setting *target = settings_find_z(m->job.given, "for");
+    if (m->predicted && !m->prediction.fits && target)
+        buf_printf(
+            out,
+            "'fathom plan --for %.*s' with this model, these GPUs and --global-batch N looks "
+            "for a job that does.\n",
+            STR_ARGS(target->value));
 }
 
 static void print_json(struct buf *out, const struct emission *m)

@@ -4,6 +4,34 @@
 #include "core/foreign/conclude.h"
 #include "core/job/job.h"
 
+static void forget(struct settings *s, const char *key)
+{
+    ptrdiff_t kept = 0;
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (!str_is(s->items[i].key, key))
+            s->items[kept++] = s->items[i];
+    s->count = kept;
+}
+
+// deepspeed/runtime/engine.py, _configure_fp16_optimizer: nothing is sharded, and bf16 weights have
+// fp32 masters, as many bytes as autocast over fp32 weights keeps.
+static bool conclude_stage_0(struct conclusion *c)
+{
+    const struct setting *stage = fact(c, "stage-0");
+    bool alone = c->found->recipe && str_is(str_from(c->found->recipe), "deepspeed");
+    if (!stage)
+        return true;
+    forget(c->out, "precision");
+    if (alone)
+        c->found->recipe = NULL;
+    foreign_note(c->found, str_format(c->out->arena,
+                                      "%.*s: stage 0 shards nothing, and is predicted as ddp; "
+                                      "DeepSpeed's own buffers are not in the answer",
+                                      STR_ARGS(stage->where)));
+    return put_unless_there(c, "strategy", STR("ddp"), stage->where) &&
+           (!alone || put(c, "precision", STR("autocast"), stage->where));
+}
+
 // What the trainer of the files is asked to do, where the files do not say it in that word.
 static bool conclude_accelerate(struct conclusion *c)
 {
@@ -15,6 +43,8 @@ static bool conclude_accelerate(struct conclusion *c)
         return FAIL(c->error, UNSUPPORTED, file->where,
                     "what matters is in '%.*s': give it to --from too",
                     STR_ARGS(str_short(file->value)));
+    if (!conclude_stage_0(c))
+        return false;
     const struct setting *tp = effective(c, "tp");
     bool alone = tp && !str_is(tp->value, "1") && kind && str_is(kind->value, "ddp");
     if (kind && !put_unless_there(c, "strategy", alone ? STR("single") : kind->value, kind->where))
@@ -208,12 +238,35 @@ static bool conclude_reduction(struct conclusion *c)
                 "gradients that are reduced in another type than the weights' are not modelled");
 }
 
+// runtime/engine.py: of GPUs that share a sequence in fp32, unless the file says otherwise;
+// modelled in the weights' type in DeepSpeed's own step, as ArcticTraining's files say it, and in
+// fp32 else.
+static void note_shared_reduction(struct conclusion *c)
+{
+    const struct setting *type = fact(c, "shared-reduced-in"), *file = fact(c, "DeepSpeed");
+    const struct setting *recipe = settings_find_z(c->given, "recipe"), *sp = effective(c, "sp");
+    struct str step = recipe ? str_cut(recipe->value, '@').head : str_from(c->found->recipe);
+    bool narrow = str_is(step, "deepspeed");
+    bool says_narrow = type && !str_is(type->value, "fp32");
+    if (!file || !sp || str_is(sp->value, "1") || narrow == says_narrow)
+        return;
+    foreign_note(
+        c->found,
+        str_format(c->out->arena,
+                   "%.*s: gradients of GPUs that share a sequence are predicted as reduced "
+                   "in %s (seq_parallel_communication_data_type)",
+                   STR_ARGS((type ? type : file)->where),
+                   narrow ? "the weights' type, which takes less than fp32"
+                          : "fp32, which takes more"));
+}
+
 static bool conclude_deepspeed(struct conclusion *c)
 {
     const struct setting *adam = fact(c, "deepspeed-adam"), *wide = fact(c, "without-bf16");
     if (wide && !effective(c, "precision"))
         return FAIL(c->error, UNSUPPORTED, wide->where,
                     "DeepSpeed is modelled in bf16 and fp16 only");
+    note_shared_reduction(c);
     if (!conclude_nvme(c) || !conclude_buckets(c) || !conclude_reduction(c))
         return false;
     const struct setting *offload = effective(c, "offload");
@@ -321,7 +374,10 @@ static bool conclude_saving(struct conclusion *c)
 {
     const struct setting *whole = fact(c, "save-whole"), *shards = fact(c, "save-shards");
     const struct setting *strategy = effective(c, "strategy");
-    if (!fact(c, "TRL") && !fact(c, "LLaMA-Factory") && !fact(c, "axolotl"))
+    const struct setting *recipe = settings_find_z(c->given, "recipe");
+    bool named = recipe && words_have("trl|transformers|axolotl|llamafactory", '|',
+                                      str_cut(recipe->value, '@').head);
+    if (!named && !fact(c, "TRL") && !fact(c, "LLaMA-Factory") && !fact(c, "axolotl"))
         return true;
     if (whole && !put_unless_there(c, "save", STR("full"), whole->where))
         return false;

@@ -77,6 +77,7 @@ static inline bool is_sharded(const struct setting *strategy)
 bool conclude_trl(struct conclusion *c);
 bool conclude_transformers(struct conclusion *c);
 bool conclude_answers(struct conclusion *c);
+bool conclude_adapters(struct conclusion *c, const struct setting *adapters);
 bool conclude_llamafactory(struct conclusion *c);
 bool conclude_axolotl(struct conclusion *c);
 bool conclude_rl(struct conclusion *c);

@@ -84,41 +84,6 @@ static struct str task_of(struct str place)
     return STR("sft");
 }
 
-// "q_proj" and "v_proj" are our q,v.
-static struct str adapted_layers(const struct conclusion *c)
-{
-    struct buf names = buf_in(c->out->arena);
-    for (ptrdiff_t i = 0; i < c->found->facts.count; i++) {
-        const struct setting *item = &c->found->facts.items[i];
-        struct str projection = STR("_proj");
-        struct words list = words_of(str_z(c->out->arena, item->value), ',');
-        while (str_starts(item->key, STR("lora_target_modules.")) && words_next(&list)) {
-            struct str name = str_trim(list.word);
-            if (str_ends(name, projection))
-                name = str_slice(name, 0, name.n - projection.n);
-            buf_put_z(&names, names.n ? "," : "");
-            buf_put(&names, name);
-        }
-    }
-    return buf_str(&names);
-}
-
-// TRL's ModelConfig has a rank of 16 and a dropout of 0.05, LLaMA-Factory a rank of 8 and none.
-static bool conclude_adapters(struct conclusion *c, const struct setting *adapters)
-{
-    const struct setting *dropout = fact(c, "dropout");
-    struct str layers = fact(c, "all-linear") ? STR_NONE : adapted_layers(c);
-    uint64_t rank = fact(c, "LLaMA-Factory") ? 8 : 16;
-    if (!adapters)
-        return true;
-    bool drops = dropout ? !fact_is(c, "dropout", "0") && !fact_is(c, "dropout", "0.0")
-                         : fact(c, "TRL") != NULL;
-    if (drops && !put(c, "lora-dropout", STR("on"), (dropout ? dropout : adapters)->where))
-        return false;
-    return fact_count(c, &rank, "rank") && put_count(c, "lora", rank, adapters->where) &&
-           (!layers.n || put(c, "lora-targets", layers, adapters->where));
-}
-
 // Files of orpo look like those of dpo, but for the names that people give them.
 static bool check_no_orpo(const struct conclusion *c, const struct setting *trl)
 {
@@ -247,9 +212,9 @@ static bool lacks_bf16(struct conclusion *c, const struct setting *said)
                 "training in float32 is not modelled; bf16: true is");
 }
 
-// Adapters are its default, and checkpoints are reentrant but under fsdp2.
-// llamafactory/hparams/model_args.py: double_quantization is on unless the file says otherwise.
-static bool conclude_llamafactory_packing(struct conclusion *c)
+// llamafactory/hparams/model_args.py and axolotl/loaders/model.py: scales are packed, too, unless
+// the file says otherwise.
+static bool conclude_packing(struct conclusion *c)
 {
     const struct setting *packed = fact(c, "packed");
     struct str how = fact(c, "single-scales") ? STR("nf4-single") : STR("nf4");
@@ -286,6 +251,37 @@ static bool conclude_stock(struct conclusion *c)
            put(c, "overlap-comm", STR("off"), stock->where);
 }
 
+static uint64_t side_of_square(uint64_t pixels)
+{
+    uint64_t side = 0;
+    while (side < 1 << 16 && sat_mul(side + 1, side + 1) <= pixels)
+        side++;
+    return side;
+}
+
+// llamafactory/hparams: the tower is frozen (freeze_vision_tower), and images of more pixels than
+// 768 x 768 (image_max_pixels) are made smaller, unless the file says otherwise.
+static bool conclude_images(struct conclusion *c, const struct setting *file)
+{
+    const struct setting *said = fact(c, "image-pixels");
+    uint64_t pixels = 768 * 768;
+    if (!fact(c, "vision-trained"))
+        c->found->freezes_vision = file->where;
+    if (!effective(c, "images") && said)
+        foreign_note(c->found, str_format(c->out->arena,
+                                          "%.*s: how many images a row has only the data says: "
+                                          "add --images N, where launch.sh does not",
+                                          STR_ARGS(said->where)));
+    if (!effective(c, "images") || effective(c, "image-size"))
+        return true;
+    if (!count_of(c, &pixels, said))
+        return false;
+    unsigned long long side = (unsigned long long)side_of_square(pixels);
+    return put(c, "image-size", str_format(c->out->arena, "%llux%llu", side, side),
+               (said ? said : file)->where);
+}
+
+// Adapters are its default, and checkpoints are reentrant but under fsdp2.
 bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
@@ -306,7 +302,7 @@ bool conclude_llamafactory(struct conclusion *c)
         return false;
     if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
         note_reentrant(c, reentrant ? reentrant : file);
-    return conclude_llamafactory_packing(c) && conclude_neat_packing(c) &&
+    return conclude_images(c, file) && conclude_packing(c) && conclude_neat_packing(c) &&
            (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
@@ -369,6 +365,20 @@ static bool conclude_axolotl_type(struct conclusion *c, const struct setting *fi
     return pure || fact_is(c, "bf16", "true") || lacks_bf16(c, file);
 }
 
+// axolotl/train.py: freeze_layers_except comes after the adapters, whose names it does not know.
+static void conclude_unfrozen(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "text-trained");
+    if (!said)
+        return;
+    c->found->freezes_vision = said->where;
+    if (fact(c, "adapters"))
+        foreign_note(c->found, str_format(c->out->arena,
+                                          "%.*s: beside an adapter unfrozen_parameters is left "
+                                          "out: predicted with adapters alone",
+                                          STR_ARGS(said->where)));
+}
+
 // fsdp is version 1 unless said, and axolotl's kernels for adapters are on unless turned off.
 bool conclude_axolotl(struct conclusion *c)
 {
@@ -388,13 +398,14 @@ bool conclude_axolotl(struct conclusion *c)
         return false;
     if (fact_is(c, "reentrant", "true"))
         note_reentrant(c, fact(c, "reentrant"));
+    conclude_unfrozen(c);
     if (adapters && !(kernels && fact_is(c, "kernels", "false")))
         foreign_note(c->found,
                      str_format(c->out->arena,
                                 "%.*s: axolotl's own kernels for adapters (lora_mlp_kernel and "
                                 "others, on by default) are not in the answer",
                                 STR_ARGS((kernels ? kernels : adapters)->where)));
-    return conclude_axolotl_shards(c) && conclude_adapters(c, adapters) &&
+    return conclude_axolotl_shards(c) && conclude_packing(c) && conclude_adapters(c, adapters) &&
            conclude_layer_kernels(c) &&
            put(c, "attention", attention ? attention->value : STR("sdpa"),
                (attention ? attention : file)->where) &&

@@ -152,6 +152,26 @@ static bool not_read(const struct foreign_format *f, const struct setting *item,
                 STR_ARGS(key), STR_ARGS(str_short(item->value)), f->name);
 }
 
+void foreign_leave(struct foreign *f, struct str key)
+{
+    for (int i = 0; i < f->left_count; i++)
+        if (str_equal(f->left[i], key))
+            return;
+    if (f->left_count < FOREIGN_LEFT)
+        f->left[f->left_count++] = key;
+}
+
+static void remember_left(struct foreign *f, struct str key)
+{
+    static const char *const keys[] = {
+        "learning_rate", "num_train_epochs", "num_epochs",   "max_steps", "lr_scheduler*",
+        "warmup_*",      "weight_decay",     "lora_alpha",   "adam_*",    "max_grad_norm",
+        "use_rslora",    "peft_use_rslora",  "label_smooth*"};
+    for (ptrdiff_t i = 0; i < COUNT_OF(keys); i++)
+        if (key_matches(str_from(keys[i]), key))
+            foreign_leave(f, key);
+}
+
 // What an option may stand in for is refused once all options are known (foreign_conclude).
 static bool refuse(struct foreign *found, struct arena *a, const struct foreign_row *r,
                    const struct setting *item, struct error *e)
@@ -173,8 +193,10 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
     struct arena *a = said->arena;
     item.key = usual_key(a, f, item.key);
     const struct foreign_row *r = row_of(f, item.key, item.value);
-    if (r && r->effect == NOTHING && !r->value)
+    if (r && r->effect == NOTHING && !r->value) {
+        remember_left(found, item.key);
         return true;
+    }
     found->taken += r && (r->effect == SETS || r->effect == FACT || r->effect == OPEN);
     if (r && r->effect == FACT && !r->name)
         return settings_set(&found->facts, item, e);

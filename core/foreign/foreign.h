@@ -7,7 +7,7 @@
 
 #include "core/settings/settings.h"
 
-enum { FOREIGN_NOTES = 8, FOREIGN_REFUSALS = 16, FOREIGN_COMMANDS = 16 };
+enum { FOREIGN_NOTES = 8, FOREIGN_REFUSALS = 16, FOREIGN_COMMANDS = 16, FOREIGN_LEFT = 12 };
 
 // A key that is not modelled, unless the user gives the option that stands in for it.
 struct foreign_refusal {
@@ -30,6 +30,9 @@ struct foreign {
     // Commands, and requests of our own behind them: read when all files were, as flags win.
     struct settings commands[FOREIGN_COMMANDS];
     int command_count;
+    struct str freezes_vision; // where a file says, or means, that a vision tower is not trained
+    struct str left[FOREIGN_LEFT]; // keys that say how to train, and nothing of memory
+    int left_count;
 };
 
 struct foreign foreign_in(struct arena *a);
@@ -48,6 +51,15 @@ bool foreign_conclude(struct settings *out, struct foreign *f, const struct sett
 
 // A bare card's name becomes as many of them as the file has processes.
 bool foreign_gpu(struct settings *s, const struct foreign *f, struct error *e) MUST_USE;
+
+// What the files leave to their framework, once model and machine are known: that a vision tower is
+// frozen, and where another framework's step is predicted, or its files written, the choices of
+// their own. `more` gets what `s` does not have.
+bool foreign_settle(struct settings *more, const struct settings *s, const struct foreign *f,
+                    struct error *e) MUST_USE;
+
+// Says which keys emit does not carry over: it has values of its own for them.
+void foreign_note_left(struct foreign *f, struct arena *a);
 
 // A launch script as a document: overrides of verl as they are, slime's arguments and emit's own,
 // what a trainer gets on its command line, what is exported, what is sourced, and the model that

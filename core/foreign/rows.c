@@ -62,6 +62,7 @@ const struct foreign_row accelerate_rows[] = {
     {"fsdp_config.fsdp_state_dict_type", "SHARDED_STATE_DICT", FACT, "save-parts"},
     {"fsdp_config.fsdp_state_dict_type", NULL, NOTHING},
     {"fsdp_config.fsdp_min_num_params", NULL, NOTHING},
+    {"deepspeed_config.zero_stage", "0", SETS, "strategy", "ddp"},
     {"deepspeed_config.zero_stage", "1", SETS, "strategy", "zero1"},
     {"deepspeed_config.zero_stage", "2", SETS, "strategy", "zero2"},
     {"deepspeed_config.zero_stage", "3", SETS, "strategy", "zero3"},
@@ -73,6 +74,11 @@ const struct foreign_row accelerate_rows[] = {
     {"deepspeed_config.offload_param_device", "cpu", SETS, "offload", "all"},
     {"deepspeed_config.deepspeed_config_file", NULL, FACT, "deepspeed-file"},
     {"deepspeed_config.gradient_clipping", NULL, NOTHING},
+    // utils/launch.py, prepare_deepspeed_cmd_env: no variable of this name.
+    {"deepspeed_config.seq_parallel_communication_data_type", NULL, NOTED, NULL,
+     "Accelerate 1.15 hands this key to nobody: gradients of GPUs that share a sequence are "
+     "reduced "
+     "in fp32, DeepSpeed's default; its JSON file has the key"},
     {"deepspeed_config.zero3_save_16bit_model", "false", FACT, "save-shards"},
     {"deepspeed_config.zero3_*", NULL, NOTHING},
     {"deepspeed_config.deepspeed_multinode_launcher", NULL, NOTHING},
@@ -108,6 +114,14 @@ const ptrdiff_t accelerate_row_count = COUNT_OF(accelerate_rows);
 // The dataset_info.json that is written beside a file of LLaMA-Factory.
 static const struct foreign_row data_rows[] = {{"data.*", NULL, NOTHING}};
 static const ptrdiff_t data_row_count = COUNT_OF(data_rows);
+
+// LLaMA-Factory's second layout (examples/v1), whose trainer is another one.
+static const struct foreign_row second_rows[] = {
+    {"*", NULL, REFUSED, NULL,
+     "this is LLaMA-Factory's v1 layout, whose trainer is not modelled; files of "
+     "llamafactory-cli train with model_name_or_path and stage are read"},
+};
+static const ptrdiff_t second_row_count = COUNT_OF(second_rows);
 
 // transformers' TrainingArguments, under whichever trainer.
 const struct foreign_row trainer_rows[] = {
@@ -317,6 +331,8 @@ const struct foreign_format foreign_formats[] = {
     {"Accelerate", NULL, "distributed_type compute_environment", ROWS(accelerate), NULL},
     {"DeepSpeed", "deepspeed", "zero_optimization.* train_micro_batch_size_per_gpu",
      ROWS(deepspeed), NULL},
+    {"LLaMA-Factory's v1", NULL,
+     "dist_config.* kernel_config.* peft_config.* train_dataset model_class", ROWS(second), NULL},
     {"LLaMA-Factory", "llamafactory", "finetuning_type cutoff_len stage template",
      ROWS(llamafactory), NULL, true},
     {"LLaMA-Factory's data", NULL, "data.file_name data.hf_hub_url", ROWS(data), NULL},

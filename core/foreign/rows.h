@@ -35,6 +35,7 @@ enum effect {
 // Reasons of rows that are REFUSED, each with the option that stands in for the key.
 #define NO_OTHER_ATTENTION \
     "of the attentions sdpa, eager and flash-attn 2 and 3 are modelled", "attention"
+#define NO_INT8          "weights in 8 bits are not modelled; in 4 bits (nf4) they are", "quantize"
 #define NO_OTHER_WEIGHTS "this quantisation is not modelled; nf4 with adapters is", "quantize"
 #define NO_OTHER_TUNING  "of the ways to tune full and lora are modelled", "lora"
 #define NO_OTHER_LOSS    "this loss is not modelled; the full one is", "loss"
@@ -103,6 +104,9 @@ bool foreign_read_commands(struct settings *out, struct foreign *f, const struct
 
 // Said once, however often it holds.
 void foreign_note(struct foreign *f, struct str text);
+
+// Remembers a key that emit does not carry over.
+void foreign_leave(struct foreign *f, struct str key);
 
 // Refuses a value that names a variable which is not set and has no default.
 bool foreign_is_resolved(const struct setting *item, struct error *e) MUST_USE;

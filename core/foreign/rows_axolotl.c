@@ -9,7 +9,9 @@
         "cp"
 #define NO_CUT_LOSS \
     "cut cross entropy is not modelled: predicted with the full loss, which takes more"
-#define NEVER_EMPTIED   "predicted with a cache that is never emptied, which reserves as much or more"
+#define NEVER_EMPTIED "predicted with a cache that is never emptied, which reserves as much or more"
+#define NO_OTHER_CONFIG \
+    "a configuration that is changed on loading is not read: --model takes a config.json"
 #define NO_OTHER_PLACES "weights that are spread by hand are not modelled"
 #define NOT_EVALUATED   "evaluation is not in the answer, only training is"
 
@@ -88,6 +90,7 @@ const struct foreign_row axolotl_rows[] = {
     {"lora_target_linear", "false", NOTHING},
     {"lora_target_modules.*", NULL, FACT}, // by their own keys, in their order
     {"lora_target_modules", "all-linear", NOTHING},
+    {"lora_target_modules", NULL, FACT, "target-pattern"},
     {"lora_fan_in_fan_out", NULL, NOTHING},
     {"lora_modules_to_save*", NULL, REFUSED, NULL, NO_WHOLE_MODULES},
     {"lora_target_parameters*", NULL, REFUSED, NULL,
@@ -107,6 +110,9 @@ const struct foreign_row axolotl_rows[] = {
     {"embeddings_skip_upcast", NULL, NOTHING},
     {"gptq", "false", NOTHING},
     {"gptq*", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
+    {"bnb_config_kwargs.bnb_4bit_use_double_quant", "true", NOTHING},
+    {"bnb_config_kwargs.bnb_4bit_use_double_quant", "false", FACT, "single-scales"},
+    {"bnb_config_kwargs.bnb_4bit_quant_type", "nf4", NOTHING},
     {"bnb_config_kwargs*", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
     {"model_quantization_config*", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
     {"qat.*", NULL, REFUSED, NULL, "training for quantisation is not modelled"},
@@ -120,10 +126,10 @@ const struct foreign_row axolotl_rows[] = {
     {"peft_use_dora", "false", NOTHING},
     {"peft_use_dora", "true", SETS, "dora", "on"},
     {"peft.loftq_config", NULL, NOTHING},
-    {"load_in_4bit", "true", SETS, "quantize", "nf4"},
+    {"load_in_4bit", "true", FACT, "packed"},
     {"load_in_4bit", "false", NOTHING},
     {"load_in_8bit", "false", NOTHING},
-    {"load_in_8bit", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
+    {"load_in_8bit", NULL, REFUSED, NULL, NO_INT8},
     {"fsdp_version", "1", FACT, "fsdp-version", "fsdp1"},
     {"fsdp_version", "2", FACT, "fsdp-version", "fsdp2"},
     {"fsdp_config.version", "1", FACT, "fsdp-version", "fsdp1"},
@@ -184,6 +190,9 @@ const struct foreign_row axolotl_rows[] = {
     {"liger_rope", NULL, FACT, "liger-rope"},
     {"liger_rms_norm", NULL, FACT, "liger-norm"},
     {"liger_glu_activation", NULL, FACT, "liger-mlp"},
+    {"liger_rms_norm_gated", "false", NOTHING},
+    {"liger_rms_norm_gated", NULL, NOTED, NULL,
+     "Liger's norms with gates are not modelled: predicted without"},
     {"liger_layer_norm", NULL, NOTHING}, // of models that have none else
     {"liger_fused_linear_cross_entropy", "true", SETS, "loss", "liger"},
     {"liger_fused_linear_cross_entropy", "false", NOTHING},
@@ -260,6 +269,8 @@ const struct foreign_row axolotl_rows[] = {
     {"trl.*", NULL, NOTHING},
     {"tokenizer_*", NULL, NOTHING},
     {"base_model_config", NULL, NOTHING},
+    {"base_model_ignore_patterns", NULL, NOTHING},
+    {"full_finetune", NULL, NOTHING}, // no key of 0.19
     {"pretraining_dataset.*", NULL, SETS, "task", "pretrain"},
     {"pretraining_dataset", NULL, SETS, "task", "pretrain"},
     {"pretrain_*", NULL, NOTHING},
@@ -273,11 +284,14 @@ const struct foreign_row axolotl_rows[] = {
     {"image_size", NULL, NOTHING},
     {"image_resize_algorithm", NULL, NOTHING},
     {"skip_prepare_dataset", NULL, NOTHING},
-    {"unfrozen_parameters.0", "^model.language_model", SETS, "freeze", "vision"},
+    {"unfrozen_parameters.0",
+     "^model.language_model ^model.language_model.* model.language_model.* model.language_model",
+     FACT, "text-trained"},
     {"unfrozen_parameters.0", "^model.visual", SETS, "freeze", "language"},
     {"unfrozen_parameters.0", "^model.(vision_tower|multi_modal_projector)", SETS, "freeze",
      "language"},
-    {"unfrozen_parameters.1", "^lm_head", NOTHING},
+    {"unfrozen_parameters.1", "^lm_head ^lm_head.* lm_head lm_head.*", NOTHING},
+    {"unfrozen_parameters.2", "embed_tokens", NOTHING}, // which its names do not begin with
     {"reinit_weights", NULL, NOTHING},
     {"use_kernels", "false", NOTHING},
     {"low_cpu_mem_usage", NULL, NOTHING},
@@ -313,6 +327,7 @@ const struct foreign_row axolotl_rows[] = {
     {"learning_rate", NULL, NOTHING},
     {"lr_scheduler*", NULL, NOTHING},
     {"cosine_*", NULL, NOTHING},
+    {"eta_min", NULL, NOTHING}, // of a schedule, and no key of 0.19
     {"warmup_*", NULL, NOTHING},
     {"weight_decay", NULL, NOTHING},
     {"adam_*", NULL, NOTHING},
@@ -408,7 +423,8 @@ const struct foreign_row axolotl_rows[] = {
     {"flash_optimum", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"flex_attn_compile_kwargs*", NULL, NOTHING}, // of an attention that is refused
     {"fused_attn_kernel", "false", NOTHING},
-    {"fused_attn_kernel", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
+    {"fused_attn_kernel", NULL, NOTED, NULL,
+     "axolotl's fused kernel for norms and positions (fused_attn_kernel) is not in the answer"},
     {"large_head_attention*", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"gemma4_hybrid_attn_impl", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"scaling_softmax", "false", NOTHING},
@@ -419,7 +435,9 @@ const struct foreign_row axolotl_rows[] = {
     {"llama4_linearized_experts", NULL, REFUSED, NULL,
      "experts are modelled as transformers runs them"},
     {"quantize_moe_experts", "false", NOTHING},
-    {"quantize_moe_experts", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
+    {"quantize_moe_experts", NULL, REFUSED, NULL,
+     "experts that are packed, too (quantize_moe_experts), are not modelled; without the key they "
+     "are predicted in bf16, which takes more"},
     {"ple_cpu_offload", "false", NOTHING},
     {"ple_cpu_offload", NULL, REFUSED, NULL, NO_OTHER_PLACES},
     {"experimental_skip_move_to_device", NULL, NOTHING},
@@ -441,8 +459,12 @@ const struct foreign_row axolotl_rows[] = {
     {"peft.*", NULL, NOTHING}, // how adapters begin
     {"qlora_sharded_model_loading", NULL, NOTHING},
     {"merge_*", NULL, NOTHING}, // after training
-    {"overrides_of_model_config*", NULL, REFUSED, NULL,
-     "a configuration that is changed on loading is not read: --model takes a config.json"},
+    {"overrides_of_model_config*", NULL, REFUSED, NULL, NO_OTHER_CONFIG},
+    {"model_config.output_router_logits", "false", NOTHING},
+    {"model_config.output_router_logits", NULL, REFUSED, NULL,
+     "the routers' loss (output_router_logits) is not modelled"},
+    {"model_config.rope*", NULL, NOTHING}, // positions of other numbers
+    {"model_config*", NULL, REFUSED, NULL, NO_OTHER_CONFIG},
     {"overrides_of_model_kwargs*", NULL, REFUSED, NULL, "what loading is given is not read"},
     {"rope_scaling*", NULL, NOTHING}, // positions of other numbers
     {"shrink_embeddings", NULL, NOTHING},

@@ -4,6 +4,8 @@
 
 #include "core/base/arena.h"
 
+#define NO_MEGATRON "Megatron under LLaMA-Factory is not modelled"
+
 const struct foreign_row llamafactory_rows[] = {
     {"model_name_or_path", NULL, SETS, "model"},
     {"stage", "sft", SETS, "task", "sft"},
@@ -51,6 +53,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"enable_liger_kernel", "true", FACT, "liger"},
     {"enable_liger_kernel", "false", NOTHING},
     {"quantization_bit", "4", FACT, "packed"},
+    {"quantization_bit", "8", REFUSED, NULL, NO_INT8},
     {"quantization_bit", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
     {"quantization_method", "bnb", NOTHING},
     {"quantization_method", "bitsandbytes", NOTHING},
@@ -72,7 +75,10 @@ const struct foreign_row llamafactory_rows[] = {
     {"oft_*", NULL, NOTHING},
     {"module_dropout", NULL, NOTHING},
     {"use_mca", "false", NOTHING},
-    {"use_mca", NULL, REFUSED, NULL, "Megatron under LLaMA-Factory is not modelled"},
+    {"use_mca", NULL, REFUSED, NULL, NO_MEGATRON},
+    {"tensor_model_parallel_size", NULL, REFUSED, NULL, NO_MEGATRON},
+    {"pipeline_model_parallel_size", NULL, REFUSED, NULL, NO_MEGATRON},
+    {"expert_model_parallel_size", NULL, REFUSED, NULL, NO_MEGATRON},
     {"use_hyper_parallel", "false", NOTHING},
     {"use_hyper_parallel", NULL, REFUSED, NULL, "HyperParallel is not modelled"},
     {"use_kt", "false", NOTHING},
@@ -164,13 +170,16 @@ const struct foreign_row llamafactory_rows[] = {
     {"val_size", NULL, NOTHING}, // eval_strategy decides
     {"eval_dataset", NULL, NOTHING},
     {"predict_with_generate", "false", NOTHING},
+    {"predict_with_generate", NULL, REFUSED, NULL,
+     "answers that are generated to be judged are not modelled, only training is"},
     {"pref_*", NULL, NOTHING},
     {"kto_*", NULL, NOTHING},
     {"dpo_*", NULL, NOTHING},
-    {"freeze_vision_tower", NULL, NOTHING},
+    {"freeze_vision_tower", "false", FACT, "vision-trained"},
+    {"freeze_vision_tower", NULL, NOTHING},      // as where nothing is said
     {"freeze_language_model", "false", NOTHING}, // launch.sh says which, where there are images
     {"freeze_language_model", "true", SETS, "freeze", "language"},
-    {"image_max_pixels", NULL, NOTHING},
+    {"image_max_pixels", NULL, FACT, "image-pixels"},
     {"image_min_pixels", NULL, NOTHING},
     {"freeze_multi_modal_projector", NULL, NOTHING},
     {"template", NULL, NOTHING},

@@ -4,6 +4,9 @@
 #include "core/base/arena.h"
 
 #define NO_PAGES "of the ways to generate transformers' generate is modelled"
+#define NO_ONLINE_DPO                                                                              \
+    "online dpo, whose answers a reward model or a judge compares, is not modelled; dpo and grpo " \
+    "are"
 #define NO_BONUS "an entropy bonus, whose gradient goes through all logits, is not modelled"
 
 // What `trl TASK --config` takes: ScriptArguments, ModelConfig and the task's configuration.
@@ -100,7 +103,7 @@ const struct foreign_row trl_rows[] = {
     {"load_in_4bit", "true", FACT, "packed"},
     {"load_in_4bit", "false", NOTHING},
     {"load_in_8bit", "false", NOTHING},
-    {"load_in_8bit", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
+    {"load_in_8bit", NULL, REFUSED, NULL, NO_INT8},
     {"use_bnb_nested_quant", "true", FACT, "nested"},
     {"use_bnb_nested_quant", "false", NOTHING},
     {"bnb_4bit_quant_type", "nf4", NOTHING},
@@ -125,6 +128,8 @@ const struct foreign_row trl_rows[] = {
     {"reward_funcs.*", NULL, FACT, "rewarded"},
     {"reward_model_name_or_path", NULL, REFUSED, NULL,
      "a reward model beside the trained one is not modelled"},
+    {"reward_model_path", NULL, REFUSED, NULL, NO_ONLINE_DPO},
+    {"judge", NULL, REFUSED, NULL, NO_ONLINE_DPO},
     {"reward_weights*", NULL, NOTHING},
     {"reward_clip_range*", NULL, NOTHING},
     {"scale_rewards", NULL, NOTHING},
@@ -206,5 +211,21 @@ const struct foreign_row trl_rows[] = {
     {"eval_packing", NULL, NOTHING},
     {"trust_remote_code", NULL, NOTHING},
     {"ignore_bias_buffers", NULL, NOTHING},
+    {"prompt_column", NULL, NOTHING}, // of TRL's own scripts
+    // open-r1, configs.py: rewards that the host computes, the data and what is told of it.
+    {"callbacks*", NULL, NOTHING},
+    {"benchmarks*", NULL, NOTHING},
+    {"code_*", NULL, NOTHING},
+    {"parallel_code_exec_per_proc", NULL, NOTHING},
+    {"e2b_router_url", NULL, NOTHING},
+    {"morph_router_url", NULL, NOTHING},
+    {"ioi_provider", NULL, NOTHING},
+    {"cosine_m*", NULL, NOTHING},
+    {"repetition_*", NULL, NOTHING},
+    {"max_completion_len", NULL, NOTHING}, // beyond which a reward is less
+    {"soft_punish_cache", NULL, NOTHING},
+    {"overwrite_hub_revision", NULL, NOTHING},
+    {"push_to_hub_revision", NULL, NOTHING},
+    {"pass_rate_*", NULL, REFUSED, NULL, "this file filters data, and trains nothing"},
 };
 const ptrdiff_t trl_row_count = COUNT_OF(trl_rows);

@@ -181,13 +181,19 @@ bool is_packed_without_adapters(const struct job *j)
     return j->packed && !j->lora_rank;
 }
 
+bool is_packed_by_axolotl(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL) && is_packed_elsewhere(j);
+}
+
 bool is_packed_elsewhere(const struct job *j)
 {
     bool whole = j->strategy == STRATEGY_SINGLE || j->strategy == STRATEGY_DDP;
     bool flat = j->strategy == STRATEGY_ZERO1 || j->strategy == STRATEGY_ZERO2;
-    bool cut = (j->strategy == STRATEGY_FSDP1 || j->strategy == STRATEGY_FSDP2 ||
-                j->strategy == STRATEGY_ZERO3) &&
-               (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS));
+    bool cut =
+        (j->strategy == STRATEGY_FSDP1 || j->strategy == STRATEGY_FSDP2 ||
+         j->strategy == STRATEGY_ZERO3) &&
+        (job_fuses_head(j) || is_of(j, RECIPE_TRANSFORMERS) || is_of(j, RECIPE_LLAMAFACTORY));
     bool flat_in_fp16 = j->precision == PRECISION_FP16 && job_is_zero(j) && flat;
     bool held = j->precision == PRECISION_MIXED ? flat || cut : whole || flat_in_fp16;
     return j->packed && !held;

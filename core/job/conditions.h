@@ -102,6 +102,7 @@ condition is_not_policy;
 condition is_not_verls;
 condition is_older_task;
 condition is_older_than_muon;
+condition is_packed_by_axolotl;
 condition is_packed_elsewhere;
 condition is_packed_otherwise;
 condition is_packed_without_adapters;

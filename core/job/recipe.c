@@ -588,3 +588,31 @@ bool recipe_fill(struct settings *effective, const struct settings *given, bool 
     }
     return true;
 }
+
+// Over adapters and packed weights each recipe has words of its own for a precision.
+static bool is_choice(const struct recipe_row *row, const struct settings *s)
+{
+    bool worded = str_is(str_from(row->setting), "precision") && (has_adapters(s) || is_packed(s));
+    return row->recipe && !worded &&
+           words_have("strategy|precision|checkpointing|optimizer|expandable|save", '|',
+                      str_from(row->setting));
+}
+
+bool recipe_choices(struct settings *more, const struct settings *s, struct str source,
+                    bool several, struct error *e)
+{
+    struct settings all = settings_in(s->arena);
+    for (ptrdiff_t i = 0; i < s->count; i++)
+        if (!settings_add(&all, s->items[i], e))
+            return false;
+    for (ptrdiff_t i = 0; i < recipe_row_count; i++) {
+        const struct recipe_row *row = &recipe_rows[i];
+        if (!is_choice(row, s) || !applies(row, source, &all, several))
+            continue;
+        struct setting item = {str_from(row->setting), str_copy(s->arena, str_from(row->value)),
+                               source};
+        if (!settings_add(more, item, e) || !settings_add(&all, item, e))
+            return false;
+    }
+    return true;
+}

@@ -185,6 +185,9 @@ const struct rule unmodelled_rules[] = {
      "DeepSpeed decides itself what it keeps; reshard off is a policy of fsdp2"},
     {IS_FSDP1 | IS_CHUNKED, 0, is_chunked_by_hand, 0, NOT_YET, "loss", FSDP1_LOSS},
     {IS_FSDP1 | IS_NO_LOSS, 0, NULL, 0, NOT_YET, "loss", FSDP1_LOSS},
+    {IS_NF4, 0, is_packed_by_axolotl, 0, NOT_YET, "quantize",
+     "packed weights that axolotl shards with patches of its own (monkeypatch/accelerate) are not "
+     "modelled; --recipe transformers is the Trainer's step with the file's settings"},
     {IS_ZERO3, 0, is_packed_elsewhere, 0, NOT_YET, "quantize",
      "packed weights under zero3 are modelled as TRL 1.16 and transformers' Trainer run them; in "
      "this step they are under zero2: --strategy zero2"},

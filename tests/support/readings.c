@@ -10,7 +10,9 @@ bool read_text(struct settings *read, struct foreign *f, struct str text, struct
 {
     struct arena *a = read->arena;
     struct settings given = settings_in(a);
-    struct str_cut halves = str_cut(text, '|');
+    struct str_cut halves = str_cut_last(text, '|'); // a pattern may have others
+    halves.head = halves.found ? halves.head : text;
+    halves.tail = halves.found ? halves.tail : STR_NONE;
     if (!settings_read(&given, halves.tail, ' ', STR("--gpu"), e))
         return false;
     for (struct str_cut c = str_cut(halves.head, ';');; c = str_cut(c.tail, ';')) {

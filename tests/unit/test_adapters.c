@@ -396,6 +396,8 @@ static const char *const bad_adapters[][2] = {
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=zero3", "nf4 is modelled on one GPU"},
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2 recipe=trl offload=all",
      "packed weights are not modelled in host memory"},
+    {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2 recipe=axolotl",
+     "packed weights that axolotl shards"},
     {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
     {"quantize=nf4 lora=16 for=trl precision=fp16", "--precision bf16"},
     {"quantize=nf4 lora=16 for=trl gpu=T4", "--recipe transformers trains them in fp16"},

@@ -562,7 +562,7 @@ TEST(models_as_the_hub_spells_them)
         struct settings s = settings_in(a);
         struct draft *j = NEW(a, struct draft, 1);
         struct error e = {0};
-        struct str request = str_format(a, "for=trl context=1k gpu=8xH200 model=%s", rows[i][0]);
+        struct str request = str_format(a, "for=trl context=1k gpu=H200 model=%s", rows[i][0]);
         CHECK(settings_read(&s, request, ' ', STR("test"), &e));
         struct job *job = NEW(a, struct job, 1);
         CHECK(job_resolve(job, a, &s, &e) && draft_from_job(j, a, job, &e));

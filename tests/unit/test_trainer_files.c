@@ -186,8 +186,8 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",
          "quantize=nf4-single"},
-        {LF "bf16=true quantization_bit=8",
-         "!this quantisation is not modelled; nf4 with adapters is (--quantize stands in for it)"},
+        {LF "bf16=true quantization_bit=8", "!weights in 8 bits are not modelled; in 4 bits (nf4) "
+                                            "they are (--quantize stands in for it)"},
         {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
         {LF "pure_bf16=true", "!adapters in bf16 are not modelled; with bf16: true they are fp32"},
         {LF "finetuning_type=full", "!training in float32 is not modelled; bf16: true is"},
@@ -251,7 +251,7 @@ static const struct reading axolotl_readings[] = {
      "lora=8?run/file.yaml:1:1: axolotl's own kernels for adapters (lora_mlp_kernel and "
      "others, on by default) are not in the answer"},
     {AXOLOTL "load_in_8bit=true",
-     "!this quantisation is not modelled; nf4 with adapters is (--quantize stands in for it)"},
+     "!weights in 8 bits are not modelled; in 4 bits (nf4) they are (--quantize stands in for it)"},
     {AXOLOTL "fsdp_version=2 fsdp_config.offload_params=true", "strategy=fsdp2 offload=all"},
     {AXOLOTL "fsdp.0=full_shard fsdp_config.fsdp_offload_params=false", "strategy=fsdp1 offload=-"},
     {AXOLOTL "liger_rope=true liger_rms_norm=true liger_glu_activation=true "
@@ -331,6 +331,81 @@ TEST(an_option_stands_in_for_a_key_that_is_not_modelled)
         {"distributed_type=FSDP num_processes=2 |gpu=8xH100-80G",
          "strategy=fsdp1" STANDS_IN "gpu 8xH100-80G in place of the file's 2 GPUs"},
         {"distributed_type=FSDP num_processes=2 |gpu=H100-80G", "strategy=fsdp1"},
+    };
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(axolotl_names_layers_by_patterns)
+{
+#define PATTERN "base_model=m bf16=true lora_mlp_kernel=false adapter=lora lora_target_modules="
+    static const struct reading rows[] = {
+        {PATTERN "model.language_model.layers.[\\d]+.(mlp|cross_attn|self_attn)."
+                 "(up|down|gate|q|k|v|o)_proj |",
+         "lora-targets=up,down,gate,q,k,v,o"},
+        {PATTERN "model\\.layers\\.\\d+\\.(self_attn)\\.(q|v|up)_proj |", "lora-targets=q,v"},
+        {PATTERN "model.language_model.layers.[\\d]+.(_checkpoint_wrapped_module.)?(mlp|self_attn)."
+                 "(up|down)_proj |",
+         "lora-targets=up,down"},
+        {PATTERN ".*\\.layers\\.(3|7)\\.self_attn\\.(q|k|v|o)_proj |",
+         "!of patterns those of q, k, v, o, gate, up and down_proj in all layers of a language "
+         "model are read; --lora-targets names others"},
+        {PATTERN "model.layers.3.mlp.up_proj |lora-targets=up",
+         "lora-targets=-?run/file.yaml:1:1: --lora-targets up in place of lora_target_modules"},
+        {"base_model=m bf16=true lora_mlp_kernel=false adapter=qlora load_in_4bit=true "
+         "bnb_config_kwargs.bnb_4bit_use_double_quant=false",
+         "quantize=nf4-single"},
+        {"base_model=m bf16=true adapter=qlora load_in_4bit=true "
+         "unfrozen_parameters.0=^model.language_model.* unfrozen_parameters.1=^lm_head.*",
+         "freeze=- quantize=nf4?run/file.yaml:1:1: beside an adapter unfrozen_parameters is left "
+         "out: predicted with adapters alone"},
+    };
+#undef PATTERN
+    check_readings(rows, COUNT_OF(rows));
+}
+
+TEST(keys_that_change_nothing_or_name_their_reason)
+{
+    static const struct reading rows[] = {
+        {"base_model=m bf16=true eta_min=7e-7 full_finetune=true", "batch=-"},
+        {"base_model=m bf16=true fused_attn_kernel=true",
+         "attention=sdpa?run/file.yaml:1:1: axolotl's fused kernel for norms and positions "
+         "(fused_attn_kernel) is not in the answer"},
+        {"base_model=m bf16=true quantize_moe_experts=true",
+         "!experts that are packed, too (quantize_moe_experts), are not modelled; without the key "
+         "they are predicted in bf16, which takes more"},
+        {"base_model=m bf16=true model_config.output_router_logits=true",
+         "!the routers' loss (output_router_logits) is not modelled"},
+        {"model_name_or_path=m callbacks.0=push_to_hub_revision code_language=cpp "
+         "prompt_column=question e2b_router_url=x repetition_n_grams=3",
+         "task=sft?run/file.yaml: predicted with rows of one length; rows of several are padded, "
+         "with a mask: --batching padded"},
+        {"model_name_or_path=m reward_model_path=r",
+         "!online dpo, whose answers a reward model or a judge compares, is not modelled; dpo and "
+         "grpo are"},
+        {"model=m dist_config.name=fsdp2 cutoff_len=2048",
+         "!this is LLaMA-Factory's v1 layout, whose trainer is not modelled; files of "
+         "llamafactory-cli train with model_name_or_path and stage are read"},
+        {"model_name_or_path=m stage=sft use_reentrant_gc=false bf16=true "
+         "image_max_pixels=262144 |images=1",
+         "image-size=512x512 freeze=-"},
+        {"zero_optimization.stage=0 bf16.enabled=true |gpu=2xH100-80G",
+         "strategy=ddp precision=autocast?run/file.yaml:1:1: stage 0 shards nothing, and is "
+         "predicted as ddp; DeepSpeed's own buffers are not in the answer"},
+        {"distributed_type=DEEPSPEED deepspeed_config.zero_stage=3 "
+         "deepspeed_config.seq_parallel_communication_data_type=bf16",
+         "strategy=zero3?run/file.yaml:1:1: Accelerate 1.15 hands this key to nobody: gradients of "
+         "GPUs that share a sequence are reduced in fp32, DeepSpeed's default; its JSON file has "
+         "the key"},
+        {STAGE "sequence_parallel_size=2 |gpu=2xH100-80G",
+         "sp=2?run/file.yaml:1:1: gradients of GPUs that share a sequence are predicted as reduced "
+         "in the weights' type, which takes less than fp32 (seq_parallel_communication_data_type)"},
+        {STAGE "sequence_parallel_size=2 seq_parallel_communication_data_type=bf16 "
+               "|gpu=2xH100-80G recipe=trl",
+         "sp=2?run/file.yaml:1:1: gradients of GPUs that share a sequence are predicted as reduced "
+         "in fp32, which takes more (seq_parallel_communication_data_type)"},
+        {"distributed_type=FSDP fsdp_config.fsdp_version=2 "
+         "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT |recipe=trl",
+         "save=full"},
     };
     check_readings(rows, COUNT_OF(rows));
 }
