@@ -393,12 +393,12 @@ TEST(frozen_layers_below_the_first_adapter_keep_nothing)
 static const char *const bad_adapters[][2] = {
     {"quantize=nf4", "weights in four bits cannot be trained"},
     {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, zero1"},
-    {"quantize=nf4 lora=16 gpu=2xH200 strategy=zero3", "nf4 is modelled on one GPU"},
+    {"quantize=nf4 lora=16 gpu=2xH200 strategy=zero3", "under zero2: --strategy zero2"},
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2 recipe=trl offload=all",
      "packed weights are not modelled in host memory"},
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2 recipe=axolotl",
      "packed weights that axolotl shards"},
-    {"quantize=nf4 lora=16 for=trl", "--precision bf16"},
+    {"quantize=nf4 lora=16 for=trl precision=autocast", "--precision bf16"},
     {"quantize=nf4 lora=16 for=trl precision=fp16", "--precision bf16"},
     {"quantize=nf4 lora=16 for=trl gpu=T4", "--recipe transformers trains them in fp16"},
     {"quantize=nf4 lora=16 for=trl gpu=T4 precision=fp16", "--recipe transformers trains"},
@@ -480,12 +480,12 @@ TEST(bad_combinations_are_refused_in_one_sentence)
         check_refused(bad_steps[i]);
 }
 
-// TRL loads in fp32: packed from that, and unpacked to it in each backward pass, then cast. Where
-// peft prepares the model, it was loaded in bf16.
+// Loaded in fp32 they are packed from that, and unpacked to it in each backward pass, then cast.
+// Where peft prepares the model, it was loaded in bf16.
 TEST(packed_weights_are_unpacked_to_what_they_were)
 {
     const uint64_t gate = UINT64_C(3072) * 1024;
-    const char *trl = "context=3000 lora=16 quantize=nf4 recipe=trl";
+    const char *trl = "context=3000 lora=16 quantize=nf4 recipe=trl precision=autocast";
     const char *prepared = "context=3000 lora=16 quantize=nf4 recipe=transformers";
     CHECK_U64((uint64_t)requests_of(trl, gate * 4), UINT64_C(6) * (1 + PREDICT_STEPS));
     CHECK_U64((uint64_t)requests_of(prepared, gate * 4), 0);
@@ -497,7 +497,7 @@ TEST(what_is_not_packed_is_wide)
     static const struct {
         const char *settings;
         uint64_t width; // of adapters
-    } rows[] = {{"lora=16 quantize=nf4 recipe=trl optimizer=adamw-fused", 2},
+    } rows[] = {{"lora=16 quantize=nf4 recipe=trl precision=autocast optimizer=adamw-fused", 2},
                 {"lora=16 quantize=nf4 recipe=transformers optimizer=adamw-fused", 4}};
     const uint64_t adapters = UINT64_C(2) * 16 * ALL_WIDTHS, wide = UINT64_C(151936) * 1024 * 2;
     struct prediction narrow =
