@@ -296,6 +296,15 @@ struct frame {
     struct str file, function;
 };
 
+// A notebook's "File PATH:7, in Trainer.evaluate(self)".
+static struct frame frame_of_notebook(struct str text)
+{
+    ptrdiff_t in = text_find(text, STR(", in "), 0);
+    struct str name = str_cut(str_slice(text, in < 0 ? text.n : in + 5, text.n), '(').head;
+    struct str_cut class = str_cut_last(name, '.');
+    return (struct frame){str_slice(text, 0, in < 0 ? 0 : in), class.found ? class.tail : name};
+}
+
 // 'File "PATH", line 7, in NAME', or rich's "PATH:7 in NAME   |" in its box, where a long path
 // begins on the line before.
 static struct frame frame_of(struct str content)
@@ -308,6 +317,8 @@ static struct frame frame_of(struct str content)
         struct str_cut name = str_cut_last(path.tail, ' ');
         return (struct frame){path.head, name.tail};
     }
+    if (str_starts(text, STR("File ")))
+        return frame_of_notebook(str_slice(text, 5, text.n));
     struct str_cut place = str_cut(text, ' ');
     bool numbered = place.head.n && char_is_digit(place.head.p[place.head.n - 1]);
     if (!boxed || !numbered || !str_starts(place.tail, STR("in ")))

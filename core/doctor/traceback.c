@@ -119,7 +119,8 @@ static bool carries_another(struct str name)
            str_ends(name, STR("ProcessRaisedException")) || str_ends(name, STR("ChildFailedError"));
 }
 
-// The text before the head in its line: a prefix, what a progress bar left there, or rich's box.
+// The text before the head in its line: a prefix, what a progress bar left there, rich's box, or
+// the exception, which notebooks name there.
 static struct str prefix_of(struct str text, ptrdiff_t head)
 {
     ptrdiff_t start = head;
@@ -127,6 +128,8 @@ static struct str prefix_of(struct str text, ptrdiff_t head)
         start--;
     struct str before = str_slice(text, start, head);
     ptrdiff_t box = text_find(before, STR("\xE2\x95\xAD"), 0);
+    if (str_ends(before, STR("  ")) && exception_name(str_trim(before), false).n)
+        return STR_NONE;
     return box < 0 ? before : str_slice(before, 0, box);
 }
 

@@ -292,12 +292,46 @@ static uint64_t predicted_card(const struct predict_story *s)
     return s->prediction.limit_bytes + o->context_bytes + o->modules_bytes + o->nccl_bytes;
 }
 
+// What is predicted of where it died, where that is known by itself.
+struct there {
+    const char *where; // NULL: it is not
+    struct step_peak peak;
+    bool fails; // the simulated run, just there
+};
+
+// A run that fails before is followed on.
+static struct there predicted_there(const struct doctor_story *s)
+{
+    const struct prediction *p = &s->job->prediction;
+    const struct prediction *whole = p->fits ? p : &s->need->prediction;
+    enum doctor_phase phase = s->result.cause->phase;
+    const struct {
+        enum doctor_phase phase;
+        enum phase simulated;
+        struct step_peak peak;
+    } rows[] = {{DOCTOR_PHASE_LOAD, PHASE_BUILD, whole->load},
+                {DOCTOR_PHASE_EVALUATION, PHASE_EVALUATE, whole->evaluation},
+                {DOCTOR_PHASE_SAVE, PHASE_SAVE, whole->save}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (rows[i].phase == phase && rows[i].peak.reserved_bytes)
+            return (struct there){doctor_phases[phase].where, rows[i].peak,
+                                  !p->fits && p->phase == rows[i].simulated};
+    return (struct there){0};
+}
+
 static void print_columns(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
-    static const struct column columns[] = {
-        {"  beside the prediction"}, {"log", .right = true}, {"predicted", .right = true}};
     const struct prediction *p = &s->job->prediction;
     const struct doctor_finding *f = s->result.cause;
+    struct there there = predicted_there(s);
+    bool by_peak = there.where && !there.fails;
+    uint64_t failed_bytes = p->oom.allocated_bytes + p->oom.unallocated_bytes;
+    uint64_t allocated = p->fits ? p->allocated_bytes : p->oom.allocated_bytes;
+    uint64_t reserved = p->fits ? p->reserved_bytes : failed_bytes;
+    struct str title = str_format(out->arena, "  beside the prediction%s%s", there.where ? " " : "",
+                                  there.where ? there.where : "");
+    const struct column columns[] = {
+        {str_z(out->arena, title)}, {"log", .right = true}, {"predicted", .right = true}};
     struct table t = table_in(out->arena, columns, COUNT_OF(columns));
     const struct {
         const char *name;
@@ -305,11 +339,11 @@ static void print_columns(struct buf *out, const struct view *v, const struct do
         uint64_t bytes;
         bool known;
     } rows[] = {
-        {"  asked for", DOCTOR_TRIED, p->oom.tried_bytes, !p->fits},
-        {"  allocated by torch", DOCTOR_ALLOCATED,
-         p->fits ? p->allocated_bytes : p->oom.allocated_bytes, true},
-        {"  reserved by torch", DOCTOR_RESERVED,
-         p->fits ? p->reserved_bytes : p->oom.allocated_bytes + p->oom.unallocated_bytes, true},
+        {"  asked for", DOCTOR_TRIED, p->oom.tried_bytes, !p->fits && !by_peak},
+        {"  allocated by torch", DOCTOR_ALLOCATED, by_peak ? there.peak.allocated_bytes : allocated,
+         true},
+        {"  reserved by torch", DOCTOR_RESERVED, by_peak ? there.peak.reserved_bytes : reserved,
+         true},
         {"  the card", DOCTOR_CAPACITY, predicted_card(s->job), !s->job->job->limit_bytes},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
@@ -345,6 +379,27 @@ static void put_fit(struct buf *b, const struct prediction *p)
     buf_put_z(b, " to spare");
 }
 
+// What the log says of the run's settings.
+static void print_said(struct buf *out, const struct view *v, const struct doctor_story *s)
+{
+    const struct doctor_finding *f = s->result.cause;
+    bool evaluated = f && f->phase == DOCTOR_PHASE_EVALUATION;
+    struct str rest = s->differences;
+    if (s->from_log.n)
+        buf_wrapped(out, str_format(out->arena, "Taken from the log: %.*s.", STR_ARGS(s->from_log)),
+                    2, v->width);
+    while (rest.n) {
+        struct str_cut line = str_cut(rest, '\n');
+        buf_wrapped(out, line.head, 2, v->width);
+        rest = line.tail;
+    }
+    if (evaluated && !s->job->job->evaluation_batch)
+        buf_wrapped(out,
+                    STR("No evaluation is predicted without --eval-batch and a trainer (--recipe "
+                        "transformers, trl)."),
+                    2, v->width);
+}
+
 static void print_comparison(struct buf *out, const struct view *v, const struct doctor_story *s)
 {
     const struct prediction *p = &s->job->prediction;
@@ -359,6 +414,7 @@ static void print_comparison(struct buf *out, const struct view *v, const struct
         buf_char(&card, '.');
         buf_wrapped(out, buf_str(&card), 2, v->width);
     }
+    print_said(out, v, s);
     struct buf b = buf_in(out->arena);
     put_fit(&b, p);
     if (p->fits)
@@ -530,6 +586,26 @@ static void advice_json(struct json_out *j, const struct doctor_finding *f)
     json_out_array_end(j);
 }
 
+static void said_json(struct json_out *j, const struct doctor_story *s)
+{
+    struct str rest = s->differences;
+    json_out_key(j, "log_settings");
+    json_out_object(j);
+    for (int i = 0; i < DOCTOR_SAID_COUNT; i++)
+        if (s->result.said[i] >= 0)
+            number_json(j, doctor_said_name((enum doctor_said)i), s->result.said[i]);
+    json_out_object_end(j);
+    json_out_field_str(j, "taken_from_log", s->from_log);
+    json_out_key(j, "differences");
+    json_out_array(j);
+    while (rest.n) {
+        struct str_cut line = str_cut(rest, '\n');
+        json_out_str(j, line.head);
+        rest = line.tail;
+    }
+    json_out_array_end(j);
+}
+
 static void prediction_json(struct json_out *j, const struct doctor_story *s)
 {
     json_out_key(j, "prediction");
@@ -568,5 +644,6 @@ void report_doctor_json(struct json_out *j, const struct doctor_story *s)
     json_out_field_bool(j, "cut", r->cut);
     number_json(j, "last_step", r->last_step);
     number_json(j, "steps_total", r->steps_total);
+    said_json(j, s);
     prediction_json(j, s);
 }

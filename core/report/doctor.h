@@ -10,6 +10,8 @@ struct doctor_story {
     struct doctor_result result;
     struct predict_story *job;  // NULL: the run is not described
     struct predict_story *need; // the same on a card without end, remedies in the same order
+    struct str from_log;        // "--batch 2", of the log where no setting says it; empty: none
+    struct str differences;     // lines: what log and settings say differently; empty: nothing
 };
 
 void report_doctor(struct buf *out, const struct view *v, const struct doctor_story *s);

@@ -17,7 +17,8 @@ static bool same_finding(const struct doctor_finding *a, const struct doctor_fin
 
 static bool same_result(const struct doctor_result *a, const struct doctor_result *b)
 {
-    bool same = a->count == b->count && a->lines == b->lines && a->last_step == b->last_step &&
+    bool same = memcmp(a->said, b->said, sizeof a->said) == 0 && a->count == b->count &&
+                a->lines == b->lines && a->last_step == b->last_step &&
                 a->steps_total == b->steps_total && !a->cause == !b->cause;
     for (ptrdiff_t i = 0; same && i < a->count; i++)
         same = same_finding(&a->findings[i], &b->findings[i]);
@@ -33,7 +34,7 @@ static uint32_t next_random(uint32_t *state)
 // What logs are made of, the bad with the good.
 static void put_noise(struct buf *b, uint32_t r)
 {
-    switch (r % 10) {
+    switch (r % 13) {
     case 0:
         buf_printf(b,
                    "[rank%u]: CUDA out of memory. Tried to allocate %u.00 MiB. GPU %u has a "
@@ -68,6 +69,20 @@ static void put_noise(struct buf *b, uint32_t r)
                    "[rank%u]: Traceback (most recent call last):\n[rank%u]:   File \"a.py\", line "
                    "%u, in f\n[rank%u]: a.Odd: %u\n",
                    r % 3, r % 2, r % 50, r % 3, r);
+        return;
+    case 9:
+        buf_printf(b, "Loading checkpoint shards: %3u%%|# | %u/14 [00:41<00:31]\n", r % 101,
+                   r % 15);
+        return;
+    case 10:
+        buf_put_z(b, "***** Running Evaluation *****\n  Num examples = 5,000\n  Batch size = 8\n");
+        return;
+    case 11:
+        buf_printf(
+            b,
+            "[rank%u]: Traceback (most recent call last):\n[rank%u]:   File \"a.py\", line 3, "
+            "in %s\n[rank%u]: CUDA out of memory. Tried to allocate %u.00 MiB.\n",
+            r % 3, r % 3, r % 2 ? "evaluate" : "_init_group", r % 3, r % 900);
         return;
     default:
         buf_repeat(b, '\n', (ptrdiff_t)(r % 5));
