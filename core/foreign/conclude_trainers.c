@@ -235,7 +235,7 @@ static uint64_t side_of_square(uint64_t pixels)
 static bool conclude_images(struct conclusion *c, const struct setting *file)
 {
     const struct setting *said = fact(c, "image-pixels");
-    uint64_t pixels = 768 * 768;
+    uint64_t pixels = UINT64_C(768) * 768;
     if (!fact(c, "vision-trained"))
         c->found->freezes_vision = file->where;
     if (!effective(c, "images") && said)
