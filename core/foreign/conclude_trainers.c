@@ -264,7 +264,7 @@ static uint64_t side_of_square(uint64_t pixels)
 static bool conclude_images(struct conclusion *c, const struct setting *file)
 {
     const struct setting *said = fact(c, "image-pixels");
-    uint64_t pixels = 768 * 768;
+    uint64_t pixels = UINT64_C(768) * 768;
     if (!fact(c, "vision-trained"))
         c->found->freezes_vision = file->where;
     if (!effective(c, "images") && said)
@@ -365,6 +365,21 @@ static bool conclude_axolotl_type(struct conclusion *c, const struct setting *fi
     return pure || fact_is(c, "bf16", "true") || lacks_bf16(c, file);
 }
 
+// axolotl/utils/config: gradient_accumulation_steps = batch_size // micro_batch_size, of one GPU.
+static bool conclude_whole_batch(struct conclusion *c)
+{
+    const struct setting *all = fact(c, "whole-batch");
+    uint64_t rows = 0, micro = 0;
+    if (!all || effective(c, "accum"))
+        return true;
+    if (!count_of(c, &rows, all) || !count_of(c, &micro, effective(c, "batch")))
+        return false;
+    if (!micro || rows < micro)
+        return FAIL(c->error, BAD_INPUT, all->where,
+                    "batch_size is at least micro_batch_size, which is to be there");
+    return put_count(c, "accum", rows / micro, all->where);
+}
+
 // axolotl/train.py: freeze_layers_except comes after the adapters, whose names it does not know.
 static void conclude_unfrozen(struct conclusion *c)
 {
@@ -405,8 +420,8 @@ bool conclude_axolotl(struct conclusion *c)
                                 "%.*s: axolotl's own kernels for adapters (lora_mlp_kernel and "
                                 "others, on by default) are not in the answer",
                                 STR_ARGS((kernels ? kernels : adapters)->where)));
-    return conclude_axolotl_shards(c) && conclude_packing(c) && conclude_adapters(c, adapters) &&
-           conclude_layer_kernels(c) &&
+    return conclude_whole_batch(c) && conclude_axolotl_shards(c) && conclude_packing(c) &&
+           conclude_adapters(c, adapters) && conclude_layer_kernels(c) &&
            put(c, "attention", attention ? attention->value : STR("sdpa"),
                (attention ? attention : file)->where) &&
            put_unless_there(c, "context", STR("512"), file->where); // sequence_len

@@ -145,6 +145,7 @@ const struct foreign_row trainer_rows[] = {
      "DeepSpeed's settings within the arguments are not read; its own JSON file is", "strategy"},
     {"fsdp", "", NOTHING},
     {"fsdp", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
+    {"fsdp.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"parallelism_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", "true", SETS,

@@ -27,8 +27,7 @@ const struct foreign_row axolotl_rows[] = {
     {"sequence_len", NULL, SETS, "context"},
     {"micro_batch_size", NULL, SETS, "batch"},
     {"gradient_accumulation_steps", NULL, SETS, "accum"},
-    {"batch_size", NULL, REFUSED, NULL,
-     "of the whole batch the micro-batches are not concluded: give gradient_accumulation_steps"},
+    {"batch_size", NULL, FACT, "whole-batch"},
     // Rows are filled, and attended in pieces by kernels that need no mask.
     {"sample_packing", "true", NOTED, NULL,
      "packed rows are predicted as full ones: flash-attn's kernels and torch's varlen need no "
@@ -270,7 +269,8 @@ const struct foreign_row axolotl_rows[] = {
     {"tokenizer_*", NULL, NOTHING},
     {"base_model_config", NULL, NOTHING},
     {"base_model_ignore_patterns", NULL, NOTHING},
-    {"full_finetune", NULL, NOTHING}, // no key of 0.19
+    {"full_finetune", NULL, NOTHING}, // no key of 0.19, as test_value
+    {"test_value", NULL, NOTHING},
     {"pretraining_dataset.*", NULL, SETS, "task", "pretrain"},
     {"pretraining_dataset", NULL, SETS, "task", "pretrain"},
     {"pretrain_*", NULL, NOTHING},
@@ -474,8 +474,8 @@ const struct foreign_row axolotl_rows[] = {
     {"total_supervised_tokens", NULL, NOTHING},
     {"axolotl_config_path", NULL, NOTHING},
     {"plugins.*", "axolotl.integrations.spectrum.SpectrumPlugin", REFUSED, NULL, NO_OTHER_TUNING},
-    {"plugins.*", NULL, REFUSED, NULL,
-     "of axolotl's plugins Liger's and cut cross entropy's are read"},
+    {"plugins.*", NULL, REFUSED, "the plugin",
+     "is not modelled; of axolotl's plugins Liger's and cut cross entropy's are read"},
     {"debug", NULL, NOTHING},
 };
 const ptrdiff_t axolotl_row_count = COUNT_OF(axolotl_rows);

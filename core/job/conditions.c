@@ -531,7 +531,13 @@ bool is_nf4_unsaid(const struct job *j)
 
 bool has_no_muon(const struct job *j)
 {
-    return is_trl(j) || is_trainers(j);
+    return is_trl(j) || is_of(j, RECIPE_TRANSFORMERS);
+}
+
+// llamafactory/third_party/muon, axolotl/core/builders/base.py (axolotl.contribs).
+bool has_own_muon(const struct job *j)
+{
+    return is_trainers(j) && !is_of(j, RECIPE_TRANSFORMERS);
 }
 
 bool is_older_than_muon(const struct job *j)

@@ -50,6 +50,7 @@ condition has_narrow_embedding;
 condition has_no_bf16;
 condition has_no_context;
 condition has_no_muon;
+condition has_own_muon;
 condition has_no_room_for_text;
 condition has_no_such_rank;
 condition has_no_such_stage;

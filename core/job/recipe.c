@@ -594,7 +594,7 @@ static bool is_choice(const struct recipe_row *row, const struct settings *s)
 {
     bool worded = str_is(str_from(row->setting), "precision") && (has_adapters(s) || is_packed(s));
     return row->recipe && !worded &&
-           words_have("strategy|precision|checkpointing|optimizer|expandable|save", '|',
+           words_have("strategy|precision|checkpointing|optimizer|expandable", '|',
                       str_from(row->setting));
 }
 

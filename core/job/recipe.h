@@ -61,7 +61,7 @@ bool recipe_fill(struct settings *effective, const struct settings *given, bool 
                  struct error *e) MUST_USE;
 
 // What `source` would set of its own among what training is made of (strategy, precision,
-// checkpointing, optimizer, segments, how it saves), where `s` says nothing.
+// checkpointing, optimizer, segments), where `s` says nothing.
 bool recipe_choices(struct settings *more, const struct settings *s, struct str source,
                     bool several, struct error *e) MUST_USE;
 

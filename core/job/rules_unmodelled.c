@@ -230,6 +230,8 @@ const struct rule unmodelled_rules[] = {
      "over adapters TRL computes a head in host memory there, which is not modelled; without "
      "offload it is"},
     {IS_LORA | IS_ZERO3, 0, has_older_head, 0, NOT_YET, "lora", SHARDED_LORA},
+    {IS_MUON, 0, has_own_muon, 0, NOT_YET, "optimizer",
+     "the Muon of @recipe@ is one of its own and not modelled; --recipe hf has torch's"},
     {IS_MUON | IS_FSDP, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
     {IS_MUON | IS_ZERO, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},
     {IS_MUON | IS_EXPERTS, 0, NULL, 0, NOT_YET, "optimizer", OTHER_MUON},

@@ -430,6 +430,7 @@ static const char *const bad_steps[][2] = {
     {"optimizer=adafactor gpu=2xH200 strategy=zero2 offload=optimizer",
      "DeepSpeed's own Adam in the place of this one"},
     {"optimizer=muon recipe=trl", "transformers 5.17's Trainer knows no such name"},
+    {"optimizer=muon recipe=llamafactory", "the Muon of LLaMA-Factory is one of its own"},
     {"optimizer=muon gpu=2xH200", "muon is modelled in hf's step"},
     {"optimizer=muon lora=16", "muon is modelled in hf's step"},
     {"optimizer=muon torch=2.8", "torch has muon since 2.9"},

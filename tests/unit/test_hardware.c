@@ -116,7 +116,7 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"2x2x2xH200", "there is no GPU '2xH200'", ""},
         {"custom", "a card's figures are of the form memory=48GiB, not ''", ""},
         {"{bf16=181TFLOPS}", "a custom card needs its memory", ""},
-        {"{memory=48G}", "memory must be a size such as 79.15GiB or 80GB, not '48G'", ""},
+        {"{memory=48Gi}", "memory must be a size such as 79.15GiB or 80GB, not '48Gi'", ""},
         {"{memory=0GiB}", "memory must be between", ""},
         {"{memory=1e30}", "memory must be between 1.00 GiB", ""},
         {"{memory=48GiB,colour=red}", "a card has no 'colour'", "a card's figures are memory"},

@@ -280,7 +280,7 @@ TEST(verl_scripts)
          "!what the command does not say is in Hydra's file 'mine': give it to --from before this "
          "one"},
         {VERL "trainer.n_gpus_per_node=$N", "accum=8"},
-        {VERL "trainer.nnodes=2", "accum=8"},
+        {VERL "trainer.nnodes=2", "accum=8?--gpu 8xH100-80G in place of the file's 16 GPUs"},
         {VERL "actor_rollout_ref.actor.fsdp_config.param_offload=True",
          "offload=-?an update has parameters and optimizer on the card: predicted without offload"},
         {VERL "actor_rollout_ref.actor.fsdp_config.offload_policy=True", "offload=all"},

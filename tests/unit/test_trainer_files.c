@@ -367,6 +367,14 @@ TEST(keys_that_change_nothing_or_name_their_reason)
 {
     static const struct reading rows[] = {
         {"base_model=m bf16=true eta_min=7e-7 full_finetune=true", "batch=-"},
+        {"base_model=m bf16=true micro_batch_size=2 batch_size=9", "batch=2 accum=4"},
+        {"base_model=m bf16=true micro_batch_size=2 batch_size=8 gradient_accumulation_steps=2",
+         "accum=2"},
+        {"base_model=m bf16=true batch_size=8",
+         "!batch_size is at least micro_batch_size, which is to be there"},
+        {"base_model=m bf16=true plugins.0=a.b",
+         "!the plugin 'a.b' is not modelled; of axolotl's plugins Liger's and cut cross entropy's "
+         "are read"},
         {"base_model=m bf16=true fused_attn_kernel=true",
          "attention=sdpa?run/file.yaml:1:1: axolotl's fused kernel for norms and positions "
          "(fused_attn_kernel) is not in the answer"},
