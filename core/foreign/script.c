@@ -279,6 +279,9 @@ static bool read_trainer(struct script *s, const struct shell_words *words)
             return false;
     if (!trainer_command_is_meant(&trainer, &meant, s->error))
         return false;
+    if (meant && s->runs_trainer)
+        return FAIL(s->error, UNSUPPORTED, place(s, s->settings->arena, words->items[0].line),
+                    "this is the second trainer that the script starts: one at a time is read");
     s->runs_trainer |= meant;
     for (ptrdiff_t i = 0; meant && i < trainer.said.count; i++) {
         struct setting item = trainer.said.items[i];
