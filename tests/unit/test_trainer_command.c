@@ -253,6 +253,7 @@ TEST(commands_under_slurm)
         {"#SBATCH -N 2\nN=4\nsrun bash -c \"torchrun --nnodes $SLURM_NNODES --nproc_per_node "
          "$N" SFT "\"",
          "gpu=H100-80G", "strategy=ddp model=x"},
+        {"trinity run --config a.yaml", "", "!what matters is in 'a.yaml': give it to --from too"},
         {"srun bash -c 'A=1 exec bash launch.sh'", "",
          "!what matters is in 'launch.sh': give it to --from too"},
     };
