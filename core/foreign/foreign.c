@@ -197,7 +197,7 @@ static bool take(struct settings *said, struct foreign *found, const struct fore
         remember_left(found, item.key);
         return true;
     }
-    found->taken += r && (r->effect == SETS || r->effect == FACT || r->effect == OPEN);
+    found->taken += r && r->effect != NOTHING;
     if (r && r->effect == FACT && !r->name)
         return settings_set(&found->facts, item, e);
     if (r && r->effect == OPEN) {

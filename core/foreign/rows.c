@@ -274,6 +274,8 @@ const struct foreign_row script_rows[] = {
     {"sourced-model.*", NULL, OPEN, "model-script"},
     {"sourced.*", NULL, NOTED, NULL,
      "what the sourced file sets is not read: give it to --from too"},
+    {"lent.*", NULL, NOTED, NULL,
+     "what is sourced with a variable of its own is not read: taken as the checkpoint's"},
     {"started.*", NULL, OPEN, "started"},
     {"read.*", NULL, NOTHING},
     {"unsure.*", NULL, NOTED, NULL,
@@ -349,7 +351,7 @@ const struct foreign_format foreign_formats[] = {
      ROWS(trinity), "trainer.trainer_config.actor_rollout_ref. trainer.trainer_config."},
     {"a launch script", NULL,
      "environment.* arguments.* predicted.* yarn.* sourced.* sourced-model.* started.* "
-     "read.* unsure.* launcher.*",
+     "lent.* read.* unsure.* launcher.*",
      ROWS(script), NULL},
 };
 const ptrdiff_t foreign_format_count = COUNT_OF(foreign_formats);

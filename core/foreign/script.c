@@ -242,6 +242,19 @@ static bool read_environment(struct script *s, const struct shell_words *words)
     return true;
 }
 
+// "NAME=value source file": what it sets hangs on a variable of its own, so that it is not read.
+static bool read_lent(struct script *s, const struct shell_words *words)
+{
+    struct arena scratch = s->shell.scratch;
+    ptrdiff_t i = 0;
+    while (i < words->count && shell_assigned_name(words->items[i].text).n)
+        i++;
+    if (!i || i + 1 >= words->count || !words_have("source .", ' ', words->items[i].text))
+        return true;
+    struct str key = str_format(&scratch, "lent.%d", s->sourced++);
+    return put(s, key, words->items[i + 1].text, words->items[i + 1].line);
+}
+
 // Words that scripts of any program have, and that change what is trained.
 static bool read_common(struct script *s, const struct shell_words *words)
 {
@@ -265,7 +278,7 @@ static bool read_common(struct script *s, const struct shell_words *words)
         if (yarn && i + 2 < words->count && !put(s, STR("yarn.copy"), w[i + 2].text, w[i + 2].line))
             return false;
     }
-    return read_environment(s, words);
+    return read_lent(s, words) && read_environment(s, words);
 }
 
 static bool read_trainer(struct script *s, const struct shell_words *words)
@@ -279,6 +292,9 @@ static bool read_trainer(struct script *s, const struct shell_words *words)
             return false;
     if (!trainer_command_is_meant(&trainer, &meant, s->error))
         return false;
+    if (meant && s->runs_trainer)
+        return FAIL(s->error, UNSUPPORTED, place(s, s->settings->arena, words->items[0].line),
+                    "this is the second trainer that the script starts: one at a time is read");
     s->runs_trainer |= meant;
     for (ptrdiff_t i = 0; meant && i < trainer.said.count; i++) {
         struct setting item = trainer.said.items[i];
@@ -333,9 +349,14 @@ static bool read_started(struct script *s, const struct shell_words *words, ptrd
 
 static bool read_shells(struct script *s, const struct shell_words *words)
 {
-    for (ptrdiff_t i = 0; i < words->count; i++)
+    bool trinity = str_is(words->items[0].text, "trinity");
+    for (ptrdiff_t i = 0; i < words->count; i++) {
+        struct str config = trinity ? option_of(words, i, "--config") : STR_NONE;
+        if (config.n)
+            return put(s, STR("started.config"), config, words->items[i].line);
         if (words_have("bash sh", ' ', last_part(words->items[i].text)))
             return read_started(s, words, i);
+    }
     return true;
 }
 

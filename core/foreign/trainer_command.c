@@ -183,19 +183,33 @@ static bool is_by(const struct trainer_command *c, const char *launchers)
     return c->launcher && words_have(launchers, '|', str_from(c->launcher));
 }
 
+// What TrainingArguments have and programs that prepare or serve a model do not.
+static bool has_arguments(const struct trainer_command *c)
+{
+    struct words names =
+        words_of("gradient_accumulation_steps gradient_checkpointing "
+                 "learning_rate num_train_epochs max_steps do_train bf16 deepspeed",
+                 ' ');
+    bool model = settings_find_z(&c->said, "model_name_or_path");
+    if (settings_find_z(&c->said, "per_device_train_batch_size"))
+        return true;
+    while (model && words_next(&names))
+        if (settings_find(&c->said, names.word))
+            return true;
+    return model && program_find(c->script);
+}
+
 // Commands of the trainers' own, and programs that are told what trainers are told.
 static bool starts_trainer(const struct trainer_command *c)
 {
     bool file = settings_find_z(&c->said, "launcher.trainer_file");
-    bool arguments = settings_find_z(&c->said, "model_name_or_path") ||
-                     settings_find_z(&c->said, "per_device_train_batch_size");
     if (!c->runs)
         return false;
     if (is_by(c, "trl"))
         return !words_have("env|vllm-serve|chat|skills", '|', c->script);
     if (is_by(c, "llamafactory-cli|axolotl"))
         return str_is(c->script, "train");
-    return arguments || (file && (program_find(c->script) || !is_by(c, "python")));
+    return has_arguments(c) || (file && (program_find(c->script) || !is_by(c, "python")));
 }
 
 // What emit's own train.py is told stands in an array, which is read as such; its launcher's words

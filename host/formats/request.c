@@ -76,7 +76,7 @@ static bool find_named(struct str *place, struct arena *a, struct str name, stru
 static bool names_file(const struct foreign *f, const struct setting *item)
 {
     if (str_starts(item->key, STR("sourced")) || str_starts(item->key, STR("started.")))
-        return ends_with_one_of(item->value, SCRIPTS);
+        return ends_with_one_of(item->value, SCRIPTS " " DOCUMENTS);
     return foreign_wants(f, item->key) && ends_with_one_of(item->value, DOCUMENTS);
 }
 

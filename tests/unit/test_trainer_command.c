@@ -222,6 +222,9 @@ TEST(whose_trainer_it_is)
         {"trl ppo" TOLD, "", REFUSED_AS("ppo")},
         {"trl else" TOLD, "", REFUSED_AS("else")},
         {"trl vllm-serve --model x\ntrl sft" TOLD, "", "model=x task=sft"},
+        {"trl sft" TOLD "\ntrl dpo" TOLD, "",
+         "!this is the second trainer that the script starts: one at a time is read"},
+        {"python init.py --model_name_or_path y --output_dir x\ntrl sft" TOLD, "", "model=x"},
         {"python dpo_vlm.py" TOLD, "", "task=dpo"},
         {"python train.py" TOLD, "",
          "!the name 'train' does not say whose trainer it is: --recipe trl or --recipe "
@@ -250,6 +253,7 @@ TEST(commands_under_slurm)
         {"#SBATCH -N 2\nN=4\nsrun bash -c \"torchrun --nnodes $SLURM_NNODES --nproc_per_node "
          "$N" SFT "\"",
          "gpu=H100-80G", "strategy=ddp model=x"},
+        {"trinity run --config a.yaml", "", "!what matters is in 'a.yaml': give it to --from too"},
         {"srun bash -c 'A=1 exec bash launch.sh'", "",
          "!what matters is in 'launch.sh': give it to --from too"},
     };
