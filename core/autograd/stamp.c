@@ -91,8 +91,7 @@ static bool can_be_stamped(const struct graph *g, const struct frame *f)
     const struct machine *m = g->machine;
     bool called_back = g->adapter && !g->in_backward;
     return f->kin.like && g->recording && !called_back && !g->reentrant && !g->engine &&
-           !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched &&
-           !m->stamp;
+           !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched && !m->stamp;
 }
 
 // Those that are made, if they are of such an occasion; else to be made, unless that never ends

@@ -86,7 +86,7 @@ struct stamp {
     struct note *score; // the others, and phrases
     ptrdiff_t score_count;
     struct phrase *phrases;
-    struct block **blocks; // by place
+    struct block **blocks;    // by place
     struct storage **weights; // that are kept
     int32_t weight_count;
     struct guest guests[OUTSIDE_COUNT];

@@ -61,9 +61,13 @@ bool str_equal(struct str a, struct str b)
     return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, (size_t)a.n) == 0);
 }
 
+// Most words differ in their first letter. A text may have a zero byte inside.
 bool str_is(struct str s, const char *z)
 {
-    return str_equal(s, str_from(z));
+    ptrdiff_t i = 0;
+    while (z && i < s.n && z[i] && z[i] == s.p[i])
+        i++;
+    return i == s.n && (!z || !z[i]);
 }
 
 char char_lower(char c)

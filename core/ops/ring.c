@@ -165,8 +165,8 @@ static uint64_t alike_after(const struct ring *r, uint64_t i)
     return i && i + 1 < end ? end - i - 1 : 0;
 }
 
-// A turn is left out once two before it were alike: of few ranks none is, and to watch them would be
-// for nothing.
+// A turn is left out once two before it were alike: of few ranks none is, and to watch them would
+// be for nothing.
 static struct turns watched_turns(struct graph *g, const struct ring *r)
 {
     bool may_repeat = alike_after(r, 1) > 1 || alike_after(r, r->rank + 1) > 1;

@@ -165,19 +165,26 @@ static bool find_bounds(struct plan *p, struct arena *a, const struct runner *ru
     return (!counts && !p->request.front) || run_groups(&s, a, runner, count, e);
 }
 
+// Whether one of the first floors is of these dials.
+static bool has_floor_at(const struct plan_group *g, ptrdiff_t floors, const int dial[PLAN_DIALS])
+{
+    for (ptrdiff_t i = 0; i < floors; i++)
+        if (memcmp(g->floors[i].dial, dial, sizeof g->floors[i].dial) == 0)
+            return true;
+    return false;
+}
+
 static ptrdiff_t predicted_in(const struct plan_group *g)
 {
     ptrdiff_t count = 0;
-    for (ptrdiff_t i = 0; i < g->floor_count; i++) {
-        bool again = false;
-        for (ptrdiff_t k = 0; k < i; k++)
-            again |= memcmp(g->floors[k].dial, g->floors[i].dial, sizeof g->floors[i].dial) == 0;
-        count += !again;
-    }
+    for (ptrdiff_t i = 0; i < g->floor_count; i++)
+        count += !has_floor_at(g, i, g->floors[i].dial);
+    for (ptrdiff_t i = 0; i < g->end_count; i++)
+        count += !has_floor_at(g, g->floor_count, g->ends[i].dial);
     return count;
 }
 
-// With those of which only the floor is known.
+// With those of which only the floor is known, or how much is reserved at least.
 static void count_predicted(struct plan *p)
 {
     p->predicted = 0;

@@ -67,7 +67,10 @@ const struct setting *settings_find(const struct settings *s, struct str key)
 
 const struct setting *settings_find_z(const struct settings *s, const char *key)
 {
-    return settings_find(s, str_from(key));
+    for (ptrdiff_t i = s->count - 1; i >= 0; i--)
+        if (str_is(s->items[i].key, key))
+            return &s->items[i];
+    return NULL;
 }
 
 const struct setting_def *setting_def_find(struct str name)
