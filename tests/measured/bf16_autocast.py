@@ -14,7 +14,7 @@ import sys
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOST_PERCENT = 0.5
-LEAST_ROWS = 27
+LEAST_ROWS = 33
 
 
 def predicted(program, settings):
