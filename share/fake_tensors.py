@@ -105,6 +105,8 @@ class Recorder(TorchDispatchMode):
             self.scratch(attention_scratch(arguments))
         if function is torch.ops.aten._softmax_backward_data.default:  # CUDA's multiplies gradient and output first
             self.scratch(arguments[0].nbytes)
+        if function is torch.ops.aten._safe_softmax.default:  # truths: which scores are masked
+            self.scratch(arguments[0].numel())
         return result
 
     def multiply(self):

@@ -57,7 +57,7 @@ struct var op_add_mask(struct graph *g, struct var x, struct var mask)
 
 struct var op_add_in_place(struct graph *g, struct var x, struct var other)
 {
-    struct node *n = graph_add(g, &operation_pass);
+    struct node *n = graph_add_for(g, &operation_pass, either(x, other));
     node_input(n, 1, other);
     moves(g, 2 * var_bytes(x) + var_bytes(other));
     return node_in_place(g, n, x);
@@ -475,7 +475,7 @@ static const struct operation mask_rows = {KERNELS_MASK, gradient_like_input};
 
 struct var op_mask(struct graph *g, struct var x, struct var mask)
 {
-    struct node *n = graph_add(g, &mask_rows);
+    struct node *n = graph_add_for(g, &mask_rows, x);
     graph_keep(g, n, mask.storage);
     moves(g, 2 * var_bytes(x));
     return node_in_place(g, n, x);
@@ -483,7 +483,7 @@ struct var op_mask(struct graph *g, struct var x, struct var mask)
 
 struct var op_masked(struct graph *g, struct var x, struct var mask)
 {
-    struct node *n = graph_add(g, &mask_rows);
+    struct node *n = graph_add_for(g, &mask_rows, x);
     graph_keep(g, n, mask.storage);
     struct var out = op_unary(g, n, x, x.elements, x.width);
     var_drop(g, &x);

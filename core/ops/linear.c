@@ -287,11 +287,15 @@ struct product {
 static void product_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct product *d = NODE_DETAIL(n, struct product);
-    out[1].gradient = take_working(g, n->input_bytes[1]);
     gemm_workspace(g);
-    multiplies(g, (struct product_shape){d->depth, d->columns, d->rows, d->count, d->width});
-    out[0].gradient = take_working(g, n->input_bytes[0]);
-    multiplies(g, (struct product_shape){d->rows, d->depth, d->columns, d->count, d->width});
+    if (n->inputs[1] != NO_NODE) {
+        out[1].gradient = take_working(g, n->input_bytes[1]);
+        multiplies(g, (struct product_shape){d->depth, d->columns, d->rows, d->count, d->width});
+    }
+    if (n->inputs[0] != NO_NODE) {
+        out[0].gradient = take_working(g, n->input_bytes[0]);
+        multiplies(g, (struct product_shape){d->rows, d->depth, d->columns, d->count, d->width});
+    }
 }
 
 static const struct operation product = {KERNELS_PRODUCT, product_backward};
@@ -302,9 +306,12 @@ struct var op_product(struct graph *g, struct var a, struct var b, uint64_t elem
     struct node *n = graph_add_for(g, &product, either(a, b));
     uint64_t rows = a.elements / depth, columns = b.elements / depth; // of all products
     uint64_t count = u64_divide_up(rows * columns, elements);
-    // The second goes first, but where both were recomputed, and are local to the backward.
-    graph_keep(g, n, g->frame ? a.storage : b.storage);
-    graph_keep(g, n, g->frame ? b.storage : a.storage);
+    // A factor is kept for the other's gradient. The second goes first, but where both were
+    // recomputed, and are local to the backward.
+    struct storage *for_a = a.node != NO_NODE ? b.storage : NULL;
+    struct storage *for_b = b.node != NO_NODE ? a.storage : NULL;
+    graph_keep(g, n, g->frame ? for_b : for_a);
+    graph_keep(g, n, g->frame ? for_a : for_b);
     struct var out = graph_output(g, n, elements, a.width);
     node_input(n, 0, a);
     node_input(n, 1, b);

@@ -11,7 +11,7 @@ struct var op_mean(struct graph *g, struct var x, uint64_t rows)
 // The gradient is the same for all of a row: expanded, not copied.
 struct var op_sum_rows(struct graph *g, struct var x, uint64_t rows)
 {
-    return op_unary(g, graph_add(g, &operation_pass), x, rows, x.width);
+    return op_unary(g, graph_add_for(g, &operation_pass, x), x, rows, x.width);
 }
 
 // The gradient is expanded, and copied to be viewed as rows.
@@ -19,7 +19,7 @@ static const struct operation sum_groups = {KERNELS_SUM_GROUPS, gradient_like_in
 
 struct var op_sum_groups(struct graph *g, struct var x, uint64_t elements)
 {
-    return op_unary(g, graph_add(g, &sum_groups), x, elements, x.width);
+    return op_unary(g, graph_add_for(g, &sum_groups, x), x, elements, x.width);
 }
 
 static const struct operation max_of_rows = {KERNELS_MAX, gradient_like_input};
@@ -37,7 +37,7 @@ static const struct operation top_of_rows = {KERNELS_TOP, gradient_like_input};
 
 struct var op_top(struct graph *g, struct var x, uint64_t elements, struct var *indices)
 {
-    struct node *n = graph_add(g, &top_of_rows);
+    struct node *n = graph_add_for(g, &top_of_rows, x);
     struct var out = op_unary(g, n, x, elements, x.width);
     *indices = graph_output(g, NULL, elements, 8);
     graph_keep(g, n, indices->storage);

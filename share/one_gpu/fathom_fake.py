@@ -212,6 +212,23 @@ def play_dropout():
     torch.nn.functional.dropout = dropout
 
 
+def play_attention():
+    """A GPU's fused kernels that share keys between heads have no fp32 (ATen/native/transformers/cuda/sdp_utils.cpp): what is
+    left is torch's math kernel, with scores of all pairs."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    plain = torch.nn.functional.scaled_dot_product_attention
+
+    def attend(query, *others, **more):
+        wide = query.dtype is torch.float32 and not torch.is_autocast_enabled("cpu")
+        if not wide or not more.get("enable_gqa"):
+            return plain(query, *others, **more)
+        with sdpa_kernel(SDPBackend.MATH):
+            return plain(query, *others, **more)
+
+    torch.nn.functional.scaled_dot_product_attention = attend
+
+
 def play_optimizers():
     from torch.nn.utils import clip_grad
     from torch.optim import adam, adamw, optimizer, sgd
@@ -238,7 +255,7 @@ def play_models(module):
             raise ValueError("fake tensors are not packed: train without a quantization_config")
         config = config if config is not None else AutoConfig.from_pretrained(name)
         dtype = dtype if dtype is not None else torch_dtype
-        dtype = getattr(config, "dtype", None) if dtype == "auto" else dtype
+        dtype = getattr(config, "dtype", None) if dtype in ("auto", None) else dtype  # None: transformers 5's default
         dtype = getattr(torch, dtype) if isinstance(dtype, str) else dtype
         extra = {} if attn_implementation is None else {"attn_implementation": attn_implementation}
         model = cls._from_config(config, dtype=dtype or torch.float32, **extra)
@@ -272,6 +289,7 @@ def begin():
     play_addresses()
     play_numbers()
     play_dropout()
+    play_attention()
     play_optimizers()
     recorder.mode.__enter__()
     recorder.__enter__()

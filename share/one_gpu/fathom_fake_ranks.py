@@ -49,6 +49,24 @@ def play_plugin(module):
     module.FullyShardedDataParallelPlugin.__post_init__ = __post_init__
 
 
+def play_flat(module):
+    """torch.distributed.fsdp._flat_param: asks by its address whether a unit that stays whole (SHARD_GRAD_OP) is there."""
+    module._data_ptr_allocated = lambda tensor: tensor.untyped_storage().nbytes() > 0
+
+
+def play_loading(module):
+    """accelerate.utils.fsdp_utils: where rank 0 alone reads the weights, FSDP2's shards are made of what it sends."""
+    load = module.fsdp2_load_full_state_dict
+
+    def fsdp2_load_full_state_dict(accelerator, model, *others, **more):
+        loaded = load(accelerator, model, *others, **more)
+        for parameter in model.parameters():
+            fathom_fake.recorder.arrive(parameter.to_local() if hasattr(parameter, "to_local") else parameter)
+        return loaded
+
+    module.fsdp2_load_full_state_dict = fsdp2_load_full_state_dict
+
+
 def play_deepspeed(module):
     """deepspeed.ops: on the CPU it would compile a way of its own to send between processes, for minutes."""
     module.__compatible_ops__["deepspeed_shm_comm"] = False

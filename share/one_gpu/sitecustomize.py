@@ -354,11 +354,13 @@ CHANGES_OF_FAKE = {
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
     "trl.trainer.utils": of_fake("fathom_fake_kernels", "play_trl_rows"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
+    "accelerate.utils.fsdp_utils": of_fake("fathom_fake_ranks", "play_loading"),
     "accelerate.utils.dataclasses": of_fake("fathom_fake_ranks", "play_plugin"),
     "torch.nn.parallel.distributed": play_replicas,
     "deepspeed.accelerator.cpu_accelerator": of_fake("fathom_fake_ranks", "play_accelerator"),
     "deepspeed.ops": of_fake("fathom_fake_ranks", "play_deepspeed"),
     "torch.distributed.fsdp._fully_shard._fsdp_init": of_fake("fathom_fake_ranks", "play_shards"),
+    "torch.distributed.fsdp._flat_param": of_fake("fathom_fake_ranks", "play_flat"),
     "torch.distributed.fsdp._init_utils": of_fake("fathom_fake_ranks", "play_shards"),
 }
 

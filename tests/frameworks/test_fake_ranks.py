@@ -117,12 +117,22 @@ class Ranks(unittest.TestCase):
                  "--eval-batch", "2")
         self.within(found, self.predicted(config, *words), {"allocated": 0.05})
 
-    def test_first_step_by_fsdp1(self):
-        config = {**QWEN3, "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 6, "tie_word_embeddings": True}
-        found = self.train(config, 2048, steps=1, FATHOM_PLAY_RANKS="8", ACCELERATE_MIXED_PRECISION="bf16", **FSDP1)
-        words = ("--recipe", "trl", "--gpu", "8xH200", "--strategy", "fsdp1", "--context", "2048", "--batch", "1")
+    def first_step(self, config, strategy, *more, **variables):
+        found = self.train(config, 2048, steps=1, FATHOM_PLAY_RANKS="8", ACCELERATE_MIXED_PRECISION="bf16", **variables)
+        words = ("--recipe", "trl", "--gpu", "8xH200", "--strategy", strategy, "--context", "2048", "--batch", "1", *more)
         first = self.answer(config, *words)["steps"][0]
         self.within(found, {"allocated": first["allocated_bytes"]}, {"allocated": 0.2})
+
+    def test_first_step_by_fsdp1(self):
+        config = {**QWEN3, "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 6, "tie_word_embeddings": True}
+        self.first_step(config, "fsdp1", **FSDP1)
+
+    def test_whole_units_by_fsdp1(self):
+        config = {**QWEN3, "architectures": ["Qwen3ForCausalLM"], "num_hidden_layers": 6, "tie_word_embeddings": True}
+        self.first_step(config, "fsdp1", "--reshard", "off", **{**FSDP1, "FSDP_SHARDING_STRATEGY": "SHARD_GRAD_OP"})
+
+    def test_loaded_once_by_fsdp2(self):
+        self.first_step({**MISTRAL, "num_hidden_layers": 2}, "fsdp2", **{**FSDP2, "FSDP_CPU_RAM_EFFICIENT_LOADING": "true"})
 
     def test_zero3(self):
         self.repeat("u40", QWEN25, {"allocated": 0.02}, zero=3, ACCELERATE_USE_DEEPSPEED="true")

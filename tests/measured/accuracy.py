@@ -794,7 +794,7 @@ were predicted before they were run, too: allocated within 0.02 % on 12 and 0.24
 Weights in bf16 under bf16's autocast (`--precision bf16-autocast`: `bf16: true` over a model loaded in bf16) are in 22 rows of
 transformers' Trainer. TRL's trainers with them ran on fake tensors only (docs/probe.md, `tests/runs/bf16_autocast_fake.jsonl`):
 33 jobs, SFT, reward, DPO, KTO, GRPO and RLOO, with adapters and without, on one GPU, under DDP, FSDP and DeepSpeed, of which
-`tests/measured/bf16_autocast.py` holds what is allocated within 0.5 %. Answers say that they were not measured.
+`tests/measured/fake_trainers.py` holds what is allocated within 0.5 %. Answers say that they were not measured.
 
 How many rows a data set has decides what accumulation takes. j25 (FSDP2, two micro-batches, 64 ranks) reaches 3.24 GiB, as
 predicted: between micro-batches whole gradients are kept. The same job with six rows of data for all 64 ranks reached

@@ -34,13 +34,16 @@ static void drop_tiles(struct machine *m, struct tiles *t)
     machine_drop(m, t->student);
 }
 
+// Tiles are fp32: what is computed in that is copied nowhere.
 static void project(struct graph *g, const struct divergence *d, uint64_t weight_width)
 {
-    uint64_t words = u64_least(d->words, TILE_WORDS);
-    struct storage *hidden = machine_take(
-        g->machine, u64_least(d->tokens, TILE_TOKENS) * d->columns * COMPUTE_WIDTH, MEMORY_LOGITS);
-    if (weight_width != COMPUTE_WIDTH)
-        machine_scratch(g->machine, words * d->columns * COMPUTE_WIDTH);
+    uint64_t width = compute_width(g), words = u64_least(d->words, TILE_WORDS);
+    struct storage *hidden = NULL;
+    if (!g->wide)
+        hidden = machine_take(g->machine, u64_least(d->tokens, TILE_TOKENS) * d->columns * width,
+                              MEMORY_LOGITS);
+    if (weight_width != width)
+        machine_scratch(g->machine, words * d->columns * width);
     gemm_workspace(g);
     machine_drop(g->machine, hidden);
 }
@@ -57,7 +60,8 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
         for_weight = machine_take(m, 4 * weight, MEMORY_GRADIENTS);
     struct tiles t = take_tiles(m, d->tokens);
     project(g, d, n->input_bytes[1] / weight);
-    machine_scratch(m, u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * COMPUTE_WIDTH);
+    if (!g->wide)
+        machine_scratch(m, u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * compute_width(g));
     machine_drop(m, teacher);
     out[0].gradient = n->input_bytes[0] == 4 * hidden ? storage_share(for_hidden)
                                                       : take_working(g, n->input_bytes[0]);

@@ -10,17 +10,17 @@
 struct tiles {
     struct machine *machine;
     struct head_size size;
-    uint32_t hidden_width, weight_width;
+    uint32_t width, hidden_width, weight_width; // of products, and of what they are made of
     bool named; // the head's part is a variable, else let go at once
     struct storage *logits, *hidden, *weight;
 };
 
-// Autocast's type, or the hidden states', is bf16. What has it already is not copied.
+// What has the products' type already is not copied.
 static void take_part(const struct tiles *t, struct storage **s, uint64_t elements, uint32_t width)
 {
     struct storage *next = NULL;
-    if (width != COMPUTE_WIDTH)
-        next = machine_take(t->machine, elements * COMPUTE_WIDTH, MEMORY_LOGITS);
+    if (width != t->width)
+        next = machine_take(t->machine, elements * t->width, MEMORY_LOGITS);
     machine_drop(t->machine, *s);
     *s = next;
 }
@@ -28,7 +28,7 @@ static void take_part(const struct tiles *t, struct storage **s, uint64_t elemen
 static void begin_tiles(struct tiles *t)
 {
     uint64_t rows = u64_least(t->size.tokens, TILE_TOKENS);
-    t->logits = machine_take(t->machine, rows * TILE_WORDS * COMPUTE_WIDTH, MEMORY_LOGITS);
+    t->logits = machine_take(t->machine, rows * TILE_WORDS * t->width, MEMORY_LOGITS);
 }
 
 static void run_tiles(struct graph *g, struct tiles *t)
@@ -73,7 +73,7 @@ static void log_probs_backward(struct graph *g, struct node *n, struct outcome *
     const struct head_size *d = NODE_DETAIL(n, struct head_size);
     struct machine *m = g->machine;
     uint64_t hidden = d->tokens * d->columns, weight = d->words * d->columns;
-    struct tiles t = {.machine = m, .size = *d, .named = true};
+    struct tiles t = {.machine = m, .size = *d, .named = true, .width = compute_width(g)};
     t.hidden_width = (uint32_t)(n->input_bytes[0] / hidden);
     t.weight_width = (uint32_t)(n->input_bytes[1] / weight);
     bool trained = n->inputs[1] != NO_NODE;
@@ -130,7 +130,7 @@ struct var op_log_probs(struct graph *g, struct var hidden, int head, struct var
     struct head_size size = {hidden.elements / p->columns, p->columns,
                              weight.elements / p->columns};
     struct node *n = p->frozen ? graph_add_for(g, &log_probs, hidden) : graph_add(g, &log_probs);
-    struct tiles t = {.machine = g->machine, .size = size};
+    struct tiles t = {.machine = g->machine, .size = size, .width = compute_width(g)};
     t.hidden_width = hidden.width;
     t.weight_width = p->width;
     struct read read = {hidden.storage, p->cut ? weight.storage : p->whole, targets.storage};
