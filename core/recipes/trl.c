@@ -1,8 +1,8 @@
 // TRL over accelerate 1.15 (utils/fsdp_utils.py, fsdp2_prepare_model): the last norm and the head
 // are one unit, and gradients are reduced in the compute type. A batch is tokens, labels and mask.
 // Losses that compare have a reference model beside the one that is trained.
-#include "core/losses/losses.h"
 #include "core/losses/trl.h"
+#include "core/losses/losses.h"
 #include "core/recipes/run.h"
 #include "core/strategies/batches.h"
 

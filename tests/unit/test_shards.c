@@ -247,12 +247,12 @@ TEST(a_precomputed_reference_leaves_its_engine_behind)
         const char *job;
         uint64_t step, evaluation;
     } rows[] = {
-        {"task=dpo model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2",
-         UINT64_C(3888061952), 0},
+        {"task=dpo model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2", UINT64_C(3888061952),
+         0},
         {"task=dpo model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2 accum=2 lora=16",
          UINT64_C(1541755392), 0},
-        {"task=kto model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2",
-         UINT64_C(3682549248), 0},
+        {"task=kto model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2", UINT64_C(3682549248),
+         0},
         {"task=kto model=Qwen3-1.7B layers=4 context=512 prompt=128 batch=2 lora=16",
          UINT64_C(1376776704), 0},
         {"task=dpo model=Llama-3.2-1B layers=6 context=1024 prompt=256 accum=3",
@@ -262,8 +262,9 @@ TEST(a_precomputed_reference_leaves_its_engine_behind)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         struct arena *a = test_arena();
-        const char *job = str_format(a, "recipe=trl@1.16 strategy=zero3 gpu=8xH200 %s "
-                                        "precompute-reference=on save=never",
+        const char *job = str_format(a,
+                                     "recipe=trl@1.16 strategy=zero3 gpu=8xH200 %s "
+                                     "precompute-reference=on save=never",
                                      rows[i].job)
                               .p;
         struct prediction p = predicted_in(a, job);

@@ -22,13 +22,13 @@ struct zero3 {
     int *bucket;
     int bucket_count;
     uint64_t bucket_filled, bucket_elements, ranks;
-    bool *in_block;        // a parameter of experts, or of their router where that is in the block
-    bool has_leaf_blocks;  // see zero3_is_leaf
-    int *weights;          // of a thin matrix: the weight it stands beside; -1
-    int base_count;        // parameters before the thin ones
-    bool is_fetched_early; // a checkpointed layer's last module, before the recomputation
-    int holder;            // which that was: weights to run it again are held for it; -1
-    uint64_t micro_batch;  // of the step, from 1
+    bool *in_block;         // a parameter of experts, or of their router where that is in the block
+    bool has_leaf_blocks;   // see zero3_is_leaf
+    int *weights;           // of a thin matrix: the weight it stands beside; -1
+    int base_count;         // parameters before the thin ones
+    bool is_fetched_early;  // a checkpointed layer's last module, before the recomputation
+    int holder;             // which that was: weights to run it again are held for it; -1
+    uint64_t micro_batch;   // of the step, from 1
     struct storage **parts; // of parameters as they were cut, before those that train are joined
     int part_count;
     bool is_whole; // hooks are taken off, all parameters are there
