@@ -564,8 +564,9 @@ void report_peak_json(struct json_out *j, const struct prediction *p)
     json_out_field_u64(j, "allocated_bytes", most.allocated_bytes);
     json_out_field_u64(j, "requested_bytes", most.requested_bytes);
     json_out_field_u64(j, "reserved_bytes", most.reserved_bytes);
-    if (p->reserved_high_bytes && most.reserved_bytes == p->reserved_bytes) {
-        json_out_field_u64(j, "reserved_low_bytes", p->reserved_low_bytes);
+    if (p->reserved_high_bytes) { // of the whole job, of which training may be less
+        json_out_field_u64(j, "reserved_low_bytes",
+                           u64_least(p->reserved_low_bytes, most.reserved_bytes));
         json_out_field_u64(j, "reserved_high_bytes", p->reserved_high_bytes);
     }
     json_out_field_u64(j, "driver_bytes", most.reserved_bytes + outside_bytes(&p->outside));
