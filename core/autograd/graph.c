@@ -93,6 +93,16 @@ void graph_keep_packed(struct node *n, struct storage *s)
     n->saved[n->saved_count++] = s;
 }
 
+static void keep_in(struct graph *g, struct node *n, struct storage *s)
+{
+    ASSERT(n->saved_count < NODE_SAVED);
+    bool offloads = g->offload.on && !g->frame && n->operation != &operation_pass;
+    n->saved[n->saved_count++] =
+        offloads ? offload_pack(&g->offload, g->machine, s, LAID_OUT) : storage_share(s);
+    if (g->machine->stamp)
+        stamp_kept(g, s);
+}
+
 void graph_keep(struct graph *g, struct node *n, struct storage *s)
 {
     if (g->frame && !g->keeping) { // the first run counts what the second will keep
@@ -104,14 +114,8 @@ void graph_keep(struct graph *g, struct node *n, struct storage *s)
         machine_host(g->machine, machine_rates(g->machine)->keep);
     if (g->stopped || !g->keeping)
         return;
-    if (n) {
-        ASSERT(n->saved_count < NODE_SAVED);
-        bool offloads = g->offload.on && !g->frame && n->operation != &operation_pass;
-        n->saved[n->saved_count++] =
-            offloads ? offload_pack(&g->offload, g->machine, s, LAID_OUT) : storage_share(s);
-        if (g->machine->stamp)
-            stamp_kept(g, s);
-    }
+    if (n)
+        keep_in(g, n, s);
     if (g->frame && ++g->frame->kept_so_far == g->frame->kept)
         g->stopped = true;
 }

@@ -32,6 +32,7 @@ static void add_time(struct timeline *t, const struct note *n)
 // Of the layer's input: what is shared and dropped meanwhile is not counted.
 static void play_kept(struct graph *g, const struct note *n, struct storage **input)
 {
+    ASSERT(*input); // only a backward pass has such notes
     if (n->kind == NOTE_BRING) {
         *input = offload_unpack(&g->offload, g->machine, *input);
         g->offload.input = *input;

@@ -393,7 +393,7 @@ bool teaches_nobody(const struct job *j)
 
 bool prompts_for_nothing(const struct job *j)
 {
-    bool texts = j->task == TASK_SFT || j->task == TASK_PRETRAIN;
+    bool texts = j->task == TASK_SFT || j->task == TASK_PRETRAIN || j->task == TASK_REWARD;
     return texts && (settings_find_z(j->given, "prompt") || settings_find_z(j->given, "response"));
 }
 

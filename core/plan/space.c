@@ -192,6 +192,22 @@ static bool attends_alike(const struct job *j)
            !job_masks_windows(j) && !job_masks_rows(j);
 }
 
+// Each is compared with the one before it, where that runs.
+static bool add_doublings(struct plan *p, struct arena *a, struct plan_family f, const char *way,
+                          struct error *e)
+{
+    uint64_t gpus = hardware_gpus(&p->job.hardware);
+    bool compared = f.alone >= 0;
+    for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
+        struct str words = str_format(a, "%s=%llu", way, (unsigned long long)n);
+        if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
+            return false;
+        if (compared && !p->families[p->family_count - 1].refused)
+            f.alone = p->family_count - 1;
+    }
+    return true;
+}
+
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller.
 // And replicas of the shards, one a node.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
@@ -217,13 +233,8 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
         return true;
     for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
         f.alone = alike ? alone : -1;
-        for (uint64_t n = 2; n <= gpus && n <= MOST_SHARING && gpus % n == 0; n *= 2) {
-            struct str words = str_format(a, "%s=%llu", ways[w], (unsigned long long)n);
-            if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
-                return false;
-            if (alike && !p->families[p->family_count - 1].refused)
-                f.alone = p->family_count - 1;
-        }
+        if (!add_doublings(p, a, f, ways[w], e))
+            return false;
     }
     return true;
 }
