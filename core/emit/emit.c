@@ -46,11 +46,8 @@ static void slurm_facts(struct draft *j)
 bool emit_check(const struct draft *j, struct error *e)
 {
     const struct writer *w = writers[j->job->target];
-    const struct setting *teacher = settings_find_z(j->settings, "teacher");
     struct words generating =
         words_of("rollout rollout-tp rollout-memory samples prompt response", ' ');
-    if (teacher && !draft_is(j, IS_OPD, 0))
-        return FAIL(e, BAD_INPUT, teacher->where, "only --task distill has a teacher");
     while (!draft_is(j, IS_ROLLOUT, 0) && words_next(&generating)) {
         const struct setting *item = settings_find(j->settings, generating.word);
         bool masked = str_is(generating.word, "prompt") && draft_is(j, IS_COMPARED, 0);
