@@ -275,8 +275,20 @@ static bool read_teacher(struct job *j, struct arena *a, struct error *e)
     return true;
 }
 
+static bool read_model(struct job *j, struct arena *a, const struct settings *s,
+                       const struct job *like, struct error *e)
+{
+    if (!like)
+        return model_from_settings(&j->model, a, s, e) &&
+               parameters_of(&j->parameters, a, &j->model, e);
+    j->model = like->model;
+    j->parameters = like->parameters;
+    return true;
+}
+
 // What no rule has been asked about.
-static bool read_job(struct job *j, struct arena *a, const struct settings *s, struct error *e)
+static bool read_job(struct job *j, struct arena *a, const struct settings *s,
+                     const struct job *like, struct error *e)
 {
     struct settings *given = NEW(a, struct settings, 1), *all = NEW(a, struct settings, 1);
     *j = (struct job){0};
@@ -287,9 +299,7 @@ static bool read_job(struct job *j, struct arena *a, const struct settings *s, s
     j->given = given;
     j->settings = all;
     if (!add_implied_recipe(given, e) || !add_implied_context(given, e) ||
-        !model_from_settings(&j->model, a, s, e) ||
-        !parameters_of(&j->parameters, a, &j->model, e) ||
-        !hardware_from_settings(&j->hardware, a, s, e) ||
+        !read_model(j, a, s, like, e) || !hardware_from_settings(&j->hardware, a, s, e) ||
         !recipe_fill(all, given, job_ranks(j) > 1, e) || !job_read_settings(j, all, e) ||
         !score_rows(j, a, e) || !read_teacher(j, a, e) || !spread_tokens(j, e))
         return false;
@@ -297,20 +307,32 @@ static bool read_job(struct job *j, struct arena *a, const struct settings *s, s
     return true;
 }
 
-bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
+static bool resolve(struct job *j, struct arena *a, const struct settings *s,
+                    const struct job *like, struct error *e)
 {
     struct job found;
-    if (!read_job(&found, a, s, e) || !check_rules(&found, e))
+    if (!read_job(&found, a, s, like, e) || !check_rules(&found, e))
         return false;
     *j = found;
     return true;
+}
+
+bool job_resolve(struct job *j, struct arena *a, const struct settings *s, struct error *e)
+{
+    return resolve(j, a, s, NULL, e);
+}
+
+bool job_from_settings_like(struct job *j, struct arena *a, const struct settings *s,
+                            const struct job *like, struct error *e)
+{
+    return resolve(j, a, s, like, e) && job_is_modelled(j, e);
 }
 
 bool job_taken_tokens(uint64_t *taken, struct arena scratch, const struct settings *s,
                       struct error *e)
 {
     struct job *j = NEW(&scratch, struct job, 1);
-    if (!read_job(j, &scratch, s, e))
+    if (!read_job(j, &scratch, s, NULL, e))
         return false;
     *taken = u64_most(j->prompt, job_image_tokens(j));
     return true;
@@ -318,7 +340,7 @@ bool job_taken_tokens(uint64_t *taken, struct arena scratch, const struct settin
 
 bool job_from_settings(struct job *j, struct arena *a, const struct settings *s, struct error *e)
 {
-    return job_resolve(j, a, s, e) && job_is_modelled(j, e);
+    return job_from_settings_like(j, a, s, NULL, e);
 }
 
 // transformers 5.17 takes sdpa wherever a model has it, Gemma 2 too, whose scores are then not
@@ -646,28 +668,6 @@ bool job_generates(const struct job *p)
 {
     return p->recipe == RECIPE_TRL &&
            (p->task == TASK_GRPO || p->task == TASK_RLOO || p->task == TASK_DISTILL);
-}
-
-bool job_has_8bit_optimizer(const struct job *j)
-{
-    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF ||
-           j->optimizer == OPTIMIZER_PAGED_8BIT;
-}
-
-bool job_pages_optimizer(const struct job *j)
-{
-    return j->optimizer == OPTIMIZER_PAGED_8BIT || j->optimizer == OPTIMIZER_PAGED;
-}
-
-bool job_is_trainers(const struct job *j)
-{
-    return j->recipe == RECIPE_TRANSFORMERS || j->recipe == RECIPE_TRL ||
-           j->recipe == RECIPE_AXOLOTL || j->recipe == RECIPE_LLAMAFACTORY;
-}
-
-bool job_has_bitsandbytes(const struct job *j)
-{
-    return job_has_8bit_optimizer(j) || job_pages_optimizer(j);
 }
 
 // As the policy's are cut, by a limit of their own.

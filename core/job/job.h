@@ -212,6 +212,10 @@ bool job_taken_tokens(uint64_t *taken, struct arena scratch, const struct settin
 bool job_from_settings(struct job *p, struct arena *a, const struct settings *s,
                        struct error *e) MUST_USE;
 
+// The same of settings that say the model as those of another job do, which has read it.
+bool job_from_settings_like(struct job *p, struct arena *a, const struct settings *s,
+                            const struct job *like, struct error *e) MUST_USE;
+
 // Only the fields that a row of the table binds, from settings that recipe_fill has completed.
 bool job_read_settings(struct job *j, const struct settings *complete, struct error *e) MUST_USE;
 

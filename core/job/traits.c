@@ -140,3 +140,25 @@ trait_set job_traits(const struct job *j)
         traits |= if_so(model_has(&j->model, by_feature[i].feature), by_feature[i].trait);
     return traits;
 }
+
+bool job_has_8bit_optimizer(const struct job *j)
+{
+    return j->optimizer == OPTIMIZER_ADAMW_8BIT || j->optimizer == OPTIMIZER_ADAMW_8BIT_HF ||
+           j->optimizer == OPTIMIZER_PAGED_8BIT;
+}
+
+bool job_pages_optimizer(const struct job *j)
+{
+    return j->optimizer == OPTIMIZER_PAGED_8BIT || j->optimizer == OPTIMIZER_PAGED;
+}
+
+bool job_is_trainers(const struct job *j)
+{
+    return j->recipe == RECIPE_TRANSFORMERS || j->recipe == RECIPE_TRL ||
+           j->recipe == RECIPE_AXOLOTL || j->recipe == RECIPE_LLAMAFACTORY;
+}
+
+bool job_has_bitsandbytes(const struct job *j)
+{
+    return job_has_8bit_optimizer(j) || job_pages_optimizer(j);
+}

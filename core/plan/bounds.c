@@ -52,12 +52,12 @@ const struct plan_group *plan_group_unshared(const struct plan *p, const struct 
 
 // Whether every dial is as far as the other's, or further, where they have an order in time, else
 // the same. Those that move no memory but the allocator's never make a step shorter.
-static bool is_no_faster(const struct plan_candidate *c, const struct plan_floor *than)
+static bool is_no_faster(const struct plan_candidate *c, const int than[PLAN_DIALS])
 {
-    bool some = plan_dials_say_some(c->dial) && plan_dials_say_some(than->dial);
+    bool some = plan_dials_say_some(c->dial) && plan_dials_say_some(than);
     for (int i = 0; i < PLAN_DIALS; i++) {
         bool ordered = (c->family->ordered && !some) || plan_dials[i].same_memory;
-        if (!is_as_far(i, c->dial[i], than->dial[i]) || (!ordered && c->dial[i] != than->dial[i]))
+        if (!is_as_far(i, c->dial[i], than[i]) || (!ordered && c->dial[i] != than[i]))
             return false;
     }
     return true;
@@ -84,7 +84,7 @@ static double by_estimates(const struct plan_group *own, const struct plan_group
     double seconds = 0;
     ptrdiff_t count = g == own ? g->estimate_count : g->estimates_settled;
     for (ptrdiff_t i = 0; i < count; i++)
-        if (g->estimates[i].seconds > seconds && is_no_faster(c, &g->estimates[i]))
+        if (g->estimates[i].seconds > seconds && is_no_faster(c, g->estimates[i].dial))
             seconds = g->estimates[i].seconds;
     return seconds;
 }
@@ -95,7 +95,7 @@ static double by_floors(const struct plan_group *own, const struct plan_group *g
     double seconds = 0;
     ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
     for (ptrdiff_t i = 0; i < count; i++)
-        if (g->floors[i].seconds > seconds && is_no_faster(c, &g->floors[i]))
+        if (g->floors[i].seconds > seconds && is_no_faster(c, g->floors[i].dial))
             seconds = g->floors[i].seconds;
     return seconds;
 }
@@ -106,7 +106,7 @@ static double least_at_work(const struct plan_group *own, const struct plan_grou
     double seconds = by_estimates(own, g, c);
     ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
     for (ptrdiff_t i = 0; i < count; i++)
-        if (g->floors[i].at_work > seconds && is_no_faster(c, &g->floors[i]))
+        if (g->floors[i].at_work > seconds && is_no_faster(c, g->floors[i].dial))
             seconds = g->floors[i].at_work;
     return AT_WORK * seconds;
 }

@@ -159,22 +159,56 @@ static double line_seconds(const struct lines *l, struct arena scratch, const st
     return stages_seconds(scratch, job, all);
 }
 
-static bool seconds_of(double *seconds, struct arena scratch, const struct plan *p,
-                       const struct plan_candidate *c, struct error *e)
+// A first step takes no longer than others: not so where DeepSpeed keeps the optimizer.
+static bool can_be_rough(const struct plan *p)
+{
+    return p->job.recipe == RECIPE_MEGATRON;
+}
+
+static double least_seconds(const struct lines *l, struct arena scratch, const struct job *job)
+{
+    return nearness(l->plan) * line_seconds(l, scratch, job) * least_at_work(l);
+}
+
+static bool find_roughly(struct plan_estimate *found, struct arena scratch, struct lines *l,
+                         const struct job *job, struct error *e)
+{
+    if (!outline_few(l, scratch, job, NULL, e))
+        return false;
+    for (int i = 0; i < SEEN_STAGES; i++)
+        found->parts[i] = least_part(l, i);
+    if (can_be_rough(l->plan))
+        found->seconds = least_seconds(l, scratch, job);
+    found->rough = true;
+    return true;
+}
+
+static bool find_finely(struct plan_estimate *found, struct arena scratch, struct lines *l,
+                        const struct job *job, struct error *e)
+{
+    if (!outline_few(l, scratch, job, found->parts, e))
+        return false;
+    found->seconds = least_seconds(l, scratch, job);
+    found->rough = false;
+    return true;
+}
+
+// Roughly first, which may tell enough; `known` is what was found so, or NULL.
+static bool find_seconds(struct plan_estimate *found, struct arena scratch, const struct plan *p,
+                         const struct plan_candidate *c, const struct plan_estimate *known,
+                         struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     struct lines *l = NEW(&scratch, struct lines, 1);
-    double parts[SEEN_STAGES];
     l->plan = p;
     l->family = c->family;
-    if (!plan_job(job, &scratch, p, c, e) || !outline_few(l, scratch, job, NULL, e))
+    if (!plan_job(job, &scratch, p, c, e))
         return false;
-    for (int i = 0; i < SEEN_STAGES; i++)
-        parts[i] = least_part(l, i);
-    if (!outline_few(l, scratch, job, parts, e))
+    if (known)
+        memcpy(found->parts, known->parts, sizeof found->parts);
+    else if (!find_roughly(found, scratch, l, job, e))
         return false;
-    *seconds = nearness(p) * line_seconds(l, scratch, job) * least_at_work(l);
-    return true;
+    return (!known && can_be_rough(p)) || find_finely(found, scratch, l, job, e);
 }
 
 bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
@@ -193,9 +227,11 @@ bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const st
     return true;
 }
 
-static const struct plan_floor *estimate_of(const struct plan_group *g, const int dial[PLAN_DIALS])
+// The last, which is the finest.
+static const struct plan_estimate *estimate_of(const struct plan_group *g,
+                                               const int dial[PLAN_DIALS])
 {
-    for (ptrdiff_t i = 0; i < g->estimate_count; i++) {
+    for (ptrdiff_t i = g->estimate_count - 1; i >= 0; i--) {
         bool same = true;
         for (int d = 0; d < PLAN_DIALS; d++)
             same &= plan_dials[d].same_memory || g->estimates[i].dial[d] == dial[d];
@@ -207,7 +243,8 @@ static const struct plan_floor *estimate_of(const struct plan_group *g, const in
 
 bool plan_has_estimate(const struct plan_group *g, const struct plan_candidate *c)
 {
-    return estimate_of(g, c->dial) != NULL;
+    const struct plan_estimate *known = estimate_of(g, c->dial);
+    return known && !known->rough;
 }
 
 // The same where nothing is recomputed, and where everything is.
@@ -245,13 +282,13 @@ static const struct plan_candidate *open_end(const struct plan_group *g,
                                              const struct plan_candidate ends[2])
 {
     for (int all = 0; all < 2; all++)
-        if (!estimate_of(g, ends[all].dial))
+        if (!plan_has_estimate(g, &ends[all]))
             return &ends[all];
     return NULL;
 }
 
 // Of a count the ends come first, one at a time: they may tell enough.
-static bool estimate_seconds(struct plan_floor *f, struct arena scratch, const struct plan *p,
+static bool estimate_seconds(struct plan_estimate *f, struct arena scratch, const struct plan *p,
                              struct plan_look look, struct error *e)
 {
     const struct plan_group *g = look.group;
@@ -261,7 +298,7 @@ static bool estimate_seconds(struct plan_floor *f, struct arena scratch, const s
     double part;
     memcpy(f->dial, open ? open->dial : c.dial, sizeof f->dial);
     if (open)
-        return seconds_of(&f->seconds, scratch, p, open, e);
+        return find_seconds(f, scratch, p, open, estimate_of(g, open->dial), e);
     if (!find_part(&part, scratch, p, &c, e))
         return false;
     double none = estimate_of(g, ends[0].dial)->seconds,
@@ -274,7 +311,7 @@ bool plan_estimate(const struct plan *p, struct plan_look look, struct arena scr
                    struct error *failure)
 {
     struct plan_group *g = look.group;
-    struct plan_floor f = {.family = g->family, .batch = g->batch, .accum = g->accum};
+    struct plan_estimate f = {0};
     struct error e = {0};
     if (!estimate_seconds(&f, scratch, p, look, &e)) {
         plan_note_refusal(g, look.node, &e, failure);

@@ -65,7 +65,7 @@ bool plan_job_of(struct job *job, struct arena *a, const struct plan *p, struct 
 {
     struct settings *s = NEW(a, struct settings, 1);
     *s = settings_in(a);
-    return lay_over(s, &p->base, words, e) && job_from_settings(job, a, s, e);
+    return lay_over(s, &p->base, words, e) && job_from_settings_like(job, a, s, &p->job, e);
 }
 
 bool plan_job(struct job *job, struct arena *a, const struct plan *p,

@@ -21,6 +21,7 @@
 
 #include "core/base/runner.h"
 #include "core/predict/predict.h"
+#include "core/predict/stages.h"
 
 enum plan_goal { GOAL_SPEED, GOAL_COST, GOAL_MEMORY, GOAL_SIMPLICITY, PLAN_GOALS };
 extern const char *const plan_goal_words[PLAN_GOALS];
@@ -96,7 +97,7 @@ struct plan_group {
     ptrdiff_t floor_count, floors_settled;
     struct plan_end *ends; // of predictions that were not made to theirs
     ptrdiff_t end_count;
-    struct plan_floor *estimates; // of seconds alone (estimate.h)
+    struct plan_estimate *estimates; // of seconds alone (estimate.h)
     ptrdiff_t estimate_count, estimates_settled;
     struct error refusal; // the first
 };
@@ -112,6 +113,15 @@ struct plan_floor {
     double seconds;                // 0: not asked
     double at_work;                // of those, without what it waits
     const struct plan_floor *next; // of the same place, that was settled before
+};
+
+// How long something takes at least, by the same with few layers. A rough one is of a step on a
+// card that clocks as high as it can; `parts` of what its ranks do are then products and attention.
+struct plan_estimate {
+    int dial[PLAN_DIALS];
+    double seconds;
+    bool rough;
+    double parts[SEEN_STAGES];
 };
 
 // Where a prediction ended that nobody asked to go on: so much is reserved at least.

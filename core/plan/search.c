@@ -53,7 +53,10 @@ static bool estimate_fastest(const struct search *s, struct plan_group *g, struc
         struct plan_candidate c = plan_node(g, n);
         if (plan_is_late(&c) || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
-        if (plan_estimate(s->plan, (struct plan_look){g, n, true}, scratch, failure))
+        struct plan_look look = {g, n, true};
+        while (!plan_has_estimate(g, &c) && plan_estimate(s->plan, look, scratch, failure))
+            continue;
+        if (plan_has_estimate(g, &c))
             return true;
         if (failure->code != ERROR_NONE)
             return false;
@@ -80,7 +83,7 @@ void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
     if (!g->floors)
         g->floors = NEW(a, struct plan_floor, 3 * g->family->nodes);
     if (!g->estimates && plan_can_estimate(p, g->family))
-        g->estimates = NEW(a, struct plan_floor, g->family->nodes);
+        g->estimates = NEW(a, struct plan_estimate, 2 * g->family->nodes);
     if (!g->ends)
         g->ends = NEW(a, struct plan_end, g->family->nodes);
     if (!g->candidates)
