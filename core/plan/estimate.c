@@ -193,20 +193,16 @@ static bool find_finely(struct plan_estimate *found, struct arena scratch, struc
     return true;
 }
 
-// Roughly first, which may tell enough; `known` is what was found so, or NULL.
+// Roughly first, which may tell enough; finely what is known so.
 static bool find_seconds(struct plan_estimate *found, struct arena scratch, const struct plan *p,
-                         const struct plan_candidate *c, const struct plan_estimate *known,
-                         struct error *e)
+                         const struct plan_candidate *c, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     struct lines *l = NEW(&scratch, struct lines, 1);
+    bool known = found->rough;
     l->plan = p;
     l->family = c->family;
-    if (!plan_job(job, &scratch, p, c, e))
-        return false;
-    if (known)
-        memcpy(found->parts, known->parts, sizeof found->parts);
-    else if (!find_roughly(found, scratch, l, job, e))
+    if (!plan_job(job, &scratch, p, c, e) || (!known && !find_roughly(found, scratch, l, job, e)))
         return false;
     return (!known && can_be_rough(p)) || find_finely(found, scratch, l, job, e);
 }
@@ -295,10 +291,13 @@ static bool estimate_seconds(struct plan_estimate *f, struct arena scratch, cons
     struct plan_candidate c = plan_node(g, look.node);
     struct plan_candidate ends[2] = {end_of_some(&c, false), end_of_some(&c, true)};
     const struct plan_candidate *open = plan_dials_say_some(c.dial) ? open_end(g, ends) : &c;
+    const struct plan_estimate *known = open ? estimate_of(g, open->dial) : NULL;
     double part;
+    if (known)
+        *f = *known;
     memcpy(f->dial, open ? open->dial : c.dial, sizeof f->dial);
     if (open)
-        return find_seconds(f, scratch, p, open, estimate_of(g, open->dial), e);
+        return find_seconds(f, scratch, p, open, e);
     if (!find_part(&part, scratch, p, &c, e))
         return false;
     double none = estimate_of(g, ends[0].dial)->seconds,
