@@ -253,7 +253,7 @@ static bool score_rows(struct job *j, struct arena *a, struct error *e)
     if (j->task != TASK_REWARD)
         return true;
     j->model.labels = 1;
-    j->model.unties_words = model_has(&j->model, FEATURE_TIED);
+    j->model.unties_words |= model_has(&j->model, FEATURE_TIED);
     j->model.features &= ~FEATURE_TIED;
     return parameters_of(&j->parameters, a, &j->model, e);
 }

@@ -56,7 +56,13 @@ static const struct axis_value losses[] = {[LOSS_OWN] = {"", 0},
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
 static const struct axis_value layers[] = {{"", 0}, {"layer-kernels=liger", LIGER_TROUBLE}};
 
-enum { REPLICA_TROUBLE = 1, TUNED_TROUBLE = 1, HOSTED_TROUBLE = 3, MOST_SHARING = 64 };
+enum {
+    REPLICA_TROUBLE = 1,
+    TUNED_TROUBLE = 1,
+    HOSTED_TROUBLE = 3,
+    MOST_SHARING = 64,
+    MOST_NODES_OF_SHARDS = 8
+};
 
 bool plan_is_given(const struct plan *p, const char *setting)
 {
@@ -208,22 +214,32 @@ static bool add_doublings(struct plan *p, struct arena *a, struct plan_family f,
     return true;
 }
 
+// Replicas of the shards, which are those of a node, or of two, four or eight.
+static bool add_replicas(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    uint64_t nodes = p->job.hardware.nodes;
+    for (uint64_t each = 1; each <= MOST_NODES_OF_SHARDS && each * 2 <= nodes; each *= 2) {
+        struct str words = str_format(a, "replicate=%llu", (unsigned long long)(nodes / each));
+        if (nodes % each == 0 &&
+            !plan_add_family(p, a, plan_placed(a, f, words, REPLICA_TROUBLE), e))
+            return false;
+    }
+    return true;
+}
+
 // Ranks that share a sequence, in doublings, with the framework's own loss, which is the smaller.
-// And replicas of the shards, one a node.
+// And replicas.
 static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     static const char *const ways[] = {"cp", "sp"};
     ptrdiff_t alone = p->family_count;
-    uint64_t gpus = hardware_gpus(&p->job.hardware), nodes = p->job.hardware.nodes;
+    uint64_t gpus = hardware_gpus(&p->job.hardware);
     bool alike = attends_alike(&p->job);
     f.alone = -1;
     if (!plan_add_family(p, a, f, e))
         return false;
-    if (nodes > 1 && !plan_is_given(p, "replicate")) {
-        struct str words = str_format(a, "replicate=%llu", (unsigned long long)nodes);
-        if (!plan_add_family(p, a, plan_placed(a, f, words, REPLICA_TROUBLE), e))
-            return false;
-    }
+    if (!plan_is_given(p, "replicate") && !add_replicas(p, a, f, e))
+        return false;
     if (adds_tensors(p, &f)) {
         struct str words = str_format(a, "tp=%llu", (unsigned long long)gpus);
         if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))

@@ -566,23 +566,38 @@ TEST(rings_read_sequences_one_by_one)
     CHECK(once <= several * 1.01);
 }
 
+static void check_command(struct arena *a, const struct plan *p)
+{
+    struct settings s;
+    struct error e = {0};
+    CHECK(plan_settings(&s, a, p, plan_words(a, p->best), &e));
+    const struct prediction *again = predicted(a, &s);
+    CHECK_U64(again->reserved_bytes, p->best->prediction.reserved_bytes);
+    CHECK(again->time.seconds == p->best->prediction.time.seconds);
+    CHECK_U64(p->best->batch * p->best->accum * p->best->family->data_parallel,
+              p->request.global_batch);
+}
+
 // What plan says is what predict says of its settings.
 TEST(the_command_predicts_the_same)
 {
     for (ptrdiff_t i = 0; i < COUNT_OF(spaces); i++) {
         struct arena *a = test_arena();
         const struct plan *p = plan_of(a, spaces[i], GOAL_SPEED, false);
-        struct settings s;
-        struct error e = {0};
-        if (!p->best)
-            continue;
-        CHECK(plan_settings(&s, a, p, plan_words(a, p->best), &e));
-        const struct prediction *again = predicted(a, &s);
-        CHECK_U64(again->reserved_bytes, p->best->prediction.reserved_bytes);
-        CHECK(again->time.seconds == p->best->prediction.time.seconds);
-        CHECK_U64(p->best->batch * p->best->accum * p->best->family->data_parallel,
-                  p->request.global_batch);
+        if (p->best)
+            check_command(a, p);
     }
+}
+
+TEST(a_head_that_its_configuration_ties_is_untied_once)
+{
+    struct arena *a = test_arena();
+    const struct plan *p = plan_of(a,
+                                   "recipe=trl task=reward model=Qwen3-0.6B gpu=2xA100-80G "
+                                   "layers=2 context=2048 global-batch=4 tp=2",
+                                   GOAL_SPEED, false);
+    CHECK(p->best);
+    check_command(a, p);
 }
 
 TEST(steps_of_an_epoch_by_framework)
@@ -616,4 +631,23 @@ TEST(prices_are_numbers)
     CHECK(!data_read(&d, settings_of(a, "price=cheap data-size=1"), &e));
     e = (struct error){0};
     CHECK(!data_read(&d, settings_of(a, "price=12"), &e)); // of nothing
+}
+
+static bool has_family(const struct plan *p, struct str place)
+{
+    for (ptrdiff_t i = 0; i < p->family_count; i++)
+        if (str_equal(p->families[i].place, place) && !p->families[i].refused)
+            return true;
+    return false;
+}
+
+TEST(shards_may_be_those_of_several_nodes)
+{
+    struct arena *a = test_arena();
+    const struct plan *p = plan_of(a,
+                                   "recipe=trl model=Qwen3-0.6B gpu=4x2xA100-80G layers=2 "
+                                   "context=1024 global-batch=8",
+                                   GOAL_SPEED, false);
+    CHECK(has_family(p, STR("replicate=4")) && has_family(p, STR("replicate=2")));
+    CHECK(!has_family(p, STR("replicate=1")) && !has_family(p, STR("replicate=8")));
 }
