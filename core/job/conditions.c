@@ -440,6 +440,12 @@ bool asks_for_one_reader(const struct job *j)
     return is_asked_for(j, "load-once");
 }
 
+// On the GPUs that train, where nobody gives it others.
+bool generates_in_turn(const struct job *j)
+{
+    return !settings_find_z(j->given, "rollout");
+}
+
 bool has_kl_elsewhere(const struct job *j)
 {
     return settings_find_z(j->given, "beta") && (!job_generates(j) || j->task == TASK_DISTILL);

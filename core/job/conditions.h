@@ -41,6 +41,7 @@ condition folds_experts;
 condition folds_half;
 condition folds_outside_leaves;
 condition freezes_part;
+condition generates_in_turn;
 condition has_another_step_over_shards;
 condition has_flash_without_half;
 condition has_idle_adapters;
