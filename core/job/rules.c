@@ -84,7 +84,7 @@ const struct rule needed_rules[] = {
             "nf4 --lora 16, or name the model that they were made of"},
     {0, IS_VISION, has_images, 0, CANNOT, "images", "@family@ reads no images"},
     {0, IS_VISION, freezes_part, 0, CANNOT, "freeze",
-     "freeze names a part of a model with vision, which @family@ is not"},
+     "freeze names a part of a model with vision, and @family@ has none"},
     {IS_VISION, 0, trains_nothing, 0, CANNOT, "freeze",
      "without images the vision tower has nothing to be trained on: --images 1"},
     {IS_VISION, 0, has_odd_images, 0, CANNOT, "image-size",
@@ -253,7 +253,7 @@ const struct rule needed_rules[] = {
     {0, 0, asks_sinks_for_another, 0, CANNOT, "attention",
      "@family@ has sinks, which of these only eager knows"},
     {0, 0, asks_written_for_another, 0, CANNOT, "attention",
-     "@family@ writes its attention out: of these it has eager only"},
+     "@family@ writes attention out: of these there is eager only"},
     {0, 0, asks_falcon_for_another, 0, NOT_YET, "attention",
      "@family@ is modelled with sdpa only, and without context parallel"},
     {IS_CP, IS_MEGATRON, asks_for_no_sdpa, 0, CANNOT, "attention",
@@ -263,7 +263,7 @@ const struct rule needed_rules[] = {
      "context parallel drops the mask that keeps packed sequences apart, and TRL refuses the two "
      "together: leave --batching out"},
     {IS_CP, 0, job_attends_eagerly, 0, CANNOT, "cp",
-     "torch's context parallel goes round with sdpa only, and @family@ attends eagerly"},
+     "torch's context parallel goes round with sdpa only, and @family@ has eager attention"},
     {0, 0, passes_learned_positions, 0, CANNOT, "context",
      "@family@ has learned positions, @max_position@ of them, and none for more tokens"},
 
