@@ -29,15 +29,20 @@ static bool is_more_than_one(const struct setting *size)
     return size && !str_is(size->value, "1");
 }
 
-// accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin: NO_WRAP is the default.
-static bool check_units(const struct conclusion *c)
+// accelerate 1.15, utils/dataclasses.py, FullyShardedDataParallelPlugin: NO_WRAP is the default, of
+// flags as of files, and of both versions (utils/fsdp_utils.py, fsdp2_prepare_auto_wrap_policy).
+// Tensor parallel shards nothing, nor does one GPU.
+static bool check_units(struct conclusion *c)
 {
     const struct setting *kind = fact(c, "kind");
-    bool by_flags = kind && fact(c, "launched-by") && !fact(c, "Accelerate");
-    return !by_flags || !str_is(kind->value, "fsdp1") || fact(c, "wraps-layers") ||
-           FAIL(c->error, UNSUPPORTED, kind->where,
-                "without --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit "
-                "of all layers, which is not modelled");
+    bool whole = kind && str_is(kind->value, "fsdp1") && !fact(c, "wraps-layers") &&
+                 !is_more_than_one(effective(c, "tp")) && c->ranks != 1;
+    if (!whole || replaced(c, "strategy", STR("one unit of all layers"), kind->where))
+        return true;
+    return FAIL(c->error, UNSUPPORTED, kind->where,
+                "without %sfsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit "
+                "of all layers, which is not modelled (--strategy stands in for it)",
+                fact(c, "Accelerate") ? "" : "--");
 }
 
 bool conclude_launch(struct conclusion *c)

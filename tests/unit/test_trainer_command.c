@@ -145,7 +145,7 @@ TEST(flags_of_the_launcher)
         {"accelerate launch --use_fsdp " WRAPPED SFT, "gpu=8xH100-80G", "strategy=fsdp1"},
         {"accelerate launch --use_fsdp --fsdp_version 2" SFT, "gpu=8xH100-80G",
          "!without --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit of all "
-         "layers, which is not modelled"},
+         "layers, which is not modelled (--strategy stands in for it)"},
         {"accelerate launch --use_fsdp " WRAPPED " --fsdp_reshard_after_forward odd" SFT,
          "gpu=8xH100-80G",
          "!launcher.fsdp_config.fsdp_reshard_after_forward 'odd' of TRL is not read, and may "
