@@ -45,10 +45,42 @@ static bool check_units(struct conclusion *c)
                 fact(c, "Accelerate") ? "" : "--");
 }
 
+// transformers 5.17, training_args.py, _apply_legacy_fsdp_to_config and _process_fsdp_args: FSDP2
+// unless fsdp_config says otherwise, in units of a layer, each rank reading all weights. Versions
+// before 5 meant FSDP1.
+static bool conclude_arguments(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "fsdp-words"), *recipe = effective(c, "recipe");
+    if (!said || replaced(c, "strategy", STR("fsdp in the arguments"), said->where))
+        return true;
+    if (!(fact(c, "TRL") || fact(c, "transformers")) ||
+        (recipe && str_cut(recipe->value, '@').found))
+        return FAIL(c->error, UNSUPPORTED, said->where,
+                    "fsdp in the arguments is read of today's Trainer only (--strategy stands in "
+                    "for it)");
+    struct words words = {.rest = said->value, .separator = ' '};
+    while (words_next(&words)) {
+        bool known = words_have("true full_shard auto_wrap shard_grad_op offload", ' ', words.word);
+        if (!known)
+            return FAIL(c->error, UNSUPPORTED, said->where,
+                        "of transformers' ways to shard full_shard, shard_grad_op, auto_wrap and "
+                        "offload are FSDP2's, not '%.*s' (--strategy stands in for it)",
+                        STR_ARGS(str_short(words.word)));
+        if ((str_is(words.word, "shard_grad_op") && !put(c, "reshard", STR("off"), said->where)) ||
+            (str_is(words.word, "offload") && !put(c, "offload", STR("all"), said->where)))
+            return false;
+    }
+    return put(c, "strategy", STR("fsdp2"), said->where) &&
+           put_unless_there(c, "load-once", STR("off"), said->where) &&
+           put_unless_there(c, "save", STR("full"), said->where);
+}
+
 bool conclude_launch(struct conclusion *c)
 {
     const struct setting *by = fact(c, "launched-by");
     bool trainer = fact(c, "TRL") || fact(c, "transformers");
+    if (!conclude_arguments(c))
+        return false;
     bool said = effective(c, "strategy") || is_more_than_one(effective(c, "tp"));
     if (!check_units(c))
         return false;
