@@ -65,6 +65,12 @@ void buf_repeat(struct buf *b, char c, ptrdiff_t count)
         buf_char(b, c);
 }
 
+void buf_count(struct buf *b, uint64_t n, const char *one)
+{
+    bool hissing = str_ends(str_from(one), STR("ch")) || str_ends(str_from(one), STR("sh"));
+    buf_printf(b, "%llu %s%s", (unsigned long long)n, one, n == 1 ? "" : hissing ? "es" : "s");
+}
+
 void buf_printf(struct buf *b, const char *format, ...)
 {
     va_list args, again;

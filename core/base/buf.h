@@ -3,6 +3,8 @@
 #ifndef FATHOM_BASE_BUF_H
 #define FATHOM_BASE_BUF_H
 
+#include <stdint.h>
+
 #include "core/base/arena.h"
 #include "core/base/str.h"
 
@@ -22,6 +24,9 @@ void buf_put_z(struct buf *b, const char *z);
 void buf_char(struct buf *b, char c);
 void buf_repeat(struct buf *b, char c, ptrdiff_t count);
 void buf_printf(struct buf *b, const char *format, ...) PRINTF_LIKE(2, 3);
+
+// "1 step", "2 steps", "3 batches": of a noun that is regular.
+void buf_count(struct buf *b, uint64_t n, const char *one);
 
 // Text from outside, in one line: whatever is not plain (core/base/utf8.h) is shown as '?'.
 void put_plain(struct buf *b, struct str s);

@@ -205,11 +205,14 @@ static struct str python_text(struct arena *a, struct str text)
 static struct str server_says(struct arena *a, const struct split_part *p)
 {
     struct buf says = buf_in(a);
-    buf_printf(&says, "%llu engine%s of %llu GPU%s, ", (unsigned long long)p->engines,
-               p->engines > 1 ? "s" : "", (unsigned long long)p->tp, p->tp > 1 ? "s" : "");
+    buf_count(&says, p->engines, "engine");
+    buf_put_z(&says, " of ");
+    buf_count(&says, p->tp, "GPU");
+    buf_put_z(&says, ", ");
     put_gib(&says, p->reserved);
-    buf_printf(&says, " of each card, room for %llu sequences each, %.1f s",
-               (unsigned long long)p->sequences, p->seconds);
+    buf_put_z(&says, " of each card, room for ");
+    buf_count(&says, p->sequences, "sequence");
+    buf_printf(&says, " each, %.1f s", p->seconds);
     return buf_str(&says);
 }
 

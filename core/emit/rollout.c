@@ -246,7 +246,8 @@ struct str draft_aside(const struct draft *j)
         buf_put_z(&out, " Megatron's sizes follow a rule of thumb that launch.sh states; nothing "
                         "says that they fit.");
     if (draft_is(j, IS_PAIRS, 0))
-        buf_printf(&out, " A step has %llu pairs, which are %llu rows.", pairs, 2 * pairs);
+        buf_printf(&out, " A step has %llu pair%s, which %s %llu rows.", pairs,
+                   pairs == 1 ? "" : "s", pairs == 1 ? "is" : "are", 2 * pairs);
     if (draft_is(j, IS_ROLLOUT, 0) && !given)
         buf_printf(&out,
                    " Prompts get %llu tokens of the context and answers %llu, unless --prompt or "

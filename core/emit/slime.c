@@ -214,9 +214,6 @@ static const struct line run_lines[] = {
 
 static const struct refusal refusals[] = {
     {IS_NO_DATASET, 0, "dataset", "slime reads prompts from a JSON-lines file: --dataset FILE"},
-    {IS_EXPANDABLE, IS_APART, "expandable",
-     "slime's offloading between training and generating does not work with expandable segments; "
-     "--rollout N gives generation its own GPUs"},
 };
 
 static struct str devices(struct arena *a, uint64_t first, uint64_t count)

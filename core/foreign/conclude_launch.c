@@ -29,21 +29,58 @@ static bool is_more_than_one(const struct setting *size)
     return size && !str_is(size->value, "1");
 }
 
-// accelerate/utils/dataclasses.py, FullyShardedDataParallelPlugin: NO_WRAP is the default.
-static bool check_units(const struct conclusion *c)
+// accelerate 1.15, utils/dataclasses.py, FullyShardedDataParallelPlugin: NO_WRAP is the default, of
+// flags as of files, and of both versions (utils/fsdp_utils.py, fsdp2_prepare_auto_wrap_policy).
+// Tensor parallel shards nothing, nor does one GPU.
+static bool check_units(struct conclusion *c)
 {
     const struct setting *kind = fact(c, "kind");
-    bool by_flags = kind && fact(c, "launched-by") && !fact(c, "Accelerate");
-    return !by_flags || !str_is(kind->value, "fsdp1") || fact(c, "wraps-layers") ||
-           FAIL(c->error, UNSUPPORTED, kind->where,
-                "without --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit "
-                "of all layers, which is not modelled");
+    bool whole = kind && str_is(kind->value, "fsdp1") && !fact(c, "wraps-layers") &&
+                 !is_more_than_one(effective(c, "tp")) && c->ranks != 1;
+    if (!whole || replaced(c, "strategy", STR("one unit of all layers"), kind->where))
+        return true;
+    return FAIL(c->error, UNSUPPORTED, kind->where,
+                "without %sfsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit "
+                "of all layers, which is not modelled (--strategy stands in for it)",
+                fact(c, "Accelerate") ? "" : "--");
+}
+
+// transformers 5.17, training_args.py, _apply_legacy_fsdp_to_config and _process_fsdp_args: FSDP2
+// unless fsdp_config says otherwise, in units of a layer, each rank reading all weights. Versions
+// before 5 meant FSDP1.
+static bool conclude_arguments(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "fsdp-words"), *recipe = effective(c, "recipe");
+    if (!said || replaced(c, "strategy", STR("fsdp in the arguments"), said->where))
+        return true;
+    if (!(fact(c, "TRL") || fact(c, "transformers")) ||
+        (recipe && str_cut(recipe->value, '@').found))
+        return FAIL(c->error, UNSUPPORTED, said->where,
+                    "fsdp in the arguments is read of today's Trainer only (--strategy stands in "
+                    "for it)");
+    struct words words = {.rest = said->value, .separator = ' '};
+    while (words_next(&words)) {
+        bool known = words_have("true full_shard auto_wrap shard_grad_op offload", ' ', words.word);
+        if (!known)
+            return FAIL(c->error, UNSUPPORTED, said->where,
+                        "of transformers' ways to shard full_shard, shard_grad_op, auto_wrap and "
+                        "offload are FSDP2's, not '%.*s' (--strategy stands in for it)",
+                        STR_ARGS(str_short(words.word)));
+        if ((str_is(words.word, "shard_grad_op") && !put(c, "reshard", STR("off"), said->where)) ||
+            (str_is(words.word, "offload") && !put(c, "offload", STR("all"), said->where)))
+            return false;
+    }
+    return put(c, "strategy", STR("fsdp2"), said->where) &&
+           put_unless_there(c, "load-once", STR("off"), said->where) &&
+           put_unless_there(c, "save", STR("full"), said->where);
 }
 
 bool conclude_launch(struct conclusion *c)
 {
     const struct setting *by = fact(c, "launched-by");
     bool trainer = fact(c, "TRL") || fact(c, "transformers");
+    if (!conclude_arguments(c))
+        return false;
     bool said = effective(c, "strategy") || is_more_than_one(effective(c, "tp"));
     if (!check_units(c))
         return false;

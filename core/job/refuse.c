@@ -19,7 +19,7 @@ const struct rule *rule_broken(const struct job *j, enum error_code code)
     return NULL;
 }
 
-static bool put_number(struct buf *b, const struct job *j, struct str name)
+static bool number_of(uint64_t *value, const struct job *j, struct str name)
 {
     const struct {
         const char *name;
@@ -43,13 +43,13 @@ static bool put_number(struct buf *b, const struct job *j, struct str name)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(numbers); i++)
         if (str_is(name, numbers[i].name)) {
-            buf_printf(b, "%llu", (unsigned long long)numbers[i].value);
+            *value = numbers[i].value;
             return true;
         }
     return false;
 }
 
-static void put_name(struct buf *b, const struct job *j, struct str name)
+static const char *name_of(const struct job *j, struct str name)
 {
     const struct {
         const char *name, *text;
@@ -64,7 +64,61 @@ static void put_name(struct buf *b, const struct job *j, struct str name)
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(names); i++)
         if (str_is(name, names[i].name))
-            buf_put_z(b, names[i].text);
+            return names[i].text;
+    return "";
+}
+
+// What follows a value agrees with it: "the one GPU", "Phi-3 and Phi-4 are".
+struct agreement {
+    const char *written, *instead;
+};
+
+static const struct agreement of_one[] = {
+    {" GPUs", " GPU"},       {" layers", " layer"},
+    {" experts", " expert"}, {" attention heads", " attention head"},
+    {" heads", " head"},     {0},
+};
+
+static const struct agreement of_several[] = {
+    {" is ", " are "},       {" has ", " have "},   {" reads ", " read "},
+    {" writes ", " write "}, {" fails ", " fail "}, {0},
+};
+
+static const struct agreement *agreement_of(const struct agreement *rows, struct str rest)
+{
+    while (rows->written && !str_starts(rest, str_from(rows->written)))
+        rows++;
+    return rows->written ? rows : NULL;
+}
+
+static bool is_several(struct str title)
+{
+    for (struct str_cut c = str_cut(title, ' '); c.found; c = str_cut(c.tail, ' '))
+        if (str_starts(c.tail, STR("and ")))
+            return true;
+    return false;
+}
+
+// Writes the value, and returns what is left to be said.
+static struct str put_value(struct buf *b, const struct job *j, struct str name, struct str rest)
+{
+    const struct agreement *agrees = NULL;
+    uint64_t number;
+    if (number_of(&number, j, name)) {
+        agrees = number == 1 ? agreement_of(of_one, rest) : NULL;
+        if (agrees)
+            buf_put_z(b, "one");
+        else
+            buf_printf(b, "%llu", (unsigned long long)number);
+    } else {
+        struct str text = str_from(name_of(j, name));
+        agrees = is_several(text) ? agreement_of(of_several, rest) : NULL;
+        buf_put(b, text);
+    }
+    if (!agrees)
+        return rest;
+    buf_put_z(b, agrees->instead);
+    return str_slice(rest, str_from(agrees->written).n, rest.n);
 }
 
 bool rule_refuse(const struct rule *r, const struct job *j, struct error *e)
@@ -75,11 +129,9 @@ bool rule_refuse(const struct rule *r, const struct job *j, struct error *e)
     struct str rest = str_from(r->why);
     for (bool name = false; rest.n; name = !name) {
         struct str_cut cut = str_cut(rest, '@');
+        rest = name ? put_value(&why, j, cut.head, cut.tail) : cut.tail;
         if (!name)
             buf_put(&why, cut.head);
-        else if (!put_number(&why, j, cut.head))
-            put_name(&why, j, cut.head);
-        rest = cut.tail;
     }
     buf_printf(&where, "--%s", r->setting);
     error_set(e, r->code, (struct error_site){__FILE__, __LINE__},

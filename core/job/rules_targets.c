@@ -126,6 +126,11 @@ const struct rule target_rules[] = {
      "slime trains with Megatron: --tp, --cp and --ep spread it"},
     {0, IS_MEGATRON, is_megatron, 0, CANNOT, "strategy",
      "Megatron has its distributed optimizer: leave --strategy out"},
+    // torch_memory_saver, which slime gives a card back with (--colocate): "TorchMemorySaver is
+    // disabled for the current process because expandable_segments is not supported yet".
+    {IS_EXPANDABLE, 0, generates_in_turn, IN(SLIME), CANNOT, "expandable",
+     "slime's offloading between training and generating does not work with expandable segments; "
+     "emit --rollout N gives generation its own GPUs"},
     {IS_SP, 0, NULL, IN(SLIME), CANNOT, "sp", "Megatron splits sequences by context: --cp"},
     {IS_PP, 0, leaves_sizes_open, IN(SLIME), CANNOT, "pp",
      "launch.sh chooses no sizes around stages: say --tp and --cp too"},

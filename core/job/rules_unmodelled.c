@@ -99,7 +99,7 @@ const struct rule unmodelled_rules[] = {
      "under "
      "ddp, with the whole loss and outside TRL only"},
     {0, 0, is_counted_only, 0, NOT_YET, "model",
-     "@family@ is counted, but its step is not modelled; fathom probe --engine torch measures it, "
+     "@family@ is counted, but no step is modelled; fathom probe --engine torch measures one, "
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
@@ -130,13 +130,13 @@ const struct rule unmodelled_rules[] = {
      "@family@ is not modelled as @recipe@ trains it; Qwen, Llama and Mistral without windows "
      "are"},
     {0, 0, generates_without_cache, 0, NOT_YET, "task",
-     "answers of @family@ are not modelled: generate keeps something else of it than keys and "
-     "values, or in another shape"},
+     "answers of @family@ are not modelled: generate keeps something else than keys and values, "
+     "or in another shape"},
     {0, 0, is_before_grouped_experts, 0, NOT_YET, "recipe",
      "experts are modelled as transformers 5 runs them, all at once; this @recipe@ comes with one "
      "that calls each by itself"},
     {IS_SP, 0, has_own_attention, 0, NOT_YET, "sp",
-     "@family@ is not modelled under sequence parallel; without it, it is"},
+     "@family@ is not modelled under sequence parallel: leave --sp out"},
     {0, 0, is_latent_and_another, 0, NOT_YET, "attention",
      "latent attention is modelled with sdpa only"},
     {IS_SP, 0, is_asked_eager, 0, NOT_YET, "attention",

@@ -191,8 +191,8 @@ static bool refuse_others(const struct origin *o, struct error *e)
         if (!number && !config_switch(&on, item, e))
             return false;
         if (on && item)
-            return FAIL(e, UNSUPPORTED, item->where, "%s with %.*s is not modelled",
-                        o->family->title, STR_ARGS(keys.word));
+            return FAIL(e, UNSUPPORTED, item->where, "%.*s of %s is not modelled",
+                        STR_ARGS(keys.word), o->family->title);
     }
     return true;
 }

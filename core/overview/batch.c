@@ -9,11 +9,10 @@ static void put_head(struct buf *out, const struct view *v, const struct batch_s
 {
     struct buf b = buf_in(out->arena);
     struct str machine = machine_text(out->arena, &s->job->hardware);
-    buf_printf(&b, "%llu %ss a step on %.*s: ", (unsigned long long)s->global_batch,
-               batch_unit(s->job), STR_ARGS(machine));
+    buf_count(&b, s->global_batch, batch_unit(s->job));
+    buf_printf(&b, " a step on %.*s: ", STR_ARGS(machine));
     if (s->row_count)
-        buf_printf(&b, "%llu way%s", (unsigned long long)s->row_count,
-                   s->row_count == 1 ? "" : "s");
+        buf_count(&b, (uint64_t)s->row_count, "way");
     else
         buf_put_z(&b, "cannot be made up");
     bool good = s->best || (s->counts_only && s->row_count);
@@ -139,12 +138,14 @@ static void put_best(struct buf *out, const struct view *v, const struct batch_s
     buf_wrapped(out, buf_str(&b), 2, v->width);
     if (s->data.size && s->row_count) {
         b = buf_in(out->arena);
-        buf_printf(&b, "Of %llu %ss", (unsigned long long)s->data.size,
-                   batch_counts_answers(s->job) ? "prompt" : batch_unit(s->job));
+        buf_put_z(&b, "Of ");
+        buf_count(&b, s->data.size, batch_counts_answers(s->job) ? "prompt" : batch_unit(s->job));
         if (s->data.answers > 1)
             buf_printf(&b, " with %llu answers each", (unsigned long long)s->data.answers);
-        if (s->data.rows)
-            buf_printf(&b, " packed into %llu rows", (unsigned long long)s->data.rows);
+        if (s->data.rows) {
+            buf_put_z(&b, " packed into ");
+            buf_count(&b, s->data.rows, "row");
+        }
         buf_printf(&b, ", %s.",
                    s->data.grouped ? remainder_of_answers.text
                                    : remainder_rows[s->job->recipe].text);
@@ -177,9 +178,10 @@ static void put_was(struct buf *out, const struct view *v, const struct batch_st
     struct buf b = buf_in(out->arena);
     if (!s->was.n)
         return;
-    buf_printf(&b, "On %.*s it was %llu x %llu x %llu ranks. ",
-               STR_ARGS(str_plain(out->arena, s->was)), (unsigned long long)s->was_batch,
-               (unsigned long long)s->was_accum, (unsigned long long)s->was_ranks);
+    buf_printf(&b, "On %.*s it was %llu x %llu x ", STR_ARGS(str_plain(out->arena, s->was)),
+               (unsigned long long)s->was_batch, (unsigned long long)s->was_accum);
+    buf_count(&b, s->was_ranks, "rank");
+    buf_put_z(&b, ". ");
     if (s->counts_only && s->row_count)
         buf_printf(&b, "Any of these rows keeps the batch; training is %s. ",
                    batch_rule_of(s->job)->equal);
@@ -204,16 +206,22 @@ static void put_evaluation(struct buf *out, const struct view *v, const struct b
     struct buf b = buf_in(out->arena);
     if (!e->batches)
         return;
-    buf_printf(&b, "An evaluation of %llu %ss is %llu batches of %llu on each rank: ",
-               (unsigned long long)e->size, batch_unit(s->job), (unsigned long long)e->batches,
-               (unsigned long long)e->batch);
+    buf_put_z(&b, "An evaluation of ");
+    buf_count(&b, e->size, batch_unit(s->job));
+    buf_put_z(&b, " is ");
+    buf_count(&b, e->batches, "batch");
+    buf_printf(&b, " of %llu on each rank: ", (unsigned long long)e->batch);
     put_seconds(&b, e->seconds);
-    if (e->every)
+    if (e->every == 1)
+        buf_put_z(&b, " after every step");
+    else if (e->every)
         buf_printf(&b, " every %llu steps", (unsigned long long)e->every);
-    if (e->times)
-        buf_printf(&b, ", %llu times: %.2f hours beside the %.2f of training",
-                   (unsigned long long)e->times, (double)e->times * e->seconds / 3600,
-                   s->best->training.hours);
+    if (e->times) {
+        buf_put_z(&b, ", ");
+        buf_count(&b, e->times, "time");
+        buf_printf(&b, ": %.2f hours beside the %.2f of training",
+                   (double)e->times * e->seconds / 3600, s->best->training.hours);
+    }
     buf_char(out, '\n');
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }

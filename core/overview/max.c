@@ -187,7 +187,10 @@ static void print_stop(struct buf *out, const struct view *v, const struct capac
 static void print_work(struct buf *out, const struct view *v, const struct capacity *c)
 {
     struct buf b = buf_in(out->arena);
-    buf_printf(&b, "found with %d simulated jobs and %d replays", c->simulations, c->replays);
+    buf_put_z(&b, "found with ");
+    buf_count(&b, (uint64_t)c->simulations, "simulated job");
+    buf_put_z(&b, " and ");
+    buf_count(&b, (uint64_t)c->replays, "replay");
     if (c->stride > 1)
         buf_printf(&b,
                    "; of the lengths near the limit one in %d was tried, and all after the "

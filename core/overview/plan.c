@@ -49,14 +49,17 @@ static void put_data(struct buf *b, const struct plan_shown *s)
     struct split split = {c->batch, c->accum, c->family->data_parallel};
     struct training_time t =
         training_time_of(d, s->job->recipe, split, c->family->gpus, c->prediction.time.seconds);
-    buf_printf(b, "data: %llu %ss", (unsigned long long)d->size,
-               d->grouped ? "prompt" : batch_unit(s->job));
+    buf_put_z(b, "data: ");
+    buf_count(b, d->size, d->grouped ? "prompt" : batch_unit(s->job));
     if (d->answers > 1)
         buf_printf(b, " with %llu answers each", (unsigned long long)d->answers);
-    if (d->rows)
-        buf_printf(b, " packed into %llu rows", (unsigned long long)d->rows);
-    buf_printf(b, " in %llu step%s an epoch (%s), ", (unsigned long long)t.steps_per_epoch,
-               t.steps_per_epoch == 1 ? "" : "s",
+    if (d->rows) {
+        buf_put_z(b, " packed into ");
+        buf_count(b, d->rows, "row");
+    }
+    buf_put_z(b, " in ");
+    buf_count(b, t.steps_per_epoch, "step");
+    buf_printf(b, " an epoch (%s), ",
                d->grouped ? remainder_of_answers.text : remainder_rows[s->job->recipe].text);
     if (d->epochs > 1)
         buf_printf(b, "%llu epochs, ", (unsigned long long)d->epochs);
@@ -66,20 +69,15 @@ static void put_data(struct buf *b, const struct plan_shown *s)
         buf_printf(b, ", %.2f at %g a GPU hour", t.cost, d->price);
 }
 
-static void put_count(struct buf *out, uint64_t n, const char *one, const char *more)
-{
-    buf_printf(out, "%llu %s%s", (unsigned long long)n, one, n == 1 ? "" : more);
-}
-
 // "2 sequences x 8 micro-batches x 1 rank"
 static void put_split(struct buf *out, const struct plan_shown *s)
 {
     const struct plan_candidate *best = s->story->plan.best;
-    put_count(out, best->batch, batch_unit(s->job), "s");
+    buf_count(out, best->batch, batch_unit(s->job));
     buf_put_z(out, " x ");
-    put_count(out, best->accum, "micro-batch", "es");
+    buf_count(out, best->accum, "micro-batch");
     buf_put_z(out, " x ");
-    put_count(out, best->family->data_parallel, "rank", "s");
+    buf_count(out, best->family->data_parallel, "rank");
     buf_char(out, '\n');
 }
 

@@ -277,8 +277,10 @@ void report_split(struct buf *out, const struct view *v, const struct split_stor
     buf_printf(&b, " on %llu x %s, %s", (unsigned long long)r->gpus, r->hardware.card.name,
                split_layout_name(best->layout));
     put_ink(out, v, INK_BOLD, buf_str(&b));
-    buf_printf(out, "\n  %.1f s an iteration of %llu prompts x %llu answers", best->iteration,
-               (unsigned long long)r->prompts, (unsigned long long)r->samples);
+    buf_printf(out, "\n  %.1f s an iteration of ", best->iteration);
+    buf_count(out, r->prompts, "prompt");
+    buf_put_z(out, " x ");
+    buf_count(out, r->samples, "answer");
     if (best->one_off > 0)
         buf_printf(out, ", %.1f s one step off", best->one_off);
     buf_put_z(out, "\n\n");

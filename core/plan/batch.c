@@ -217,9 +217,12 @@ static bool read_request(struct batch_story *s, struct arena *a, struct error *e
 {
     static const char own[] =
         "was batch accum global-batch data-size epochs price eval-every samples";
+    // What is evaluated beside steps is counted here; a job has it where it evaluates.
+    bool evaluates = settings_find_z(s->settings, "eval-batch");
     s->base = settings_in(a);
     for (ptrdiff_t i = 0; i < s->settings->count; i++)
         if (!words_have(own, ' ', s->settings->items[i].key) &&
+            (evaluates || !str_is(s->settings->items[i].key, "eval-size")) &&
             !settings_add(&s->base, s->settings->items[i], e))
             return false;
     if (!read_job(s, a, e) || !data_read(&s->data, s->settings, e) ||

@@ -312,9 +312,10 @@ static bool fail_for_nothing(const struct plan *p, struct error *e)
     for (ptrdiff_t i = 0; i < p->family_count; i++)
         if (!p->families[i].refused && !p->families[i].micro_count)
             return FAIL(e, BAD_INPUT, STR("--global-batch"),
-                        "%llu sequences a step cannot be divided over %llu data-parallel ranks; a "
+                        "%llu sequence%s a step cannot be divided over %llu data-parallel ranks; a "
                         "multiple of %llu can",
                         (unsigned long long)p->request.global_batch,
+                        p->request.global_batch == 1 ? "" : "s",
                         (unsigned long long)p->families[i].data_parallel,
                         (unsigned long long)(p->families[i].data_parallel * plan_fewest_rows(p)));
     for (ptrdiff_t i = 0; i < p->group_count; i++)

@@ -370,8 +370,9 @@ static bool judge(struct prediction *p, struct arena scratch, const struct job *
     return true;
 }
 
-// Where the limit was met, once more without it. What is alive at once may then be more than the
-// limit, and no order of free blocks would have helped.
+// Where it does not fit, once more without the limit. What is alive at once may then be more than
+// the limit, and no order of free blocks would have helped. What fits needs no more than it
+// reserves, even where torch flushes what it would have kept.
 static bool find_needs(struct prediction *p, struct arena scratch, const struct job *job,
                        struct error *e)
 {
@@ -380,7 +381,7 @@ static bool find_needs(struct prediction *p, struct arena scratch, const struct 
         .plays = true, .boundless = true, .untimed = !has_streams(job), .trace = &trace};
     struct prediction boundless;
     p->needs_bytes = p->reserved_bytes;
-    if (p->fits && !p->steps[p->steps_asked - 1].retries)
+    if (p->fits)
         return true;
     if (!simulate(&boundless, &s, &scratch, job, e))
         return false;

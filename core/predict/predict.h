@@ -34,7 +34,7 @@ struct prediction {
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
     uint64_t reserved_low_bytes, reserved_high_bytes;          // by chance; 0: not looked for
     bool passed;              // more is reserved than was asked about, and no more is known
-    uint64_t needs_bytes;     // that torch would reserve if it could take all it wants
+    uint64_t needs_bytes;     // reserved, or what would be without a limit where it does not fit
     uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
     struct allocator_oom oom; // where it does not fit
     enum memory_kind oom_kind;

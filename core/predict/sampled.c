@@ -152,13 +152,28 @@ static bool rank_asked(uint64_t *rank, const struct draw *d, struct error *e)
     return true;
 }
 
+// A rank whose batches are not played says nothing.
+static bool is_no_rank_asked(const struct job *job, struct error *e)
+{
+    const struct setting *asked = settings_find_z(job->given, "data-rank");
+    if (!asked)
+        return true;
+    if (!settings_find_z(job->given, "data.count"))
+        return FAIL(e, BAD_INPUT, asked->where,
+                    "data-rank is whose batches of --data are played, and no data is given");
+    return FAIL(e, BAD_INPUT, asked->where,
+                "batches of --data are played where TRL or transformers' Trainer pads or packs at "
+                "most %d rows, without --sp: --batching padded",
+                SAMPLER_MOST_ROWS);
+}
+
 bool sampled_read(struct job *job, struct arena *a, struct error *e)
 {
     const struct setting *from = settings_find_z(job->given, "data.rows");
     struct draw d = {.job = job};
     uint64_t rank;
     if (!from || !sampler_is_known(job))
-        return true;
+        return is_no_rank_asked(job, e);
     if (!read_rows(&d.rows, a, from, e))
         return false;
     if (job->task == TASK_REWARD)

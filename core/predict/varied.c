@@ -115,5 +115,10 @@ static bool read_named(struct job *job, struct arena *a, const struct setting *f
 bool varied_read(struct job *job, struct arena *a, struct error *e)
 {
     const struct setting *from = settings_find_z(job->given, "batch-lengths");
+    const struct setting *rank = settings_find_z(job->given, "data-rank");
+    if (from && rank)
+        return FAIL(e, BAD_INPUT, rank->where,
+                    "data-rank is whose batches of --data are played; --batch-lengths are a rank's "
+                    "already");
     return from ? read_named(job, a, from, e) : sampled_read(job, a, e);
 }

@@ -84,14 +84,14 @@ static struct str title_of(struct arena *a, const struct probe_cell *c)
 // What the published test leaves out: sizes that do not divide the GPUs or the heads.
 static void check_possible(struct probe_cell *c, struct arena *a, uint64_t heads)
 {
-    unsigned long long sp = c->sp;
+    unsigned long long sp = c->sp, cp = c->cp;
+    struct str gpus =
+        c->gpus == 1 ? STR("one GPU") : str_format(a, "%llu GPUs", (unsigned long long)c->gpus);
     if (c->gpus % c->sp)
-        c->refusal =
-            str_format(a, "sp %llu does not divide the %llu GPUs", sp, (unsigned long long)c->gpus);
+        c->refusal = str_format(a, "sp %llu does not divide the %.*s", sp, STR_ARGS(gpus));
     else if (c->gpus % (c->sp * c->cp))
-        c->refusal =
-            str_format(a, "%scp %llu does not divide the %llu GPUs", c->sp > 1 ? "sp times " : "",
-                       (unsigned long long)c->cp, (unsigned long long)c->gpus);
+        c->refusal = str_format(a, "%scp %llu does not divide the %.*s",
+                                c->sp > 1 ? "sp times " : "", cp, STR_ARGS(gpus));
     else if (heads % c->sp)
         c->refusal = str_format(a, "sp %llu does not divide the %llu attention heads", sp,
                                 (unsigned long long)heads);

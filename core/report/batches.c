@@ -79,7 +79,9 @@ static void put_drawn(struct buf *b, const struct job *job)
         buf_printf(b, " (seed %d, ", SAMPLER_SEED);
     else
         buf_put_z(b, " (in its order, ");
-    if (drawn->steps == (uint64_t)first)
+    if (drawn->steps == 1)
+        buf_put_z(b, "the one step of an epoch");
+    else if (drawn->steps == (uint64_t)first)
         buf_printf(b, "all %d steps of an epoch", first);
     else
         buf_printf(b, "the first %d of %llu steps", first, (unsigned long long)drawn->steps);

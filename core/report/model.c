@@ -127,20 +127,20 @@ static void print_shapes(struct buf *out, const struct view *v, const struct mod
 {
     struct arena *a = out->arena;
     struct buf b = buf_in(a);
-    buf_printf(&b, "%llu layers of width %llu, ", (unsigned long long)m->layers,
-               (unsigned long long)m->hidden);
+    buf_count(&b, m->layers, "layer");
+    buf_printf(&b, " of width %llu, ", (unsigned long long)m->hidden);
+    buf_count(&b, m->heads, "head");
     if (model_has(m, FEATURE_MLA))
-        buf_printf(&b, "%llu heads of latent attention (rank %llu), ", (unsigned long long)m->heads,
-                   (unsigned long long)m->latent.kv_rank);
+        buf_printf(&b, " of latent attention (rank %llu), ", (unsigned long long)m->latent.kv_rank);
     else
-        buf_printf(&b, "%llu heads (%llu for keys and values) of %llu, ",
-                   (unsigned long long)m->heads, (unsigned long long)m->kv_heads,
+        buf_printf(&b, " (%llu for keys and values) of %llu, ", (unsigned long long)m->kv_heads,
                    (unsigned long long)m->head_dim);
-    if (model_expert_layers(m))
-        buf_printf(
-            &b, "%llu experts of width %llu in %llu layers (%llu a token), ",
-            (unsigned long long)m->experts.count, (unsigned long long)m->experts.intermediate,
-            (unsigned long long)model_expert_layers(m), (unsigned long long)m->experts.per_token);
+    if (model_expert_layers(m)) {
+        buf_printf(&b, "%llu experts of width %llu in ", (unsigned long long)m->experts.count,
+                   (unsigned long long)m->experts.intermediate);
+        buf_count(&b, model_expert_layers(m), "layer");
+        buf_printf(&b, " (%llu a token), ", (unsigned long long)m->experts.per_token);
+    }
     if (model_expert_layers(m) < m->layers)
         buf_printf(&b, "MLP of %llu, ", (unsigned long long)m->intermediate);
     buf_put_z(&b, "vocabulary of ");
@@ -151,9 +151,10 @@ static void print_shapes(struct buf *out, const struct view *v, const struct mod
         buf_printf(&b, ", trained for %.*s tokens", STR_ARGS(tokens_text(a, m->native.length)));
     if (m->native.yarn_length)
         buf_printf(&b, ", with YaRN up to %.*s", STR_ARGS(tokens_text(a, m->native.yarn_length)));
-    if (m->sliding_window)
-        buf_printf(&b, ", a window of %llu in %llu layers", (unsigned long long)m->sliding_window,
-                   (unsigned long long)model_sliding_layers(m));
+    if (m->sliding_window) {
+        buf_printf(&b, ", a window of %llu in ", (unsigned long long)m->sliding_window);
+        buf_count(&b, model_sliding_layers(m), "layer");
+    }
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 

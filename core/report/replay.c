@@ -30,7 +30,9 @@ static void print_head(struct buf *out, const struct view *v, const struct repla
     buf_wrapped(out, buf_str(&b), 2, v->width);
     if (s->unknown_actions) {
         b = buf_in(out->arena);
-        buf_printf(&b, "%td events of unknown kinds were passed over", s->unknown_actions);
+        buf_count(&b, (uint64_t)s->unknown_actions, "event");
+        buf_printf(&b, " of unknown kinds %s passed over",
+                   s->unknown_actions == 1 ? "was" : "were");
         buf_wrapped(out, buf_str(&b), 2, v->width);
     }
     if (r->unknown_frees) {

@@ -30,7 +30,9 @@ static void put_epoch(struct buf *b, const struct step_time *t)
     double seconds = (double)t->epoch_steps * t->seconds;
     if (!t->epoch_steps)
         return;
-    buf_printf(b, "; an epoch is %llu steps, ", (unsigned long long)t->epoch_steps);
+    buf_put_z(b, "; an epoch is ");
+    buf_count(b, t->epoch_steps, "step");
+    buf_put_z(b, ", ");
     if (seconds < hour / 10)
         put_seconds(b, seconds);
     else

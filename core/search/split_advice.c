@@ -148,7 +148,8 @@ int split_advice(struct split_change changes[SPLIT_MOST_CHANGES], const struct s
     uint64_t need = need_of(&now, ROLE_ROLLOUT);
     unsigned long long prompts = u64_most(r->prompts / 2, 1);
     advise(&a, (struct split_change){ROLE_ROLLOUT, NULL,
-                                     str_format(r->arena, "%llu prompts an iteration", prompts),
+                                     str_format(r->arena, "%llu prompt%s an iteration", prompts,
+                                                prompts == 1 ? "" : "s"),
                                      need, need, false});
     return a.count;
 }

@@ -203,7 +203,10 @@ bool setting_choice(const struct setting *item, struct str words, struct error *
     }
     FAIL(e, BAD_INPUT, item->where, "%.*s must be one of %.*s, not '%.*s'", STR_ARGS(item->key),
          STR_ARGS(words), STR_ARGS(str_short(item->value)));
-    if (nearest.best.n)
+    if (str_ends(nearest.best, STR(":N")))
+        HINT(e, "N is a number of tokens, 1 or more, as in %.*s:256",
+             STR_ARGS(str_cut(nearest.best, ':').head));
+    else if (nearest.best.n)
         HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
     return false;
 }

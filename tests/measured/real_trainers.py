@@ -172,11 +172,12 @@ def phases(program):
 
 
 def ask_with_data(program, c):
-    """The steps that were run, of rank 0."""
+    """The steps that were run, of rank 0; under sp no rank's batches are played."""
+    rank = {} if c.get("sp") else {"data-rank": 0}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(map(str, samplers.sequences(c))))
         file.flush()
-        return ask(program, {**settings_of(c), "data": file.name, "data-rank": 0})[:samplers.STEPS]
+        return ask(program, {**settings_of(c), "data": file.name, **rank})[:samplers.STEPS]
 
 
 def with_own_data(program):

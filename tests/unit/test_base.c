@@ -9,6 +9,17 @@
 #include "core/settings/settings.h"
 #include "tests/support/t.h"
 
+TEST(what_is_counted_agrees_with_its_number)
+{
+    struct buf b = buf_in(test_arena());
+    buf_count(&b, 1, "step");
+    buf_put_z(&b, ", ");
+    buf_count(&b, 0, "GPU");
+    buf_put_z(&b, ", ");
+    buf_count(&b, 2, "micro-batch");
+    CHECK_STR(buf_str(&b), "1 step, 0 GPUs, 2 micro-batches");
+}
+
 TEST(arena_gives_zeroed_aligned_memory)
 {
     struct arena *a = test_arena();

@@ -6,13 +6,20 @@
 
 #include <stdlib.h>
 
+#define FSDP "distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=TRANSFORMER_BASED_WRAP "
+#define ONE_UNIT                                                                              \
+    "!without fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit of all " \
+    "layers, which is not modelled (--strategy stands in for it)"
+
 TEST(accelerate)
 {
     static const struct reading rows[] = {
         {"deepspeed_config.zero_stage=3 distributed_type=DEEPSPEED num_processes=8",
          "strategy=zero3 precision=mixed" BUCKETS},
-        {"distributed_type=FSDP fsdp_config.version=2", "strategy=fsdp2 precision=mixed"},
-        {"distributed_type=FSDP", "strategy=fsdp1"},
+        {FSDP "fsdp_config.version=2", "strategy=fsdp2 precision=mixed"},
+        {FSDP, "strategy=fsdp1"},
+        {"distributed_type=FSDP", ONE_UNIT},
+        {"distributed_type=FSDP fsdp_config.version=2", ONE_UNIT},
         {"distributed_type=DEEPSPEED", "strategy=zero2" BUCKETS},
         {"distributed_type=MULTI_GPU mixed_precision=bf16", "strategy=ddp precision=autocast"},
         {"distributed_type=NO mixed_precision=no", "strategy=single precision=bf16"},
@@ -21,8 +28,7 @@ TEST(accelerate)
         {"distributed_type=NO dynamo_config.dynamo_backend=NO mixed_precision=no",
          "strategy=single precision=bf16"},
         {"distributed_type=NO mixed_precision=fp16", "strategy=single precision=fp16"},
-        {"distributed_type=FSDP fsdp_config.version=2 mixed_precision=fp16",
-         "strategy=fsdp2 precision=fp16"},
+        {FSDP "fsdp_config.version=2 mixed_precision=fp16", "strategy=fsdp2 precision=fp16"},
         {"distributed_type=MEGATRON_LM",
          "!this kind of training is not modelled (--strategy stands in for it)"},
         {"distributed_type=FSDP fsdp_config.fsdp_auto_wrap_policy=NO_WRAP",
@@ -32,10 +38,9 @@ TEST(accelerate)
         {"distributed_type=FSDP mixed_precision=fp8",
          "!of the precisions no, bf16 and fp16 are modelled (--precision stands in for it)"},
         {"distributed_type=FSDP parallelism_config.parallelism_config_tp_size=2", "tp=2"},
-        {"distributed_type=FSDP parallelism_config.parallelism_config_dp_replicate_size=2",
-         "replicate=2"},
-        {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD num_machines=2 "
-         "num_processes=16",
+        {FSDP "parallelism_config.parallelism_config_dp_replicate_size=2", "replicate=2"},
+        {FSDP "fsdp_config.fsdp_sharding_strategy=HYBRID_SHARD num_machines=2 "
+              "num_processes=16",
          "replicate=2"},
         {"distributed_type=FSDP fsdp_config.fsdp_sharding_strategy=NO_SHARD",
          "!of the ways to shard FULL_SHARD, SHARD_GRAD_OP and HYBRID_SHARD are read (--strategy "

@@ -136,11 +136,11 @@ TEST(layers_that_are_not_modelled_are_refused)
                             false),
                  "layers of Granite 4 that are no attention"));
     CHECK(strstr(refusal_of(GRANITE_4 "config.num_local_experts=62", false),
-                 "Granite 4 with num_local_experts is not modelled"));
+                 "num_local_experts of Granite 4 is not modelled"));
     CHECK(strstr(refusal_of("config.model_type=mpt\nconfig.d_model=256\nconfig.n_layers=2\n"
                             "config.n_heads=4\nconfig.attn_config.clip_qkv=6",
                             false),
-                 "attn_config.clip_qkv is not modelled"));
+                 "attn_config.clip_qkv of MPT is not modelled"));
 }
 
 TEST(an_unknown_family_is_told_its_nearest)

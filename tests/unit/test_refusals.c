@@ -11,6 +11,7 @@ static const char *const refusals[][2] = {
     {"model=Qwen3-4B gpu=8xH200 context=4k prompt=1k", "nothing is generated in this task"},
     {"model=Qwen3-4B gpu=8xH200 context=4k image-size=64x64", "reads no images"},
     {"model=Qwen3-4B gpu=8xH200 context=4k cp-rank=0", "there is no context parallel"},
+    {"model=Qwen3-4B gpu=8xH200 context=4k eval-size=100", "nothing is evaluated here"},
     {"model=Qwen3-4B gpu=8xH200 context=4k recipe=trl strategy=fsdp1 offload=all "
      "optimizer=adamw-8bit",
      "are modelled on the card, not in host memory"},

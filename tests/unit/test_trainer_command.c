@@ -132,6 +132,31 @@ TEST(how_trainers_are_started)
     check_rows(rows, COUNT_OF(rows));
 }
 
+// transformers 5.17 still reads words, as FSDP2.
+TEST(fsdp_among_the_arguments)
+{
+    static const struct row rows[] = {
+        {"torchrun --nproc_per_node 8" SFT " --fsdp 'full_shard auto_wrap'", "gpu=H100-80G",
+         "strategy=fsdp2 load-once=off save=full reshard=- offload=-"},
+        {"torchrun --nproc_per_node 8" SFT " --fsdp 'shard_grad_op offload'", "gpu=H100-80G",
+         "strategy=fsdp2 reshard=off offload=all"},
+        {"torchrun --nproc_per_node 8" SFT " --fsdp false", "gpu=H100-80G", "strategy=ddp"},
+        {"torchrun --nproc_per_node 8" SFT " --fsdp hybrid_shard", "gpu=H100-80G",
+         "!of transformers' ways to shard full_shard, shard_grad_op, auto_wrap and offload are "
+         "FSDP2's, not 'hybrid_shard' (--strategy stands in for it)"},
+        {"torchrun --nproc_per_node 8" SFT " --fsdp true --fsdp_config f.json", "gpu=H100-80G",
+         "!what is in the arguments for FSDP is not read; Accelerate's own file is (--strategy "
+         "stands in for it)"},
+        {"torchrun --nproc_per_node 8" SFT
+         " --fsdp true --fsdp_transformer_layer_cls_to_wrap Qwen3DecoderLayer",
+         "gpu=H100-80G",
+         "!transformers 5 has no such argument, and finds the layers by itself: leave it out"},
+        {"torchrun --nproc_per_node 8" SFT " --fsdp full_shard", "gpu=H100-80G recipe=trl@1.14",
+         "!fsdp in the arguments is read of today's Trainer only (--strategy stands in for it)"},
+    };
+    check_rows(rows, COUNT_OF(rows));
+}
+
 #define WRAPPED "--fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP"
 
 // Flags of Accelerate's launcher are the keys of its file, and mean nothing where neither it nor
@@ -145,7 +170,7 @@ TEST(flags_of_the_launcher)
         {"accelerate launch --use_fsdp " WRAPPED SFT, "gpu=8xH100-80G", "strategy=fsdp1"},
         {"accelerate launch --use_fsdp --fsdp_version 2" SFT, "gpu=8xH100-80G",
          "!without --fsdp_auto_wrap_policy TRANSFORMER_BASED_WRAP Accelerate makes one unit of all "
-         "layers, which is not modelled"},
+         "layers, which is not modelled (--strategy stands in for it)"},
         {"accelerate launch --use_fsdp " WRAPPED " --fsdp_reshard_after_forward odd" SFT,
          "gpu=8xH100-80G",
          "!launcher.fsdp_config.fsdp_reshard_after_forward 'odd' of TRL is not read, and may "

@@ -1,7 +1,8 @@
 // Files of TRL, LLaMA-Factory and axolotl as settings.
 #include "tests/support/readings.h"
 
-#define TRL "model_name_or_path=Qwen/Qwen3-4B per_device_train_batch_size=1 "
+#define WRAPPED "fsdp_config.fsdp_auto_wrap_policy=TRANSFORMER_BASED_WRAP "
+#define TRL     "model_name_or_path=Qwen/Qwen3-4B per_device_train_batch_size=1 "
 #define PADDED                                                                               \
     "?run/file.yaml: predicted with rows of one length; rows of several are padded, with a " \
     "mask: --batching padded"
@@ -18,11 +19,11 @@ static const struct reading trl_rows[] = {
     {TRL "attn_implementation=flash_attention_2", "attention=flash2"},
     {TRL "attn_implementation=flex_attention", "!of the attentions sdpa, eager and flash-attn 2 "
                                                "and 3 are modelled (--attention stands in for it)"},
-    {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+    {TRL ";distributed_type=FSDP " WRAPPED "fsdp_config.fsdp_version=2 "
          "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT "
          "fsdp_config.fsdp_cpu_ram_efficient_loading=false",
      "save=full load-once=off"},
-    {TRL ";distributed_type=FSDP fsdp_config.fsdp_version=2 "
+    {TRL ";distributed_type=FSDP " WRAPPED "fsdp_config.fsdp_version=2 "
          "fsdp_config.fsdp_state_dict_type=SHARDED_STATE_DICT",
      "save=- load-once=-"},
     {TRL ";distributed_type=DEEPSPEED deepspeed_config.zero_stage=3 "
@@ -58,7 +59,7 @@ static const struct reading trl_rows[] = {
     {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
     {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
      "sync-each-batch=on"},
-    {TRL "gradient_checkpointing=false;distributed_type=FSDP num_processes=8 "
+    {TRL "gradient_checkpointing=false;distributed_type=FSDP " WRAPPED "num_processes=8 "
          "fsdp_config.fsdp_version=2 fsdp_config.fsdp_activation_checkpointing=true",
      "checkpointing=on strategy=fsdp2 precision=mixed"},
     {TRL "use_peft=true lora_r=32 lora_dropout=0", "lora=32 lora-targets=-"},
@@ -328,9 +329,9 @@ TEST(an_option_stands_in_for_a_key_that_is_not_modelled)
          "loss=-" STANDS_IN "loss full in place of loss_type: dft"},
         {"model_name_or_path=m load_in_8bit=true use_peft=true dtype=bfloat16 |quantize=nf4",
          "precision=bf16" STANDS_IN "quantize nf4 in place of load_in_8bit: true"},
-        {"distributed_type=FSDP num_processes=2 |gpu=8xH100-80G",
+        {"distributed_type=FSDP " WRAPPED "num_processes=2 |gpu=8xH100-80G",
          "strategy=fsdp1" STANDS_IN "gpu 8xH100-80G in place of the file's 2 GPUs"},
-        {"distributed_type=FSDP num_processes=2 |gpu=H100-80G", "strategy=fsdp1"},
+        {"distributed_type=FSDP " WRAPPED "num_processes=2 |gpu=H100-80G", "strategy=fsdp1"},
     };
     check_readings(rows, COUNT_OF(rows));
 }
@@ -411,7 +412,7 @@ TEST(keys_that_change_nothing_or_name_their_reason)
                "|gpu=2xH100-80G recipe=trl",
          "sp=2?run/file.yaml:1:1: gradients of GPUs that share a sequence are predicted as reduced "
          "in fp32, which takes more (seq_parallel_communication_data_type)"},
-        {"distributed_type=FSDP fsdp_config.fsdp_version=2 "
+        {"distributed_type=FSDP " WRAPPED "fsdp_config.fsdp_version=2 "
          "fsdp_config.fsdp_state_dict_type=FULL_STATE_DICT |recipe=trl",
          "save=full"},
     };
