@@ -129,7 +129,11 @@ static void conclude(struct job *j)
     conclude_targets(j);
     j->overlap_comm &= job_is_zero(j);
     job_settle_zero_sizes(j);
-    bool between = j->accumulation > 1 && job_is_sharded(j) && !job_is_zero(j);
+    bool several = j->accumulation > 1;
+    bool between = several && job_is_sharded(j) && !job_is_zero(j);
+    // transformers 5.17, trainer.py: no_sync around all but the last micro-batch, of ddp too
+    bool defers = between || (several && j->strategy == STRATEGY_DDP);
+    j->reduces_last = defers && !j->sync_each_batch;
     j->sync_each_batch |= !between; // there is nothing to keep
 }
 

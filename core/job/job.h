@@ -165,6 +165,7 @@ struct job {
     bool overlap_comm; // stage 2 reduces from two buckets beside the backward pass, 3 gathers so
     bool backward_prefetch; // FSDP1: of a layer's parameters, while the one behind it is computed
     bool sync_each_batch;   // gradients are reduced after each micro-batch, not after the last
+    bool reduces_last;      // after the last of several: fsdp unless that is said, and ddp
     enum offload offload;   // optimizer, or parameters and gradients too, in host memory
     bool checkpoint_offload;
     enum buckets zero_buckets;        // how much DeepSpeed reduces and gathers at once

@@ -226,8 +226,8 @@ const struct rule needed_rules[] = {
     {0, IS_FSDP1, asks_for_prefetch, 0, CANNOT, "backward-prefetch",
      "backward-prefetch is a setting of fsdp1, not of @strategy@"},
     // accelerate 1.15, accelerator.py, no_sync: DeepSpeed's engine knows itself when to reduce.
-    {0, IS_FSDP | IS_DDP, asks_for_syncs, 0, CANNOT, "sync-each-batch",
-     "sync-each-batch is a setting of fsdp1, fsdp2 and ddp, not of @strategy@"},
+    {0, IS_FSDP, asks_for_syncs, 0, CANNOT, "sync-each-batch",
+     "sync-each-batch is a setting of fsdp1 and fsdp2, not of @strategy@"},
     {0, IS_ZERO, asks_for_overlap, 0, CANNOT, "overlap-comm",
      "overlap-comm is a setting of zero1, zero2 and zero3, not of @strategy@"},
     {0, IS_FSDP | IS_ZERO3, asks_for_one_reader, 0, CANNOT, "load-once",

@@ -142,7 +142,7 @@ static void send_bucket(struct trainer *t, struct reducer *r)
 {
     struct machine *m = t->machine;
     uint16_t stream = t->first_stream;
-    if (!r->gathered_bytes || t->keeps_gradients)
+    if (!r->gathered_bytes)
         return;
     machine_follow(m, stream, STREAM_COMPUTE);
     machine_collect(m, stream, ALL_REDUCE, job_ranks(t->job), r->gathered_bytes);
@@ -154,6 +154,8 @@ static void gradient_ready(struct graph *g, int parameter)
     struct trainer *t = g->owner;
     struct reducer *r = t->state;
     uint64_t bytes = bytes_of(&g->parameters[parameter]);
+    if (t->keeps_gradients) // reducer.cpp, autograd_hook: none are expected
+        return;
     machine_move(t->machine, 2 * bytes);
     r->gathered_bytes += bytes;
     if (r->gathered_bytes >= BUCKET_BYTES)
@@ -165,12 +167,13 @@ static void end_backward(struct trainer *t)
 {
     struct reducer *r = t->state;
     uint64_t bytes = 0;
+    if (t->keeps_gradients)
+        return;
     send_bucket(t, r);
     machine_follow(t->machine, STREAM_COMPUTE, t->first_stream);
     for (int i = 0; i < t->trained_count; i++)
         bytes += t->trained[i].elements * t->trained[i].width;
-    if (!t->keeps_gradients)
-        machine_move(t->machine, 2 * bytes);
+    machine_move(t->machine, 2 * bytes);
 }
 
 const struct strategy_kind ddp_strategy = {

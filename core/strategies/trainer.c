@@ -176,7 +176,7 @@ void trainer_step(struct trainer *t)
     for (uint64_t i = 0; i < count; i++) {
         struct timeline *time = t->machine->time;
         struct elapsed before = time ? time->now : (struct elapsed){0};
-        t->keeps_gradients = !t->job->sync_each_batch && i + 1 < count;
+        t->keeps_gradients = t->job->reduces_last && i + 1 < count;
         batch_enter(t, i);
         trainer_micro_batch(t);
         batch_leave(t);

@@ -163,6 +163,25 @@ TEST(a_prediction_ends_where_more_is_reserved_than_is_asked_about)
         ends_above(a, job, most, whole.reserved_bytes);
 }
 
+// Gradients of ddp are summed after the last micro-batch; the buckets are there anyway.
+TEST(ddp_talks_once_a_step)
+{
+    struct arena *a = test_arena();
+    struct job *job = NEW(a, struct job, 1);
+    struct prediction once = {0}, each = {0};
+    struct error e = {0};
+    CHECK(job_of(
+        job, a, "recipe=trl model=Qwen3-0.6B gpu=8xRTX4090 strategy=ddp context=1024 accum=8", &e));
+    CHECK(job->reduces_last && predict_fit(&once, a, job, &e));
+    job->reduces_last = false;
+    CHECK(predict_fit(&each, a, job, &e));
+    CHECK_U64(once.reserved_bytes, each.reserved_bytes);
+    CHECK(once.time.seconds < 0.9 * each.time.seconds);
+    CHECK(
+        job_of(job, a, "recipe=trl model=Qwen3-0.6B gpu=8xRTX4090 strategy=ddp context=1024", &e));
+    CHECK(!job->reduces_last);
+}
+
 // The whole history, played once more up to its peak.
 TEST(who_is_told_to_live_at_the_peak_does)
 {
