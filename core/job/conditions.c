@@ -412,34 +412,6 @@ bool sizes_no_evaluation(const struct job *j)
     return settings_find_z(j->given, "eval-size") && !j->evaluation_batch;
 }
 
-// By a user, or by a search in his place: files of frameworks may state what their framework passes
-// over, as accelerate does fsdp_backward_prefetch under FSDP2.
-static bool is_asked_for(const struct job *j, const char *name)
-{
-    const struct setting *given = settings_find_z(j->given, name);
-    return given && (!given->where.n || str_starts(given->where, STR("--")));
-}
-
-bool asks_for_prefetch(const struct job *j)
-{
-    return is_asked_for(j, "backward-prefetch");
-}
-
-bool asks_for_syncs(const struct job *j)
-{
-    return is_asked_for(j, "sync-each-batch");
-}
-
-bool asks_for_overlap(const struct job *j)
-{
-    return is_asked_for(j, "overlap-comm");
-}
-
-bool asks_for_one_reader(const struct job *j)
-{
-    return is_asked_for(j, "load-once");
-}
-
 // On the GPUs that train, where nobody gives it others.
 bool generates_in_turn(const struct job *j)
 {

@@ -223,16 +223,6 @@ const struct rule needed_rules[] = {
     {0, IS_CP, is_rank_of_no_ring, 0, CANNOT, "cp-rank", "there is no context parallel: --cp 2"},
     {0, 0, sizes_no_evaluation, 0, CANNOT, "eval-size",
      "nothing is evaluated here: --eval-batch 8 is how many sequences are at once"},
-    {0, IS_FSDP1, asks_for_prefetch, 0, CANNOT, "backward-prefetch",
-     "backward-prefetch is a setting of fsdp1, not of @strategy@"},
-    // accelerate 1.15, accelerator.py, no_sync: DeepSpeed's engine knows itself when to reduce.
-    {0, IS_FSDP, asks_for_syncs, 0, CANNOT, "sync-each-batch",
-     "sync-each-batch is a setting of fsdp1 and fsdp2, not of @strategy@"},
-    {0, IS_ZERO, asks_for_overlap, 0, CANNOT, "overlap-comm",
-     "overlap-comm is a setting of zero1, zero2 and zero3, not of @strategy@"},
-    {0, IS_FSDP | IS_ZERO3, asks_for_one_reader, 0, CANNOT, "load-once",
-     "load-once is a setting of fsdp1, fsdp2 and zero3; under @strategy@ each rank reads all of "
-     "the weights"},
     {IS_CHUNKED, IS_TRL_LOSS, is_trl, 0, CANNOT, "loss",
      "TRL's chunk is 256 tokens: --loss chunked:256"},
     {0, 0, has_parts_of_another, 0, CANNOT, "response",
