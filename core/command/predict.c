@@ -214,7 +214,6 @@ static void put_measured_json(struct json_out *j, const struct query *q)
 // What sharding is for: the same training with all of the model on every GPU.
 static bool predict_unsharded(struct predict_story *s, const struct query *q, struct error *e)
 {
-    static const char of_shards[] = "backward-prefetch sync-each-batch overlap-comm load-once";
     struct settings *whole = NEW(q->arena, struct settings, 1);
     struct job *job = NEW(q->arena, struct job, 1);
     struct prediction *p = NEW(q->arena, struct prediction, 1);
@@ -223,8 +222,7 @@ static bool predict_unsharded(struct predict_story *s, const struct query *q, st
     if (!s->explain || !job_is_sharded(s->job) || s->job->loss == LOSS_POLICY)
         return true;
     for (ptrdiff_t i = 0; i < s->job->given->count; i++)
-        if (!words_have(of_shards, ' ', s->job->given->items[i].key) &&
-            !settings_add(whole, s->job->given->items[i], e))
+        if (!settings_add(whole, s->job->given->items[i], e))
             return false;
     struct str words = STR("recipe=hf strategy=ddp precision=autocast offload=off reshard=on "
                            "sp=1 cp=1 memory-limit=4096GiB");

@@ -187,13 +187,9 @@ bool transformers_build(struct launch *l, struct arena *a, const struct trial_re
             return false;
     if (!settings_set(&own, recipe, e) || !recipe_fill(&all, &own, r->gpus > 1, e))
         return false;
-    for (ptrdiff_t i = 0; i < all.count; i++) {
-        struct setting item = all.items[i];
-        if (!settings_find(&own, item.key))
-            item.where = STR("transformers' Trainer"); // nobody asked for it
-        if (!str_is(item.key, "recipe") && !settings_add(filled, item, e))
+    for (ptrdiff_t i = 0; i < all.count; i++)
+        if (!str_is(all.items[i].key, "recipe") && !settings_add(filled, all.items[i], e))
             return false;
-    }
     struct trial_request explicit = *r;
     explicit.cell = filled;
     return emit_build(l, a, &explicit, "accelerate", e);
