@@ -60,10 +60,10 @@ static bool parse_failed(struct arena scratch, const json_error_t *reason, struc
     struct str where =
         str_format(&scratch, "%.*s:%d:%d", STR_ARGS(source), reason->line, reason->column);
     enum json_error_code code = json_error_code(reason);
-    if (code == json_error_stack_overflow)
-        return json_too_deep(where, e);
     if (refused || code == json_error_out_of_memory)
         return FAIL(e, NO_MEMORY, source, "there is not enough memory to parse this JSON");
+    if (code == json_error_stack_overflow)
+        return json_too_deep(where, e);
     char *text = str_z(&scratch, str_from(reason->text));
     for (char *c = text; *c; c++)
         if (*c == '\n' || *c == '\t' || *c == '\r')
@@ -75,7 +75,7 @@ json_t *json_parse(struct arena scratch, struct str text, struct str source, str
 {
     struct str plain = without_python_numbers(&scratch, text);
     size_t n = (size_t)plain.n;
-    json_error_t reason;
+    json_error_t reason = {0}; // whose code is not set where its first memory is refused
     refused = false;
     json_set_alloc_funcs(take, free);
     json_t *root = json_loadb(plain.p, n, JSON_REJECT_DUPLICATES, &reason);
