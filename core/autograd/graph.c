@@ -11,6 +11,11 @@ int32_t input_of_parameter(int parameter)
     return FIRST_PARAMETER - parameter;
 }
 
+int parameter_of_input(int32_t input)
+{
+    return FIRST_PARAMETER - input;
+}
+
 // ------------------------------------------------------------------ nodes and tensors
 
 static void pass(struct graph *g, struct node *n, struct outcome *out)
@@ -233,7 +238,7 @@ static void tell_of_gradient(struct graph *g, int parameter)
 void graph_hand_on(struct graph *g, int32_t input, const struct outcome *o)
 {
     if (input <= FIRST_PARAMETER) {
-        give_to_parameter(g, FIRST_PARAMETER - input, o);
+        give_to_parameter(g, parameter_of_input(input), o);
         return;
     }
     if (input == NO_NODE) {
@@ -317,10 +322,10 @@ static void give_to_parameters(struct graph *g, const struct node *n, const stru
 {
     for (int i = 0; i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
-            give_to_parameter(g, FIRST_PARAMETER - n->inputs[i], &out[i]);
+            give_to_parameter(g, parameter_of_input(n->inputs[i]), &out[i]);
     for (int i = 0; g->gradient_ready && i < NODE_INPUTS; i++)
         if (out[i].gradient && n->inputs[i] <= FIRST_PARAMETER)
-            tell_of_gradient(g, FIRST_PARAMETER - n->inputs[i]);
+            tell_of_gradient(g, parameter_of_input(n->inputs[i]));
 }
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
@@ -339,6 +344,15 @@ void graph_at_module(struct graph *g, int parameter, const struct operation *ope
     stamp_resume(g, noting);
 }
 
+void graph_at_adapter(struct graph *g, int parameter, bool done)
+{
+    if (!g->adapter || g->in_backward)
+        return;
+    struct stamp *noting = stamp_pause_for_adapter(g, parameter, done);
+    g->adapter(g, parameter, done);
+    stamp_resume(g, noting);
+}
+
 void graph_at_parameter(struct graph *g, int parameter)
 {
     machine_module(g->machine, g->parameters[parameter].name, g->parameters[parameter].layer,
@@ -350,7 +364,7 @@ static void at_module_of(struct graph *g, const struct node *n, enum module_mome
     bool told = g->module || g->machine->makes_all;
     for (int i = 0; told && i < NODE_INPUTS; i++)
         if (n->inputs[i] <= FIRST_PARAMETER) {
-            graph_at_module(g, FIRST_PARAMETER - n->inputs[i], n->operation, moment);
+            graph_at_module(g, parameter_of_input(n->inputs[i]), n->operation, moment);
             return;
         }
     if (n->frozen_module)

@@ -61,6 +61,7 @@ struct operation {
     int kernels; // which bit of graph.loaded is theirs
     // Fills in the gradients for the node's inputs; n->gradient stays the node's.
     void (*backward)(struct graph *g, struct node *n, struct outcome out[NODE_INPUTS]);
+    bool sizes_only; // its nodes' details say nothing but sizes, the same in layers that are alike
 };
 
 // Of those of operators so many come first that both passes load at once.
@@ -230,6 +231,7 @@ struct graph {
 };
 
 int32_t input_of_parameter(int parameter);
+int parameter_of_input(int32_t input); // that is one
 
 // What a sum over rows takes and gives back (reduction.c).
 void reduction_scratch(struct graph *g, const struct reduction *r);
@@ -280,6 +282,8 @@ void graph_give(struct graph *g, int parameter, const struct outcome *o);
 
 void graph_at_module(struct graph *g, int parameter, const struct operation *operation,
                      enum module_moment moment);
+
+void graph_at_adapter(struct graph *g, int parameter, bool done); // around one of its factors
 
 // What follows is this parameter's own: its weight, its shard, its optimizer's state.
 void graph_at_parameter(struct graph *g, int parameter);

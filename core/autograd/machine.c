@@ -422,11 +422,12 @@ void machine_wait(struct machine *m, uint16_t stream, uint16_t other)
 
 void machine_synchronize(struct machine *m, uint64_t clock)
 {
-    stamp_spoil(m->stamp);
+    struct stamp *noting = stamp_pause_to_synchronize(m, clock);
     if (m->time && clock >= m->clock[STREAM_COMPUTE])
         timeline_synchronize(m->time, STREAM_COMPUTE);
     if (m->host_clock < clock)
         m->host_clock = clock;
+    stamp_resume_on(m, noting);
 }
 
 struct stream_moment machine_moment(const struct machine *m, uint16_t stream)

@@ -89,17 +89,31 @@ static void occasion_of(struct occasion *o, const struct graph *g, const struct 
 static bool can_be_stamped(const struct graph *g, const struct frame *f)
 {
     const struct machine *m = g->machine;
-    bool called_back = g->adapter && !g->in_backward;
-    return f->kin.like && g->recording && !called_back && !g->reentrant && !g->engine &&
-           !f->input_on_host && !m->makes_all && !m->each_layer && !m->watched && !m->stamp;
+    return f->kin.like && g->recording && !g->reentrant && !g->engine && !f->input_on_host &&
+           !m->makes_all && !m->each_layer && !m->watched && !m->stamp;
+}
+
+static bool same_occasion(const struct occasion *a, const struct occasion *b)
+{
+    return memcmp(a, b, sizeof *a) == 0;
+}
+
+// One layer may be called otherwise than all others are: notes are not given up for it.
+static bool is_passing(struct stamp *s, const struct occasion *now)
+{
+    bool passing = s->made && s->when.begun == now->begun && !same_occasion(&s->passing, now);
+    s->passing = *now;
+    return passing;
 }
 
 // Those that are made, if they are of such an occasion; else to be made, unless that never ends
 // well.
 static struct stamp *chosen(struct stamp *s, const struct occasion *now)
 {
-    if (s->made && memcmp(&s->when, now, sizeof *now) == 0)
+    if (s->made && same_occasion(&s->when, now))
         return s;
+    if (is_passing(s, now))
+        return NULL;
     s->made = false;
     s->when = *now;
     return s->tries < MOST_TRIES ? s : NULL;
@@ -225,9 +239,8 @@ static void hear(void *listener, const struct timed *what)
                             .amount = what->amount};
 }
 
-static void listen(struct graph *g, struct stamp *s)
+static void listen(struct machine *m, struct stamp *s)
 {
-    struct machine *m = g->machine;
     m->stamp = s;
     if (!m->time)
         return;
@@ -244,7 +257,7 @@ static void begin(struct graph *g, struct stamp *s, const struct frame *f)
     s->weight_count = 0;
     s->spoilt = s->brings = s->gives = false;
     memset(s->guests, 0, sizeof s->guests);
-    listen(g, s);
+    listen(g->machine, s);
 }
 
 void stamp_begin_forward(struct graph *g, struct stamp *s, const struct frame *f)
@@ -278,7 +291,7 @@ void stamp_begin_backward(struct graph *g, struct stamp *s, const struct frame *
 static void end(struct graph *g, struct stamp *s)
 {
     const struct occasion *o = &s->when;
-    listen(g, NULL);
+    listen(g->machine, NULL);
     for (int32_t i = 0; i < s->place_count; i++)
         if (s->places[i].storage)
             s->places[i].storage->stamped = 0;
@@ -352,18 +365,32 @@ static void settle(struct stamp *s)
 }
 
 // Nodes whose details may say more than sizes are not handed to others.
-static bool has_plain_tail(const struct tail *t)
+static bool is_plain(const struct node *n)
 {
     static const unsigned char nothing[NODE_DETAIL_BYTES];
+    return n->operation->sizes_only || memcmp(n->detail, nothing, sizeof nothing) == 0;
+}
+
+// Parameters by the names that they have in every layer of the kind; whether they all have one.
+static bool name_parameters(struct tail *t, const struct graph *g, const struct kin *k)
+{
+    bool named = true;
     for (int32_t i = 0; i < t->count; i++) {
-        const struct node *n = &t->nodes[i];
-        bool plain = !n->frozen_module && memcmp(n->detail, nothing, sizeof nothing) == 0;
+        struct node *n = &t->nodes[i];
+        named &= is_plain(n);
         for (int j = 0; j < NODE_INPUTS; j++)
-            plain &= n->inputs[j] >= NO_NODE;
-        if (!plain)
-            return false;
+            if (n->inputs[j] < NO_NODE) {
+                int32_t name = stamp_name_of(g, k, parameter_of_input(n->inputs[j]));
+                named &= name >= 0;
+                n->inputs[j] = input_of_parameter(name);
+            }
+        if (n->frozen_module) {
+            int32_t name = stamp_name_of(g, k, n->frozen_module - 1);
+            named &= name >= 0;
+            n->frozen_module = name + 1;
+        }
     }
-    return true;
+    return named;
 }
 
 struct tail stamp_copy_tail(struct arena *a, const struct tail *t)
@@ -379,12 +406,13 @@ void stamp_end_forward(struct graph *g, struct stamp *s, const struct frame *f, 
     if (!s)
         return;
     int32_t place = out.storage ? out.storage->stamped : 0;
-    s->spoilt |= f->exposes || place <= 0 || s->alive != 1 || !has_plain_tail(&f->tail);
+    s->spoilt |= f->exposes || place <= 0 || s->alive != 1;
     s->out = out;
     s->result = place;
     s->result_references = out.storage ? out.storage->references : 0;
     s->kept = f->kept;
     s->tail = stamp_copy_tail(s->arena, &f->tail); // before a backward pass writes to it
+    s->spoilt |= !name_parameters(&s->tail, g, &s->kin);
     end(g, s);
     settle(s);
 }
@@ -428,7 +456,7 @@ struct stamp *stamp_pause_to_give(struct graph *g, int parameter, const struct o
         s->alive--;
         given->stamped = 0;
     }
-    listen(g, NULL);
+    listen(g->machine, NULL);
     return s;
 }
 
@@ -440,7 +468,7 @@ struct stamp *stamp_pause_to_tell(struct graph *g, int parameter)
     int32_t name = stamp_name_of(g, &s->kin, parameter);
     s->spoilt |= name < 0;
     *add(s) = (struct note){.kind = NOTE_TELL, .place = name};
-    listen(g, NULL);
+    listen(g->machine, NULL);
     return s;
 }
 
@@ -454,14 +482,42 @@ struct stamp *stamp_pause_for_module(struct graph *g, int parameter,
     s->spoilt |= name < 0;
     *add(s) = (struct note){
         .kind = NOTE_MODULE, .of = (uint8_t)moment, .place = name, .operation = operation};
-    listen(g, NULL);
+    listen(g->machine, NULL);
     return s;
+}
+
+struct stamp *stamp_pause_for_adapter(struct graph *g, int parameter, bool done)
+{
+    struct stamp *s = g->machine->stamp;
+    if (!s)
+        return NULL;
+    int32_t name = stamp_name_of(g, &s->kin, parameter);
+    s->spoilt |= name < 0;
+    *add(s) = (struct note){.kind = NOTE_ADAPTER, .of = done, .place = name};
+    listen(g->machine, NULL);
+    return s;
+}
+
+struct stamp *stamp_pause_to_synchronize(struct machine *m, uint64_t clock)
+{
+    struct stamp *s = m->stamp;
+    if (!s)
+        return NULL;
+    s->spoilt |= clock != m->clock[STREAM_COMPUTE];
+    *add(s) = (struct note){.kind = NOTE_SYNCHRONIZE};
+    listen(m, NULL);
+    return s;
+}
+
+void stamp_resume_on(struct machine *m, struct stamp *s)
+{
+    if (s)
+        listen(m, s);
 }
 
 void stamp_resume(struct graph *g, struct stamp *s)
 {
-    if (s)
-        listen(g, s);
+    stamp_resume_on(g->machine, s);
 }
 
 // Of others, which are in no layer, nothing is noted: they are not let go meanwhile.
@@ -493,7 +549,7 @@ struct stamp *stamp_pause_to_let_go(struct graph *g, const struct storage *weigh
         if (s->weights[i] == weight) {
             *add(s) = (struct note){.kind = NOTE_LET_GO, .place = i};
             s->weights[i] = NULL;
-            listen(g, NULL);
+            listen(g->machine, NULL);
             return s;
         }
     return NULL;
@@ -506,7 +562,7 @@ struct stamp *stamp_pause_to_bring(struct graph *g)
         return NULL;
     s->brings = true;
     *add(s) = (struct note){.kind = NOTE_BRING};
-    listen(g, NULL);
+    listen(g->machine, NULL);
     return s;
 }
 
@@ -515,7 +571,7 @@ void stamp_resume_with(struct graph *g, struct stamp *s, struct storage *input)
     if (!s)
         return;
     mark_outside(s, OUTSIDE_INPUT, input);
-    listen(g, s);
+    listen(g->machine, s);
 }
 
 // What nothing else has by then goes when the next layer asks.
@@ -529,6 +585,6 @@ struct stamp *stamp_pause_to_settle(struct graph *g)
     s->spoilt |= !own;
     s->gives = own && input->references == 1;
     *add(s) = (struct note){.kind = NOTE_SETTLE, .bytes = own ? input->references : 0};
-    listen(g, NULL);
+    listen(g->machine, NULL);
     return s;
 }

@@ -47,6 +47,7 @@ struct stamp *stamp_pause_to_give(struct graph *g, int parameter, const struct o
 struct stamp *stamp_pause_to_tell(struct graph *g, int parameter);
 struct stamp *stamp_pause_for_module(struct graph *g, int parameter,
                                      const struct operation *operation, int moment);
+struct stamp *stamp_pause_for_adapter(struct graph *g, int parameter, bool done);
 void stamp_resume(struct graph *g, struct stamp *s);
 
 // The same of a weight that a node keeps and lets go, as its strategy may have gathered another by
@@ -66,5 +67,9 @@ void stamp_dropped(struct stamp *s, const struct storage *shared); // it is stil
 void stamp_freed(struct stamp *s, const struct storage *gone);
 void stamp_launched(struct stamp *s, uint64_t count);
 void stamp_spoil(struct stamp *s); // NULL passes
+
+// The host waits for a clock of the machine: noted where it is that of the work so far.
+struct stamp *stamp_pause_to_synchronize(struct machine *m, uint64_t clock);
+void stamp_resume_on(struct machine *m, struct stamp *s);
 
 #endif

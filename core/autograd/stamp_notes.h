@@ -22,6 +22,8 @@ enum note_kind {
     NOTE_GIVE,
     NOTE_TELL,
     NOTE_MODULE,
+    NOTE_ADAPTER,
+    NOTE_SYNCHRONIZE,
     NOTE_KEEP,
     NOTE_LET_GO,
     NOTE_BRING,
@@ -31,7 +33,8 @@ enum note_kind {
 
 struct note {
     uint8_t kind; // enum note_kind, or with NOTE_TIME added what of the timeline's
-    uint8_t of;   // enum memory_kind, spent_on or module_moment; of a gradient: it is a view
+    uint8_t of;   // enum memory_kind, spent_on or module_moment; of a gradient: it is a view; of an
+                  // adapter: it was called
     uint16_t stream;
     int32_t place; // or a parameter's name, or a phrase's number
     union {
@@ -76,7 +79,7 @@ struct stamp {
     struct kin kin;
     bool backward, made, spoilt;
     int tries;
-    struct occasion when;
+    struct occasion when, passing; // the last that was another
     struct note *notes;
     ptrdiff_t count, capacity;
     struct place *places; // numbered from one
@@ -104,6 +107,9 @@ struct stamp {
 // A name for a parameter that means the same in every layer of a kind: its place in the layer, an
 // adapter's by that of the weight; -1: it is in none.
 int32_t stamp_name_of(const struct graph *g, const struct kin *k, int parameter);
+
+// The parameter of a layer that has the name.
+int stamp_parameter_of(const struct graph *g, const struct kin *k, int32_t name);
 
 struct tail stamp_copy_tail(struct arena *a, const struct tail *t);
 

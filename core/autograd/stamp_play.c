@@ -3,7 +3,7 @@
 // for at once.
 #include "core/autograd/stamp_notes.h"
 
-static int parameter_named(const struct graph *g, const struct kin *k, int32_t name)
+int stamp_parameter_of(const struct graph *g, const struct kin *k, int32_t name)
 {
     int weight = k->first + name / 4, part = name % 4;
     return part ? g->parameters[weight].adapter + part - 1 : weight;
@@ -48,16 +48,20 @@ static void play_other(struct graph *g, const struct stamp *s, const struct kin 
     if (n->kind == NOTE_LAUNCH) {
         machine_launch(g->machine, n->bytes);
     } else if (n->kind == NOTE_GIVE) {
-        graph_give(g, parameter_named(g, k, (int32_t)n->bytes),
+        graph_give(g, stamp_parameter_of(g, k, (int32_t)n->bytes),
                    &(struct outcome){.gradient = s->places[n->place - 1].storage, .view = n->of});
     } else if (n->kind == NOTE_KEEP) {
         s->weights[n->place] = storage_share(g->parameters[k->first + (int)n->bytes].weight);
     } else if (n->kind == NOTE_LET_GO) {
         machine_drop(g->machine, s->weights[n->place]);
+    } else if (n->kind == NOTE_SYNCHRONIZE) {
+        machine_synchronize(g->machine, g->machine->clock[STREAM_COMPUTE]);
+    } else if (n->kind == NOTE_ADAPTER) {
+        g->adapter(g, stamp_parameter_of(g, k, n->place), n->of);
     } else if (n->kind == NOTE_MODULE) {
-        g->module(g, parameter_named(g, k, n->place), n->operation, (enum module_moment)n->of);
+        g->module(g, stamp_parameter_of(g, k, n->place), n->operation, (enum module_moment)n->of);
     } else {
-        g->gradient_ready(g, parameter_named(g, k, n->place));
+        g->gradient_ready(g, stamp_parameter_of(g, k, n->place));
     }
 }
 
@@ -113,6 +117,26 @@ static void play(struct graph *g, const struct stamp *s, const struct kin *k,
     }
 }
 
+static int32_t input_in_layer(const struct graph *g, const struct kin *k, int32_t named)
+{
+    return input_of_parameter(stamp_parameter_of(g, k, parameter_of_input(named)));
+}
+
+// The notes' tail with this layer's parameters.
+static struct tail tail_of(struct graph *g, const struct stamp *s, const struct kin *k)
+{
+    struct tail t = stamp_copy_tail(g->machine->arena, &s->tail);
+    for (int32_t i = 0; i < t.count; i++) {
+        struct node *n = &t.nodes[i];
+        for (int j = 0; j < NODE_INPUTS; j++)
+            if (n->inputs[j] < NO_NODE)
+                n->inputs[j] = input_in_layer(g, k, n->inputs[j]);
+        if (n->frozen_module)
+            n->frozen_module = stamp_parameter_of(g, k, n->frozen_module - 1) + 1;
+    }
+    return t;
+}
+
 struct var stamp_play_forward(struct graph *g, const struct stamp *s, struct frame *f)
 {
     struct var out = s->out;
@@ -121,7 +145,7 @@ struct var stamp_play_forward(struct graph *g, const struct stamp *s, struct fra
     out.storage = s->places[s->result - 1].storage;
     out.storage->references = s->result_references;
     f->kept = s->kept;
-    f->tail = stamp_copy_tail(g->machine->arena, &s->tail);
+    f->tail = tail_of(g, s, &f->kin);
     return out;
 }
 

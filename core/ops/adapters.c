@@ -40,7 +40,7 @@ static void packed_linear_backward(struct graph *g, struct node *n, struct outco
     machine_drop(g->machine, weight);
 }
 
-static const struct operation packed_linear = {KERNELS_PACKED_LINEAR, packed_linear_backward};
+static const struct operation packed_linear = {KERNELS_PACKED_LINEAR, packed_linear_backward, true};
 
 // Of a linear layer: its outputs and inputs.
 struct weight_shape {
@@ -124,12 +124,9 @@ struct var packed_part(struct graph *g, struct var x, int parameter, uint64_t co
 
 static struct var factor(struct graph *g, struct var x, int parameter)
 {
-    bool called_back = g->adapter && !g->in_backward;
-    if (called_back)
-        g->adapter(g, parameter, false);
+    graph_at_adapter(g, parameter, false);
     struct var out = op_linear(g, x, parameter, -1);
-    if (called_back)
-        g->adapter(g, parameter, true);
+    graph_at_adapter(g, parameter, true);
     return out;
 }
 

@@ -218,7 +218,7 @@ static void multiply_constant_backward(struct graph *g, struct node *n, struct o
 }
 
 static const struct operation multiply_constant = {KERNELS_MULTIPLY_CONSTANT,
-                                                   multiply_constant_backward};
+                                                   multiply_constant_backward, true};
 
 static struct var multiplied_by_constant(struct graph *g, struct node *n, struct var x,
                                          uint32_t width)

@@ -84,7 +84,7 @@ static void linear_backward(struct graph *g, struct node *n, struct outcome *out
     }
 }
 
-const struct operation operation_linear = {KERNELS_LINEAR, linear_backward};
+const struct operation operation_linear = {KERNELS_LINEAR, linear_backward, true};
 
 struct kept_factors {
     bool input, weight, is_own; // the parameter itself

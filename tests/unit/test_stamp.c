@@ -32,12 +32,12 @@ static const char *const choices[][7] = {
     {"accum=2", "accum=5"},
     {"checkpointing=on", "checkpointing=off"},
     {"optimizer=adamw-fused", "optimizer=sgd", "optimizer=adamw-8bit"},
-    {"lora=8", "lora=16"},
+    {"lora=8", "lora=16", "lora=8 lora-targets=q,v", "lora=8 dora=on"},
     {"quantize=nf4"},
     {"loss=chunked:256", "loss=liger"},
     {"attention=eager", "attention=flash2"},
-    {"recipe=trl", "recipe=trinity"},
-    {"task=reward", "task=dpo"},
+    {"recipe=trl", "recipe=trinity", "recipe=verl", "recipe=transformers"},
+    {"task=reward", "task=dpo", "task=grpo"},
     {"activation-offload=on"},
     {"expandable=on"},
     {"layer-kernels=liger"},
@@ -147,6 +147,7 @@ TEST(most_layers_are_played_from_notes)
         "model=Qwen3-8B layers=20 gpu=8xH200 context=4096 strategy=fsdp2 cp=4",
         "recipe=trl model=Qwen3-8B layers=20 gpu=8xH200 context=4096 activation-offload=on",
         "model=Qwen3-8B layers=20 gpu=8xH200 context=4096 strategy=zero3",
+        "recipe=trl model=Qwen3-8B layers=20 gpu=8xH200 context=4096 lora=16 strategy=fsdp2",
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(jobs); i++) {
         struct prediction p = predicted_in(a, jobs[i]);
