@@ -42,6 +42,13 @@ static uint64_t padded_elements(const struct trainer *t, const struct unit *u)
 
 // ------------------------------------------------------------------ gathering
 
+static void forget_oldest(struct shards *s)
+{
+    s->release_count--;
+    for (int i = 0; i < s->release_count; i++)
+        s->releases[i] = s->releases[i + 1];
+}
+
 // limit_all_gathers: the host waits until the oldest of two units let go is really unused.
 static void limit_gatherings(struct trainer *t)
 {
@@ -49,9 +56,7 @@ static void limit_gatherings(struct trainer *t)
     if (s->release_count < GATHERINGS_AHEAD)
         return;
     machine_synchronize(t->machine, s->releases[0]);
-    s->release_count--;
-    for (int i = 0; i < s->release_count; i++)
-        s->releases[i] = s->releases[i + 1];
+    forget_oldest(s);
 }
 
 static void handle_unit(const struct trainer *t)
@@ -169,7 +174,8 @@ static void bring(struct trainer *t, struct unit *u)
 static void note_release(struct trainer *t, uint16_t stream)
 {
     struct shards *s = shards_of(t);
-    ASSERT(s->release_count < MOST_RELEASES);
+    if (s->release_count == MOST_RELEASES)
+        forget_oldest(s); // units that stay are let go and never gathered; this one is long unused
     s->releases[s->release_count++] = t->machine->clock[stream];
 }
 
@@ -283,7 +289,9 @@ static int before(const struct shards *s, int unit)
     return unit == s->blocks ? -1 : unit - 1;
 }
 
-// The unit itself is there: the root since the forward pass, a layer since the one after it.
+// The unit itself is there: the root since the forward pass, a layer since the one after it; but
+// for the last one where TRL calls the head, which no root's backward pass comes before
+// (_runtime_utils.py, _pre_backward_hook: what was not gathered ahead is gathered now).
 static void enter_backward(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
@@ -292,13 +300,13 @@ static void enter_backward(struct trainer *t, int unit)
         make_whole(t, &s->units[unit]);
     else if (unit == s->root)
         limit_gatherings(t);
-    if (!t->job->backward_prefetch && unit != s->root) {
+    bool ahead = t->job->backward_prefetch;
+    if (unit != s->root && (!ahead || !s->units[unit].full)) {
         bring(t, &s->units[unit]);
         machine_follow(t->machine, STREAM_COMPUTE, s->gather_stream);
-    } else if (t->job->backward_prefetch && before(s, unit) >= 0 &&
-               (!s->thin_count || unit == s->root)) {
-        bring(t, &s->units[before(s, unit)]);
     }
+    if (ahead && before(s, unit) >= 0 && (!s->thin_count || unit == s->root))
+        bring(t, &s->units[before(s, unit)]);
 }
 
 // verl reshards the root of the model it has read, with several ranks (workers/fsdp_workers.py).

@@ -8,6 +8,8 @@
 // everything else on the compute stream.
 #include "core/strategies/fsdp2.h"
 
+#include <string.h>
+
 static bool is_frozen(const struct trainer *t, const struct unit *u, int i)
 {
     return t->graph.parameters[u->parameters[i]].frozen;
@@ -181,11 +183,23 @@ static void enter_unit(struct trainer *t, int unit)
     copy_out(t, u, true);
 }
 
+// Evaluation, after which nothing goes backward, may pass any number of times before the next step:
+// of those that came first nobody asks again.
+static void forget_first_half(struct shards *s)
+{
+    int kept = s->order_most / 2;
+    memmove(s->order, s->order + s->order_count - kept, (size_t)kept * sizeof *s->order);
+    s->order_count = kept;
+}
+
 static void note_passed(const struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
-    if (!t->is_reference && unit >= 0 && s->units[unit].count)
-        s->order[s->order_count++] = unit;
+    if (t->is_reference || unit < 0 || !s->units[unit].count)
+        return;
+    if (s->order_count == s->order_most)
+        forget_first_half(s);
+    s->order[s->order_count++] = unit;
 }
 
 // A unit has passed when all of its modules have been called; TRL calls the head, which ends the

@@ -27,7 +27,7 @@ struct shards {
     struct storage *last_flat;    // of the unit gathered before, kept during the forward pass
     struct storage *last_reduced; // input of the last reduction
     int *order;                   // units as the forward pass finished them
-    int order_count;
+    int order_count, order_most;
     uint64_t ranks;
     uint32_t stored_width, reduce_width;
     uint16_t copy_in_stream, reduce_stream;

@@ -146,8 +146,8 @@ static void make_units_of_text(struct trainer *t)
         make_untied(t, has_tail);
 }
 
-// Passes of a step that are noted: kto reads twice with the model it trains, a reference that is
-// this model without its adapters twice more; rloo generates, reads with both, and trains.
+// Passes that are noted, the last ones: kto reads twice with the model it trains, a reference that
+// is this model without its adapters twice more; rloo generates, reads with both, and trains.
 enum { MOST_PASSES = 6 + PLAYED_TOKENS };
 
 static void make_units(struct trainer *t)
@@ -159,8 +159,8 @@ static void make_units(struct trainer *t)
     s->block_count = (int)m->vision.depth;
     s->unit_count = s->blocks + s->block_count;
     s->units = NEW(t->machine->arena, struct unit, s->unit_count + 2);
-    ptrdiff_t passed = s->unit_count + 2;
-    s->order = NEW(t->machine->arena, int, MOST_PASSES *passed);
+    s->order_most = MOST_PASSES * (s->unit_count + 2);
+    s->order = NEW(t->machine->arena, int, s->order_most);
     s->embedding = s->head = s->tail = s->read = -1;
     if (t->habits->one_unit) { // trl 1.16, models/utils.py, prepare_fsdp: fully_shard(model)
         add_unit(t, &s->units[s->root], 0, t->graph.parameter_count);

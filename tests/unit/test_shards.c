@@ -182,6 +182,32 @@ TEST(an_evaluation_leaves_the_tail_whole)
     CHECK(plain.resumed.allocated_bytes < plain.steps[2].allocated_bytes + head / 2);
 }
 
+// An evaluation that generates passes many times before the next step: torch forgets none of it
+// until a backward pass ends, and nothing of it is needed by then.
+TEST(an_evaluation_that_generates_leaves_training_as_it_is)
+{
+    const char *alone = "recipe=trl task=grpo strategy=fsdp2 layers=28 context=1024";
+    const char *also = "recipe=trl task=grpo strategy=fsdp2 layers=28 context=1024 eval-batch=1";
+    struct prediction p = predicted(alone), q = predicted(also);
+    CHECK(q.fits && q.evaluation.allocated_bytes < q.allocated_bytes);
+    CHECK_U64(q.steps[2].allocated_bytes, p.steps[2].allocated_bytes);
+    CHECK(q.resumed.allocated_bytes < p.allocated_bytes + p.allocated_bytes / 10);
+}
+
+// TRL calls the head itself: no root's backward pass gathers the last layer ahead of its own.
+TEST(a_layer_that_nobody_gathered_ahead_comes_in_its_turn)
+{
+    const char *later = "recipe=trl task=grpo strategy=fsdp1 layers=12 batch=4 accum=2";
+    const char *ahead = "recipe=trl task=grpo strategy=fsdp1 layers=12 batch=4 accum=2 "
+                        "backward-prefetch=on";
+    const char *stay = "recipe=trl task=dpo strategy=fsdp1 layers=12 batch=8 accum=2 lora=16 "
+                       "checkpointing=off reshard=off";
+    struct prediction p = predicted(later), q = predicted(ahead), r = predicted(stay);
+    const uint64_t layer = p.allocated_bytes / 8;
+    CHECK(q.allocated_bytes >= p.allocated_bytes && q.allocated_bytes < p.allocated_bytes + layer);
+    CHECK(r.steps_done > 0);
+}
+
 // Each token that is generated is a pass of the root, which lets the last layer's buffer go: the
 // reference reads without it (11795.9 MiB on fake tensors, torch 2.11 and TRL 1.16).
 TEST(a_reference_reads_without_a_layer_of_the_policy)
