@@ -5,6 +5,7 @@
 #include "core/plan/plan.h"
 #include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
+#include "core/predict/varied.h"
 
 enum {
     MOST_BATCH = 65536,
@@ -336,7 +337,8 @@ static bool is_safe(struct arena scratch, const struct batch_story *s, uint64_t 
     struct str words = str_format(&scratch, "batch=%llu accum=%llu", (unsigned long long)batch,
                                   (unsigned long long)accum);
     return job_with(job, &scratch, s, words, &e) && job_is_modelled(job, &e) &&
-           predict_memory(p, &scratch, job, &e) && p->verdict.grade == GRADE_SAFE;
+           varied_read(job, &scratch, &e) && predict_memory(p, &scratch, job, &e) &&
+           p->verdict.grade == GRADE_SAFE;
 }
 
 // Of as many micro-batches a step as make up the global batch, but of so many at least, so that it

@@ -7,6 +7,7 @@
 #include "core/plan/bounds.h"
 #include "core/plan/search.h"
 #include "core/predict/lengths.h"
+#include "core/predict/sampled.h"
 
 bool plan_request_read(struct plan_request *r, const struct settings *settings, struct error *e)
 {
@@ -162,10 +163,11 @@ bool plan_is_late(const struct plan_candidate *c)
 
 bool plan_counts(enum plan_goal goal, const struct plan_candidate *c)
 {
-    return goal == GOAL_SPEED || goal == GOAL_COST || !plan_is_late(c);
+    bool tuned = goal == GOAL_MEMORY && c->family->tuned && !plan_dials_say_some(c->dial);
+    return goal == GOAL_SPEED || goal == GOAL_COST || tuned || !plan_is_late(c);
 }
 
-// Of equals the simpler, then the faster, then the smaller; then the first.
+// The simpler, then the faster, then the smaller; then the first.
 static bool is_better(enum plan_goal goal, const struct plan_candidate *c,
                       const struct plan_candidate *than)
 {
@@ -184,22 +186,41 @@ static bool is_of(const struct plan_candidate *c, const char *strategy)
     return !strategy || str_is(str_from(c->family->strategy), strategy);
 }
 
-// With what the goal does not choose, or without.
-static const struct plan_candidate *choose_among(const struct plan *p, enum plan_goal goal,
-                                                 const char *strategy, bool any)
+#define ANYTHING 1e300
+
+// What is safe of a strategy, with what the goal does not choose, or without.
+struct choice {
+    const struct plan *plan;
+    enum plan_goal goal;
+    const char *strategy;
+    bool any;
+    double most, seconds; // that it may count, and take
+};
+
+static bool has(const struct choice *o, const struct plan_candidate *c)
+{
+    return is_of(c, o->strategy) && (o->any || plan_counts(o->goal, c)) && plan_is_safe(c) &&
+           plan_measure(o->goal, c) <= o->most && c->prediction.time.seconds <= o->seconds;
+}
+
+static double least_of(const struct choice *o, enum plan_goal goal)
+{
+    const struct plan_candidate *c;
+    double least = ANYTHING;
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(o->plan, &f, &i));)
+        if (has(o, c) && plan_measure(goal, c) < least)
+            least = plan_measure(goal, c);
+    return least;
+}
+
+// What counts least, what of that is fastest, and what of that is simplest, each to 1 %.
+static const struct plan_candidate *choose_among(struct choice o)
 {
     const struct plan_candidate *best = NULL, *c;
-    double least = 0;
-    bool found = false;
-    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && (any || plan_counts(goal, c)) && plan_is_safe(c) &&
-            (!found || plan_measure(goal, c) < least)) {
-            least = plan_measure(goal, c);
-            found = true;
-        }
-    for (ptrdiff_t f = 0, i = 0; (c = plan_next(p, &f, &i));)
-        if (is_of(c, strategy) && (any || plan_counts(goal, c)) && plan_is_safe(c) &&
-            plan_measure(goal, c) <= least * PLAN_SAME && (!best || is_better(goal, c, best)))
+    o.most = least_of(&o, o.goal) * PLAN_SAME;
+    o.seconds = least_of(&o, GOAL_SPEED) * PLAN_SAME;
+    for (ptrdiff_t f = 0, i = 0; (c = plan_next(o.plan, &f, &i));)
+        if (has(&o, c) && (!best || is_better(o.goal, c, best)))
             best = c;
     return best;
 }
@@ -207,8 +228,10 @@ static const struct plan_candidate *choose_among(const struct plan *p, enum plan
 const struct plan_candidate *plan_choose_of(const struct plan *p, enum plan_goal goal,
                                             const char *strategy)
 {
-    const struct plan_candidate *best = choose_among(p, goal, strategy, false);
-    return best ? best : choose_among(p, goal, strategy, true);
+    struct choice o = {p, goal, strategy, false, ANYTHING, ANYTHING};
+    const struct plan_candidate *best = choose_among(o);
+    o.any = true;
+    return best ? best : choose_among(o);
 }
 
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal)
@@ -370,6 +393,8 @@ bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
         !lengths_read(lengths, &p->base, e))
         return false;
     p->real_lengths = lengths->parts;
+    if (!sampled_longest(&p->longest_row, *a, &p->job, e))
+        return false;
     plan_groups(p, a);
     if (!plan_search(p, a, NULL, runner, e) || !check_time(p, e))
         return false;

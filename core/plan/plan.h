@@ -153,6 +153,7 @@ struct plan {
     struct plan_request request;
     struct settings base; // of every candidate: as given, and whose files are meant
     struct job job;       // of the base
+    uint64_t longest_row; // of the user's data, where the batches drawn from it are played; else 0
     bool real_lengths;    // of the user's data are what time is counted by
     struct plan_family *families;
     ptrdiff_t family_count, family_capacity;
@@ -205,8 +206,9 @@ bool plan_counts(enum plan_goal goal, const struct plan_candidate *c);
 // Fails where the files that are meant cannot be written.
 bool plan_can_write(struct arena scratch, const struct job *job, struct error *e) MUST_USE;
 
-// With the time that is ranked by: a step's over the user's data, or where steps hold what is not
-// modelled the update's. No further than where more is reserved than `most_bytes`; 0: anyway.
+// Of the batches that the trainer draws from the user's data, where that is known, and with the
+// time that is ranked by: a step's over the data, or where steps hold what is not modelled the
+// update's. No further than where more is reserved than `most_bytes`; 0: anyway.
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
                   uint64_t most_bytes, struct error *e) MUST_USE;
 

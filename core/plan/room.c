@@ -4,6 +4,7 @@
 // what is not as lean as something without has none.
 #include "core/plan/room.h"
 
+#include "core/base/num.h"
 #include "core/plan/bounds.h"
 #include "core/plan/estimate.h"
 
@@ -84,6 +85,9 @@ static bool find_floor(struct plan_candidate *c, const struct plan *p, bool time
     struct job *job = NEW(&scratch, struct job, 1);
     if (!plan_job(job, &scratch, p, c, e) || !plan_can_write(scratch, job, e))
         return false;
+    if (p->longest_row && p->longest_row < job->context)
+        job->context = p->longest_row;
+    job->prompt = u64_least(job->prompt, job->context - 1);
     if (!timed && plan_can_estimate_room(p, c->family))
         return plan_estimate_room(c, scratch, p, job, e);
     return (timed ? predict_time : predict_room)(&c->prediction, &scratch, job, e);

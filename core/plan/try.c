@@ -7,7 +7,7 @@
 #include "core/plan/bounds.h"
 #include "core/plan/estimate.h"
 #include "core/plan/search.h"
-#include "core/predict/real_time.h"
+#include "core/predict/varied.h"
 
 bool plan_can_write(struct arena scratch, const struct job *job, struct error *e)
 {
@@ -18,12 +18,9 @@ bool plan_can_write(struct arena scratch, const struct job *job, struct error *e
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
                   uint64_t most_bytes, struct error *e)
 {
-    if (!predict_fit_within(p, &scratch, job, most_bytes, e))
-        return false;
-    if (p->passed)
-        return true;
-    step_time_of_update(&p->time);
-    return real_time_find(&p->time, scratch, job, e);
+    struct job *played = NEW(&scratch, struct job, 1);
+    *played = *job;
+    return varied_read(played, &scratch, e) && predict_within(p, &scratch, played, most_bytes, e);
 }
 
 static bool predict_candidate(const struct plan *p, struct plan_candidate *c, uint64_t most_bytes,
@@ -165,18 +162,18 @@ static double found_with(const struct search *s, const struct plan_group *g)
     return least;
 }
 
-// Of those that count the same the choice is simpler, or faster: once nothing can count less than
-// what was found, it stays the choice (plan_choose_of).
+// Of those that count the same the choice is as fast as any, and the simplest of those: once
+// nothing can count less than what was found, what is slower, or more trouble and not faster,
+// changes nothing (plan_choose_of).
 static bool is_no_choice(const struct search *s, const struct plan_group *g,
                          const struct plan_candidate *c)
 {
     const struct plan_candidate *choice = s->choice;
-    if (!choice || s->lowest < s->found || c->trouble < choice->trouble)
+    if (!choice || s->lowest < s->found)
         return false;
-    double gpus = s->plan->request.goal == GOAL_COST ? (double)g->family->gpus : 1;
-    double others = s->plan->request.goal == GOAL_COST ? (double)choice->family->gpus : 1;
-    return c->trouble > choice->trouble || plan_least_seconds(s->plan, g, g, c) * gpus >
-                                               choice->prediction.time.seconds * others * PLAN_SAME;
+    double seconds = plan_least_seconds(s->plan, g, g, c), known = choice->prediction.time.seconds;
+    return seconds > known * PLAN_SAME ||
+           (c->trouble > choice->trouble && seconds * PLAN_SAME >= known);
 }
 
 // DeepSpeed's file is tuned on as many GPUs as the best has.

@@ -485,12 +485,6 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job, s
     return fit(p, a, job, &(struct manner){.plays = true}, e);
 }
 
-bool predict_fit_within(struct prediction *p, struct arena *a, const struct job *job,
-                        uint64_t most_bytes, struct error *e)
-{
-    return fit(p, a, job, &(struct manner){.plays = true, .most_bytes = most_bytes}, e);
-}
-
 bool predict_each_layer(struct prediction *p, struct arena *a, const struct job *job,
                         struct error *e)
 {
@@ -517,12 +511,22 @@ static bool find_longest_time(struct prediction *p, struct arena scratch, const 
     return true;
 }
 
-bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+bool predict_within(struct prediction *p, struct arena *a, const struct job *job,
+                    uint64_t most_bytes, struct error *e)
 {
-    if (!predict_fit(p, a, job, e) || !find_longest_time(p, *a, job, e))
+    if (!fit(p, a, job, &(struct manner){.plays = true, .most_bytes = most_bytes}, e))
+        return false;
+    if (p->passed)
+        return true;
+    if (!find_longest_time(p, *a, job, e))
         return false;
     step_time_of_update(&p->time);
-    return real_time_find(&p->time, *a, job, e) && find_needs(p, *a, job, e);
+    return real_time_find(&p->time, *a, job, e);
+}
+
+bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)
+{
+    return predict_within(p, a, job, 0, e) && find_needs(p, *a, job, e);
 }
 
 // Once more, by another chance or with other batches.

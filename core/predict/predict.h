@@ -64,9 +64,10 @@ bool predict_with_range(struct prediction *p, struct arena *a, const struct job 
 bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
                  struct error *e) MUST_USE;
 
-// The same up to where more is reserved than `most_bytes`; 0: without such an end.
-bool predict_fit_within(struct prediction *p, struct arena *a, const struct job *job,
-                        uint64_t most_bytes, struct error *e) MUST_USE;
+// With the time of real lengths, up to where more is reserved than `most_bytes`; 0: without such an
+// end.
+bool predict_within(struct prediction *p, struct arena *a, const struct job *job,
+                    uint64_t most_bytes, struct error *e) MUST_USE;
 
 // The same for more: every layer is made, also where one is like another (core/autograd/stamp.h),
 // whose notes are tested against it.

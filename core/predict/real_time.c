@@ -28,6 +28,7 @@ static bool shortened(struct job *shorter, const struct job *job, double tokens,
     uint64_t piece = job->ulysses * job->ring * 2;
     uint64_t length = u64_divide_up((uint64_t)tokens, piece) * piece;
     *shorter = *job;
+    shorter->varied = NULL; // batches of one length
     if (length >= job->context)
         return true;
     shorter->context = length;

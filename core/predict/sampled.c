@@ -167,6 +167,22 @@ static bool is_no_rank_asked(const struct job *job, struct error *e)
                 SAMPLER_MOST_ROWS);
 }
 
+// What there is to draw from.
+static bool read_drawn(struct rows *rows, struct arena *a, const struct job *job,
+                       const struct setting *from, struct error *e)
+{
+    if (!read_rows(rows, a, from, e))
+        return false;
+    if (job->task == TASK_REWARD)
+        leave_out_long(rows, job->context);
+    if (!rows->count)
+        return FAIL(e, BAD_INPUT, from->where,
+                    "all of these pairs are longer than the context, and are left out");
+    if (job->batching == BATCHING_PACKED)
+        *rows = sampler_pack(a, *rows, (uint32_t)u64_least(job->context, UINT32_MAX));
+    return true;
+}
+
 bool sampled_read(struct job *job, struct arena *a, struct error *e)
 {
     const struct setting *from = settings_find_z(job->given, "data.rows");
@@ -174,15 +190,8 @@ bool sampled_read(struct job *job, struct arena *a, struct error *e)
     uint64_t rank;
     if (!from || !sampler_is_known(job))
         return is_no_rank_asked(job, e);
-    if (!read_rows(&d.rows, a, from, e))
+    if (!read_drawn(&d.rows, a, job, from, e))
         return false;
-    if (job->task == TASK_REWARD)
-        leave_out_long(&d.rows, job->context);
-    if (!d.rows.count)
-        return FAIL(e, BAD_INPUT, from->where,
-                    "all of these pairs are longer than the context, and are left out");
-    if (job->batching == BATCHING_PACKED)
-        d.rows = sampler_pack(a, d.rows, (uint32_t)u64_least(job->context, UINT32_MAX));
     d.order = order_of(a, job, d.rows.count);
     d.ranks = u64_most(job_ranks(job) / (job->tensor * job->ring), 1);
     uint64_t step_rows = sat_mul(sat_mul(job->batch, job->accumulation), d.ranks);
@@ -193,5 +202,19 @@ bool sampled_read(struct job *job, struct arena *a, struct error *e)
     v->steps = d.steps;
     choose_steps(v, &d, rank);
     job->varied = v;
+    return true;
+}
+
+bool sampled_longest(uint64_t *tokens, struct arena scratch, const struct job *job, struct error *e)
+{
+    const struct setting *from = settings_find_z(job->given, "data.rows");
+    struct rows rows = {0};
+    *tokens = 0;
+    if (!from || !sampler_is_known(job))
+        return true;
+    if (!read_drawn(&rows, &scratch, job, from, e))
+        return false;
+    for (ptrdiff_t i = 0; i < rows.count; i++)
+        *tokens = u64_most(*tokens, u64_least(rows.tokens[i], job->context));
     return true;
 }

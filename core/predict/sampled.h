@@ -14,4 +14,8 @@ bool sampler_shuffles(const struct job *job);
 // Where the user's sequences are among the settings, one by one.
 bool sampled_read(struct job *job, struct arena *a, struct error *e) MUST_USE;
 
+// The most tokens of a row that any rank may get; 0 where batches are not drawn.
+bool sampled_longest(uint64_t *tokens, struct arena scratch, const struct job *job,
+                     struct error *e) MUST_USE;
+
 #endif

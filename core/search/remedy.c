@@ -4,6 +4,7 @@
 
 #include "core/base/buf.h"
 #include "core/base/num.h"
+#include "core/predict/varied.h"
 
 #define EVERY_RECIPE 0u
 #define OF(recipe)   (1u << RECIPE_##recipe)
@@ -356,6 +357,8 @@ static bool try_change(struct remedies *r, struct arena *a, const struct setting
         !job_resolve(other, a, &changed, &refusal) || !job_is_modelled(other, &refusal))
         return refusal.code == ERROR_BAD_INPUT || refusal.code == ERROR_UNSUPPORTED;
     struct arena scratch = *a;
+    if (!varied_read(other, &scratch, &refusal))
+        return true; // batches that were named are of another job
     if (!predict(&found.prediction, &scratch, other, &refusal))
         return false;
     if (!r->count)

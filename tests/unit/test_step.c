@@ -142,7 +142,7 @@ static void ends_above(struct arena *a, struct job *job, uint64_t most, uint64_t
 {
     struct prediction part = {0};
     struct error e;
-    CHECK(predict_fit_within(&part, a, job, most, &e));
+    CHECK(predict_within(&part, a, job, most, &e));
     CHECK(part.passed && part.reserved_bytes > most);
     CHECK(part.reserved_bytes <= in_the_end);
 }
@@ -157,7 +157,7 @@ TEST(a_prediction_ends_where_more_is_reserved_than_is_asked_about)
     CHECK(job_of(job, a, "model=Qwen3-0.6B gpu=8xH200 strategy=fsdp2 context=4096 accum=4", &e));
     struct prediction whole = {0}, same = {0};
     CHECK(predict_fit(&whole, a, job, &e) && whole.fits);
-    CHECK(predict_fit_within(&same, a, job, whole.reserved_bytes, &e) && !same.passed);
+    CHECK(predict_within(&same, a, job, whole.reserved_bytes, &e) && !same.passed);
     CHECK(same_memory(&whole, &same));
     for (uint64_t most = whole.reserved_bytes - 1; most > MIB; most /= 2)
         ends_above(a, job, most, whole.reserved_bytes);
