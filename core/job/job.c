@@ -396,11 +396,16 @@ bool job_has_uneven_rows(const struct job *p)
     return p->batching != BATCHING_FULL && several;
 }
 
-// Packed rows are attended in pieces where the package does it: no longer than the context, and
-// one of that length is the most that a row holds.
+bool job_unpads(const struct job *p)
+{
+    return p->batching == BATCHING_PADDED && job_has_uneven_rows(p) && job_attends_by_package(p);
+}
+
+// Packed and padded rows are attended in pieces where the package does it: no longer than the
+// context, and one of that length is the most that a row holds.
 uint64_t job_sample_tokens(const struct job *p)
 {
-    bool in_pieces = p->batching == BATCHING_PACKED && job_attends_by_package(p);
+    bool in_pieces = job_has_uneven_rows(p) && job_attends_by_package(p);
     return in_pieces && !p->sample_tokens ? p->context : p->sample_tokens;
 }
 

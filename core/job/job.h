@@ -244,6 +244,7 @@ bool job_attends_eagerly(const struct job *p);     // operator by operator, scor
 bool job_has_windows(const struct job *p);         // that are no longer than the sequence
 bool job_masks_windows(const struct job *p);       // layers with a window need a mask
 bool job_has_uneven_rows(const struct job *p);     // padded or packed
+bool job_unpads(const struct job *p);              // every layer does: shorter rows, no mask
 bool job_masks_rows(const struct job *p);          // every layer does: rows are padded or packed
 uint64_t job_sample_tokens(const struct job *p);   // of a piece of a row; 0: it is one
 bool job_masks_always(const struct job *p);        // or their family makes a mask whatever there is

@@ -63,9 +63,8 @@ const struct rule unmodelled_rules[] = {
     {0, 0, is_ragged_elsewhere, 0, NOT_YET, "batching",
      "packed rows are modelled under --recipe trl, padded ones also under transformers, axolotl "
      "and llamafactory; elsewhere every sequence is full"},
-    {0, 0, is_padded_by_package, 0, NOT_YET, "batching",
-     "padded rows are modelled with sdpa and eager attention, which need a mask of them; packed "
-     "ones with flash-attn, too"},
+    {IS_SP, 0, is_padded_by_package, 0, NOT_YET, "batching",
+     "padded rows are not modelled with flash-attn under sequence parallel; with sdpa they are"},
     {0, 0, keeps_wide_embeddings, 0, NOT_YET, "attention",
      "with this attention axolotl keeps norms, embedding and head in fp32 beside bf16 layers, "
      "which "

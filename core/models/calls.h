@@ -157,6 +157,12 @@ static inline struct var index_rows(struct graph *g, struct var x, uint64_t rows
     return after_two(g, op_index_rows(g, x, rows, numbers), x, numbers);
 }
 
+static inline struct var spread_rows(struct graph *g, struct var x, uint64_t rows,
+                                     struct var numbers)
+{
+    return after_two(g, op_spread_rows(g, x, rows, numbers), x, numbers);
+}
+
 static inline struct var masked_rows(struct graph *g, struct var x, struct var mask,
                                      uint64_t chosen)
 {

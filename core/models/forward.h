@@ -113,6 +113,10 @@ const struct layer_arguments *arguments_of(const struct trainer *t, int layer);
 struct var ulysses_attention(struct graph *g, struct heads h, const struct attention_shape *shape,
                              const struct job *job);
 
+// unpadded.c: attention that leaves out what pads shorter rows.
+struct var unpadded_attention(struct graph *g, struct heads h, const struct attention_shape *shape,
+                              const struct layer_call *call); // all have names
+
 // latent.c: attention and its output projection.
 struct var latent_attention(struct graph *g, struct var x, const struct layer_call *call);
 

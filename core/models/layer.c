@@ -79,6 +79,8 @@ static struct var fused_attention(struct graph *g, struct heads h, struct attent
         shape.mask_elements = job_rows(job) * tokens * tokens;
         shape.mask = mask.width == 2 ? mask.storage : NULL;
     }
+    if (job_unpads(job))
+        return returns(&f, unpadded_attention(g, h, &shape, call));
     struct var mixed = attend(g, h, &shape);
     bool across = (apart && !masked) || model_has(&job->model, FEATURE_ROTARY_PART);
     return returns(&f, across ? copy(g, mixed) : mixed);

@@ -191,6 +191,29 @@ struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64
     return out;
 }
 
+struct var op_row_numbers(struct graph *g, uint64_t chosen)
+{
+    await_count(g);
+    return op_constant(g, chosen, 8);
+}
+
+// Indexing as index_rows does, but of numbers that are all different: nothing is added up.
+static void spread_backward(struct graph *g, struct node *n, struct outcome *out)
+{
+    gradient_like_input(g, n, out);
+    moves(g, 2 * gradient_bytes(n));
+}
+
+static const struct operation spread_rows = {KERNELS_INDEX, spread_backward};
+
+struct var op_spread_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers)
+{
+    struct node *n = graph_add_for(g, &spread_rows, x);
+    graph_keep(g, n, numbers.storage);
+    moves(g, 2 * var_bytes(x));
+    return op_unary(g, n, x, x.elements / numbers.elements * rows, x.width);
+}
+
 struct scatter {
     uint64_t rows;
 };

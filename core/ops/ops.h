@@ -184,6 +184,11 @@ struct var op_leaf(struct graph *g, struct var x, int parameter);
 // x has `rows` rows; the result has one for each number.
 struct var op_index_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers);
 
+// The numbers of rows that something says, so many, once the host knows them; and zeros with rows
+// of x in those places.
+struct var op_row_numbers(struct graph *g, uint64_t chosen);
+struct var op_spread_rows(struct graph *g, struct var x, uint64_t rows, struct var numbers);
+
 // The rows of x (one for each value of the mask) that a mask of two dimensions picks, so many, and
 // values of such rows put back, zeros elsewhere.
 struct var op_masked_rows(struct graph *g, struct var x, struct var mask, uint64_t chosen);

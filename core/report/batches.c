@@ -108,7 +108,8 @@ void report_rows(struct buf *out, const struct view *v, const struct job *job)
     buf_printf(&text, "%llu tokens%s; ", (unsigned long long)row,
                packed ? ", one sequence after another" : "");
     if (job_attends_by_package(job)) {
-        buf_put_z(&text, "flash-attn needs no mask to keep them apart");
+        buf_put_z(&text, packed ? "flash-attn needs no mask to keep them apart"
+                                : "flash-attn is given copies without what pads them");
     } else {
         buf_put_z(&text, "sdpa needs a mask of all their pairs, ");
         put_bytes(&text, sat_mul(sat_mul(row, row), job_rows(job)));

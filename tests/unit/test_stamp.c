@@ -37,12 +37,15 @@ static const char *const choices[][7] = {
     {"loss=chunked:256", "loss=liger"},
     {"attention=eager", "attention=flash2"},
     {"recipe=trl", "recipe=trinity", "recipe=verl", "recipe=transformers"},
-    {"task=reward", "task=dpo", "task=grpo"},
+    {"task=reward", "task=dpo", "task=grpo", "task=kto", "task=rloo"},
     {"activation-offload=on"},
     {"expandable=on"},
     {"layer-kernels=liger"},
     {"reshard=off"},
     {"cp=2", "cp=4", "cp=8"},
+    {"eval-batch=2"},
+    {"backward-prefetch=on"},
+    {"batching=padded", "batching=packed"},
 };
 
 static void add(char text[MOST_TEXT], const char *setting)

@@ -545,6 +545,23 @@ TEST(attention_decides_what_pairs_of_tokens_take)
     }
 }
 
+// Keys, values and queries are picked from rows of which some are shorter, in the forward pass and
+// when it is computed again; sdpa has a mask of all pairs for that (transformers 5.17,
+// modeling_flash_attention_utils.py, _upad_input and _get_unpad_data).
+TEST(the_package_is_given_copies_without_what_pads_them)
+{
+    static const char job[] = "model=Qwen3-0.6B layers=2 gpu=H200 context=1536 batch=3 recipe=trl ";
+    const uint64_t tokens = UINT64_C(3) * 1536, pairs = tokens * 1536, queries = tokens * 16 * 128;
+    struct arena *a = test_arena();
+    struct trace full = history_in(a, str_format(a, "%sattention=flash2", job).p);
+    struct trace padded = history_in(a, str_format(a, "%sattention=flash2 batching=padded", job).p);
+    struct trace masked = history_in(a, str_format(a, "%sbatching=padded", job).p);
+    CHECK(allocations_of(&masked, pairs) > 0);
+    CHECK(allocations_of(&padded, pairs) == 0);
+    CHECK(allocations_of(&padded, 2 * queries) > allocations_of(&full, 2 * queries));
+    CHECK(allocations_of(&padded, 8 * tokens) >= allocations_of(&full, 8 * tokens) + 2 * 2 * 3);
+}
+
 // TRL hands a mask of rows to the model, with which windows are joined: booleans for every row. A
 // loop that hands none has one for all (masking_utils.py, sdpa_mask).
 TEST(a_window_has_a_mask_of_every_row_that_is_handed_one)
