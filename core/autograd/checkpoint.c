@@ -210,6 +210,7 @@ static void run_reentrant(struct graph *g, int32_t index)
     struct var in = {f->input.storage, leaf, f->input.width, f->input.elements}, out;
     graph_add_node(g, &operation_pass);
     recompute(g, f, &out, in);
+    graph_end_autocast(g);
     struct outcome seed = {.gradient = storage_share(n.gradient), .view = n.gradient_is_view};
     graph_hand_on(g, out.node, &seed);
     graph_run_nodes(g, g->count - 1, leaf + 1);

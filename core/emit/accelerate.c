@@ -115,6 +115,7 @@ static const struct line run_lines[] = {
              "    --precision @precision@\n"
              "    --optimizer @optimizer@"},
     {IS_CHECKPOINTING, 0, "    --checkpointing"},
+    {IS_REENTRANT, 0, "    --reentrant"},
     {IS_FLASH2, 0, "    --attention flash_attention_2"},
     {IS_EAGER, 0, "    --attention eager"},
     {IS_LIGER, 0, "    --liger-loss"},

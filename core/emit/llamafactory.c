@@ -21,8 +21,7 @@ static const struct row rows[] = {
     {"double_quantization", ROW_LITERAL, "false", IS_NF4_SINGLE},
     {"disable_gradient_checkpointing", ROW_LITERAL, "false", IS_CHECKPOINTING},
     {"disable_gradient_checkpointing", ROW_LITERAL, "true", 0, IS_CHECKPOINTING},
-    {"use_reentrant_gc", ROW_LITERAL, "false", IS_CHECKPOINTING, 0,
-     "As predicted; the default is true, but under fsdp2."},
+    {"use_reentrant_gc", ROW_TRAIT, NULL, IS_CHECKPOINTING, 0, NULL, IS_REENTRANT},
 
     {"stage", ROW_TEXT, "sft", IS_SFT},
     {"stage", ROW_TEXT, "rm", IS_REWARD},

@@ -137,12 +137,12 @@ static bool conclude_teacher(struct conclusion *c)
                 "teacher_model_init_kwargs: {dtype: bfloat16}");
 }
 
-static void note_reentrant(struct conclusion *c, const struct setting *said)
+static bool conclude_reentrant(struct conclusion *c)
 {
-    foreign_note(c->found, str_format(c->out->arena,
-                                      "%.*s: reentrant checkpoints are not modelled: predicted as "
-                                      "with use_reentrant false",
-                                      STR_ARGS(said->where)));
+    const struct setting *said = fact(c, "reentrant");
+    return !said ||
+           put_unless_there(c, "reentrant",
+                            fact_is(c, "reentrant", "true") ? STR("on") : STR("off"), said->where);
 }
 
 // trl/accelerate_configs/fsdp2.yaml: fsdp_state_dict_type is FULL_STATE_DICT.
@@ -165,11 +165,9 @@ bool conclude_trl(struct conclusion *c)
     const struct setting *trl = fact(c, "TRL");
     if (!trl)
         return true;
-    if (fact_is(c, "reentrant", "true"))
-        note_reentrant(c, fact(c, "reentrant"));
     // transformers/training_args.py: per_device_train_batch_size = 8
-    return check_no_orpo(c, trl) && conclude_named_file(c) && conclude_plain_loss(c) &&
-           conclude_adapters(c, fact(c, "adapters")) &&
+    return check_no_orpo(c, trl) && conclude_reentrant(c) && conclude_named_file(c) &&
+           conclude_plain_loss(c) && conclude_adapters(c, fact(c, "adapters")) &&
            put_unless_there(c, "batch", STR("8"), trl->where) &&
            put_unless_there(c, "task", trl_task(c, trl), trl->where) &&
            conclude_trl_context(c, trl) && conclude_kl(c) && conclude_answers(c) &&
@@ -194,14 +192,12 @@ bool conclude_transformers(struct conclusion *c)
     const struct setting *dtype = fact(c, "dtype");
     if (!file)
         return true;
-    if (fact_is(c, "reentrant", "true"))
-        note_reentrant(c, fact(c, "reentrant"));
     if (dtype && !words_have("auto|bfloat16|float32", '|', dtype->value))
         return FAIL(c->error, UNSUPPORTED, dtype->where,
                     "of the dtypes bfloat16 and float32 are modelled");
     return (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&
-           put_unless_there(c, "batch", STR("8"), file->where) &&
+           conclude_reentrant(c) && put_unless_there(c, "batch", STR("8"), file->where) &&
            put_unless_there(c, "precision", transformers_precision(c), file->where);
 }
 
@@ -281,29 +277,25 @@ static bool conclude_images(struct conclusion *c, const struct setting *file)
                (said ? said : file)->where);
 }
 
-// Adapters are its default, and checkpoints are reentrant but under fsdp2.
+// Adapters are its default.
 bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
-    const struct setting *reentrant = fact(c, "reentrant"), *liger = fact(c, "liger");
+    const struct setting *liger = fact(c, "liger");
     if (!file)
         return true;
     if (!conclude_stock(c))
         return false;
-    const struct setting *strategy = effective(c, "strategy");
     const struct setting *tuning = fact(c, "tuning");
     bool adapts = !fact_is(c, "tuning", "full");
-    bool fsdp2 = strategy && str_is(strategy->value, "fsdp2");
     if (adapts && pure && !replaced(c, "precision", STR("pure_bf16"), pure->where))
         return FAIL(c->error, UNSUPPORTED, pure->where,
                     "adapters in bf16 are not modelled; with bf16: true they are fp32");
     if (!pure && !fact_is(c, "bf16", "true") &&
         !lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file))
         return false;
-    if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
-        note_reentrant(c, reentrant ? reentrant : file);
-    return conclude_images(c, file) && conclude_packing(c) && conclude_neat_packing(c) &&
-           (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
+    return conclude_reentrant(c) && conclude_images(c, file) && conclude_packing(c) &&
+           conclude_neat_packing(c) && (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&
@@ -381,17 +373,19 @@ static bool conclude_whole_batch(struct conclusion *c)
 }
 
 // axolotl/train.py: freeze_layers_except comes after the adapters, whose names it does not know.
-static void conclude_unfrozen(struct conclusion *c)
+// utils/config/__init__.py: checkpoints are reentrant by default only without it.
+static bool conclude_unfrozen(struct conclusion *c)
 {
     const struct setting *said = fact(c, "text-trained");
     if (!said)
-        return;
+        return true;
     c->found->freezes_vision = said->where;
     if (fact(c, "adapters"))
         foreign_note(c->found, str_format(c->out->arena,
                                           "%.*s: beside an adapter unfrozen_parameters is left "
                                           "out: predicted with adapters alone",
                                           STR_ARGS(said->where)));
+    return put_unless_there(c, "reentrant", STR("off"), said->where);
 }
 
 // fsdp is version 1 unless said, and axolotl's kernels for adapters are on unless turned off.
@@ -411,9 +405,8 @@ bool conclude_axolotl(struct conclusion *c)
     if (version && str_is(strategy, "fsdp2") && !fact(c, "save-whole") && // accelerate's default
         !put_unless_there(c, "save", STR("sharded"), version->where))
         return false;
-    if (fact_is(c, "reentrant", "true"))
-        note_reentrant(c, fact(c, "reentrant"));
-    conclude_unfrozen(c);
+    if (!conclude_reentrant(c) || !conclude_unfrozen(c))
+        return false;
     if (adapters && !(kernels && fact_is(c, "kernels", "false")))
         foreign_note(c->found,
                      str_format(c->out->arena,

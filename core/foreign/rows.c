@@ -298,6 +298,7 @@ const struct foreign_row script_rows[] = {
     {"arguments.liger-layers", NULL, SETS, "layer-kernels", "liger"},
     {"arguments.tp", NULL, SETS, "tp"},
     {"arguments.checkpointing", NULL, FACT, "recomputed", "true"},
+    {"arguments.reentrant", NULL, SETS, "reentrant", "on"},
     {"arguments.dataset", NULL, NOTHING},
     {"arguments.save-to", NULL, FACT, "own-script"},
     {"predicted.recipe", NULL, FACT, "recipe"},

@@ -455,6 +455,17 @@ bool offloads_in_another_trainer(const struct job *j)
            j->task != TASK_DPO && j->task != TASK_KTO;
 }
 
+bool offloads_reentrantly(const struct job *j)
+{
+    return j->activation_offload && j->reentrant;
+}
+
+// verl/workers/fsdp_workers.py: use_reentrant False; megatron/core/tensor_parallel/random.py.
+bool has_own_checkpoints(const struct job *j)
+{
+    return is_verls(j) || is_of(j, RECIPE_MEGATRON);
+}
+
 bool offloads_another_loss(const struct job *j)
 {
     return j->activation_offload && !job_fuses_head(j);

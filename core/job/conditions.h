@@ -152,6 +152,8 @@ condition names_numbered_experts;
 condition names_parts_of_a_layer;
 condition never_saves;
 condition offloads_activations;
+condition offloads_reentrantly;
+condition has_own_checkpoints;
 condition offloads_another_loss;
 condition offloads_elsewhere;
 condition offloads_in_another_trainer;

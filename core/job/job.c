@@ -129,6 +129,9 @@ static void conclude(struct job *j)
     conclude_targets(j);
     j->overlap_comm &= job_is_zero(j);
     job_settle_zero_sizes(j);
+    // trl 1.16, trainer/sft_trainer.py and the others, whatever they are told
+    j->reentrant |= j->recipe == RECIPE_TRL && j->lora_rank && j->strategy == STRATEGY_ZERO3;
+    j->reentrant &= j->checkpointing;
     bool several = j->accumulation > 1;
     bool between = several && job_is_sharded(j) && !job_is_zero(j);
     // transformers 5.17, trainer.py: no_sync around all but the last micro-batch, of ddp too

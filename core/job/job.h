@@ -160,6 +160,7 @@ struct job {
     uint64_t loss_chunk;      // tokens
     enum attention attention; // as asked for; job_attention says which it is
     bool checkpointing, reshard, expandable;
+    bool reentrant;             // layers are run again as graphs of their own
     bool selective;             // of a layer only attention is recomputed, and not the rest
     uint64_t recomputed_layers; // the first so many of each stage; 0: all of them, or none
     bool overlap_comm; // stage 2 reduces from two buckets beside the backward pass, 3 gathers so
@@ -272,7 +273,6 @@ bool job_stands_on_4(const struct job *p);      // transformers 4
 bool job_shifts_logits(const struct job *p);
 bool job_is_old_bigcode(const struct job *p);
 bool job_casts_logits_in_place(const struct job *p);
-bool job_checkpoints_reentrantly(const struct job *p);
 
 // Whether peft reaches the model's experts and their router with all-linear.
 bool job_folds_experts(const struct job *p);

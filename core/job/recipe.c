@@ -89,7 +89,7 @@ const struct recipe_row recipe_rows[] = {
     {.recipe = "trl",
      .setting = "batch",
      .value = "2",
-     .compared = true,
+     .tasks = "kto",
      .evidence = "trl 1.16, kto_trainer.py: a batch of one row is refused; such a job died"},
     {.recipe = "trl",
      .setting = "optimizer",
@@ -328,6 +328,7 @@ const struct recipe_row recipe_rows[] = {
      .value = "16",
      .evidence = "ours: a step of enough answers to compare"},
     {.recipe = "verl", .setting = "task", .value = "grpo", .evidence = "what is written for it"},
+    {.recipe = "megatron", .setting = "task", .value = "grpo", .evidence = "what slime trains"},
     {.recipe = "megatron",
      .setting = "precision",
      .value = "mixed",
@@ -339,12 +340,12 @@ const struct recipe_row recipe_rows[] = {
     {.recipe = "megatron",
      .setting = "loss",
      .value = "full",
-     .supervised = true,
+     .tasks = "sft|pretrain",
      .evidence = "megatron/training/arguments.py: cross_entropy_loss_fusion is off"},
     {.recipe = "megatron",
      .setting = "checkpointing",
      .value = "off",
-     .supervised = true,
+     .tasks = "sft|pretrain",
      .evidence = "megatron/training/arguments.py: recompute_granularity is None"},
     {.recipe = "megatron",
      .setting = "loss",
@@ -353,7 +354,7 @@ const struct recipe_row recipe_rows[] = {
     {.recipe = "megatron",
      .setting = "attention",
      .value = "auto",
-     .supervised = true,
+     .tasks = "sft|pretrain",
      .evidence = "megatron/training/arguments.py: attention_backend is auto"},
     {.recipe = "megatron",
      .setting = "attention",
@@ -363,7 +364,6 @@ const struct recipe_row recipe_rows[] = {
      .setting = "accum",
      .value = "16",
      .evidence = "ours: a step of enough answers to compare"},
-    {.recipe = "megatron", .setting = "task", .value = "grpo", .evidence = "what slime trains"},
     {.setting = "strategy",
      .value = "fsdp2",
      .several = true,
@@ -375,6 +375,33 @@ const struct recipe_row recipe_rows[] = {
      .evidence = "what their examples do: fp32 shards, bf16 compute"},
     {.setting = "precision", .value = "bf16", .evidence = "as models are loaded by default"},
     {.setting = "optimizer", .value = "adamw", .evidence = "torch.optim.AdamW: foreach"},
+    {.recipe = "trl",
+     .setting = "reentrant",
+     .value = "on",
+     .recomputed = true,
+     .adapted = true,
+     .strategies = "zero3",
+     .evidence = "trl 1.16, trainer/sft_trainer.py and the others: forced with PEFT and ZeRO-3"},
+    {.recipe = "transformers",
+     .setting = "reentrant",
+     .value = "on",
+     .recomputed = true,
+     .versions = "4.41|4.42|4.45|4.46|4.48|4.49|4.57",
+     .evidence = "transformers/modeling_utils.py of 4: gradient_checkpointing_kwargs are "
+                 "use_reentrant True, and of 5 False"},
+    {.recipe = "axolotl",
+     .setting = "reentrant",
+     .value = "on",
+     .recomputed = true,
+     .tasks = "sft|pretrain|reward",
+     .evidence = "axolotl 0.19, utils/config/__init__.py: use_reentrant True unless rl is set"},
+    {.recipe = "llamafactory",
+     .setting = "reentrant",
+     .value = "on",
+     .recomputed = true,
+     .strategies = "single|ddp|fsdp1|zero1|zero2|zero3",
+     .evidence = "LLaMA-Factory 0.9.1 to 0.9.5, model/model_utils/checkpointing.py: "
+                 "use_reentrant_gc is on, but under FSDP2"},
     {.recipe = "llamafactory",
      .setting = "overlap-comm",
      .value = "off",
@@ -525,16 +552,17 @@ static bool is_on(const struct settings *s, const char *name)
     return item && str_is(item->value, "on");
 }
 
-static bool is_supervised(const struct settings *s)
+// Without one, the table's.
+static bool has_task(const struct settings *s, const char *tasks)
 {
     const struct setting *item = settings_find_z(s, "task");
-    return item && (str_is(item->value, "sft") || str_is(item->value, "pretrain"));
+    return words_have(tasks, '|', item ? item->value : STR("sft"));
 }
 
-static bool is_compared(const struct settings *s)
+static bool is_recomputed(const struct settings *s)
 {
-    const struct setting *item = settings_find_z(s, "task");
-    return item && str_is(item->value, "kto");
+    const struct setting *item = settings_find_z(s, "checkpointing");
+    return !item || !str_is(item->value, "off");
 }
 
 static bool is_cut(const struct settings *s)
@@ -555,9 +583,9 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
            (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
            (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
-           (is_supervised(s) || !row->supervised) && (has_fused_loss(s) || !row->fused) &&
-           (is_compared(s) || !row->compared) && (is_stretched(s) || !row->stretched) &&
-           (is_cut(s) || !row->cut) &&
+           (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
+           (is_cut(s) || !row->cut) && (is_recomputed(s) || !row->recomputed) &&
+           (!row->tasks || has_task(s, row->tasks)) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 
@@ -589,12 +617,15 @@ bool recipe_fill(struct settings *effective, const struct settings *given, bool 
     return true;
 }
 
-// Over adapters and packed weights each recipe has words of its own for a precision.
+// Over adapters and packed weights each recipe has words of its own for a precision; three have
+// their own way to recompute.
 static bool is_choice(const struct recipe_row *row, const struct settings *s)
 {
     bool worded = str_is(str_from(row->setting), "precision") && (has_adapters(s) || is_packed(s));
-    return row->recipe && !worded &&
-           words_have("strategy|precision|checkpointing|optimizer|expandable", '|',
+    bool own = str_is(str_from(row->setting), "reentrant") &&
+               words_have("trinity|verl|megatron", '|', recipe_name(s));
+    return row->recipe && !worded && !own &&
+           words_have("strategy|precision|checkpointing|reentrant|optimizer|expandable", '|',
                       str_from(row->setting));
 }
 

@@ -41,9 +41,9 @@ struct recipe_row {
     bool packed;            // only over packed weights
     bool fused;             // only with Liger's loss
     bool stretched;         // only with a tiled MLP or checkpoints in host memory
-    bool supervised;        // only where texts are trained on
-    bool compared;          // only where a row is compared with its neighbour, in KTO
+    bool recomputed;        // only with checkpointing
     bool cut;               // only with tensor parallel
+    const char *tasks;      // only of one of these; NULL: of any
     const char *strategies; // only with one of these; NULL: any
     const char *versions;   // only in one of these that is named; NULL: any
     const char *evidence;

@@ -291,6 +291,8 @@ const struct rule needed_rules[] = {
      "ddp needs a gradient of every parameter, and without a loss the head has none"},
     {0, 0, keeps_checkpoints_for_nothing, 0, CANNOT, "checkpoint-offload",
      "without checkpointing no layer is recomputed, and nothing waits in the host"},
+    {IS_REENTRANT, 0, has_own_checkpoints, 0, CANNOT, "reentrant",
+     "@recipe@ has a way of its own to recompute layers: leave reentrant out"},
     {0, 0, offloads_elsewhere, 0, CANNOT, "activation-offload",
      "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, offloads_in_another_trainer, 0, CANNOT, "activation-offload",

@@ -240,6 +240,8 @@ const struct rule unmodelled_rules[] = {
      "adafactor is not modelled over the experts of @family@; adamw-fused is"},
     {0, 0, offloads_another_loss, 0, NOT_YET, "activation-offload",
      "activation-offload is modelled with TRL 1.16's own loss only"},
+    {0, 0, offloads_reentrantly, 0, NOT_YET, "activation-offload",
+     "activation-offload is modelled without reentrant checkpoints: --reentrant off"},
     {0, 0, offloads_twice, 0, NOT_YET, "activation-offload",
      "activation-offload takes the inputs of recomputed layers along; leave checkpoint-offload "
      "out"},

@@ -311,6 +311,16 @@ const struct setting_def training_settings[] = {
      .fallback = "on",
      .text = "whether layers are recomputed in the backward pass; of Megatron's also attention "
              "alone, or the first N layers of each stage"},
+    {.name = "reentrant",
+     .uses = USE_JOB | USE_TRAINING,
+     .field = FIELD(reentrant),
+     .phrase = "reentrant",
+     .written_by = IN(ACCELERATE) | IN(TRANSFORMERS) | IN(TRL) | IN_YAML_FAMILY,
+     .kind = SETTING_SWITCH,
+     .values = "on|off",
+     .fallback = "off",
+     .text = "whether layers are recomputed by torch's reentrant checkpoints (use_reentrant), each "
+             "a graph of its own: nothing of a layer is noted for the backward pass"},
     {.name = "checkpoint-offload",
      .uses = USE_JOB | USE_TRAINING,
      .field = FIELD(checkpoint_offload),

@@ -103,8 +103,9 @@ static trait_set of_sizes(const struct job *j)
 static trait_set of_switches(const struct job *j)
 {
     return if_so(j->reshard, IS_RESHARD) | if_so(j->checkpointing, IS_CHECKPOINTING) |
-           if_so(j->selective, IS_SELECTIVE) | if_so(j->last_layers > 0, IS_LAST_STAGE) |
-           if_so(j->interleaved > 1, IS_IN_TURN) | if_so(j->recomputed_layers > 0, IS_PARTLY) |
+           if_so(j->reentrant, IS_REENTRANT) | if_so(j->selective, IS_SELECTIVE) |
+           if_so(j->last_layers > 0, IS_LAST_STAGE) | if_so(j->interleaved > 1, IS_IN_TURN) |
+           if_so(j->recomputed_layers > 0, IS_PARTLY) |
            if_so(j->context_comm == CONTEXT_DEALT, IS_DEALT) | if_so(j->precision_aware, IS_AWARE) |
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |

@@ -100,7 +100,8 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_OVERLAP      TRAIT(70) // of gradients' reduction, and of gathering in stage 3
 #define IS_SDPA         TRAIT(69) // attention by torch, as asked for
 // Of the files' rows.
-#define IS_PADDED TRAIT(120) // to the longest of their batch
+#define IS_REENTRANT TRAIT(79)  // checkpointing
+#define IS_PADDED    TRAIT(120) // to the longest of their batch
 // Of Megatron.
 #define IS_MEGATRON   TRAIT(110)
 #define IS_PP         TRAIT(111)

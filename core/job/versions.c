@@ -37,14 +37,6 @@ bool job_is_old_bigcode(const struct job *p)
     return job_shifts_logits(p) && is_family(p, "gpt_bigcode");
 }
 
-// gradient_checkpointing_enable of transformers 4 has use_reentrant=True, of 5 False; LLaMA-Factory
-// asks for it, but under FSDP2 (0.9.1 and 0.9.4, model/model_utils/checkpointing.py).
-bool job_checkpoints_reentrantly(const struct job *p)
-{
-    bool factory = p->recipe == RECIPE_LLAMAFACTORY && p->strategy != STRATEGY_FSDP2;
-    return transformers_of(p) < TRANSFORMERS_5 || factory;
-}
-
 bool job_casts_logits_in_place(const struct job *p)
 {
     return transformers_of(p) < 446;

@@ -61,10 +61,11 @@ static void put_conditions(struct buf *b, const struct recipe_row *row)
         {row->packed, "over packed weights"},
         {row->fused, "with Liger's loss"},
         {row->stretched, "with a tiled MLP or checkpoints in host memory"},
-        {row->supervised, "where texts are trained on"},
-        {row->compared, "for kto"},
         {row->cut, "with tensor parallel"},
+        {row->recomputed, "with checkpointing"},
     };
+    if (row->tasks)
+        buf_printf(b, " for %s", row->tasks);
     if (row->strategies)
         buf_printf(b, " with %s", row->strategies);
     for (ptrdiff_t i = 0; i < COUNT_OF(conditions); i++)

@@ -121,10 +121,24 @@ static void find_dials(const struct plan *p, struct plan_family *f)
     }
 }
 
+// Where the framework recomputes layers reentrantly unless it is told: it takes longer, and no less
+// memory. TRL says that PEFT needs it under ZeRO-3 (1.16, trainer/sft_trainer.py).
+static bool recomputes_reentrantly(const struct plan *p, struct arena scratch, struct str words)
+{
+    struct job *job = NEW(&scratch, struct job, 1);
+    struct error none;
+    struct str asked = str_format(&scratch, "%.*s checkpointing=on", STR_ARGS(words));
+    return !plan_is_given(p, "reentrant") && !plan_is_given(p, "checkpointing") &&
+           plan_job_of(job, &scratch, p, asked, &none) && job->reentrant &&
+           !(job->lora_rank && job->strategy == STRATEGY_ZERO3);
+}
+
 // Data parallel ranks are what is left of the GPUs after those that share a sequence, as
 // transformers' Trainer, accelerate and DeepSpeed count them (trainer.py, dp world size).
 bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
+    if (recomputes_reentrantly(p, *a, f.words))
+        f.words = str_format(a, "%.*s reentrant=off", STR_ARGS(f.words));
     struct arena scratch = *a;
     struct job *job = NEW(&scratch, struct job, 1);
     f.refused = !plan_job_of(job, &scratch, p, f.words, &f.refusal);

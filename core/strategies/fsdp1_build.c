@@ -184,8 +184,7 @@ static void find_trained(struct trainer *t, struct shards *s)
         s->thin_count = (g->parameter_count - s->first_thin) / s->root;
         s->stored_width = trainer_frozen_width(t, s->stored_width);
         t->graph.adapter_rest = THIN_WIDTH;
-        t->graph.reentrant = t->graph.holds_leaves =
-            t->job->checkpointing && job_checkpoints_reentrantly(t->job);
+        t->graph.holds_leaves = t->job->reentrant;
     }
     t->trained_count = s->thin_count ? s->thin_count * s->root : s->unit_count;
     t->trained = NEW(t->machine->arena, struct trained, t->trained_count);

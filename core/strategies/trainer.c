@@ -47,6 +47,7 @@ struct graph trainer_graph(struct trainer *t, const struct job *p)
                                       .stream = t->first_stream + MODEL_STREAMS - 1},
                           .sample_tokens = job_sample_tokens(p),
                           .attention_waits = t->habits->reads_positions,
+                          .reentrant = p->reentrant,
                           .gemm_workspace_bytes = cublas_workspace_bytes(card),
                           .multiprocessors = card->multiprocessors,
                           .threads_per_multiprocessor = card->threads_per_multiprocessor,

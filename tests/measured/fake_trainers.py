@@ -9,6 +9,8 @@ bf16_autocast_fake.jsonl: bf16 weights under bf16's autocast. Under fsdp those t
 they have fp32 masters: such rows are asked as mixed. drawn_fake.jsonl: jobs that were drawn at random, less
 two: DPO of Qwen2.5-0.5B in bf16 under ddp (+13.6 %), which is open, and its distillation with LoRA under zero1 (-5.8 %), where
 the CPU's way casts a part of the head that a card's does not (trl 1.16, kernels/chunked_divergence.py, _project).
+reentrant_fake.jsonl: use_reentrant in transformers' Trainer, and LLaMA-Factory 0.9.5 (stage pt), which has it by default;
+without, such rows are up to 0.7 % smaller.
 """
 import json
 import os
@@ -16,8 +18,8 @@ import subprocess
 import sys
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-MOST_PERCENT = 0.5
-LEAST_ROWS = {"bf16_autocast_fake.jsonl": 33, "drawn_fake.jsonl": 20}
+MOST_PERCENT = {"bf16_autocast_fake.jsonl": 0.5, "drawn_fake.jsonl": 0.5, "reentrant_fake.jsonl": 0.02}
+LEAST_ROWS = {"bf16_autocast_fake.jsonl": 33, "drawn_fake.jsonl": 20, "reentrant_fake.jsonl": 10}
 
 
 def predicted(program, settings):
@@ -36,11 +38,11 @@ def rows_of(name, least):
 
 def main():
     failed = 0
-    rows = [row for name, least in LEAST_ROWS.items() for row in rows_of(name, least)]
-    for row in rows:
+    rows = [(name, row) for name, least in LEAST_ROWS.items() for row in rows_of(name, least)]
+    for name, row in rows:
         mine = predicted(os.path.join(sys.argv[1], "fathom"), row["settings"])
         percent = 100 * (mine / row["allocated"] - 1) if isinstance(mine, int) else None
-        met = percent is not None and abs(percent) <= MOST_PERCENT
+        met = percent is not None and abs(percent) <= MOST_PERCENT[name]
         failed += not met
         job = " ".join(f"{name} {value}" for name, value in row["settings"].items())
         print(f"{'met   ' if met else 'MISSED'} {mine if percent is None else f'{percent:+.3f} %'}, {job}")

@@ -62,6 +62,7 @@ static const struct {
     {"sp", {"1", "2", "4"}},
     {"cp", {"1", "2", "4"}},
     {"checkpointing", {"on", "off"}},
+    {"reentrant", {"on", "off"}},
     {"reshard", {"on", "off"}},
     {"offload", {"off", "optimizer", "all"}},
     {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor", "adamw-8bit", "adamw-paged-8bit"}},

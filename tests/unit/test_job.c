@@ -38,6 +38,37 @@ TEST(a_target_implies_its_recipe)
     }
 }
 
+TEST(layers_are_recomputed_as_the_trainer_does)
+{
+    static const struct {
+        const char *request;
+        bool reentrant;
+    } rows[] = {
+        {ASKED "recipe=llamafactory", true},
+        {ASKED "recipe=llamafactory strategy=fsdp2", false},
+        {ASKED "recipe=llamafactory reentrant=off", false},
+        {ASKED "recipe=axolotl checkpointing=on", true},
+        {ASKED "recipe=axolotl checkpointing=on task=reward", true},
+        {ASKED "recipe=axolotl checkpointing=on task=dpo", false},
+        {ASKED "recipe=axolotl", false}, // recomputes nothing
+        {ASKED "recipe=transformers@4.46 checkpointing=on", true},
+        {ASKED "recipe=transformers checkpointing=on", false},
+        {ASKED "recipe=transformers checkpointing=on reentrant=on", true},
+        {ASKED "recipe=transformers checkpointing=off reentrant=on", false},
+        {ASKED "recipe=trl strategy=zero3", false},
+        {ASKED "recipe=trl strategy=zero3 lora=16", true},
+        {ASKED "recipe=trl strategy=zero3 lora=16 reentrant=off", true}, // TRL sees to it
+        {ASKED "recipe=trl strategy=zero2 lora=16", false},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct job j;
+        struct error e = {0};
+        CHECK(resolve(&j, test_arena(), rows[i].request, &e));
+        if (!e.code && j.reentrant != rows[i].reentrant)
+            test_failed(__FILE__, __LINE__, "'%s' is not as its trainer has it", rows[i].request);
+    }
+}
+
 TEST(a_job_differs_in_every_field_that_trains)
 {
     static const char *const changes[] = {
@@ -56,6 +87,7 @@ TEST(a_job_differs_in_every_field_that_trains)
         "offload=all",
         "memory-limit=40GiB",
         "task=dpo",
+        "reentrant=on",
         "checkpoint-offload=on",
         "tiled-mlp=on",
         "layer-kernels=liger",

@@ -56,6 +56,8 @@ static const struct reading trl_rows[] = {
     {TRL "optim=adamw_torch loss_type=nll per_device_train_batch_size=2 "
          "gradient_accumulation_steps=3",
      "optimizer=adamw loss=- batch=2 accum=3" PADDED},
+    {TRL "gradient_checkpointing_kwargs.use_reentrant=true", "reentrant=on"},
+    {TRL "gradient_checkpointing_kwargs.use_reentrant=false", "reentrant=off"},
     {TRL "loss_type=chunked_nll", "loss=chunked:256 sync-each-batch=-"},
     {TRL "accelerator_config.gradient_accumulation_kwargs.sync_each_batch=true",
      "sync-each-batch=on"},
@@ -180,9 +182,8 @@ TEST(llamafactory_is_read)
          "lora=32 lora-targets=q,v"},
         {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
          "lora=8 lora-dropout=on"},
-        {LF "bf16=true",
-         "checkpointing=-?run/file.yaml:1:1: reentrant checkpoints are not modelled: predicted as "
-         "with use_reentrant false"},
+        {LF "bf16=true use_reentrant_gc=false", "checkpointing=- reentrant=off"},
+        {LF "bf16=true", "checkpointing=- reentrant=-"},
         {LF "bf16=true disable_gradient_checkpointing=true", "checkpointing=off"},
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
         {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",

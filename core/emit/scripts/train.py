@@ -37,6 +37,7 @@ def read_arguments():
     parser.add_argument("--precision", choices=["bf16", "autocast", "bf16-autocast", "mixed", "fp16"], required=True)
     parser.add_argument("--optimizer", choices=list(OPTIMIZERS), default="adamw")
     parser.add_argument("--checkpointing", action="store_true", help="recompute layers")
+    parser.add_argument("--reentrant", action="store_true", help="by torch's reentrant checkpoints")
     parser.add_argument("--attention", default="sdpa")
     parser.add_argument("--liger-loss", action="store_true", help="liger_kernel's fused head and loss")
     parser.add_argument("--liger-layers", action="store_true", help="its norms, positions and MLPs")
@@ -195,7 +196,7 @@ def main():
         per_device_train_batch_size=args.batch,
         gradient_accumulation_steps=args.accum,
         gradient_checkpointing=args.checkpointing,
-        gradient_checkpointing_kwargs={"use_reentrant": False} if args.checkpointing else None,
+        gradient_checkpointing_kwargs={"use_reentrant": args.reentrant} if args.checkpointing else None,
         accelerator_config=accumulation_of(args),
         bf16=args.precision in ("autocast", "bf16-autocast", "mixed"),
         fp16=args.precision == "fp16",

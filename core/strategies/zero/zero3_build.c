@@ -391,9 +391,8 @@ static void take_state(struct trainer *t, struct zero3 *z)
     pass_through(t, z, t->job->offload == OFFLOAD_ALL);
 }
 
-// TRL has PEFT's layers under ZeRO-3 checkpointed reentrantly (1.16, trainer/sft_trainer.py), as
-// transformers 4 has all. What moves a layer's input to the host under DeepSpeed stands in for
-// torch's CheckpointFunction, which is reentrant too (ArcticTraining b28638e, monkey_patches.py).
+// What moves a layer's input to the host under DeepSpeed stands in for torch's CheckpointFunction,
+// which is reentrant (ArcticTraining b28638e, monkey_patches.py).
 static void find_adapters(struct trainer *t, struct zero3 *z)
 {
     struct graph *g = &t->graph;
@@ -407,9 +406,7 @@ static void find_adapters(struct trainer *t, struct zero3 *z)
         if (adapter && adapter < z->base_count)
             z->base_count = adapter;
     }
-    bool asked =
-        job_checkpoints_reentrantly(t->job) || (t->job->lora_rank && t->job->recipe == RECIPE_TRL);
-    g->reentrant = t->job->checkpointing && (asked || t->job->checkpoint_offload);
+    g->reentrant |= t->job->checkpoint_offload;
 }
 
 void zero3_load(struct trainer *t)

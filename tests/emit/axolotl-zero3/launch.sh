@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # axolotl, sft: Qwen3-14B, 8192 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 24.54 GiB reserved, 19.36 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 333.30 GiB. Not measured: jobs of this kind.
+# Predicted: safe. Peak 24.40 GiB reserved, 19.36 GiB allocated, of the 77.63 GiB that torch may take. Host memory of a node: 333.30 GiB. Not measured: jobs of this kind.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
