@@ -92,6 +92,8 @@ static const char *const refusals[][2] = {
      "DeepSpeed's strategies are zero1, zero2 and zero3"},
     {"model=Qwen3-8B gpu=H200 context=4k recipe=trl task=kto batch=1", "--batch 2 at least"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=trl sp=2", "Accelerate runs Ulysses through"},
+    {"model=Qwen3-8B gpu=H200 context=4k recipe=trl@1.13 task=kto batch=2",
+     "trains it: --recipe trl@1.16"},
     {"model=Qwen3-8B gpu=2xH200 context=4k recipe=transformers sp=2", "Accelerate runs Ulysses"},
     {"model=Qwen3-8B gpu=2xH200 context=4k strategy=ddp reshard=off", "nothing is sharded here"},
     {"model=Qwen3-8B gpu=8xH200 context=4k strategy=fsdp1 replicate=2", "one replica on each node"},
