@@ -40,6 +40,8 @@ const struct foreign_row llamafactory_rows[] = {
     {"flash_attn", "fa2", SETS, "attention", "flash2"},
     {"flash_attn", "fa3", SETS, "attention", "flash3"},
     {"flash_attn", "disabled", SETS, "attention", "eager"},
+    {"flash_attn", "true", SETS, "attention", "flash2"}, // a switch before 0.7
+    {"flash_attn", "off", SETS, "attention", "eager"},   // before 0.8.3
     {"flash_attn", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"shift_attn", "false", NOTHING},
     {"disable_gradient_checkpointing", "true", FACT, "recomputed", "false"},
