@@ -310,6 +310,7 @@ bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
     const struct setting *reentrant = fact(c, "reentrant"), *liger = fact(c, "liger");
+    const struct setting *fp16 = fact(c, "fp16");
     if (!file)
         return true;
     if (!conclude_stock(c))
@@ -321,7 +322,7 @@ bool conclude_llamafactory(struct conclusion *c)
     if (adapts && pure && !replaced(c, "precision", STR("pure_bf16"), pure->where))
         return FAIL(c->error, UNSUPPORTED, pure->where,
                     "adapters in bf16 are not modelled; with bf16: true they are fp32");
-    if (!pure && !fact_is(c, "bf16", "true") &&
+    if (!pure && !fp16 && !fact_is(c, "bf16", "true") &&
         !lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file))
         return false;
     if (!fact_is(c, "recomputed", "false") && !fact_is(c, "reentrant", "false") && !fsdp2)
@@ -329,6 +330,7 @@ bool conclude_llamafactory(struct conclusion *c)
     return conclude_images(c, file) && conclude_packing(c) && conclude_neat_packing(c) &&
            (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
+           (!fp16 || put(c, "precision", STR("fp16"), fp16->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&
            put_unless_there(c, "context", STR("2048"), file->where) && // cutoff_len

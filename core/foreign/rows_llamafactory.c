@@ -63,6 +63,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"quantization_type", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
     {"double_quantization", "true", NOTHING},
     {"double_quantization", "false", FACT, "single-scales"},
+    {"fp16", "true", FACT, "fp16"},
     {"upcast_layernorm", "false", NOTHING},
     {"upcast_lmhead_output", "false", NOTHING},
     {"resize_vocab", "false", NOTHING},

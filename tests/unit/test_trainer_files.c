@@ -202,6 +202,7 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false evaluation_strategy=steps "
             "per_device_eval_batch_size=1",
          "eval-batch=1"},
+        {LF "fp16=true use_reentrant_gc=false finetuning_type=full", "precision=fp16"},
         {LF "bf16=true use_reentrant_gc=false enable_liger_kernel=true",
          "layer-kernels=liger loss=liger"},
         {LF "bf16=true use_reentrant_gc=false neat_packing=true", "batching=packed"},
