@@ -23,6 +23,8 @@ const struct foreign_row llamafactory_rows[] = {
     {"lora_rank", NULL, FACT, "rank"},
     {"lora_target", "all", NOTHING},
     {"lora_target", NULL, FACT, "lora_target_modules.0"},
+    {"lora_target.0", "all", NOTHING},
+    {"lora_target.*", NULL, FACT}, // by their own keys, in their order
     {"lora_dropout", NULL, FACT, "dropout"},
     {"lora_alpha", NULL, NOTHING},
     {"loraplus_*", NULL, NOTHING},

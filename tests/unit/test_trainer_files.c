@@ -179,6 +179,8 @@ TEST(llamafactory_is_read)
         {LF "bf16=true use_reentrant_gc=false", "lora=8 context=2048 batch=8 lora-targets=-"},
         {LF "bf16=true use_reentrant_gc=false lora_rank=32 lora_target=q_proj,v_proj",
          "lora=32 lora-targets=q,v"},
+        {LF "bf16=true use_reentrant_gc=false lora_target.0=q_proj lora_target.1=v_proj",
+         "lora=8 lora-targets=q,v"},
         {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
          "lora=8 lora-dropout=on"},
         {LF "bf16=true",
