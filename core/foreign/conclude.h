@@ -42,6 +42,13 @@ static inline const struct setting *effective(const struct conclusion *c, const 
     return item ? item : settings_find_z(c->out, name);
 }
 
+// Whether transformers before 5 are meant, whose Trainer has arguments that today's lacks.
+static inline bool is_before_5(const struct conclusion *c)
+{
+    const struct setting *recipe = effective(c, "recipe");
+    return recipe && str_starts(recipe->value, STR("transformers@4."));
+}
+
 // "$HOME/models/Qwen3-8B": the folder is not known here, and the model is, by its name.
 static inline struct str known_part(struct str path)
 {

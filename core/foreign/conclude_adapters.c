@@ -9,7 +9,9 @@ static struct str listed_layers(const struct conclusion *c)
         const struct setting *item = &c->found->facts.items[i];
         struct str projection = STR("_proj");
         struct words list = words_of(str_z(c->out->arena, item->value), ',');
-        while (str_starts(item->key, STR("lora_target_modules.")) && words_next(&list)) {
+        bool target = str_starts(item->key, STR("lora_target_modules.")) ||
+                      str_starts(item->key, STR("lora_target."));
+        while (target && words_next(&list)) {
             struct str name = str_trim(list.word);
             if (str_ends(name, projection))
                 name = str_slice(name, 0, name.n - projection.n);

@@ -45,32 +45,48 @@ static bool check_units(struct conclusion *c)
                 fact(c, "Accelerate") ? "" : "--");
 }
 
-// transformers 5.17, training_args.py, _apply_legacy_fsdp_to_config and _process_fsdp_args: FSDP2
-// unless fsdp_config says otherwise, in units of a layer, each rank reading all weights. Versions
-// before 5 meant FSDP1.
-static bool conclude_arguments(struct conclusion *c)
+static bool read_words(struct conclusion *c, const struct setting *said, bool old)
 {
-    const struct setting *said = fact(c, "fsdp-words"), *recipe = effective(c, "recipe");
-    if (!said || replaced(c, "strategy", STR("fsdp in the arguments"), said->where))
-        return true;
-    if (!(fact(c, "TRL") || fact(c, "transformers")) ||
-        (recipe && str_cut(recipe->value, '@').found))
-        return FAIL(c->error, UNSUPPORTED, said->where,
-                    "fsdp in the arguments is read of today's Trainer only (--strategy stands in "
-                    "for it)");
+    bool wraps = !old;
     struct words words = {.rest = said->value, .separator = ' '};
     while (words_next(&words)) {
         bool known = words_have("true full_shard auto_wrap shard_grad_op offload", ' ', words.word);
         if (!known)
             return FAIL(c->error, UNSUPPORTED, said->where,
                         "of transformers' ways to shard full_shard, shard_grad_op, auto_wrap and "
-                        "offload are FSDP2's, not '%.*s' (--strategy stands in for it)",
-                        STR_ARGS(str_short(words.word)));
+                        "offload are %s, not '%.*s' (--strategy stands in for it)",
+                        old ? "modelled" : "FSDP2's", STR_ARGS(str_short(words.word)));
+        wraps = wraps || str_is(words.word, "auto_wrap");
         if ((str_is(words.word, "shard_grad_op") && !put(c, "reshard", STR("off"), said->where)) ||
             (str_is(words.word, "offload") && !put(c, "offload", STR("all"), said->where)))
             return false;
     }
-    return put(c, "strategy", STR("fsdp2"), said->where) &&
+    return wraps || FAIL(c->error, UNSUPPORTED, said->where,
+                         "without auto_wrap transformers 4 makes one unit of all layers, which is "
+                         "not modelled (--strategy stands in for it)");
+}
+
+// transformers 5.17, training_args.py, _apply_legacy_fsdp_to_config and _process_fsdp_args: FSDP2
+// unless fsdp_config says otherwise, in units of a layer, each rank reading all weights. 4.41 to
+// 4.57, __post_init__: FSDP1, whose units are layers where auto_wrap says so.
+static bool conclude_arguments(struct conclusion *c)
+{
+    const struct setting *said = fact(c, "fsdp-words"), *recipe = effective(c, "recipe");
+    const struct setting *layers = fact(c, "named-layers");
+    bool old = is_before_5(c);
+    if (layers && !old)
+        return FAIL(c->error, UNSUPPORTED, layers->where,
+                    "transformers 5 has no such argument, and finds the layers by itself: leave it "
+                    "out; --recipe transformers@4.57 reads it");
+    if (!said || replaced(c, "strategy", STR("fsdp in the arguments"), said->where))
+        return true;
+    if (!(fact(c, "TRL") || fact(c, "transformers")) ||
+        (recipe && str_cut(recipe->value, '@').found && !old))
+        return FAIL(c->error, UNSUPPORTED, said->where,
+                    "fsdp in the arguments is read of today's Trainer and of transformers@4.41 to "
+                    "4.57 (--strategy stands in for it)");
+    return read_words(c, said, old) &&
+           put(c, "strategy", old ? STR("fsdp1") : STR("fsdp2"), said->where) &&
            put_unless_there(c, "load-once", STR("off"), said->where) &&
            put_unless_there(c, "save", STR("full"), said->where);
 }

@@ -70,11 +70,18 @@ static void cut(struct micro_batches *m, uint64_t sequences, uint64_t tokens)
 }
 
 // What only files have: answers a prompt, and how the two share the context, unless a quarter is
-// the prompt's, as where nobody says.
+// the prompt's, as where nobody says. Of rows that the user says are shorter each has its share.
 static bool put_rollout(struct conclusion *c, uint64_t prompt, uint64_t response)
 {
     const struct setting *said = fact(c, "prompt"), *answers = fact(c, "answers");
-    bool usual = prompt == (prompt + response) / 4;
+    uint64_t longest = sat_add(prompt, response), context = longest;
+    bool usual = prompt == longest / 4;
+    if (!count_of(c, &context, settings_find_z(c->given, "context")))
+        return false;
+    if (prompt && context > 1 && context < longest) {
+        prompt = sat_mul(context, prompt) / longest;
+        prompt = prompt ? prompt : 1;
+    }
     return (!answers || put(c, "samples", answers->value, answers->where)) &&
            (usual || !prompt || !response || put_count(c, "prompt", prompt, said->where));
 }
@@ -145,6 +152,21 @@ static bool is_dynamic(const struct conclusion *c, const char *own, const char *
     return fact(c, name) ? !fact_is(c, name, "false") : fallback;
 }
 
+// Where real rows are so few tokens that all of a mini-batch are below the limit.
+static void note_short_rows(struct conclusion *c, const struct micro_batches *m, struct str where)
+{
+    enum { SHORTER = 4 }; // as real rows often are
+    uint64_t filled = m->sequences ? m->tokens / m->sequences : 0;
+    if (m->verl && filled < m->context && sat_mul(SHORTER, filled) > m->context &&
+        !settings_find_z(c->given, "context"))
+        foreign_note(c->found,
+                     str_format(c->out->arena,
+                                "%.*s: predicted with rows as long as they may be; a mini-batch "
+                                "fills this limit from %llu tokens a row on average: --context "
+                                "says how long yours are",
+                                STR_ARGS(where), (unsigned long long)filled));
+}
+
 // Rows are cut to their tokens (use_remove_padding), and real ones are seldom as long as allowed.
 static void note_longest_rows(struct conclusion *c, const struct micro_batches *m, struct str where)
 {
@@ -173,7 +195,9 @@ static bool conclude_policy(struct conclusion *c, struct micro_batches *m)
     said = said ? said : fact(c, "limit");
     said = said ? said : fact(c, "sequences");
     said = said ? said : fact(c, m->verl ? "verl" : "Trinity-RFT");
-    if (!dynamic)
+    if (dynamic)
+        note_short_rows(c, m, said->where);
+    else
         note_longest_rows(c, m, said->where);
     return put_count(c, "batch", u64_divide_up(m->batch, rows), said->where) &&
            put_count(c, "accum", m->count, said->where);

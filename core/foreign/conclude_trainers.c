@@ -175,15 +175,40 @@ bool conclude_trl(struct conclusion *c)
 }
 
 // transformers 5.17: a model has its checkpoint's type unless dtype says another, and bf16 is off
-// (modeling_utils.py, training_args.py).
+// (modeling_utils.py, training_args.py). Before 5 (4.57, modeling_utils.py) it is float32.
+static bool is_wide(const struct conclusion *c)
+{
+    return fact_is(c, "dtype", "float32") || (is_before_5(c) && !fact(c, "dtype"));
+}
+
 static struct str transformers_precision(const struct conclusion *c)
 {
-    bool wide = fact_is(c, "dtype", "float32"), bf16 = fact_is(c, "bf16", "true");
+    bool wide = is_wide(c), bf16 = fact_is(c, "bf16", "true");
     if (bf16 && is_sharded(effective(c, "strategy")))
         return STR("mixed");
     if (bf16)
         return wide ? STR("autocast") : STR("bf16-autocast");
     return wide ? STR("fp32") : STR("bf16");
+}
+
+// A type that only the script says is not known here, but that torch's scaler refuses all others
+// is.
+static bool conclude_type(struct conclusion *c, const struct setting *file)
+{
+    const struct setting *fp16 = fact(c, "fp16");
+    if (!fp16)
+        return put_unless_there(c, "precision", transformers_precision(c), file->where);
+    if (is_wide(c) || is_sharded(effective(c, "strategy")))
+        return put(c, "precision", STR("fp16"), fp16->where);
+    if (replaced(c, "precision", STR("fp16"), fp16->where))
+        return true;
+    if (effective(c, "lora"))
+        return FAIL(c->error, UNSUPPORTED, fp16->where,
+                    "weights in fp16 below adapters in fp32 are not modelled; in bf16 they are as "
+                    "large: --precision bf16-autocast");
+    return FAIL(c->error, UNSUPPORTED, fp16->where,
+                "torch's scaler refuses gradients of weights that are loaded as they are saved: "
+                "dtype float32, or --precision fp16 where the script itself says so");
 }
 
 bool conclude_transformers(struct conclusion *c)
@@ -198,7 +223,7 @@ bool conclude_transformers(struct conclusion *c)
     return (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&
            conclude_reentrant(c) && put_unless_there(c, "batch", STR("8"), file->where) &&
-           put_unless_there(c, "precision", transformers_precision(c), file->where);
+           conclude_type(c, file);
 }
 
 static bool lacks_bf16(struct conclusion *c, const struct setting *said)
@@ -281,7 +306,7 @@ static bool conclude_images(struct conclusion *c, const struct setting *file)
 bool conclude_llamafactory(struct conclusion *c)
 {
     const struct setting *file = fact(c, "LLaMA-Factory"), *pure = fact(c, "pure");
-    const struct setting *liger = fact(c, "liger");
+    const struct setting *liger = fact(c, "liger"), *fp16 = fact(c, "fp16");
     if (!file)
         return true;
     if (!conclude_stock(c))
@@ -291,12 +316,13 @@ bool conclude_llamafactory(struct conclusion *c)
     if (adapts && pure && !replaced(c, "precision", STR("pure_bf16"), pure->where))
         return FAIL(c->error, UNSUPPORTED, pure->where,
                     "adapters in bf16 are not modelled; with bf16: true they are fp32");
-    if (!pure && !fact_is(c, "bf16", "true") &&
+    if (!pure && !fp16 && !fact_is(c, "bf16", "true") &&
         !lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file))
         return false;
     return conclude_reentrant(c) && conclude_images(c, file) && conclude_packing(c) &&
            conclude_neat_packing(c) && (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
+           (!fp16 || put(c, "precision", STR("fp16"), fp16->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&
                        put(c, "loss", STR("liger"), liger->where))) &&
            put_unless_there(c, "context", STR("2048"), file->where) && // cutoff_len

@@ -148,8 +148,7 @@ const struct foreign_row trainer_rows[] = {
     {"fsdp", NULL, FACT, "fsdp-words"},
     {"fsdp.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"fsdp_config", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
-    {"fsdp_transformer_layer_cls_to_wrap", NULL, REFUSED, NULL,
-     "transformers 5 has no such argument, and finds the layers by itself: leave it out"},
+    {"fsdp_transformer_layer_cls_to_wrap", NULL, FACT, "named-layers"},
     {"fsdp_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"parallelism_config.*", NULL, REFUSED, NULL, NOT_IN_ARGUMENTS},
     {"accelerator_config.gradient_accumulation_kwargs.sync_each_batch", "true", SETS,
@@ -165,6 +164,8 @@ const struct foreign_row trainer_rows[] = {
     {"gradient_checkpointing_kwargs.*", NULL, NOTHING},
     {"eval_strategy", "no", NOTHING},
     {"eval_strategy", NULL, FACT, "evaluates"},
+    {"evaluation_strategy", "no", NOTHING}, // before transformers 4.46
+    {"evaluation_strategy", NULL, FACT, "evaluates"},
     {"per_device_eval_batch_size", NULL, FACT, "eval-rows"},
     {"eval_*", NULL, NOTHING},
     {"torch_compile", "false", NOTHING},

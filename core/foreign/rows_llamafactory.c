@@ -23,6 +23,8 @@ const struct foreign_row llamafactory_rows[] = {
     {"lora_rank", NULL, FACT, "rank"},
     {"lora_target", "all", NOTHING},
     {"lora_target", NULL, FACT, "lora_target_modules.0"},
+    {"lora_target.0", "all", NOTHING},
+    {"lora_target.*", NULL, FACT}, // by their own keys, in their order
     {"lora_dropout", NULL, FACT, "dropout"},
     {"lora_alpha", NULL, NOTHING},
     {"loraplus_*", NULL, NOTHING},
@@ -40,6 +42,8 @@ const struct foreign_row llamafactory_rows[] = {
     {"flash_attn", "fa2", SETS, "attention", "flash2"},
     {"flash_attn", "fa3", SETS, "attention", "flash3"},
     {"flash_attn", "disabled", SETS, "attention", "eager"},
+    {"flash_attn", "true", SETS, "attention", "flash2"}, // a switch before 0.7
+    {"flash_attn", "off", SETS, "attention", "eager"},   // before 0.8.3
     {"flash_attn", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"shift_attn", "false", NOTHING},
     {"disable_gradient_checkpointing", "true", FACT, "recomputed", "false"},
@@ -61,6 +65,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"quantization_type", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},
     {"double_quantization", "true", NOTHING},
     {"double_quantization", "false", FACT, "single-scales"},
+    {"fp16", "true", FACT, "fp16"},
     {"upcast_layernorm", "false", NOTHING},
     {"upcast_lmhead_output", "false", NOTHING},
     {"resize_vocab", "false", NOTHING},

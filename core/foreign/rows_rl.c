@@ -266,6 +266,7 @@ const struct foreign_row worker_rows[] = {
     {"actor.ppo_micro_batch_size_per_gpu", NULL, FACT, "actor-micro"},
     {"actor.ppo_micro_batch_size", NULL, FACT, "actor-micro-all"},
     {"actor.ulysses_sequence_parallel_size", NULL, FACT, "actor-sp"},
+    {"actor.fsdp_config.grad_offload", NULL, NOTHING}, // before verl 0.3, between steps
     {"actor.fsdp_config.optimizer_offload", "true", SETS, "offload", "optimizer"},
     {"actor.fsdp_config.optimizer_offload", "false", NOTHING},
     {"actor.fsdp_config.param_offload", "true", SETS, "offload", "all"},

@@ -4,6 +4,8 @@
 
 #include "core/base/arena.h"
 
+#define OWN_ADAPTERS "what adapters a script makes, and on which layers, is not read"
+
 const struct foreign_row transformers_rows[] = {
     {"model_name_or_path", NULL, SETS, "model"},
     {"block_size", NULL, SETS, "context"},
@@ -12,6 +14,7 @@ const struct foreign_row transformers_rows[] = {
     {"max_length", NULL, SETS, "context"},
     {"dtype", NULL, FACT, "dtype"},
     {"torch_dtype", NULL, FACT, "dtype"},
+    {"fp16", "true", FACT, "fp16"},
     {"gradient_checkpointing", "true", FACT, "recomputed"},
     {"gradient_checkpointing", "false", FACT, "recomputed"},
     {"gradient_checkpointing_kwargs.use_reentrant", NULL, FACT, "reentrant"},
@@ -24,9 +27,21 @@ const struct foreign_row transformers_rows[] = {
     {"attn_implementation", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
     {"config_overrides", NULL, REFUSED, NULL,
      "a configuration that is changed on loading is not read: --model takes a config.json"},
+    {"use_lora", "false", NOTHING},
+    {"use_lora", NULL, REFUSED, NULL, OWN_ADAPTERS, "lora"},
+    {"lora_r", NULL, REFUSED, NULL, OWN_ADAPTERS, "lora"},
+    {"lora_rank", NULL, REFUSED, NULL, OWN_ADAPTERS, "lora"},
+    {"lora_dropout", "0 0.0", NOTHING},
+    {"lora_dropout", NULL, REFUSED, NULL, OWN_ADAPTERS, "lora-dropout"},
+    {"lora_target_modules*", NULL, REFUSED, NULL, OWN_ADAPTERS, "lora-targets"},
+    {"lora_alpha", NULL, NOTHING},
+    {"q_lora", "false", NOTHING},
+    {"q_lora", NULL, REFUSED, NULL, "how a script packs weights is not read", "quantize"},
     {"cache_dir", NULL, NOTHING},
     {"config_name", NULL, NOTHING},
     {"data_path", NULL, NOTHING},
+    {"eval_data_path", NULL, NOTHING},
+    {"lazy_preprocess", NULL, NOTHING},
     {"dataset*", NULL, NOTHING},
     {"keep_linebreaks", NULL, NOTHING},
     {"low_cpu_mem_usage", NULL, NOTHING},

@@ -52,6 +52,8 @@ const struct foreign_row trl_rows[] = {
     {"rpo_alpha", NULL, REFUSED, NULL, "a loss over the chosen answers' logits is not modelled"},
     {"use_liger_kernel", "true", SETS, "layer-kernels", "liger"},
     {"use_liger_kernel", "false", NOTHING},
+    {"use_liger", "true", SETS, "layer-kernels", "liger"}, // of older versions
+    {"use_liger", "false", NOTHING},
     {"dtype", NULL, FACT, "dtype"},
     {"torch_dtype", NULL, FACT, "dtype"},
     {"fp16", "true", FACT, "fp16"},

@@ -583,6 +583,18 @@ bool has_own_adapters(const struct job *j)
     return is_of(j, RECIPE_AXOLOTL) || is_of(j, RECIPE_LLAMAFACTORY);
 }
 
+bool trains_as_axolotl(const struct job *j)
+{
+    return is_of(j, RECIPE_AXOLOTL);
+}
+
+// llamafactory/model/loader.py of 0.9.5: torch_dtype auto; patcher.py of 0.9.1: the type that is
+// computed in, but under FSDP.
+bool loads_as_saved(const struct job *j)
+{
+    return is_of(j, RECIPE_LLAMAFACTORY) && (!job_stands_on_4(j) || job_is_sharded(j));
+}
+
 bool has_other_step_in_fp32(const struct job *j)
 {
     return !is_of(j, RECIPE_HF) && !is_of(j, RECIPE_TRANSFORMERS) && !is_trl(j);

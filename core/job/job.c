@@ -462,12 +462,16 @@ bool job_shards_frozen_wide(const struct job *p)
 
 // axolotl 0.19 and LLaMA-Factory 0.9.5 train adapters in fp32 over weights in bf16 or four bits
 // under the Trainer's autocast. Over bf16 weights alone autocast casts nothing.
+static bool adapts_narrow_weights(const struct job *p)
+{
+    return p->lora_rank && (p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY);
+}
+
 bool job_autocasts(const struct job *p)
 {
-    bool theirs = p->recipe == RECIPE_AXOLOTL || p->recipe == RECIPE_LLAMAFACTORY;
     return (is_autocast(p) && !loses_autocast(p) && !job_is_sharded(p)) ||
            (p->precision == PRECISION_FP16 && !job_is_sharded(p)) ||
-           (theirs && p->lora_rank && p->precision == PRECISION_BF16);
+           (adapts_narrow_weights(p) && p->precision == PRECISION_BF16);
 }
 
 // With peft's prepare_model_for_kbit_training a model is loaded in bf16, packed, and the rest of it
@@ -501,8 +505,9 @@ bool job_drops_in_adapters(const struct job *p)
 
 bool job_is_wide(const struct job *p)
 {
+    bool scaled = p->precision == PRECISION_FP16 && !job_is_sharded(p);
     return (p->precision == PRECISION_AUTOCAST && !job_shards_wide(p)) ||
-           p->precision == PRECISION_FP32 || (p->precision == PRECISION_FP16 && !job_is_sharded(p));
+           p->precision == PRECISION_FP32 || (scaled && !adapts_narrow_weights(p));
 }
 
 bool job_is_mixed(const struct job *p)

@@ -129,8 +129,11 @@ bool rule_refuse(const struct rule *r, const struct job *j, struct error *e)
     struct str rest = str_from(r->why);
     for (bool name = false; rest.n; name = !name) {
         struct str_cut cut = str_cut(rest, '@');
-        rest = name ? put_value(&why, j, cut.head, cut.tail) : cut.tail;
-        if (!name)
+        bool version = name && !cut.found; // "--recipe trl@1.16"
+        rest = name && !version ? put_value(&why, j, cut.head, cut.tail) : cut.tail;
+        if (version)
+            buf_put_z(&why, "@");
+        if (!name || version)
             buf_put(&why, cut.head);
     }
     buf_printf(&where, "--%s", r->setting);

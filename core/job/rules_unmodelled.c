@@ -6,7 +6,12 @@
 #define OTHER_FP32                                                                                 \
     "fp32 is modelled in the steps of hf, transformers and trl, on one GPU, under ddp and fsdp2, " \
     "without Liger's kernels"
-#define OTHER_FP16 "fp16 is not modelled in the steps of axolotl and LLaMA-Factory"
+#define AXOLOTL_FP16 "fp16 is not modelled in the step of axolotl; bf16 is"
+#define FACTORY_FP16                                                                               \
+    "under fp16 LLaMA-Factory 0.9.5 leaves weights below adapters in the type they are saved in, " \
+    "as 0.9.1 does under FSDP, which is not modelled; zero1, zero2 and zero3 cast them, and "      \
+    "alone "                                                                                       \
+    "or under ddp 0.9.1 loads them in fp16: --recipe llamafactory@0.9.1"
 #define PLAIN_SPLIT                                                                              \
     "split sequences are modelled with FlashAttention and cuDNN, which need half precision and " \
     "compute capability 8.0"
@@ -197,7 +202,8 @@ const struct rule unmodelled_rules[] = {
     {IS_NF4 | IS_OFFLOAD_ALL, 0, NULL, 0, NOT_YET, "offload",
      "packed weights are not modelled in host memory; without offload of all they are"},
     {IS_FP32 | IS_NF4, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
-    {IS_FP16, 0, has_own_adapters, 0, NOT_YET, "precision", OTHER_FP16},
+    {IS_FP16, 0, trains_as_axolotl, 0, NOT_YET, "precision", AXOLOTL_FP16},
+    {IS_FP16 | IS_LORA, IS_ZERO, loads_as_saved, 0, NOT_YET, "precision", FACTORY_FP16},
     {IS_FP32, 0, has_other_step_in_fp32, 0, NOT_YET, "precision", OTHER_FP32},
     {IS_FP32 | IS_ZERO, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},
     {IS_FP32 | IS_FSDP1, 0, NULL, 0, NOT_YET, "precision", OTHER_FP32},

@@ -94,8 +94,9 @@ static bool from_hub(struct settings *s, struct str id, const struct hub_options
 
 static bool looks_like_path(struct str text)
 {
-    return str_starts(text, STR("/")) || str_starts(text, STR("./")) ||
-           str_starts(text, STR("../")) || str_starts(text, STR("~")) ||
+    bool deep = str_cut(str_cut(text, '/').tail, '/').found; // no owner/name of the hub
+    return deep || str_starts(text, STR("/")) || str_starts(text, STR("./")) ||
+           str_starts(text, STR("../")) || str_starts(text, STR("~")) || str_ends(text, STR("/")) ||
            str_ends(text, STR(".json"));
 }
 
@@ -115,7 +116,8 @@ static bool use_name(struct settings *s, struct setting item, bool *used, struct
     struct str path = item.value;
     while (path.n > 1 && str_ends(path, STR("/")))
         path.n--;
-    item.value = str_cut_last(path, '/').tail;
+    struct str_cut folder = str_cut_last(path, '/');
+    item.value = folder.found ? folder.tail : path;
     struct catalog_answer known = catalog_model_answer(item.value);
     *used = !str_starts(item.where, STR("--")) && known.row;
     return !*used || settings_set(s, item, e);

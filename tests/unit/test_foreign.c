@@ -259,6 +259,19 @@ TEST(verl)
               "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16",
          "context=1536 batch=16 accum=2?run/file.yaml:1:1: predicted with rows as long as they may "
          "be, 16 x 1536 tokens a micro-batch; --context says how long yours are on average"},
+        {VERL "data.max_prompt_length=512 data.max_response_length=512 trainer.nnodes=4 "
+              "trainer.n_gpus_per_node=8 actor_rollout_ref.actor.ppo_mini_batch_size=256 "
+              "actor_rollout_ref.rollout.n=5 actor_rollout_ref.actor.use_dynamic_bsz=true "
+              "actor_rollout_ref.actor.ppo_max_token_len_per_gpu=24000 "
+              "actor_rollout_ref.actor.fsdp_config.grad_offload=False",
+         "context=1024 batch=20 accum=2?run/file.yaml:1:1: predicted with rows as long as they may "
+         "be; a mini-batch fills this limit from 600 tokens a row on average: --context says how "
+         "long yours are"},
+        {VERL "data.max_prompt_length=1024 data.max_response_length=1024 trainer.nnodes=1 "
+              "trainer.n_gpus_per_node=2 actor_rollout_ref.actor.ppo_mini_batch_size=256 "
+              "actor_rollout_ref.rollout.n=5 "
+              "actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu=16 |context=384",
+         "prompt=192 batch=16 accum=40"},
         {VERL "actor_rollout_ref.actor.surprise=1",
          "!actor_rollout_ref.actor.surprise '1' of verl is not read, and may change memory"},
         {"actor_rollout_ref.model.path=x algorithm.adv_estimator=gae",

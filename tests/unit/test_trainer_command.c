@@ -150,10 +150,88 @@ TEST(fsdp_among_the_arguments)
         {"torchrun --nproc_per_node 8" SFT
          " --fsdp true --fsdp_transformer_layer_cls_to_wrap Qwen3DecoderLayer",
          "gpu=H100-80G",
-         "!transformers 5 has no such argument, and finds the layers by itself: leave it out"},
+         "!transformers 5 has no such argument, and finds the layers by itself: leave it out; "
+         "--recipe transformers@4.57 reads it"},
         {"torchrun --nproc_per_node 8" SFT " --fsdp full_shard", "gpu=H100-80G recipe=trl@1.14",
-         "!fsdp in the arguments is read of today's Trainer only (--strategy stands in for it)"},
+         "!fsdp in the arguments is read of today's Trainer and of transformers@4.41 to 4.57 "
+         "(--strategy stands in for it)"},
     };
+    check_rows(rows, COUNT_OF(rows));
+}
+
+#define OWN                                                                                  \
+    " train.py --model_name_or_path x --model_max_length 512 --per_device_train_batch_size " \
+    "1 --lazy_preprocess True --data_path a.json --eval_data_path b.json"
+#define OWN_ON_8 "torchrun --nproc_per_node 8" OWN
+#define OWN_ON_1 "torchrun --nproc_per_node 1" OWN
+#define LAYERS   " --fsdp_transformer_layer_cls_to_wrap LlamaDecoderLayer"
+
+// The commands of Alpaca and what came of it: before transformers 5 the words meant FSDP1.
+TEST(fsdp_among_older_arguments)
+{
+    static const struct row rows[] = {
+        {OWN_ON_8 " --bf16 True --fsdp 'full_shard auto_wrap'" LAYERS " --evaluation_strategy no",
+         "gpu=A100-40G recipe=transformers@4.41",
+         "strategy=fsdp1 load-once=off save=full precision=mixed eval-batch=-"},
+        {OWN_ON_8 " --fp16 True --fsdp 'shard_grad_op auto_wrap'",
+         "gpu=V100-32G recipe=transformers@4.57", "strategy=fsdp1 reshard=off precision=fp16"},
+        {OWN_ON_8 " --bf16 True --fsdp full_shard", "gpu=A100-40G recipe=transformers@4.57",
+         "!without auto_wrap transformers 4 makes one unit of all layers, which is not modelled "
+         "(--strategy stands in for it)"},
+        {OWN_ON_8 " --fsdp 'hybrid_shard auto_wrap'", "gpu=A100-40G recipe=transformers@4.57",
+         "!of transformers' ways to shard full_shard, shard_grad_op, auto_wrap and offload are "
+         "modelled, not 'hybrid_shard' (--strategy stands in for it)"},
+        {OWN_ON_8 " --fsdp full_shard", "gpu=A100-40G recipe=transformers@5.0",
+         "!fsdp in the arguments is read of today's Trainer and of transformers@4.41 to 4.57 "
+         "(--strategy stands in for it)"},
+    };
+    check_rows(rows, COUNT_OF(rows));
+}
+
+// Weights are loaded as they are saved since transformers 5, before in fp32; in fp16 torch's scaler
+// takes nothing else where they are not sharded.
+TEST(types_of_weights_that_scripts_load)
+{
+    static const struct row rows[] = {
+        {OWN_ON_1 " --bf16 True", "gpu=H200 recipe=transformers", "precision=bf16-autocast"},
+        {OWN_ON_1 " --bf16 True", "gpu=H200 recipe=transformers@4.57", "precision=autocast"},
+        {OWN_ON_1 " --bf16 True --torch_dtype bfloat16", "gpu=H200 recipe=transformers@4.57",
+         "precision=bf16-autocast"},
+        {OWN_ON_1, "gpu=H200 recipe=transformers@4.41", "precision=fp32"},
+        {OWN_ON_1 " --fp16 True", "gpu=H200 recipe=transformers@4.41", "precision=fp16"},
+        {OWN_ON_1 " --fp16 True --dtype float32", "gpu=H200 recipe=transformers", "precision=fp16"},
+        {OWN_ON_8 " --fp16 True", "gpu=H200 recipe=transformers strategy=zero3", "precision=fp16"},
+        {OWN_ON_1 " --fp16 True", "gpu=H200 recipe=transformers",
+         "!torch's scaler refuses gradients of weights that are loaded as they are saved: dtype "
+         "float32, or --precision fp16 where the script itself says so"},
+        {OWN_ON_1 " --fp16 True", "gpu=H200 recipe=transformers precision=fp16",
+         "context=512?launch.sh:1: --precision fp16 in place of fp16"},
+        {OWN_ON_1 " --fp16 True", "gpu=H200 recipe=transformers lora=8",
+         "!weights in fp16 below adapters in fp32 are not modelled; in bf16 they are as large: "
+         "--precision bf16-autocast"},
+    };
+    check_rows(rows, COUNT_OF(rows));
+}
+
+// Adapters that a script of one's own makes, with what it leaves to itself.
+TEST(adapters_of_scripts)
+{
+#define GIVEN "gpu=H200 recipe=transformers "
+    static const struct row rows[] = {
+        {OWN_ON_1 " --lora_r 8", GIVEN,
+         "!what adapters a script makes, and on which layers, is not read (--lora stands in for "
+         "it)"},
+        {OWN_ON_1 " --lora_r 8 --lora_alpha 16 --lora_dropout 0", GIVEN "lora=8",
+         "context=512?launch.sh:1: --lora 8 in place of lora_r: 8"},
+        {OWN_ON_1 " --lora_dropout 0.05", GIVEN "lora=8",
+         "!what adapters a script makes, and on which layers, is not read (--lora-dropout stands "
+         "in for it)"},
+        {OWN_ON_1 " --q_lora True", GIVEN "lora=8",
+         "!how a script packs weights is not read (--quantize stands in for it)"},
+        {OWN_ON_1 " --use_lora False --q_lora False", GIVEN, "lora=-"},
+        {OWN_ON_1 " --evaluation_strategy steps", GIVEN, "eval-batch=8"},
+    };
+#undef GIVEN
     check_rows(rows, COUNT_OF(rows));
 }
 
