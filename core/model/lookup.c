@@ -368,6 +368,8 @@ bool catalog_model_unknown(struct str name, struct str where, struct error *e)
     FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
     if (unmodelled)
         return HINT(e, "and %s not modelled", unmodelled);
+    if (str_cut(name, ',').found)
+        return HINT(e, "one model is wanted here; 'fathom max' and 'fathom guide' compare several");
     if (begun)
         return hint_beginnings(beginnings, begun, e);
     if (nearest.best.n)

@@ -184,6 +184,8 @@ TEST(a_beginning_suggests_the_names_that_go_on)
     static const char *const rows[][2] = {
         {"Qwen3-VL-235B", "did you mean 'Qwen3-VL-235B-A22B'?"},
         {"gpt-oss", "names that begin so are gpt-oss-20b and gpt-oss-120b"},
+        {"Qwen3-8B,Qwen3-4B",
+         "one model is wanted here; 'fathom max' and 'fathom guide' compare several"},
         {"qwen2.5-vl", "names that begin so are Qwen2.5-VL-3B, Qwen2.5-VL-7B, Qwen2.5-VL-32B; "
                        "'fathom models' lists them all"},
     };
