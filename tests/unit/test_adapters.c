@@ -660,7 +660,7 @@ TEST(fsdp1_finds_packed_weights_on_the_card)
          "layers=22 lora=16 quantize=nf4 strategy=fsdp1 gpu=8xH200 recipe=transformers"},
         {"lora=16 quantize=nf4 strategy=fsdp1 gpu=8xH200 recipe=transformers@4.48",
          "layers=22 lora=16 quantize=nf4 strategy=fsdp1 gpu=8xH200 recipe=transformers@4.48"}};
-    const uint64_t layer = UINT64_C(2048) * 1024 * 2 + 1024 * 1024 * 2 + 3 * 3072 * 1024;
+    const uint64_t layer = UINT64_C(1024) * (2 * 2048 + 2 * 1024 + 3 * 3072);
     uint64_t more[2];
     for (int i = 0; i < 2; i++)
         more[i] = predicted(settings[i][1]).load.reserved_bytes -
