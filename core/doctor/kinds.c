@@ -468,13 +468,14 @@ const struct doctor_kind doctor_kinds[] = {
          .meaning = "The shell or the connection that started it ended. torchrun ends its workers "
                     "then, under nohup too.",
          .remedies = {"start it in tmux or screen, with setsid, or as a batch job"}},
-    [KIND_MISSING_MODULE] = {.name = "missing-module",
-                             .title = "could not import what it needs",
-                             .class = DOCTOR_CONFIGURATION,
-                             .weight = DOCTOR_CIRCUMSTANCE,
-                             .meaning =
-                                 "A Python module or a shared library is missing or does not fit.",
-                             .remedies = {"install it in the environment that the job runs in"}},
+    [KIND_MISSING_MODULE] =
+        {.name = "missing-module",
+         .title = "could not import what it needs",
+         .class = DOCTOR_CONFIGURATION,
+         .weight = DOCTOR_CIRCUMSTANCE,
+         .meaning = "A Python module or a shared library is missing or does not fit.",
+         .remedies = {"install it in the environment that the job runs in",
+                      "where a symbol is missing: build it for the torch and CUDA that are there"}},
     [KIND_MODEL_MISSING] = {.name = "model-missing",
                             .title = "could not find the model or a file of it",
                             .class = DOCTOR_CONFIGURATION,

@@ -135,6 +135,9 @@ static bool unknown_card(struct str name, const struct reader *r, struct error *
     if (gpu_is_other_make(name))
         return HINT(e, "only torch's allocator for CUDA and ROCm is modelled, and this accelerator "
                        "has another");
+    if (str_cut(name, ',').found && !str_cut(name, '{').found)
+        return HINT(e,
+                    "one machine is wanted here; 'fathom max' and 'fathom guide' compare several");
     uint64_t count;
     if (unit_parse(&count, UNIT_PLAIN, name) == UNIT_OK)
         return HINT(e, "a card's name is wanted too, as in %.*sxH100-80G",

@@ -336,9 +336,17 @@ static const char *switch_phrase(const struct job *j, const struct setting_def *
     return def->field.size && switch_of(j, def) ? def->phrase : def->phrase_off;
 }
 
+// Rows that get a score have no loss over words.
+static bool says_nothing(const struct job *j, const struct setting_def *def)
+{
+    return j->task == TASK_REWARD && def->field.offset == offsetof(struct job, loss);
+}
+
 // NULL where the value goes without saying.
 static const char *phrase_of(const struct job *j, const struct setting_def *def)
 {
+    if (says_nothing(j, def))
+        return NULL;
     switch (def->kind) {
     case SETTING_COUNT:
         return def->phrase && number_of(j, def) > 1 ? def->phrase : NULL;

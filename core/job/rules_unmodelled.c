@@ -37,8 +37,8 @@ const struct rule unmodelled_rules[] = {
     {IS_MEGATRON, IS_SFT | IS_GRPO | IS_OPD, NULL, 0, NOT_YET, "task",
      "of slime's tasks grpo and opd are modelled, and of Megatron's sft"},
     {0, 0, leaves_sizes_open, IN(SLIME), NOT_YET, "tp",
-     "launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are "
-     "predicted"},
+     "launch.sh chooses Megatron's sizes by a rule of thumb; where --tp and --cp are both given, "
+     "the job is predicted"},
     {0, 0, has_other_layers_than_megatron, 0, NOT_YET, "model",
      "@family@ is not modelled as Megatron's; Qwen, Llama, Mistral and DeepSeek are, without "
      "windows"},
@@ -107,11 +107,16 @@ const struct rule unmodelled_rules[] = {
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
      "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
+    {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
+     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
+     "SigLIP's tower it is"},
     {IS_VISION | IS_ZERO3 | IS_FROZEN_LANGUAGE, 0, NULL, 0, NOT_YET, "freeze",
      "a frozen language model is not modelled under zero3 (what is reserved was 10 % more)"},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
      "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
      "without freeze"},
+    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
+     "a vision tower in four bits is not modelled; models of text alone are"},
     {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
      "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
     {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
@@ -122,8 +127,6 @@ const struct rule unmodelled_rules[] = {
      "sequence parallel is not modelled over @family@"},
     {IS_VISION | IS_CP, 0, NULL, 0, NOT_YET, "cp",
      "context parallel is not modelled over @family@"},
-    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
-     "a vision tower in four bits is not modelled"},
     {0, 0, has_other_attention, 0, NOT_YET, "attention",
      "a vision tower is modelled with sdpa only"},
     {0, 0, has_odd_batches, 0, NOT_YET, "images",
@@ -213,9 +216,6 @@ const struct rule unmodelled_rules[] = {
      "latent attention is not modelled in fp32; bf16 is"},
     {IS_SP, 0, attends_plainly, 0, NOT_YET, "sp", PLAIN_SPLIT},
     {IS_CP, 0, attends_plainly, 0, NOT_YET, "cp", PLAIN_SPLIT},
-    {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
-     "SigLIP's tower it is"},
     {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
      "a layer of @family@ computes several of these at once, and peft finds none of that name: "
      "--lora-targets all-linear"},

@@ -322,22 +322,34 @@ const char *model_name_unmodelled(struct str name)
 
 enum { NAMES_SHOWN = 3 };
 
-// The first rows whose names begin so: "llama".
-static bool first_names(struct str found[NAMES_SHOWN], struct str name)
+// The first rows whose names begin so, and how many: "llama", "Qwen3-235B".
+static int first_names(struct str found[NAMES_SHOWN], struct str name)
 {
     int count = 0;
     const struct catalog_model *row;
-    for (ptrdiff_t i = 0; count < NAMES_SHOWN && (row = catalog_model_at(i)); i++) {
+    for (ptrdiff_t i = 0; name.n && count < NAMES_SHOWN && (row = catalog_model_at(i)); i++) {
         struct str whole = str_from(row->name);
         if (whole.n > name.n && str_equal_nocase(str_slice(whole, 0, name.n), name))
             found[count++] = whole;
     }
-    return count == NAMES_SHOWN;
+    return count;
+}
+
+static bool hint_beginnings(const struct str *found, int count, struct error *e)
+{
+    if (count == 1)
+        return HINT(e, "did you mean '%.*s'?", STR_ARGS(found[0]));
+    if (count == 2)
+        return HINT(e, "names that begin so are %.*s and %.*s", STR_ARGS(found[0]),
+                    STR_ARGS(found[1]));
+    return HINT(e, "names that begin so are %.*s, %.*s, %.*s; 'fathom models' lists them all",
+                STR_ARGS(found[0]), STR_ARGS(found[1]), STR_ARGS(found[2]));
 }
 
 bool catalog_model_unknown(struct str name, struct str where, struct error *e)
 {
-    struct str alike[NAMES_SHOWN];
+    struct str beginnings[NAMES_SHOWN];
+    int begun = first_names(beginnings, without_owner(name));
     struct str_nearest nearest = str_nearest_to(without_owner(name));
     const struct known_model *known = known_model_find(name);
     const struct catalog_model *row;
@@ -356,11 +368,12 @@ bool catalog_model_unknown(struct str name, struct str where, struct error *e)
     FAIL(e, BAD_INPUT, where, "there is no model '%.*s'", STR_ARGS(str_short(name)));
     if (unmodelled)
         return HINT(e, "and %s not modelled", unmodelled);
+    if (str_cut(name, ',').found)
+        return HINT(e, "one model is wanted here; 'fathom max' and 'fathom guide' compare several");
+    if (begun)
+        return hint_beginnings(beginnings, begun, e);
     if (nearest.best.n)
         return HINT(e, "did you mean '%.*s'?", STR_ARGS(nearest.best));
-    if (first_names(alike, name))
-        return HINT(e, "names that begin so are %.*s, %.*s, %.*s; 'fathom models' lists them all",
-                    STR_ARGS(alike[0]), STR_ARGS(alike[1]), STR_ARGS(alike[2]));
     return HINT(e, "'fathom models' lists the catalogue; a config.json, a model folder or a "
                    "Hugging Face id (owner/name) works too");
 }

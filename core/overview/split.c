@@ -249,6 +249,33 @@ static void put_reading(struct buf *out, const struct view *v, const struct spli
     buf_wrapped(out, buf_str(&b), 2, v->width);
 }
 
+// A teacher scores tokens by their numbers, which models of one tokenizer share. Those of a series
+// may pad their embeddings differently.
+static struct str words_warning(struct arena *a, const struct split_request *r)
+{
+    const struct model *teacher = r->teacher.model, *student = r->rollout.model;
+    struct buf b = buf_in(a);
+    if (teacher->vocab == student->vocab)
+        return STR_NONE;
+    buf_put(&b, teacher->name);
+    buf_put_z(&b, " has a vocabulary of ");
+    put_grouped(&b, teacher->vocab);
+    buf_put_z(&b, " and ");
+    buf_put(&b, student->name);
+    buf_put_z(&b, " of ");
+    put_grouped(&b, student->vocab);
+    buf_put_z(&b, ": unless they have one tokenizer and are padded differently, the teacher cannot "
+                  "score the student's answers");
+    return buf_str(&b);
+}
+
+static void put_words(struct buf *out, const struct view *v, const struct split_request *r)
+{
+    struct str warning = words_warning(out->arena, r);
+    if (warning.n)
+        buf_wrapped(out, str_format(out->arena, "warning: %.*s", STR_ARGS(warning)), 2, v->width);
+}
+
 static void put_notes(struct buf *out, const struct view *v, const struct split_story *s)
 {
     const struct split *best = &s->answer->choices[SPLIT_BEST];
@@ -258,6 +285,7 @@ static void put_notes(struct buf *out, const struct view *v, const struct split_
     put_advice(out, v, s);
     put_borrowed(out, v, s);
     put_reading(out, v, s);
+    put_words(out, v, s->request);
     buf_wrapped(
         out,
         STR("not measured: no iteration was timed. Answers are taken to reach their full length, "
@@ -368,6 +396,16 @@ static void advice_json(struct json_out *j, const struct split_story *s)
     json_out_array_end(j);
 }
 
+static void warnings_json(struct json_out *j, const struct split_request *r)
+{
+    struct str warning = words_warning(j->out->arena, r);
+    json_out_key(j, "warnings");
+    json_out_array(j);
+    if (warning.n)
+        json_out_str(j, warning);
+    json_out_array_end(j);
+}
+
 void report_split_json(struct json_out *j, const struct split_story *s)
 {
     const struct split_result *x = s->answer;
@@ -394,5 +432,6 @@ void report_split_json(struct json_out *j, const struct split_story *s)
     json_out_field_u64(j, "longest_response", x->longest_response);
     json_out_field_u64(j, "largest_rollout_batch", x->largest_batch);
     advice_json(j, s);
+    warnings_json(j, s->request);
     json_out_field_str(j, "basis", STR("computed; no iteration was measured"));
 }

@@ -59,12 +59,6 @@ static const char *held_beside(const struct job *job)
     return NULL;
 }
 
-const char *step_time_unknown(const struct job *job)
-{
-    const char *beside = held_beside(job);
-    return beside ? beside : step_update_unknown(job);
-}
-
 const char *step_update_unknown(const struct job *job)
 {
     const struct gpu *card = &job->hardware.card;
@@ -85,6 +79,13 @@ const char *step_update_unknown(const struct job *job)
     if (!card->bf16.value || !card->bandwidth.value || !card->multiprocessors)
         return "the card's rates are not known";
     return NULL;
+}
+
+// Of an update that can be timed it is what else the step holds.
+const char *step_time_unknown(const struct job *job)
+{
+    const char *update = step_update_unknown(job);
+    return update ? update : held_beside(job);
 }
 
 // The largest part of the step.

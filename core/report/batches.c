@@ -45,9 +45,10 @@ void report_steps(struct buf *out, const struct view *v, const struct job *job,
         uint64_t flushes = p->steps[i].retries - before;
         table_cell(&t, str_format(t.arena, "%llu", (unsigned long long)flushes));
     }
+    if (!t.cell_count)
+        return;
     buf_char(out, '\n');
-    if (t.cell_count)
-        table_print(&t, out, v);
+    table_print(&t, out, v);
 }
 
 static uint64_t longest_batch(const struct varied *batches)

@@ -127,9 +127,11 @@ static void print_range(struct buf *out, const struct view *v, const struct job 
 // Where more is reserved than the table of steps shows.
 static const char *elsewhere_than_in_steps(const struct prediction *p)
 {
-    static const char *const words[][2] = {{"load", ", when the model is loaded"},
-                                           {"evaluate", ", in evaluation"},
-                                           {"save", ", when it is saved"}};
+    bool references = p->phase == PHASE_REFERENCE && p->step == 0;
+    const char *before =
+        references ? ", when the reference is computed" : ", when the model is loaded";
+    const char *const words[][2] = {
+        {"load", before}, {"evaluate", ", in evaluation"}, {"save", ", when it is saved"}};
     struct str decides = str_from(prediction_decided_by(p));
     for (ptrdiff_t i = 0; p->fits && i < COUNT_OF(words); i++)
         if (str_is(decides, words[i][0]))

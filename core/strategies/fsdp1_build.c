@@ -19,9 +19,29 @@ static bool is_sent(const struct trainer *t)
     return t->habits->sends_parameters || (t->habits->cuts_on_card && t->job->loads_once);
 }
 
+// What is to be packed comes to every rank's card by a map, and is wrapped there
+// (transformers 5.17, quantizers/quantizer_bnb_4bit.py, update_device_map). transformers 4 brought
+// it back to host memory once it was packed (4.45, modeling_utils.py,
+// _load_state_dict_into_meta_model).
+static bool is_loaded_whole(const struct trainer *t)
+{
+    return t->job->packed && !job_stands_on_4(t->job);
+}
+
+static void load_whole(struct trainer *t)
+{
+    if (!is_loaded_whole(t))
+        return;
+    device_map_load(t);
+    take_adapters(t, THIN_WIDTH);
+    machine_mark(t->machine, EVENT_EMPTY_CACHE); // transformers/trainer.py, free_memory()
+}
+
 static void take_whole(struct trainer *t, int parameter)
 {
     struct parameter *p = &t->graph.parameters[parameter];
+    if (is_loaded_whole(t))
+        return;
     p->weight = machine_take(t->machine, stored_elements(p) * shards_of(t)->stored_width,
                              MEMORY_PARAMETERS);
     if (is_made_on_meta(t))
@@ -92,7 +112,7 @@ static void shard_unit(struct trainer *t, struct unit *u, int first)
     for (int i = u->count - 1; i >= 0; i--)
         drop_whole(t, u->parameters[i]);
     for (int i = 0; i < u->count; i++)
-        if (t->graph.parameters[u->parameters[i]].packed)
+        if (t->graph.parameters[u->parameters[i]].packed && !is_loaded_whole(t))
             take_tables(t, &t->graph.parameters[u->parameters[i]]);
 }
 
@@ -164,12 +184,15 @@ static void shard_thin(struct trainer *t, struct unit *u)
     for (int i = first; i < first + count; i++) {
         struct parameter *p = &t->graph.parameters[s->first_thin + i];
         uint64_t elements = p->rows * p->columns, part = u64_divide_up(elements, s->ranks);
-        struct storage *whole = machine_take(m, elements * THIN_WIDTH, MEMORY_PARAMETERS);
+        struct storage *whole = is_loaded_whole(t)
+                                    ? p->weight
+                                    : machine_take(m, elements * THIN_WIDTH, MEMORY_PARAMETERS);
         struct storage *flat = machine_take(m, elements * THIN_WIDTH, MEMORY_PARAMETERS);
         t->trained[i] = (struct trained){.elements = part, .width = THIN_WIDTH};
         t->trained[i].weight = machine_take(m, part * THIN_WIDTH, MEMORY_PARAMETERS);
         machine_drop(m, flat);
         machine_drop(m, whole);
+        p->weight = NULL;
         if (t->job->precision == PRECISION_BF16) // nothing is cast
             p->width = THIN_WIDTH;
     }
@@ -241,6 +264,7 @@ void fsdp1_load(struct trainer *t)
     s->units = NEW(t->machine->arena, struct unit, s->unit_count);
     find_trained(t, s);
     make_units(t);
+    load_whole(t);
     for (int i = 1; i <= s->unit_count; i++) { // the root last
         struct unit *u = &s->units[unit_in_order(s, i % s->unit_count)];
         u->shard_elements = u64_divide_up(u->elements, s->ranks);

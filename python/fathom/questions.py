@@ -3,7 +3,7 @@ import os
 import tempfile
 
 from . import answers
-from ._program import as_settings, ask_library, ask_program
+from ._program import FathomError, as_settings, ask_library, ask_program
 
 
 def _needs_world(settings):
@@ -41,7 +41,12 @@ def emit(framework, model=None, gpu=None, context=None, **settings):
 
 def accelerate_config(model=None, gpu=None, context=None, **settings):
     """The configuration file of `accelerate launch`, as a dict."""
-    import yaml
+    try:
+        import yaml
+    except ImportError:
+        raise FathomError({"code": "unsupported", "where": "accelerate_config",
+                           "message": "its YAML is read with PyYAML, which Accelerate brings and is not installed"},
+                          2) from None
     files = emit("accelerate", model, gpu, context, **settings).files
     name = next(name for name in files if name.endswith((".yaml", ".yml")))
     return yaml.safe_load(files[name])

@@ -177,6 +177,8 @@ def _strategy(accelerator, folder):
 
 def _recipe(trainer):
     """Whose step it is: the nearest class of the library itself."""
+    if not all(hasattr(trainer, part) for part in ("accelerator", "args", "model")):
+        raise refused("trainer", f"a trainer of transformers or TRL is wanted, not a {type(trainer).__name__}")
     for base in type(trainer).__mro__:
         if base.__module__.split(".")[0] == "trl" and base.__name__ != "BaseTrainer":
             if base.__name__ not in TASKS or "experimental" in base.__module__:

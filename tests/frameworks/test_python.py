@@ -73,6 +73,18 @@ class Wheel(unittest.TestCase):
         self.assertIn("there is no model 'Qwen3-8BB'", said)
         self.assertIn("did you mean", said)
 
+    def test_what_is_no_trainer_is_refused(self):
+        said = self.run_python("import fathom\n"
+                               "try: fathom.check('Qwen3-8B', gpu='H200')\n"
+                               "except fathom.FathomError as e: print(e)")
+        self.assertEqual(said.strip(), "trainer: a trainer of transformers or TRL is wanted, not a str")
+
+    def test_without_yaml_one_sentence(self):
+        said = self.run_python("import fathom, sys; sys.modules['yaml'] = None\n"
+                               "try: fathom.accelerate_config(model='Qwen3-8B', gpu='8xH100-80G', context=16384)\n"
+                               "except fathom.FathomError as e: print(e)")
+        self.assertIn("PyYAML", said)
+
     def test_a_value_cannot_be_another_setting(self):
         said = self.run_python("import fathom\n"
                                "try: fathom.predict(model='Qwen3-8B\\ngpu=8xH200', gpu='H200', context=4096)\n"

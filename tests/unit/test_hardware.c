@@ -106,6 +106,7 @@ TEST(bad_specs_are_refused_in_one_sentence)
         {"A10-48GB", "there is no GPU 'A10-48GB'", "did you mean 'A40-48G'?"}, // more than it has
         {"H100x0", "must be between 1 and 65536, not '0'", ""},
         {"x8", "there is no GPU 'x8'", ""},
+        {"8xH200,H200", "there is no GPU 'H200,H200'", "'fathom max' and 'fathom guide' compare"},
         {"RTX 6000", "there is no GPU", "did you mean RTX6000-Ada or RTX6000-Turing?"},
         {"Ascend 910B", "there is no GPU", "CUDA and ROCm"},
         {"0xH200", "must be between 1 and 65536, not '0'", ""},

@@ -177,3 +177,23 @@ TEST(a_near_miss_suggests_the_right_name)
     CHECK_STR(str_from(e.message), "there is no model 'Qwen3-8BB'");
     CHECK_STR(str_from(e.hint), "did you mean 'Qwen3-8B'?");
 }
+
+// The names that go on from it are nearer than one of another size.
+TEST(a_beginning_suggests_the_names_that_go_on)
+{
+    static const char *const rows[][2] = {
+        {"Qwen3-VL-235B", "did you mean 'Qwen3-VL-235B-A22B'?"},
+        {"gpt-oss", "names that begin so are gpt-oss-20b and gpt-oss-120b"},
+        {"Qwen3-8B,Qwen3-4B",
+         "one model is wanted here; 'fathom max' and 'fathom guide' compare several"},
+        {"qwen2.5-vl", "names that begin so are Qwen2.5-VL-3B, Qwen2.5-VL-7B, Qwen2.5-VL-32B; "
+                       "'fathom models' lists them all"},
+    };
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        struct model m = {0};
+        struct parameters p = {0};
+        struct error e;
+        CHECK(!load(&m, &p, rows[i][0], &e));
+        CHECK_STR(str_from(e.hint), rows[i][1]);
+    }
+}

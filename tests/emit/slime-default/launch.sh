@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # slime, grpo: Qwen3-8B, 32768 tokens a sequence; answers a step: 32.
-# Peak not predicted: launch.sh chooses Megatron's sizes by a rule of thumb; those that --tp and --cp name are predicted. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 8192 tokens of the context and answers 24576, unless --prompt or --response says otherwise.
+# Peak not predicted: launch.sh chooses Megatron's sizes by a rule of thumb; where --tp and --cp are both given, the job is predicted. Megatron's sizes follow a rule of thumb that launch.sh states; nothing says that they fit. Prompts get 8192 tokens of the context and answers 24576, unless --prompt or --response says otherwise.
 # Needs slime at 624b824 (2026-08) or later, with the sglang and Megatron of its image.
 # SLIME and MEGATRON name the two checkouts.
 # Predicted with --model Qwen/Qwen3-8B
