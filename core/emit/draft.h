@@ -38,6 +38,7 @@ bool draft_lengths(struct draft *j, struct error *e) MUST_USE;
 
 // Answers a prompt: the facts "repeat_times" and "prompts" of a step.
 bool draft_samples(struct draft *j, struct error *e) MUST_USE;
+bool draft_has_samples(const struct draft *j, struct error *e) MUST_USE; // that they can be so
 
 // An engine that generates, and where its GPUs are.
 struct generator {

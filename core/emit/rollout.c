@@ -54,23 +54,36 @@ bool draft_lengths(struct draft *j, struct error *e)
     return true;
 }
 
-bool draft_samples(struct draft *j, struct error *e)
+static bool find_samples(uint64_t *samples, const struct draft *j, struct error *e)
 {
     const struct setting *given = settings_find_z(j->settings, "samples");
-    uint64_t samples = draft_is(j, IS_CAPACITY, 0) ? j->sequences : USUAL_SAMPLES;
-    if (!read_count(&samples, given, e))
+    *samples = draft_is(j, IS_CAPACITY, 0) ? j->sequences : USUAL_SAMPLES;
+    if (!read_count(samples, given, e))
         return false;
-    if (given && j->sequences % samples)
+    if (given && j->sequences % *samples)
         return FAIL(e, BAD_INPUT, given->where,
                     "%llu answers a prompt do not divide the %llu answers of a step",
-                    (unsigned long long)samples, (unsigned long long)j->sequences);
-    while (j->sequences % samples)
-        samples /= 2;
+                    (unsigned long long)*samples, (unsigned long long)j->sequences);
+    while (j->sequences % *samples)
+        *samples /= 2;
     bool compares = draft_is(j, IS_ROLLOUT, IS_CAPACITY | IS_OPD);
-    if (compares && samples < 2)
-        return FAIL(e, BAD_INPUT, given ? given->where : STR("--batch"),
-                    "this task compares at least two answers to a prompt; a step has %llu",
-                    (unsigned long long)j->sequences);
+    return !compares || *samples > 1 ||
+           FAIL(e, BAD_INPUT, given ? given->where : STR("--batch"),
+                "this task compares at least two answers to a prompt; a step has %llu",
+                (unsigned long long)j->sequences);
+}
+
+bool draft_has_samples(const struct draft *j, struct error *e)
+{
+    uint64_t samples;
+    return !draft_is(j, IS_ROLLOUT, IS_CAPACITY | IS_OPD) || find_samples(&samples, j, e);
+}
+
+bool draft_samples(struct draft *j, struct error *e)
+{
+    uint64_t samples;
+    if (!find_samples(&samples, j, e))
+        return false;
     draft_count(j, "repeat_times", samples);
     draft_count(j, "prompts", j->sequences / samples);
     return true;

@@ -186,16 +186,20 @@ static bool conclude_buckets(struct conclusion *c)
     return some_auto || put_unless_there(c, "zero-buckets", STR("deepspeed"), file->where);
 }
 
-// Where nothing says it, as in Accelerate's YAML, which cannot, on in stage 3 and off before it.
+// Where nothing says it, as in Accelerate's YAML, which cannot, on in stage 3 and off before it;
+// LLaMA-Factory's own files, which its recipe is as, turn it off.
 static bool conclude_overlap(struct conclusion *c)
 {
     const struct setting *strategy = settings_find_z(c->out, "strategy");
     const struct setting *overlap = fact(c, "overlap");
     bool third = strategy && str_is(strategy->value, "zero3");
+    const struct setting *recipe = settings_find_z(c->given, "recipe");
     bool on = overlap ? str_is(overlap->value, "true") : third;
+    bool llamafactory =
+        recipe ? str_starts(recipe->value, STR("llamafactory")) : fact(c, "LLaMA-Factory") != NULL;
     if (!third && !(strategy && words_have("zero1 zero2", ' ', strategy->value)))
         return true;
-    if (third && on)
+    if (third && on && !llamafactory)
         return true;
     return put_unless_there(c, "overlap-comm", on ? STR("on") : STR("off"), strategy->where);
 }

@@ -32,8 +32,9 @@ static void put_rule(struct buf *out, const struct view *v, const struct batch_s
     if (!s->nearest_more)
         return;
     b = buf_in(out->arena);
-    buf_printf(&b, "%llu is no multiple of %llu data-parallel ranks%s; ",
+    buf_printf(&b, "%llu is no multiple of %llu data-parallel ranks%s%s; ",
                (unsigned long long)s->global_batch, (unsigned long long)s->ranks,
+               s->least_rows > 1 ? " with two rows each" : "",
                s->row_count ? ", so that only ranks that share sequences make it up" : "");
     if (s->nearest_less)
         buf_printf(&b, "%llu and ", (unsigned long long)s->nearest_less);

@@ -3,6 +3,7 @@
 
 #include "core/base/num.h"
 #include "core/plan/plan.h"
+#include "core/plan/space.h"
 #include "core/predict/lengths.h"
 #include "core/predict/real_time.h"
 #include "core/predict/varied.h"
@@ -47,9 +48,11 @@ static const struct batch_rule by_answers = {
     "trl 1.16, grpo_trainer.py, _compute_loss; grpo_config.py, __post_init__; rloo_trainer.py"};
 static const struct batch_rule by_verl = {
     "ppo_mini_batch_size x samples, of which each of (GPUs / sp) ranks takes an equal part",
-    "a rank's part must be a multiple of the micro-batch, and the batch one of the GPUs",
+    "without use_dynamic_bsz, which emit's files have, a rank's part must be a multiple of the "
+    "micro-batch, and the batch one of the GPUs",
     "the same however it is made up: a mean over the tokens of all ranks (batch_num_tokens)",
-    "verl 0.9.1, trainer/ppo/core_algos.py, agg_loss; workers/utils/losses.py"};
+    "verl 0.9.1, trainer/ppo/core_algos.py, agg_loss; workers/utils/losses.py; utils/config.py, "
+    "validate_config"};
 static const struct batch_rule by_trinity = {
     "batch_size x repeat_times, one update of all of it",
     "it must be a multiple of GPUs / sp; micro-batches are made by tokens "
@@ -281,6 +284,30 @@ static void list_rows(struct batch_story *s, struct arena *a)
     }
 }
 
+// Whether files for the recipe's users say these words, whatever else they refuse.
+static bool is_written(struct arena scratch, const struct batch_story *s, struct str words)
+{
+    enum target target = target_of_recipe(recipe_words[s->job->recipe]);
+    struct job *job = NEW(&scratch, struct job, 1);
+    struct error e = {0};
+    struct str all = str_format(&scratch, "%.*s%sfor=%s", STR_ARGS(words), words.n ? " " : "",
+                                target_defs[target].name);
+    return s->job->target || !target ||
+           (job_with(job, &scratch, s, all, &e) && plan_can_write(scratch, job, &e));
+}
+
+// That ranks share a sequence as nobody asked is told of where it runs.
+static bool is_shared_in_vain(struct arena scratch, const struct batch_story *s,
+                              const struct batch_row *row)
+{
+    struct batch_row alone = *row;
+    alone.cp = s->job->ring;
+    alone.sp = s->job->ulysses;
+    bool shared = row->cp != alone.cp || row->sp != alone.sp;
+    return shared && !is_written(scratch, s, batch_words(&scratch, row)) &&
+           is_written(scratch, s, batch_words(&scratch, &alone));
+}
+
 static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct batch_story *s = context;
@@ -288,7 +315,8 @@ static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
     struct job *job = NEW(&scratch, struct job, 1);
     struct split split = {row->batch, row->accum, row->data_parallel};
     struct str words = batch_words(&scratch, row);
-    row->possible = job_with(job, &scratch, s, words, &row->refusal);
+    row->possible =
+        !is_shared_in_vain(scratch, s, row) && job_with(job, &scratch, s, words, &row->refusal);
     if (s->counts_only) {
         row->training = training_time_of(&s->data, s->job->recipe, split, job_ranks(s->job), 0);
         return;
@@ -386,6 +414,19 @@ static void find_evaluation(struct batch_story *s, struct arena scratch)
     v->times = v->every && s->data.size ? s->best->training.steps / v->every : 0;
 }
 
+// Multiples of what a step has at least, and of the answers to a prompt where they are given.
+static void find_nearest(struct batch_story *s)
+{
+    bool given = s->data.grouped && settings_find_z(s->settings, "samples");
+    uint64_t answers = given ? s->data.answers : 1;
+    s->least_rows = plan_fewest_rows(s->job);
+    uint64_t each = sat_mul(s->ranks, s->least_rows), unit = each;
+    while (unit % answers)
+        unit += each;
+    s->nearest_less = s->global_batch / unit * unit;
+    s->nearest_more = s->nearest_less + unit;
+}
+
 bool batch_make(struct batch_story *s, struct arena *a, const struct settings *settings,
                 const struct runner *runner, struct error *e)
 {
@@ -397,10 +438,8 @@ bool batch_make(struct batch_story *s, struct arena *a, const struct settings *s
     runner_run(runner, *a, &tasks);
     drop_refused(s);
     choose(s);
-    if (!s->row_count || s->global_batch % s->ranks) {
-        s->nearest_less = s->global_batch / s->ranks * s->ranks;
-        s->nearest_more = s->nearest_less + s->ranks;
-    }
+    if (!s->row_count || s->global_batch % s->ranks)
+        find_nearest(s);
     if (s->counts_only)
         return true;
     s->largest_batch = largest_of(s, *a, SEVERAL);

@@ -45,6 +45,7 @@ struct batch_story {
     // has one; 0: none.
     uint64_t largest_batch, largest_alone;
     uint64_t ranks;                      // data parallel, sequences not shared beyond what is given
+    uint64_t least_rows;                 // of a micro-batch, where this one cannot be made up
     uint64_t nearest_less, nearest_more; // batches that can be made up, where this one cannot; or 0
     struct evaluation evaluation;
 };

@@ -329,18 +329,27 @@ static bool stand_in_target(struct plan *p, struct arena *a, struct error *e)
     return true;
 }
 
+// Whether no micro-batch makes up the batch on its ranks.
+static bool is_undivided(const struct plan *p, const struct plan_family *f)
+{
+    uint64_t batch = p->request.global_batch;
+    return !f->refused && !f->micro_count &&
+           (batch % f->data_parallel || batch / f->data_parallel < plan_fewest_rows(&p->job));
+}
+
 // Why nothing is predicted, of the first family that says it.
 static bool fail_for_nothing(const struct plan *p, struct error *e)
 {
     for (ptrdiff_t i = 0; i < p->family_count; i++)
-        if (!p->families[i].refused && !p->families[i].micro_count)
-            return FAIL(e, BAD_INPUT, STR("--global-batch"),
-                        "%llu sequence%s a step cannot be divided over %llu data-parallel ranks; a "
-                        "multiple of %llu can",
-                        (unsigned long long)p->request.global_batch,
-                        p->request.global_batch == 1 ? "" : "s",
-                        (unsigned long long)p->families[i].data_parallel,
-                        (unsigned long long)(p->families[i].data_parallel * plan_fewest_rows(p)));
+        if (is_undivided(p, &p->families[i]))
+            return FAIL(
+                e, BAD_INPUT, STR("--global-batch"),
+                "%llu sequence%s a step cannot be divided over %llu data-parallel ranks; a "
+                "multiple of %llu can",
+                (unsigned long long)p->request.global_batch,
+                p->request.global_batch == 1 ? "" : "s",
+                (unsigned long long)p->families[i].data_parallel,
+                (unsigned long long)(p->families[i].data_parallel * plan_fewest_rows(&p->job)));
     for (ptrdiff_t i = 0; i < p->group_count; i++)
         if (p->groups[i].refusal.code != ERROR_NONE) {
             *e = p->groups[i].refusal;

@@ -61,7 +61,7 @@ struct plan_family {
     const struct plan_floor *floors;     // settled ones of the place, of its first family
     uint64_t limit_bytes;                // what torch may take
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
-    bool other_loss, synced;
+    bool other_loss, synced, attends_otherwise;
     bool liger;      // layers by its kernels
     ptrdiff_t ahead; // the same with those, which are never slower; -1: there is none
     bool tuned;      // DeepSpeed's file does not say what the framework has it say, and
@@ -99,7 +99,7 @@ struct plan_group {
     ptrdiff_t end_count;
     struct plan_estimate *estimates; // of seconds alone (estimate.h)
     ptrdiff_t estimate_count, estimates_settled;
-    struct error refusal; // the first
+    struct error refusal; // the first that is not about a dial, else the first
 };
 
 // What a configuration has alive and how long it takes at least, from a simulation without

@@ -103,11 +103,21 @@ void plan_settle_group(struct plan *p, struct plan_group *g)
     }
 }
 
+// Whether it is about what the plan itself chooses.
+static bool is_of_dial(const struct error *e)
+{
+    for (int i = 0; i < PLAN_DIALS; i++)
+        if (strncmp(e->where, "--", 2) == 0 && strcmp(e->where + 2, plan_dials[i].setting) == 0)
+            return true;
+    return false;
+}
+
+// Of refusals one is kept that is not about a dial, whose other values may do.
 void plan_note_refusal(struct plan_group *g, ptrdiff_t node, const struct error *e,
                        struct error *failure)
 {
     g->refused |= UINT64_C(1) << node;
-    if (g->refusal.code == ERROR_NONE)
+    if (g->refusal.code == ERROR_NONE || (is_of_dial(&g->refusal) && !is_of_dial(e)))
         g->refusal = *e;
     if (e->code != ERROR_BAD_INPUT && e->code != ERROR_UNSUPPORTED)
         *failure = *e;

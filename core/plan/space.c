@@ -56,6 +56,11 @@ static const struct axis_value losses[] = {[LOSS_OWN] = {"", 0},
 static const struct axis_value syncs[] = {{"", 0}, {"sync-each-batch=on", 1}};
 static const struct axis_value layers[] = {{"", 0}, {"layer-kernels=liger", LIGER_TROUBLE}};
 
+// Torch's own attention, or the package flash-attn, where the framework has the other.
+enum { FLASH_TROUBLE = 2 };
+static const struct axis_value torchs_attention = {"attention=sdpa", 0};
+static const struct axis_value package_attention = {"attention=flash2", FLASH_TROUBLE};
+
 enum {
     REPLICA_TROUBLE = 1,
     TUNED_TROUBLE = 1,
@@ -70,9 +75,9 @@ bool plan_is_given(const struct plan *p, const char *setting)
 }
 
 // KTO compares a row with its neighbour.
-uint64_t plan_fewest_rows(const struct plan *p)
+uint64_t plan_fewest_rows(const struct job *job)
 {
-    return p->job.task == TASK_KTO ? 2 : 1;
+    return job->task == TASK_KTO ? 2 : 1;
 }
 
 // Divisors, so that micro-batches of one size make up the batch; where there is but one, it is
@@ -81,7 +86,7 @@ uint64_t plan_fewest_rows(const struct plan *p)
 static void find_micro(struct plan_family *f, const struct plan *p)
 {
     const struct plan_request *r = &p->request;
-    uint64_t each = r->global_batch / f->data_parallel, fewest = plan_fewest_rows(p);
+    uint64_t each = r->global_batch / f->data_parallel, fewest = plan_fewest_rows(&p->job);
     uint64_t most = u64_least(each / f->stages, r->lean ? fewest : each);
     if (r->global_batch % f->data_parallel)
         return;
@@ -205,11 +210,11 @@ static bool adds_tensors(const struct plan *p, const struct plan_family *f)
 // Whether ranks that share a sequence attend as those do that share none. They mask nothing, so
 // that windows, scores written out and kernels that read a mask may take longer than their
 // exchange.
-static bool attends_alike(const struct job *j)
+static bool attends_alike(const struct job *j, const struct plan_family *f)
 {
     enum attention_kernel kernel = job_attention_kernel(j);
-    return (kernel == KERNEL_FLASH || kernel == KERNEL_CUDNN) && !job_attends_eagerly(j) &&
-           !job_masks_windows(j) && !job_masks_rows(j);
+    return (kernel == KERNEL_FLASH || kernel == KERNEL_CUDNN) && !f->attends_otherwise &&
+           !job_attends_eagerly(j) && !job_masks_windows(j) && !job_masks_rows(j);
 }
 
 // Each is compared with the one before it, where that runs.
@@ -228,14 +233,23 @@ static bool add_doublings(struct plan *p, struct arena *a, struct plan_family f,
     return true;
 }
 
-// Replicas of the shards, which are those of a node, or of two, four or eight.
-static bool add_replicas(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+// Replicas of the shards, which are those of a node, or of two, four or eight; and with as many,
+// ranks that share a sequence in a ring (`rings`), as accelerate's mesh has both: where there are
+// fewer sequences than GPUs, as rings that are for the length's sake hide what replicas spare.
+static bool add_replicas(struct plan *p, struct arena *a, struct plan_family f, bool rings,
+                         struct error *e)
 {
     uint64_t nodes = p->job.hardware.nodes;
+    bool alike = attends_alike(&p->job, &f);
     for (uint64_t each = 1; each <= MOST_NODES_OF_SHARDS && each * 2 <= nodes; each *= 2) {
         struct str words = str_format(a, "replicate=%llu", (unsigned long long)(nodes / each));
-        if (nodes % each == 0 &&
-            !plan_add_family(p, a, plan_placed(a, f, words, REPLICA_TROUBLE), e))
+        struct plan_family g = plan_placed(a, f, words, REPLICA_TROUBLE);
+        if (nodes % each)
+            continue;
+        if (!plan_add_family(p, a, g, e))
+            return false;
+        g.alone = alike ? p->family_count - 1 : -1;
+        if (rings && !p->families[p->family_count - 1].refused && !add_doublings(p, a, g, "cp", e))
             return false;
     }
     return true;
@@ -248,20 +262,20 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
     static const char *const ways[] = {"cp", "sp"};
     ptrdiff_t alone = p->family_count;
     uint64_t gpus = hardware_gpus(&p->job.hardware);
-    bool alike = attends_alike(&p->job);
+    bool alike = attends_alike(&p->job, &f);
+    bool shares = !f.other_loss && !plan_is_given(p, "cp") && !plan_is_given(p, "sp");
+    bool few = p->request.global_batch < gpus;
     f.alone = -1;
     if (!plan_add_family(p, a, f, e))
         return false;
-    if (!plan_is_given(p, "replicate") && !add_replicas(p, a, f, e))
+    if (!plan_is_given(p, "replicate") && !add_replicas(p, a, f, shares && few, e))
         return false;
     if (adds_tensors(p, &f)) {
         struct str words = str_format(a, "tp=%llu", (unsigned long long)gpus);
         if (!plan_add_family(p, a, plan_placed(a, f, words, PLAN_SHARING_TROUBLE), e))
             return false;
     }
-    if (f.other_loss || plan_is_given(p, "cp") || plan_is_given(p, "sp"))
-        return true;
-    for (ptrdiff_t w = 0; w < COUNT_OF(ways); w++) {
+    for (ptrdiff_t w = 0; shares && w < COUNT_OF(ways); w++) {
         f.alone = alike ? alone : -1;
         if (!add_doublings(p, a, f, ways[w], e))
             return false;
@@ -330,18 +344,20 @@ static bool add_tuned(struct plan *p, struct arena *a, struct plan_family f, ptr
 
 // DeepSpeed's file as the framework has it, and otherwise: whether it talks beside the products,
 // and in its third stage how much it gathers at once (in the first two larger buckets take no less
-// time). What rules refuse they refuse whatever the file says. One GPU
-// gathers nothing.
+// time). What rules refuse they refuse whatever the file says, but some only where no sequence is
+// shared. One GPU gathers nothing.
 static bool add_deepspeed(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     struct job *job = NEW(a, struct job, 1);
     struct error refusal = {0};
-    ptrdiff_t usual = p->family_count;
+    ptrdiff_t usual = p->family_count, first = usual;
     bool third = str_is(str_from(f.strategy), "zero3") && hardware_gpus(&p->job.hardware) > 1;
     if (!add_ways(p, a, f, e))
         return false;
-    if (!str_starts(str_from(f.strategy), STR("zero")) ||
-        !plan_job_of(job, a, p, f.words, &refusal))
+    while (first < p->family_count && p->families[first].refused)
+        first++;
+    if (!str_starts(str_from(f.strategy), STR("zero")) || first == p->family_count ||
+        !plan_job_of(job, a, p, p->families[first].words, &refusal))
         return true;
     struct str overlap = job->overlap_comm ? STR("overlap-comm=off") : STR("overlap-comm=on");
     struct str buckets = job->zero_buckets == BUCKETS_AUTO ? STR("zero-buckets=deepspeed")
@@ -392,6 +408,33 @@ static bool add_losses(struct plan *p, struct arena *a, struct plan_family f, st
     return true;
 }
 
+// What else there may be to attend by: torch's, where cuDNN has a kernel that is faster than the
+// package's; the package, where torch's reads a mask, of windows or of rows that are not full.
+static const struct axis_value *other_attention(const struct plan *p)
+{
+    struct job torchs = p->job;
+    torchs.attention = ATTENTION_SDPA;
+    if (plan_is_given(p, "attention"))
+        return NULL;
+    if (job_attends_by_package(&p->job))
+        return job_attention_kernel(&torchs) == KERNEL_CUDNN ? &torchs_attention : NULL;
+    bool masks = job_masks_windows(&p->job) || p->job.batching != BATCHING_FULL;
+    return masks ? &package_attention : NULL;
+}
+
+// Ways to attend are compared with no other.
+static bool add_attentions(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
+{
+    const struct axis_value *other = other_attention(p);
+    if (!add_losses(p, a, f, e))
+        return false;
+    if (!other)
+        return true;
+    f = plan_placed(a, f, str_from(other->words), other->trouble);
+    f.attends_otherwise = true;
+    return add_losses(p, a, f, e);
+}
+
 // What adapters leave as it is may be loaded in bf16, as DeepSpeed has it whatever is said; TRL's
 // own default is fp32.
 static bool add_types(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
@@ -399,8 +442,8 @@ static bool add_types(struct plan *p, struct arena *a, struct plan_family f, str
     bool open = p->job.recipe == RECIPE_TRL && p->job.lora_rank && !p->job.packed &&
                 !plan_is_given(p, "precision") &&
                 words_have("single|ddp|fsdp2", '|', str_from(f.strategy));
-    return add_losses(p, a, f, e) &&
-           (!open || add_losses(p, a, plan_placed(a, f, STR("precision=bf16-autocast"), 0), e));
+    return add_attentions(p, a, f, e) &&
+           (!open || add_attentions(p, a, plan_placed(a, f, STR("precision=bf16-autocast"), 0), e));
 }
 
 bool plan_strategy_words(struct str *words, struct arena *a, ptrdiff_t i)

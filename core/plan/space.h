@@ -16,7 +16,7 @@ bool plan_megatron_families(struct plan *p, struct arena *a, struct plan_family 
                             struct error *e) MUST_USE;
 bool plan_is_given(const struct plan *p, const char *setting);
 // Of a micro-batch.
-uint64_t plan_fewest_rows(const struct plan *p);
+uint64_t plan_fewest_rows(const struct job *job);
 
 // What takes longer than so many times the fastest is told of only where memory is the goal.
 #define PLAN_FRONT_TIMES 2.0

@@ -140,24 +140,32 @@ static void add_largest_batch(struct plan_story *s, struct arena *a)
                 s->plan.best->family);
 }
 
-// What the package is worth that the best needs and that has to be installed for it: without it as
+// What a package is worth that the best needs and that has to be installed for it: without it as
 // the best is otherwise, or with checkpointing.
-static void add_without_liger(struct plan_story *s, struct arena *a)
+static void add_without(struct plan_story *s, struct arena *a, const char *what, struct str other)
 {
     const struct plan *p = &s->plan;
     const struct plan_family *f = p->best->family;
-    bool loss = words_have(str_z(a, f->words), ' ', STR("loss=liger"));
-    bool chosen = f->liger && !is_given(p, "layer-kernels");
-    if (!loss && !chosen)
-        return;
-    struct str other = loss ? STR(" layer-kernels=torch loss=full") : STR(" layer-kernels=torch");
     struct plan_row *row = NEW(a, struct plan_row, 1);
-    row->what = "without liger-kernel";
+    row->what = what;
     bool found = find_largest(row, a, p, str_join(a, words_of_best(a, p, NULL), other), f);
     if (!found || !row_is_safe(row))
         found = find_largest(row, a, p, str_join(a, words_of_best(a, p, "on"), other), f);
     if (found)
         add_row(s, a, row);
+}
+
+static void add_without_packages(struct plan_story *s, struct arena *a)
+{
+    const struct plan *p = &s->plan;
+    const struct plan_family *f = p->best->family;
+    bool loss = words_have(str_z(a, f->words), ' ', STR("loss=liger"));
+    bool chosen = f->liger && !is_given(p, "layer-kernels");
+    if (loss || chosen)
+        add_without(s, a, "without liger-kernel",
+                    loss ? STR(" layer-kernels=torch loss=full") : STR(" layer-kernels=torch"));
+    if (words_have(str_z(a, f->words), ' ', STR("attention=flash2")))
+        add_without(s, a, "without flash-attn", STR(" attention=sdpa"));
 }
 
 // What the framework does where nothing is said.
@@ -457,7 +465,7 @@ bool plan_tell(struct plan_story *s, struct arena *a, const struct plan_request 
     }
     add_folklore(s, a);
     add_largest_batch(s, a);
-    add_without_liger(s, a);
+    add_without_packages(s, a);
     add_defaults(s, a);
     add_strategies(s, a, runner);
     add_optimizers(s, a);

@@ -12,7 +12,8 @@
 bool plan_can_write(struct arena scratch, const struct job *job, struct error *e)
 {
     struct draft *draft = NEW(&scratch, struct draft, 1);
-    return !job->target || (draft_from_job(draft, &scratch, job, e) && emit_check(draft, e));
+    return !job->target || (draft_from_job(draft, &scratch, job, e) && emit_check(draft, e) &&
+                            draft_has_samples(draft, e));
 }
 
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,

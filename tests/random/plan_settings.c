@@ -215,6 +215,12 @@ static const char *const few[] = {
     "memory-limit=8GiB",
     "recipe=verl model=Qwen3-0.6B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
     "memory-limit=9GiB",
+    "recipe=axolotl model=Qwen3-1.7B gpu=2xH100-80G layers=2 context=8192 global-batch=4 "
+    "memory-limit=12GiB",
+    "recipe=trl model=Qwen3-1.7B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
+    "batching=packed memory-limit=10GiB",
+    "recipe=trl model=Mistral-7B-v0.1 gpu=2xA100-80G layers=2 context=16384 global-batch=4 "
+    "memory-limit=16GiB",
     "recipe=trl model=Qwen3-4B gpu=2xRTX4090 layers=2 context=2048 global-batch=4 "
     "memory-limit=6GiB",
     "recipe=hf model=Qwen3-1.7B gpu=2x2xH100-80G layers=2 context=2048 global-batch=4 "
