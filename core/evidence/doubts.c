@@ -501,7 +501,7 @@ const struct doubt doubt_rows[] = {
     {is_other_hosted, "activations in host memory without checkpointing over this family", true},
     {is_long_deepspeed, "DeepSpeed's ways to long contexts here (read from their sources)", true},
     {is_of_axolotl, "axolotl (taken as transformers' Trainer, which was)", true},
-    {is_of_llamafactory, "LLaMA-Factory (taken as transformers' Trainer, which was)", true},
+    {is_of_llamafactory, "LLaMA-Factory (compared with it on fake tensors)", true},
     {is_generated, "generation by the trainer, and how it fragments memory (read from its source)",
      false},
     {is_generated_in_units,
