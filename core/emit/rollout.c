@@ -54,18 +54,28 @@ bool draft_lengths(struct draft *j, struct error *e)
     return true;
 }
 
+// Where nobody says: 8, 4 or 2; else the most below 8 that divide a step's answers, or all of them.
+static uint64_t usual_samples(uint64_t answers)
+{
+    for (uint64_t samples = USUAL_SAMPLES; samples > 1; samples /= 2)
+        if (answers % samples == 0)
+            return samples;
+    for (uint64_t samples = USUAL_SAMPLES; samples > 1; samples--)
+        if (answers % samples == 0)
+            return samples;
+    return answers;
+}
+
 static bool find_samples(uint64_t *samples, const struct draft *j, struct error *e)
 {
     const struct setting *given = settings_find_z(j->settings, "samples");
-    *samples = draft_is(j, IS_CAPACITY, 0) ? j->sequences : USUAL_SAMPLES;
+    *samples = draft_is(j, IS_CAPACITY, 0) ? j->sequences : usual_samples(j->sequences);
     if (!read_count(samples, given, e))
         return false;
     if (given && j->sequences % *samples)
         return FAIL(e, BAD_INPUT, given->where,
                     "%llu answers a prompt do not divide the %llu answers of a step",
                     (unsigned long long)*samples, (unsigned long long)j->sequences);
-    while (j->sequences % *samples)
-        *samples /= 2;
     bool compares = draft_is(j, IS_ROLLOUT, IS_CAPACITY | IS_OPD);
     return !compares || *samples > 1 ||
            FAIL(e, BAD_INPUT, given ? given->where : STR("--batch"),

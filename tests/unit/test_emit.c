@@ -476,6 +476,7 @@ static const struct saying {
     {"for=verl model=Qwen3-VL-4B gpu=8xH100-80G dataset=x.parquet",
      "launch.sh",
      {"data.train_files=x.parquet", "data.image_key=images\n"}},
+    {"for=trl task=rloo gpu=H100-80G batch=3", "rloo.yaml", {"num_generations: 3"}},
     {"for=trl task=grpo gpu=8xH100-80G response=1k samples=2",
      "grpo.yaml",
      {"max_completion_length: 1024", "num_generations: 2"}},
