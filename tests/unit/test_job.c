@@ -69,6 +69,16 @@ TEST(layers_are_recomputed_as_the_trainer_does)
     }
 }
 
+TEST(packed_weights_are_on_every_gpu_unless_it_is_said)
+{
+    struct job j;
+    struct error e = {0};
+    CHECK(resolve(&j, test_arena(), ASKED "lora=16 quantize=nf4", &e));
+    CHECK(j.strategy == STRATEGY_DDP);
+    CHECK(resolve(&j, test_arena(), ASKED "lora=16", &e));
+    CHECK(j.strategy == STRATEGY_FSDP2);
+}
+
 TEST(a_job_differs_in_every_field_that_trains)
 {
     static const char *const changes[] = {
