@@ -520,6 +520,7 @@ const struct doubt doubt_rows[] = {
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},
+    {job_widens_adapters, "fp32 adapters under zero3 (seen on fake tensors)", true},
     {has_other_overlap, "zero2 with this choice of overlap_comm", true},
     {is_distilled_spread, "distillation on several GPUs (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},

@@ -162,6 +162,7 @@ condition offloads_in_another_trainer;
 condition offloads_twice;
 condition packs_samples_elsewhere;
 condition packs_without_bf16;
+condition scores_nothing;
 condition passes_file_buffer;
 condition passes_learned_positions;
 condition reads_less_than_a_sequence;

@@ -1,5 +1,5 @@
-// What rules ask of a job where a library decides by itself: which classes Accelerate wraps, in
-// which type weights come.
+// Where a library decides by itself: which classes Accelerate wraps, in which type weights and
+// adapters come, whether a dropout is left on.
 #include "core/job/conditions.h"
 
 bool has_nothing_to_widen(const struct job *j) // that would otherwise be narrow
@@ -26,4 +26,55 @@ const char *job_wrapped_classes(const struct job *p)
         if (str_is(str_from(p->model.family->model_type), rows[i].type))
             return rows[i].classes;
     return NULL;
+}
+
+// transformers 5.17, models/auto/modeling_auto.py, MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES:
+// what TRL's reward trainer loads, and axolotl's. LLaMA-Factory has a head of its own.
+bool scores_nothing(const struct job *j)
+{
+    return j->task == TASK_REWARD && j->model.family->scores_nothing &&
+           j->recipe != RECIPE_LLAMAFACTORY;
+}
+
+// trl 1.16, trainer/sft_trainer.py and the others; the recorded runs of hf do as TRL does
+// (scripts/record_adapters.py).
+bool job_narrows_adapters(const struct job *p)
+{
+    return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
+}
+
+// Parameters that zero.Init has cut are in bf16, and DeepSpeed 0.19 casts no other then (runtime/
+// engine.py, _cast_module_mixed_precision), so that peft's stay in fp32. TRL 1.16 asks peft for
+// adapters as wide as the model under ZeRO-3 (autocast_adapter_dtype in trainer/sft_trainer.py and
+// the others); the Trainer leaves that to its user, and this is what peft does by itself.
+bool job_widens_adapters(const struct job *p)
+{
+    return p->lora_rank && p->strategy == STRATEGY_ZERO3 && p->recipe == RECIPE_TRANSFORMERS &&
+           p->precision == PRECISION_MIXED && p->loads_once && !p->packed;
+}
+
+// trl 1.16, trainer/reward_config.py, dpo_config.py and kto_config.py: disable_dropout is True
+// where nobody says it, and sets p of every nn.Dropout, also of peft's, to 0; torch then hands on
+// the input itself. Those of grpo, rloo and distillation have False, that of sft has no such key.
+static bool disables_dropout(const struct job *p)
+{
+    static const bool disables[TASKS] = {
+        [TASK_REWARD] = true, [TASK_DPO] = true, [TASK_KTO] = true};
+    return p->recipe == RECIPE_TRL && disables[p->task];
+}
+
+bool job_drops_in_adapters(const struct job *p)
+{
+    return p->lora_dropout && !disables_dropout(p);
+}
+
+// What the model's code leaves out by a function stays.
+void job_settle_dropouts(struct job *j)
+{
+    const struct dropouts *modules = &j->model.family->modules;
+    if (!disables_dropout(j))
+        return;
+    j->model.dropouts.residual &= !modules->residual;
+    j->model.dropouts.embedding &= !modules->embedding;
+    j->model.dropouts.attention &= !modules->attention;
 }

@@ -310,6 +310,7 @@ static bool read_job(struct job *j, struct arena *a, const struct settings *s,
         !recipe_fill(all, given, job_ranks(j) > 1, e) || !job_read_settings(j, all, e) ||
         !score_rows(j, a, e) || !read_teacher(j, a, e) || !spread_tokens(j, e))
         return false;
+    job_settle_dropouts(j);
     conclude(j);
     return true;
 }
@@ -484,23 +485,6 @@ bool job_is_prepared(const struct job *p)
 bool job_loads_wide(const struct job *p)
 {
     return job_is_wide(p) && !job_is_prepared(p);
-}
-
-// trl 1.16, trainer/sft_trainer.py and the others; the recorded runs of hf do as TRL does
-// (scripts/record_adapters.py).
-bool job_narrows_adapters(const struct job *p)
-{
-    return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
-}
-
-// trl 1.16, trainer/reward_config.py, dpo_config.py and kto_config.py: disable_dropout is True
-// where nobody says it, and sets p of every nn.Dropout, also of peft's, to 0; torch then hands on
-// the input itself. Those of grpo, rloo and distillation have False, that of sft has no such key.
-bool job_drops_in_adapters(const struct job *p)
-{
-    static const bool disables[TASKS] = {
-        [TASK_REWARD] = true, [TASK_DPO] = true, [TASK_KTO] = true};
-    return p->lora_dropout && !(p->recipe == RECIPE_TRL && disables[p->task]);
 }
 
 bool job_is_wide(const struct job *p)

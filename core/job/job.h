@@ -254,6 +254,8 @@ bool job_autocasts(const struct job *p);           // products are narrow, whate
 bool job_loads_wide(const struct job *p);          // weights come to the card in fp32
 bool job_is_prepared(const struct job *p);         // what is not packed becomes fp32 (peft)
 bool job_narrows_adapters(const struct job *p);    // over packed weights, by TRL
+void job_settle_dropouts(struct job *j);           // once it is read
+bool job_widens_adapters(const struct job *p);     // beside shards in bf16
 bool job_drops_in_adapters(const struct job *p);   // a dropout that the trainer leaves as it is
 bool job_is_wide(const struct job *p);             // weights are fp32, but for packed ones
 // Of the layers that FSDP wraps, where Accelerate does not find them by itself; else NULL.

@@ -297,6 +297,10 @@ const struct rule needed_rules[] = {
      "activation-offload is a setting of TRL: --recipe trl; --checkpoint-offload is FSDP's"},
     {0, 0, offloads_in_another_trainer, 0, CANNOT, "activation-offload",
      "of TRL's trainers those of sft, reward, dpo and kto offload activations"},
+    {0, 0, scores_nothing, 0, CANNOT, "model",
+     "transformers has no @family@ that scores a sequence (AutoModelForSequenceClassification), "
+     "which "
+     "a reward model is; it has Qwen3, Llama, Mistral and Gemma, among others"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},

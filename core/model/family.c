@@ -49,6 +49,7 @@ const struct family dense_families[] = {
     {
         .model_type = "granite",
         .title = "Granite 3",
+        .scores_nothing = true,
         .features = FEATURE_MULTIPLIERS,
         .reads = READS_ATTENTION_BIAS | READS_MLP_BIAS,
         .window = WINDOW_NEVER,
@@ -57,6 +58,7 @@ const struct family dense_families[] = {
     {
         .model_type = "granitemoehybrid",
         .title = "Granite 4",
+        .scores_nothing = true,
         .features = FEATURE_MULTIPLIERS | FEATURE_FUSED_MLP | FEATURE_SHARED_FUSED,
         .reads = READS_ATTENTION_BIAS | READS_POSITIONS,
         .refuses = "num_local_experts",
@@ -115,6 +117,7 @@ const struct family dense_families[] = {
     {
         .model_type = "ernie4_5",
         .title = "Ernie 4.5",
+        .scores_nothing = true,
         .features = FEATURE_ROTARY_PAIRS | FEATURE_ROTARY_CAST | FEATURE_ROTARY_WIDE,
         .reads = READS_USE_BIAS,
         .window = WINDOW_NEVER,
@@ -142,6 +145,7 @@ const struct family dense_families[] = {
     {
         .model_type = "cohere",
         .title = "Command-R",
+        .scores_nothing = true,
         .features = COHERE_LAYERS,
         .reads = READS_ATTENTION_BIAS | READS_USE_QK_NORM,
         .window = WINDOW_NEVER,
@@ -150,6 +154,7 @@ const struct family dense_families[] = {
     {
         .model_type = "cohere2",
         .title = "Command-R7B and Command-A",
+        .scores_nothing = true,
         .features = COHERE_LAYERS | FEATURE_WINDOWED_ROTARY,
         .reads = READS_ATTENTION_BIAS,
         .window = WINDOW_PERIODIC,
@@ -190,6 +195,7 @@ const struct family dense_families[] = {
         .title = "StableLM",
         .features = FEATURE_LAYER_NORM | HELD_PARTS,
         .reads = READS_USE_QKV_BIAS | READS_DROPOUT,
+        .modules = {true, false, false},
         .refuses = "qk_layernorm use_parallel_residual",
         .window = WINDOW_NEVER,
         .defaults = "vocab_size=50304 num_key_value_heads=32 max_position_embeddings=4096 "
@@ -202,6 +208,7 @@ const struct family dense_families[] = {
                     HELD_PARTS | FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS |
                     FEATURE_HEAD_BIAS,
         .reads = READS_DROPOUT,
+        .modules = {true, true, false},
         .refuses = "qk_layernorm",
         .window = WINDOW_NEVER,
         .names = "self_attn.o_proj=self_attn.dense mlp.up_proj=mlp.fc1 mlp.down_proj=mlp.fc2 "
@@ -216,6 +223,7 @@ const struct family dense_families[] = {
                     FEATURE_SPLIT_PROJECTIONS | FEATURE_ROTARY_PART | FEATURE_PARTS_LATE |
                     FEATURE_MLP_BIAS,
         .reads = READS_HEADS_ONLY | READS_ATTENTION_BIAS | READS_DROPOUT | READS_PARALLEL,
+        .modules = {true, true, false},
         .window = WINDOW_NEVER,
         .names = "embed_tokens=embed_in self_attn.=attention. o_proj=dense "
                  "qkv_proj=query_key_value up_proj=dense_h_to_4h down_proj=dense_4h_to_h "
@@ -228,6 +236,7 @@ const struct family dense_families[] = {
         .title = "GPT-2",
         .features = GPT_LAYERS | FEATURE_POSITIONS | FEATURE_NO_ROTARY,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .modules = {true, true, true},
         .refuses = "add_cross_attention",
         .window = WINDOW_NEVER,
         .names = GPT_NAMES,
@@ -239,6 +248,7 @@ const struct family dense_families[] = {
         .title = "StarCoder",
         .features = GPT_LAYERS | FEATURE_POSITIONS | FEATURE_NO_ROTARY,
         .reads = READS_HEADS_ONLY | READS_DROPOUT | READS_MULTI_QUERY,
+        .modules = {true, true, false},
         .causal_buffer = true,
         .refuses = "add_cross_attention",
         .window = WINDOW_NEVER,
@@ -268,6 +278,7 @@ const struct family dense_families[] = {
         .features = FEATURE_LAYER_NORM | FEATURE_NO_GATE | FEATURE_PARALLEL | FEATURE_ONE_NORM |
                     FEATURE_MLP_BIAS | FEATURE_HEAD_BIAS | FEATURE_NO_ROTARY | FEATURE_WIDE_SCORES,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .modules = {true, true, true},
         .window = WINDOW_NEVER,
         .names =
             "^layers=h ^embed_tokens=wte self_attn.=attn. o_proj=out_proj mlp.up_proj=mlp.fc_in "
@@ -281,6 +292,7 @@ const struct family dense_families[] = {
                     FEATURE_QKV_BIAS | FEATURE_OUTPUT_BIAS | FEATURE_MLP_BIAS | FEATURE_NO_ROTARY |
                     FEATURE_ALIBI,
         .reads = READS_HEADS_ONLY | READS_DROPOUT,
+        .modules = {false, false, true},
         .refuses = "apply_residual_connection_post_layernorm slow_but_exact",
         .window = WINDOW_NEVER,
         .names = "^layers=h ^embed_tokens=word_embeddings self_attn.o_proj=self_attention.dense "
@@ -359,6 +371,7 @@ const struct family dense_families[] = {
     {
         .model_type = "qwen3_vl",
         .title = "Qwen3-VL",
+        .scores_nothing = true,
         .features = FEATURE_QK_NORM | FEATURE_VISION_QWEN3,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
@@ -369,6 +382,7 @@ const struct family dense_families[] = {
     {
         .model_type = "qwen2_5_vl",
         .title = "Qwen2.5-VL",
+        .scores_nothing = true,
         .features = FEATURE_QKV_BIAS | FEATURE_VISION_WINDOWS,
         .nested = true,
         .window = WINDOW_IF_SWITCHED_ON,

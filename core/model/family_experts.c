@@ -50,6 +50,7 @@ const struct family expert_families[] = {
     {
         .model_type = "qwen3_vl_moe",
         .title = "Qwen3-VL mixture of experts",
+        .scores_nothing = true,
         .features = FEATURE_QK_NORM | FEATURE_EXPERTS | FEATURE_VISION_QWEN3,
         .nested = true,
         .reads = READS_ATTENTION_BIAS,
@@ -109,6 +110,7 @@ const struct family expert_families[] = {
     {
         .model_type = "glm4_moe",
         .title = "GLM-4.5 and GLM-4.6",
+        .scores_nothing = true,
         .features = FEATURE_EXPERTS | FEATURE_SHARED_EXPERT | FEATURE_ROUTER_BALANCE |
                     FEATURE_ROTARY_PART | FEATURE_PARTS_LATE,
         .reads = READS_QKV_BIAS | READS_QK_NORM,
@@ -121,6 +123,7 @@ const struct family expert_families[] = {
     {
         .model_type = "minimax_m2",
         .title = "MiniMax-M2",
+        .scores_nothing = true,
         .features = FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_ROTARY_PART |
                     FEATURE_PARTS_LATE | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_SIGMOID | FEATURE_ROUTER_LOSS,
@@ -144,6 +147,7 @@ const struct family expert_families[] = {
     {
         .model_type = "olmoe",
         .title = "OLMoE",
+        .scores_nothing = true,
         .features = FEATURE_QK_NORM | FEATURE_QK_NORM_WIDE | FEATURE_EXPERTS |
                     FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS,
         .reads = READS_ATTENTION_BIAS | READS_NORM_TOPK,
@@ -154,6 +158,7 @@ const struct family expert_families[] = {
     {
         .model_type = "granitemoe",
         .title = "Granite 3 mixture of experts",
+        .scores_nothing = true,
         .features = FEATURE_MULTIPLIERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_LAST | FEATURE_NORMS_FIRST,
         .reads = READS_ATTENTION_BIAS,
@@ -163,6 +168,7 @@ const struct family expert_families[] = {
     {
         .model_type = "granitemoeshared",
         .title = "Granite 3 mixture of experts with a shared one",
+        .scores_nothing = true,
         .features = FEATURE_MULTIPLIERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST |
                     FEATURE_ROUTER_LAST | FEATURE_NORMS_FIRST | FEATURE_SHARED_EXPERT |
                     FEATURE_SHARED_FUSED,
@@ -173,6 +179,7 @@ const struct family expert_families[] = {
     {
         .model_type = "llama4_text",
         .title = "Llama 4, text only",
+        .scores_nothing = true,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_DENSE | FEATURE_SHARED_EXPERT |
                     FEATURE_ROTARY_COMPLEX,
         .reads = READS_ATTENTION_BIAS | READS_L2_NORM,
@@ -183,6 +190,7 @@ const struct family expert_families[] = {
     {
         .model_type = "llama4",
         .title = "Llama 4, text only",
+        .scores_nothing = true,
         .features = FEATURE_EXPERTS | FEATURE_EXPERTS_DENSE | FEATURE_SHARED_EXPERT |
                     FEATURE_ROTARY_COMPLEX,
         .reads = READS_ATTENTION_BIAS | READS_L2_NORM,
@@ -195,6 +203,7 @@ const struct family expert_families[] = {
     {
         .model_type = "ernie4_5_moe",
         .title = "Ernie 4.5 mixture of experts",
+        .scores_nothing = true,
         .features = FEATURE_ROTARY_PAIRS | FEATURE_ROTARY_CAST | FEATURE_ROTARY_WIDE |
                     FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_STATICS |
                     FEATURE_SHARED_EXPERT | FEATURE_SHARED_FIRST | FEATURE_ROUTER_LOSS,
@@ -240,6 +249,7 @@ const struct family expert_families[] = {
     {
         .model_type = "qwen3_5_moe_text",
         .title = "Qwen3.5 mixture of experts, text only",
+        .scores_nothing = true,
         .features = HYBRID_LAYERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |
                     FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE,
         .reads = READS_ATTENTION_BIAS,
@@ -262,6 +272,7 @@ const struct family expert_families[] = {
     {
         .model_type = "qwen3_5_moe",
         .title = "Qwen3.5 mixture of experts",
+        .scores_nothing = true,
         .features = HYBRID_LAYERS | FEATURE_EXPERTS | FEATURE_ROUTER_FIRST | FEATURE_ROUTER_LOSS |
                     FEATURE_SHARED_EXPERT | FEATURE_SHARED_GATE | FEATURE_VISION_QWEN3,
         .reads = READS_ATTENTION_BIAS,

@@ -154,6 +154,13 @@ enum family_reads {
     READS_NORM_TOPK = 1 << 22,   // whether a token's chances sum up to one
 };
 
+// Values that training sets to zero at random.
+struct dropouts {
+    bool residual;  // what attention and MLP give
+    bool embedding; // what the first layer is given
+    bool attention; // its weights
+};
+
 struct family {
     const char *model_type; // of config.json
     const char *title;
@@ -162,13 +169,15 @@ struct family {
     bool nested;          // shapes are under text_config
     bool unmeasured;      // no run of it stands behind predictions
     enum window_rule window;
-    uint64_t window_period; // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
-    bool counted_only;      // its step is not modelled
-    bool causal_buffer;     // a mask of all positions is a buffer of the model
-    bool floors_heads;      // heads of a width that does not divide are made narrower
-    const char *refuses;    // switches that are not modelled
-    const char *names;      // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
-    const char *defaults;   // "key=value ..." that transformers assumes
+    uint64_t window_period;  // WINDOW_PERIODIC: layers n-1, 2n-1, ... attend to everything
+    bool counted_only;       // its step is not modelled
+    bool causal_buffer;      // a mask of all positions is a buffer of the model
+    bool scores_nothing;     // transformers has no head of it over a sequence
+    bool floors_heads;       // heads of a width that does not divide are made narrower
+    struct dropouts modules; // of its dropouts, those that are an nn.Dropout
+    const char *refuses;     // switches that are not modelled
+    const char *names;       // "q_proj=query ^norm=ln_f": other names of modules; ^ begins one
+    const char *defaults;    // "key=value ..." that transformers assumes
 };
 
 struct layer_kind {
@@ -195,13 +204,6 @@ enum activation_kind {
     ACTIVATION_RELU2,
     ACTIVATION_GELU_NEW,
     ACTIVATION_BLOOM,
-};
-
-// Values that training sets to zero at random.
-struct dropouts {
-    bool residual;  // what attention and MLP give
-    bool embedding; // what the first layer is given
-    bool attention; // its weights
 };
 
 struct delta_net {

@@ -86,7 +86,7 @@ static int make_thin(struct trainer *t, const char *name, uint64_t rows, uint64_
     struct graph *g = &t->graph;
     struct parameter *p = &g->parameters[g->parameter_count];
     *p = (struct parameter){.name = name, .rows = rows, .columns = columns, .width = t->width};
-    if (t->job->packed && !t->strategy->load)
+    if ((t->job->packed && !t->strategy->load) || job_widens_adapters(t->job))
         p->width = 4;
     return g->parameter_count++;
 }

@@ -2,7 +2,8 @@
 // beside the product of two thin matrices a magnitude for each output, divided by the norm of the
 // weight with its change. That change is made whole in every forward pass, by the adapter's own
 // layers over a unit matrix; norm and change have no part in the backward pass, but what the
-// function calls its own is there until it returns. Dropout is 0, so that the base's result is used
+// function calls its own is there until it returns, and with the change what it was made from, if
+// that is for a backward pass. Dropout is 0, so that the base's result is used
 // again. The order is that of peft 0.21 over torch 2.11 on a CPU, seen operator by operator.
 #include "core/ops/operation.h"
 
@@ -40,6 +41,10 @@ static void make_change(struct graph *g, struct whole *w, const struct parameter
     w->change = plain(g, p->rows * p->columns, computes);
     graph_at_module(g, p->adapter + 1, &operation_linear, MOMENT_FORWARD_DONE);
     var_drop(g, &unit);
+    if (!g->recording || !g->keeping) { // no graph holds what they were made from
+        var_drop(g, &w->low);
+        var_drop(g, &w->unit);
+    }
     if (computes != width)
         replace(g, &w->change, p->rows * p->columns, width);
     multiplies(g, (struct product_shape){p->columns, thin->rows, p->columns, 1, computes});

@@ -101,6 +101,7 @@ void run_evaluate(struct run *r)
     r->evaluation_job = *trained;
     r->evaluation_job.batch = trained->evaluation_batch;
     r->evaluation_job.ring = ring_of(trained);
+    r->evaluation_job.model.dropouts = (struct dropouts){0}; // model.eval()
     if (job_generates(trained)) { // a batch of it is answered by itself, and gives a loss alone
         r->evaluation_job.accumulation = 1;
         r->evaluation_job.keeps_logits = false;
@@ -115,7 +116,7 @@ void run_evaluate(struct run *r)
     t->ring.ranks = t->job->ring;
     t->ring.shape.tokens = job_tokens(t->job);
     machine_phase(t->machine, PHASE_EVALUATE);
-    t->graph.adapters_drop = false; // model.eval()
+    t->graph.adapters_drop = false;
     if (job_generates(t->job))
         answer_and_read(t, true);
     t->without_graph = true;

@@ -59,12 +59,21 @@ static void read_and_dismiss(struct trainer *reference)
     reference->strategy->dismiss(reference);
 }
 
+// The job of a model that is only read: from_pretrained leaves it in eval(), where nothing is left
+// out at random.
+static void read_as(struct job *read, const struct job *p, const struct model *m)
+{
+    *read = *p;
+    read->model = *m;
+    read->model.dropouts = (struct dropouts){0};
+}
+
 // trl/models/utils.py, prepare_deepspeed and prepare_fsdp: the reference is on the card before what
 // is trained. Below stage 3 it is a model like any other, in bf16 and whole; FSDP2 has one unit of
 // it, which is whole while it reads.
 static void build_before(struct run *r, const struct job *p, struct machine *m)
 {
-    r->reference_job = *p;
+    read_as(&r->reference_job, p, &p->model);
     if (p->strategy == STRATEGY_FSDP1 || p->strategy == STRATEGY_FSDP2) {
         bool one_unit = p->strategy == STRATEGY_FSDP2;
         trainer_build_reference(&r->reference, &r->reference_job, m,
@@ -93,7 +102,7 @@ static const struct habits *set_apart(struct job *reference, const struct run *r
 
 static void build_after(struct run *r, const struct job *p, struct machine *m)
 {
-    r->reference_job = *p;
+    read_as(&r->reference_job, p, &p->model);
     const struct habits *habits = set_apart(&r->reference_job, r);
     trainer_build_reference(&r->reference, &r->reference_job, m, habits);
 }
@@ -101,8 +110,7 @@ static void build_after(struct run *r, const struct job *p, struct machine *m)
 // distillation_trainer.py: the teacher in the type of its checkpoint, loaded as the student is.
 static void build_teacher(struct run *r, const struct job *p, struct machine *m)
 {
-    r->reference_job = *p;
-    r->reference_job.model = *p->teacher;
+    read_as(&r->reference_job, p, p->teacher);
     r->reference_job.parameters = *p->teacher_parameters;
     r->reference_job.precision = PRECISION_BF16;
     r->reference_job.lora_rank = 0;

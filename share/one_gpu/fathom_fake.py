@@ -19,6 +19,7 @@ from torch.utils._pytree import tree_iter, tree_map_only
 
 SMALL = 4096  # elements: numbers of a script's own, such as frequencies of positions
 LARGEST_REAL = 64 << 20  # bytes that are really held
+WORD = 5  # that is generated: 0 to 3 end an answer or fill it up, one or another for each family
 OF_SCALARS = {"aten::arange", "aten::full", "aten::scalar_tensor"}
 INTEGERS = {"aten::randperm", "aten::randint"}
 BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
@@ -132,7 +133,7 @@ class Script(Recorder):
     def drawn(self, rows, count):
         """Tokens that are generated are numbers of the script's own: none of them ends an answer."""
         with unset_fake_temporarily():
-            tokens = torch.ones((*rows, count), dtype=torch.int64)
+            tokens = torch.full((*rows, count), WORD, dtype=torch.int64)
         self.see(tokens)
         return tokens
 

@@ -352,6 +352,7 @@ CHANGES_OF_FAKE = {
     "transformers.trainer": of_fake("fathom_fake", "play_trainer"),
     "transformers.utils.import_utils": play_types,
     "trl.kernels.chunked_logprob": of_fake("fathom_fake_kernels", "play_trl_head"),
+    "trl.kernels.chunked_divergence": of_fake("fathom_fake_kernels", "play_trl_divergence"),
     "trl.trainer.utils": of_fake("fathom_fake_kernels", "play_trl_rows"),
     "accelerate.state": of_fake("fathom_fake_ranks", "play_state"),
     "accelerate.utils.fsdp_utils": of_fake("fathom_fake_ranks", "play_loading"),

@@ -139,6 +139,12 @@ class Fake(unittest.TestCase):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertAlmostEqual(found["allocated_bytes"] / 2**20, mib, delta=1, msg=text)
 
+    def test_what_is_generated(self):
+        """No word that ends an answer in one family or another, which have 0, 1, 2 or 3 for it."""
+        done, _ = run_script("import torch\nwords = torch.multinomial(torch.softmax(torch.randn(4, 100), 1), 2)\n"
+                             "assert words.shape == (4, 2) and words.min() > 3, words\n")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_a_script_that_looks_at_values(self):
         done, found = run_script("import torch\nx = torch.randn(8)\nprint(x[x > 0].sum().item())\n")
         self.assertEqual((done.returncode, found), (1, None))

@@ -53,6 +53,15 @@ del first
 get_accelerator().empty_cache()
 second = torch.randn(1 << 27)
 """
+DIVERGED = """
+import torch
+from trl.kernels.chunked_divergence import ChunkedDivergenceFunction
+words, width, tokens = 65536, 1024, 1024
+student, teacher = (torch.randn(words, width, dtype=torch.bfloat16) for _ in range(2))
+hidden = [torch.randn(tokens, width, dtype=torch.bfloat16) for _ in range(2)]
+loss, _ = ChunkedDivergenceFunction.apply(hidden[0].requires_grad_(), student, None, hidden[1], teacher, None, 0.5)
+loss.sum().backward()
+"""
 # Of an H200, whose cuBLAS takes 32 MiB a thread; Fathom tells a trial so.
 H200 = {"CUBLAS_WORKSPACE_CONFIG": ":4096:8", "ACCELERATE_TORCH_DEVICE": "cpu", "DS_ACCELERATOR": "cpu",
         "CUDA_VISIBLE_DEVICES": "", "HF_HUB_OFFLINE": "1", "TRL_EXPERIMENTAL_SILENCE": "1"}
@@ -136,6 +145,15 @@ class Ranks(unittest.TestCase):
 
     def test_zero3(self):
         self.repeat("u40", QWEN25, {"allocated": 0.02}, zero=3, ACCELERATE_USE_DEEPSPEED="true")
+
+    def test_what_a_distillation_takes(self):
+        """Heads and hidden states in bf16, a tile in fp32 for each of both models, two of the student's in bf16, and the
+        gradient in fp32: a card's kernels work in place (core/ops/loss/divergence.c)."""
+        path = os.pathsep.join((os.path.join(ROOT, "share", "one_gpu"), TRL))
+        done, found = run_script(DIVERGED, **{**H200, "PYTHONPATH": path})
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        mib = 2 * 128 + 2 * 2 + 2 * 128 + 2 * 64 + 4
+        self.assertLess(abs(found["allocated_bytes"] / 2**20 / mib - 1), 0.01, found["allocated_bytes"] / 2**20)
 
     def test_what_deepspeed_gives_back(self):
         done, found = run_script(GIVEN_BACK, **H200)

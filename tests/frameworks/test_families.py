@@ -5,6 +5,7 @@ another program than the release's."""
 import importlib.util
 import json
 import os
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -40,13 +41,17 @@ CASES = {
 WRITTEN_OUT = {"bloom": 150000, "gptj": 70000, "mpt": 3200}
 
 
-def compare_operators():
-    path = os.path.join(ROOT, "scripts", "compare_operators.py")
+def script_of(name):
+    path = os.path.join(ROOT, "scripts", f"{name}.py")
     sys.path.insert(0, os.path.dirname(path))    # as Python does for a script that it runs
-    spec = importlib.util.spec_from_file_location("compare_operators", path)
+    spec = importlib.util.spec_from_file_location(name, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def compare_operators():
+    return script_of("compare_operators")
 
 
 class Forward(unittest.TestCase):
@@ -79,6 +84,22 @@ class Forward(unittest.TestCase):
         for name in ("glm4", "cohere", "nemotron", "gpt_neox", "gpt2"):
             with self.subTest(name):
                 self.check(name, checkpointing="on")
+
+
+class Scores(unittest.TestCase):
+    def test_reward_models(self):
+        """A reward model is refused of the families that transformers has no head over a sequence for, and of no other."""
+        from transformers.models.auto import modeling_auto
+
+        models = {family: name for name, (family, _) in script_of("count_parameters").rows().items()
+                  if family in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES}
+        self.assertGreater(len(models), 40)
+        for family, name in models.items():
+            words = ["--recipe", "trl", "--task", "reward", "--model", name, "--gpu", "8xH200", "--context", "512"]
+            done = subprocess.run([FATHOM, "predict", *words], capture_output=True, text=True, check=False)
+            with self.subTest(family):
+                self.assertEqual("that scores a sequence" in done.stderr,
+                                 family not in modeling_auto.MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,10 @@ are several): what torch would have allocated at most in a step.
 Usage: fake_trainers.py BUILD-FOLDER
 
 bf16_autocast_fake.jsonl: bf16 weights under bf16's autocast. Under fsdp those that are trained become fp32, under DeepSpeed
-they have fp32 masters: such rows are asked as mixed. drawn_fake.jsonl: jobs that were drawn at random, less
-two: DPO of Qwen2.5-0.5B in bf16 under ddp (+13.6 %), which is open, and its distillation with LoRA under zero1 (-5.8 %), where
-the CPU's way casts a part of the head that a card's does not (trl 1.16, kernels/chunked_divergence.py, _project).
+they have fp32 masters: such rows are asked as mixed. drawn_fake.jsonl: jobs that were drawn at random, with what an evaluation
+takes where there is one: 20, less one that had data for fewer micro-batches than it asked for and one whose head was cast as
+only a CPU does, which is mended; then all 60 that ran of 64 (seed 20261119), asked before they ran, and a few that were made to
+see what these show. OPT's evaluations are open (+2 %): what its MLP is made from goes earlier (modeling_opt.py).
 reentrant_fake.jsonl: use_reentrant in transformers' Trainer, and LLaMA-Factory 0.9.5 (stage pt), which has it by default;
 without, such rows are up to 0.7 % smaller.
 """
@@ -19,14 +20,23 @@ import sys
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MOST_PERCENT = {"bf16_autocast_fake.jsonl": 0.5, "drawn_fake.jsonl": 0.5, "reentrant_fake.jsonl": 0.02}
-LEAST_ROWS = {"bf16_autocast_fake.jsonl": 33, "drawn_fake.jsonl": 20, "reentrant_fake.jsonl": 15}
+LEAST_ROWS = {"bf16_autocast_fake.jsonl": 33, "drawn_fake.jsonl": 86, "reentrant_fake.jsonl": 15}
 
 
 def predicted(program, settings):
     words = [word for name, value in settings.items() for word in (f"--{name}", value)]
     done = subprocess.run([program, "predict", *words, "--json"], capture_output=True, text=True, check=False, timeout=120)
     reply = json.loads(done.stdout) if done.stdout else {}
-    return reply["peak"]["allocated_bytes"] if "peak" in reply else done.stderr.strip()
+    if "peak" not in reply:
+        return done.stderr.strip()
+    phases = {phase["name"]: phase["allocated_bytes"] for phase in reply["phases"]}
+    return {"allocated": reply["peak"]["allocated_bytes"], "evaluate": phases.get("evaluate")}
+
+
+def errors_of(mine, row):
+    """In percent, of the steps and of the evaluation where one was seen."""
+    names = [name for name in ("allocated", "evaluate") if name in row]
+    return [100 * (mine[name] / row[name] - 1) for name in names] if isinstance(mine, dict) else None
 
 
 def rows_of(name, least):
@@ -41,11 +51,12 @@ def main():
     rows = [(name, row) for name, least in LEAST_ROWS.items() for row in rows_of(name, least)]
     for name, row in rows:
         mine = predicted(os.path.join(sys.argv[1], "fathom"), row["settings"])
-        percent = 100 * (mine / row["allocated"] - 1) if isinstance(mine, int) else None
-        met = percent is not None and abs(percent) <= MOST_PERCENT[name]
+        percent = errors_of(mine, row)
+        met = percent is not None and all(abs(error) <= MOST_PERCENT[name] for error in percent)
         failed += not met
         job = " ".join(f"{name} {value}" for name, value in row["settings"].items())
-        print(f"{'met   ' if met else 'MISSED'} {mine if percent is None else f'{percent:+.3f} %'}, {job}")
+        told = mine if percent is None else " and ".join(f"{error:+.3f}" for error in percent) + " %"
+        print(f"{'met   ' if met else 'MISSED'} {told}, {job}")
     print(f"{len(rows) - failed} passed, {failed} failed")
     return 1 if failed else 0
 

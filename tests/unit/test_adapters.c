@@ -572,7 +572,7 @@ TEST(zero3_gathers_a_frozen_embedding_again)
 
 // Where a script makes its model before TrainingArguments, all of it comes to each card and is cut
 // there: the embedding and two layers, whose parts are left as if each had been cut when made,
-// where a tied head is cut too.
+// where a tied head is cut too. Adapters are cast with the rest then; else they stay in fp32.
 TEST(zero3_cuts_what_was_there_before_it)
 {
     const uint64_t layer = UINT64_C(1024) * (2 * 2048 + 2 * 1024 + 3 * 3072);
@@ -583,7 +583,8 @@ TEST(zero3_cuts_what_was_there_before_it)
     uint64_t parts = allocated_as(MEMORY_PARAMETERS);
     struct prediction other = predicted(there);
     CHECK(allocated_as(MEMORY_PARAMETERS) + head / 8 > parts + head + 4 * layer);
-    CHECK_U64(other.steps[2].end_allocated_bytes, one.steps[2].end_allocated_bytes);
+    const uint64_t thin = 2 * UINT64_C(16) * (3072 + 2 * 2048 + 3072 + 3 * 4096);
+    CHECK_U64(other.steps[2].end_allocated_bytes + 2 * thin / 8, one.steps[2].end_allocated_bytes);
 }
 
 // transformers 4's checkpoints are reentrant, and FSDP1's hook on a frozen layer holds its input.

@@ -277,7 +277,7 @@ static bool has_model(const char *request)
 static const char *const refused[][2] = {
     {"for=accelerate model=Qwen3-VL-4B", "--for trl has data with images"},
     {"for=slurm around=deepspeed model=Qwen3-VL-4B", "--for trl has data with images"},
-    {"for=trl task=reward model=Qwen3-VL-4B", "reads no images"},
+    {"for=trl task=reward model=Qwen3-VL-4B", "scores a sequence"},
     {"for=trl task=grpo model=Qwen3-VL-4B images=1", "--dataset with prompts and images"},
     {"for=accelerate model=Qwen3-4B attention=flash3", "with flash2 they are"},
     {"for=trinity task=opd teacher=Qwen3-32B model=Qwen3-VL-4B", "models of text only"},

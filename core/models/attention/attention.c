@@ -189,6 +189,14 @@ static bool needs_sliding_mask(const struct job *p)
     return job_masks_windows(p) || rows;
 }
 
+// modeling_mistral.py and others where every layer has the window make the one mask that all take;
+// modeling_ministral.py asks each layer, and makes both.
+static bool makes_full_numbers(const struct model *m)
+{
+    bool all = m->sliding_window && m->family->window == WINDOW_ALL;
+    return !all || str_is(str_from(m->family->model_type), "ministral");
+}
+
 void make_masks(struct trainer *t)
 {
     const struct model *m = &t->job->model;
@@ -197,7 +205,7 @@ void make_masks(struct trainer *t)
         machine_host(t->machine, machine_rates(t->machine)->new_shape);
     if (eager && model_has(m, FEATURE_SCORES_BIASED))
         t->arguments[LAYER_FULL].mask = taken(unwanted_pairs(t));
-    else if (eager)
+    else if (eager && makes_full_numbers(m))
         t->arguments[LAYER_FULL].mask = taken(additive_mask(t, false));
     if (eager && m->sliding_window)
         t->arguments[LAYER_SLIDING].mask = taken(additive_mask(t, true));

@@ -48,6 +48,20 @@ static void project(struct graph *g, const struct divergence *d, uint64_t weight
     machine_drop(g->machine, hidden);
 }
 
+// What the student's tile is cast to, by a name that keeps one until the next is there.
+static struct storage *narrow_tiles(struct graph *g, const struct divergence *d)
+{
+    uint64_t bytes = u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * compute_width(g);
+    bool several = d->words > TILE_WORDS || d->tokens > TILE_TOKENS;
+    if (g->wide)
+        return NULL;
+    struct storage *tile = machine_take(g->machine, bytes, MEMORY_LOGITS);
+    struct storage *next = several ? machine_take(g->machine, bytes, MEMORY_LOGITS) : NULL;
+    if (next)
+        machine_drop(g->machine, tile);
+    return next ? next : tile;
+}
+
 static void divergence_backward(struct graph *g, struct node *n, struct outcome *out)
 {
     const struct divergence *d = NODE_DETAIL(n, struct divergence);
@@ -60,8 +74,7 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
         for_weight = machine_take(m, 4 * weight, MEMORY_GRADIENTS);
     struct tiles t = take_tiles(m, d->tokens);
     project(g, d, n->input_bytes[1] / weight);
-    if (!g->wide)
-        machine_scratch(m, u64_least(d->tokens, TILE_TOKENS) * TILE_WORDS * compute_width(g));
+    struct storage *narrow = narrow_tiles(g, d);
     machine_drop(m, teacher);
     out[0].gradient = n->input_bytes[0] == 4 * hidden ? storage_share(for_hidden)
                                                       : take_working(g, n->input_bytes[0]);
@@ -71,6 +84,7 @@ static void divergence_backward(struct graph *g, struct node *n, struct outcome 
                               : machine_take(m, n->input_bytes[1], MEMORY_GRADIENTS);
     machine_drop(m, for_hidden);
     machine_drop(m, for_weight);
+    machine_drop(m, narrow);
     drop_tiles(m, &t);
     head_products(g, size_of(d), trained ? 3 : 2);
 }

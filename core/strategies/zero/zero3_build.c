@@ -184,7 +184,7 @@ static void pass_through(struct trainer *t, const struct zero3 *z, bool from_hos
     for (int i = 0; i < t->graph.parameter_count; i++) {
         if (zero3_freezes(t, i))
             continue;
-        uint64_t part = coordinator_shard(z->coordinator, i) * t->width;
+        uint64_t part = coordinator_shard(z->coordinator, i) * t->graph.parameters[i].width;
         struct storage *whole = machine_take(t->machine, part * z->ranks, MEMORY_WORKSPACE);
         if (from_host)
             machine_scratch(t->machine, part);
@@ -203,7 +203,8 @@ static uint64_t take_parts(struct trainer *t)
     }
     if (t->job->offload == OFFLOAD_ALL)
         return all;
-    machine_take(m, all * t->width, MEMORY_PARAMETERS);
+    machine_take(m, all * (job_widens_adapters(t->job) ? MASTER_WIDTH : t->width),
+                 MEMORY_PARAMETERS);
     struct storage *converted = NULL; // a name, which keeps a group's until the next one's is there
     for (int i = 0; i < t->trained_count && !t->job->offload; i++) {
         uint64_t bytes = t->trained[i].elements * MASTER_WIDTH;

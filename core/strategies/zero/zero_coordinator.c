@@ -154,10 +154,21 @@ static struct module module_at(const struct coordinator *c, int number)
 
 // ------------------------------------------------------------------ gathering
 
-static struct storage *take(struct coordinator *c, uint64_t elements)
+static struct storage *take(struct coordinator *c, uint64_t bytes)
 {
-    return machine_take_on(c->trainer->machine, c->stream, elements * c->trainer->width,
-                           MEMORY_GATHERED);
+    return machine_take_on(c->trainer->machine, c->stream, bytes, MEMORY_GATHERED);
+}
+
+// Adapters may be wider than what they are added to; packed weights are stored as the model is.
+static uint32_t width_of(const struct coordinator *c, int parameter)
+{
+    const struct parameter *p = &c->trainer->graph.parameters[parameter];
+    return p->packed ? c->trainer->width : p->width;
+}
+
+static uint64_t part_bytes(const struct coordinator *c, int parameter)
+{
+    return c->pieces[parameter].shard * width_of(c, parameter);
 }
 
 static struct storage **whole_of(struct coordinator *c, int parameter)
@@ -173,7 +184,7 @@ static void fetch_from_host(struct coordinator *c, const struct gathering *g)
     if (c->trainer->job->offload != OFFLOAD_ALL)
         return;
     for (int i = 0; i < g->count; i++)
-        fetched[i] = take(c, c->pieces[g->parameters[i]].shard);
+        fetched[i] = take(c, part_bytes(c, g->parameters[i]));
     for (int i = 0; i < g->count; i++)
         machine_drop(m, fetched[i]);
 }
@@ -187,10 +198,10 @@ static bool views_its_part(const struct coordinator *c)
 
 static void start(struct coordinator *c, struct gathering *g)
 {
-    uint64_t elements = 0;
+    uint64_t bytes = 0;
     for (int i = 0; i < g->count; i++) {
         struct piece *p = &c->pieces[g->parameters[i]];
-        elements += p->shard * c->ranks;
+        bytes += part_bytes(c, g->parameters[i]) * c->ranks;
         c->available += (int64_t)p->elements;
         p->status = STATUS_COMING;
         p->gathering = g;
@@ -199,13 +210,12 @@ static void start(struct coordinator *c, struct gathering *g)
     if (views_its_part(c))
         return;
     struct machine *m = c->trainer->machine;
-    uint64_t bytes = elements * c->trainer->width;
     if (c->trainer->job->offload == OFFLOAD_ALL)
         machine_host_copy(m, c->stream, bytes / c->ranks);
     machine_collect(m, c->stream, GATHER, c->ranks, bytes);
     g->there_at = machine_when(m, c->stream);
     machine_host(m, machine_rates(m)->zero_gather);
-    struct storage *whole = take(c, elements);
+    struct storage *whole = take(c, bytes);
     fetch_from_host(c, g);
     if (g->count == 1)
         *whole_of(c, g->parameters[0]) = whole;
@@ -238,7 +248,7 @@ static void finish(struct coordinator *c, struct gathering *g)
     for (int i = 0; i < g->count && !g->is_done; i++) {
         struct piece *p = &c->pieces[g->parameters[i]];
         if (g->whole)
-            *whole_of(c, g->parameters[i]) = take(c, p->elements);
+            *whole_of(c, g->parameters[i]) = take(c, p->elements * width_of(c, g->parameters[i]));
         p->status = STATUS_HERE;
     }
     g->is_done = true;
@@ -555,7 +565,7 @@ void coordinator_read(struct coordinator *c, int parameter)
     p->status = STATUS_HERE;
     if (!views_its_part(c))
         *whole_of(c, parameter) =
-            machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+            machine_take(t->machine, part_bytes(c, parameter) * c->ranks, MEMORY_GATHERED);
 }
 
 void coordinator_hold(struct coordinator *c, int parameter)
@@ -619,7 +629,7 @@ void coordinator_gather_persistent(struct coordinator *c)
             continue;
         if (!views_its_part(c))
             *whole_of(c, i) =
-                machine_take(t->machine, p->shard * c->ranks * t->width, MEMORY_GATHERED);
+                machine_take(t->machine, part_bytes(c, i) * c->ranks, MEMORY_GATHERED);
         p->status = STATUS_HERE;
     }
 }
