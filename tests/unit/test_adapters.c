@@ -392,7 +392,8 @@ TEST(frozen_layers_below_the_first_adapter_keep_nothing)
 
 static const char *const bad_adapters[][2] = {
     {"quantize=nf4", "weights in four bits cannot be trained"},
-    {"quantize=nf4 lora=16 gpu=2xH200", "nf4 is modelled on one GPU, under ddp, zero1"},
+    {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2",
+     "nf4 is modelled on one GPU, under ddp, zero1"},
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=zero3", "under zero2: --strategy zero2"},
     {"quantize=nf4 lora=16 gpu=2xH200 strategy=fsdp2 recipe=trl offload=all",
      "packed weights are not modelled in host memory"},

@@ -61,7 +61,7 @@ TEST(layers_are_recomputed_as_the_trainer_does)
         {ASKED "recipe=trl strategy=zero2 lora=16", false},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        struct job j;
+        struct job j = {0};
         struct error e = {0};
         CHECK(resolve(&j, test_arena(), rows[i].request, &e));
         if (!e.code && j.reentrant != rows[i].reentrant)
@@ -71,7 +71,7 @@ TEST(layers_are_recomputed_as_the_trainer_does)
 
 TEST(packed_weights_are_on_every_gpu_unless_it_is_said)
 {
-    struct job j;
+    struct job j = {0};
     struct error e = {0};
     CHECK(resolve(&j, test_arena(), ASKED "lora=16 quantize=nf4", &e));
     CHECK(j.strategy == STRATEGY_DDP);
@@ -123,7 +123,7 @@ TEST(values_come_back_as_they_are_written)
         {"task", "dpo"},         {"memory-limit", "1048576"},
     };
     for (ptrdiff_t i = 0; i < COUNT_OF(words); i++) {
-        struct job j;
+        struct job j = {0};
         struct error e = {0};
         struct arena *a = test_arena();
         struct str request = str_format(a, ASKED "%s=%s", words[i][0], words[i][1]);
