@@ -39,7 +39,7 @@ OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "a
 # What all rows together must stay within: allocated at the 90th percentile and at worst, reserved at the 95th.
 WANTED = (1, 4, 5)
 # How many lie in the range of what other runs may reserve.
-HELD = 650
+HELD = 654
 NOT_MODELLED = []
 
 
