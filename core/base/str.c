@@ -122,12 +122,22 @@ struct str str_trim(struct str s)
     return s;
 }
 
+enum { QUOTED = 60 };
+
 struct str str_short(struct str s)
 {
-    ptrdiff_t n = s.n < 60 ? s.n : 60;
+    ptrdiff_t n = s.n < QUOTED ? s.n : QUOTED;
     while (n > 0 && n < s.n && ((unsigned char)s.p[n] & 0xC0) == 0x80)
         n--;
     return str_slice(s, 0, n);
+}
+
+struct str str_short_path(struct str s)
+{
+    if (s.n <= QUOTED)
+        return s;
+    struct str end = str_cut(str_slice(s, s.n - QUOTED, s.n), '/').tail;
+    return end.n ? end : str_short(s);
 }
 
 static struct str_cut cut_at(struct str s, ptrdiff_t i)

@@ -41,6 +41,7 @@ bool str_ends(struct str s, struct str suffix);
 struct str str_slice(struct str s, ptrdiff_t from, ptrdiff_t to);
 struct str str_trim(struct str s);
 struct str str_short(struct str s);            // at most 60 bytes, for quoting input in a message
+struct str str_short_path(struct str s);       // its end, from the name of a folder or file on
 struct str_cut str_cut(struct str s, char at); // at the first `at`
 struct str_cut str_cut_last(struct str s, char at); // at the last `at`
 

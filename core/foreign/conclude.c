@@ -42,7 +42,7 @@ static bool conclude_accelerate(struct conclusion *c)
     if (file && (file == launched || !fact(c, "DeepSpeed")))
         return FAIL(c->error, UNSUPPORTED, file->where,
                     "what matters is in '%.*s': give it to --from too",
-                    STR_ARGS(str_short(file->value)));
+                    STR_ARGS(str_short_path(file->value)));
     if (!conclude_stage_0(c))
         return false;
     const struct setting *tp = effective(c, "tp");

@@ -172,5 +172,5 @@ bool check_trainer_file(const struct conclusion *c)
         file = script;
     return !file || FAIL(c->error, UNSUPPORTED, file->where,
                          "what matters is in '%.*s': give it to --from too",
-                         STR_ARGS(str_short(file->value)));
+                         STR_ARGS(str_short_path(file->value)));
 }

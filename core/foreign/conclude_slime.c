@@ -164,7 +164,7 @@ bool conclude_slime(struct conclusion *c)
     if (sourced && !fact(c, "megatron-layers") && !settings_find_z(c->out, "model"))
         return FAIL(c->error, UNSUPPORTED, sourced->where,
                     "what matters is in '%.*s': give it to --from too",
-                    STR_ARGS(str_short(sourced->value)));
+                    STR_ARGS(str_short_path(sourced->value)));
     struct str where = str_cut(slime->where, ':').head;
     return conclude_checkpoint(c) && conclude_gpus(c) && conclude_defaults(c, where) &&
            conclude_recomputed(c, where) && conclude_algorithm(c, where) && conclude_batches(c);

@@ -363,7 +363,7 @@ static bool find_trainer(const struct foreign_format **format, const struct fore
         return true;
     if (file && !name.n)
         return FAIL(e, UNSUPPORTED, file->where, "what matters is in '%.*s': give it to --from too",
-                    STR_ARGS(str_short(file->value)));
+                    STR_ARGS(str_short_path(file->value)));
     return FAIL(e, UNSUPPORTED, program ? program->where : STR_NONE,
                 "the name '%.*s' does not say whose trainer it is: --recipe trl or --recipe "
                 "transformers does",

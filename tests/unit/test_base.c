@@ -96,6 +96,17 @@ TEST(str_nearest_suggests_near_misses_only)
     CHECK_STR(n.best, "");
 }
 
+TEST(str_short_path_keeps_the_end)
+{
+    const struct str file =
+        STR("/mnt/data1/someone/projects/LLaMA-Factory/examples/deepspeed/ds_z3_config.json");
+    CHECK_STR(str_short_path(file), "projects/LLaMA-Factory/examples/deepspeed/ds_z3_config.json");
+    CHECK_STR(str_short_path(STR("deepspeed/ds_z3_config.json")), "deepspeed/ds_z3_config.json");
+    const struct str word =
+        STR("a-name-without-folders-that-is-as-long-as-anybody-ever-gave-to-a-file.json");
+    CHECK_STR(str_short_path(word), "a-name-without-folders-that-is-as-long-as-anybody-ever-gave-");
+}
+
 TEST(str_short_cuts_between_characters)
 {
     char long_text[121] = {0};
