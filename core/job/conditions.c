@@ -271,6 +271,14 @@ bool compares_a_row_alone(const struct job *j)
     return is_trl(j) && j->batch == 1;
 }
 
+bool compares_one_answer(const struct job *j)
+{
+    bool compares = j->task == TASK_GRPO || j->task == TASK_RLOO;
+    uint64_t sharing = sat_mul(sat_mul(j->ring, j->ulysses), j->tensor);
+    return is_trl(j) && compares && j->batch == 1 && j->accumulation == 1 &&
+           job_ranks(j) <= sharing;
+}
+
 bool has_no_teacher(const struct job *j)
 {
     return is_trl(j) && j->task == TASK_DISTILL && !j->teacher;

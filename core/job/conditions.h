@@ -18,6 +18,7 @@ condition attends_plainly;
 condition calls_its_head;
 condition changes_logits;
 condition compares_a_row_alone;
+condition compares_one_answer;
 condition computes_no_reference;
 condition cp_misses_context;
 condition cp_misses_gpus;

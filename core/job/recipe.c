@@ -92,6 +92,13 @@ const struct recipe_row recipe_rows[] = {
      .tasks = "kto",
      .evidence = "trl 1.16, kto_trainer.py: a batch of one row is refused; such a job died"},
     {.recipe = "trl",
+     .setting = "batch",
+     .value = "2",
+     .tasks = "grpo|rloo",
+     .alone = true,
+     .evidence = "trl 1.16, grpo_config.py and rloo_config.py: fewer than two generations a prompt "
+                 "are refused"},
+    {.recipe = "trl",
      .setting = "optimizer",
      .value = "adamw-fused",
      .evidence = "transformers/training_args.py: adamw_torch_fused since torch 2.8"},
@@ -586,11 +593,11 @@ static bool applies(const struct recipe_row *row, struct str recipe, const struc
 {
     return (!row->recipe || str_is(recipe, row->recipe)) && !settings_find_z(s, row->setting) &&
            (!row->versions || words_have(row->versions, '|', recipe_version(s))) &&
-           (several || !row->several) && (is_offloaded(s) || !row->offloaded) &&
-           (has_adapters(s) || !row->adapted) && (is_packed(s) || !row->packed) &&
-           (has_fused_loss(s) || !row->fused) && (is_stretched(s) || !row->stretched) &&
-           (is_cut(s) || !row->cut) && (is_recomputed(s) || !row->recomputed) &&
-           (!row->tasks || has_task(s, row->tasks)) &&
+           (several || !row->several) && (!several || !row->alone) &&
+           (is_offloaded(s) || !row->offloaded) && (has_adapters(s) || !row->adapted) &&
+           (is_packed(s) || !row->packed) && (has_fused_loss(s) || !row->fused) &&
+           (is_stretched(s) || !row->stretched) && (is_cut(s) || !row->cut) &&
+           (is_recomputed(s) || !row->recomputed) && (!row->tasks || has_task(s, row->tasks)) &&
            (!row->strategies || has_strategy(s, row->strategies, several));
 }
 

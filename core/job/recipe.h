@@ -36,6 +36,7 @@ struct recipe_row {
     const char *recipe; // NULL: every one
     const char *setting, *value;
     bool several;           // only on several GPUs
+    bool alone;             // only on one
     bool offloaded;         // only with offload
     bool adapted;           // only with adapters
     bool packed;            // only over packed weights

@@ -171,6 +171,9 @@ const struct rule needed_rules[] = {
     {IS_CP, 0, job_generates, 0, CANNOT, "cp",
      "TRL refuses context parallel where the trainer generates (grpo, rloo, distill): its inputs "
      "are made after the batch was divided"},
+    // trl 1.16.0, trainer/grpo_config.py and rloo_config.py, __post_init__: num_generations < 2.
+    {0, 0, compares_one_answer, 0, CANNOT, "batch",
+     "this task compares at least two answers to a prompt, and a step has one: --batch 2"},
     {0, IS_POLICY, is_policy, 0, CANNOT, "loss",
      "@recipe@ has a loss of its own, a policy gradient"},
     {IS_POLICY, 0, is_not_policy, 0, CANNOT, "loss",

@@ -56,6 +56,7 @@ static void put_conditions(struct buf *b, const struct recipe_row *row)
         const char *words;
     } conditions[] = {
         {row->several, "on several GPUs"},
+        {row->alone, "on one GPU"},
         {row->offloaded, "with offload"},
         {row->adapted, "with adapters"},
         {row->packed, "over packed weights"},
