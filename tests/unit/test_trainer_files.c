@@ -171,73 +171,74 @@ TEST(trl)
     check_readings(trl_rows, COUNT_OF(trl_rows));
 }
 
+#define LF "model_name_or_path=Qwen/Qwen3-8B stage=sft "
+static const struct reading llamafactory_readings[] = {
+    {LF "finetuning_type=full bf16=true cutoff_len=4096 per_device_train_batch_size=2 "
+        "gradient_accumulation_steps=4 use_reentrant_gc=false",
+     "model=Qwen/Qwen3-8B context=4096 batch=2 accum=4 lora=- precision=- task=sft"},
+    {LF "bf16=true use_reentrant_gc=false", "lora=8 context=2048 batch=8 lora-targets=-"},
+    {LF "bf16=true use_reentrant_gc=false lora_rank=32 lora_target=q_proj,v_proj",
+     "lora=32 lora-targets=q,v"},
+    {LF "bf16=true use_reentrant_gc=false lora_target.0=q_proj lora_target.1=v_proj",
+     "lora=8 lora-targets=q,v"},
+    {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
+     "lora=8 lora-dropout=on"},
+    {LF "bf16=true use_reentrant_gc=false", "checkpointing=- reentrant=off"},
+    {LF "bf16=true", "checkpointing=- reentrant=-"},
+    {LF "bf16=true disable_gradient_checkpointing=true", "checkpointing=off"},
+    {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
+    {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",
+     "quantize=nf4-single"},
+    {LF "bf16=true quantization_bit=8", "!weights in 8 bits are not modelled; in 4 bits (nf4) "
+                                        "they are (--quantize stands in for it)"},
+    {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
+    {LF "pure_bf16=true", "!adapters in bf16 are not modelled; with bf16: true they are fp32"},
+    {LF "finetuning_type=full", "!training in float32 is not modelled; bf16: true is"},
+    {LF "finetuning_type=freeze",
+     "!of the ways to tune full and lora are modelled (--lora stands in for it)"},
+    {LF "bf16=true use_reentrant_gc=false flash_attn=fa2", "attention=flash2"},
+    {LF "bf16=true use_reentrant_gc=false flash_attn=auto", "attention=-"},
+    {LF "bf16=true use_reentrant_gc=false flash_attn=true", "attention=flash2"},
+    {LF "bf16=true use_reentrant_gc=false flash_attn=off", "attention=eager"},
+    {LF "bf16=true use_reentrant_gc=false evaluation_strategy=steps "
+        "per_device_eval_batch_size=1",
+     "eval-batch=1"},
+    {LF "fp16=true use_reentrant_gc=false finetuning_type=full", "precision=fp16"},
+    {LF "bf16=true use_reentrant_gc=false enable_liger_kernel=true",
+     "layer-kernels=liger loss=liger"},
+    {LF "bf16=true use_reentrant_gc=false neat_packing=true", "batching=packed"},
+    {LF "bf16=true use_reentrant_gc=false neat_packing=true flash_attn=fa2",
+     "batching=- attention=flash2?run/file.yaml:1:1: packed rows are predicted as full ones: "
+     "flash-attn's kernels need no mask"},
+    {LF "bf16=true use_reentrant_gc=false flash_attn=fa3", "attention=flash3"},
+    {LF "bf16=true additional_target=embed_tokens",
+     "!modules that are trained whole beside adapters are not modelled"},
+    {LF "bf16=true surprise=1", "!surprise '1' of LLaMA-Factory is not read, and may change "
+                                "memory"},
+    {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
+    {LF "bf16=true torch_compile=true", COMPILED},
+    {LF "bf16=true use_galore=true",
+     "!of the optimizers those that optim names are modelled (--optimizer stands in for it)"},
+    {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
+        "deepspeed=examples/deepspeed/ds_z3_config.json",
+     "strategy=zero3 zero-buckets=- offload=- overlap-comm=off"},
+    {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
+        "deepspeed=examples/deepspeed/ds_z2_offload_config.json",
+     "strategy=zero2 zero-buckets=deepspeed offload=optimizer overlap-comm=off"},
+    {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
+        "deepspeed=examples/deepspeed/ds_z2_config.json;" STAGE "bf16.enabled=auto",
+     "strategy=zero2 zero-buckets=-"},
+    {LF "bf16=true deepspeed=my.json", "!what matters is in 'my.json': give it to --from too"},
+    {"model_name_or_path=m stage=dpo bf16=true use_reentrant_gc=false", "task=dpo"},
+    {"model_name_or_path=m stage=ppo",
+     "!of the stages sft, pt, rm, dpo and kto are read (--task stands in for it)"},
+    {LF "bf16=true use_reentrant_gc=false;environment.OPTIM_TORCH=0", "expandable=off"},
+};
+
 TEST(llamafactory_is_read)
 {
-#define LF "model_name_or_path=Qwen/Qwen3-8B stage=sft "
-    static const struct reading rows[] = {
-        {LF "finetuning_type=full bf16=true cutoff_len=4096 per_device_train_batch_size=2 "
-            "gradient_accumulation_steps=4 use_reentrant_gc=false",
-         "model=Qwen/Qwen3-8B context=4096 batch=2 accum=4 lora=- precision=- task=sft"},
-        {LF "bf16=true use_reentrant_gc=false", "lora=8 context=2048 batch=8 lora-targets=-"},
-        {LF "bf16=true use_reentrant_gc=false lora_rank=32 lora_target=q_proj,v_proj",
-         "lora=32 lora-targets=q,v"},
-        {LF "bf16=true use_reentrant_gc=false lora_target.0=q_proj lora_target.1=v_proj",
-         "lora=8 lora-targets=q,v"},
-        {LF "bf16=true use_reentrant_gc=false lora_target=all lora_dropout=0.1",
-         "lora=8 lora-dropout=on"},
-        {LF "bf16=true use_reentrant_gc=false", "checkpointing=- reentrant=off"},
-        {LF "bf16=true", "checkpointing=- reentrant=-"},
-        {LF "bf16=true disable_gradient_checkpointing=true", "checkpointing=off"},
-        {LF "bf16=true use_reentrant_gc=false quantization_bit=4", "quantize=nf4"},
-        {LF "bf16=true use_reentrant_gc=false quantization_bit=4 double_quantization=false",
-         "quantize=nf4-single"},
-        {LF "bf16=true quantization_bit=8", "!weights in 8 bits are not modelled; in 4 bits (nf4) "
-                                            "they are (--quantize stands in for it)"},
-        {LF "finetuning_type=full pure_bf16=true use_reentrant_gc=false", "precision=bf16"},
-        {LF "pure_bf16=true", "!adapters in bf16 are not modelled; with bf16: true they are fp32"},
-        {LF "finetuning_type=full", "!training in float32 is not modelled; bf16: true is"},
-        {LF "finetuning_type=freeze",
-         "!of the ways to tune full and lora are modelled (--lora stands in for it)"},
-        {LF "bf16=true use_reentrant_gc=false flash_attn=fa2", "attention=flash2"},
-        {LF "bf16=true use_reentrant_gc=false flash_attn=auto", "attention=-"},
-        {LF "bf16=true use_reentrant_gc=false flash_attn=true", "attention=flash2"},
-        {LF "bf16=true use_reentrant_gc=false flash_attn=off", "attention=eager"},
-        {LF "bf16=true use_reentrant_gc=false evaluation_strategy=steps "
-            "per_device_eval_batch_size=1",
-         "eval-batch=1"},
-        {LF "fp16=true use_reentrant_gc=false finetuning_type=full", "precision=fp16"},
-        {LF "bf16=true use_reentrant_gc=false enable_liger_kernel=true",
-         "layer-kernels=liger loss=liger"},
-        {LF "bf16=true use_reentrant_gc=false neat_packing=true", "batching=packed"},
-        {LF "bf16=true use_reentrant_gc=false neat_packing=true flash_attn=fa2",
-         "batching=- attention=flash2?run/file.yaml:1:1: packed rows are predicted as full ones: "
-         "flash-attn's kernels need no mask"},
-        {LF "bf16=true use_reentrant_gc=false flash_attn=fa3", "attention=flash3"},
-        {LF "bf16=true additional_target=embed_tokens",
-         "!modules that are trained whole beside adapters are not modelled"},
-        {LF "bf16=true surprise=1", "!surprise '1' of LLaMA-Factory is not read, and may change "
-                                    "memory"},
-        {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
-        {LF "bf16=true torch_compile=true", COMPILED},
-        {LF "bf16=true use_galore=true",
-         "!of the optimizers those that optim names are modelled (--optimizer stands in for it)"},
-        {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
-            "deepspeed=examples/deepspeed/ds_z3_config.json",
-         "strategy=zero3 zero-buckets=- offload=- overlap-comm=off"},
-        {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
-            "deepspeed=examples/deepspeed/ds_z2_offload_config.json",
-         "strategy=zero2 zero-buckets=deepspeed offload=optimizer overlap-comm=off"},
-        {LF "bf16=true use_reentrant_gc=false finetuning_type=full "
-            "deepspeed=examples/deepspeed/ds_z2_config.json;" STAGE "bf16.enabled=auto",
-         "strategy=zero2 zero-buckets=-"},
-        {LF "bf16=true deepspeed=my.json", "!what matters is in 'my.json': give it to --from too"},
-        {"model_name_or_path=m stage=dpo bf16=true use_reentrant_gc=false", "task=dpo"},
-        {"model_name_or_path=m stage=ppo",
-         "!of the stages sft, pt, rm, dpo and kto are read (--task stands in for it)"},
-        {LF "bf16=true use_reentrant_gc=false;environment.OPTIM_TORCH=0", "expandable=off"},
-    };
 #undef LF
-    check_readings(rows, COUNT_OF(rows));
+    check_readings(llamafactory_readings, COUNT_OF(llamafactory_readings));
 }
 
 #define AXOLOTL "base_model=Qwen/Qwen3-8B bf16=auto "
