@@ -56,8 +56,7 @@ static bool is_other_ring(const struct job *job)
 // Unlike tests/runs/h200_cp.jsonl and real_trainers.jsonl.
 static bool is_other_trl(const struct job *job)
 {
-    return job->recipe == RECIPE_TRL &&
-           (job->strategy == STRATEGY_DDP || job->loss != LOSS_CHUNKED);
+    return job->recipe == RECIPE_TRL && job->loss != LOSS_CHUNKED;
 }
 
 // Of the run of real_trainers.jsonl that generates, s12, training needs more.
@@ -72,9 +71,21 @@ static bool is_generated_in_units(const struct job *job)
     return job_generates(job) && job->strategy == STRATEGY_FSDP1;
 }
 
+// As the libraries run them, drawn at random and predicted before they were measured (n1_0 to n2_65
+// of real_trainers.jsonl): 8-bit and paged optimizers, SGD, DoRA, dropout, ddp, evaluations.
+static bool is_of_libraries(const struct job *job)
+{
+    return job->recipe == RECIPE_TRANSFORMERS || job->recipe == RECIPE_TRL;
+}
+
 static bool evaluates(const struct job *job)
 {
     return job->evaluation_batch > 0;
+}
+
+static bool evaluates_elsewhere(const struct job *job)
+{
+    return evaluates(job) && !is_of_libraries(job);
 }
 
 static bool uses_files(const struct job *job)
@@ -183,11 +194,10 @@ static bool is_liger_spread(const struct job *job)
             (job_is_sharded(job) && !is_of_trainer(job) && !job_is_zero(job)));
 }
 
-// Unlike tests/runs/h200_lora.jsonl, and t15, t16 and rb3 of real_trainers.jsonl.
+// Unlike tests/runs/h200_lora.jsonl.
 static bool is_other_8bit(const struct job *job)
 {
-    bool in_units = job->recipe == RECIPE_TRL && job->strategy == STRATEGY_FSDP1;
-    return job_has_8bit_optimizer(job) && !is_trl_alone(job) && !in_units &&
+    return job_has_8bit_optimizer(job) && !is_of_libraries(job) &&
            (job->recipe != RECIPE_HF || job->strategy != STRATEGY_SINGLE);
 }
 
@@ -207,11 +217,11 @@ static bool is_fp32(const struct job *job)
     return job->precision == PRECISION_FP32 && !is_adapted_in_fp32(job);
 }
 
-// Unlike y1, c44, j4 and others of real_trainers.jsonl; TRL's step was compared with the library's
-// on fake tensors (tests/runs/bf16_autocast_fake.jsonl).
+// TRL's step was compared with the library's on fake tensors too
+// (tests/runs/bf16_autocast_fake.jsonl).
 static bool is_narrow_under_autocast(const struct job *job)
 {
-    return job->precision == PRECISION_BF16_AUTOCAST && !is_of_trainer(job);
+    return job->precision == PRECISION_BF16_AUTOCAST && !is_of_libraries(job);
 }
 
 static bool attends_plainly(const struct job *job)
@@ -225,22 +235,23 @@ static bool is_muon(const struct job *job)
     return job->optimizer == OPTIMIZER_MUON;
 }
 
-// Unlike t14, w2, x19, x30 and y6 of real_trainers.jsonl.
+// Unlike t14, w2, x19, x30, y6, n1_12 and n1_61 of real_trainers.jsonl.
 static bool is_other_adafactor(const struct job *job)
 {
-    bool measured =
-        job->strategy == STRATEGY_SINGLE || (job->recipe == RECIPE_TRL && job_is_sharded(job));
+    bool measured = job->strategy == STRATEGY_SINGLE ||
+                    (is_of_libraries(job) && job->strategy == STRATEGY_DDP) ||
+                    (job->recipe == RECIPE_TRL && job_is_sharded(job));
     return job->optimizer == OPTIMIZER_ADAFACTOR && !measured;
 }
 
 static bool is_paged(const struct job *job)
 {
-    return job_pages_optimizer(job) && !(is_trl_alone(job) && job_has_8bit_optimizer(job));
+    return job_pages_optimizer(job) && !(is_of_libraries(job) && job_has_8bit_optimizer(job));
 }
 
 static bool is_ddp_spread(const struct job *job)
 {
-    return job->strategy == STRATEGY_DDP && job_ranks(job) > 1;
+    return job->strategy == STRATEGY_DDP && job_ranks(job) > 1 && !is_of_libraries(job);
 }
 
 static bool is_fsdp1_whole(const struct job *job)
@@ -268,7 +279,7 @@ static bool is_adam_ds(const struct job *job)
 
 static bool is_sgd(const struct job *job)
 {
-    return job->optimizer == OPTIMIZER_SGD;
+    return job->optimizer == OPTIMIZER_SGD && !is_of_libraries(job);
 }
 
 static bool has_odd_experts(const struct job *job)
@@ -389,18 +400,16 @@ static bool is_other_dora(const struct job *job)
 {
     bool sharded = job->strategy == STRATEGY_FSDP2 || job->strategy == STRATEGY_ZERO2 ||
                    job->strategy == STRATEGY_ZERO3;
-    bool measured = (job->recipe == RECIPE_TRL && job->strategy == STRATEGY_SINGLE) ||
-                    ((job->recipe == RECIPE_TRL || is_of_trainer(job)) && sharded);
+    bool measured = is_of_libraries(job) && (job->strategy == STRATEGY_SINGLE || sharded);
     return job->dora && !measured;
 }
 
-// Unlike dr1 to dr5 of real_trainers.jsonl; of what torch allocated under fsdp1 and over packed
-// weights others measured four jobs (tests/runs/public_jobs.jsonl).
+// Of what torch allocated under fsdp1 others measured jobs (tests/runs/public_jobs.jsonl).
 static bool drops_otherwise(const struct job *job)
 {
-    bool measured = job->strategy == STRATEGY_SINGLE || job->strategy == STRATEGY_FSDP2 ||
-                    job->strategy == STRATEGY_ZERO3;
-    return job_drops_in_adapters(job) && (!measured || job->packed);
+    bool in_units = job->strategy == STRATEGY_FSDP1 || job->strategy == STRATEGY_DDP;
+    bool packed_apart = job->packed && job->strategy != STRATEGY_SINGLE;
+    return job_drops_in_adapters(job) && (in_units || packed_apart);
 }
 
 static bool is_packed_and_short(const struct job *job)
@@ -412,7 +421,8 @@ static bool is_packed_and_short(const struct job *job)
 // prepared.
 static bool is_packed_in_fp32(const struct job *job)
 {
-    return job->packed && job->precision == PRECISION_AUTOCAST;
+    bool alone = job->recipe == RECIPE_TRL && job->strategy == STRATEGY_SINGLE; // n2_9, n2_41
+    return job->packed && job->precision == PRECISION_AUTOCAST && !alone;
 }
 
 // Of tests/runs/real_trainers.jsonl: q4, q5, rb1 and rb4.
@@ -451,9 +461,9 @@ static bool is_packaged_attention(const struct job *job)
 static bool is_long_deepspeed(const struct job *job)
 {
     bool split = job->ulysses > 1 && !job_shifts_early(job);
-    return job_is_zero(job) &&
-           (split || job->tiled_mlp || job->checkpoint_offload || job->loss == LOSS_LIGER ||
-            job->zero_buckets || job_says_zero_sizes(job));
+    bool fuses = job->loss == LOSS_LIGER && !is_of_libraries(job);
+    return job_is_zero(job) && (split || job->tiled_mlp || job->checkpoint_offload || fuses ||
+                                job->zero_buckets || job_says_zero_sizes(job));
 }
 
 static bool is_flash3(const struct job *job)
@@ -497,7 +507,7 @@ const struct doubt doubt_rows[] = {
      true},
     {is_zero_alone, "DeepSpeed on one GPU, but for a run of zero2 that reserved 0.9 % less", true},
     {is_other_ring, "context parallel with experts, offload, bf16 or several sequences", true},
-    {is_other_trl, "TRL's step with this strategy or loss", true},
+    {is_other_trl, "TRL's step with this loss", true},
     {is_other_hosted, "activations in host memory without checkpointing over this family", true},
     {is_long_deepspeed, "DeepSpeed's ways to long contexts here (read from their sources)", true},
     {is_of_axolotl, "axolotl (taken as transformers' Trainer, which was)", true},
@@ -507,7 +517,7 @@ const struct doubt doubt_rows[] = {
     {is_generated_in_units,
      "generation under fsdp1, but for two runs, of which one reserved 5 % less", true},
     {is_of_verl, "verl's own trainer (read from its source, played as Trinity's, which was)", true},
-    {evaluates, "evaluation (read from the Trainer's source)", false},
+    {evaluates_elsewhere, "evaluation (read from the Trainer's source)", false},
     {keeps_logits, "logits that are kept in it", true},
     {uses_files, "offload to NVMe, and host memory beside it (read from DeepSpeed's source)", true},
     {is_replicated, "replicas of shards (read from torch's source)", true},
@@ -520,7 +530,6 @@ const struct doubt doubt_rows[] = {
     {evaluates_whole,
      "TRL's evaluation under context parallel, in which each GPU reads whole sequences", false},
     {saves, "saving (read from the Trainer's source)", false},
-    {job_widens_adapters, "fp32 adapters under zero3 (seen on fake tensors)", true},
     {has_other_overlap, "zero2 with this choice of overlap_comm", true},
     {is_distilled_spread, "distillation on several GPUs (read from its source)", true},
     {has_fused_kernels_spread, "verl's fused kernels on several GPUs", true},

@@ -46,6 +46,7 @@ condition has_idle_tower;
 condition has_images;
 condition has_kl_elsewhere;
 condition has_liger_layers;
+condition scores_under_liger;
 condition has_long_parts;
 condition has_megatrons_strategy_elsewhere;
 condition has_narrow_embedding;

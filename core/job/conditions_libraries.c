@@ -36,6 +36,14 @@ bool scores_nothing(const struct job *j)
            j->recipe != RECIPE_LLAMAFACTORY;
 }
 
+// use_liger_kernel replaces the model's forward pass by that of a language model (liger_kernel
+// 0.8.5, transformers/monkey_patch.py); the reward trainer of trl 1.16 does not keep it from that,
+// as its others do. Seen under fsdp2: 'Qwen3ForSequenceClassification' has no attribute 'lm_head'.
+bool scores_under_liger(const struct job *j)
+{
+    return has_liger_layers(j) && j->task == TASK_REWARD && j->recipe == RECIPE_TRL;
+}
+
 // trl 1.16, trainer/sft_trainer.py and the others; the recorded runs of hf do as TRL does
 // (scripts/record_adapters.py).
 bool job_narrows_adapters(const struct job *p)
@@ -47,10 +55,17 @@ bool job_narrows_adapters(const struct job *p)
 // engine.py, _cast_module_mixed_precision), so that peft's stay in fp32. TRL 1.16 asks peft for
 // adapters as wide as the model under ZeRO-3 (autocast_adapter_dtype in trainer/sft_trainer.py and
 // the others); the Trainer leaves that to its user, and this is what peft does by itself.
+static bool keeps_cut_adapters(const struct job *p)
+{
+    return p->strategy == STRATEGY_ZERO3 && p->recipe == RECIPE_TRANSFORMERS &&
+           p->precision == PRECISION_MIXED && p->loads_once;
+}
+
+// Under fsdp2 a layer's shards need not be of one type, and without a policy nothing is cast.
 bool job_widens_adapters(const struct job *p)
 {
-    return p->lora_rank && p->strategy == STRATEGY_ZERO3 && p->recipe == RECIPE_TRANSFORMERS &&
-           p->precision == PRECISION_MIXED && p->loads_once && !p->packed;
+    bool keeps_made = p->strategy == STRATEGY_FSDP2 && p->precision == PRECISION_BF16;
+    return p->lora_rank && !p->packed && (keeps_made || keeps_cut_adapters(p));
 }
 
 // trl 1.16, trainer/reward_config.py, dpo_config.py and kto_config.py: disable_dropout is True

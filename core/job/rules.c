@@ -304,6 +304,9 @@ const struct rule needed_rules[] = {
      "transformers has no @family@ that scores a sequence (AutoModelForSequenceClassification), "
      "which "
      "a reward model is; it has Qwen3, Llama, Mistral and Gemma, among others"},
+    {0, 0, scores_under_liger, 0, CANNOT, "layer-kernels",
+     "TRL's reward trainer fails with Liger's kernels, which make its model a language model "
+     "again: leave layer-kernels out"},
     {0, 0, is_packed_without_adapters, 0, CANNOT, "quantize",
      "weights in four bits cannot be trained; --lora 16 trains adapters over them"},
     {IS_DORA, IS_LORA, NULL, 0, CANNOT, "dora", "dora needs a rank; --lora 16 is an example"},

@@ -151,7 +151,7 @@ static void let_thin_go(struct trainer *t, struct unit *u)
 static bool stays_gathered(const struct trainer *t)
 {
     bool asked = !t->job->reshard && !(t->job->traits & IS_POLICY);
-    return asked && !is_whole(t) && !t->is_reference && !t->without_graph;
+    return asked && !is_whole(t) && !t->is_reference;
 }
 
 static void bring_unit(struct trainer *t, struct unit *u)

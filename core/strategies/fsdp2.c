@@ -24,7 +24,7 @@ static uint64_t copy_out_scratch(const struct trainer *t, const struct unit *u)
     const struct shards *s = shards_of(t);
     uint64_t blocks = 0, placed = 0;
     for (int i = 0; i < u->count; i++)
-        blocks += u64_divide_up(u->shards[i] * t->width, 2048);
+        blocks += u64_divide_up(u->shards[i] * gathered_width(t, u->parameters[i]), 2048);
     uint64_t resident = t->graph.multiprocessors * t->graph.threads_per_multiprocessor / 128 * 2;
     uint64_t rounds = resident ? u64_divide_up(blocks * s->ranks, resident) : 1;
     uint64_t root = 1;
@@ -33,7 +33,7 @@ static uint64_t copy_out_scratch(const struct trainer *t, const struct unit *u)
     uint64_t per_block = root < s->ranks ? root : s->ranks;
     uint64_t chunk = 2048 * u64_divide_up(rounds, per_block);
     for (int i = 0; i < u->count; i++)
-        placed += u64_divide_up(u->shards[i] * t->width, chunk);
+        placed += u64_divide_up(u->shards[i] * gathered_width(t, u->parameters[i]), chunk);
     return 8 * (4 * (uint64_t)u->count + 1 + placed);
 }
 
@@ -62,7 +62,7 @@ static void time_unit(struct trainer *t, const struct unit *u)
 static void time_gather(struct trainer *t, const struct unit *u)
 {
     const struct shards *s = shards_of(t);
-    uint64_t bytes = u->shard_elements * t->width;
+    uint64_t bytes = u->gathered_bytes;
     machine_move_on(t->machine, s->copy_in_stream, 2 * bytes);
     machine_collect(t->machine, s->copy_in_stream, GATHER, s->ranks, bytes * s->ranks);
 }
@@ -79,7 +79,7 @@ static void fetch_shards(struct trainer *t, struct unit *u)
         uint32_t width = stored_width(t, u->parameters[i]);
         fetched[i] =
             machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * width, MEMORY_GATHERED);
-        if (width == t->width)
+        if (width == gathered_width(t, u->parameters[i]))
             continue;
         struct storage *wide = fetched[i];
         fetched[i] = machine_take_on(t->machine, s->copy_in_stream, u->shards[i] * t->width,
@@ -87,8 +87,8 @@ static void fetch_shards(struct trainer *t, struct unit *u)
         machine_drop(t->machine, wide);
     }
     time_gather(t, u);
-    u->flat = machine_take_on(t->machine, s->copy_in_stream,
-                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, s->copy_in_stream, u->gathered_bytes * s->ranks,
+                              MEMORY_GATHERED);
     for (int i = u->count - 1; i >= 0; i--)
         drop(t, &fetched[i]);
 }
@@ -107,8 +107,8 @@ static void gather(struct trainer *t, struct unit *u)
     time_gather(t, u);
     struct storage *cast = machine_take_on(t->machine, s->copy_in_stream,
                                            u->cast_elements * t->width, MEMORY_GATHERED);
-    u->flat = machine_take_on(t->machine, s->copy_in_stream,
-                              u->shard_elements * s->ranks * t->width, MEMORY_GATHERED);
+    u->flat = machine_take_on(t->machine, s->copy_in_stream, u->gathered_bytes * s->ranks,
+                              MEMORY_GATHERED);
     drop(t, &cast);
 }
 
@@ -118,9 +118,11 @@ static void copy_out(struct trainer *t, struct unit *u, bool forward)
     if (!u->flat)
         return;
     machine_follow(t->machine, STREAM_COMPUTE, s->copy_in_stream);
-    machine_move(t->machine, 2 * u->shard_elements * s->ranks * t->width);
+    machine_move(t->machine, 2 * u->gathered_bytes * s->ranks);
     for (int i = 0; i < u->count; i++)
-        u->full[i] = machine_take(t->machine, u->shards[i] * s->ranks * t->width, MEMORY_GATHERED);
+        u->full[i] =
+            machine_take(t->machine, u->shards[i] * s->ranks * gathered_width(t, u->parameters[i]),
+                         MEMORY_GATHERED);
     u->is_full = true;
     machine_scratch(t->machine, copy_out_scratch(t, u));
     if (forward) { // this one stays until the next unit's copy
@@ -301,16 +303,16 @@ static void leave_backward(struct trainer *t, int unit)
                         u->trained_elements * s->reduce_width);
     }
     if (is_offloaded(t))
-        machine_host_copy(m, s->reduce_stream, u->trained_elements * s->stored_width);
+        machine_host_copy(m, s->reduce_stream, u->trained_elements * s->trained_width);
     drop(t, &s->last_reduced);
     s->last_reduced = machine_take(m, whole * s->reduce_width, MEMORY_GRADIENTS);
     machine_scratch(m, chunk_cat_scratch(t, u));
     drop_gradients(t, u, last);
     struct storage *reduced = machine_take_on(
         t->machine, s->reduce_stream, u->trained_elements * s->reduce_width, MEMORY_GRADIENTS);
-    if (s->reduce_width != s->stored_width) {
+    if (s->reduce_width != s->trained_width) {
         struct storage *narrow = reduced;
-        reduced = machine_take_on(m, after_reduction(t), u->trained_elements * s->stored_width,
+        reduced = machine_take_on(m, after_reduction(t), u->trained_elements * s->trained_width,
                                   MEMORY_GRADIENTS);
         keep_summed(t, u, narrow);
     }

@@ -11,8 +11,9 @@ struct unit {
     int *parameters;
     uint64_t *shards; // elements of each parameter's padded shard
     uint64_t shard_elements, trained_elements;
-    uint64_t cast_elements; // of shards that are kept in another type
-    struct storage *flat;   // gathered, not yet copied out
+    uint64_t gathered_bytes; // of its shards, each in the type that it computes in
+    uint64_t cast_elements;  // of shards that are kept in another type
+    struct storage *flat;    // gathered, not yet copied out
     struct storage **full;
     bool is_full;
     struct storage *gradient; // of all its shards, one flat tensor
@@ -29,7 +30,7 @@ struct shards {
     int *order;                   // units as the forward pass finished them
     int order_count, order_most;
     uint64_t ranks;
-    uint32_t stored_width, reduce_width;
+    uint32_t stored_width, trained_width, reduce_width; // of shards, of trained ones, of sums
     uint16_t copy_in_stream, reduce_stream;
     int tail; // the last norm and the head, which may be the embedding too, in one unit; -1
     int read; // a head that nobody calls: its reader gathers it; -1
@@ -53,9 +54,22 @@ static inline void drop(struct trainer *t, struct storage **s)
     *s = NULL;
 }
 
+// peft's adapters beside a model in bf16 that no policy casts.
+static inline bool is_wide_alone(const struct trainer *t, int parameter)
+{
+    return job_widens_adapters(t->job) && !t->graph.parameters[parameter].frozen;
+}
+
+static inline uint32_t gathered_width(const struct trainer *t, int parameter)
+{
+    return is_wide_alone(t, parameter) ? t->graph.parameters[parameter].width : t->width;
+}
+
 // Accelerate 1.15 makes what is trained fp32 (fsdp2_prepare_model).
 static inline uint32_t stored_width(const struct trainer *t, int parameter)
 {
+    if (is_wide_alone(t, parameter))
+        return gathered_width(t, parameter);
     uint32_t width = shards_of(t)->stored_width;
     const struct parameter *p = &t->graph.parameters[parameter];
     return p->frozen && !p->idle ? trainer_frozen_width(t, width) : width;

@@ -17,7 +17,8 @@ static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
     u->shards[u->count++] = elements;
     u->shard_elements += elements;
     u->trained_elements += t->graph.parameters[parameter].frozen ? 0 : elements;
-    u->cast_elements += stored_width(t, parameter) != t->width ? elements : 0;
+    u->gathered_bytes += elements * gathered_width(t, parameter);
+    u->cast_elements += stored_width(t, parameter) != gathered_width(t, parameter) ? elements : 0;
 }
 
 static void add_with_adapter(struct trainer *t, struct unit *u, int parameter)
@@ -308,14 +309,16 @@ void fsdp2_load(struct trainer *t)
     s->stored_width = mixed && !narrowed ? 4 : t->width;
     s->copy_in_stream = t->first_stream;
     s->reduce_stream = t->first_stream + 1;
-    s->reduce_width = mixed && !t->habits->sums_narrow ? 4 : t->width;
+    s->trained_width = job_widens_adapters(t->job) ? 4 : s->stored_width;
+    bool wide_sums = (mixed && !t->habits->sums_narrow) || job_widens_adapters(t->job);
+    s->reduce_width = wide_sums ? 4 : t->width;
     make_units(t);
     take_weights(t);
     t->trained = NEW(t->machine->arena, struct trained, t->graph.parameter_count);
     for (int i = 0; i < t->graph.parameter_count; i++)
         if (!t->graph.parameters[i].frozen && !(t->head_is_idle && i == t->head))
             t->trained[t->trained_count++] =
-                (struct trained){.elements = shard_elements(t, i), .width = s->stored_width};
+                (struct trained){.elements = shard_elements(t, i), .width = stored_width(t, i)};
 }
 
 void fsdp2_dismiss(struct trainer *t)

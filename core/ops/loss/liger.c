@@ -27,9 +27,10 @@ static struct var cast(struct graph *g, uint64_t elements, uint32_t width)
 }
 
 // One chunk under autocast, where nothing is reused: inputs are cast for each product. The weight
-// as it is autocast caches where it is trained; its transpose, a view, it does not.
+// as it is autocast caches where it is trained; its transpose, a view, it does not. Where nothing
+// asks for gradients, the first product is all.
 static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t tokens, int head,
-                                 bool cached)
+                                 bool cached, bool reads_only)
 {
     const struct parameter *p = &g->parameters[head];
     uint64_t size = p->rows * p->columns, inputs = tokens * p->columns;
@@ -37,6 +38,10 @@ static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t to
     struct var logits = graph_output(g, NULL, tokens * p->rows, 2);
     drop(g, transposed);
     drop(g, in);
+    if (reads_only) {
+        drop(g, logits);
+        return;
+    }
     struct var weight = cast(g, size, cached ? 2 : p->width);
     drop(g, graph_output(g, NULL, inputs, 2)); // copied into the gradient
     if (p->frozen)
@@ -65,7 +70,7 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     uint64_t tokens = hidden.elements / p->columns;
     struct node *n = graph_add_for(g, &fused_loss, hidden);
     struct machine *m = g->machine;
-    uint64_t head_bytes = p->frozen ? 0 : p->rows * p->columns * p->width;
+    uint64_t head_bytes = p->frozen || !n ? 0 : p->rows * p->columns * p->width;
     struct storage *for_hidden = machine_take(m, hidden.elements * hidden.width, MEMORY_WORKING);
     struct storage *for_head = machine_take(m, head_bytes, MEMORY_GRADIENTS);
     struct var losses = graph_output(g, NULL, tokens, 4), mask = graph_output(g, NULL, tokens, 1);
@@ -78,7 +83,7 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     if (g->autocast && (hidden.width != 2 || p->width != 2))
         for (uint64_t done = 0; done < tokens; done += chunk)
             chunk_under_autocast(g, hidden, tokens - done < chunk ? tokens - done : chunk, head,
-                                 done && !p->frozen);
+                                 done && !p->frozen, !n);
     else
         drop(g, graph_output(g, NULL, chunk * p->rows, hidden.width)); // one buffer for all chunks
     struct var loss = graph_output(g, n, 1, 4);
@@ -91,7 +96,8 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     node_parameter(g, n, 1, head);
     machine_drop(m, for_hidden);
     machine_drop(m, for_head);
-    for (int i = 0; i < (p->frozen ? 2 : 3); i++)
+    int products = !n ? 1 : p->frozen ? 2 : 3;
+    for (int i = 0; i < products; i++)
         multiplies(g, (struct product_shape){tokens, p->rows, p->columns, 1, 2});
     moves(g,
           3 * tokens * p->rows * 2); // the kernel reads the logits twice and writes their gradient
