@@ -39,7 +39,7 @@ OPTIMIZERS = {"adafactor": "adafactor", "adamw_torch": "adamw", "adamw_8bit": "a
 # What all rows together must stay within: allocated at the 90th percentile and at worst, reserved at the 95th.
 WANTED = (1, 4, 5)
 # How many lie in the range of what other runs may reserve.
-HELD = 765
+HELD = 779
 NOT_MODELLED = []
 
 
@@ -323,7 +323,7 @@ def main():
     met = all(seen <= bar for seen, bar in zip(told("real jobs", errors.values()), WANTED))
     known = {name: own.get(f"{name} batches", pair) for name, pair in errors.items()}
     met &= all(seen <= bar for seen, bar in zip(told("real jobs, with the data that they had", known.values()), WANTED))
-    for letter in ("y", "b", "c", "j", "o", "i", "n1_", "n2_"):
+    for letter in ("y", "b", "c", "j", "o", "i", "n1_", "n2_", "pl"):
         for what, pairs in (("", errors), (", with their data", known)):
             told(f"predicted before they were measured, by the program as it is ({letter}{what})",
                  [pair for name, pair in pairs.items() if name.startswith(letter)])
