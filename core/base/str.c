@@ -229,10 +229,17 @@ struct str_nearest str_nearest_to(struct str wanted)
     return (struct str_nearest){.wanted = wanted, .best_distance = tolerated(wanted) + 1};
 }
 
+// Of several that only go on from what was wanted, the last: names count their versions upwards.
+static bool goes_on_too(const struct str_nearest *n, struct str candidate)
+{
+    return n->wanted.n && n->best.n == candidate.n && str_starts(n->best, n->wanted) &&
+           str_starts(candidate, n->wanted);
+}
+
 void str_nearest_offer(struct str_nearest *n, struct str candidate)
 {
     int distance = str_distance(n->wanted, candidate, n->best_distance);
-    if (distance < n->best_distance) {
+    if (distance < n->best_distance || goes_on_too(n, candidate)) {
         n->best_distance = distance;
         n->best = candidate;
     }
