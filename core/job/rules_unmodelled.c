@@ -24,6 +24,10 @@
     "Trainer runs it, in TRL over shards as 1.16 does"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
+#define PACKED_COPY                                                                          \
+    "modules trained whole beside packed weights are modelled on one GPU, under ddp, zero1 " \
+    "and zero2"
+#define SPREAD_COPY "modules trained whole are not modelled where sequences are split"
 #define SPREAD_KERNELS                                                                     \
     "Liger's layer kernels are not modelled under sequence parallel, but in the steps of " \
     "deepspeed and hf"
@@ -281,6 +285,22 @@ const struct rule unmodelled_rules[] = {
      "out; --layer-kernels liger has the rest"},
     {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
      "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
+    {IS_LORA_WHOLE | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora-whole",
+     "modules trained whole beside adapters are not modelled under fsdp1; elsewhere they are"},
+    {IS_LORA_WHOLE | IS_FSDP2, 0, copies_tied_embedding, 0, NOT_YET, "lora-whole",
+     "a copy of a tied embedding is not modelled under fsdp2; under DeepSpeed it is"},
+    {IS_LORA_WHOLE | IS_NF4 | IS_FSDP, 0, NULL, 0, NOT_YET, "lora-whole", PACKED_COPY},
+    {IS_LORA_WHOLE | IS_NF4 | IS_ZERO3, 0, NULL, 0, NOT_YET, "lora-whole", PACKED_COPY},
+    {IS_LORA_WHOLE | IS_ZERO3, 0, reads_originals, 0, NOT_YET, "lora-whole",
+     "modules trained whole beside adapters are not modelled under zero3 where a reference is "
+     "read; "
+     "under zero2 and fsdp2 they are"},
+    {IS_LORA_WHOLE | IS_VISION, 0, NULL, 0, NOT_YET, "lora-whole",
+     "modules trained whole are not modelled in a model with vision"},
+    {IS_LORA_WHOLE | IS_SP, 0, NULL, 0, NOT_YET, "sp", SPREAD_COPY},
+    {IS_LORA_WHOLE | IS_CP, 0, NULL, 0, NOT_YET, "cp", SPREAD_COPY},
+    {IS_LORA_WHOLE | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, NOT_YET, "offload",
+     "modules trained whole beside adapters are not modelled with offload"},
     {IS_LORA_DROPOUT | IS_DORA, 0, NULL, 0, NOT_YET, "lora-dropout",
      "a dropout before adapters is not modelled with DoRA, which runs the base once more for it"},
     {0},

@@ -3,6 +3,7 @@
 // torch/csrc/distributed/c10d/reducer.cpp). Gradients are copied into buckets, reduced there and
 // copied back: gradient_as_bucket_view is off, as it is unless asked for.
 #include "core/base/units.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 
 #define BROADCAST_BYTES    (250 * MIB) // of the first parameters, coalesced
@@ -63,12 +64,10 @@ static void broadcast(struct trainer *t)
     const struct graph *g = &t->graph;
     struct parcels p = {.sent = NEW(t->machine->arena, struct parcel, g->parameter_count + TYPES)};
     struct storage *in_flight = NULL;
-    for (int i = 0; p.seen < g->parameter_count; i++) {
-        int adapter = g->parameters[i].adapter;
-        pack_parcel(&p, &g->parameters[i]);
-        for (int j = 0; j < adapter_tensors(&g->parameters[i]); j++)
-            pack_parcel(&p, &g->parameters[adapter + j]);
-    }
+    int *order = NEW(t->machine->arena, int, g->parameter_count);
+    int count = parameters_in_order(t, order);
+    for (int i = 0; i < count; i++)
+        pack_parcel(&p, &g->parameters[order[i]]);
     for (int i = 0; i < TYPES; i++)
         if (p.open[i].count)
             close_parcel(&p, &p.open[i]);

@@ -182,6 +182,19 @@ def play_modules():
     torch.nn.Module._apply = apply
 
 
+def play_copies():
+    """copy.deepcopy of a parameter clones it (torch.nn.Parameter.__deepcopy__); a fake one is of another class."""
+    plain = torch.Tensor.__deepcopy__
+
+    def copied(tensor, memo):
+        if not isinstance(tensor, torch.nn.Parameter) or id(tensor) in memo:
+            return plain(tensor, memo)
+        memo[id(tensor)] = torch.nn.Parameter(tensor.data.clone(), tensor.requires_grad)
+        return memo[id(tensor)]
+
+    torch.Tensor.__deepcopy__ = copied
+
+
 def play_addresses():
     """A fake tensor lies nowhere, and Accelerate knows a weight by its address."""
 
@@ -287,6 +300,7 @@ def begin():
     trial = {"workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", "")}
     recorder = Script(workspace_bytes(trial))
     play_modules()
+    play_copies()
     play_addresses()
     play_numbers()
     play_dropout()

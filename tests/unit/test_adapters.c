@@ -62,6 +62,28 @@ TEST(adapters_alone_have_gradients_and_state)
 
 // Qwen3-30B-A3B: 128 experts of 768 beside a hidden width of 2048, queries 4096, keys and values
 // 512. A stack of experts has the rank for each of them, gate and up twice.
+// Of tied modules each has a copy.
+TEST(modules_trained_whole_are_copies)
+{
+#define WHOLE "precision=autocast lora=16 checkpointing=off optimizer=adamw-fused "
+    static const struct {
+        const char *without, *with;
+        uint64_t copies;
+    } rows[] = {{WHOLE, WHOLE "lora-whole=embed", 1},
+                {WHOLE, WHOLE "lora-whole=head", 1},
+                {WHOLE, WHOLE "lora-whole=embed,head", 2},
+                {WHOLE "tied=off", WHOLE "tied=off lora-whole=head", 1},
+                {WHOLE "tied=off", WHOLE "tied=off lora-whole=embed,head", 2}};
+    const uint64_t elements = UINT64_C(151936) * 1024;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        predicted(rows[i].without);
+        uint64_t weights = allocated_as(MEMORY_PARAMETERS), state = allocated_as(MEMORY_OPTIMIZER);
+        predicted(rows[i].with);
+        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights, rows[i].copies * elements * 4);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER) - state, rows[i].copies * (elements * 8 + 4));
+    }
+}
+
 TEST(adapters_of_experts_are_stacks)
 {
     enum { RANK = 16, ATTENTION = 2 * (2048 + 4096) + 2 * (2048 + 512), ROUTER = 2048 + 128 };
@@ -413,6 +435,21 @@ static const char *const bad_adapters[][2] = {
     {"lora=16 dora=on quantize=nf4 gpu=2xH200 strategy=fsdp2 recipe=trl", "fsdp2 wants one type"},
     {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
     {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
+    {"lora=16 lora-whole=embed,norm", "lora-whole must be embed, head or embed,head, not 'norm'"},
+    {"lora-whole=embed", "which need a rank"},
+    {"lora=16 lora-whole=head recipe=trl task=reward", "a reward model's head is trained whole"},
+    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=fsdp2", "ties it anew under fsdp2"},
+    {"lora=16 lora-whole=embed recipe=trl gpu=2xH200 strategy=fsdp2", "a copy of a tied embedding"},
+    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=fsdp1", "where fsdp1 has it in parts"},
+    {"lora=16 lora-whole=embed recipe=trl gpu=2xH200 strategy=fsdp1", "not modelled under fsdp1"},
+    {"lora=16 lora-whole=head recipe=transformers gpu=2xH200 strategy=zero3",
+     "cannot join copies in bf16"},
+    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero3 quantize=nf4",
+     "beside packed weights are modelled on one GPU"},
+    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero3 task=dpo prompt=64",
+     "where a reference is read"},
+    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero2 offload=optimizer",
+     "not modelled with offload"},
     {"lora=0", "lora must be between 1 and 4096"},
     {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
     {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
