@@ -96,7 +96,7 @@ const struct rule needed_rules[] = {
      "the images of a sequence take @image_tokens@ tokens of its context and leave none for text"},
     {IS_VISION, 0, has_unfit_tower, 0, CANNOT, "images",
      "the tower's out_hidden_size is not the hidden_size of the text: no image can stand in it"},
-    {IS_VISION | IS_DDP, 0, has_idle_tower, 0, CANNOT, "freeze",
+    {IS_VISION | IS_DDP, 0, waits_for_tower, 0, CANNOT, "freeze",
      "without images ddp waits for gradients that the vision tower never gets: --freeze vision"},
     {.test = is_another_recipe,
      .in = IN_EVERY_TARGET,

@@ -27,6 +27,8 @@
 #define PACKED_COPY                                                                          \
     "modules trained whole beside packed weights are modelled on one GPU, under ddp, zero1 " \
     "and zero2"
+#define PACKED_TOWER \
+    "a vision tower in four bits is modelled on one GPU, under ddp, zero1 and zero2"
 #define SPREAD_COPY "modules trained whole are not modelled where sequences are split"
 #define SPREAD_KERNELS                                                                     \
     "Liger's layer kernels are not modelled under sequence parallel, but in the steps of " \
@@ -110,21 +112,27 @@ const struct rule unmodelled_rules[] = {
      "@family@ is counted, but no step is modelled; fathom probe --engine torch measures one, "
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
-     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
+     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with "
+     "--freeze vision, in those of axolotl and llamafactory"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
-     "SigLIP's tower it is"},
+     "LoRA over @family@ is not modelled; over models without latent or linear attention it is"},
+    {IS_LORA, 0, adapts_siglips_images, 0, NOT_YET, "images",
+     "LoRA over @family@ is modelled for texts, without images"},
     {IS_VISION | IS_ZERO3 | IS_FROZEN_LANGUAGE, 0, NULL, 0, NOT_YET, "freeze",
      "a frozen language model is not modelled under zero3 (what is reserved was 10 % more)"},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
      "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
      "without freeze"},
-    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
-     "a vision tower in four bits is not modelled; models of text alone are"},
+    {IS_VISION | IS_NF4, 0, has_images, 0, NOT_YET, "images",
+     "a vision tower in four bits is modelled for texts, without images"},
+    {IS_VISION | IS_NF4 | IS_FSDP, 0, NULL, 0, NOT_YET, "quantize", PACKED_TOWER},
+    {IS_VISION | IS_NF4 | IS_ZERO3, 0, NULL, 0, NOT_YET, "quantize", PACKED_TOWER},
+    {IS_LORA | IS_ZERO3, 0, has_siglip, 0, NOT_YET, "strategy",
+     "LoRA over @family@ is not modelled under zero3; under zero2 and fsdp2 it is"},
+    {IS_VISION | IS_LORA | IS_ZERO3, 0, has_idle_adapters, 0, NOT_YET, "lora",
+     "adapters on an idle vision tower are not modelled under zero3: --freeze vision"},
     {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
      "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
-    {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
-     "adapters on an idle vision tower are not modelled: --freeze vision"},
     {IS_VISION | IS_LORA, 0, names_no_layer, 0, CANNOT, "lora-targets",
      "these are layers of the language model, which is frozen; all-linear has the tower's"},
     {IS_VISION | IS_SP, 0, NULL, 0, NOT_YET, "sp",

@@ -312,8 +312,10 @@ void adapters_build(struct trainer *t)
     const struct job *job = t->job;
     struct graph *g = &t->graph;
     int first = g->parameter_count;
-    for (int i = 0; i < first; i++)
+    for (int i = 0; i < first; i++) {
         g->parameters[i].frozen = true;
+        g->parameters[i].idle = false;
+    }
     tower_adapters(t);
     for (uint64_t i = 0; i < job->model.layers && job->freeze != FREEZE_LANGUAGE; i++)
         add_in_layer(t, (int)i);

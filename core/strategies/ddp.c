@@ -22,6 +22,12 @@ static uint64_t bytes_of(const struct parameter *p)
     return p->packed ? p->rows * p->columns / 2 : p->rows * p->columns * p->width;
 }
 
+// Whether it requires a gradient, be it that none comes.
+static bool is_asked(const struct parameter *p)
+{
+    return !p->frozen || p->idle;
+}
+
 // What is sent together: parameters of one type.
 struct parcel {
     int first, count; // by the modules' order
@@ -89,7 +95,7 @@ static void build(struct trainer *t)
     whole_build(t);
     broadcast(t);
     for (int i = 0; i < g->parameter_count; i++)
-        bytes += g->parameters[i].frozen ? 0 : bytes_of(&g->parameters[i]);
+        bytes += is_asked(&g->parameters[i]) ? bytes_of(&g->parameters[i]) : 0;
     r->buckets = NEW(t->machine->arena, struct storage *, g->parameter_count);
     r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);
     t->state = r;
@@ -119,7 +125,7 @@ static void rebuild(struct trainer *t, struct reducer *r)
     r->rebuilt = true;
     for (int i = 0; i < g->parameter_count; i++) {
         const struct parameter *p = &g->parameters[order[i]];
-        bytes += p->frozen ? 0 : bytes_of(p);
+        bytes += is_asked(p) ? bytes_of(p) : 0;
         if (bytes < limit && i + 1 < g->parameter_count)
             continue;
         r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);

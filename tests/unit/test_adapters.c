@@ -1,6 +1,7 @@
 // Training less than everything: adapters, packed weights, 8-bit optimizer state, and the fused
 // loss. How close they are to real runs is tests/measured/accuracy.py's business
 // (tests/runs/h200_lora).
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/units.h"
@@ -62,6 +63,31 @@ TEST(adapters_alone_have_gradients_and_state)
 
 // Qwen3-30B-A3B: 128 experts of 768 beside a hidden width of 2048, queries 4096, keys and values
 // 512. A stack of experts has the rank for each of them, gate and up twice.
+// Without images what a tower has of them is there and never trained. SigLIP's queries, keys and
+// values have the text's names; its blocks are 27 of width 1152, with an MLP of 4304.
+TEST(adapters_of_an_idle_tower_have_no_state)
+{
+#define GEMMA "model=gemma-3-4b precision=autocast recipe=trl lora=16 "
+    enum { BLOCKS = 27, WIDTH = 1152, INNER = 4304 };
+    static const struct {
+        const char *targets;
+        uint64_t widths; // of inputs and outputs, in a block
+    } rows[] = {{"", 4 * 2 * WIDTH + 2 * (WIDTH + INNER)},
+                {"lora-targets=q,k,v,o,gate,up,down", 3 * 2 * WIDTH},
+                {"lora-targets=q,down", 2 * WIDTH},
+                {"lora-targets=o,gate,up,down", 0}};
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
+        char without[256], with[256];
+        (void)snprintf(without, sizeof without, GEMMA "freeze=vision %s", rows[i].targets);
+        (void)snprintf(with, sizeof with, GEMMA "%s", rows[i].targets);
+        predicted(without);
+        uint64_t weights = allocated_as(MEMORY_PARAMETERS), state = allocated_as(MEMORY_OPTIMIZER);
+        predicted(with);
+        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights, 4 * 16 * BLOCKS * rows[i].widths);
+        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
+    }
+}
+
 // Of tied modules each has a copy.
 TEST(modules_trained_whole_are_copies)
 {
@@ -481,6 +507,13 @@ static const char *const bad_steps[][2] = {
     {"loss=liger gpu=2xH200 tied=off", "transformers' Trainer without adapters has it whole"},
     {"loss=liger gpu=2xH200 recipe=transformers strategy=fsdp2 lora=16 tied=off",
      "has it whole there"},
+    {"lora=16 model=gemma-3-4b images=1 image-size=896x896", "for texts, without images"},
+    {"lora=16 model=gemma-3-4b gpu=2xH200 strategy=zero3 recipe=trl", "not modelled under zero3"},
+    {"lora=16 model=Qwen3-VL-4B-Instruct gpu=2xH200 strategy=zero3 recipe=trl",
+     "an idle vision tower"},
+    {"lora=16 model=gemma-3-4b gpu=2xH200 strategy=fsdp2 quantize=nf4 recipe=trl",
+     "a vision tower in four bits is modelled on one GPU"},
+    {"lora=16 model=gemma-3-4b recipe=axolotl", "for texts, with --freeze vision"},
     {"lora=16 model=DeepSeek-V2-Lite", "LoRA over DeepSeek-V2 is not modelled"},
     {"lora=16 model=Phi-4-mini lora-targets=q,v", "a layer of Phi-3 and Phi-4 computes several"},
     {"lora=16 model=gpt-oss-20b", "LoRA over gpt-oss is not modelled"},
