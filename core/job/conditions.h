@@ -165,6 +165,8 @@ condition packs_without_bf16;
 condition scores_nothing;
 condition adapts_siglips_images;
 condition has_siglip;
+condition packs_gpt_oss;
+condition adapts_other_experts;
 condition waits_for_tower;
 condition copies_score;
 condition copies_tied_embedding;

@@ -231,9 +231,13 @@ const struct rule unmodelled_rules[] = {
     {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
      "a layer of @family@ computes several of these at once, and peft finds none of that name: "
      "--lora-targets all-linear"},
-    {IS_LORA | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "lora",
+    {IS_LORA | IS_EXPERTS, 0, adapts_other_experts, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over the experts of Qwen, Mixtral, OLMoE, GLM-4.5 and "
-     "MiniMax-M2 it is"},
+     "MiniMax-M2 it is, and over gpt-oss's attention"},
+    {IS_NF4, 0, packs_gpt_oss, 0, NOT_YET, "quantize",
+     "@family@ is saved in MXFP4, over which transformers takes no other packing; over its weights "
+     "in "
+     "bf16 adapters are modelled"},
     {IS_LORA | IS_EXPERTS, 0, names_experts_elsewhere, 0, NOT_YET, "lora-targets",
      "what the older peft of @recipe@ makes of gate, up and down beside experts is not modelled; "
      "q,k,v,o is, and all-linear, which is that there"},
