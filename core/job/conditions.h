@@ -168,6 +168,8 @@ condition has_siglip;
 condition packs_gpt_oss;
 condition adapts_other_experts;
 condition waits_for_tower;
+condition compares_in_factory;
+condition compares_oddly_in_factory;
 condition copies_score;
 condition copies_tied_embedding;
 condition copies_tied_head;

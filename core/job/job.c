@@ -627,7 +627,8 @@ uint64_t job_rows(const struct job *p)
     bool pairs = p->task == TASK_REWARD || p->task == TASK_DPO;
     if (p->batching == BATCHING_PACKED)
         return 1;
-    return pairs && p->recipe == RECIPE_TRL ? sat_mul(p->batch, 2) : p->batch;
+    bool holds_both = p->recipe == RECIPE_TRL || p->recipe == RECIPE_LLAMAFACTORY;
+    return pairs && holds_both ? sat_mul(p->batch, 2) : p->batch;
 }
 
 uint64_t job_image_tokens(const struct job *p)
