@@ -160,6 +160,7 @@ struct parameter {
     struct storage *whole;    // of a shard, while its reader has it
     int adapter;              // not 0: lora_A of this weight; lora_B is the next parameter
     int magnitude;            // not 0: DoRA's, the one behind these
+    int original;             // not 0: the frozen weight that this one is a trained copy of
     bool folds;               // its adapter is added to the weight, whose layer is no linear one
     struct folded *folded;    // meanwhile
 };

@@ -157,12 +157,13 @@ static bool prepare(struct draft *j, struct error *e)
     return draft_deepspeed(j, e);
 }
 
-// lora_target_modules as a list: a text would be a pattern.
-static void name_targets(struct node *root, const struct draft *j)
+// As a list: a text would be a pattern.
+static void name_modules(struct node *root, const struct draft *j, const char *list,
+                         struct str modules)
 {
-    struct words names = words_of(str_z(j->arena, draft_adapted(j, ",")), ',');
-    for (int i = 0; draft_is(j, IS_LORA | IS_LORA_TARGETS, 0) && words_next(&names); i++) {
-        struct str path = str_format(j->arena, "lora_target_modules.%d", i);
+    struct words names = words_of(str_z(j->arena, modules), ',');
+    for (int i = 0; words_next(&names); i++) {
+        struct str path = str_format(j->arena, "%s.%d", list, i);
         struct node *n = document_at(root, j->arena, path);
         n->kind = NODE_TEXT;
         n->value = names.word;
@@ -174,7 +175,9 @@ static void emit(struct emit_files *files, const struct draft *j)
     struct buf launch = buf_in(j->arena), yaml = buf_in(j->arena);
     struct node *root = document_in(j->arena);
     rows_into(root, j, rows, COUNT_OF(rows));
-    name_targets(root, j);
+    if (draft_is(j, IS_LORA | IS_LORA_TARGETS, 0))
+        name_modules(root, j, "lora_target_modules", draft_adapted(j, ","));
+    name_modules(root, j, "lora_modules_to_save", draft_whole(j));
     document_yaml(&yaml, root);
     emit_add(files, "axolotl.yaml", buf_str(&yaml));
     if (draft_is(j, IS_ZERO, 0))

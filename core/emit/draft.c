@@ -87,6 +87,25 @@ struct str draft_adapted(const struct draft *j, const char *between)
     return buf_str(&out);
 }
 
+struct str draft_whole(const struct draft *j)
+{
+    static const struct {
+        const char *families, *modules[2]; // in the order of enum whole_module
+    } rows[] = {{"gpt_neox", {"embed_in", "embed_out"}},
+                {"gpt2|gpt_bigcode|gptj|mpt", {"wte", "lm_head"}},
+                {"bloom|falcon", {"word_embeddings", "lm_head"}},
+                {NULL, {"embed_tokens", "lm_head"}}};
+    struct buf out = buf_in(j->arena);
+    struct str family = str_from(j->job->model.family->model_type);
+    int at = 0;
+    while (rows[at].families && !words_have(rows[at].families, '|', family))
+        at++;
+    for (int i = 0; i < COUNT_OF(rows[at].modules); i++)
+        if (j->job->lora_whole & 1u << i)
+            buf_printf(&out, "%s%s", out.n ? "," : "", rows[at].modules[i]);
+    return buf_str(&out);
+}
+
 static void take_spread(struct draft *j)
 {
     const struct job *job = j->job;

@@ -59,6 +59,9 @@ bool draft_deepspeed(struct draft *j, struct error *e) MUST_USE;
 // The layers with adapters as transformers calls them, "q_proj,v_proj".
 struct str draft_adapted(const struct draft *j, const char *between);
 
+// The modules that are trained whole beside them, "embed_tokens,lm_head".
+struct str draft_whole(const struct draft *j);
+
 // Megatron's tp and cp, as far as nobody gave them: the facts "sizes_why" and "sizes_sum".
 void draft_megatron(struct draft *j);
 

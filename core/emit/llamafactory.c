@@ -36,6 +36,7 @@ static const struct row rows[] = {
     {"use_dora", ROW_LITERAL, "true", IS_DORA},
     {"lora_target", ROW_TEXT, "all", IS_LORA, IS_LORA_TARGETS},
     {"lora_target", ROW_TEXT, "@lora_target@", IS_LORA | IS_LORA_TARGETS},
+    {"additional_target", ROW_TEXT, "@additional_target@", IS_LORA_WHOLE},
     {"pure_bf16", ROW_LITERAL, "true", IS_BF16, IS_LORA, "bf16 weights, and nothing to cast."},
     {"bf16", ROW_LITERAL, "true", IS_BF16 | IS_LORA, 0,
      "The frozen model stays in bf16; adapters are fp32, products bf16."},
@@ -159,6 +160,7 @@ static bool prepare(struct draft *j, struct error *e)
     bool file = str_ends(dataset, STR(".json")) || str_ends(dataset, STR(".jsonl"));
     j->traits |= file ? IS_FILE_DATASET : 0;
     draft_fact(j, "lora_target", draft_adapted(j, ","));
+    draft_fact(j, "additional_target", draft_whole(j));
     draft_count(j, "image_pixels", sat_mul(j->job->image_width, j->job->image_height));
     draft_fact(j, "template", template_of(&j->job->model));
     return draft_deepspeed(j, e);

@@ -152,27 +152,36 @@ static const char *const target_modules[TARGET_COUNT] = {
 };
 
 struct more_rows {
-    struct row rows[COUNT_OF(rows) + COUNT_OF(packed_rows) + TARGET_COUNT + 1];
+    struct row rows[COUNT_OF(rows) + COUNT_OF(packed_rows) + TARGET_COUNT + WHOLE_HEAD + 2];
     ptrdiff_t count;
 };
 
-static void add_module(struct more_rows *all, struct arena *a, int number, const char *module)
+static void add_module(struct more_rows *all, struct arena *a, const char *list, int number,
+                       const char *module)
 {
-    struct str path = str_format(a, "lora_target_modules.%d", number);
+    struct str path = str_format(a, "%s.%d", list, number);
     all->rows[all->count++] = (struct row){str_z(a, path), ROW_TEXT, module};
 }
 
 // TRL takes a list of layers; all of them are one word.
 static void add_modules(struct more_rows *all, const struct draft *j)
 {
+    static const char list[] = "lora_target_modules";
     int number = 0;
     if (j->job->lora_targets == LORA_ALL_TARGETS) {
-        add_module(all, j->arena, 0, "all-linear");
+        add_module(all, j->arena, list, 0, "all-linear");
         return;
     }
     for (int i = 0; i < TARGET_COUNT; i++)
         if (j->job->lora_targets & 1u << i)
-            add_module(all, j->arena, number++, target_modules[i]);
+            add_module(all, j->arena, list, number++, target_modules[i]);
+}
+
+static void add_whole_modules(struct more_rows *all, const struct draft *j)
+{
+    struct words names = words_of(str_z(j->arena, draft_whole(j)), ',');
+    for (int i = 0; words_next(&names); i++)
+        add_module(all, j->arena, "lora_modules_to_save", i, str_z(j->arena, names.word));
 }
 
 static void emit_arguments(struct emit_files *files, const struct draft *j, const char *name)
@@ -181,6 +190,7 @@ static void emit_arguments(struct emit_files *files, const struct draft *j, cons
     memcpy(all.rows, rows, sizeof rows);
     if (j->job->lora_rank)
         add_modules(&all, j);
+    add_whole_modules(&all, j);
     for (ptrdiff_t i = 0; j->job->packed && i < COUNT_OF(packed_rows); i++)
         all.rows[all.count++] = packed_rows[i];
     if (j->job->activation_offload)

@@ -395,6 +395,16 @@ static bool is_adapter_spread(const struct job *job)
     return job->lora_rank && (own_loop || other);
 }
 
+static bool trains_modules_beside_packed(const struct job *job)
+{
+    return job->lora_whole && job->packed;
+}
+
+static bool trains_modules_whole(const struct job *job) // tests/runs/whole_fake.jsonl
+{
+    return job->lora_whole && !job->packed;
+}
+
 // Unlike do1 to do3, w21, w55, y4, y7, y20 and y26 of real_trainers.jsonl.
 static bool is_other_dora(const struct job *job)
 {
@@ -574,6 +584,9 @@ const struct doubt doubt_rows[] = {
     {is_flash3, "how much faster flash-attn 3 is than 2, whose time is taken", false},
     {is_other_adapter, "adapters with this family or loss", true},
     {is_adapter_spread, "adapters under this strategy (read from the libraries' sources)", true},
+    {trains_modules_whole, "modules trained whole beside adapters (seen on fake tensors)", true},
+    {trains_modules_beside_packed,
+     "modules trained whole beside packed weights (read from the libraries' sources)", true},
     {drops_otherwise, "what adapters with dropout reserve here", true},
     {is_other_dora, "DoRA in this step or strategy (read from peft's source)", true},
     {is_packed_spread, "packed weights on several GPUs", true},

@@ -115,6 +115,55 @@ static bool conclude_pattern(struct conclusion *c, struct str *layers)
     return true;
 }
 
+// As the families' classes call them; a score is trained whole whatever is said.
+static const char *whole_name(struct str module)
+{
+    static const struct {
+        const char *modules, *name;
+    } rows[] = {{"embed_tokens|wte|embed_in|word_embeddings", "embed"},
+                {"lm_head|embed_out", "head"},
+                {"score|classifier", ""}};
+    struct str name = str_cut_last(module, '.').tail;
+    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++)
+        if (words_have(rows[i].modules, '|', name.n ? name : module))
+            return rows[i].name;
+    return NULL;
+}
+
+static bool take_whole(struct conclusion *c, const struct setting *item, struct buf *names)
+{
+    struct words list = words_of(str_z(c->out->arena, item->value), ',');
+    while (words_next(&list)) {
+        const char *name = whole_name(str_trim(list.word));
+        if (!name)
+            return replaced(c, "lora-whole", item->key, item->where) ||
+                   FAIL(c->error, UNSUPPORTED, item->where,
+                        "of modules that are trained whole embed_tokens and lm_head are modelled, "
+                        "not '%.*s'",
+                        STR_ARGS(str_short(list.word)));
+        if (*name && !words_have(str_z(c->out->arena, buf_str(names)), ',', str_from(name)))
+            buf_printf(names, "%s%s", names->n ? "," : "", name);
+    }
+    return true;
+}
+
+// peft's modules_to_save.
+static bool conclude_whole(struct conclusion *c)
+{
+    struct buf names = buf_in(c->out->arena);
+    struct str where = STR_NONE;
+    for (ptrdiff_t i = 0; i < c->found->facts.count; i++) {
+        const struct setting *item = &c->found->facts.items[i];
+        if (!str_starts(item->key, STR("lora_modules_to_save")) &&
+            !str_starts(item->key, STR("additional_target")))
+            continue;
+        if (!take_whole(c, item, &names))
+            return false;
+        where = item->where;
+    }
+    return !names.n || put(c, "lora-whole", buf_str(&names), where);
+}
+
 // TRL's ModelConfig has a rank of 16 and a dropout of 0.05, LLaMA-Factory a rank of 8 and none.
 bool conclude_adapters(struct conclusion *c, const struct setting *adapters)
 {
@@ -128,7 +177,7 @@ bool conclude_adapters(struct conclusion *c, const struct setting *adapters)
                          : fact(c, "TRL") != NULL;
     if (drops && !put(c, "lora-dropout", STR("on"), (dropout ? dropout : adapters)->where))
         return false;
-    return conclude_pattern(c, &layers) && fact_count(c, &rank, "rank") &&
+    return conclude_pattern(c, &layers) && fact_count(c, &rank, "rank") && conclude_whole(c) &&
            put_count(c, "lora", rank, adapters->where) &&
            (!layers.n || put(c, "lora-targets", layers, adapters->where));
 }

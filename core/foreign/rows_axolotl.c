@@ -91,7 +91,7 @@ const struct foreign_row axolotl_rows[] = {
     {"lora_target_modules", "all-linear", NOTHING},
     {"lora_target_modules", NULL, FACT, "target-pattern"},
     {"lora_fan_in_fan_out", NULL, NOTHING},
-    {"lora_modules_to_save*", NULL, REFUSED, NULL, NO_WHOLE_MODULES},
+    {"lora_modules_to_save*", NULL, FACT}, // by their own keys
     {"lora_target_parameters*", NULL, REFUSED, NULL,
      "adapters on parameters that are no linear layers are not modelled", "lora-targets"},
     {"lora_rank_pattern*", NULL, REFUSED, NULL, "adapters of several ranks are not modelled"},

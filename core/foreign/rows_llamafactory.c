@@ -71,7 +71,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"resize_vocab", "false", NOTHING},
     {"pure_bf16", "true", FACT, "pure"},
     {"pure_bf16", "false", NOTHING},
-    {"additional_target", NULL, REFUSED, NULL, NO_WHOLE_MODULES},
+    {"additional_target*", NULL, FACT}, // by their own keys
     {"pissa_*", NULL, NOTHING},
     {"create_new_adapter", NULL, NOTHING},
     {"adapter_name_or_path", NULL, NOTHING},

@@ -97,7 +97,7 @@ const struct foreign_row trl_rows[] = {
     {"lora_alpha", NULL, NOTHING},
     {"lora_target_parameters*", NULL, REFUSED, NULL,
      "adapters on parameters that are no linear layers are not modelled", "lora-targets"},
-    {"lora_modules_to_save*", NULL, REFUSED, NULL, NO_WHOLE_MODULES},
+    {"lora_modules_to_save*", NULL, FACT}, // by their own keys
     {"lora_task_type", NULL, NOTHING},
     {"use_rslora", NULL, NOTHING},
     {"use_dora", "false", NOTHING},

@@ -38,7 +38,9 @@ static bool settle(struct trainer_command *c, struct error *e)
     bool there = !item.key.n || c->values > 1;
     if (c->runs && str_is(item.key, "config"))
         item.key = STR("launcher.trainer_file");
-    if (!there && c->values && str_is(item.key, "lora_target_modules"))
+    bool lists =
+        str_is(item.key, "lora_target_modules") || str_is(item.key, "lora_modules_to_save");
+    if (!there && c->values && lists)
         there = add_at(c, 0, item.value, e);
     c->last.key = STR_NONE;
     if (there)

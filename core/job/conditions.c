@@ -255,10 +255,26 @@ bool has_another_step_over_shards(const struct job *j)
     return is_not_fused(j) && !is_trainers(j) && !own_loop;
 }
 
+bool compares_in_factory(const struct job *j)
+{
+    return is_of(j, RECIPE_LLAMAFACTORY) && j->task == TASK_DPO;
+}
+
+// Unlike tests/runs/factory_fake.jsonl.
+bool compares_oddly_in_factory(const struct job *j)
+{
+    bool split = j->ulysses > 1 || j->ring > 1;
+    bool liger = j->loss != LOSS_FULL || j->layer_kernels != KERNELS_OF_TORCH;
+    return compares_in_factory(j) && (job_stands_on_4(j) || j->batching == BATCHING_PACKED ||
+                                      j->evaluation_batch || j->offload || liger || split);
+}
+
 bool is_unpredicted_task(const struct job *j)
 {
     bool known = j->task != TASK_CAPACITY;
-    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known) && !is_megatron(j);
+    bool factorys = compares_in_factory(j) && j->lora_rank;
+    return j->task != TASK_SFT && is_not_verls(j) && !(is_trl(j) && known) && !factorys &&
+           !is_megatron(j);
 }
 
 bool is_trls_own_task(const struct job *j)

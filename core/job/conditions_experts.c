@@ -16,6 +16,26 @@ bool has_other_experts(const struct job *j)
     return !words_have(known, '|', str_from(j->model.family->model_type));
 }
 
+static bool is_gpt_oss(const struct job *j)
+{
+    return str_is(str_from(j->model.family->model_type), "gpt_oss");
+}
+
+// transformers 5.17, quantizers/auto.py, merge_quantization_configs: ValueError, of a
+// checkpoint that is packed otherwise.
+bool packs_gpt_oss(const struct job *j)
+{
+    return j->packed && is_gpt_oss(j);
+}
+
+// Experts and routers of gpt-oss are no linear layers: peft's all-linear is its attention, seen on
+// fake tensors (tests/runs/sinks_fake.jsonl).
+bool adapts_other_experts(const struct job *j)
+{
+    bool attention = j->lora_targets == LORA_ALL_TARGETS || !(j->lora_targets & OF_EXPERTS);
+    return has_other_experts(j) && !(attention && is_gpt_oss(j));
+}
+
 bool folds_experts(const struct job *j)
 {
     return job_folds_experts(j) && (j->lora_targets & (OF_EXPERTS | 1u << TARGET_UNNAMED));

@@ -51,13 +51,19 @@ bool job_narrows_adapters(const struct job *p)
     return p->packed && (p->recipe == RECIPE_TRL || !job_autocasts(p));
 }
 
+static bool keeps_adapters_wide(const struct job *p)
+{
+    return p->recipe == RECIPE_TRANSFORMERS || p->recipe == RECIPE_LLAMAFACTORY;
+}
+
 // Parameters that zero.Init has cut are in bf16, and DeepSpeed 0.19 casts no other then (runtime/
 // engine.py, _cast_module_mixed_precision), so that peft's stay in fp32. TRL 1.16 asks peft for
 // adapters as wide as the model under ZeRO-3 (autocast_adapter_dtype in trainer/sft_trainer.py and
-// the others); the Trainer leaves that to its user, and this is what peft does by itself.
+// the others); the Trainer leaves that to its user, LLaMA-Factory says nothing, and this is what
+// peft does by itself.
 static bool keeps_cut_adapters(const struct job *p)
 {
-    return p->strategy == STRATEGY_ZERO3 && p->recipe == RECIPE_TRANSFORMERS &&
+    return p->strategy == STRATEGY_ZERO3 && keeps_adapters_wide(p) &&
            p->precision == PRECISION_MIXED && p->loads_once;
 }
 
@@ -66,6 +72,51 @@ bool job_widens_adapters(const struct job *p)
 {
     bool keeps_made = p->strategy == STRATEGY_FSDP2 && p->precision == PRECISION_BF16;
     return p->lora_rank && !p->packed && (keeps_made || keeps_cut_adapters(p));
+}
+
+static bool copies(const struct job *j, enum whole_module module)
+{
+    return j->lora_whole & 1u << module;
+}
+
+// peft adds a score's module to those that are trained whole (peft_model.py,
+// PeftModelForSequenceClassification).
+bool copies_score(const struct job *j)
+{
+    return j->task == TASK_REWARD && copies(j, WHOLE_HEAD);
+}
+
+// Seen on fake tensors (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model, calls
+// transformers 5.17's tie_weights): KeyError, attribute 'weight' already exists, of peft's wrapper.
+bool copies_tied_head(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_TIED) && copies(j, WHOLE_HEAD);
+}
+
+// Without a wrapper of its own the head is tied to the embedding's copy there.
+bool copies_tied_embedding(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_TIED) && copies(j, WHOLE_EMBEDDING);
+}
+
+// Seen on fake tensors (trl 1.16, trainer/utils.py, add_fused_lm_head): RuntimeError, b must be 2D.
+bool reads_copied_head(const struct job *j)
+{
+    return job_fuses_head(j) && j->task != TASK_REWARD && copies(j, WHOLE_HEAD);
+}
+
+// Read with the originals, which stage 3 then keeps longer: on fake tensors 10 % more than with the
+// copies alone.
+bool reads_originals(const struct job *j)
+{
+    return j->lora_whole && (job_reads_reference(j) || j->precomputed);
+}
+
+// Seen on fake tensors (deepspeed 0.19.8, runtime/zero/utils.py, defragment): AssertionError, as a
+// copy is in bf16 and the adapters are not.
+bool joins_two_widths(const struct job *j)
+{
+    return j->lora_whole && job_widens_adapters(j);
 }
 
 // trl 1.16, trainer/reward_config.py, dpo_config.py and kto_config.py: disable_dropout is True

@@ -18,7 +18,12 @@ static bool is_plain_family(const struct job *j)
 bool has_other_layers(const struct job *j)
 {
     bool mixed = model_has(&j->model, FEATURE_DELTA_NET) && model_has(&j->model, FEATURE_EXPERTS);
-    return mixed || j->model.features & (FEATURE_MLA | FEATURE_VISION_SIGLIP);
+    return mixed || model_has(&j->model, FEATURE_MLA);
+}
+
+bool adapts_siglips_images(const struct job *j)
+{
+    return model_has(&j->model, FEATURE_VISION_SIGLIP) && has_images(j);
 }
 
 // peft finds no q_proj where one module computes queries, keys and values.
@@ -108,6 +113,13 @@ bool has_idle_tower(const struct job *j)
     return !has_images(j) && j->freeze == FREEZE_NONE;
 }
 
+// Of a model that is peft's the Trainer has ddp look for what gets none (transformers 5.17,
+// trainer.py, ddp_find_unused_parameters).
+bool waits_for_tower(const struct job *j)
+{
+    return has_idle_tower(j) && !(j->lora_rank && (is_trl(j) || job_is_trainers(j)));
+}
+
 bool has_untrained_part(const struct job *j)
 {
     return !has_images(j) || freezes_part(j);
@@ -126,13 +138,17 @@ bool names_no_layer(const struct job *j)
 
 bool has_idle_adapters(const struct job *j)
 {
-    return has_idle_tower(j) && j->lora_targets == LORA_ALL_TARGETS;
+    const unsigned of_windows = 1u << TARGET_GATE | 1u << TARGET_UP | 1u << TARGET_DOWN;
+    bool windows = model_has(&j->model, FEATURE_VISION_WINDOWS);
+    bool named = windows && (j->lora_targets & of_windows);
+    return has_idle_tower(j) && (j->lora_targets == LORA_ALL_TARGETS || named);
 }
 
 bool is_not_plain(const struct job *j)
 {
     bool plain = j->recipe == RECIPE_HF || j->recipe == RECIPE_TRANSFORMERS;
-    return !plain && (j->recipe != RECIPE_TRL || j->task != TASK_SFT);
+    bool texts = j->freeze == FREEZE_VISION && !has_images(j) && has_own_adapters(j);
+    return !plain && ((j->recipe != RECIPE_TRL && !texts) || j->task != TASK_SFT);
 }
 
 bool has_other_attention(const struct job *j)

@@ -139,17 +139,22 @@ bool read_around(struct job *j, const struct setting *item, struct error *e)
 
 static const char target_names[] = "q|k|v|o|gate|up|down"; // in the order of enum lora_target
 
-static bool read_lora_target(unsigned *targets, struct str name, struct str where, struct error *e)
+static const char whole_names[] = "embed|head"; // in the order of enum whole_module
+
+// The bits of names with commas between them; false at one that is not known, which is then there.
+static bool read_names(unsigned *bits, const char *known, struct str list, struct str *unknown)
 {
-    struct words words = words_of(target_names, '|');
-    for (int i = 0; words_next(&words); i++)
-        if (str_equal(words.word, name)) {
-            *targets |= 1u << i;
-            return true;
-        }
-    return FAIL(e, BAD_INPUT, where,
-                "lora-targets must be all-linear or a list out of q,k,v,o,gate,up,down, not '%.*s'",
-                STR_ARGS(str_short(name)));
+    for (struct str_cut c = str_cut(list, ',');; c = str_cut(c.tail, ',')) {
+        struct words words = words_of(known, '|');
+        unsigned bit = 1;
+        bool more = words_next(&words);
+        for (; more && !str_equal(words.word, c.head); more = words_next(&words))
+            bit <<= 1;
+        *unknown = c.head;
+        *bits |= bit;
+        if (!more || !c.found)
+            return more;
+    }
 }
 
 // Width first.
@@ -170,14 +175,24 @@ bool read_image_size(struct job *j, const struct setting *item, struct error *e)
 bool read_lora_targets(struct job *j, const struct setting *item, struct error *e)
 {
     bool all = str_is(item->value, "all-linear");
+    struct str unknown;
     j->lora_targets = all ? LORA_ALL_TARGETS : 0;
-    for (struct str_cut c = str_cut(item->value, ','); !all; c = str_cut(c.tail, ',')) {
-        if (!read_lora_target(&j->lora_targets, c.head, item->where, e))
-            return false;
-        if (!c.found)
-            break;
-    }
-    return true;
+    if (all || read_names(&j->lora_targets, target_names, item->value, &unknown))
+        return true;
+    return FAIL(e, BAD_INPUT, item->where,
+                "lora-targets must be all-linear or a list out of q,k,v,o,gate,up,down, not '%.*s'",
+                STR_ARGS(str_short(unknown)));
+}
+
+bool read_lora_whole(struct job *j, const struct setting *item, struct error *e)
+{
+    struct str unknown;
+    j->lora_whole = 0;
+    if (read_names(&j->lora_whole, whole_names, item->value, &unknown))
+        return true;
+    return FAIL(e, BAD_INPUT, item->where,
+                "lora-whole must be embed, head or embed,head, not '%.*s'",
+                STR_ARGS(str_short(unknown)));
 }
 
 // ------------------------------------------------------------------ the way back
@@ -233,20 +248,29 @@ void put_image_size(struct buf *b, const struct job *j)
                (unsigned long long)j->image_height);
 }
 
-void put_lora_targets(struct buf *b, const struct job *j)
+static void put_names(struct buf *b, const char *known, unsigned bits)
 {
-    struct words words = words_of(target_names, '|');
+    struct words words = words_of(known, '|');
     bool first = true;
-    if (j->lora_targets == LORA_ALL_TARGETS) {
-        buf_put_z(b, "all-linear");
-        return;
-    }
     for (int i = 0; words_next(&words); i++)
-        if (j->lora_targets & 1u << i) {
+        if (bits & 1u << i) {
             buf_put_z(b, first ? "" : ",");
             buf_put(b, words.word);
             first = false;
         }
+}
+
+void put_lora_targets(struct buf *b, const struct job *j)
+{
+    if (j->lora_targets == LORA_ALL_TARGETS)
+        buf_put_z(b, "all-linear");
+    else
+        put_names(b, target_names, j->lora_targets);
+}
+
+void put_lora_whole(struct buf *b, const struct job *j)
+{
+    put_names(b, whole_names, j->lora_whole);
 }
 
 static uint64_t number_of(const struct job *j, const struct setting_def *def)
@@ -342,6 +366,13 @@ static bool says_nothing(const struct job *j, const struct setting_def *def)
     return j->task == TASK_REWARD && def->field.offset == offsetof(struct job, loss);
 }
 
+// Which layers have adapters, and what is trained whole beside them.
+static const char *text_phrase(const struct job *j, const struct setting_def *def)
+{
+    bool whole = def->field.offset == offsetof(struct job, lora_whole);
+    return j->lora_rank && (!whole || j->lora_whole) ? def->phrase : NULL;
+}
+
 // NULL where the value goes without saying.
 static const char *phrase_of(const struct job *j, const struct setting_def *def)
 {
@@ -355,7 +386,7 @@ static const char *phrase_of(const struct job *j, const struct setting_def *def)
     case SETTING_CHOICE:
         return def->phrase && def->words && is_fallback(j, def) ? NULL : def->phrase;
     case SETTING_TEXT:
-        return def->phrase && j->lora_rank ? def->phrase : NULL; // its targets
+        return text_phrase(j, def);
     case SETTING_BYTES:
     case SETTING_FLAG:
         break;

@@ -102,12 +102,13 @@ static bool spread_tokens(struct job *j, struct error *e)
 }
 
 // All of peft's linear layers where none is named, or all that have a name; beside experts those
-// are fewer.
+// are fewer, and in a vision tower.
 static void conclude_targets(struct job *j)
 {
     if (j->lora_rank && !j->lora_targets)
         j->lora_targets = LORA_ALL_TARGETS;
-    if (j->lora_targets == LORA_NAMED_TARGETS && !model_has(&j->model, FEATURE_EXPERTS))
+    bool fewer = model_has(&j->model, FEATURE_EXPERTS) || j->model.vision.depth;
+    if (j->lora_targets == LORA_NAMED_TARGETS && !fewer)
         j->lora_targets = LORA_ALL_TARGETS;
 }
 
@@ -626,7 +627,8 @@ uint64_t job_rows(const struct job *p)
     bool pairs = p->task == TASK_REWARD || p->task == TASK_DPO;
     if (p->batching == BATCHING_PACKED)
         return 1;
-    return pairs && p->recipe == RECIPE_TRL ? sat_mul(p->batch, 2) : p->batch;
+    bool holds_both = p->recipe == RECIPE_TRL || p->recipe == RECIPE_LLAMAFACTORY;
+    return pairs && holds_both ? sat_mul(p->batch, 2) : p->batch;
 }
 
 uint64_t job_image_tokens(const struct job *p)

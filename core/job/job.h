@@ -86,6 +86,7 @@ enum task {
     TASK_PRETRAIN, // another word for sft
     TASK_OPD,      // another word for distill
 };
+enum whole_module { WHOLE_EMBEDDING, WHOLE_HEAD };
 enum context_comm { CONTEXT_HANDED, CONTEXT_DEALT }; // how Megatron's context parallel talks
 enum freeze { FREEZE_NONE, FREEZE_VISION, FREEZE_LANGUAGE };
 enum batching { BATCHING_FULL, BATCHING_PADDED, BATCHING_PACKED };
@@ -186,6 +187,7 @@ struct job {
     uint64_t replicas;        // of fsdp2's shards, each over as many ranks (HSDP)
     uint64_t lora_rank;       // 0: every parameter is trained
     unsigned lora_targets;    // bits by enum lora_target
+    unsigned lora_whole;      // bits by enum whole_module: trained beside adapters, all of it
     bool lora_dropout;        // before adapters
     bool dora;                // and a magnitude for each output of an adapted layer
     enum quantize packed;     // linear layers in four bits, and how their scales are

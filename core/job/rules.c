@@ -47,6 +47,9 @@
     "weight that comes back from the host; zero1, zero2, fsdp2 and one GPU run it"
 // Seen with torch 2.11 (distributed/fsdp/sharded_grad_scaler.py, found_inf of one element): output
 // with shape [] doesn't match the broadcast shape [1].
+#define TIED_COPY                                                                                 \
+    "the head is tied to the embedding, and transformers ties it anew under fsdp2, which peft's " \
+    "copy does not let it do; DeepSpeed and ddp run it"
 #define FSDP1_FUSED_FP16 \
     "in fp16 fsdp1's scaler hands torch's fused Adam a tensor that it refuses: --optimizer adamw"
 
@@ -93,7 +96,7 @@ const struct rule needed_rules[] = {
      "the images of a sequence take @image_tokens@ tokens of its context and leave none for text"},
     {IS_VISION, 0, has_unfit_tower, 0, CANNOT, "images",
      "the tower's out_hidden_size is not the hidden_size of the text: no image can stand in it"},
-    {IS_VISION | IS_DDP, 0, has_idle_tower, 0, CANNOT, "freeze",
+    {IS_VISION | IS_DDP, 0, waits_for_tower, 0, CANNOT, "freeze",
      "without images ddp waits for gradients that the vision tower never gets: --freeze vision"},
     {.test = is_another_recipe,
      .in = IN_EVERY_TARGET,
@@ -313,6 +316,17 @@ const struct rule needed_rules[] = {
     {IS_DORA | IS_FSDP1, 0, NULL, 0, CANNOT, "dora", FSDP1_DORA},
     {IS_LORA_DROPOUT, IS_LORA, NULL, 0, CANNOT, "lora-dropout",
      "a dropout before adapters needs a rank; --lora 16 is an example"},
+    {IS_LORA_WHOLE, IS_LORA, NULL, 0, CANNOT, "lora-whole",
+     "modules are trained whole beside adapters, which need a rank; --lora 16 is an example"},
+    {IS_LORA_WHOLE, 0, copies_score, 0, CANNOT, "lora-whole",
+     "a reward model's head is trained whole whatever is said; embed is what can be added"},
+    {IS_LORA_WHOLE | IS_FSDP2, 0, copies_tied_head, 0, CANNOT, "lora-whole", TIED_COPY},
+    {IS_LORA_WHOLE | IS_FSDP1, 0, reads_copied_head, 0, CANNOT, "lora-whole",
+     "TRL reads the head where fsdp1 has it in parts; fsdp2 and DeepSpeed run it"},
+    {IS_LORA_WHOLE | IS_ZERO3, 0, joins_two_widths, 0, CANNOT, "lora-whole",
+     "DeepSpeed cannot join copies in bf16 with peft's adapters in fp32 under zero3; zero2 runs "
+     "it, "
+     "and so does TRL"},
     // peft 0.21.0, tuners/lora/layer.py, ParamWrapper.__init__.
     {IS_LORA_DROPOUT, 0, folds_experts, 0, CANNOT, "lora-dropout",
      "peft has no dropout for adapters over experts; --lora-targets q,k,v,o leaves them as they "

@@ -24,6 +24,12 @@
     "Trainer runs it, in TRL over shards as 1.16 does"
 #define OTHER_MUON \
     "muon is modelled in hf's step on one GPU and under ddp, without experts and adapters"
+#define PACKED_COPY                                                                          \
+    "modules trained whole beside packed weights are modelled on one GPU, under ddp, zero1 " \
+    "and zero2"
+#define PACKED_TOWER \
+    "a vision tower in four bits is modelled on one GPU, under ddp, zero1 and zero2"
+#define SPREAD_COPY "modules trained whole are not modelled where sequences are split"
 #define SPREAD_KERNELS                                                                     \
     "Liger's layer kernels are not modelled under sequence parallel, but in the steps of " \
     "deepspeed and hf"
@@ -52,7 +58,12 @@ const struct rule unmodelled_rules[] = {
     {IS_MEGATRON, 0, saves, 0, NOT_YET, "save", "Megatron's checkpoints are not modelled"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
      "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
-     "dpo, kto, grpo, rloo and distill are"},
+     "dpo, kto, grpo, rloo and distill are, and llamafactory's dpo with adapters"},
+    {IS_FSDP, 0, compares_in_factory, 0, NOT_YET, "strategy",
+     "LLaMA-Factory's dpo is modelled on one GPU, under ddp and DeepSpeed"},
+    {0, 0, compares_oddly_in_factory, 0, NOT_YET, "task",
+     "LLaMA-Factory's dpo is modelled in 0.9.5, with rows that are not packed, without evaluation, "
+     "offload, Liger's kernels and shared sequences; --recipe trl has more"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
     {IS_REPLICATED, 0, is_verls, 0, NOT_YET, "replicate",
@@ -106,21 +117,27 @@ const struct rule unmodelled_rules[] = {
      "@family@ is counted, but no step is modelled; fathom probe --engine torch measures one, "
      "with --fake without a GPU"},
     {IS_VISION, 0, is_not_plain, 0, NOT_YET, "recipe",
-     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft only"},
+     "@family@ is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with "
+     "--freeze vision, in those of axolotl and llamafactory"},
     {IS_LORA, 0, has_other_layers, 0, NOT_YET, "lora",
-     "LoRA over @family@ is not modelled; over models without latent or linear attention and "
-     "SigLIP's tower it is"},
+     "LoRA over @family@ is not modelled; over models without latent or linear attention it is"},
+    {IS_LORA, 0, adapts_siglips_images, 0, NOT_YET, "images",
+     "LoRA over @family@ is modelled for texts, without images"},
     {IS_VISION | IS_ZERO3 | IS_FROZEN_LANGUAGE, 0, NULL, 0, NOT_YET, "freeze",
      "a frozen language model is not modelled under zero3 (what is reserved was 10 % more)"},
     {IS_VISION | IS_FSDP1, 0, has_untrained_part, 0, NOT_YET, "images",
      "under fsdp1 a vision tower is modelled where all of the model is trained: with images, "
      "without freeze"},
-    {IS_VISION | IS_NF4, 0, NULL, 0, NOT_YET, "quantize",
-     "a vision tower in four bits is not modelled; models of text alone are"},
+    {IS_VISION | IS_NF4, 0, has_images, 0, NOT_YET, "images",
+     "a vision tower in four bits is modelled for texts, without images"},
+    {IS_VISION | IS_NF4 | IS_FSDP, 0, NULL, 0, NOT_YET, "quantize", PACKED_TOWER},
+    {IS_VISION | IS_NF4 | IS_ZERO3, 0, NULL, 0, NOT_YET, "quantize", PACKED_TOWER},
+    {IS_LORA | IS_ZERO3, 0, has_siglip, 0, NOT_YET, "strategy",
+     "LoRA over @family@ is not modelled under zero3; under zero2 and fsdp2 it is"},
+    {IS_VISION | IS_LORA | IS_ZERO3, 0, has_idle_adapters, 0, NOT_YET, "lora",
+     "adapters on an idle vision tower are not modelled under zero3: --freeze vision"},
     {IS_VISION | IS_FSDP1 | IS_LORA, 0, NULL, 0, NOT_YET, "lora",
      "adapters of a model with vision are not modelled under fsdp1; under fsdp2 they are"},
-    {IS_VISION | IS_LORA, 0, has_idle_adapters, 0, NOT_YET, "lora",
-     "adapters on an idle vision tower are not modelled: --freeze vision"},
     {IS_VISION | IS_LORA, 0, names_no_layer, 0, CANNOT, "lora-targets",
      "these are layers of the language model, which is frozen; all-linear has the tower's"},
     {IS_VISION | IS_SP, 0, NULL, 0, NOT_YET, "sp",
@@ -219,9 +236,13 @@ const struct rule unmodelled_rules[] = {
     {IS_LORA, 0, names_parts_of_a_layer, 0, CANNOT, "lora-targets",
      "a layer of @family@ computes several of these at once, and peft finds none of that name: "
      "--lora-targets all-linear"},
-    {IS_LORA | IS_EXPERTS, 0, has_other_experts, 0, NOT_YET, "lora",
+    {IS_LORA | IS_EXPERTS, 0, adapts_other_experts, 0, NOT_YET, "lora",
      "LoRA over @family@ is not modelled; over the experts of Qwen, Mixtral, OLMoE, GLM-4.5 and "
-     "MiniMax-M2 it is"},
+     "MiniMax-M2 it is, and over gpt-oss's attention"},
+    {IS_NF4, 0, packs_gpt_oss, 0, NOT_YET, "quantize",
+     "@family@ is saved in MXFP4, over which transformers takes no other packing; over its weights "
+     "in "
+     "bf16 adapters are modelled"},
     {IS_LORA | IS_EXPERTS, 0, names_experts_elsewhere, 0, NOT_YET, "lora-targets",
      "what the older peft of @recipe@ makes of gate, up and down beside experts is not modelled; "
      "q,k,v,o is, and all-linear, which is that there"},
@@ -281,6 +302,22 @@ const struct rule unmodelled_rules[] = {
      "out; --layer-kernels liger has the rest"},
     {IS_LIGER, 0, changes_logits, 0, NOT_YET, "loss",
      "liger's loss over soft-capped logits or multiplied ones is not modelled; the full loss is"},
+    {IS_LORA_WHOLE | IS_FSDP1, 0, NULL, 0, NOT_YET, "lora-whole",
+     "modules trained whole beside adapters are not modelled under fsdp1; elsewhere they are"},
+    {IS_LORA_WHOLE | IS_FSDP2, 0, copies_tied_embedding, 0, NOT_YET, "lora-whole",
+     "a copy of a tied embedding is not modelled under fsdp2; under DeepSpeed it is"},
+    {IS_LORA_WHOLE | IS_NF4 | IS_FSDP, 0, NULL, 0, NOT_YET, "lora-whole", PACKED_COPY},
+    {IS_LORA_WHOLE | IS_NF4 | IS_ZERO3, 0, NULL, 0, NOT_YET, "lora-whole", PACKED_COPY},
+    {IS_LORA_WHOLE | IS_ZERO3, 0, reads_originals, 0, NOT_YET, "lora-whole",
+     "modules trained whole beside adapters are not modelled under zero3 where a reference is "
+     "read; "
+     "under zero2 and fsdp2 they are"},
+    {IS_LORA_WHOLE | IS_VISION, 0, NULL, 0, NOT_YET, "lora-whole",
+     "modules trained whole are not modelled in a model with vision"},
+    {IS_LORA_WHOLE | IS_SP, 0, NULL, 0, NOT_YET, "sp", SPREAD_COPY},
+    {IS_LORA_WHOLE | IS_CP, 0, NULL, 0, NOT_YET, "cp", SPREAD_COPY},
+    {IS_LORA_WHOLE | IS_OFFLOAD_OPTIMIZER, 0, NULL, 0, NOT_YET, "offload",
+     "modules trained whole beside adapters are not modelled with offload"},
     {IS_LORA_DROPOUT | IS_DORA, 0, NULL, 0, NOT_YET, "lora-dropout",
      "a dropout before adapters is not modelled with DoRA, which runs the base once more for it"},
     {0},

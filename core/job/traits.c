@@ -110,6 +110,7 @@ static trait_set of_switches(const struct job *j)
            if_so(j->expandable, IS_EXPANDABLE) | if_so(j->fused_kernels, IS_FUSED_KERNELS) |
            if_so(j->entropy_saving, IS_ENTROPY_SAVING) | if_so(j->lora_rank > 0, IS_LORA) |
            if_so(j->dora, IS_DORA) | if_so(j->lora_dropout, IS_LORA_DROPOUT) |
+           if_so(j->lora_whole > 0, IS_LORA_WHOLE) |
            if_so(job_wrapped_classes(j) != NULL, IS_NAMED) | if_so(j->sync_each_batch, IS_SYNCED) |
            if_so(j->backward_prefetch, IS_PREFETCHED) | if_so(j->overlap_comm, IS_OVERLAP) |
            if_so(job_reduces_wide(j), IS_REDUCED_WIDE) | if_so(j->evaluation_batch, IS_EVALUATED) |

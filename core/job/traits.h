@@ -92,6 +92,7 @@ __extension__ typedef unsigned __int128 trait_set; // one bit a trait
 #define IS_NF4_SINGLE   TRAIT(126) // and their scales in fp32
 #define IS_LORA_TARGETS TRAIT(67)  // adapters on some layers only
 #define IS_DORA         TRAIT(90)  // adapters with magnitudes
+#define IS_LORA_WHOLE   TRAIT(91)  // modules trained whole beside adapters
 #define IS_LORA_DROPOUT TRAIT(118) // adapters with a dropout
 #define IS_NAMED        TRAIT(74)  // layers that FSDP does not find by itself
 #define IS_KTO          TRAIT(68)

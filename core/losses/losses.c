@@ -2,6 +2,7 @@
 // Python's lifetimes (core/models/scope.h).
 #include "core/losses/losses.h"
 
+#include "core/losses/factory.h"
 #include "core/losses/router.h"
 #include "core/losses/trl.h"
 #include "core/models/forward.h"
@@ -274,6 +275,8 @@ struct var forward_to_loss(struct trainer *t)
 {
     bool scores = job_generates(t->job) && t->job->task != TASK_DISTILL;
     bool reads = t->is_reference || (t->without_graph && scores);
+    if (factory_compares(t->job))
+        return taken(factory_comparing_loss(t));
     if (trl_compares(t->job))
         return taken((reads ? trl_read : trl_comparing_loss)(t));
     struct output o = model_forward(t);

@@ -234,24 +234,102 @@ static void add_in_layer(struct trainer *t, int layer)
     }
 }
 
+// peft's ModulesToSaveWrapper (utils/other.py): a module that is trained beside the adapters is a
+// copy, and the frozen original stays. peft casts adapters only; TRL narrows all that is trained
+// over packed weights, LLaMA-Factory 0.9.5 makes it fp32 (model/adapter.py, _setup_lora_tuning).
+static uint32_t copy_width(const struct trainer *t, const struct parameter *original)
+{
+    if (t->strategy->load)
+        return original->width;
+    if (job_narrows_adapters(t->job))
+        return 2;
+    return t->job->recipe == RECIPE_LLAMAFACTORY ? 4 : original->width;
+}
+
+static void take_copy(struct trainer *t, int parameter)
+{
+    struct parameter *copy = &t->graph.parameters[parameter];
+    copy->frozen = false;
+    copy->width = copy_width(t, copy);
+    copy->weight = NULL;
+    take_thin(t, parameter);
+}
+
+// Another behind all that there are, with the same weight.
+static int put_behind(struct graph *g, int parameter)
+{
+    g->parameters[g->parameter_count] = g->parameters[parameter];
+    return g->parameter_count++;
+}
+
+// What is used keeps its number: the original gets one behind all others.
+static void copy_module(struct trainer *t, int parameter)
+{
+    int original = put_behind(&t->graph, parameter);
+    t->graph.parameters[parameter].original = original;
+    take_copy(t, parameter);
+}
+
+// Of tied modules each has a copy of its own, and what is not copied goes on with the original.
+static void copy_modules(struct trainer *t)
+{
+    struct graph *g = &t->graph;
+    bool tied = t->head == t->embedding;
+    unsigned which = t->job->lora_whole;
+    if (which)
+        g->parameters[t->embedding].tied = false;
+    if (which & 1u << WHOLE_EMBEDDING) {
+        copy_module(t, t->embedding);
+        t->head = tied ? g->parameters[t->embedding].original : t->head;
+    }
+    if (which & 1u << WHOLE_HEAD && tied) {
+        t->head = put_behind(g, t->head);
+        take_copy(t, t->head);
+    }
+    for (int i = 0; which & 1u << WHOLE_HEAD && i < t->head_count; i++)
+        copy_module(t, t->head + i);
+}
+
+int parameters_in_order(const struct trainer *t, int *order)
+{
+    const struct graph *g = &t->graph;
+    int count = 0, end = t->final_norm + t->norm_count + t->head_count;
+    for (int i = 0; i < end; i++) {
+        const struct parameter *p = &g->parameters[i];
+        if (p->original)
+            order[count++] = p->original;
+        order[count++] = i;
+        for (int j = 0; j < adapter_tensors(p); j++)
+            order[count++] = p->adapter + j;
+    }
+    if (count < g->parameter_count) // a copy of a tied head
+        order[count++] = t->head;
+    return count;
+}
+
 void adapters_build(struct trainer *t)
 {
     const struct job *job = t->job;
     struct graph *g = &t->graph;
     int first = g->parameter_count;
-    for (int i = 0; i < first; i++)
+    for (int i = 0; i < first; i++) {
         g->parameters[i].frozen = true;
+        g->parameters[i].idle = false;
+    }
     tower_adapters(t);
     for (uint64_t i = 0; i < job->model.layers && job->freeze != FREEZE_LANGUAGE; i++)
         add_in_layer(t, (int)i);
     take_folds(t);
     g->embedding_is_leaf = job->checkpointing;
     g->adapters_drop = job_drops_in_adapters(job);
-    if (t->strategy->load) // they come with the rest, in the type that the strategy keeps
+    if (t->strategy->load) { // they come with the rest, in the type that the strategy keeps
+        copy_modules(t);
         return;
+    }
     cast_adapters(t, first, 4);
     if (job_narrows_adapters(job))
         cast_adapters(t, first, 2);
     if (job_is_prepared(job) && job_shifts_logits(job) && job->recipe == RECIPE_TRANSFORMERS)
         narrow_ends(t);
+    copy_modules(t);
 }

@@ -15,6 +15,10 @@ void pack_weight(struct trainer *t, struct parameter *p);
 // elements (bnb_4bit_quant_storage), in a single column.
 uint64_t stored_elements(const struct parameter *p);
 
+// All parameters as named_parameters has them: an original before its copy, peft's matrices behind
+// their weight. Gives how many.
+int parameters_in_order(const struct trainer *t, int *order);
+
 // Adapters on the card beside packed weights, in fp32 as peft makes them, then in this width.
 void take_adapters(struct trainer *t, uint32_t width);
 

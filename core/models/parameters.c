@@ -1,16 +1,28 @@
 // See parameters.h. What there is, and in which order, says core/model/params.c.
 #include "core/models/parameters.h"
 
+#include <stddef.h>
 #include <string.h>
 
 #include "core/base/num.h"
 #include "core/models/adapters.h"
 #include "core/models/vision/vision.h"
 
-// What bitsandbytes knows: transformers 4 has each expert as linear layers.
+// Of a tower: what its blocks and mergers multiply by.
+static bool is_towers_linear(const struct tensor *row)
+{
+    bool merges = row->role == (ptrdiff_t)offsetof(struct vision_parameters, fc1) ||
+                  row->role == (ptrdiff_t)offsetof(struct vision_parameters, fc2);
+    return row->part == PART_VISION && row->shape[1] > 1 && (row->place != PLACE_MODEL || merges);
+}
+
+// What bitsandbytes knows, which leaves the head as it is (transformers 5.17, quantizers/base.py,
+// get_keys_to_not_convert): transformers 4 has each expert as linear layers.
 static bool is_linear(const struct trainer *t, const struct tensor *row)
 {
-    return !tensor_is_folded(row) || job_stands_on_4(t->job);
+    if (is_towers_linear(row))
+        return true;
+    return row->target && (!tensor_is_folded(row) || job_stands_on_4(t->job));
 }
 
 int parameter_add(struct trainer *t, const struct tensor *row)
@@ -21,7 +33,7 @@ int parameter_add(struct trainer *t, const struct tensor *row)
                           .columns = row->shape[1],
                           .width = t->width,
                           .cut = row->cut,
-                          .packed = row->target && t->job->packed && is_linear(t, row),
+                          .packed = t->job->packed && is_linear(t, row),
                           .single = t->job->packed == QUANTIZE_NF4_SINGLE};
     bool as_stored = t->job->strategy == STRATEGY_FSDP2 || t->job->strategy == STRATEGY_ZERO3;
     if (p.packed && t->job->recipe == RECIPE_TRL && t->job->precision != PRECISION_BF16 &&

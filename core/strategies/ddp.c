@@ -3,6 +3,7 @@
 // torch/csrc/distributed/c10d/reducer.cpp). Gradients are copied into buckets, reduced there and
 // copied back: gradient_as_bucket_view is off, as it is unless asked for.
 #include "core/base/units.h"
+#include "core/models/adapters.h"
 #include "core/strategies/strategies.h"
 
 #define BROADCAST_BYTES    (250 * MIB) // of the first parameters, coalesced
@@ -19,6 +20,12 @@ struct reducer {
 static uint64_t bytes_of(const struct parameter *p)
 {
     return p->packed ? p->rows * p->columns / 2 : p->rows * p->columns * p->width;
+}
+
+// Whether it requires a gradient, be it that none comes.
+static bool is_asked(const struct parameter *p)
+{
+    return !p->frozen || p->idle;
 }
 
 // What is sent together: parameters of one type.
@@ -63,12 +70,10 @@ static void broadcast(struct trainer *t)
     const struct graph *g = &t->graph;
     struct parcels p = {.sent = NEW(t->machine->arena, struct parcel, g->parameter_count + TYPES)};
     struct storage *in_flight = NULL;
-    for (int i = 0; p.seen < g->parameter_count; i++) {
-        int adapter = g->parameters[i].adapter;
-        pack_parcel(&p, &g->parameters[i]);
-        for (int j = 0; j < adapter_tensors(&g->parameters[i]); j++)
-            pack_parcel(&p, &g->parameters[adapter + j]);
-    }
+    int *order = NEW(t->machine->arena, int, g->parameter_count);
+    int count = parameters_in_order(t, order);
+    for (int i = 0; i < count; i++)
+        pack_parcel(&p, &g->parameters[order[i]]);
     for (int i = 0; i < TYPES; i++)
         if (p.open[i].count)
             close_parcel(&p, &p.open[i]);
@@ -90,7 +95,7 @@ static void build(struct trainer *t)
     whole_build(t);
     broadcast(t);
     for (int i = 0; i < g->parameter_count; i++)
-        bytes += g->parameters[i].frozen ? 0 : bytes_of(&g->parameters[i]);
+        bytes += is_asked(&g->parameters[i]) ? bytes_of(&g->parameters[i]) : 0;
     r->buckets = NEW(t->machine->arena, struct storage *, g->parameter_count);
     r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);
     t->state = r;
@@ -120,7 +125,7 @@ static void rebuild(struct trainer *t, struct reducer *r)
     r->rebuilt = true;
     for (int i = 0; i < g->parameter_count; i++) {
         const struct parameter *p = &g->parameters[order[i]];
-        bytes += p->frozen ? 0 : bytes_of(p);
+        bytes += is_asked(p) ? bytes_of(p) : 0;
         if (bytes < limit && i + 1 < g->parameter_count)
             continue;
         r->buckets[r->bucket_count++] = machine_take(t->machine, bytes, MEMORY_GRADIENTS);

@@ -145,15 +145,14 @@ static void let_go(struct trainer *t, struct unit *u)
 
 // DTensor.full_tensor (torch 2.11, distributed/tensor/placement_types.py): in the shards' type, and
 // once more without padding where they have some.
-static void read_whole(struct trainer *t, int unit)
+static void read_whole(struct trainer *t)
 {
     const struct shards *s = shards_of(t);
-    const struct unit *u = &s->units[unit];
-    struct parameter *p = &t->graph.parameters[u->parameters[0]];
-    uint32_t width = stored_width(t, u->parameters[0]);
+    struct parameter *p = &t->graph.parameters[t->head];
+    uint32_t width = stored_width(t, t->head);
     uint64_t bytes = p->rows * p->columns * width;
     struct storage *padded =
-        machine_take(t->machine, u->shards[0] * s->ranks * width, MEMORY_GATHERED);
+        machine_take(t->machine, shard_elements(t, t->head) * s->ranks * width, MEMORY_GATHERED);
     p->whole = padded;
     if (padded->bytes == bytes)
         return;
@@ -178,7 +177,7 @@ static void enter_unit(struct trainer *t, int unit)
         unit == shards_of(t)->head) // a tied one is reduced at the end
         begin_tail(t);
     if (unit == shards_of(t)->read) {
-        read_whole(t, unit);
+        read_whole(t);
         return;
     }
     gather(t, u);
@@ -217,7 +216,7 @@ static void leave_unit(struct trainer *t, int unit)
 {
     struct shards *s = shards_of(t);
     if (unit == s->read) {
-        drop(t, &t->graph.parameters[s->units[unit].parameters[0]].whole);
+        drop(t, &t->graph.parameters[t->head].whole);
         return;
     }
     if (t->job->reshard && !s->units[unit].stays)
@@ -326,8 +325,27 @@ static void leave_backward(struct trainer *t, int unit)
 static void leave_in_turn(struct trainer *t, int unit)
 {
     const struct shards *s = shards_of(t);
-    if (unit != s->tail || !s->tail_is_late)
+    bool waits = unit == s->tail && s->tail_is_late;
+    if (!waits && unit != s->read)
         leave_backward(t, unit);
+}
+
+// Of a head that TRL reads by full_tensor, this rank keeps its part of the gradient, copied
+// (torch 2.11, distributed/tensor/placement_types.py, _replicate_to_shard).
+static void gradient_ready(struct graph *g, int parameter)
+{
+    struct trainer *t = g->owner;
+    const struct shards *s = shards_of(t);
+    if (s->read < 0 || parameter != t->head)
+        return;
+    struct unit *u = &s->units[s->read];
+    struct storage *part = machine_take(
+        t->machine, shard_elements(t, parameter) * stored_width(t, parameter), MEMORY_GRADIENTS);
+    drop(t, &g->parameters[parameter].gradient);
+    if (u->gradient)
+        machine_drop(t->machine, part); // added in place
+    else
+        u->gradient = part;
 }
 
 static void end_backward(struct trainer *t)
@@ -408,6 +426,7 @@ const struct strategy_kind fsdp2_strategy = {
     .enter_backward = enter_backward,
     .leave_backward = leave_in_turn,
     .end_backward = end_backward,
+    .gradient_ready = gradient_ready,
     .clip = optimizer_clip,
     .update = optimizer_update,
     .zero = zero,

@@ -24,6 +24,8 @@ static void add_to_unit(struct trainer *t, struct unit *u, int parameter)
 static void add_with_adapter(struct trainer *t, struct unit *u, int parameter)
 {
     const struct parameter *p = &t->graph.parameters[parameter];
+    if (p->original)
+        add_to_unit(t, u, p->original);
     add_to_unit(t, u, parameter);
     for (int i = 0; i < adapter_tensors(p); i++)
         add_to_unit(t, u, p->adapter + i);

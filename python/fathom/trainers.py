@@ -17,6 +17,8 @@ LENGTHS_READ = 100_000  # rows of a data set that are looked at for the longest
 # What the accelerator says better, or changes no memory on a GPU; a CPU only stands in for the GPUs that are meant.
 ELSEWHERE = {"deepspeed", "fsdp", "fsdp_config", "output_dir", "logging_dir", "run_name", "report_to", "use_cpu",
              "dataset_num_proc", "model_init_kwargs", "hub_model_id", "warmup_steps", "project", "trackio_space_id"}
+WHOLE = {"embed_tokens": "embed", "wte": "embed", "embed_in": "embed", "word_embeddings": "embed", "lm_head": "head",
+         "embed_out": "head", "score": "", "classifier": ""}
 TARGETS = {"q_proj": "q", "k_proj": "k", "v_proj": "v", "o_proj": "o", "gate_proj": "gate", "up_proj": "up",
            "down_proj": "down"}
 ATTENTIONS = {"sdpa": "sdpa", "eager": "eager", "flash_attention_2": "flash2", "flash_attention_3": "flash3"}
@@ -91,6 +93,17 @@ def _context(trainer):
     return min(longest, limit) if longest and limit else longest, not lengths or len(set(lengths)) > 1
 
 
+def _whole(modules):
+    """What peft trains whole beside adapters; of a score it does so whatever is said."""
+    names = {module: WHOLE.get(module.rsplit(".", 1)[-1]) for module in modules}
+    unknown = sorted(module for module, name in names.items() if name is None)
+    if unknown:
+        raise refused("modules_to_save", f"{', '.join(unknown)} beside adapters is not modelled; "
+                                         "embed_tokens and lm_head are")
+    words = ",".join(sorted(filter(None, set(names.values()))))
+    return {"lora-whole": words} if words else {}
+
+
 def _adapter(model):
     """The LoRA adapters of peft, where there are any."""
     configs = getattr(model, "peft_config", None)
@@ -99,15 +112,15 @@ def _adapter(model):
     config = next(iter(configs.values()))
     if not getattr(config, "r", None) or len(configs) > 1:
         raise refused("peft_config", f"adapters of kind {type(config).__name__}, or several, are not modelled; LoRA is")
-    if getattr(config, "modules_to_save", None):
-        raise refused("modules_to_save", "modules that train beside adapters are not modelled")
+    whole = _whole(getattr(config, "modules_to_save", None) or [])
     targets = getattr(config, "target_modules", None) or []
     unknown = sorted(set(targets) - set(TARGETS)) if not isinstance(targets, str) else [targets]
     if unknown and unknown != ["all-linear"]:
         raise refused("target_modules", f"adapters on {', '.join(unknown)} are not modelled; "
                                         f"on {', '.join(TARGETS)} they are")
     words = ",".join(TARGETS[name] for name in TARGETS if name in targets) if not unknown else "all-linear"
-    return {"lora": str(config.r), "lora-targets": words, **({"dora": "on"} if getattr(config, "use_dora", False) else {})}
+    dora = {"dora": "on"} if getattr(config, "use_dora", False) else {}
+    return {"lora": str(config.r), "lora-targets": words, **whole, **dora}
 
 
 def _packing(model):

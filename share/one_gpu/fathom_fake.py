@@ -21,6 +21,7 @@ SMALL = 4096  # elements: numbers of a script's own, such as frequencies of posi
 LARGEST_REAL = 64 << 20  # bytes that are really held
 WORD = 5  # that is generated: 0 to 3 end an answer or fill it up, one or another for each family
 OF_SCALARS = {"aten::arange", "aten::full", "aten::scalar_tensor"}
+SOFTMAX = {torch.ops.aten._softmax.default, torch.ops.aten._log_softmax.default}
 INTEGERS = {"aten::randperm", "aten::randint"}
 BY_MASK = {"aten::index", "aten::index_put", "aten::index_put_", "aten::_index_put_impl_", "aten::_unsafe_index"}
 
@@ -121,6 +122,10 @@ class Script(Recorder):
                 if isinstance(tensor, torch.Tensor):
                     self.see(tensor)
             return result
+        lying = None  # a GPU's softmax copies what does not lie side by side (ATen/native/cuda/SoftMax.cu, host_softmax)
+        if function in SOFTMAX and not arguments[0].is_contiguous():
+            lying = super().__torch_dispatch__(torch.ops.aten.clone.default, types, (arguments[0],),
+                                               {"memory_format": torch.contiguous_format})
         if function is torch.ops.aten._local_scalar_dense.default:
             dtype = tensors[0].dtype
             return 1.0 if dtype.is_floating_point else False if dtype is torch.bool else 0
@@ -128,7 +133,9 @@ class Script(Recorder):
             return True
         if function is torch.ops.aten.multinomial.default and type(tensors[0]) is FakeTensor:
             return self.drawn(tensors[0].shape[:-1], arguments[1])
-        return super().__torch_dispatch__(function, types, arguments, keywords)
+        result = super().__torch_dispatch__(function, types, arguments, keywords)
+        del lying
+        return result
 
     def drawn(self, rows, count):
         """Tokens that are generated are numbers of the script's own: none of them ends an answer."""
@@ -180,6 +187,19 @@ def play_modules():
         return module
 
     torch.nn.Module._apply = apply
+
+
+def play_copies():
+    """copy.deepcopy of a parameter clones it (torch.nn.Parameter.__deepcopy__); a fake one is of another class."""
+    plain = torch.Tensor.__deepcopy__
+
+    def copied(tensor, memo):
+        if not isinstance(tensor, torch.nn.Parameter) or id(tensor) in memo:
+            return plain(tensor, memo)
+        memo[id(tensor)] = torch.nn.Parameter(tensor.data.clone(), tensor.requires_grad)
+        return memo[id(tensor)]
+
+    torch.Tensor.__deepcopy__ = copied
 
 
 def play_addresses():
@@ -287,6 +307,7 @@ def begin():
     trial = {"workspace": os.environ.get("CUBLAS_WORKSPACE_CONFIG", "")}
     recorder = Script(workspace_bytes(trial))
     play_modules()
+    play_copies()
     play_addresses()
     play_numbers()
     play_dropout()

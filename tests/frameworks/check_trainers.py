@@ -48,7 +48,7 @@ def refused(what, trainer):
 
 class Adapters:
     """As peft's LoraConfig says it."""
-    r, target_modules, use_dora, modules_to_save = 8, {"q_proj", "v_proj"}, True, None
+    r, target_modules, use_dora, modules_to_save = 8, {"q_proj", "v_proj"}, True, ["lm_head"]
 
 
 def follow(trainer, store):

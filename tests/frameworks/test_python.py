@@ -163,7 +163,7 @@ class Trainers(unittest.TestCase):
     def test_what_it_holds_is_not_left_out(self):
         self.sees("eight GPUs", gpu="8xH100-80G", strategy="fsdp2")
         self.sees("eager", attention="eager")
-        self.sees("adapters", lora=8, lora_targets="q,v", dora="on")
+        self.sees("adapters", lora=8, lora_targets="q,v", dora="on", lora_whole="head")
 
     def test_what_cannot_be_told_is_refused(self):
         for what, said in (("other adapters", "adapters on embed_tokens are not modelled"),

@@ -24,7 +24,8 @@ static const struct {
     {"model|gpu|layers|like|tied|context|recipe|for|around|task|images|image-size|freeze|batching|"
      "sample-tokens|teacher|prompt|response|beta",
      "another job"},
-    {"precision|optimizer|lora|lora-targets|lora-dropout|dora|quantize", "does not train the same"},
+    {"precision|optimizer|lora|lora-targets|lora-whole|lora-dropout|dora|quantize",
+     "does not train the same"},
     {"batch|accum", "what a plan divides the batch into"},
     {"torch|memory-limit|cp-rank|pp-rank|eval-batch|eval-size|eval-logits|save|save-hf|load-once",
      "what is around a step, or told of one"},

@@ -68,6 +68,7 @@ static const struct {
     {"optimizer", {"adamw", "adamw-fused", "sgd", "adafactor", "adamw-8bit", "adamw-paged-8bit"}},
     {"lora", {"8", "16"}},
     {"lora-targets", {"all-linear", "q,v", "o,gate,up,down"}},
+    {"lora-whole", {"embed", "head", "embed,head"}},
     {"dora", {"on", "off"}},
     {"quantize", {"nf4", "off"}},
     {"loss", {"full", "chunked:256", "liger"}},

@@ -86,6 +86,9 @@ TEST(command_lines_of_trainers)
          "--per_device_train_batch_size 1 "
          "--gradient_checkpointing_kwargs '{\"use_reentrant\": false}' && rm -r --force x",
          "", "model=x lora=16 lora-targets=q,v task=sft"},
+        {"trl sft --model_name_or_path x --use_peft --lora_dropout 0 --lora_modules_to_save "
+         "lm_head",
+         "", "model=x lora=16 lora-whole=head" PADDED},
         {"accelerate launch --config_file a.yaml sft.py --model_name_or_path x", "",
          "!what matters is in 'a.yaml': give it to --from too"},
         {"trl sft --model_name_or_path x --odd 3", "",

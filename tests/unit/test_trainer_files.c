@@ -131,8 +131,13 @@ static const struct reading trl_rows[] = {
     {TRL "attn_implementation=kernels-community/flash-attn3", "attention=flash3"},
     {TRL "attn_implementation=kernels-community/vllm-flash-attn3", "attention=flash3"},
     {TRL "attn_implementation=kernels-community/flash-attn2", "attention=flash2"},
-    {TRL "use_peft=true lora_modules_to_save.0=lm_head",
-     "!modules that are trained whole beside adapters are not modelled"},
+    {TRL "use_peft=true lora_dropout=0 lora_modules_to_save.0=lm_head "
+         "lora_modules_to_save.1=embed_tokens",
+     "lora=16 lora-whole=head,embed"},
+    {TRL "use_peft=true lora_dropout=0 lora_modules_to_save.0=score", "lora=16 lora-whole=-"},
+    {TRL "use_peft=true lora_modules_to_save.0=input_layernorm",
+     "!of modules that are trained whole embed_tokens and lm_head are modelled, not "
+     "'input_layernorm'"},
     {TRL "label_smoothing_factor=0.1",
      "!labels are smoothed over all logits once more, which is not modelled"},
     {TRL "max_length=null", "context=-"},
@@ -211,8 +216,10 @@ static const struct reading llamafactory_readings[] = {
      "batching=- attention=flash2?run/file.yaml:1:1: packed rows are predicted as full ones: "
      "flash-attn's kernels need no mask"},
     {LF "bf16=true use_reentrant_gc=false flash_attn=fa3", "attention=flash3"},
-    {LF "bf16=true additional_target=embed_tokens",
-     "!modules that are trained whole beside adapters are not modelled"},
+    {LF "bf16=true use_reentrant_gc=false additional_target=embed_tokens,lm_head",
+     "lora=8 lora-whole=embed,head"},
+    {LF "bf16=true additional_target=embed_tokens,norm",
+     "!of modules that are trained whole embed_tokens and lm_head are modelled, not 'norm'"},
     {LF "bf16=true surprise=1", "!surprise '1' of LLaMA-Factory is not read, and may change "
                                 "memory"},
     {LF "bf16=true use_reentrant_gc=false packing=true", "batching=-"},
@@ -298,8 +305,11 @@ static const struct reading axolotl_readings[] = {
      "versions do with it"},
     {AXOLOTL "fsdp_config.fsdp_version=1 fsdp_config.auto_wrap_policy=SIZE_BASED_WRAP",
      "!only units of a decoder layer are modelled: TRANSFORMER_BASED_WRAP"},
-    {AXOLOTL KERNELS "adapter=lora lora_modules_to_save.0=lm_head",
-     "!modules that are trained whole beside adapters are not modelled"},
+    {AXOLOTL KERNELS "adapter=lora lora_r=8 lora_target_linear=true "
+                     "lora_modules_to_save.0=embed_tokens lora_modules_to_save.1=lm_head",
+     "lora=8 lora-whole=embed,head"},
+    {AXOLOTL KERNELS "adapter=lora lora_modules_to_save.0=norm |lora-whole=embed",
+     "lora-whole=-?run/file.yaml:1:1: --lora-whole embed in place of lora_modules_to_save.0"},
     {AXOLOTL "dpo_use_liger_kernel=true",
      "!this loss is not modelled; the full one is (--loss stands in for it)"},
     {AXOLOTL "num_labels=1 use_kernels=false unfrozen_parameters.0=^model.visual",

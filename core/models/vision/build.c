@@ -160,14 +160,12 @@ struct span tower_block(const struct trainer *t, int block)
     return (struct span){p[block].first, last ? p[block].fc2_bias + 1 : p[block + 1].first};
 }
 
-// peft's all-linear reaches the tower, too; names of the text's layers do not.
-void tower_adapters(struct trainer *t)
+// Of Qwen's towers.
+static void adapt_tower(struct trainer *t)
 {
     const struct tower *w = t->tower;
-    const struct job *job = t->job;
-    if (!w || job->lora_targets != LORA_ALL_TARGETS || job->freeze == FREEZE_VISION)
-        return;
-    for (uint64_t i = 0; i < job->model.vision.depth; i++) {
+    const struct vision *v = vision_of(t);
+    for (uint64_t i = 0; i < v->depth; i++) {
         adapter_add(t, w->blocks[i].qkv);
         adapter_add(t, w->blocks[i].proj);
         if (has_windows(t)) {
@@ -180,10 +178,56 @@ void tower_adapters(struct trainer *t)
     }
     adapter_add(t, w->stem.fc1);
     adapter_add(t, w->stem.fc2);
-    for (uint64_t i = 0; i < job->model.vision.deepstack; i++) {
+    for (uint64_t i = 0; i < v->deepstack; i++) {
         adapter_add(t, w->mergers[i].fc1);
         adapter_add(t, w->mergers[i].fc2);
     }
+}
+
+static void adapt_siglip(struct trainer *t)
+{
+    const struct tower *w = t->tower;
+    for (uint64_t i = 0; i < vision_of(t)->depth; i++) {
+        const struct vision_parameters *p = &w->blocks[i];
+        const int linear[] = {p->k, p->v, p->q, p->proj, p->fc1, p->fc2};
+        for (int j = 0; j < COUNT_OF(linear); j++)
+            adapter_add(t, linear[j]);
+    }
+}
+
+// Layers of a tower that are called as the text's are.
+static void adapt_named(struct trainer *t)
+{
+    bool siglip = model_has(&t->job->model, FEATURE_VISION_SIGLIP), windows = has_windows(t);
+    for (uint64_t i = 0; (siglip || windows) && i < vision_of(t)->depth; i++) {
+        const struct vision_parameters *p = &t->tower->blocks[i];
+        const int of_siglip[TARGET_COUNT] = {p->q, p->k, p->v, -1, -1, -1, -1};
+        const int of_windows[TARGET_COUNT] = {-1, -1, -1, -1, p->gate, p->up, p->fc2};
+        for (int j = 0; j < TARGET_COUNT; j++) {
+            int layer = siglip ? of_siglip[j] : of_windows[j];
+            if (layer >= 0 && t->job->lora_targets & 1u << j)
+                adapter_add(t, layer);
+        }
+    }
+}
+
+// peft's all-linear reaches the tower, too, and so does a name that its layers share. Without
+// images adapters there get no gradient.
+void tower_adapters(struct trainer *t)
+{
+    const struct tower *w = t->tower;
+    const struct job *job = t->job;
+    int first = t->graph.parameter_count;
+    if (!w || job->freeze == FREEZE_VISION)
+        return;
+    if (job->lora_targets != LORA_ALL_TARGETS)
+        adapt_named(t);
+    else if (model_has(&job->model, FEATURE_VISION_SIGLIP))
+        adapt_siglip(t);
+    else
+        adapt_tower(t);
+    if (!w->images)
+        leave_idle(t, first, t->graph.parameter_count - 1);
 }
 
 // modeling_utils.py, enable_input_require_grads: of the two towers it finds the embedding of

@@ -441,13 +441,10 @@ static void narrow(struct trainer *t, int parameter)
 static void load(struct trainer *t)
 {
     const struct graph *g = &t->graph;
-    for (int i = 0, taken = 0; taken < g->parameter_count; i++) {
-        int more = adapter_tensors(&g->parameters[i]);
-        take(t, i);
-        for (int j = 0; j < more; j++)
-            take(t, g->parameters[i].adapter + j);
-        taken += 1 + more;
-    }
+    int *order = NEW(t->machine->arena, int, g->parameter_count);
+    int count = parameters_in_order(t, order);
+    for (int i = 0; i < count; i++)
+        take(t, order[i]);
     for (int i = 0; i < g->parameter_count && t->job->packed; i++)
         narrow(t, i);
 }
@@ -463,11 +460,12 @@ static uint64_t largest_parameter(const struct trainer *t)
 
 static void lay_out(struct trainer *t, struct zero *z)
 {
-    int count = t->graph.parameter_count;
+    int *order = NEW(t->machine->arena, int, t->graph.parameter_count);
+    int count = parameters_in_order(t, order);
     for (int i = 0; i < count; i++) {
-        struct group *g = &z->groups[zero_group_of(t, i)];
-        z->starts[i] = g->elements;
-        g->elements += is_frozen(t, i) ? 0 : elements_of(t, i);
+        struct group *g = &z->groups[zero_group_of(t, order[i])];
+        z->starts[order[i]] = g->elements;
+        g->elements += is_frozen(t, order[i]) ? 0 : elements_of(t, order[i]);
     }
     for (int i = 0; i < ZERO_GROUPS; i++) {
         struct group *g = &z->groups[i];

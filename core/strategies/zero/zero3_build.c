@@ -296,18 +296,6 @@ static void take_packed(struct trainer *t, const struct zero3 *z)
     }
     machine_mark(t->machine, EVENT_EMPTY_CACHE);
 }
-// As named_parameters has them: peft's matrices behind their weight.
-static int put_in_order(const struct trainer *t, const struct zero3 *z, int *order)
-{
-    int count = 0;
-    for (int i = 0; i < z->base_count; i++) {
-        const struct parameter *p = &t->graph.parameters[i];
-        order[count++] = i;
-        for (int j = 0; j < adapter_tensors(p); j++)
-            order[count++] = p->adapter + j;
-    }
-    return count;
-}
 
 // A model that was there before DeepSpeed's configuration, as where TrainingArguments are made
 // after it: every rank has all of it, which goes to the card in bf16 (engine.py,
@@ -320,7 +308,7 @@ static struct storage **cut_whole(struct trainer *t, const struct zero3 *z)
     struct storage **parts = NEW(m->arena, struct storage *, t->graph.parameter_count);
     bool stays = t->job->offload != OFFLOAD_ALL;
     int *order = NEW(m->arena, int, t->graph.parameter_count);
-    int count = put_in_order(t, z, order);
+    int count = parameters_in_order(t, order);
     for (int i = 0; i < count; i++) {
         struct parameter *p = &all[order[i]];
         p->weight = machine_take(m, p->rows * p->columns * t->width, MEMORY_PARAMETERS);
@@ -363,6 +351,12 @@ static void cut(struct trainer *t, struct zero3 *z)
     }
 }
 
+// zero.Init has cut the original; its copy is cut when what it was copied from has long been so.
+static bool stays_as_original(const struct trainer *t, const struct zero3 *z, int parameter)
+{
+    return t->graph.parameters[parameter].original && z->part_count == z->base_count;
+}
+
 // The parts of what is trained go to the host before the cache is emptied, to be joined
 // (deepspeed/utils.py, defragment).
 static void fetch_parts(struct trainer *t, const struct zero3 *z)
@@ -370,7 +364,7 @@ static void fetch_parts(struct trainer *t, const struct zero3 *z)
     if (!z->parts)
         return;
     for (int i = 0; i < z->part_count; i++)
-        if (!zero3_freezes(t, i))
+        if (!zero3_freezes(t, i) && !stays_as_original(t, z, i))
             drop(t, &z->parts[i]);
     if (t->job->recipe == RECIPE_TRL && t->job->loads_once)
         zero3_make_magnitudes(t);

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # axolotl, sft: gemma-3-4b-pt, 4096 tokens a sequence; sequences a step: 1.
-# Peak not predicted: Gemma 3 with vision is modelled in the plain step, transformers' Trainer and TRL's sft only.
+# Peak not predicted: Gemma 3 with vision is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with --freeze vision, in those of axolotl and llamafactory.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 # Predicted with --images 1
 # Predicted with --image-size 896x896

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # axolotl, sft: Qwen2.5-VL-7B-Instruct, 4096 tokens a sequence; sequences a step: 8.
-# Peak not predicted: Qwen2.5-VL is modelled in the plain step, transformers' Trainer and TRL's sft only.
+# Peak not predicted: Qwen2.5-VL is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with --freeze vision, in those of axolotl and llamafactory.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 # Predicted with --images 2
 # Predicted with --image-size 640x480

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # LLaMA-Factory, sft: Qwen3-VL-8B-Instruct, 4096 tokens a sequence; sequences a step: 8.
-# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft only.
+# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with --freeze vision, in those of axolotl and llamafactory.
 # Arguments given here win over the file: bash launch.sh max_steps=3
 # Predicted with --images 1
 # Predicted with --image-size 1280x960

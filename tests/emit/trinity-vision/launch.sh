@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Trinity-RFT, grpo: Qwen3-VL-4B-Instruct, 16384 tokens a sequence.
-# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft only.
+# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with --freeze vision, in those of axolotl and llamafactory.
 set -euo pipefail
 cd "$(dirname "$0")"
 # Ray is started here unless a cluster is there already.

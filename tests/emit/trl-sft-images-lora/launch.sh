@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: gemma-3-4b-pt, 2048 tokens a sequence; sequences a step: 1.
-# Peak not predicted: LoRA over Gemma 3 with vision is not modelled; over models without latent or linear attention and SigLIP's tower it is.
+# Peak not predicted: LoRA over Gemma 3 with vision is modelled for texts, without images.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 # Predicted with --images 1
 # Predicted with --image-size 896x896

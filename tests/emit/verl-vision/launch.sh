@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # verl, GRPO: Qwen3-VL-8B-Instruct, 16384 tokens a sequence; answers a step: 128.
-# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft only.
+# Peak not predicted: Qwen3-VL is modelled in the plain step, transformers' Trainer and TRL's sft; for texts, with --freeze vision, in those of axolotl and llamafactory.
 # Needs verl >= 0.8 (the layout of keys), with the vLLM that it names.
 set -euo pipefail
 cd "$(dirname "$0")"
