@@ -448,6 +448,17 @@ static struct str wrapping_warning(struct arena *a, const struct job *job)
         classes);
 }
 
+// Of peft's model the Trainer has DDP look for parameters without a gradient (n1_24 and n2_0 of
+// tests/runs: "marked as ready twice").
+static struct str reentrant_warning(const struct job *job)
+{
+    bool looks = job->recipe == RECIPE_TRL || job->recipe == RECIPE_TRANSFORMERS;
+    if (!looks || job->strategy != STRATEGY_DDP || !job->lora_rank || !(job->traits & IS_REENTRANT))
+        return STR_NONE;
+    return STR("under DDP reentrant checkpoints over adapters end the run (\"marked as ready "
+               "twice\") unless ddp_find_unused_parameters is false, as emit writes it");
+}
+
 static void print_warning(struct buf *out, const struct view *v, struct str warning)
 {
     if (warning.n)
@@ -474,6 +485,7 @@ void report_predict(struct buf *out, const struct view *v, const struct predict_
         report_time(out, v, &p->time);
     print_warning(out, v, job_warning(out->arena, s->job));
     print_warning(out, v, wrapping_warning(out->arena, s->job));
+    print_warning(out, v, reentrant_warning(s->job));
     report_unmeasured(out, v, s->job);
     print_remedies(out, v, s);
     if (s->explain)
@@ -618,5 +630,6 @@ void report_predict_json(struct json_out *j, const struct predict_story *s)
     json_out_array(j);
     warning_json(j, job_warning(j->out->arena, s->job));
     warning_json(j, wrapping_warning(j->out->arena, s->job));
+    warning_json(j, reentrant_warning(s->job));
     json_out_array_end(j);
 }
