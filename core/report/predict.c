@@ -456,7 +456,7 @@ static struct str reentrant_warning(const struct job *job)
     if (!looks || job->strategy != STRATEGY_DDP || !job->lora_rank || !(job->traits & IS_REENTRANT))
         return STR_NONE;
     return STR("under DDP reentrant checkpoints over adapters end the run (\"marked as ready "
-               "twice\") unless ddp_find_unused_parameters is false, as emit writes it");
+               "twice\") unless the Trainer has ddp_find_unused_parameters: false");
 }
 
 static void print_warning(struct buf *out, const struct view *v, struct str warning)
