@@ -117,6 +117,14 @@ static double waits_of(const struct lines *l, const struct seen_stage *s)
     return s->last.starved + (gathers ? s->last.exposed : 0);
 }
 
+// The update of an engine's trainer is counted by its second step, which may see nothing of the
+// first.
+static double most_seen(const struct plan *p)
+{
+    bool second = p->job.recipe == RECIPE_VERL || p->job.recipe == RECIPE_TRINITY;
+    return second ? PART_AT_FIRST : 1;
+}
+
 // What part of a rank's step is products and attention at least: as much as where the card clocks
 // highest, since clocking lower it takes longer for those alone.
 static double least_part(const struct lines *l, int rank)
@@ -124,7 +132,8 @@ static double least_part(const struct lines *l, int rank)
     const struct seen_stage *few = &l->few[rank], *more = &l->more[rank];
     double work = at_rank(l, rank, work_of(few), work_of(more));
     double spent = at_rank(l, rank, few->spent, more->spent);
-    return spent > 0 && work > 0 ? work / spent : 0;
+    double part = spent > 0 && work > 0 ? work / spent : 0, seen = most_seen(l->plan);
+    return part < seen ? part : seen;
 }
 
 // What part of a step is not waiting, of the rank that waits most.

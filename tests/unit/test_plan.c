@@ -69,6 +69,8 @@ static const char *const spaces[] = {
     "memory-limit=20GiB",
     "recipe=verl model=Qwen3-0.6B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
     "memory-limit=9GiB",
+    "recipe=trinity model=Qwen2.5-1.5B gpu=A10G layers=12 context=32768 global-batch=4 "
+    "fused-kernels=on memory-limit=16GiB",
     "recipe=trl model=gemma-2-2b gpu=4xB200 layers=2 context=32768 global-batch=8 strategy=fsdp2 "
     "reshard=off offload=off expandable=off",
     "recipe=trl task=grpo model=Qwen3-0.6B gpu=2xA100-80G layers=2 prompt=512 response=3584 "
