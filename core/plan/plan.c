@@ -14,11 +14,15 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings, 
     const struct setting *batch = settings_find_z(settings, "global-batch");
     const struct setting *goal = settings_find_z(settings, "goal");
     const struct setting *all = settings_find_z(settings, "exhaustive");
+    const struct setting *tokens = settings_find_z(settings, "max-token-len");
     *r = (struct plan_request){.settings = settings};
     if (!batch)
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given: the sequences (of reward and dpo the pairs) of one "
                     "optimizer step, such as 128");
+    if (tokens)
+        return FAIL(e, BAD_INPUT, tokens->where,
+                    "plan chooses how many sequences a micro-batch has: leave max-token-len out");
     if (!setting_number(&r->global_batch, batch, UNIT_COUNT, (struct range){1, 1 << 28}, e) ||
         (all && !setting_switch(&r->exhaustive, all, e)))
         return false;

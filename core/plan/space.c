@@ -132,10 +132,11 @@ static bool recomputes_reentrantly(const struct plan *p, struct arena scratch, s
 {
     struct job *job = NEW(&scratch, struct job, 1);
     struct error none;
-    struct str asked = str_format(&scratch, "%.*s checkpointing=on", STR_ARGS(words));
-    return !plan_is_given(p, "reentrant") && !plan_is_given(p, "checkpointing") &&
-           plan_job_of(job, &scratch, p, asked, &none) && job->reentrant &&
-           !(job->lora_rank && job->strategy == STRATEGY_ZERO3);
+    bool given = plan_is_given(p, "checkpointing");
+    struct str asked =
+        given ? words : str_format(&scratch, "%.*s checkpointing=on", STR_ARGS(words));
+    return !plan_is_given(p, "reentrant") && plan_job_of(job, &scratch, p, asked, &none) &&
+           job->reentrant && !(job->lora_rank && job->strategy == STRATEGY_ZERO3);
 }
 
 // What has to stay free, whatever predictions of its kind were off by (core/predict/verdict.c).
