@@ -16,6 +16,15 @@ static const struct bench_row plans[] = {
      10},
     {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=cost", 1},
     {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=16384 global-batch=32 goal=simplicity", 1},
+    {"recipe=trl model=Qwen3-8B gpu=8xH100-80G context=4096 global-batch=2048 lora=16", 1},
+    {"recipe=trl model=Qwen3-8B gpu=64x8xH100-80G context=4096 global-batch=1024 goal=cost", 3},
+    {"recipe=trl model=Qwen3-1.7B gpu=64x8xRTX4090 context=1024 global-batch=2048 goal=cost "
+     "lora=16",
+     3},
+    {"recipe=trl model=Qwen3-0.6B gpu=512x8xL40S context=512 global-batch=1536 goal=cost lora=64",
+     10},
+    {"recipe=verl model=Qwen2.5-72B gpu=64x8xA10G context=16384 global-batch=1536 mean-length=2048",
+     3},
     {"recipe=megatron model=Qwen3-30B-A3B gpu=64x8xH100-80G context=16384 global-batch=1024", 3},
     {"recipe=megatron model=Qwen3-235B-A22B gpu=64x8xH100-80G context=16384 global-batch=1024", 3},
 };

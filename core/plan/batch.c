@@ -322,7 +322,7 @@ static void predict_row(void *context, ptrdiff_t index, struct arena scratch)
         return;
     }
     row->possible = row->possible && job_is_modelled(job, &row->refusal) &&
-                    plan_predict(&row->prediction, scratch, job, 0, &row->refusal);
+                    plan_predict(&row->prediction, scratch, job, &row->refusal);
     if (row->possible && s->data.size)
         row->training = training_time_of(&s->data, job->recipe, split, job_ranks(job),
                                          row->prediction.time.seconds);

@@ -33,6 +33,11 @@ bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate 
 
 // ------------------------------------------------------------------ time
 
+static double most(double a, double b)
+{
+    return a > b ? a : b;
+}
+
 // The same shared by half as many, with as many sequences or half of them; NULL where there is
 // none.
 static const struct plan_group *group_shared_less(const struct plan *p, ptrdiff_t family,
@@ -50,17 +55,27 @@ const struct plan_group *plan_group_unshared(const struct plan *p, const struct 
     return group_shared_less(p, g->family->alone, g->batch, 2);
 }
 
-// Whether every dial is as far as the other's, or further, where they have an order in time, else
-// the same. Those that move no memory but the allocator's never make a step shorter.
-static bool is_no_faster(const struct plan_candidate *c, const int than[PLAN_DIALS])
+// No less than so much of what the other takes, where every dial is as far as the other's, or
+// further. Those that move no memory but the allocator's never make a step shorter. A ring that
+// leaves its node waits, and the card clocks higher for it.
+static double part_of_other(const struct plan_family *f, const int dial[PLAN_DIALS],
+                            const int than[PLAN_DIALS])
 {
-    bool some = plan_dials_say_some(c->dial) && plan_dials_say_some(than);
+    bool some = plan_dials_say_some(dial) && plan_dials_say_some(than), same = true;
     for (int i = 0; i < PLAN_DIALS; i++) {
-        bool ordered = (c->family->ordered && !some) || plan_dials[i].same_memory;
-        if (!is_as_far(i, c->dial[i], than[i]) || (!ordered && c->dial[i] != than[i]))
-            return false;
+        bool moves = !plan_dials[i].same_memory && dial[i] != than[i];
+        same &= !moves;
+        if (!is_as_far(i, dial[i], than[i]) || (some && moves))
+            return 0;
     }
-    return true;
+    return same || f->ordered ? 1 : f->slower;
+}
+
+static double more_by(double seconds, double other, const struct plan_group *g,
+                      const struct plan_candidate *c, const int than[PLAN_DIALS])
+{
+    return other > seconds ? most(seconds, other * part_of_other(g->family, c->dial, than))
+                           : seconds;
 }
 
 static const struct plan_group *group_like(const struct plan *p, ptrdiff_t family, uint64_t batch)
@@ -73,62 +88,88 @@ static const struct plan_group *group_like(const struct plan *p, ptrdiff_t famil
 #define AHEAD   0.99
 #define AT_WORK 0.98
 
-static double most(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-static double by_estimates(const struct plan_group *own, const struct plan_group *g,
-                           const struct plan_candidate *c)
+static double by_estimates(const struct plan_group *g, const struct plan_candidate *c)
 {
     double seconds = 0;
-    ptrdiff_t count = g == own ? g->estimate_count : g->estimates_settled;
-    for (ptrdiff_t i = 0; i < count; i++)
-        if (g->estimates[i].seconds > seconds && is_no_faster(c, g->estimates[i].dial))
-            seconds = g->estimates[i].seconds;
+    for (ptrdiff_t i = 0; i < g->estimate_count; i++)
+        seconds = more_by(seconds, g->estimates[i].seconds, g, c, g->estimates[i].dial);
     return seconds;
 }
 
-static double by_floors(const struct plan_group *own, const struct plan_group *g,
-                        const struct plan_candidate *c)
+static double by_floors(const struct plan_group *g, const struct plan_candidate *c)
 {
     double seconds = 0;
-    ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
-    for (ptrdiff_t i = 0; i < count; i++)
-        if (g->floors[i].seconds > seconds && is_no_faster(c, g->floors[i].dial))
-            seconds = g->floors[i].seconds;
+    for (ptrdiff_t i = 0; i < g->floor_count; i++)
+        seconds = more_by(seconds, g->floors[i].seconds, g, c, g->floors[i].dial);
     return seconds;
 }
 
-static double least_at_work(const struct plan_group *own, const struct plan_group *g,
-                            const struct plan_candidate *c)
+static double least_at_work(const struct plan_group *g, const struct plan_candidate *c)
 {
-    double seconds = by_estimates(own, g, c);
-    ptrdiff_t count = g == own ? g->floor_count : g->floors_settled;
-    for (ptrdiff_t i = 0; i < count; i++)
-        if (g->floors[i].at_work > seconds && is_no_faster(c, g->floors[i].dial))
-            seconds = g->floors[i].at_work;
+    double seconds = by_estimates(g, c);
+    for (ptrdiff_t i = 0; i < g->floor_count; i++)
+        seconds = more_by(seconds, g->floors[i].at_work, g, c, g->floors[i].dial);
     return AT_WORK * seconds;
 }
 
-static double least_seconds(const struct plan *p, const struct plan_group *own,
-                            const struct plan_group *g, const struct plan_candidate *c)
+// One of all values of all dials.
+enum { BOUNDS_OF_DIALS = 2 * 4 * 3 * 2 };
+
+static ptrdiff_t bound_at(const struct plan_candidate *c)
 {
-    const struct plan_group *ahead = group_like(p, g->family->ahead, g->batch);
-    const struct plan_group *usual =
-        group_like(p, g->family->tuned ? g->family->usual : -1, g->batch);
-    double seconds = ahead   ? AHEAD * least_seconds(p, own, ahead, c)
-                     : usual ? least_at_work(own, usual, c)
-                             : 0;
-    seconds = most(seconds, most(by_floors(own, g, c), by_estimates(own, g, c)));
+    static const int values[PLAN_DIALS] = {2, 4, 3, 2};
+    ptrdiff_t at = 0;
+    for (int i = 0; i < PLAN_DIALS; i++) {
+        ASSERT(c->dial[i] < values[i]);
+        at = at * values[i] + c->dial[i];
+    }
+    return at;
+}
+
+static double learn_of_group(struct plan *p, struct arena *a, const struct plan_group *g,
+                             const struct plan_candidate *c);
+
+static double learn_if_any(struct plan *p, struct arena *a, const struct plan_group *g,
+                           const struct plan_candidate *c)
+{
+    return g ? learn_of_group(p, a, g, c) : 0;
+}
+
+// By the same shared by half as many, whenever those reduce.
+static double learn_shared_less(struct plan *p, struct arena *a, const struct plan_group *g,
+                                const struct plan_candidate *c)
+{
+    double seconds = 0;
     for (uint64_t part = 1; part <= 2 && g->family->alone >= 0; part++) {
         const struct plan_group *o = group_shared_less(p, g->family->alone, g->batch, part);
         const struct plan_group *q = group_shared_less(p, g->family->synced_alone, g->batch, part);
-        double fewer = o ? least_seconds(p, own, o, c) : 0;
-        double other = q ? least_seconds(p, own, q, c) : fewer;
+        double fewer = learn_if_any(p, a, o, c);
+        double other = q ? learn_of_group(p, a, q, c) : fewer;
         seconds = most(seconds, other < fewer ? other : fewer);
     }
     return seconds;
+}
+
+// Of each group once, until more is known: groups are held against many others, and those again.
+static double learn_of_group(struct plan *p, struct arena *a, const struct plan_group *of,
+                             const struct plan_candidate *c)
+{
+    struct plan_group *g = &p->groups[of - p->groups];
+    if (!g->bounds)
+        g->bounds = NEW(a, struct plan_bound, BOUNDS_OF_DIALS);
+    struct plan_bound *b = &g->bounds[bound_at(c)];
+    if (b->learnt == p->learnt)
+        return b->seconds;
+    const struct plan_group *ahead = group_like(p, g->family->ahead, g->batch);
+    const struct plan_group *usual =
+        group_like(p, g->family->tuned ? g->family->usual : -1, g->batch);
+    double seconds = ahead   ? AHEAD * learn_of_group(p, a, ahead, c)
+                     : usual ? least_at_work(usual, c)
+                             : 0;
+    seconds = most(seconds, most(by_floors(g, c), by_estimates(g, c)));
+    b->seconds = most(seconds, learn_shared_less(p, a, g, c));
+    b->learnt = p->learnt;
+    return b->seconds;
 }
 
 static const struct plan_group *group_in_turn_of(const struct plan *p, const struct plan_group *g)
@@ -136,37 +177,59 @@ static const struct plan_group *group_in_turn_of(const struct plan *p, const str
     return group_like(p, g->family->in_turn ? g->family->plain : -1, g->batch);
 }
 
-// A pipeline of P stages and N micro-batches takes as long as N + P - 1 of them; with several
-// stages a rank no less than N, whatever it waits.
-static double seconds_in_turn(const struct plan *p, const struct plan_group *own,
-                              const struct plan_group *g, const struct plan_candidate *c)
+// The same where nothing of a count is left as it is.
+static struct plan_candidate with_all(const struct plan_group *g, const struct plan_candidate *c)
 {
-    const struct plan_group *plain = group_in_turn_of(p, g);
-    double seconds = least_seconds(p, own, g, c);
-    if (!plain)
-        return seconds;
-    double part = (double)g->accum / (double)(g->accum + g->family->pipeline - 1);
-    double least = part * least_seconds(p, own, plain, c);
-    return least > seconds ? least : seconds;
-}
-
-// What recomputes some takes no less than what recomputes nothing; and what recomputes everything
-// no more than half as long again, since a forward pass takes no longer than a backward one.
-double plan_least_seconds(const struct plan *p, const struct plan_group *own,
-                          const struct plan_group *g, const struct plan_candidate *c)
-{
-    static const double without = 2.0 / 3;
-    double seconds = seconds_in_turn(p, own, g, c);
-    if (g->family->loose)
-        seconds *= PLAN_LOOSE;
-    if (!plan_dials_say_some(c->dial))
-        return seconds;
     struct plan_candidate all = *c;
     for (int i = 0; i < PLAN_DIALS; i++)
         if (plan_dials[i].values[c->dial[i]].some)
             all.dial[i] = g->family->dials[i][g->family->values[i] - 1];
-    double part = without * seconds_in_turn(p, own, g, &all);
-    return part > seconds ? part : seconds;
+    return all;
+}
+
+void plan_learn_seconds(struct plan *p, struct arena *a, const struct plan_group *g,
+                        const struct plan_candidate *c)
+{
+    const struct plan_group *plain = group_in_turn_of(p, g);
+    struct plan_candidate all = with_all(g, c);
+    for (int i = 0; i < 1 + plan_dials_say_some(c->dial); i++) {
+        (void)learn_of_group(p, a, g, i ? &all : c);
+        (void)learn_if_any(p, a, plain, i ? &all : c);
+    }
+}
+
+// What was learnt of a group; of the one that is searched, with what was found since.
+static double learnt_seconds(const struct plan_group *g, const struct plan_candidate *c)
+{
+    return g->bounds ? g->bounds[bound_at(c)].seconds : 0;
+}
+
+// A pipeline of P stages and N micro-batches takes as long as N + P - 1 of them; with several
+// stages a rank no less than N, whatever it waits.
+static double seconds_in_turn(const struct plan *p, const struct plan_group *g,
+                              const struct plan_candidate *c)
+{
+    const struct plan_group *plain = group_in_turn_of(p, g);
+    double seconds = most(learnt_seconds(g, c), most(by_floors(g, c), by_estimates(g, c)));
+    if (!plain)
+        return seconds;
+    double part = (double)g->accum / (double)(g->accum + g->family->pipeline - 1);
+    return most(seconds, part * learnt_seconds(plain, c));
+}
+
+// What recomputes some takes no less than what recomputes nothing; and what recomputes everything
+// no more than half as long again, since a forward pass takes no longer than a backward one.
+double plan_least_seconds(const struct plan *p, const struct plan_group *g,
+                          const struct plan_candidate *c)
+{
+    static const double without = 2.0 / 3;
+    double seconds = seconds_in_turn(p, g, c);
+    if (g->family->loose)
+        seconds *= PLAN_LOOSE;
+    if (!plan_dials_say_some(c->dial))
+        return seconds;
+    struct plan_candidate all = with_all(g, c);
+    return most(seconds, without * seconds_in_turn(p, g, &all));
 }
 
 // ------------------------------------------------------------------ live memory
@@ -176,7 +239,8 @@ static struct plan_floor floor_of(const struct plan_candidate *c)
     struct plan_floor f = {.family = c->family,
                            .batch = c->batch,
                            .accum = c->accum,
-                           .bytes = c->prediction.floor_bytes};
+                           .bytes = c->prediction.floor_bytes,
+                           .rough = c->rough};
     memcpy(f.dial, c->dial, sizeof f.dial);
     return f;
 }
@@ -192,7 +256,7 @@ void plan_add_floor(struct plan_group *g, const struct plan_candidate *c, bool t
 bool plan_has_floor(const struct plan_group *g, const struct plan_candidate *c, bool timed)
 {
     for (ptrdiff_t i = 0; i < g->floor_count; i++) {
-        bool same = !timed || g->floors[i].seconds > 0;
+        bool same = !g->floors[i].rough && (!timed || g->floors[i].seconds > 0);
         for (int d = 0; d < PLAN_DIALS; d++)
             same &= plan_dials[d].same_memory || g->floors[i].dial[d] == c->dial[d];
         if (same)
@@ -253,18 +317,20 @@ static double known_bytes(const struct plan *p, const struct plan_group *own,
 #define TUNED_PART  0.75
 #define TUNED_BYTES 4e9
 
+// What a ring leaves of what is as large however many share a sequence.
+#define RING_PART 0.998
+
 // With several stages a rank, more micro-batches are on their way.
 static double least_bytes(const struct plan *p, const struct plan_group *own,
                           const struct plan_floor *c)
 {
-    static const double ring = 0.998;
     double bytes = known_bytes(p, own, c), fewer = 0;
     struct plan_floor other = *c;
     const struct plan_group *g = group_shared_less(p, c->family->alone, c->batch, 2);
     if (g) {
         other.family = g->family;
         other.batch = g->batch;
-        fewer = ring * least_bytes(p, NULL, &other);
+        fewer = RING_PART * least_bytes(p, NULL, &other);
     } else if (c->family->in_turn) {
         other.family = &p->families[c->family->plain];
         fewer = least_bytes(p, NULL, &other);
@@ -310,10 +376,54 @@ void plan_add_end(struct plan_group *g, const struct plan_candidate *c)
     end->bytes = c->prediction.reserved_bytes;
 }
 
+// What may be reserved of any use.
+static double room_of(const struct plan *p, const struct plan_family *f)
+{
+    return (double)(p->tight ? f->limit_bytes : f->safe_bytes);
+}
+
+bool plan_is_beyond_room(const struct plan *p, const struct plan_candidate *c)
+{
+    return (double)c->prediction.floor_bytes > room_of(p, c->family);
+}
+
+static bool is_leaner_beyond(const struct plan_floor *f, const struct plan_floor *c, double room)
+{
+    return (double)f->bytes > room && is_leaner(f, c);
+}
+
+// Whether least_bytes is more than that.
+static bool needs_more(const struct plan *p, const struct plan_group *own,
+                       const struct plan_floor *c, double room)
+{
+    double most = c->family->loose ? room / PLAN_LOOSE : room;
+    struct plan_floor other = *c;
+    const struct plan_group *g = group_shared_less(p, c->family->alone, c->batch, 2);
+    for (ptrdiff_t i = 0; own && i < own->floor_count; i++)
+        if (is_leaner_beyond(&own->floors[i], c, most))
+            return true;
+    for (const struct plan_floor *f = floors_near(p, c->family); f; f = f->next)
+        if (is_leaner_beyond(f, c, most))
+            return true;
+    if (c->family->tuned) {
+        other.family = &p->families[c->family->usual];
+        if (needs_more(p, NULL, &other, (room + TUNED_BYTES) / TUNED_PART))
+            return true;
+    }
+    if (!g && !c->family->in_turn)
+        return false;
+    other.family = g ? g->family : &p->families[c->family->plain];
+    other.batch = g ? g->batch : c->batch;
+    return needs_more(p, NULL, &other, g ? room / RING_PART : room);
+}
+
 bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
                       const struct plan_candidate *c)
 {
-    return plan_least_bytes(p, own, c) > (double)c->family->limit_bytes;
+    double room = room_of(p, c->family);
+    const struct plan_end *end = own ? end_of(own, c) : NULL;
+    struct plan_floor f = floor_of(c);
+    return (end && (double)end->bytes > room) || needs_more(p, own, &f, room);
 }
 
 // Of a floor, what is alive for certain.
@@ -326,7 +436,7 @@ bool plan_has_room(const struct plan *p, const struct plan_candidate *c)
 {
     struct plan_floor f = floor_of(c);
     for (const struct plan_floor *o = floors_near(p, c->family); o; o = o->next)
-        if (sure_bytes(o) <= (double)c->family->limit_bytes && is_leaner(&f, o))
+        if (sure_bytes(o) <= room_of(p, c->family) && is_leaner(&f, o))
             return true;
     return false;
 }

@@ -12,9 +12,14 @@ bool plan_dials_say_some(const int dial[PLAN_DIALS]);
 bool plan_is_beyond(const struct plan_candidate *c, const struct plan_candidate *from);
 
 // The least time that it can take: no less than what its dials come from, and than the same shared
-// by half as many, whenever those reduce. `own` is the group that is searched.
-double plan_least_seconds(const struct plan *p, const struct plan_group *own,
-                          const struct plan_group *g, const struct plan_candidate *c);
+// by half as many, whenever those reduce. By what was learnt before tasks began, and what is known
+// of its own group since.
+double plan_least_seconds(const struct plan *p, const struct plan_group *g,
+                          const struct plan_candidate *c);
+
+// Learns that by all that is settled, while no task runs.
+void plan_learn_seconds(struct plan *p, struct arena *a, const struct plan_group *g,
+                        const struct plan_candidate *c);
 
 // The least live memory: no less than with what is leaner; and with half the sequences shared by
 // half as many, where each rank has as many tokens, but for what a ring does without.
@@ -25,10 +30,13 @@ double plan_least_bytes(const struct plan *p, const struct plan_group *own,
 double plan_least_reserved(const struct plan *p, const struct plan_group *own,
                            const struct plan_candidate *c);
 
+// Whether its floor has no room for anything that is of use.
+bool plan_is_beyond_room(const struct plan *p, const struct plan_candidate *c);
+
 // That its prediction ended early, into the group's own.
 void plan_add_end(struct plan_group *g, const struct plan_candidate *c);
 
-// There is no room by what is known already.
+// By what is known already there is no room for anything that is of use.
 bool plan_is_hopeless(const struct plan *p, const struct plan_group *own,
                       const struct plan_candidate *c);
 

@@ -5,6 +5,7 @@
 
 #include "core/base/num.h"
 #include "core/plan/bounds.h"
+#include "core/predict/real_time.h"
 
 // How far steps may lie under the line. Of 900 predictions none lay under it, but for verl's
 // updates, by up to 1.7 %; nor memory.
@@ -57,13 +58,21 @@ bool plan_can_estimate(const struct plan *p, const struct plan_family *f)
     for (ptrdiff_t i = 0; i < COUNT_OF(cut); i++)
         if (plan_is_given(p, cut[i]))
             return false;
-    return !p->real_lengths && !p->request.exhaustive && !f->refused && is_on_a_line(f) &&
+    return !p->request.exhaustive && !f->refused && is_on_a_line(f) &&
            least_layers(p, f) > few_of(p) + 1 && are_alike(&p->job.model);
 }
 
 bool plan_can_estimate_room(const struct plan *p, const struct plan_family *f)
 {
     return p->job.recipe == RECIPE_MEGATRON && plan_can_estimate(p, f);
+}
+
+// What is alive at each moment is a line in the layers, but for DeepSpeed's buckets: the most of
+// all moments rises no slower than it does with few.
+bool plan_room_is_convex(const struct plan *p, const struct plan_family *f)
+{
+    return words_have("single|ddp|fsdp1|fsdp2", '|', str_from(f->strategy)) && !f->hosted &&
+           plan_can_estimate(p, f);
 }
 
 // The job with few layers, all stages with as many; no more of it hangs on how many there are.
@@ -117,6 +126,14 @@ static double waits_of(const struct lines *l, const struct seen_stage *s)
     return s->last.starved + (gathers ? s->last.exposed : 0);
 }
 
+// The update of an engine's trainer is counted by its second step, which may see nothing of the
+// first.
+static double most_seen(const struct plan *p)
+{
+    bool second = p->job.recipe == RECIPE_VERL || p->job.recipe == RECIPE_TRINITY;
+    return second ? PART_AT_FIRST : 1;
+}
+
 // What part of a rank's step is products and attention at least: as much as where the card clocks
 // highest, since clocking lower it takes longer for those alone.
 static double least_part(const struct lines *l, int rank)
@@ -124,7 +141,8 @@ static double least_part(const struct lines *l, int rank)
     const struct seen_stage *few = &l->few[rank], *more = &l->more[rank];
     double work = at_rank(l, rank, work_of(few), work_of(more));
     double spent = at_rank(l, rank, few->spent, more->spent);
-    return spent > 0 && work > 0 ? work / spent : 0;
+    double part = spent > 0 && work > 0 ? work / spent : 0, seen = most_seen(l->plan);
+    return part < seen ? part : seen;
 }
 
 // What part of a step is not waiting, of the rank that waits most.
@@ -193,6 +211,24 @@ static bool find_finely(struct plan_estimate *found, struct arena scratch, struc
     return true;
 }
 
+// The mean of those that stand for real lengths.
+static bool find_real_seconds(struct plan_estimate *found, struct arena scratch, struct lines *l,
+                              const struct job *job, struct error *e)
+{
+    struct real_time_jobs r;
+    double seconds = 0;
+    if (!real_time_jobs(&r, &scratch, job, e))
+        return false;
+    for (int i = 0; i < r.count; i++) {
+        if (!find_roughly(found, scratch, l, r.jobs[i], e) ||
+            !find_finely(found, scratch, l, r.jobs[i], e))
+            return false;
+        seconds += found->seconds;
+    }
+    found->seconds = seconds / r.count;
+    return true;
+}
+
 // Roughly first, which may tell enough; finely what is known so.
 static bool find_seconds(struct plan_estimate *found, struct arena scratch, const struct plan *p,
                          const struct plan_candidate *c, struct error *e)
@@ -202,7 +238,11 @@ static bool find_seconds(struct plan_estimate *found, struct arena scratch, cons
     bool known = found->rough;
     l->plan = p;
     l->family = c->family;
-    if (!plan_job(job, &scratch, p, c, e) || (!known && !find_roughly(found, scratch, l, job, e)))
+    if (!plan_job(job, &scratch, p, c, e))
+        return false;
+    if (p->real_lengths)
+        return find_real_seconds(found, scratch, l, job, e);
+    if (!known && !find_roughly(found, scratch, l, job, e))
         return false;
     return (!known && can_be_rough(p)) || find_finely(found, scratch, l, job, e);
 }
@@ -217,6 +257,8 @@ bool plan_estimate_room(struct plan_candidate *c, struct arena scratch, const st
         if (!predict_room(q, &own, with_few(&own, p, job, i), e))
             return false;
         bytes[i] = (double)q->floor_bytes;
+        if (i == 0 && q->floor_bytes > q->limit_bytes)
+            bytes[++i] = (double)q->floor_bytes; // and it was not looked any further
     }
     double most = LESS_NEAR * extended(p, bytes[0], bytes[1], most_layers(p, c->family));
     c->prediction.floor_bytes = (uint64_t)(bytes[0] > most ? bytes[0] : most);

@@ -12,6 +12,9 @@ bool plan_can_estimate(const struct plan *p, const struct plan_family *f);
 // And one of memory: of Megatron, which gathers no layers ahead and keeps no buckets.
 bool plan_can_estimate_room(const struct plan *p, const struct plan_family *f);
 
+// Whether such a line lies under what has to be alive, however far.
+bool plan_room_is_convex(const struct plan *p, const struct plan_family *f);
+
 // Whether it is known of a node, or of one like it that only the allocator sees otherwise.
 bool plan_has_estimate(const struct plan_group *g, const struct plan_candidate *c);
 

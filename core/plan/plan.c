@@ -14,11 +14,15 @@ bool plan_request_read(struct plan_request *r, const struct settings *settings, 
     const struct setting *batch = settings_find_z(settings, "global-batch");
     const struct setting *goal = settings_find_z(settings, "goal");
     const struct setting *all = settings_find_z(settings, "exhaustive");
+    const struct setting *tokens = settings_find_z(settings, "max-token-len");
     *r = (struct plan_request){.settings = settings};
     if (!batch)
         return FAIL(e, BAD_INPUT, STR("--global-batch"),
                     "no global batch is given: the sequences (of reward and dpo the pairs) of one "
                     "optimizer step, such as 128");
+    if (tokens)
+        return FAIL(e, BAD_INPUT, tokens->where,
+                    "plan chooses how many sequences a micro-batch has: leave max-token-len out");
     if (!setting_number(&r->global_batch, batch, UNIT_COUNT, (struct range){1, 1 << 28}, e) ||
         (all && !setting_switch(&r->exhaustive, all, e)))
         return false;
@@ -251,6 +255,21 @@ static bool is_nearer(const struct plan_candidate *c, const struct plan_candidat
            (p->time.seconds <= q->time.seconds && p->reserved_bytes < q->reserved_bytes);
 }
 
+// Of those that are not safe the time was not asked for: it tells which of them is nearest.
+static bool find_times(struct plan *p, struct arena scratch, const char *strategy, struct error *e)
+{
+    for (ptrdiff_t g = 0; g < p->group_count; g++)
+        for (ptrdiff_t i = 0; i < p->groups[g].candidate_count; i++) {
+            struct plan_candidate *c = &p->groups[g].candidates[i];
+            struct arena own = scratch;
+            struct job *job = NEW(&own, struct job, 1);
+            if (c->prediction.hasty && is_of(c, strategy) &&
+                (!plan_job(job, &own, p, c, e) || !plan_predict(&c->prediction, own, job, e)))
+                return false;
+        }
+    return true;
+}
+
 static bool is_predicted(const struct plan *p, const char *strategy)
 {
     const struct plan_candidate *c;
@@ -268,6 +287,9 @@ const struct plan_candidate *plan_best_of(struct plan *p, struct arena *a, const
         return NULL;
     const struct plan_candidate *best = plan_choose_of(p, p->request.goal, strategy), *c;
     bool safe = best != NULL;
+    if (!safe &&
+        (!find_times(p, *a, strategy, &e) || !plan_search_tight(p, a, strategy, runner, &e)))
+        return NULL;
     if (!safe && !is_predicted(p, strategy) && !plan_search_least(p, a, strategy, &e))
         return NULL;
     for (ptrdiff_t f = 0, i = 0; !safe && (c = plan_next(p, &f, &i));)
@@ -397,11 +419,15 @@ bool plan_make(struct plan *p, struct arena *a, const struct plan_request *r,
                const struct runner *runner, struct error *e)
 {
     p->request = *r;
+    struct error wrong; // check_possible says it
     struct lengths *lengths = NEW(a, struct lengths, 1);
-    if (!stand_in_target(p, a, e) || !plan_families(p, a, e) || !check_possible(p, *a, e) ||
-        !lengths_read(lengths, &p->base, e))
+    if (!stand_in_target(p, a, e))
         return false;
-    p->real_lengths = lengths->parts;
+    if (!wanted_read(&p->wanted, *a, &p->job, UINT64_MAX, &wrong))
+        p->wanted = (struct wanted){0};
+    if (!plan_families(p, a, e) || !check_possible(p, *a, e) || !lengths_read(lengths, &p->base, e))
+        return false;
+    p->real_lengths = lengths->parts && p->job.batching != BATCHING_PACKED;
     if (!sampled_longest(&p->longest_row, *a, &p->job, e))
         return false;
     plan_groups(p, a);

@@ -11,11 +11,11 @@
 // those that share less (tests/unit/test_plan.c holds all of it against trying). From what was
 // predicted bounds follow for what was not: nothing beyond a safe configuration is better; nothing
 // is faster than what lies before it, smaller than what lies behind it; and what has no room by its
-// floor (predict.h) has none with more sequences at once. So room is looked for first, by floors
-// alone; then how long what has room takes at least; then the best; then what beats it in memory
-// for more time. Last comes what may be faster where time counts, or safe where nothing else is:
-// some layers recomputed and not all, no more than is safe, several stages a rank, and a file of
-// DeepSpeed's that says what the framework's does not.
+// floor (predict.h), or by the line of few layers, has none with more sequences at once. So room is
+// looked for first, by floors alone; then how long what has room takes at least; then the best;
+// then what beats it in memory for more time. Last comes what may be faster where time counts, or
+// safe where nothing else is: some layers recomputed and not all, no more than is safe, several
+// stages a rank, and a file of DeepSpeed's that says what the framework's does not.
 #ifndef FATHOM_PLAN_PLAN_H
 #define FATHOM_PLAN_PLAN_H
 
@@ -59,7 +59,8 @@ struct plan_family {
     ptrdiff_t group;        // its first
     ptrdiff_t same_strategy, same_place; // the first families that have them, too
     const struct plan_floor *floors;     // settled ones of the place, of its first family
-    uint64_t limit_bytes;                // what torch may take
+    uint64_t limit_bytes;                // what torch may take, and
+    uint64_t safe_bytes;                 // no more than this is safe
     int shards; // by DeepSpeed's first stages, 0 without any; -1: by another
     bool other_loss, synced, attends_otherwise;
     bool liger;      // layers by its kernels
@@ -70,7 +71,8 @@ struct plan_family {
     bool loose;      // and so does what no layer recomputes: known to PLAN_LOOSE, as clocks decide
     bool in_turn;    // ranks have several stages in turn, and
     ptrdiff_t plain; // this family one each
-    bool ordered;    // dials are in the order of time: not where a ring leaves its node
+    bool ordered;    // dials are in the order of time: not where a ring leaves its node, and
+    double slower;   // a step takes so much of its time at least, however the card clocks
     int trouble;
     uint64_t gpus;
     uint64_t data_parallel;          // as the framework counts it
@@ -99,7 +101,8 @@ struct plan_group {
     ptrdiff_t end_count;
     struct plan_estimate *estimates; // of seconds alone (estimate.h)
     ptrdiff_t estimate_count, estimates_settled;
-    struct error refusal; // the first that is not about a dial, else the first
+    struct plan_bound *bounds; // by dials (bounds.c)
+    struct error refusal;      // the first that is not about a dial, else the first
 };
 
 // What a configuration has alive and how long it takes at least, from a simulation without
@@ -112,6 +115,7 @@ struct plan_floor {
     uint64_t bytes;
     double seconds;                // 0: not asked
     double at_work;                // of those, without what it waits
+    bool rough;                    // of few layers
     const struct plan_floor *next; // of the same place, that was settled before
 };
 
@@ -122,6 +126,12 @@ struct plan_estimate {
     double seconds;
     bool rough;
     double parts[SEEN_STAGES];
+};
+
+// How long something takes at least, by all that was known when so much was.
+struct plan_bound {
+    double seconds;
+    ptrdiff_t learnt;
 };
 
 // Where a prediction ended that nobody asked to go on: so much is reserved at least.
@@ -136,6 +146,7 @@ struct plan_candidate {
     int dial[PLAN_DIALS];
     uint64_t count; // where one of them says some
     int trouble;
+    bool rough; // its floor is that of few layers
     struct prediction prediction;
 };
 
@@ -162,6 +173,9 @@ struct plan {
     const struct plan_candidate **settled; // of all groups, what tasks may look at
     ptrdiff_t settled_count;
     ptrdiff_t floor_count;             // that are settled
+    ptrdiff_t learnt;                  // how often something was, of time
+    struct wanted wanted;              // to be left free
+    bool tight;                        // of use is what fits at all, not only what is safe
     ptrdiff_t predicted;               // candidates, of
     ptrdiff_t all;                     // that there are
     const struct plan_candidate *best; // NULL: nothing is safe
@@ -208,9 +222,9 @@ bool plan_can_write(struct arena scratch, const struct job *job, struct error *e
 
 // Of the batches that the trainer draws from the user's data, where that is known, and with the
 // time that is ranked by: a step's over the data, or where steps hold what is not modelled the
-// update's. No further than where more is reserved than `most_bytes`; 0: anyway.
+// update's.
 bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
-                  uint64_t most_bytes, struct error *e) MUST_USE;
+                  struct error *e) MUST_USE;
 
 const struct plan_candidate *plan_choose(const struct plan *p, enum plan_goal goal);
 

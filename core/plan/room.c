@@ -4,9 +4,12 @@
 // what is not as lean as something without has none.
 #include "core/plan/room.h"
 
+#include <string.h>
+
 #include "core/base/num.h"
 #include "core/plan/bounds.h"
 #include "core/plan/estimate.h"
+#include "core/predict/real_time.h"
 
 enum { MOST_SHARDS = 2 };
 
@@ -78,19 +81,77 @@ static void put_first(struct plan_candidate *c)
             c->dial[i] = c->family->dials[i][0];
 }
 
+// Of steps over the user's own data.
+static bool find_real_time(struct step_time *t, struct arena scratch, const struct job *job,
+                           struct error *e)
+{
+    struct prediction *p = NEW(&scratch, struct prediction, 1);
+    struct real_time_jobs r;
+    if (!real_time_jobs(&r, &scratch, job, e))
+        return false;
+    for (int i = 0; i < r.count; i++) {
+        if (!predict_time(p, &scratch, r.jobs[i], e))
+            return false;
+        t->seconds += p->time.seconds / r.count;
+        t->waits += p->time.waits / r.count;
+    }
+    t->seconds *= 1 - 1e-12; // where it is put together otherwise
+    return true;
+}
+
+// By few layers, where those tell; all, where they leave room; all in any case; and with the time.
+enum floor_kind { FLOOR_OF_FEW, FLOOR_OF_ROOM, FLOOR_EXACT, FLOOR_TIMED };
+
+// Of few layers, where those tell enough. The second micro-batch finds what all others do.
+static bool find_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
+                      struct job *job, enum floor_kind kind, struct error *e)
+{
+    enum { DIFFERENT = 2 };
+    if (plan_can_estimate_room(p, c->family))
+        return plan_estimate_room(c, scratch, p, job, e);
+    if (job->recipe != RECIPE_MEGATRON)
+        job->accumulation = u64_least(job->accumulation, DIFFERENT);
+    c->rough = kind != FLOOR_EXACT && plan_room_is_convex(p, c->family);
+    if (c->rough && !plan_estimate_room(c, scratch, p, job, e))
+        return false;
+    if (c->rough && (kind == FLOOR_OF_FEW || plan_is_beyond_room(p, c)))
+        return true;
+    c->rough = false;
+    return predict_room(&c->prediction, &scratch, job, e);
+}
+
 // What is asked of a candidate without an allocator.
-static bool find_floor(struct plan_candidate *c, const struct plan *p, bool timed,
+static bool find_floor(struct plan_candidate *c, const struct plan *p, enum floor_kind kind,
                        struct arena scratch, struct error *e)
 {
+    bool timed = kind == FLOOR_TIMED;
     struct job *job = NEW(&scratch, struct job, 1);
-    if (!plan_job(job, &scratch, p, c, e) || !plan_can_write(scratch, job, e))
+    struct step_time time = {0};
+    if (!plan_job(job, &scratch, p, c, e) || !plan_can_write(scratch, job, e) ||
+        (timed && p->real_lengths && !find_real_time(&time, scratch, job, e)))
         return false;
     if (p->longest_row && p->longest_row < job->context)
         job->context = p->longest_row;
     job->prompt = u64_least(job->prompt, job->context - 1);
-    if (!timed && plan_can_estimate_room(p, c->family))
-        return plan_estimate_room(c, scratch, p, job, e);
-    return (timed ? predict_time : predict_room)(&c->prediction, &scratch, job, e);
+    if (timed && !p->real_lengths)
+        return predict_time(&c->prediction, &scratch, job, e);
+    if (!find_room(c, scratch, p, job, kind, e))
+        return false;
+    c->prediction.time = time;
+    return true;
+}
+
+bool plan_refine_floor(const struct plan *p, struct plan_floor *f, struct arena scratch,
+                       struct error *e)
+{
+    struct plan_candidate *c = NEW(&scratch, struct plan_candidate, 1);
+    *c = (struct plan_candidate){.family = f->family, .batch = f->batch, .accum = f->accum};
+    memcpy(c->dial, f->dial, sizeof f->dial);
+    f->rough = false;
+    if (!find_floor(c, p, FLOOR_EXACT, scratch, e))
+        return false;
+    f->bytes = c->prediction.floor_bytes;
+    return true;
 }
 
 bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch,
@@ -99,7 +160,8 @@ bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch
     struct plan_candidate *c = NEW(&scratch, struct plan_candidate, 1);
     struct error e = {0};
     *c = plan_node(look.group, look.node);
-    if (find_floor(c, p, look.timed, scratch, &e)) {
+    enum floor_kind kind = look.timed ? FLOOR_TIMED : look.first ? FLOOR_OF_FEW : FLOOR_OF_ROOM;
+    if (find_floor(c, p, kind, scratch, &e)) {
         put_first(c);
         plan_add_floor(look.group, c, look.timed);
         return true;
@@ -111,12 +173,11 @@ bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch
 static void look(void *context, ptrdiff_t index, struct arena scratch)
 {
     struct room *r = context;
-    struct plan_look look = {r->groups[index], r->nodes[index], false};
+    struct plan_look look = {r->groups[index], r->nodes[index], false, !r->plan->request.lean};
     (void)plan_look(r->plan, look, scratch, &r->errors[index]);
 }
 
-// What is held against another family in time, so that few of it are ever looked at.
-static bool is_held_back(const struct plan *p, const struct plan_family *f)
+bool plan_is_held_back(const struct plan *p, const struct plan_family *f)
 {
     return f->in_turn || f->tuned || (f->ahead >= 0 && p->request.goal != GOAL_SIMPLICITY);
 }
@@ -129,7 +190,7 @@ static ptrdiff_t choose_groups(struct room *r)
     for (ptrdiff_t i = 0; i < p->family_count; i++) {
         const struct plan_family *f = &p->families[i];
         bool leanest = !f->other_loss && (f->shards < 0 || f->shards == MOST_SHARDS);
-        if (leanest == r->leanest && f->gpus == r->gpus && !is_held_back(p, f))
+        if (leanest == r->leanest && f->gpus == r->gpus && !plan_is_held_back(p, f))
             choose_group(r, f, &count);
     }
     return count;

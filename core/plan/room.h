@@ -12,7 +12,15 @@ struct plan_look {
     struct plan_group *group;
     ptrdiff_t node;
     bool timed;
+    bool first; // roughly will do
 };
+
+// What is held against another family in time, so that few of it are ever looked at.
+bool plan_is_held_back(const struct plan *p, const struct plan_family *f);
+
+// Looks at what was only known to have no room.
+bool plan_refine_floor(const struct plan *p, struct plan_floor *f, struct arena scratch,
+                       struct error *e) MUST_USE;
 
 // Adds its floor; false where rules refuse it.
 bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch,
@@ -20,6 +28,7 @@ bool plan_look(const struct plan *p, struct plan_look look, struct arena scratch
 
 // Memory for what tasks find in it.
 void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g);
+void plan_prepare_predictions(struct plan *p, struct arena *a, struct plan_group *g);
 
 // What tasks that begin now may look at.
 void plan_settle_group(struct plan *p, struct plan_group *g);

@@ -23,7 +23,7 @@ static bool try_first(const struct search *s, struct plan_group *g, struct arena
     ptrdiff_t before = g->candidate_count;
     bool ok = true;
     for (ptrdiff_t n = 0; ok && n < g->family->nodes && g->candidate_count == before; n++)
-        ok = search_try(s, &(struct search_step){g, n, 0}, scratch, failure);
+        ok = search_try(s, &(struct search_step){g, n, 0, NULL}, scratch, failure);
     return ok;
 }
 
@@ -36,7 +36,7 @@ static bool look_at_first(const struct search *s, struct plan_group *g, struct a
         struct plan_candidate c = plan_node(g, n);
         if (plan_is_late(&c) || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
-        bool known = plan_look(s->plan, (struct plan_look){g, n, true}, scratch, failure);
+        bool known = plan_look(s->plan, (struct plan_look){g, n, true, false}, scratch, failure);
         if (known && !plan_is_hopeless(s->plan, g, &c))
             return true;
         if (failure->code != ERROR_NONE)
@@ -53,7 +53,7 @@ static bool estimate_fastest(const struct search *s, struct plan_group *g, struc
         struct plan_candidate c = plan_node(g, n);
         if (plan_is_late(&c) || g->refused >> n & 1 || plan_is_hopeless(s->plan, g, &c))
             continue;
-        struct plan_look look = {g, n, true};
+        struct plan_look look = {g, n, true, false};
         while (!plan_has_estimate(g, &c) && plan_estimate(s->plan, look, scratch, failure))
             continue;
         if (plan_has_estimate(g, &c))
@@ -71,7 +71,7 @@ static void search_group(void *context, ptrdiff_t index, struct arena scratch)
     struct plan_group *g = own->groups[index];
     bool fewer = g->family->gpus < hardware_gpus(&s->plan->job.hardware);
     (void)(plan_can_estimate(s->plan, g->family) ? estimate_fastest
-           : fewer && !s->plan->real_lengths     ? look_at_first
+           : fewer                               ? look_at_first
                                                  : try_first)(s, g, scratch, &own->failed[index]);
 }
 
@@ -86,6 +86,11 @@ void plan_prepare_group(struct plan *p, struct arena *a, struct plan_group *g)
         g->estimates = NEW(a, struct plan_estimate, 2 * g->family->nodes);
     if (!g->ends)
         g->ends = NEW(a, struct plan_end, g->family->nodes);
+}
+
+void plan_prepare_predictions(struct plan *p, struct arena *a, struct plan_group *g)
+{
+    plan_prepare_group(p, a, g);
     if (!g->candidates)
         g->candidates = NEW(a, struct plan_candidate, g->family->nodes + 1);
 }
@@ -94,6 +99,7 @@ void plan_settle_group(struct plan *p, struct plan_group *g)
 {
     while (g->settled < g->candidate_count)
         p->settled[p->settled_count++] = &g->candidates[g->settled++];
+    p->learnt += g->estimates_settled < g->estimate_count || g->floors_settled < g->floor_count;
     g->estimates_settled = g->estimate_count;
     const struct plan_floor **of_place = &p->families[g->family->same_place].floors;
     for (; g->floors_settled < g->floor_count; p->floor_count++) {
@@ -134,7 +140,7 @@ static bool run_groups(struct seconds_search *s, struct arena *a, const struct r
                           .of = p->all};
     s->failed = NEW(a, struct error, count + 1);
     for (ptrdiff_t i = 0; i < count; i++)
-        plan_prepare_group(p, a, s->groups[i]);
+        plan_prepare_predictions(p, a, s->groups[i]);
     runner_run(runner, *a, &tasks);
     for (ptrdiff_t i = 0; i < count; i++) {
         plan_settle_group(p, s->groups[i]);
@@ -205,21 +211,41 @@ static void count_predicted(struct plan *p)
         p->predicted += predicted_in(&p->groups[i]);
 }
 
+// Beyond the limit nothing is looked at to its end: only what is looked at alike is compared.
+static bool is_looked_at_first(const struct plan *p, const struct plan_family *f)
+{
+    return !plan_is_held_back(p, f) && !f->hosted;
+}
+
 // The place of the least floor of a strategy; NULL where none is known.
-static struct plan_group *leanest_group(const struct plan *p, const char *strategy,
-                                        const struct plan_floor **least)
+static struct plan_group *leanest_of(const struct plan *p, const char *strategy, bool first,
+                                     struct plan_floor **least)
 {
     struct plan_group *group = NULL;
     for (ptrdiff_t i = 0; i < p->group_count; i++) {
         struct plan_group *g = &p->groups[i];
-        for (ptrdiff_t k = 0; k < g->floor_count; k++)
-            if (str_is(str_from(g->family->strategy), strategy) &&
-                (!group || g->floors[k].bytes < (*least)->bytes)) {
+        bool asked = str_is(str_from(g->family->strategy), strategy) &&
+                     is_looked_at_first(p, g->family) == first;
+        for (ptrdiff_t k = 0; asked && k < g->floor_count; k++)
+            if (!group || g->floors[k].bytes < (*least)->bytes) {
                 *least = &g->floors[k];
                 group = g;
             }
     }
     return group;
+}
+
+// Of which it is known how much that is.
+static struct plan_group *leanest_group(const struct plan *p, struct arena scratch,
+                                        const char *strategy, struct plan_floor **least,
+                                        struct error *e)
+{
+    struct plan_group *g;
+    do {
+        g = leanest_of(p, strategy, true, least);
+        g = g ? g : leanest_of(p, strategy, false, least);
+    } while (g && (*least)->rough && plan_refine_floor(p, *least, scratch, e));
+    return g;
 }
 
 static bool is_at(const struct plan_candidate *c, const struct plan_floor *f)
@@ -242,10 +268,13 @@ static struct plan_group *first_group(const struct plan *p, const char *strategy
 // With segments that grow, if any: those need least.
 bool plan_search_least(struct plan *p, struct arena *a, const char *strategy, struct error *e)
 {
-    const struct plan_floor *least = NULL;
-    struct plan_group *g = leanest_group(p, strategy, &least);
-    if (!g && (g = first_group(p, strategy)))
-        plan_prepare_group(p, a, g);
+    struct plan_floor *least = NULL;
+    struct plan_group *g = leanest_group(p, *a, strategy, &least, e);
+    if (e->code != ERROR_NONE)
+        return false;
+    g = g ? g : first_group(p, strategy);
+    if (g)
+        plan_prepare_predictions(p, a, g);
     for (ptrdiff_t n = g ? g->family->nodes - 1 : -1; n >= 0; n--) {
         struct plan_candidate *c = &g->candidates[g->candidate_count];
         struct error refusal = {0};
@@ -275,6 +304,15 @@ bool plan_search(struct plan *p, struct arena *a, const char *strategy, const st
     last.late = true;
     ok = ok && (p->request.exhaustive || search_sweep(&last, a, runner, e));
     count_predicted(p);
+    return ok;
+}
+
+bool plan_search_tight(struct plan *p, struct arena *a, const char *strategy,
+                       const struct runner *runner, struct error *e)
+{
+    p->tight = true;
+    bool ok = plan_search(p, a, strategy, runner, e);
+    p->tight = false;
     return ok;
 }
 

@@ -16,6 +16,7 @@ struct search {
     double lowest;                       // that it can count of anything left
     const struct plan_candidate *choice; // so far; NULL: none
     double most_seconds;                 // that are told of; 0: all
+    ptrdiff_t tries;                     // predictions, whatever they told
 };
 
 // Whether the group is asked for: the front is told of one machine.
@@ -38,7 +39,8 @@ bool search_needs_estimate(const struct search *s, const struct plan_group *g,
 struct search_step {
     struct plan_group *group;
     ptrdiff_t node;
-    double horizon; // what can count no more than this is next; the rest waits
+    double horizon;  // what can count no more than this is next; the rest waits
+    bool *predicted; // told where its prediction was made; NULL: nobody asks
 };
 
 // The next thing that is to be known of a node, which may be its prediction. False where something
@@ -47,10 +49,11 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
                 struct error *failure);
 
 // How far a prediction is of use: of a count that is looked for, what may take no longer; of all
-// others, what reserves no more. 0: without limit.
+// others, what reserves no more. 0: without limit. And whether it is of none where it is not safe.
 struct plan_use {
     double seconds;
     uint64_t bytes;
+    bool only_safe;
 };
 
 // Makes the prediction of a candidate as far as it is of use. False where a rule forbids it.

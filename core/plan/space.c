@@ -132,10 +132,32 @@ static bool recomputes_reentrantly(const struct plan *p, struct arena scratch, s
 {
     struct job *job = NEW(&scratch, struct job, 1);
     struct error none;
-    struct str asked = str_format(&scratch, "%.*s checkpointing=on", STR_ARGS(words));
-    return !plan_is_given(p, "reentrant") && !plan_is_given(p, "checkpointing") &&
-           plan_job_of(job, &scratch, p, asked, &none) && job->reentrant &&
-           !(job->lora_rank && job->strategy == STRATEGY_ZERO3);
+    bool given = plan_is_given(p, "checkpointing");
+    struct str asked =
+        given ? words : str_format(&scratch, "%.*s checkpointing=on", STR_ARGS(words));
+    return !plan_is_given(p, "reentrant") && plan_job_of(job, &scratch, p, asked, &none) &&
+           job->reentrant && !(job->lora_rank && job->strategy == STRATEGY_ZERO3);
+}
+
+// What has to stay free, whatever predictions of its kind were off by (core/predict/verdict.c).
+static uint64_t safe_bytes(const struct plan *p, const struct plan_family *f, const struct job *job)
+{
+    uint64_t free = p->wanted.margin_given ? p->wanted.margin_bytes
+                    : job->limit_bytes     ? 0
+                                           : spread_of(job).more_bytes;
+    return f->limit_bytes > free ? f->limit_bytes - free : 0;
+}
+
+// What products and attention take for a moment, of what they take where a step is nothing else.
+static double least_part_of_time(struct arena scratch, const struct job *job)
+{
+    struct timeline *t = NEW(&scratch, struct timeline, 1);
+    struct error none;
+    if (!timeline_for(t, job, &none))
+        return 0;
+    double products = t->burst.product_lasting, attention = t->burst.attention_lasting;
+    double most = products > attention ? products : attention;
+    return most > 1 ? 1 / most : 1;
 }
 
 // Data parallel ranks are what is left of the GPUs after those that share a sequence, as
@@ -158,8 +180,10 @@ bool plan_add_family(struct plan *p, struct arena *a, struct plan_family f, stru
         f.untimed = step_update_unknown(job);
         struct outside outside = outside_of(job);
         f.limit_bytes = limit_of(job, &outside);
+        f.safe_bytes = safe_bytes(p, &f, job);
         f.data_parallel = f.gpus / (job->ring * job->ulysses * job->tensor * job->pipeline);
         f.ordered = job->ring <= job->hardware.gpus_per_node;
+        f.slower = least_part_of_time(scratch, job);
         f.pipeline = job->pipeline;
         f.turns = job->interleaved;
         f.stages = plan_is_given(p, "pp") ? 1 : job->pipeline;
@@ -284,7 +308,7 @@ static bool add_shared(struct plan *p, struct arena *a, struct plan_family f, st
 }
 
 // TRL's activation offloading, with layers that are recomputed and without. It is compared with no
-// other: of few layers it has more alive.
+// other: of few layers it has more alive, and where a card waits for it, it clocks higher.
 static bool add_hosted(struct plan *p, struct arena *a, struct plan_family f, struct error *e)
 {
     static const char *const ways[] = {"checkpointing=on activation-offload=on",

@@ -33,6 +33,10 @@ struct plan_candidate plan_node(const struct plan_group *g, ptrdiff_t node);
 bool plan_search(struct plan *p, struct arena *a, const char *strategy, const struct runner *runner,
                  struct error *e) MUST_USE;
 
+// And what only fits, where nothing of the strategy is safe.
+bool plan_search_tight(struct plan *p, struct arena *a, const char *strategy,
+                       const struct runner *runner, struct error *e) MUST_USE;
+
 // Predicts what of the strategy has least alive, where that is known of something and nothing of it
 // was predicted.
 bool plan_search_least(struct plan *p, struct arena *a, const char *strategy,

@@ -25,7 +25,7 @@ static void predict_words(struct plan_row *row, struct arena scratch, const stru
         return;
     row->gpus = job_ranks(job);
     row->possible =
-        plan_can_write(scratch, job, e) && plan_predict(&row->prediction, scratch, job, 0, e);
+        plan_can_write(scratch, job, e) && plan_predict(&row->prediction, scratch, job, e);
 }
 
 static bool row_is_safe(const struct plan_row *row)

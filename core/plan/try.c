@@ -16,20 +16,33 @@ bool plan_can_write(struct arena scratch, const struct job *job, struct error *e
                             draft_has_samples(draft, e));
 }
 
-bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
-                  uint64_t most_bytes, struct error *e)
+// As far as it is of use.
+static bool predict_so_far(struct prediction *p, struct arena scratch, const struct job *job,
+                           struct plan_use use, struct error *e)
 {
     struct job *played = NEW(&scratch, struct job, 1);
     *played = *job;
-    return varied_read(played, &scratch, e) && predict_within(p, &scratch, played, most_bytes, e);
+    if (!varied_read(played, &scratch, e) || !predict_hastily(p, &scratch, played, use.bytes, e))
+        return false;
+    if (use.only_safe && p->verdict.grade != GRADE_SAFE) {
+        step_time_of_update(&p->time);
+        return true;
+    }
+    return predict_real_time(p, &scratch, played, e);
 }
 
-static bool predict_candidate(const struct plan *p, struct plan_candidate *c, uint64_t most_bytes,
+bool plan_predict(struct prediction *p, struct arena scratch, const struct job *job,
+                  struct error *e)
+{
+    return predict_so_far(p, scratch, job, (struct plan_use){0}, e);
+}
+
+static bool predict_candidate(const struct plan *p, struct plan_candidate *c, struct plan_use use,
                               struct arena scratch, struct error *e)
 {
     struct job *job = NEW(&scratch, struct job, 1);
     return plan_job(job, &scratch, p, c, e) && plan_can_write(scratch, job, e) &&
-           plan_predict(&c->prediction, scratch, job, most_bytes, e);
+           predict_so_far(&c->prediction, scratch, job, use, e);
 }
 
 static bool count_most(uint64_t *most, const struct plan *p, struct plan_candidate c,
@@ -54,7 +67,7 @@ static bool predict_some(const struct plan *p, struct plan_candidate *c, double 
         return false;
     for (uint64_t all = enough; enough - few > 1;) {
         at.count = (few + enough) / 2;
-        if (!predict_candidate(p, &at, 0, scratch, e))
+        if (!predict_candidate(p, &at, (struct plan_use){0}, scratch, e))
             return false;
         bool safe = plan_is_safe(&at);
         if (safe || enough == all)
@@ -70,7 +83,7 @@ bool plan_try_candidate(const struct plan *p, struct plan_candidate *c, struct p
                         struct arena scratch, struct error *e)
 {
     return plan_dials_say_some(c->dial) ? predict_some(p, c, use.seconds, scratch, e)
-                                        : predict_candidate(p, c, use.bytes, scratch, e);
+                                        : predict_candidate(p, c, use, scratch, e);
 }
 
 bool search_asks(const struct search *s, const struct plan_group *g)
@@ -82,7 +95,7 @@ bool search_asks(const struct search *s, const struct plan_group *g)
 double search_seconds(const struct search *s, const struct plan_group *g,
                       const struct plan_candidate *c)
 {
-    return plan_least_seconds(s->plan, g, g, c);
+    return plan_least_seconds(s->plan, g, c);
 }
 
 double search_bound(const struct search *s, const struct plan_group *g,
@@ -90,12 +103,12 @@ double search_bound(const struct search *s, const struct plan_group *g,
 {
     const struct plan *p = s->plan;
     if (s->phase == SEARCH_FRONT)
-        return plan_least_seconds(p, g, g, c);
+        return plan_least_seconds(p, g, c);
     switch (p->request.goal) {
     case GOAL_SPEED:
-        return plan_least_seconds(p, g, g, c);
+        return plan_least_seconds(p, g, c);
     case GOAL_COST:
-        return plan_least_seconds(p, g, g, c) * (double)g->family->gpus;
+        return plan_least_seconds(p, g, c) * (double)g->family->gpus;
     case GOAL_MEMORY:
         return plan_least_reserved(p, g, c);
     case GOAL_SIMPLICITY:
@@ -127,11 +140,11 @@ static bool is_as_good(const struct plan_candidate *f, double seconds, double by
 static bool is_behind_front(const struct plan *p, const struct plan_group *g,
                             const struct plan_candidate *c, double most_seconds)
 {
-    double seconds = plan_least_seconds(p, g, g, c);
+    double seconds = plan_least_seconds(p, g, c);
     if (most_seconds > 0 && seconds > most_seconds)
         return true;
     double bytes = plan_least_reserved(p, g, c);
-    if (bytes > (double)g->family->limit_bytes)
+    if (bytes > (double)g->family->safe_bytes)
         return true;
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
         if (is_as_good(&g->candidates[i], seconds, bytes))
@@ -163,18 +176,27 @@ static double found_with(const struct search *s, const struct plan_group *g)
     return least;
 }
 
-// Of those that count the same the choice is as fast as any, and the simplest of those: once
-// nothing can count less than what was found, what is slower, or more trouble and not faster,
-// changes nothing (plan_choose_of).
+static bool is_no_simpler(const struct plan_candidate *c, double seconds,
+                          const struct plan_candidate *than)
+{
+    double known = than->prediction.time.seconds;
+    return c->trouble > than->trouble ? seconds >= known
+                                      : c->trouble == than->trouble && seconds > known;
+}
+
+// Of those that count the same the choice is as fast as any, and the simplest of those
+// (plan_choose_of). Once nothing can count less than what was found, what is slower changes
+// nothing; nor does ever what is no simpler than one that counts no more, and no faster.
 static bool is_no_choice(const struct search *s, const struct plan_group *g,
                          const struct plan_candidate *c)
 {
     const struct plan_candidate *choice = s->choice;
-    if (!choice || s->lowest < s->found)
+    if (!choice)
         return false;
-    double seconds = plan_least_seconds(s->plan, g, g, c), known = choice->prediction.time.seconds;
-    return seconds > known * PLAN_SAME ||
-           (c->trouble > choice->trouble && seconds * PLAN_SAME >= known);
+    double seconds = plan_least_seconds(s->plan, g, c), known = choice->prediction.time.seconds;
+    return (s->lowest >= s->found && seconds > known * PLAN_SAME) ||
+           (is_no_simpler(c, seconds, choice) &&
+            search_bound(s, g, c) >= plan_measure(s->plan->request.goal, choice));
 }
 
 // DeepSpeed's file is tuned on as many GPUs as the best has.
@@ -208,11 +230,21 @@ bool search_leaves_out(const struct search *s, const struct plan_group *g,
 
 // ------------------------------------------------------------------ what is tried
 
+// Several were predicted and none of them is safe: it may be that nothing is, and then no time
+// counts.
+static bool finds_nothing(const struct search *s, const struct plan_group *g)
+{
+    enum { SEVERAL = 8 };
+    bool several = s->late || s->tries >= SEVERAL;
+    return s->phase == SEARCH_BEST && several && found_with(s, g) <= 0;
+}
+
 bool search_needs_estimate(const struct search *s, const struct plan_group *g,
                            const struct plan_candidate *c)
 {
     bool counts = s->phase != SEARCH_BEST || s->plan->request.goal != GOAL_MEMORY;
-    return counts && plan_can_estimate(s->plan, g->family) && !plan_has_estimate(g, c);
+    return counts && !finds_nothing(s, g) && plan_can_estimate(s->plan, g->family) &&
+           !plan_has_estimate(g, c);
 }
 
 // Looks at a node without an allocator, where that may spare the rest: at its memory, and at its
@@ -223,7 +255,7 @@ static bool look_first(const struct search *s, struct plan_group *g, ptrdiff_t n
     const struct plan_request *r = &s->plan->request;
     bool best = s->phase == SEARCH_BEST, memory = r->goal == GOAL_MEMORY;
     struct plan_candidate c = plan_node(g, node);
-    struct plan_look look = {g, node, best && !memory && !s->plan->real_lengths};
+    struct plan_look look = {g, node, best && !memory && found_with(s, g) > 0, false};
     bool counts = best ? r->goal != GOAL_SIMPLICITY : s->phase == SEARCH_FRONT;
     bool known = look.timed && plan_can_estimate_room(s->plan, g->family);
     return r->exhaustive || !counts || known || plan_dials_say_some(c.dial) ||
@@ -242,7 +274,7 @@ static bool is_on_front_before(const struct plan *p, const struct plan_candidate
 static uint64_t most_on_front(const struct plan *p, const struct plan_group *g,
                               const struct plan_candidate *c)
 {
-    double seconds = plan_least_seconds(p, g, g, c);
+    double seconds = plan_least_seconds(p, g, c);
     uint64_t bytes = UINT64_MAX;
     for (ptrdiff_t i = 0; i < g->candidate_count; i++)
         if (is_on_front_before(p, &g->candidates[i], seconds))
@@ -261,12 +293,16 @@ static struct plan_use use_of(const struct search *s, const struct plan_group *g
     struct plan_use use = {0};
     if (r->exhaustive)
         return use;
+    use.only_safe = s->phase == SEARCH_BEST && !s->plan->tight && found <= 0 &&
+                    (s->plan->real_lengths || s->plan->longest_row);
     if (s->late)
         use.seconds = r->goal == GOAL_COST ? found / (double)g->family->gpus : found;
     if (s->phase == SEARCH_FRONT)
         use.bytes = most_on_front(s->plan, g, c);
     else if (s->phase == SEARCH_BEST && r->goal == GOAL_MEMORY && found > 0)
         use.bytes = u64_most(most_on_front(s->plan, g, c), (uint64_t)found);
+    if (s->phase != SEARCH_SECONDS && !s->plan->tight)
+        use.bytes = u64_least(use.bytes ? use.bytes : UINT64_MAX, g->family->safe_bytes);
     return use;
 }
 
@@ -280,7 +316,7 @@ static bool estimate_first(const struct search *s, const struct search_step *ste
     bool counts = s->phase == SEARCH_BEST && p->request.goal == GOAL_MEMORY;
     return !counts || plan_dials_say_some(c.dial) || !plan_can_estimate(p, g->family) ||
            plan_has_estimate(g, &c) ||
-           plan_estimate(p, (struct plan_look){g, step->node, true}, scratch, failure);
+           plan_estimate(p, (struct plan_look){g, step->node, true, false}, scratch, failure);
 }
 
 bool search_try(const struct search *s, const struct search_step *step, struct arena scratch,
@@ -293,7 +329,8 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
     if (g->refused >> step->node & 1 || search_leaves_out(s, g, c))
         return true;
     if (search_needs_estimate(s, g, c))
-        return plan_estimate(s->plan, (struct plan_look){g, step->node, true}, scratch, failure) ||
+        return plan_estimate(s->plan, (struct plan_look){g, step->node, true, false}, scratch,
+                             failure) ||
                failure->code == ERROR_NONE;
     if (!look_first(s, g, step->node, scratch, failure) || search_leaves_out(s, g, c))
         return failure->code == ERROR_NONE;
@@ -301,13 +338,15 @@ bool search_try(const struct search *s, const struct search_step *step, struct a
         return true;
     if (!estimate_first(s, step, scratch, failure))
         return failure->code == ERROR_NONE;
+    if (step->predicted)
+        *step->predicted = true;
     if (plan_try_candidate(s->plan, c, use_of(s, g, c), scratch, &refusal)) {
         if (c->prediction.passed) {
             plan_add_end(g, c);
             return true;
         }
         if (!plan_dials_say_some(c->dial))
-            plan_add_floor(g, c, true);
+            plan_add_floor(g, c, !c->prediction.hasty);
         g->candidate_count++;
         return true;
     }

@@ -511,17 +511,31 @@ static bool find_longest_time(struct prediction *p, struct arena scratch, const 
     return true;
 }
 
-bool predict_within(struct prediction *p, struct arena *a, const struct job *job,
-                    uint64_t most_bytes, struct error *e)
+bool predict_hastily(struct prediction *p, struct arena *a, const struct job *job,
+                     uint64_t most_bytes, struct error *e)
 {
     if (!fit(p, a, job, &(struct manner){.plays = true, .most_bytes = most_bytes}, e))
         return false;
+    p->hasty = true;
+    return true;
+}
+
+bool predict_real_time(struct prediction *p, struct arena *a, const struct job *job,
+                       struct error *e)
+{
+    p->hasty = false;
     if (p->passed)
         return true;
     if (!find_longest_time(p, *a, job, e))
         return false;
     step_time_of_update(&p->time);
     return real_time_find(&p->time, *a, job, e);
+}
+
+bool predict_within(struct prediction *p, struct arena *a, const struct job *job,
+                    uint64_t most_bytes, struct error *e)
+{
+    return predict_hastily(p, a, job, most_bytes, e) && predict_real_time(p, a, job, e);
 }
 
 bool predict(struct prediction *p, struct arena *a, const struct job *job, struct error *e)

@@ -33,6 +33,7 @@ struct prediction {
     uint64_t limit_bytes;                                      // what torch may reserve
     uint64_t allocated_bytes, requested_bytes, reserved_bytes; // the largest over the job
     uint64_t reserved_low_bytes, reserved_high_bytes;          // by chance; 0: not looked for
+    bool hasty;               // its time is not that of real lengths, which nobody asked for
     bool passed;              // more is reserved than was asked about, and no more is known
     uint64_t needs_bytes;     // reserved, or what would be without a limit where it does not fit
     uint64_t floor_bytes;     // what no allocator could do without: live blocks, rounded
@@ -68,6 +69,12 @@ bool predict_fit(struct prediction *p, struct arena *a, const struct job *job,
 // end.
 bool predict_within(struct prediction *p, struct arena *a, const struct job *job,
                     uint64_t most_bytes, struct error *e) MUST_USE;
+
+// The same in two halves: what tells whether it is safe, and the time of real lengths.
+bool predict_hastily(struct prediction *p, struct arena *a, const struct job *job,
+                     uint64_t most_bytes, struct error *e) MUST_USE;
+bool predict_real_time(struct prediction *p, struct arena *a, const struct job *job,
+                       struct error *e) MUST_USE;
 
 // The same for more: every layer is made, also where one is like another (core/autograd/stamp.h),
 // whose notes are tested against it.

@@ -5,9 +5,6 @@
 #include "core/predict/epoch.h"
 #include "core/predict/lengths.h"
 
-// How many lengths stand for all.
-enum { TYPICAL = 5 };
-
 static uint64_t data_parallel(const struct job *job)
 {
     uint64_t shared = job->ulysses * job->ring * job->tensor * job->pipeline;
@@ -38,11 +35,10 @@ static bool shortened(struct job *shorter, const struct job *job, double tokens,
 }
 
 static bool add_step(struct step_time *sum, struct arena scratch, const struct job *job,
-                     double tokens, struct error *e)
+                     struct error *e)
 {
-    struct job *shorter = NEW(&scratch, struct job, 1);
     struct prediction *p = NEW(&scratch, struct prediction, 1);
-    if (!shortened(shorter, job, tokens, e) || !predict_time(p, &scratch, shorter, e))
+    if (!predict_time(p, &scratch, job, e))
         return false;
     sum->seconds += p->time.seconds;
     sum->mfu += p->time.mfu * p->time.seconds;
@@ -59,22 +55,36 @@ static void count_epoch(struct step_time *t, const struct lengths *l, const stru
     t->epoch_steps = steps_per_epoch(job->recipe, rows, split);
 }
 
+// Of how many lengths stand for all.
+static bool typical_jobs(struct real_time_jobs *r, struct arena *a, const struct job *job,
+                         const struct lengths *l, struct error *e)
+{
+    double typical[REAL_TIME_JOBS];
+    r->count = l->parts == 1 ? 1 : REAL_TIME_JOBS;
+    lengths_typical(typical, r->count, l, waiting_together(job));
+    for (int i = 0; i < r->count; i++) {
+        r->jobs[i] = NEW(a, struct job, 1);
+        if (!shortened(r->jobs[i], job, typical[i], e))
+            return false;
+    }
+    return true;
+}
+
 // Packed rows are as long as any, whatever they hold.
 static bool find_padded(struct step_time *t, struct arena scratch, const struct job *job,
                         const struct lengths *l, struct error *e)
 {
     struct step_time sum = {0};
-    double typical[TYPICAL];
-    uint64_t together = waiting_together(job);
-    int count = l->parts == 1 ? 1 : TYPICAL;
-    lengths_typical(typical, count, l, together);
-    for (int i = 0; i < count; i++)
-        if (!add_step(&sum, scratch, job, typical[i], e))
+    struct real_time_jobs r;
+    if (!typical_jobs(&r, &scratch, job, l, e))
+        return false;
+    for (int i = 0; i < r.count; i++)
+        if (!add_step(&sum, scratch, r.jobs[i], e))
             return false;
     sum.mfu /= sum.seconds;
-    sum.seconds /= count;
+    sum.seconds /= r.count;
     double of_longest = sum.seconds / t->longest;
-    t->padded_tokens = lengths_longest(l, job->context, together);
+    t->padded_tokens = lengths_longest(l, job->context, waiting_together(job));
     double real = t->mean_tokens / t->padded_tokens;
     t->tokens_per_second *= t->mean_tokens / (double)job->context / of_longest;
     t->mfu = sum.mfu * real;
@@ -100,5 +110,19 @@ bool real_time_find(struct step_time *t, struct arena scratch, const struct job 
         return false;
     if (l->count)
         count_epoch(t, l, job);
+    return true;
+}
+
+bool real_time_jobs(struct real_time_jobs *r, struct arena *a, const struct job *job,
+                    struct error *e)
+{
+    struct lengths *l = NEW(a, struct lengths, 1);
+    if (!lengths_read(l, job->given, e))
+        return false;
+    if (l->parts && job->batching != BATCHING_PACKED)
+        return typical_jobs(r, a, job, l, e);
+    r->count = 1;
+    r->jobs[0] = NEW(a, struct job, 1);
+    *r->jobs[0] = *job;
     return true;
 }

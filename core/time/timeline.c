@@ -33,10 +33,9 @@ static void note(struct timeline *t, enum spent_on kind, double from, double to)
 // products and attention as was of the last; of the first, half.
 static void settle(struct timeline *t)
 {
-    static const double at_first = 0.5;
     double seconds = t->now.host - t->begun;
     double work = t->now.busy[WORK_PRODUCTS] + t->now.busy[WORK_ATTENTION];
-    double seen = t->begun > 0 && seconds > 0 ? work / seconds : at_first;
+    double seen = t->begun > 0 && seconds > 0 ? work / seconds : PART_AT_FIRST;
     double part = t->is_known ? t->part : seen;
     t->rates = rates_lasting(&t->burst, part < 1 ? part : 1);
     memset(t->known, 0, sizeof t->known);

@@ -9,6 +9,9 @@
 #include "core/time/network.h"
 #include "core/time/pipeline.h"
 
+// What part of a step is taken to be products and attention, where no step was seen.
+#define PART_AT_FIRST 0.5
+
 enum { TIMELINE_STREAMS = 7, MOST_LAUNCHES_AHEAD = 1024, KNOWN_PRODUCTS = 128 };
 
 // A time and what had been done by then; what is between two of them can be repeated.

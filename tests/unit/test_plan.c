@@ -69,6 +69,8 @@ static const char *const spaces[] = {
     "memory-limit=20GiB",
     "recipe=verl model=Qwen3-0.6B gpu=2xA100-80G layers=2 context=4096 global-batch=4 "
     "memory-limit=9GiB",
+    "recipe=trinity model=Qwen2.5-1.5B gpu=A10G layers=12 context=32768 global-batch=4 "
+    "fused-kernels=on memory-limit=16GiB",
     "recipe=trl model=gemma-2-2b gpu=4xB200 layers=2 context=32768 global-batch=8 strategy=fsdp2 "
     "reshard=off offload=off expandable=off",
     "recipe=trl task=grpo model=Qwen3-0.6B gpu=2xA100-80G layers=2 prompt=512 response=3584 "
@@ -247,7 +249,7 @@ static void check_fewest(struct arena a, const struct plan *p, const struct plan
     fewer.count--;
     struct job *job = NEW(&a, struct job, 1);
     CHECK(plan_is_safe(c) && c->count > 1);
-    CHECK(plan_job(job, &a, p, &fewer, &e) && plan_predict(&fewer.prediction, a, job, 0, &e));
+    CHECK(plan_job(job, &a, p, &fewer, &e) && plan_predict(&fewer.prediction, a, job, &e));
     CHECK(!plan_is_safe(&fewer));
     CHECK(fewer.prediction.time.seconds < c->prediction.time.seconds);
 }
@@ -350,6 +352,26 @@ static void check_floor(struct floors_seen *seen, const struct plan_floor *f,
     seen->above += f->bytes > f->family->limit_bytes;
     seen->timed += f->seconds > 0;
     seen->compared++;
+}
+
+// Of few layers, or seen to its end: what has no room has none by what it really has alive.
+TEST(few_layers_have_no_more_alive)
+{
+    static const char *const text =
+        "recipe=trl model=Qwen3-0.6B gpu=2xRTX4090 layers=12 context=4096 global-batch=16 "
+        "memory-limit=3GiB loss=chunked:256 sp=1 cp=1";
+    struct floors_seen seen = {0};
+    struct arena *a = test_arena();
+    const struct plan *all = plan_of(a, text, GOAL_SPEED, true);
+    const struct plan *p = plan_made(a, text, GOAL_SPEED, false, true);
+    ptrdiff_t rough = 0;
+    for (ptrdiff_t g = 0; g < p->group_count; g++)
+        for (ptrdiff_t i = 0; i < p->groups[g].floor_count; i++) {
+            const struct plan_floor *f = &p->groups[g].floors[i];
+            check_floor(&seen, f, tried_at(&all->groups[g], f));
+            rough += f->rough;
+        }
+    CHECK(rough > 10);
 }
 
 // What is found without an allocator, of memory alone in fewer steps and no further than the limit,
