@@ -302,6 +302,16 @@ static bool conclude_images(struct conclusion *c, const struct setting *file)
                (said ? said : file)->where);
 }
 
+// Beside adapters, which cast their input themselves, norms in fp32 take what those in bf16 do
+// (tests/runs/factory_fake.jsonl); full training has all weights in fp32 but for pure_bf16.
+static bool conclude_norms(struct conclusion *c)
+{
+    const struct setting *wide = fact(c, "wide-norms");
+    return !wide || !fact(c, "pure") ||
+           FAIL(c->error, UNSUPPORTED, wide->where,
+                "norms in fp32 beside bf16 weights that are trained are not modelled");
+}
+
 // Adapters are its default.
 bool conclude_llamafactory(struct conclusion *c)
 {
@@ -319,8 +329,9 @@ bool conclude_llamafactory(struct conclusion *c)
     if (!pure && !fp16 && !fact_is(c, "bf16", "true") &&
         !lacks_bf16(c, fact(c, "bf16") ? fact(c, "bf16") : file))
         return false;
-    return conclude_reentrant(c) && conclude_images(c, file) && conclude_packing(c) &&
-           conclude_neat_packing(c) && (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
+    return conclude_norms(c) && conclude_reentrant(c) && conclude_images(c, file) &&
+           conclude_packing(c) && conclude_neat_packing(c) &&
+           (!adapts || conclude_adapters(c, tuning ? tuning : file)) &&
            (!pure || put(c, "precision", STR("bf16"), pure->where)) &&
            (!fp16 || put(c, "precision", STR("fp16"), fp16->where)) &&
            (!liger || (put(c, "layer-kernels", STR("liger"), liger->where) &&

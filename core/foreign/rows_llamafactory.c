@@ -106,7 +106,7 @@ const struct foreign_row llamafactory_rows[] = {
     {"adapter_folder", NULL, NOTHING},
     {"resize_vocab", NULL, NOTHING}, // up to a multiple of 64 rows of a large table
     {"shift_attn", NULL, REFUSED, NULL, NO_OTHER_ATTENTION},
-    {"upcast_layernorm", NULL, REFUSED, NULL, "norms in fp32 beside bf16 layers are not modelled"},
+    {"upcast_layernorm", NULL, FACT, "wide-norms"},
     {"upcast_lmhead_output", NULL, REFUSED, NULL, NO_OTHER_LOSS},
     {"use_v1_kernels", NULL, REFUSED, NULL, "LLaMA-Factory's own kernels are not modelled"},
     {"quantization_method", NULL, REFUSED, NULL, NO_OTHER_WEIGHTS},

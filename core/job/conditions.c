@@ -257,16 +257,19 @@ bool has_another_step_over_shards(const struct job *j)
 
 bool compares_in_factory(const struct job *j)
 {
-    return is_of(j, RECIPE_LLAMAFACTORY) && j->task == TASK_DPO;
+    bool pairs = j->task == TASK_DPO || j->task == TASK_REWARD;
+    return is_of(j, RECIPE_LLAMAFACTORY) && pairs;
 }
 
 // Unlike tests/runs/factory_fake.jsonl.
 bool compares_oddly_in_factory(const struct job *j)
 {
     bool split = j->ulysses > 1 || j->ring > 1;
+    bool scores = j->task == TASK_REWARD && (!j->checkpointing || j->lora_whole);
     bool liger = j->loss != LOSS_FULL || j->layer_kernels != KERNELS_OF_TORCH;
-    return compares_in_factory(j) && (job_stands_on_4(j) || j->batching == BATCHING_PACKED ||
-                                      j->evaluation_batch || j->offload || liger || split);
+    return compares_in_factory(j) &&
+           (job_stands_on_4(j) || j->batching == BATCHING_PACKED || j->evaluation_batch ||
+            j->offload || liger || split || scores);
 }
 
 bool is_unpredicted_task(const struct job *j)

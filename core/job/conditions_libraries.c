@@ -83,7 +83,8 @@ static bool copies(const struct job *j, enum whole_module module)
 // PeftModelForSequenceClassification).
 bool copies_score(const struct job *j)
 {
-    return j->task == TASK_REWARD && copies(j, WHOLE_HEAD);
+    bool has_score = j->task == TASK_REWARD && j->recipe != RECIPE_LLAMAFACTORY;
+    return has_score && copies(j, WHOLE_HEAD);
 }
 
 // Seen on fake tensors (accelerate 1.15, utils/fsdp_utils.py, fsdp2_prepare_model, calls

@@ -256,9 +256,10 @@ bool job_check(struct job *j, struct error *e)
 }
 
 // AutoModelForSequenceClassification with one label (trl 1.16, trainer/reward_trainer.py).
+// LLaMA-Factory keeps the model's head beside one of its own.
 static bool score_rows(struct job *j, struct arena *a, struct error *e)
 {
-    if (j->task != TASK_REWARD)
+    if (j->task != TASK_REWARD || j->recipe == RECIPE_LLAMAFACTORY)
         return true;
     j->model.labels = 1;
     j->model.unties_words |= model_has(&j->model, FEATURE_TIED);

@@ -58,12 +58,14 @@ const struct rule unmodelled_rules[] = {
     {IS_MEGATRON, 0, saves, 0, NOT_YET, "save", "Megatron's checkpoints are not modelled"},
     {0, 0, is_unpredicted_task, 0, NOT_YET, "task",
      "the training step of this task is not modelled here; of --recipe trl those of sft, reward, "
-     "dpo, kto, grpo, rloo and distill are, and llamafactory's dpo with adapters"},
+     "dpo, kto, grpo, rloo and distill are, and llamafactory's reward and dpo with "
+     "adapters"},
     {IS_FSDP, 0, compares_in_factory, 0, NOT_YET, "strategy",
-     "LLaMA-Factory's dpo is modelled on one GPU, under ddp and DeepSpeed"},
+     "LLaMA-Factory's reward and dpo are modelled on one GPU, under ddp and DeepSpeed"},
     {0, 0, compares_oddly_in_factory, 0, NOT_YET, "task",
-     "LLaMA-Factory's dpo is modelled in 0.9.5, with rows that are not packed, without evaluation, "
-     "offload, Liger's kernels and shared sequences; --recipe trl has more"},
+     "LLaMA-Factory's reward and dpo are modelled in 0.9.5, with rows that are not packed, without "
+     "evaluation, offload, Liger's kernels and shared sequences, reward with checkpointing and "
+     "adapters alone; --recipe trl has more"},
     {0, 0, has_no_teacher, 0, NOT_YET, "teacher",
      "trl distils from a model beside the trained one: --teacher Qwen3-8B is an example"},
     {IS_REPLICATED, 0, is_verls, 0, NOT_YET, "replicate",

@@ -195,8 +195,50 @@ static struct var policy_loss(struct trainer *t, struct var hidden)
     return returns(&f, scalar(g, gain, spread));
 }
 
+// What LLaMA-Factory's reward model makes of words beside its scores, and nobody uses: logits with
+// a loss of their own, and in fp32 once more (trl 0.24, models/modeling_value_head.py).
+static struct var words_loss(struct trainer *t, struct var hidden, struct var *logits)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    *logits = taken(finished(t, g, logits_of(t, hidden)));
+    local(&f, shifted_labels(t));
+    return returns(&f, log_softmax(g, cast(g, borrowed(*logits), 4)));
+}
+
+// train/rm/trainer.py, compute_loss: a score for each token, of which each row's last one counts.
+static struct var factory_score_loss(struct trainer *t, struct var hidden)
+{
+    struct graph *g = &t->graph;
+    struct scope f = scope_in(g);
+    bool recorded = g->recording, kept = g->keeping;
+    struct var logits;
+    g->kind = MEMORY_LOGITS;
+    g->recording = g->keeping = false;
+    local(&f, words_loss(t, hidden, &logits)); // its gradient is asked for by none
+    g->recording = recorded;
+    g->keeping = kept;
+    struct var input = local(&f, cast(g, cast(g, dropout(g, hidden), 4), t->width));
+    struct var scores = local(&f, sum_rows(g, input, job_tokens(t->job)));
+    g->recording = g->keeping = false;
+    local(&f, cast(g, borrowed(logits), 4));
+    var_drop(g, &logits);
+    g->recording = recorded;
+    g->keeping = kept;
+    unit_leave(t, unit_number(t, PART_NORMS));
+    g->kind = MEMORY_WORKING;
+    return returns(&f, mean(g, scores, 1));
+}
+
+static bool scores_in_factory(const struct job *p)
+{
+    return p->recipe == RECIPE_LLAMAFACTORY && p->task == TASK_REWARD;
+}
+
 static struct var loss_of(struct trainer *t, struct var hidden)
 {
+    if (scores_in_factory(t->job))
+        return factory_score_loss(t, hidden);
     if (t->job->model.labels)
         return trl_score_loss(t, hidden);
     switch (t->job->loss) {

@@ -218,6 +218,9 @@ static const struct reading llamafactory_readings[] = {
     {LF "bf16=true use_reentrant_gc=false flash_attn=fa3", "attention=flash3"},
     {LF "bf16=true use_reentrant_gc=false additional_target=embed_tokens,lm_head",
      "lora=8 lora-whole=embed,head"},
+    {LF "bf16=true use_reentrant_gc=false upcast_layernorm=true", "lora=8"},
+    {LF "finetuning_type=full pure_bf16=true upcast_layernorm=true",
+     "!norms in fp32 beside bf16 weights that are trained are not modelled"},
     {LF "bf16=true additional_target=embed_tokens,norm",
      "!of modules that are trained whole embed_tokens and lm_head are modelled, not 'norm'"},
     {LF "bf16=true surprise=1", "!surprise '1' of LLaMA-Factory is not read, and may change "

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # axolotl, dpo: Qwen3-4B, 4096 tokens a sequence; pairs a step: 8, which are 16 rows.
-# Peak not predicted: the training step of this task is not modelled here; of --recipe trl those of sft, reward, dpo, kto, grpo, rloo and distill are, and llamafactory's dpo with adapters. A step has 8 pairs, which are 16 rows.
+# Peak not predicted: the training step of this task is not modelled here; of --recipe trl those of sft, reward, dpo, kto, grpo, rloo and distill are, and llamafactory's reward and dpo with adapters. A step has 8 pairs, which are 16 rows.
 # Arguments given here win over the file: bash launch.sh --max-steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

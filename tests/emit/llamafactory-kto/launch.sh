@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # LLaMA-Factory, kto: Qwen3-4B, 4096 tokens a sequence; sequences a step: 8.
-# Peak not predicted: the training step of this task is not modelled here; of --recipe trl those of sft, reward, dpo, kto, grpo, rloo and distill are, and llamafactory's dpo with adapters.
+# Peak not predicted: the training step of this task is not modelled here; of --recipe trl those of sft, reward, dpo, kto, grpo, rloo and distill are, and llamafactory's reward and dpo with adapters.
 # Arguments given here win over the file: bash launch.sh max_steps=3
 set -euo pipefail
 cd "$(dirname "$0")"
