@@ -126,7 +126,7 @@ static ptrdiff_t bound_at(const struct plan_candidate *c)
     return at;
 }
 
-static double learn_of_group(struct plan *p, struct arena *a, const struct plan_group *g,
+static double learn_of_group(struct plan *p, struct arena *a, const struct plan_group *of,
                              const struct plan_candidate *c);
 
 static double learn_if_any(struct plan *p, struct arena *a, const struct plan_group *g,

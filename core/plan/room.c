@@ -102,19 +102,25 @@ static bool find_real_time(struct step_time *t, struct arena scratch, const stru
 // By few layers, where those tell; all, where they leave room; all in any case; and with the time.
 enum floor_kind { FLOOR_OF_FEW, FLOOR_OF_ROOM, FLOOR_EXACT, FLOOR_TIMED };
 
+struct looked_at {
+    struct job *job;
+    enum floor_kind kind;
+};
+
 // Of few layers, where those tell enough. The second micro-batch finds what all others do.
 static bool find_room(struct plan_candidate *c, struct arena scratch, const struct plan *p,
-                      struct job *job, enum floor_kind kind, struct error *e)
+                      struct looked_at at, struct error *e)
 {
     enum { DIFFERENT = 2 };
+    struct job *job = at.job;
     if (plan_can_estimate_room(p, c->family))
         return plan_estimate_room(c, scratch, p, job, e);
     if (job->recipe != RECIPE_MEGATRON)
         job->accumulation = u64_least(job->accumulation, DIFFERENT);
-    c->rough = kind != FLOOR_EXACT && plan_room_is_convex(p, c->family);
+    c->rough = at.kind != FLOOR_EXACT && plan_room_is_convex(p, c->family);
     if (c->rough && !plan_estimate_room(c, scratch, p, job, e))
         return false;
-    if (c->rough && (kind == FLOOR_OF_FEW || plan_is_beyond_room(p, c)))
+    if (c->rough && (at.kind == FLOOR_OF_FEW || plan_is_beyond_room(p, c)))
         return true;
     c->rough = false;
     return predict_room(&c->prediction, &scratch, job, e);
@@ -135,7 +141,7 @@ static bool find_floor(struct plan_candidate *c, const struct plan *p, enum floo
     job->prompt = u64_least(job->prompt, job->context - 1);
     if (timed && !p->real_lengths)
         return predict_time(&c->prediction, &scratch, job, e);
-    if (!find_room(c, scratch, p, job, kind, e))
+    if (!find_room(c, scratch, p, (struct looked_at){job, kind}, e))
         return false;
     c->prediction.time = time;
     return true;
