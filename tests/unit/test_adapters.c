@@ -1,7 +1,6 @@
 // Training less than everything: adapters, packed weights, 8-bit optimizer state, and the fused
 // loss. How close they are to real runs is tests/measured/accuracy.py's business
 // (tests/runs/h200_lora).
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/units.h"
@@ -63,53 +62,6 @@ TEST(adapters_alone_have_gradients_and_state)
 
 // Qwen3-30B-A3B: 128 experts of 768 beside a hidden width of 2048, queries 4096, keys and values
 // 512. A stack of experts has the rank for each of them, gate and up twice.
-// Without images what a tower has of them is there and never trained. SigLIP's queries, keys and
-// values have the text's names; its blocks are 27 of width 1152, with an MLP of 4304.
-TEST(adapters_of_an_idle_tower_have_no_state)
-{
-#define GEMMA "model=gemma-3-4b precision=autocast recipe=trl lora=16 "
-    enum { BLOCKS = 27, WIDTH = 1152, INNER = 4304 };
-    static const struct {
-        const char *targets;
-        uint64_t widths; // of inputs and outputs, in a block
-    } rows[] = {{"", 4 * 2 * WIDTH + 2 * (WIDTH + INNER)},
-                {"lora-targets=q,k,v,o,gate,up,down", 3 * 2 * WIDTH},
-                {"lora-targets=q,down", 2 * WIDTH},
-                {"lora-targets=o,gate,up,down", 0}};
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        char without[256], with[256];
-        (void)snprintf(without, sizeof without, GEMMA "freeze=vision %s", rows[i].targets);
-        (void)snprintf(with, sizeof with, GEMMA "%s", rows[i].targets);
-        predicted(without);
-        uint64_t weights = allocated_as(MEMORY_PARAMETERS), state = allocated_as(MEMORY_OPTIMIZER);
-        predicted(with);
-        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights, 4 * 16 * BLOCKS * rows[i].widths);
-        CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
-    }
-}
-
-// Of tied modules each has a copy.
-TEST(modules_trained_whole_are_copies)
-{
-#define WHOLE "precision=autocast lora=16 checkpointing=off optimizer=adamw-fused "
-    static const struct {
-        const char *without, *with;
-        uint64_t copies;
-    } rows[] = {{WHOLE, WHOLE "lora-whole=embed", 1},
-                {WHOLE, WHOLE "lora-whole=head", 1},
-                {WHOLE, WHOLE "lora-whole=embed,head", 2},
-                {WHOLE "tied=off", WHOLE "tied=off lora-whole=head", 1},
-                {WHOLE "tied=off", WHOLE "tied=off lora-whole=embed,head", 2}};
-    const uint64_t elements = UINT64_C(151936) * 1024;
-    for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
-        predicted(rows[i].without);
-        uint64_t weights = allocated_as(MEMORY_PARAMETERS), state = allocated_as(MEMORY_OPTIMIZER);
-        predicted(rows[i].with);
-        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights, rows[i].copies * elements * 4);
-        CHECK_U64(allocated_as(MEMORY_OPTIMIZER) - state, rows[i].copies * (elements * 8 + 4));
-    }
-}
-
 TEST(adapters_of_experts_are_stacks)
 {
     enum { RANK = 16, ATTENTION = 2 * (2048 + 4096) + 2 * (2048 + 512), ROUTER = 2048 + 128 };
@@ -461,26 +413,6 @@ static const char *const bad_adapters[][2] = {
     {"lora=16 dora=on quantize=nf4 gpu=2xH200 strategy=fsdp2 recipe=trl", "fsdp2 wants one type"},
     {"lora=16 lora-targets=q,w", "a list out of q,k,v,o,gate,up,down, not 'w'"},
     {"lora=16 lora-targets=q,", "a list out of q,k,v,o,gate,up,down, not ''"},
-    {"lora=16 lora-whole=embed,norm", "lora-whole must be embed, head or embed,head, not 'norm'"},
-    {"lora-whole=embed", "which need a rank"},
-    {"lora=16 lora-whole=head recipe=trl task=reward", "a reward model's head is trained whole"},
-    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=fsdp2", "ties it anew under fsdp2"},
-    {"lora=16 lora-whole=embed recipe=trl gpu=2xH200 strategy=fsdp2", "a copy of a tied embedding"},
-    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=fsdp1", "where fsdp1 has it in parts"},
-    {"lora=16 lora-whole=embed recipe=trl gpu=2xH200 strategy=fsdp1", "not modelled under fsdp1"},
-    {"lora=16 lora-whole=head recipe=transformers gpu=2xH200 strategy=zero3",
-     "cannot join copies in bf16"},
-    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero3 quantize=nf4",
-     "beside packed weights are modelled on one GPU"},
-    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero3 task=dpo prompt=64",
-     "where a reference is read"},
-    {"lora=16 lora-whole=head recipe=trl gpu=2xH200 strategy=zero2 offload=optimizer",
-     "not modelled with offload"},
-    {"recipe=llamafactory task=dpo", "llamafactory's reward and dpo with adapters"},
-    {"recipe=llamafactory task=reward lora=8 checkpointing=off", "reward with checkpointing"},
-    {"recipe=llamafactory task=dpo lora=8 gpu=2xH200 strategy=fsdp2", "under ddp and DeepSpeed"},
-    {"recipe=llamafactory task=dpo lora=8 eval-batch=1", "without evaluation"},
-    {"recipe=llamafactory@0.9.1 task=dpo lora=8", "modelled in 0.9.5"},
     {"lora=0", "lora must be between 1 and 4096"},
     {"lora=16 gpu=2xH200 strategy=fsdp1", "under fsdp1 as transformers' Trainer runs it"},
     {"lora=16 gpu=2xH200 recipe=trl@1.13", "LoRA is modelled on one GPU, under ddp, fsdp2"},
@@ -512,13 +444,6 @@ static const char *const bad_steps[][2] = {
     {"loss=liger gpu=2xH200 tied=off", "transformers' Trainer without adapters has it whole"},
     {"loss=liger gpu=2xH200 recipe=transformers strategy=fsdp2 lora=16 tied=off",
      "has it whole there"},
-    {"lora=16 model=gemma-3-4b images=1 image-size=896x896", "for texts, without images"},
-    {"lora=16 model=gemma-3-4b gpu=2xH200 strategy=zero3 recipe=trl", "not modelled under zero3"},
-    {"lora=16 model=Qwen3-VL-4B-Instruct gpu=2xH200 strategy=zero3 recipe=trl",
-     "an idle vision tower"},
-    {"lora=16 model=gemma-3-4b gpu=2xH200 strategy=fsdp2 quantize=nf4 recipe=trl",
-     "a vision tower in four bits is modelled on one GPU"},
-    {"lora=16 model=gemma-3-4b recipe=axolotl", "for texts, with --freeze vision"},
     {"lora=16 model=DeepSeek-V2-Lite", "LoRA over DeepSeek-V2 is not modelled"},
     {"lora=16 model=Phi-4-mini lora-targets=q,v", "a layer of Phi-3 and Phi-4 computes several"},
     {"lora=16 model=gpt-oss-20b lora-targets=q,gate,up", "LoRA over gpt-oss is not modelled"},
