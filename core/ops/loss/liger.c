@@ -26,22 +26,26 @@ static struct var cast(struct graph *g, uint64_t elements, uint32_t width)
                       : graph_output(g, NULL, elements, 2);
 }
 
-// One chunk under autocast, where nothing is reused: inputs are cast for each product. The weight
-// as it is autocast caches where it is trained; its transpose, a view, it does not. Where nothing
-// asks for gradients, the first product is all.
-static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t tokens, int head,
-                                 bool cached, bool reads_only)
+// One chunk's logits under autocast, where nothing is reused: inputs are cast for each product. The
+// weight's transpose, a view, autocast does not cache.
+static struct var chunk_logits(struct graph *g, struct var hidden, uint64_t tokens, int head)
 {
     const struct parameter *p = &g->parameters[head];
-    uint64_t size = p->rows * p->columns, inputs = tokens * p->columns;
-    struct var in = cast(g, inputs, hidden.width), transposed = cast(g, size, p->width);
+    struct var in = cast(g, tokens * p->columns, hidden.width);
+    struct var transposed = cast(g, p->rows * p->columns, p->width);
     struct var logits = graph_output(g, NULL, tokens * p->rows, 2);
     drop(g, transposed);
     drop(g, in);
-    if (reads_only) {
-        drop(g, logits);
-        return;
-    }
+    return logits;
+}
+
+// And their gradients. The weight as it is autocast caches where it is trained.
+static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t tokens, int head,
+                                 bool cached)
+{
+    const struct parameter *p = &g->parameters[head];
+    uint64_t size = p->rows * p->columns, inputs = tokens * p->columns;
+    struct var logits = chunk_logits(g, hidden, tokens, head);
     struct var weight = cast(g, size, cached ? 2 : p->width);
     drop(g, graph_output(g, NULL, inputs, 2)); // copied into the gradient
     if (p->frozen)
@@ -51,6 +55,21 @@ static void chunk_under_autocast(struct graph *g, struct var hidden, uint64_t to
     if (!p->frozen)
         drop(g, cast(g, inputs, hidden.width)); // the input once more
     drop(g, logits);
+}
+
+// Where nothing asks for gradients, the first product is all.
+static void chunks_under_autocast(struct graph *g, struct var hidden, uint64_t chunk, int head,
+                                  bool trains)
+{
+    const struct parameter *p = &g->parameters[head];
+    uint64_t tokens = hidden.elements / p->columns;
+    for (uint64_t done = 0; done < tokens; done += chunk) {
+        uint64_t part = tokens - done < chunk ? tokens - done : chunk;
+        if (trains)
+            chunk_under_autocast(g, hidden, part, head, done && !p->frozen);
+        else
+            drop(g, chunk_logits(g, hidden, part, head));
+    }
 }
 
 // What it kept are the gradients.
@@ -81,9 +100,7 @@ struct var op_fused_loss(struct graph *g, struct var hidden, int head)
     uint64_t chunk = chunk_of(tokens, p->rows, p->columns);
     gemm_workspace(g);
     if (g->autocast && (hidden.width != 2 || p->width != 2))
-        for (uint64_t done = 0; done < tokens; done += chunk)
-            chunk_under_autocast(g, hidden, tokens - done < chunk ? tokens - done : chunk, head,
-                                 done && !p->frozen, !n);
+        chunks_under_autocast(g, hidden, chunk, head, n != NULL);
     else
         drop(g, graph_output(g, NULL, chunk * p->rows, hidden.width)); // one buffer for all chunks
     struct var loss = graph_output(g, n, 1, 4);
