@@ -33,14 +33,16 @@ static uint64_t allocated_as(enum memory_kind kind)
 // values have the text's names; its blocks are 27 of width 1152, with an MLP of 4304.
 TEST(adapters_of_an_idle_tower_have_no_state)
 {
-#define GEMMA "model=gemma-3-4b precision=autocast recipe=trl lora=16 "
-    enum { BLOCKS = 27, WIDTH = 1152, INNER = 4304 };
+#define GEMMA_WIDTH UINT64_C(1152)
+#define GEMMA_INNER UINT64_C(4304)
+#define GEMMA       "model=gemma-3-4b precision=autocast recipe=trl lora=16 "
+    static const uint64_t blocks = 27, bytes = 4, rank = 16;
     static const struct {
         const char *targets;
-        uint64_t widths; // of inputs and outputs, in a block
-    } rows[] = {{"", 4 * 2 * WIDTH + 2 * (WIDTH + INNER)},
-                {"lora-targets=q,k,v,o,gate,up,down", 3 * 2 * WIDTH},
-                {"lora-targets=q,down", 2 * WIDTH},
+        uint64_t widths; // of inputs and outputs, two a layer, in a block
+    } rows[] = {{"", 8 * GEMMA_WIDTH + 2 * (GEMMA_WIDTH + GEMMA_INNER)},
+                {"lora-targets=q,k,v,o,gate,up,down", 6 * GEMMA_WIDTH},
+                {"lora-targets=q,down", 2 * GEMMA_WIDTH},
                 {"lora-targets=o,gate,up,down", 0}};
     for (ptrdiff_t i = 0; i < COUNT_OF(rows); i++) {
         char without[256], with[256];
@@ -49,7 +51,8 @@ TEST(adapters_of_an_idle_tower_have_no_state)
         predicted(without);
         uint64_t weights = allocated_as(MEMORY_PARAMETERS), state = allocated_as(MEMORY_OPTIMIZER);
         predicted(with);
-        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights, 4 * 16 * BLOCKS * rows[i].widths);
+        CHECK_U64(allocated_as(MEMORY_PARAMETERS) - weights,
+                  bytes * rank * blocks * rows[i].widths);
         CHECK_U64(allocated_as(MEMORY_OPTIMIZER), state);
     }
 }
