@@ -112,18 +112,21 @@ static double least_at_work(const struct plan_group *g, const struct plan_candid
     return AT_WORK * seconds;
 }
 
-// One of all values of all dials.
-enum { BOUNDS_OF_DIALS = 2 * 4 * 3 * 2 };
-
+// Of all values of all dials, one.
 static ptrdiff_t bound_at(const struct plan_candidate *c)
 {
-    static const int values[PLAN_DIALS] = {2, 4, 3, 2};
     ptrdiff_t at = 0;
-    for (int i = 0; i < PLAN_DIALS; i++) {
-        ASSERT(c->dial[i] < values[i]);
-        at = at * values[i] + c->dial[i];
-    }
+    for (int i = 0; i < PLAN_DIALS; i++)
+        at = at * PLAN_MOST_VALUES + c->dial[i];
     return at;
+}
+
+static ptrdiff_t bounds_of_dials(void)
+{
+    ptrdiff_t count = 1;
+    for (int i = 0; i < PLAN_DIALS; i++)
+        count *= PLAN_MOST_VALUES;
+    return count;
 }
 
 static double learn_of_group(struct plan *p, struct arena *a, const struct plan_group *of,
@@ -156,7 +159,7 @@ static double learn_of_group(struct plan *p, struct arena *a, const struct plan_
 {
     struct plan_group *g = &p->groups[of - p->groups];
     if (!g->bounds)
-        g->bounds = NEW(a, struct plan_bound, BOUNDS_OF_DIALS);
+        g->bounds = NEW(a, struct plan_bound, bounds_of_dials());
     struct plan_bound *b = &g->bounds[bound_at(c)];
     if (b->learnt == p->learnt)
         return b->seconds;
